@@ -1,0 +1,78 @@
+"""Every failure that crosses a module border, in one tree.
+
+    TunerError
+    ├── InvalidInput      the request is wrong: every mistake, each with its path   422 · exit 2
+    ├── NotFound          nothing under that name                                  404 · exit 3
+    ├── Conflict          not in this state, or not with that key                  409 · exit 4
+    ├── Unavailable       PostgreSQL, Docker or the API is away; try again         503 · exit 5
+    ├── TargetFailed      a configuration's own fault: this is a result, not an accident
+    ├── Infrastructure    the benchmark host's fault: never held against a configuration
+    └── Aborted           the measurement is not wanted any more (cancel, shutdown, another attempt)
+
+The edges (`api`, `cli`) map the first four to a status and an exit code in one table each.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class TunerError(Exception):
+    """Base of all errors of this product; `str()` of it is a sentence for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """One thing wrong with a request: where (`limits.memory_mb`, `baseline_ini:7`) and what."""
+
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+
+class InvalidInput(TunerError):
+    """The request as a whole was looked at, and `mistakes` holds all that is wrong with it."""
+
+    def __init__(self, mistakes: Sequence[Mistake]) -> None:
+        self.mistakes = tuple(mistakes)
+        super().__init__("; ".join(str(mistake) for mistake in self.mistakes))
+
+
+class NotFound(TunerError):
+    """Nothing is stored under that id or name."""
+
+
+class Conflict(TunerError):
+    """The request is well formed but does not fit the state that things are in."""
+
+
+class Unavailable(TunerError):
+    """An outside system does not answer now; `system` names it. Nothing was changed: try again."""
+
+    def __init__(self, system: str, detail: str) -> None:
+        self.system = system
+        self.detail = detail
+        super().__init__(f"{system} is away: {detail}")
+
+
+class TargetFailed(TunerError):
+    """A target could not be started, did not get ready, or broke under load.
+
+    `side` is the index of the side within its block; `code` is a `FailureCode` value.
+    """
+
+    def __init__(self, code: str, message: str, *, side: int = 0, log_tail: str = "") -> None:
+        self.code = code
+        self.message = message
+        self.side = side
+        self.log_tail = log_tail
+        super().__init__(message)
+
+
+class Infrastructure(TunerError):
+    """The benchmark host or its tools misbehaved: the measurement is repeated, not scored."""
+
+
+class Aborted(TunerError):
+    """The measurement was called off while it ran; nothing of it may be stored."""

@@ -1,0 +1,221 @@
+"""What a benchmark host hands back: windows, their doubts, and what failed.
+
+A **window** is one stretch of load with one value per metric. A **measurement** is one piece of
+work for a host; of kind `block` it holds fresh starts of every side and their windows in shuffled
+alternation. The block is the unit of replication: windows within one start are not independent.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import NewType
+
+from tuner.model.documents import Metric
+
+JobId = NewType("JobId", int)
+MeasurementId = NewType("MeasurementId", int)
+TrialNumber = NewType("TrialNumber", int)
+
+BASELINE = TrialNumber(0)
+"""The user's own file is trial 0 of every job."""
+
+
+class Doubt(StrEnum):
+    """A reason not to take a figure at face value."""
+
+    CLIENT_SATURATED = "client_saturated"
+    ERRORS = "errors"
+    COUNTER_MISMATCH = "counter_mismatch"
+    PORTS_EXHAUSTED = "ports_exhausted"
+    SHARED_CPUS = "shared_cpus"
+    DISTURBED = "disturbed"
+
+    @property
+    def sentence(self) -> str:
+        """What it means, for a person."""
+        return _DOUBT_SENTENCES[self]
+
+    @property
+    def voids(self) -> bool:
+        """Whether a window with this doubt says nothing about the configuration."""
+        return self in _VOIDING
+
+
+_DOUBT_SENTENCES = {
+    Doubt.CLIENT_SATURATED: "the load generator used more than 80 % of its CPU: the server may be "
+    "faster than shown",
+    Doubt.ERRORS: "some requests failed or were answered with something else than 2xx",
+    Doubt.COUNTER_MISMATCH: "client and uWSGI disagree on how many requests were served",
+    Doubt.PORTS_EXHAUSTED: "the client ran out of local ports: it measured the kernel",
+    Doubt.SHARED_CPUS: "target and load generator had to share CPUs",
+    Doubt.DISTURBED: "a uWSGI process was replaced while the window ran",
+}
+
+_VOIDING = frozenset({Doubt.PORTS_EXHAUSTED, Doubt.COUNTER_MISMATCH})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """One stretch of load against one side of a block.
+
+    Latencies are over successful requests only and None where there was none. In a closed loop
+    they are service times (from sending); in an open loop they count from when a request was due.
+    """
+
+    index: int  # order within the block, over all sides
+    side: int  # index into Measurement.sides
+    started_at: datetime
+    duration_s: float
+    requests: int  # answered with 2xx
+    errors: int  # everything else that was sent
+    errors_by_class: Mapping[str, int]  # "http_502", "refused", "reset", "timeout", ...
+    throughput_rps: float  # 2xx per second
+    latency_p50_ms: float | None
+    latency_p95_ms: float | None
+    latency_p99_ms: float | None
+    memory_mb: float | None  # working set of the target's cgroup at the end of the window
+    served: int | None  # difference of uWSGI's own request counter
+    respawns: int  # uWSGI processes replaced while the window ran
+    client_cpu: float  # share of the generator's CPUs in use, 0..1
+    target_cpu: float | None  # share of the target's CPU limit in use, 0..1
+    throttled: float | None  # share of CFS periods in which the quota ran out, 0..1
+    busy: float | None  # share of uWSGI's slots (processes * threads) busy, 0..1
+    listen_overflows: int  # connections that the kernel dropped at the accept queue
+    time_wait: int  # sockets in TIME_WAIT at the end
+    doubts: tuple[Doubt, ...] = ()
+
+    @property
+    def error_rate(self) -> float:
+        """Share of all requests that did not end in a 2xx, 0..1; 1 where nothing was sent."""
+        sent = self.requests + self.errors
+        return self.errors / sent if sent else 1.0
+
+    @property
+    def is_void(self) -> bool:
+        """Whether some doubt makes the window worthless."""
+        return any(doubt.voids for doubt in self.doubts)
+
+    def value(self, metric: Metric) -> float | None:
+        """The window's value of `metric`, None where it has none."""
+        found: float | None = getattr(self, metric.value)
+        return found
+
+
+class FailureCode(StrEnum):
+    """Why a measurement ended without a result."""
+
+    IMAGE_MISSING = "image_missing"  # it is neither here nor to be had
+    BUILD_FAILED = "build_failed"
+    BAD_OPTIONS = "bad_options"  # uWSGI refuses the file (exit 1)
+    APP_FAILED = "app_failed"  # the app's import failed (uWSGI exit 22)
+    NOT_STARTED = "not_started"  # the container ended at once
+    NOT_READY = "not_ready"  # no HTTP 200 with every process accepting, in time
+    ERRORS_ONLY = "errors_only"  # it answers, but never with 2xx
+    DIED = "died"  # processes kept dying under load
+    OUT_OF_MEMORY = "out_of_memory"
+    INFRASTRUCTURE = "infrastructure"  # the host's fault, and repeating did not help
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A measurement's or a job's end without a result; `log_tail` is the container's last lines."""
+
+    code: FailureCode
+    message: str
+    side: int = 0
+    log_tail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostFingerprint:
+    """What figures of two hosts have to share before their raw values may be compared."""
+
+    cpu_model: str
+    cpus: int
+    memory_mb: int
+    kernel: str
+    cgroup_version: int
+    docker_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryLine:
+    """Memory of the target as `base_mb + per_process_mb * processes`, from two short runs."""
+
+    base_mb: float
+    per_process_mb: float
+
+    def processes_within(self, memory_mb: float) -> int:
+        """The largest number of processes that fits, never below 1."""
+        if self.per_process_mb <= 0:
+            return 1_000_000
+        return max(1, int((memory_mb - self.base_mb) / self.per_process_mb))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetFacts:
+    """What `prepare` found out about the target."""
+
+    image_digest: str
+    uwsgi_version: str
+    options: tuple[str, ...]  # every option name that this build of uWSGI knows
+    fingerprint: HostFingerprint
+    memory: MemoryLine
+
+
+class MeasurementKind(StrEnum):
+    """What a host is asked to do."""
+
+    PREPARE = "prepare"
+    BLOCK = "block"
+
+
+class MeasurementState(StrEnum):
+    """Where a measurement stands."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    COMPLETE = "complete"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasurementResult:
+    """What a host found: `facts` for a prepare, `windows` for a block.
+
+    `setup_s` counts container start, readiness and removal; `load_s` counts driving load,
+    warm-up included. `ini_sha256` names the file that each side really ran, in the order of sides.
+    """
+
+    windows: tuple[Window, ...] = ()
+    facts: TargetFacts | None = None
+    setup_s: float = 0.0
+    load_s: float = 0.0
+    ready_s: tuple[float, ...] = ()  # container start to ready, one a side
+    ini_sha256: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """One piece of work for a host, and what came of it."""
+
+    id: MeasurementId
+    job_id: JobId
+    sequence: int  # unique within the job: asking twice for the same work makes it once
+    kind: MeasurementKind
+    phase: str
+    sides: tuple[TrialNumber, ...]
+    state: MeasurementState
+    attempt: int
+    host: str | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    result: MeasurementResult | None = None
+    failure: Failure | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a host has still to finish it."""
+        return self.state in (MeasurementState.QUEUED, MeasurementState.RUNNING)

@@ -1,0 +1,70 @@
+"""The search-space document: what may be varied, within which bounds, on which conditions.
+
+Bounds and conditions are small arithmetic expressions over the job's own numbers (`cpus`,
+`memory_mb`, `somaxconn`, `concurrency`, ...), so that one file serves every size of box.
+`tuner.search_space` gives them their meaning; this module only says what may be written.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Scalar = bool | int | str
+"""A parameter's value. `bool` stands first: it must not be read as an int."""
+
+Expression = int | bool | str
+"""A number, or arithmetic such as `min(max(4, 4 * ceil(cpus)), 64)`."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class _Parameter(_Part):
+    when: Expression = Field(True, description="searched only where this holds for the job")
+    needs: Expression = Field(True, description="meaningful only where this holds for the others")
+
+
+class IntParameter(_Parameter):
+    """A whole number between two derived bounds; `log: true` for what scales by ratio."""
+
+    type: Literal["int"]
+    low: Expression
+    high: Expression
+    log: bool = False
+
+
+class ChoiceParameter(_Parameter):
+    """One of some values; `emit` says which options a value stands for, where it is not itself."""
+
+    type: Literal["choice"]
+    values: tuple[Expression, ...] = Field(min_length=1)
+    emit: dict[str, dict[str, Scalar]] = {}
+
+
+class BoolParameter(_Parameter):
+    """On or off."""
+
+    type: Literal["bool"]
+
+
+Parameter = Annotated[IntParameter | ChoiceParameter | BoolParameter, Field(discriminator="type")]
+
+
+class Constraint(_Part):
+    """A rule over the parameters together; what breaks it is never started."""
+
+    rule: str
+    reason: str
+
+
+class SearchSpace(_Part):
+    """One `search_spaces/*.yaml`, or the same inline in a job."""
+
+    name: str = "inline"
+    description: str = ""
+    parameters: dict[str, Parameter] = Field(min_length=1)
+    constraints: tuple[Constraint, ...] = ()
+    heuristics: tuple[dict[str, Expression], ...] = Field(
+        (), description="what experts would try first; measured before the sampler is asked"
+    )
