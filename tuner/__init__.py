@@ -1,0 +1,39 @@
+"""The uWSGI autotuner: an app, a workload and the present uwsgi.ini in; the file to deploy out.
+
+    ops / CI / dashboard ──HTTP──► api ──SQL──► PostgreSQL ◄──SQL── worker (one per host) ──► Docker
+                                                rows + queue          │ per side: target + oha in
+                                                                      │ one network namespace
+                                                                      └ windows, counters, doubts
+
+Imports point down only; import-linter holds that, and that each outside system has one door.
+
+| layer     | module           | purpose                                                          |
+|-----------|------------------|------------------------------------------------------------------|
+| entry     | `cli`            | Typer: parse, call, print, exit code                             |
+| entry     | `provision`      | makes a bare machine ready; standard library only                |
+| entry     | `api`            | HTTP in, stored results out; never measures                      |
+| entry     | `worker`         | binds queue tasks to the use cases; one per benchmark host       |
+| entry     | `supervisor`     | keeps PostgreSQL, API and worker running under `tuner serve`     |
+| wiring    | `bootstrap`      | the only place where settings meet adapters                      |
+| adapter   | `settings`       | environment → one frozen `Settings`                              |
+| adapter   | `catalog`        | reads `search_spaces/*.yaml` and `target_apps/*/target.yaml`     |
+| adapter   | `sampler`        | Optuna behind ask and tell                                       |
+| adapter   | `engine`         | Docker: images, targets, namespaces, counters                    |
+| adapter   | `load`           | drives oha, reads what it and uWSGI say                          |
+| adapter   | `db`             | tables, store, embedded PostgreSQL                               |
+| adapter   | `queue`          | procrastinate: defer within our transaction, run, retry, sweep   |
+| use case  | `study`          | the state machine: rows → next step (pure); requests → jobs      |
+| use case  | `measurement`    | one measurement: start sides, alternate windows, always stop     |
+| judgement | `recommendation` | comparison, bounds, doubts → deploy this, or keep yours          |
+| judgement | `diagnosis`      | counters → the bottleneck, with its evidence                     |
+| judgement | `analysis`       | block log-ratios → effect, interval, verdict                     |
+| judgement | `objective`      | windows → score and broken bounds                                |
+| format    | `uwsgi`          | `ini` (lossless parse, patch, overlay), `stats` (stats JSON)     |
+| format    | `search_space`   | bounds, conditions and rules of a space, evaluated for one job   |
+| nouns     | `model`          | frozen, no I/O, units in names                                   |
+| nouns     | `errors`         | the tree of failures                                             |
+
+A **window** is one stretch of load; a **block** is fresh starts of every side with windows in
+shuffled alternation, and the unit of replication; a **trial** is one candidate configuration;
+the **baseline** is the user's own file.
+"""

@@ -1,0 +1,167 @@
+"""Nouns with sensible values, so that a test states only what it is about."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from tuner.model import (
+    BASELINE,
+    Budget,
+    ClosedLoop,
+    Failure,
+    History,
+    HostFingerprint,
+    Job,
+    JobId,
+    JobSpec,
+    JobState,
+    Limits,
+    Measurement,
+    MeasurementId,
+    MeasurementKind,
+    MeasurementResult,
+    MeasurementState,
+    MemoryLine,
+    Metric,
+    Objective,
+    Phase,
+    SearchSpace,
+    Slo,
+    Target,
+    TargetFacts,
+    TrialNumber,
+    Window,
+)
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+INI = "[uwsgi]\nmaster = true\nprocesses = 2\n"
+FINGERPRINT = HostFingerprint(
+    cpu_model="Test CPU",
+    cpus=2,
+    memory_mb=24_000,
+    kernel="6.1",
+    cgroup_version=2,
+    docker_version="20.10",
+)
+FACTS = TargetFacts(
+    image_digest="sha256:0",
+    uwsgi_version="2.0.31",
+    options=("processes", "threads"),
+    fingerprint=FINGERPRINT,
+    memory=MemoryLine(base_mb=20.0, per_process_mb=10.0),
+)
+
+
+def space(**parameters: Any) -> SearchSpace:
+    """A space of the given parameters; of processes 1..8 when none is given."""
+    chosen = parameters or {"processes": {"type": "int", "low": 1, "high": 8, "log": True}}
+    return SearchSpace.model_validate({"name": "test", "parameters": chosen})
+
+
+def spec(**changes: Any) -> JobSpec:
+    """A job's spec; `changes` replaces fields."""
+    base = JobSpec(
+        app="shop",
+        target=Target(
+            target_app="mixed",
+            port=8000,
+            health_path="/",
+            command=("uwsgi", "--ini", "{ini}"),
+            thread_safe=True,
+            memory_per_process_mb=32,
+        ),
+        baseline_ini=INI,
+        limits=Limits(cpus=1.0, memory_mb=512, somaxconn=4096),
+        workload=ClosedLoop(concurrency=64),
+        objective=Objective(maximize=Metric.THROUGHPUT_RPS),
+        slo=Slo(),
+        search_space=space(),
+        budget=Budget(trials=3, calibrate_blocks=2, confirm_blocks=6, window_s=1.0),
+        min_effect=0.02,
+        pool="default",
+        seed=1,
+    )
+    return base.model_copy(update=changes)
+
+
+def window(side: int = 0, rps: float = 100.0, **changes: Any) -> Window:
+    """A clean one-second window; `changes` replaces fields."""
+    values: dict[str, Any] = {
+        "index": 0,
+        "side": side,
+        "started_at": NOON,
+        "duration_s": 1.0,
+        "requests": round(rps),
+        "errors": 0,
+        "errors_by_class": {},
+        "throughput_rps": rps,
+        "latency_p50_ms": 10.0,
+        "latency_p95_ms": 20.0,
+        "latency_p99_ms": 30.0,
+        "memory_mb": 50.0,
+        "served": round(rps),
+        "respawns": 0,
+        "client_cpu": 0.1,
+        "target_cpu": 0.5,
+        "throttled": 0.0,
+        "busy": 0.5,
+        "listen_overflows": 0,
+        "time_wait": 0,
+        "doubts": (),
+    }
+    return Window(**{**values, **changes})
+
+
+def block(
+    windows: Sequence[Window] = (),
+    *,
+    sides: tuple[int, ...] = (0, 1),
+    phase: Phase = Phase.SEARCH,
+    sequence: int = 1,
+    failure: Failure | None = None,
+    state: MeasurementState | None = None,
+) -> Measurement:
+    """A block that is complete, or failed where a failure is given."""
+    done = MeasurementState.FAILED if failure else MeasurementState.COMPLETE
+    final = state or done
+    complete = final is MeasurementState.COMPLETE
+    return Measurement(
+        id=MeasurementId(sequence),
+        job_id=JobId(1),
+        sequence=sequence,
+        kind=MeasurementKind.BLOCK,
+        phase=phase,
+        sides=tuple(TrialNumber(side) for side in sides),
+        state=final,
+        attempt=1,
+        result=MeasurementResult(windows=tuple(windows)) if complete else None,
+        failure=failure,
+    )
+
+
+def pair(baseline_rps: float, candidate_rps: float, **changes: Any) -> list[Window]:
+    """One window of each side; `changes` goes to the candidate's."""
+    return [window(0, baseline_rps), window(1, candidate_rps, **changes)]
+
+
+def job(**changes: Any) -> Job:
+    """A running job in its search."""
+    values: dict[str, Any] = {
+        "id": JobId(1),
+        "spec": spec(),
+        "state": JobState.RUNNING,
+        "phase": Phase.SEARCH,
+        "created_at": NOON,
+        "started_at": NOON,
+        "facts": FACTS,
+    }
+    return Job(**{**values, **changes})
+
+
+def history(**changes: Any) -> History:
+    """A history without rows; `changes` replaces fields."""
+    values: dict[str, Any] = {"job": job(), "trials": (), "measurements": (), "now": NOON}
+    return History(**{**values, **changes})
+
+
+__all__ = ["BASELINE", "FACTS", "INI", "NOON", "block", "history", "job", "pair", "space", "spec"]

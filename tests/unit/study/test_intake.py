@@ -1,0 +1,114 @@
+"""A request becomes a job, or every mistake in it is named."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tests.builders import INI, space
+from tuner.errors import InvalidInput
+from tuner.model import Budget, JobRequest, Limits, SearchSpace, TargetApp
+from tuner.study import resolve
+
+
+@dataclass(frozen=True)
+class Described:
+    app: TargetApp
+    baseline_ini: str = INI
+
+
+class OneApp:
+    """A catalog with one app and one space."""
+
+    def app(self, name: str) -> Described | None:
+        if name != "mixed":
+            return None
+        limits = Limits(cpus=2.0)
+        return Described(TargetApp(name="mixed", description="d", build=".", limits=limits))
+
+    def space(self, name: str) -> SearchSpace | None:
+        return space() if name == "default" else None
+
+
+def request(**changes: Any) -> JobRequest:
+    return JobRequest.model_validate({"app": "shop", "target": {"target_app": "mixed"}, **changes})
+
+
+def mistakes(**changes: Any) -> dict[str, str]:
+    with pytest.raises(InvalidInput) as caught:
+        resolve(request(**changes), OneApp())
+    return {mistake.path: mistake.message for mistake in caught.value.mistakes}
+
+
+def test_the_target_app_supplies_what_the_request_leaves_out() -> None:
+    spec = resolve(request(), OneApp())
+    assert spec.baseline_ini == INI
+    assert spec.limits.cpus == 2.0
+    assert spec.target.target_app == "mixed"
+
+
+def test_a_preset_is_resolved_and_its_numbers_may_be_replaced() -> None:
+    spec = resolve(request(budget={"preset": "demo", "trials": 3}), OneApp())
+    assert isinstance(spec.budget, Budget)
+    assert (spec.budget.trials, spec.budget.confirm_blocks) == (3, 8)
+
+
+def test_an_image_is_its_own_target() -> None:
+    spec = resolve(request(target={"image": "shop:1.4", "port": 9000}, baseline_ini=INI), OneApp())
+    assert (spec.target.image, spec.target.port, spec.target.target_app) == ("shop:1.4", 9000, None)
+
+
+def test_all_mistakes_come_at_once_each_with_its_path() -> None:
+    found = mistakes(
+        target={"target_app": "nowhere"},
+        search_space="nowhere",
+        baseline_ini="[uwsgi]\nlisten = 9000\nprocesses = 2\ncheaper = 2\n",
+        limits={"cpus": 1, "memory_mb": 20, "somaxconn": 1024},
+        objective={"minimize": "latency_p99_ms"},
+    )
+    assert set(found) == {
+        "target.target_app",
+        "search_space",
+        "baseline_ini.listen",
+        "baseline_ini.cheaper",
+        "limits.memory_mb",
+        "objective.minimize",
+    }
+    assert "above somaxconn 1024" in found["baseline_ini.listen"]
+
+
+@pytest.mark.parametrize("text", ["", "<uwsgi></uwsgi>", '{"uwsgi": {}}', "\ufeff[uwsgi]\n"])
+def test_what_uwsgi_would_not_find_a_section_in_is_no_ini(text: str) -> None:
+    assert "no [uwsgi] section" in mistakes(baseline_ini=text)["baseline_ini"]
+
+
+def test_processes_that_uwsgi_reads_as_none_are_named() -> None:
+    found = mistakes(baseline_ini="[uwsgi]\nprocesses = auto\n")
+    assert "'auto'" in found["baseline_ini.processes"]
+
+
+def test_an_image_without_a_file_is_asked_for_one() -> None:
+    assert "give the present uwsgi.ini" in mistakes(target={"image": "shop:1"})["baseline_ini"]
+
+
+def test_a_command_that_ignores_the_trials_file_is_refused() -> None:
+    found = mistakes(target={"image": "x", "command": ["uwsgi", "--http", ":80"]}, baseline_ini=INI)
+    assert "{ini}" in found["target.command"]
+
+
+def test_mistakes_of_an_inline_space_are_among_them() -> None:
+    inline = {"parameters": {"processes": {"type": "int", "low": 9, "high": 3}}}
+    assert (
+        "contradictory bounds" in mistakes(search_space=inline)["search_space.parameters.processes"]
+    )
+
+
+def test_latency_may_be_ranked_at_a_fixed_rate() -> None:
+    spec = resolve(
+        request(
+            objective={"minimize": "latency_p95_ms"},
+            workload={"kind": "open_loop", "rate_rps": 100},
+        ),
+        OneApp(),
+    )
+    assert spec.objective.sign == -1

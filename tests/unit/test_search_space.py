@@ -1,0 +1,178 @@
+"""A space evaluated for one job: bounds, conditions, rules, seeds, and the lines it emits."""
+
+import math
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.builders import space, spec
+from tuner.errors import InvalidInput
+from tuner.model import ClosedLoop, Limits, MemoryLine, SearchSpace
+from tuner.search_space import Domain, Scalar, derive, evaluate
+
+SPACES = Path(__file__).parents[2] / "search_spaces"
+LOGGING = {
+    "type": "choice",
+    "values": ["user", "errors-only"],
+    "emit": {"errors-only": {"disable-logging": True, "log-5xx": True}},
+}
+
+
+def shipped(name: str) -> SearchSpace:
+    text = (SPACES / f"{name}.yaml").read_text(encoding="utf-8")
+    return SearchSpace.model_validate(yaml.safe_load(text))
+
+
+def default_domain(**changes: Any) -> Domain:
+    return derive(spec(search_space=shipped("default"), **changes))
+
+
+def values_of(domain: Domain, name: str) -> tuple[Scalar, ...]:
+    return next(d.values for d in domain.dimensions if d.name == name)
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("min(max(4, 4 * ceil(cpus)), 64)", 8),
+        ("pow2ceil(2 * 64)", 128),
+        ("pow2ceil(129)", 256),
+        ("7 // 2 - -1", 4),
+        ("cpus >= 1.5 and not cpus > 2", True),
+        ("'errors-only'", "errors-only"),
+        (12, 12),
+    ],
+)
+def test_expressions_are_arithmetic_over_the_jobs_numbers(expression: Any, value: Any) -> None:
+    assert evaluate(expression, {"cpus": 1.5}) == value
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "__import__('os').system('id')",
+        "cpus.__class__",
+        "[1, 2]",
+        "2 ** 99999999",
+        "unknown + 1",
+        "1 / 0",
+        "1 +",
+        "'a' + 1",
+        "lambda: 1",
+        "max()",
+        "(" * 500,
+    ],
+)
+def test_anything_else_is_refused_with_a_sentence(expression: str) -> None:
+    with pytest.raises(ValueError, match=r"\w+"):
+        evaluate(expression, {"cpus": 1.5})
+
+
+@given(st.text(max_size=30))
+def test_no_text_makes_evaluation_crash(text: str) -> None:
+    with suppress(ValueError):  # the one error that intake turns into a mistake of the request
+        evaluate(text, {"cpus": 1})
+
+
+@pytest.mark.parametrize("name", ["default", "cpu-bound", "io-bound"])
+@pytest.mark.parametrize("cpus", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("concurrency", [1, 64, 2000])
+def test_every_shipped_space_has_valid_seeds_for_every_size_of_box(
+    name: str, cpus: float, concurrency: int
+) -> None:
+    domain = derive(
+        spec(
+            search_space=shipped(name),
+            limits=Limits(cpus=cpus, memory_mb=512, somaxconn=1024),
+            workload=ClosedLoop(concurrency=concurrency),
+        )
+    )
+    for seed in domain.seeds():
+        assert not domain.broken(seed)
+        assert seed != domain.baseline
+        assert int(domain.ini.patch(domain.changes(seed)).integer("listen", 100)) <= 1024
+
+
+def test_the_default_space_has_the_five_levers() -> None:
+    names = {dimension.name for dimension in default_domain().free}
+    assert names == {"processes", "threads", "listen", "thunder-lock", "logging"}
+
+
+def test_memory_bounds_the_processes() -> None:
+    tight = MemoryLine(base_mb=20, per_process_mb=80)
+    domain = derive(spec(search_space=shipped("default")), tight)
+    processes = next(d for d in domain.dimensions if d.name == "processes")
+    assert processes.high == math.floor((0.85 * 512 - 20) / 80)
+
+
+def test_the_users_own_value_is_always_within_reach() -> None:
+    domain = default_domain(baseline_ini="[uwsgi]\nprocesses = 200\nthreads = 3\n")
+    processes = next(d for d in domain.dimensions if d.name == "processes")
+    assert processes.high == 200
+    assert 3 in values_of(domain, "threads")
+
+
+def test_threads_stay_as_they_are_where_the_app_is_not_thread_safe() -> None:
+    safe = spec().target
+    domain = default_domain(target=safe.model_copy(update={"thread_safe": False}))
+    assert values_of(domain, "threads") == (1,)
+
+
+def test_listen_is_never_lowered() -> None:
+    assert values_of(default_domain(baseline_ini="[uwsgi]\nlisten = 2048\n"), "listen") == (2048,)
+
+
+def test_cheaper_keeps_processes_above_it() -> None:
+    domain = default_domain(baseline_ini="[uwsgi]\nprocesses = 6\ncheaper = 3\n")
+    processes = next(d for d in domain.dimensions if d.name == "processes")
+    assert processes.low == 4
+
+
+def test_what_needs_another_parameter_falls_back_to_the_users_value() -> None:
+    domain = default_domain()
+    params = {**domain.baseline, "processes": 1, "thunder-lock": True}
+    assert domain.settle(params)["thunder-lock"] is False
+
+
+def test_only_what_differs_from_the_users_file_is_written() -> None:
+    domain = default_domain()
+    params = {**domain.baseline, "processes": 4, "logging": "errors-only"}
+    assert domain.changes(params) == {
+        "processes": "4",
+        "disable-logging": "true",
+        "log-4xx": "true",
+        "log-5xx": "true",
+    }
+    assert domain.changes(domain.baseline) == {}
+    assert domain.render(domain.baseline) == spec().baseline_ini
+
+
+def test_a_choice_that_changes_nothing_is_no_choice() -> None:
+    quiet = "[uwsgi]\ndisable-logging = true\nlog-5xx = true\n"
+    domain = derive(
+        spec(search_space=space(logging=LOGGING, threads={"type": "bool"}), baseline_ini=quiet)
+    )
+    assert values_of(domain, "logging") == ("user",)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"processes": {"type": "int", "low": 8, "high": 2}}, "contradictory bounds"),
+        ({"processes": {"type": "int", "low": 1, "high": "nonsense"}}, "unknown name 'nonsense'"),
+        ({"processes": {"type": "int", "low": 2, "high": 2}}, "nothing is left to choose"),
+        ({"x": {"type": "choice", "values": ["a"], "emit": {"b": {}}}}, "no entry under emit"),
+        ({"x": {"type": "bool", "needs": "y > 1"}}, "unknown name 'y'"),
+    ],
+)
+def test_mistakes_of_a_space_are_named_with_their_path(
+    parameters: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InvalidInput, match=message) as caught:
+        derive(spec(search_space=space(**parameters)))
+    assert caught.value.mistakes[0].path.startswith("search_space")

@@ -1,0 +1,292 @@
+"""One per benchmark host: takes `advance` and `measure` off the queue and runs them, one at a time.
+
+Measurements that run together disturb each other. So a host has one worker (an advisory lock in
+the database sees to that), the worker does one thing at a time, and a file lock keeps workers of
+other databases on the same machine from measuring meanwhile.
+"""
+
+import fcntl
+import logging
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from tuner.errors import Aborted, Infrastructure, TargetFailed, Unavailable
+from tuner.measurement import Bench, Launcher, LoadGenerator, SideSpec
+from tuner.model import (
+    Failure,
+    FailureCode,
+    History,
+    HostFingerprint,
+    Job,
+    JobId,
+    Measurement,
+    MeasurementId,
+    MeasurementKind,
+    MeasurementResult,
+    Params,
+    Step,
+)
+from tuner.search_space import derive
+from tuner.study import derived_seed
+from tuner.uwsgi.ini import IniFile
+
+log = logging.getLogger(__name__)
+
+FAULTS_ALLOWED = 3
+"""How often a host's fault is repeated before the job is failed for it."""
+
+WATCH_INTERVAL_S = 0.3  # a cancelled measurement has to stop within 2 s
+HOST_REPORT_INTERVAL_S = 5.0
+HOST_LOCK = Path(tempfile.gettempdir()) / "uwsgi-tuner-bench.lock"
+
+
+class Claim(Protocol):
+    """A measurement that is this worker's to make, with what making it takes."""
+
+    @property
+    def measurement(self) -> Measurement:
+        """The row, its attempt already counted."""
+
+    @property
+    def job(self) -> Job:
+        """Its job."""
+
+    @property
+    def params(self) -> tuple[Params, ...]:
+        """The params of each side."""
+
+
+class Store(Protocol):
+    """What a worker asks of the store. Writes of an outdated attempt change nothing."""
+
+    def advance(self, job_id: JobId, decide: Callable[[History], Step | None]) -> None:
+        """Take every step that is due."""
+
+    def claim(self, measurement_id: MeasurementId, host: str) -> Claim | None:
+        """Make it this host's, or None where it is not wanted any more."""
+
+    def beat(self, measurement_id: MeasurementId, attempt: int) -> bool:
+        """Say that it is worked on; False where the attempt does not count any more."""
+
+    def complete(
+        self, measurement_id: MeasurementId, attempt: int, result: MeasurementResult
+    ) -> bool:
+        """Store what was found."""
+
+    def fail(self, measurement_id: MeasurementId, attempt: int, failure: Failure) -> bool:
+        """Store why nothing was found."""
+
+    def release(self, measurement_id: MeasurementId, attempt: int, *, fault: str | None) -> int:
+        """Give it back to be made again; returns the host's faults so far."""
+
+    def see_host(
+        self, name: str, pool: str, fingerprint: HostFingerprint | None, problem: str | None
+    ) -> None:
+        """Note that the host is alive, and what ails it."""
+
+
+class Host(Launcher, Protocol):
+    """This host's containers, all of one measurement or all of them."""
+
+    def for_measurement(self, job: str, measurement: str) -> "Host":
+        """The same host, labelling what it starts."""
+
+    def kill_measurement(self, measurement: str) -> int:
+        """End all containers of a measurement from another thread."""
+
+    def reap(self) -> int:
+        """Remove what earlier measurements left behind."""
+
+    def ping(self) -> None:
+        """Raise `Unavailable` where the engine is away."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worker:
+    """The tasks of one benchmark host, bound to its hands."""
+
+    name: str
+    pool: str
+    store: Store
+    host: Host
+    load: LoadGenerator
+    decide: Callable[[History], Step | None]
+
+    def advance(self, job_id: JobId) -> None:
+        """Take every step of a job that is due."""
+        self.store.advance(job_id, self.decide)
+
+    def measure(self, measurement_id: MeasurementId, should_abort: Callable[[], bool]) -> None:
+        """Make one measurement, whatever becomes of it.
+
+        Raises `Unavailable` or `Infrastructure` where the queue has to bring it back.
+        """
+        claim = self.store.claim(measurement_id, self.name)
+        if claim is None:
+            log.info("measurement %d is not wanted any more", measurement_id)
+            return
+        attempt = claim.measurement.attempt
+        try:
+            with _alone_on_this_machine(should_abort), self._watched(claim, should_abort) as bench:
+                result = make(claim, bench)
+        except TargetFailed as failure:
+            self.store.fail(measurement_id, attempt, _failure(failure))
+        except Aborted:
+            self._give_back(claim, fault=None)
+            if should_abort():
+                raise Unavailable("worker", "it is stopping") from None
+        except Unavailable as away:
+            self._give_back(claim, fault=None)
+            self._report(str(away))
+            raise
+        except Infrastructure as fault:
+            self._repeat_or_give_up(claim, fault)
+        else:
+            self.store.complete(measurement_id, attempt, result)
+
+    def start(self) -> None:
+        """Remove what a killed worker left on this host, and say that we are here."""
+        try:
+            reaped = self.host.reap()
+            self._report(None)
+        except Unavailable as away:
+            reaped = 0
+            self._report(str(away))
+        if reaped:
+            log.warning("removed %d containers that an earlier worker left behind", reaped)
+
+    @contextmanager
+    def reporting(self) -> Iterator[None]:
+        """Keep the host's row fresh from a thread of its own while the context lasts."""
+        done = threading.Event()
+
+        def report() -> None:
+            while not done.wait(HOST_REPORT_INTERVAL_S):
+                problem = _problem_of(self.host)
+                try:
+                    self._report(problem)
+                except Unavailable:
+                    log.warning("the database is away: host not reported")
+
+        thread = threading.Thread(target=report, name="host-report", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join(timeout=2 * HOST_REPORT_INTERVAL_S)
+
+    def _report(self, problem: str | None) -> None:
+        fingerprint = None if problem else self.host.fingerprint()
+        self.store.see_host(self.name, self.pool, fingerprint, problem)
+
+    @contextmanager
+    def _watched(self, claim: Claim, should_abort: Callable[[], bool]) -> Iterator[Bench]:
+        """A bench whose containers die as soon as the measurement is not wanted any more."""
+        measurement = claim.measurement
+        label = str(measurement.id)
+        unwanted, done = threading.Event(), threading.Event()
+        host = self.host.for_measurement(str(claim.job.id), label)
+
+        def watch() -> None:
+            while not done.wait(WATCH_INTERVAL_S):
+                if should_abort() or not self._beats(measurement):
+                    unwanted.set()
+                    host.kill_measurement(label)
+
+        thread = threading.Thread(target=watch, name=f"watch-{label}", daemon=True)
+        thread.start()
+        try:
+            yield Bench(launcher=host, load=self.load, aborted=unwanted.is_set)
+        finally:
+            done.set()
+            thread.join()
+
+    def _beats(self, measurement: Measurement) -> bool:
+        """Whether the attempt still counts. Without a database it may: the write will tell."""
+        try:
+            return self.store.beat(measurement.id, measurement.attempt)
+        except Unavailable:
+            return True
+
+    def _give_back(self, claim: Claim, *, fault: str | None) -> int:
+        measurement = claim.measurement
+        return self.store.release(measurement.id, measurement.attempt, fault=fault)
+
+    def _repeat_or_give_up(self, claim: Claim, fault: Infrastructure) -> None:
+        measurement = claim.measurement
+        log.warning("measurement %d: the host's fault: %s", measurement.id, fault)
+        if self._give_back(claim, fault=str(fault)) < FAULTS_ALLOWED:
+            raise fault
+        again = self.store.claim(measurement.id, self.name)
+        if again is not None:
+            failure = Failure(
+                code=FailureCode.INFRASTRUCTURE,
+                message=f"{FAULTS_ALLOWED} times in a row: {fault}",
+            )
+            self.store.fail(measurement.id, again.measurement.attempt, failure)
+
+
+def make(claim: Claim, bench: Bench) -> MeasurementResult:
+    """Make the measurement that was claimed, of whichever kind it is."""
+    measurement, spec = claim.measurement, claim.job.spec
+    facts = claim.job.facts
+    domain = derive(spec, facts.memory if facts else None)
+    sides = [
+        SideSpec(index=index, ini=domain.render(params), target=spec.target, limits=spec.limits)
+        for index, params in enumerate(claim.params)
+    ]
+    match measurement.kind:
+        case MeasurementKind.PREPARE:
+            with_processes = partial(_with_processes, ini=spec.baseline_ini)
+            return bench.prepare(sides[0], spec.workload, with_processes)
+        case MeasurementKind.BLOCK:
+            seed = derived_seed(spec.seed, measurement.sequence)
+            return bench.run_block(sides, spec.workload, spec.budget, seed=seed)
+
+
+def _with_processes(processes: int, *, ini: str) -> str:
+    return IniFile.parse(ini).patch({"processes": str(processes), "cheaper": "0"}).dump()
+
+
+def _failure(failure: TargetFailed) -> Failure:
+    return Failure(
+        code=FailureCode(failure.code),
+        message=failure.message,
+        side=failure.side,
+        log_tail=failure.log_tail,
+    )
+
+
+def _problem_of(host: Host) -> str | None:
+    try:
+        host.ping()
+    except Unavailable as away:
+        return str(away)
+    return None
+
+
+@contextmanager
+def _alone_on_this_machine(should_abort: Callable[[], bool]) -> Iterator[None]:
+    """Wait until no other worker measures on this machine. Raises `Aborted` while waiting."""
+    handle = os.open(HOST_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if should_abort():
+                    raise Aborted("called off while another worker measured here") from None
+                time.sleep(WATCH_INTERVAL_S)
+        yield
+    finally:
+        os.close(handle)
