@@ -7,13 +7,13 @@ import pytest
 from scipy import stats
 
 from tuner import analysis
-from tuner.model import Metric, Verdict
+from tuner.model import Comparison, Metric, Verdict
 
 # Seven repeats of one configuration from the article behind reference case R1, in requests/s.
 R1 = [2132.08, 1325.72, 1795.32, 1381.67, 1283.08, 1399.98, 1488.05]
 
 
-def compare(ratios: list[float], *, sign: int = 1, min_effect: float = 0.02) -> analysis.Comparison:
+def compare(ratios: list[float], *, sign: int = 1, min_effect: float = 0.02) -> Comparison:
     return analysis.compare(ratios, metric=Metric.THROUGHPUT_RPS, sign=sign, min_effect=min_effect)
 
 

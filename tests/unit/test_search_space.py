@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tests.builders import space, spec
 from tuner.errors import InvalidInput
-from tuner.model import ClosedLoop, Limits, MemoryLine, SearchSpace
-from tuner.search_space import Domain, Scalar, derive, evaluate
+from tuner.model import ClosedLoop, Limits, MemoryLine, Scalar, SearchSpace
+from tuner.search_space import Domain, derive, evaluate
 
 SPACES = Path(__file__).parents[2] / "search_spaces"
 LOGGING = {

@@ -1,0 +1,307 @@
+"""The state machine, one step at a time: the same rows always give the same step."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from tests.builders import FACTS, NOON, block, history, job, pair, spec, window
+from tuner.model import (
+    BASELINE,
+    Budget,
+    Enter,
+    Fail,
+    Failure,
+    FailureCode,
+    History,
+    JobState,
+    Measure,
+    Measurement,
+    MeasurementKind,
+    MeasurementResult,
+    MeasurementState,
+    Origin,
+    Outcome,
+    Params,
+    Phase,
+    Settle,
+    Step,
+    Succeed,
+    Trial,
+    TrialNumber,
+    TrialState,
+    Verdict,
+)
+from tuner.search_space import Domain
+from tuner.study import Past, decide
+
+BUDGET = spec().budget
+
+
+class Ladder:
+    """Proposes processes 3, 4, 5 ... and remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.told: list[Past] = []
+
+    def propose(self, domain: Domain, past: Sequence[Past], *, seed: int) -> Params | None:
+        self.told = list(past)
+        return {"processes": 2 + len(past)}
+
+
+class Exhausted:
+    """A space with nothing left in it."""
+
+    def propose(self, domain: Domain, past: Sequence[Past], *, seed: int) -> Params | None:
+        return None
+
+
+def step(rows: History) -> Step | None:
+    """The step of a history, taken twice to see that it does not depend on anything else."""
+    first = decide(rows, sampler=Ladder())
+    assert decide(rows, sampler=Ladder()) == first
+    return first
+
+
+def trial(number: int, score: float | None = None, state: TrialState | None = None) -> Trial:
+    """A trial of 2 + number processes, settled where a score or a final state is given."""
+    outcome = None
+    if score is not None or state is not None:
+        final = state or TrialState.COMPLETE
+        outcome = Outcome(state=final, score=score, constraints={})
+    return Trial(
+        number=TrialNumber(number),
+        params={"processes": 2 + number},
+        origin=Origin.BASELINE if number == 0 else Origin.SAMPLER,
+        state=outcome.state if outcome else TrialState.RUNNING,
+        outcome=outcome,
+    )
+
+
+BASE = trial(0, 0.0)
+
+
+def prepared(**changes: object) -> Measurement:
+    """The first measurement of a job: complete, with facts, unless changed."""
+    done = replace(
+        block(sides=(0,), phase=Phase.PREPARE, sequence=0),
+        kind=MeasurementKind.PREPARE,
+        result=MeasurementResult(facts=FACTS),
+    )
+    return replace(done, **changes)  # type: ignore[arg-type]  # fields by name
+
+
+def aa(ratio: float, sequence: int) -> Measurement:
+    """A block of the baseline against itself."""
+    windows = [window(0, 100), window(1, 100 * (1 + ratio))]
+    return block(windows, sides=(0, 0), phase=Phase.CALIBRATE, sequence=sequence)
+
+
+def test_a_job_waits_until_its_pool_is_free() -> None:
+    queued = job(state=JobState.QUEUED, phase=Phase.VALIDATE, started_at=None)
+    assert step(history(job=queued, pool_is_free=False)) is None
+    assert step(history(job=queued)) == Enter(phase=Phase.PREPARE)
+
+
+@pytest.mark.parametrize("state", [JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED])
+def test_a_finished_job_has_no_next_step(state: JobState) -> None:
+    assert step(history(job=job(state=state))) is None
+
+
+def test_preparing_creates_the_baseline_and_one_measurement() -> None:
+    asked = step(history(job=job(phase=Phase.PREPARE)))
+    assert isinstance(asked, Measure)
+    assert [t.number for t in asked.trials] == [BASELINE]
+    assert asked.trials[0].params == {"processes": 2}
+    assert [plan.kind for plan in asked.plans] == [MeasurementKind.PREPARE]
+
+
+def test_what_prepare_found_goes_along_to_calibration() -> None:
+    rows = history(job=job(phase=Phase.PREPARE), trials=(trial(0),), measurements=(prepared(),))
+    assert step(rows) == Enter(phase=Phase.CALIBRATE, facts=FACTS)
+
+
+def test_a_target_that_does_not_work_fails_the_job_with_its_reason() -> None:
+    failure = Failure(code=FailureCode.APP_FAILED, message="no module named app", log_tail="...")
+    broken = prepared(state=MeasurementState.FAILED, result=None, failure=failure)
+    rows = history(job=job(phase=Phase.PREPARE), trials=(trial(0),), measurements=(broken,))
+    assert step(rows) == Fail(failure=failure)
+
+
+def test_calibration_runs_the_baseline_against_itself() -> None:
+    asked = step(history(job=job(phase=Phase.CALIBRATE), measurements=(prepared(),)))
+    assert isinstance(asked, Measure)
+    assert [plan.sides for plan in asked.plans] == [(0, 0), (0, 0)]
+    assert [plan.sequence for plan in asked.plans] == [1, 2]
+
+
+def test_calibration_settles_the_baseline_then_goes_on_with_its_figures() -> None:
+    rows = history(
+        job=job(phase=Phase.CALIBRATE),
+        trials=(trial(0),),
+        measurements=(prepared(), aa(0.01, 1), aa(-0.01, 2)),
+    )
+    settled = step(rows)
+    assert isinstance(settled, Settle)
+    assert settled.outcome.score == 0.0
+    entered = step(replace(rows, trials=(BASE,)))
+    assert isinstance(entered, Enter)
+    assert entered.phase is Phase.SEARCH
+    assert entered.calibration is not None
+    assert entered.calibration.blocks == 2
+
+
+def biased(blocks: int) -> History:
+    size = 6
+    calibrated = spec(budget=BUDGET.model_copy(update={"calibrate_blocks": size}))
+    return history(
+        job=job(phase=Phase.CALIBRATE, spec=calibrated),
+        trials=(trial(0),),
+        measurements=(
+            prepared(),
+            *(aa(0.2 + 0.001 * n, n) for n in range(1, blocks + 1)),
+        ),
+    )
+
+
+def test_a_biased_host_is_checked_on_a_second_set_and_then_refused() -> None:
+    again = step(biased(6))
+    assert isinstance(again, Measure)
+    assert len(again.plans) == 6
+    refused = step(biased(12))
+    assert isinstance(refused, Fail)
+    assert "two equal sides differ" in refused.failure.message
+
+
+def test_a_baseline_that_answers_nothing_under_load_fails_with_its_error_classes() -> None:
+    dead = [
+        window(side, 0, requests=0, errors=9, errors_by_class={"http_500": 9}) for side in (0, 1)
+    ]
+    blocks = [block(dead, sides=(0, 0), phase=Phase.CALIBRATE, sequence=n) for n in (1, 2)]
+    rows = history(
+        job=job(phase=Phase.CALIBRATE), trials=(trial(0),), measurements=(prepared(), *blocks)
+    )
+    failed = step(rows)
+    assert isinstance(failed, Fail)
+    assert failed.failure.code is FailureCode.ERRORS_ONLY
+    assert "http_500" in failed.failure.message
+
+
+def test_the_search_asks_for_one_trial_per_host() -> None:
+    asked = step(history(trials=(BASE,), measurements=(prepared(),)))
+    assert isinstance(asked, Measure)
+    assert [plan.sides for plan in asked.plans] == [(0, 1)]
+    open_block = block(sequence=1, state=MeasurementState.RUNNING)
+    one_open = history(trials=(BASE, trial(1)), measurements=(prepared(), open_block))
+    assert step(one_open) is None
+    more = step(replace(one_open, hosts=2))
+    assert isinstance(more, Measure)
+    assert more.plans[0].sides == (0, 2)
+
+
+def test_a_finished_block_settles_its_own_trial() -> None:
+    rows = history(
+        trials=(BASE, trial(1), trial(2)),
+        measurements=(
+            prepared(),
+            block(pair(100, 110), sides=(0, 2), sequence=1),
+            block(sides=(0, 1), sequence=2, state=MeasurementState.QUEUED),
+        ),
+    )
+    settled = step(rows)
+    assert isinstance(settled, Settle)
+    assert settled.number == 2
+    assert settled.outcome.score == pytest.approx(0.0953, abs=1e-4)
+
+
+def test_a_crash_is_told_to_the_sampler_and_a_hosts_fault_is_not() -> None:
+    sampler = Ladder()
+    rows = history(
+        trials=(BASE, trial(1, state=TrialState.INFEASIBLE), trial(2, state=TrialState.FAILED)),
+        measurements=(prepared(),),
+    )
+    decide(rows, sampler=sampler)
+    assert [(past.told, past.feasible) for past in sampler.told] == [
+        (True, True),
+        (True, False),
+        (False, False),
+    ]
+
+
+def test_a_host_that_keeps_failing_fails_the_job_as_infrastructure() -> None:
+    failure = Failure(code=FailureCode.INFRASTRUCTURE, message="oha died")
+    rows = history(trials=(BASE, trial(1)), measurements=(prepared(), block(failure=failure)))
+    assert step(rows) == Fail(failure=failure)
+
+
+def test_a_baseline_that_keeps_breaking_in_the_search_fails_the_job() -> None:
+    failure = Failure(code=FailureCode.NOT_READY, message="slow", side=0)
+    broken = [block(sides=(0, n), sequence=n, failure=failure) for n in (1, 2, 3)]
+    trials = (BASE, *(trial(n, state=TrialState.FAILED) for n in (1, 2, 3)))
+    assert step(history(trials=trials, measurements=(prepared(), *broken))) == Fail(failure=failure)
+
+
+def searched(*scores: float | None) -> History:
+    trials = [
+        trial(n, score, None if score is not None else TrialState.INFEASIBLE)
+        for n, score in enumerate(scores, start=1)
+    ]
+    return history(trials=(BASE, *trials), measurements=(prepared(),))
+
+
+def test_the_best_feasible_candidate_becomes_the_finalist() -> None:
+    assert step(searched(0.1, 0.3, None)) == Enter(phase=Phase.RACE, finalist=TrialNumber(2))
+
+
+def test_when_nothing_came_out_ahead_the_users_file_is_kept() -> None:
+    answer = step(searched(-0.1, -0.2, None))
+    assert isinstance(answer, Succeed)
+    assert answer.recommendation.verdict is Verdict.NO_DIFFERENCE
+    assert answer.recommendation.uwsgi_ini == spec().baseline_ini
+
+
+def test_the_search_ends_early_when_the_space_is_used_up() -> None:
+    rows = history(trials=(BASE, trial(1, 0.2)), measurements=(prepared(),))
+    assert decide(rows, sampler=Exhausted()) == Enter(phase=Phase.RACE, finalist=TrialNumber(1))
+
+
+def test_the_search_ends_early_to_keep_the_jobs_minutes() -> None:
+    budget = Budget(trials=50, confirm_blocks=6, window_s=1.0, minutes=1.0)
+    late = history(
+        job=job(spec=spec(budget=budget)),
+        trials=(BASE, trial(1, 0.2)),
+        measurements=(prepared(),),
+        now=NOON + timedelta(seconds=40),
+    )
+    assert step(late) == Enter(phase=Phase.RACE, finalist=TrialNumber(1))
+    assert isinstance(step(replace(late, now=NOON)), Measure)
+
+
+def confirming(*blocks: Measurement) -> History:
+    finalist = job(phase=Phase.CONFIRM, finalist=TrialNumber(1))
+    return history(job=finalist, trials=(BASE, trial(1, 0.2)), measurements=(prepared(), *blocks))
+
+
+def test_the_confirmation_asks_for_all_its_fresh_blocks_at_once() -> None:
+    asked = step(confirming())
+    assert isinstance(asked, Measure)
+    assert len(asked.plans) == BUDGET.confirm_blocks
+    assert {plan.sides for plan in asked.plans} == {(0, 1)}
+
+
+def test_the_verdict_rests_on_the_fresh_blocks() -> None:
+    gains = (120, 122, 118, 121, 119, 123)
+    blocks = [
+        block(pair(100, rps), phase=Phase.CONFIRM, sequence=n) for n, rps in enumerate(gains, 1)
+    ]
+    answer = step(confirming(*blocks))
+    assert isinstance(answer, Succeed)
+    assert answer.recommendation.verdict is Verdict.BETTER
+    assert answer.recommendation.params == {"processes": 3}
+    assert "processes = 3" in answer.recommendation.uwsgi_ini
+
+
+def test_an_unfinished_confirmation_waits() -> None:
+    waiting = block(phase=Phase.CONFIRM, sequence=1, state=MeasurementState.QUEUED)
+    assert step(confirming(waiting)) is None

@@ -1,0 +1,127 @@
+"""Fresh blocks to an answer."""
+
+from collections.abc import Sequence
+
+from tests.builders import INI, block, history, job, pair, space, spec
+from tuner.model import (
+    Doubt,
+    Failure,
+    FailureCode,
+    Measurement,
+    Origin,
+    Outcome,
+    Phase,
+    Recommendation,
+    RelativeBound,
+    Slo,
+    Trial,
+    TrialNumber,
+    TrialState,
+    Verdict,
+)
+from tuner.recommendation import compare_blocks, recommend
+from tuner.search_space import derive
+from tuner.uwsgi.ini import IniFile
+
+FASTER = (120, 122, 118, 121, 119, 123)
+DONE = Outcome(state=TrialState.COMPLETE, score=0.3, constraints={})
+
+
+def confirm(rates: Sequence[float], **changes: object) -> list[Measurement]:
+    return [
+        block(pair(100, rate, **changes), phase=Phase.CONFIRM, sequence=n)
+        for n, rate in enumerate(rates, 1)
+    ]
+
+
+def finalist(**params: int | bool) -> Trial:
+    return Trial(
+        number=TrialNumber(1),
+        params=params,
+        origin=Origin.SAMPLER,
+        state=TrialState.COMPLETE,
+        outcome=DONE,
+    )
+
+
+SPEC = spec(
+    search_space=space(
+        processes={"type": "int", "low": 1, "high": 8}, **{"thunder-lock": {"type": "bool"}}
+    )
+)
+
+
+def answer(blocks: list[Measurement]) -> Recommendation:
+    rows = history(job=job(spec=SPEC, phase=Phase.CONFIRM), measurements=tuple(blocks))
+    trial = finalist(processes=4, **{"thunder-lock": False})
+    return recommend(rows, derive(SPEC), trial)
+
+
+def test_a_proven_gain_is_recommended_with_only_its_lines_changed() -> None:
+    found = answer(confirm(FASTER))
+    assert found.verdict is Verdict.BETTER
+    assert [(line.option, line.value, line.baseline_value) for line in found.lines] == [
+        ("processes", "4", "2")
+    ]
+    body = [line for line in found.uwsgi_ini.splitlines() if not line.startswith("; uwsgi-tuner")]
+    assert "\n".join(body) + "\n" == INI.replace("processes = 2", "processes = 4")
+
+
+def test_the_file_says_where_it_comes_from_and_what_it_holds_for() -> None:
+    text = answer(confirm(FASTER)).uwsgi_ini
+    assert "better: throughput_rps +20" in text
+    assert "holds for 1 CPU, 512 MB, somaxconn 4096" in text
+    assert IniFile.parse(text).get("processes") == "4"
+
+
+def test_the_overlay_holds_the_changes_alone() -> None:
+    overlay = IniFile.parse(answer(confirm(FASTER)).overlay_ini)
+    assert [line.key for line in overlay.lines if line.key] == ["processes"]
+
+
+def test_without_proof_the_users_file_comes_back_unchanged() -> None:
+    for rates in (
+        (100, 101, 99, 100, 101, 99),
+        (80, 81, 79, 80, 82, 78),
+        (150, 60, 140, 70, 90, 100),
+    ):
+        found = answer(confirm(rates))
+        assert found.verdict is not Verdict.BETTER
+        assert found.uwsgi_ini == INI
+        assert found.params["processes"] == 2
+        assert [line.option for line in found.reverted] == ["processes"]
+
+
+def test_a_faster_file_that_misses_a_bound_is_not_recommended() -> None:
+    chosen = spec(slo=Slo(latency_p95_ms=RelativeBound(relative_to_baseline=1.05)))
+    found = compare_blocks(confirm(FASTER, latency_p95_ms=60.0), chosen)
+    assert found.verdict is Verdict.WORSE
+    assert found.broken["latency_p95_ms"] > 0
+
+
+def test_a_faster_file_that_answers_errors_is_not_recommended() -> None:
+    found = compare_blocks(confirm(FASTER, errors=5), spec())
+    assert found.verdict is Verdict.WORSE
+    assert "error_rate" in found.reason
+
+
+def test_a_candidate_that_breaks_once_on_fresh_data_is_worse() -> None:
+    failure = Failure(code=FailureCode.OUT_OF_MEMORY, message="killed", side=1)
+    blocks = [*confirm(FASTER), block(phase=Phase.CONFIRM, sequence=9, failure=failure)]
+    found = compare_blocks(blocks, spec())
+    assert found.verdict is Verdict.WORSE
+    assert "killed" in found.reason
+
+
+def test_latency_and_memory_are_reported_beside_the_objective() -> None:
+    found = compare_blocks(confirm(FASTER, memory_mb=60.0), spec())
+    assert {effect.metric.value for effect in found.side_effects} == {
+        "latency_p50_ms",
+        "latency_p95_ms",
+        "memory_mb",
+    }
+
+
+def test_doubts_of_the_fresh_windows_go_along() -> None:
+    found = answer(confirm(FASTER, doubts=(Doubt.CLIENT_SATURATED,)))
+    assert found.doubts == (Doubt.CLIENT_SATURATED,)
