@@ -12,12 +12,13 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+from tuner import bootstrap
 from tuner.errors import Aborted, Infrastructure, TargetFailed, Unavailable
 from tuner.measurement import Bench, Launcher, LoadGenerator, SideSpec
 from tuner.model import (
@@ -34,7 +35,9 @@ from tuner.model import (
     Params,
     Step,
 )
+from tuner.queue import host_lock, run_worker
 from tuner.search_space import derive
+from tuner.settings import Settings
 from tuner.study import derived_seed
 from tuner.uwsgi.ini import IniFile
 
@@ -44,7 +47,6 @@ FAULTS_ALLOWED = 3
 """How often a host's fault is repeated before the job is failed for it."""
 
 WATCH_INTERVAL_S = 0.3  # a cancelled measurement has to stop within 2 s
-HOST_REPORT_INTERVAL_S = 5.0
 HOST_LOCK = Path(tempfile.gettempdir()) / "uwsgi-tuner-bench.lock"
 
 
@@ -87,6 +89,12 @@ class Store(Protocol):
     def release(self, measurement_id: MeasurementId, attempt: int, *, fault: str | None) -> int:
         """Give it back to be made again; returns the host's faults so far."""
 
+    def orphans(self, host: str) -> list[MeasurementId]:
+        """Put back what a dead worker of that name was at."""
+
+    def requeue_lost(self, pool: str) -> int:
+        """Put into the queue what should be there and is not."""
+
     def see_host(
         self, name: str, pool: str, fingerprint: HostFingerprint | None, problem: str | None
     ) -> None:
@@ -127,7 +135,8 @@ class Worker:
     def measure(self, measurement_id: MeasurementId, should_abort: Callable[[], bool]) -> None:
         """Make one measurement, whatever becomes of it.
 
-        Raises `Unavailable` or `Infrastructure` where the queue has to bring it back.
+        Raises `Unavailable` or `Infrastructure` where the queue has to bring it back, and
+        `Aborted` where it was called off, by a cancel or because this worker is stopping.
         """
         claim = self.store.claim(measurement_id, self.name)
         if claim is None:
@@ -136,13 +145,13 @@ class Worker:
         attempt = claim.measurement.attempt
         try:
             with _alone_on_this_machine(should_abort), self._watched(claim, should_abort) as bench:
+                self._reap()
                 result = make(claim, bench)
         except TargetFailed as failure:
             self.store.fail(measurement_id, attempt, _failure(failure))
         except Aborted:
             self._give_back(claim, fault=None)
-            if should_abort():
-                raise Unavailable("worker", "it is stopping") from None
+            raise
         except Unavailable as away:
             self._give_back(claim, fault=None)
             self._report(str(away))
@@ -153,36 +162,27 @@ class Worker:
             self.store.complete(measurement_id, attempt, result)
 
     def start(self) -> None:
-        """Remove what a killed worker left on this host, and say that we are here."""
-        try:
-            reaped = self.host.reap()
-            self._report(None)
-        except Unavailable as away:
-            reaped = 0
-            self._report(str(away))
+        """Take up after a worker of this name that died: remove its containers, requeue its work.
+
+        Only for who holds the host's lock.
+        """
+        for measurement_id in self.store.orphans(self.name):
+            log.warning("measurement %d was lost with an earlier worker: again", measurement_id)
+        self.sweep()
+        with suppress(Unavailable):  # the engine is away; what is left is removed before measuring
+            self._reap()
+
+    def sweep(self) -> None:
+        """Say that this host lives and what ails it; put back into the queue what was lost."""
+        self._report(_problem_of(self.host))
+        lost = self.store.requeue_lost(self.pool)
+        if lost:
+            log.warning("put %d lost tasks back into the queue", lost)
+
+    def _reap(self) -> None:
+        reaped = self.host.reap()
         if reaped:
-            log.warning("removed %d containers that an earlier worker left behind", reaped)
-
-    @contextmanager
-    def reporting(self) -> Iterator[None]:
-        """Keep the host's row fresh from a thread of its own while the context lasts."""
-        done = threading.Event()
-
-        def report() -> None:
-            while not done.wait(HOST_REPORT_INTERVAL_S):
-                problem = _problem_of(self.host)
-                try:
-                    self._report(problem)
-                except Unavailable:
-                    log.warning("the database is away: host not reported")
-
-        thread = threading.Thread(target=report, name="host-report", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            done.set()
-            thread.join(timeout=2 * HOST_REPORT_INTERVAL_S)
+            log.warning("removed %d containers that an earlier measurement left behind", reaped)
 
     def _report(self, problem: str | None) -> None:
         fingerprint = None if problem else self.host.fingerprint()
@@ -290,3 +290,23 @@ def _alone_on_this_machine(should_abort: Callable[[], bool]) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def run(settings: Settings, pool: str) -> None:
+    """Work for a pool until SIGTERM or SIGINT.
+
+    Raises `Conflict` where this host already has a worker, `Unavailable` where PostgreSQL is away:
+    the supervisor starts the process anew.
+    """
+    url, known = bootstrap.database_url(settings), bootstrap.catalog(settings)
+    worker = Worker(
+        name=settings.worker_name,
+        pool=pool,
+        store=bootstrap.store(settings),
+        host=bootstrap.launcher(settings, known),
+        load=bootstrap.load_generator(settings),
+        decide=bootstrap.decide(),
+    )
+    with host_lock(url, worker.name):
+        worker.start()
+        run_worker(worker, url=url, pool=pool, host=worker.name)

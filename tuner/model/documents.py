@@ -168,7 +168,7 @@ class Budget(Document):
 
 
 PRESETS = {
-    "demo": Budget(trials=8, confirm_blocks=8, cycles=2, window_s=2.0, warmup_s=1.0),
+    "demo": Budget(trials=8, confirm_blocks=8, cycles=2, window_s=1.5, warmup_s=1.0),
     "quick": Budget(trials=16, confirm_blocks=16, cycles=2, window_s=2.5, warmup_s=1.5),
     "standard": Budget(
         trials=30, calibrate_blocks=4, confirm_blocks=32, cycles=4, window_s=2.5, warmup_s=3.0

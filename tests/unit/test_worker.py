@@ -1,0 +1,215 @@
+"""What becomes of a measurement, whatever happens while it is made."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from tests.builders import INI, block, job, spec
+from tests.fake_bench import FakeLauncher, FakeWorld
+from tuner.errors import Aborted, Infrastructure, Unavailable
+from tuner.model import (
+    Failure,
+    FailureCode,
+    History,
+    HostFingerprint,
+    Job,
+    JobId,
+    Measurement,
+    MeasurementId,
+    MeasurementKind,
+    MeasurementResult,
+    MeasurementState,
+    Params,
+    Step,
+)
+from tuner.worker import FAULTS_ALLOWED, Worker
+
+RUNNING = block(sides=(0, 1), state=MeasurementState.RUNNING)
+
+
+@dataclass(frozen=True)
+class Claimed:
+    measurement: Measurement
+    job: Job
+    params: tuple[Params, ...]
+
+
+@dataclass
+class Rows:
+    """A store of one measurement that remembers what was written."""
+
+    measurement: Measurement = RUNNING
+    wanted: bool = True
+    faults: int = 0
+    completed: list[MeasurementResult] = field(default_factory=list)
+    failed: list[Failure] = field(default_factory=list)
+    released: list[str | None] = field(default_factory=list)
+    problems: list[str | None] = field(default_factory=list)
+    on_claim: Callable[[], None] = lambda: None
+
+    def advance(self, job_id: JobId, decide: Callable[[History], Step | None]) -> None:
+        raise AssertionError("not part of these tests")
+
+    def claim(self, measurement_id: MeasurementId, host: str) -> Claimed | None:
+        if not self.wanted:
+            return None
+        self.on_claim()
+        params = ({"processes": 2}, {"processes": 4})[: len(self.measurement.sides)]
+        return Claimed(self.measurement, job(spec=spec()), params)
+
+    def beat(self, measurement_id: MeasurementId, attempt: int) -> bool:
+        return self.wanted
+
+    def complete(
+        self, measurement_id: MeasurementId, attempt: int, result: MeasurementResult
+    ) -> bool:
+        self.completed.append(result)
+        return True
+
+    def fail(self, measurement_id: MeasurementId, attempt: int, failure: Failure) -> bool:
+        self.failed.append(failure)
+        return True
+
+    def release(self, measurement_id: MeasurementId, attempt: int, *, fault: str | None) -> int:
+        self.released.append(fault)
+        self.faults += fault is not None
+        return self.faults
+
+    def orphans(self, host: str) -> list[MeasurementId]:
+        return []
+
+    def requeue_lost(self, pool: str) -> int:
+        return 0
+
+    def see_host(
+        self, name: str, pool: str, fingerprint: HostFingerprint | None, problem: str | None
+    ) -> None:
+        self.problems.append(problem)
+
+
+class Away(FakeLauncher):
+    """An engine that does not answer."""
+
+    def ping(self) -> None:
+        raise Unavailable("docker", "connection refused")
+
+    def for_measurement(self, job: str, measurement: str) -> "Away":
+        return self
+
+    def reap(self, keep: Any = ()) -> int:
+        raise Unavailable("docker", "connection refused")
+
+
+def worker(rows: Rows, world: FakeWorld | None = None, host: FakeLauncher | None = None) -> Worker:
+    world = world or FakeWorld()
+    return Worker(
+        name="host-1",
+        pool="default",
+        store=rows,
+        host=host or world.launcher,
+        load=world.load,
+        decide=lambda history: None,
+    )
+
+
+def measure(rows: Rows, world: FakeWorld | None = None, host: FakeLauncher | None = None) -> None:
+    worker(rows, world, host).measure(MeasurementId(1), lambda: False)
+
+
+def planted(code: FailureCode) -> FakeWorld:
+    return FakeWorld(fails=lambda options: code if options["processes"] == "4" else None)
+
+
+def test_windows_of_both_files_are_stored() -> None:
+    rows, world = Rows(), FakeWorld()
+    measure(rows, world)
+    assert len(rows.completed[0].windows) == 4
+    assert {launch.ini for launch in world.launches} == {
+        INI,
+        INI.replace("processes = 2", "processes = 4"),
+    }
+
+
+def test_a_prepare_stores_facts() -> None:
+    prepare = replace(
+        RUNNING, kind=MeasurementKind.PREPARE, sides=RUNNING.sides[:1], phase="prepare"
+    )
+    rows = Rows(measurement=prepare)
+    measure(rows)
+    assert rows.completed[0].facts is not None
+
+
+def test_what_is_not_wanted_any_more_is_not_made() -> None:
+    rows, world = Rows(wanted=False), FakeWorld()
+    measure(rows, world)
+    assert not world.launches
+    assert not rows.completed
+
+
+def test_a_broken_candidate_is_stored_with_its_side() -> None:
+    rows = Rows()
+    measure(rows, planted(FailureCode.OUT_OF_MEMORY))
+    assert [(failure.code, failure.side) for failure in rows.failed] == [
+        (FailureCode.OUT_OF_MEMORY, 1)
+    ]
+
+
+def test_a_hosts_fault_comes_back_and_is_given_up_after_a_few() -> None:
+    rows, world = Rows(), planted(FailureCode.INFRASTRUCTURE)
+    for _ in range(FAULTS_ALLOWED - 1):
+        with pytest.raises(Infrastructure):
+            measure(rows, world)
+    assert not rows.failed
+    measure(rows, world)
+    assert [failure.code for failure in rows.failed] == [FailureCode.INFRASTRUCTURE]
+
+
+def test_an_engine_that_is_away_is_waited_for_and_not_counted_as_a_fault() -> None:
+    rows, world = Rows(), FakeWorld()
+    with pytest.raises(Unavailable):
+        measure(rows, world, Away(world))
+    assert rows.released == [None]
+    assert rows.problems == ["docker is away: connection refused"]
+
+
+def test_a_cancel_stops_the_measurement_and_stores_nothing() -> None:
+    rows = Rows()
+    world = FakeWorld()
+    seen = threading.Event()
+
+    def slow(options: dict[str, str]) -> float:
+        rows.wanted = False  # cancelled while the first window runs
+        seen.wait(1.0)  # longer than the watcher's interval
+        return 100.0
+
+    world.throughput = slow
+    with pytest.raises(Aborted):
+        measure(rows, world)
+    assert not rows.completed
+    assert not world.running
+
+
+def test_a_stopping_worker_gives_the_measurement_back() -> None:
+    rows, world = Rows(), FakeWorld()
+    stopping = threading.Event()
+
+    def interrupted(options: dict[str, str]) -> float:
+        stopping.set()
+        threading.Event().wait(1.0)  # longer than the watcher's interval
+        return 100.0
+
+    world.throughput = interrupted
+    with pytest.raises(Aborted):
+        worker(rows, world).measure(MeasurementId(1), stopping.is_set)
+    assert rows.released == [None]
+    assert not rows.completed
+
+
+def test_the_sweep_reports_what_ails_the_host() -> None:
+    rows, world = Rows(), FakeWorld()
+    worker(rows, world).sweep()
+    worker(rows, world, Away(world)).sweep()
+    assert rows.problems == [None, "docker is away: connection refused"]

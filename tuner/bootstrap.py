@@ -1,0 +1,82 @@
+"""The only place where settings meet adapters; the entries ask here for finished parts."""
+
+import hashlib
+from collections.abc import Callable
+from functools import partial
+
+from tuner.catalog import Catalog
+from tuner.db import EmbeddedPostgres, Store, make_engine, migrate
+from tuner.engine import DockerLauncher, EngineConfig
+from tuner.errors import InvalidInput, Mistake
+from tuner.load import Oha
+from tuner.model import History, JobRequest, JobSpec, Step
+from tuner.queue import Queue
+from tuner.sampler import OptunaSampler
+from tuner.settings import Settings
+from tuner.study import decider, resolve
+
+STATS_ADDRESS = "127.0.0.1:61717"
+"""Where uWSGI serves its stats, inside the target's own network namespace."""
+
+
+def embedded(settings: Settings) -> EmbeddedPostgres | None:
+    """A server of our own, unless the settings name one; not started yet."""
+    return None if settings.database_url else EmbeddedPostgres(settings.data_dir)
+
+
+def database_url(settings: Settings) -> str:
+    """The database to talk to. Raises `InvalidInput` where neither a name nor a server is known."""
+    own = embedded(settings)
+    url = settings.database_url or (own.url if own else None)
+    if url is None:
+        raise InvalidInput([Mistake("TUNER_DATABASE_URL", "is not set")])
+    return url
+
+
+def store(settings: Settings) -> Store:
+    """The store over the database of the settings; connects on first use."""
+    return Store(make_engine(database_url(settings)), Queue())
+
+
+def upgrade(settings: Settings) -> None:
+    """Bring the database's tables up to date. Raises `Unavailable`."""
+    migrate.upgrade(database_url(settings))
+
+
+def catalog(settings: Settings) -> Catalog:
+    """All target apps and search spaces. Raises `InvalidInput` with every mistake in them."""
+    return Catalog.load(settings.target_apps, settings.search_spaces)
+
+
+def resolver(known: Catalog) -> Callable[[JobRequest], JobSpec]:
+    """Turns requests into jobs."""
+    return partial(resolve, catalog=known)
+
+
+def decide() -> Callable[[History], Step | None]:
+    """The state machine with its sampler."""
+    return decider(OptunaSampler())
+
+
+def launcher(settings: Settings, known: Catalog) -> DockerLauncher:
+    """This host's containers, marked as belonging to this service's database."""
+    config = EngineConfig(
+        instance=_instance(settings),
+        base_image=settings.base_image,
+        load_image=settings.load_image,
+        build_network=settings.build_network,
+        stats_address=STATS_ADDRESS,
+        cache_dir=settings.data_dir / "engine",
+    )
+    return DockerLauncher(config, known.build_dir)
+
+
+def load_generator(settings: Settings) -> Oha:
+    """The load generator."""
+    return Oha(stats_address=STATS_ADDRESS, ready_timeout_s=settings.ready_timeout_s)
+
+
+def _instance(settings: Settings) -> str:
+    """Tells our containers from those of another service on the same Docker Engine."""
+    name = f"{database_url(settings)} {settings.worker_name}"
+    return hashlib.sha256(name.encode()).hexdigest()[:16]
