@@ -1,0 +1,161 @@
+"""Whole jobs, from request to answer, on a host without containers: milliseconds each.
+
+Two truths that a tuner has to live up to: what is planted is found, and where nothing is planted
+nothing is claimed.
+"""
+
+import math
+
+import pytest
+
+from tests.builders import INI, space, spec
+from tests.fake_bench import FakeWorld, Options, number
+from tests.fake_store import FakeStore
+from tuner import bootstrap
+from tuner.errors import Infrastructure
+from tuner.model import (
+    Budget,
+    FailureCode,
+    Job,
+    JobSpec,
+    JobState,
+    MeasurementId,
+    Phase,
+    TrialState,
+    Verdict,
+)
+from tuner.objective import outcome_of
+from tuner.search_space import derive
+from tuner.worker import Worker
+
+BUDGET = Budget(trials=10, calibrate_blocks=2, confirm_blocks=8, cycles=2, window_s=1.0)
+SPACE = space(
+    processes={"type": "int", "low": 1, "high": 16, "log": True},
+    threads={"type": "choice", "values": [1, 2, 4]},
+)
+SPEC = spec(budget=BUDGET, search_space=SPACE)
+
+
+def run(world: FakeWorld, chosen: JobSpec = SPEC) -> tuple[FakeStore, Job]:
+    """Submit a job and work until nothing is left; what the host's fault broke comes back."""
+    store = FakeStore()
+    worker = Worker(
+        name="host-1",
+        pool="default",
+        store=store,
+        host=world.launcher,
+        load=world.load,
+        decide=bootstrap.decide(),
+    )
+    job, _ = store.create_job(chosen, idempotency_key=None, request_sha256="0")
+    while store.deferred:
+        kind, id_ = store.deferred.popleft()
+        try:
+            if kind == "advance":
+                worker.advance(job.id)
+            else:
+                worker.measure(MeasurementId(id_), lambda: False)
+        except Infrastructure:
+            store.deferred.append((kind, id_))
+    return store, store.job(job.id)
+
+
+def slots(options: Options) -> float:
+    """More slots are faster up to 12, each more costs a little."""
+    count = number(options, "processes") * number(options, "threads")
+    return 100.0 * min(count, 12) - 3.0 * max(0, count - 12)
+
+
+def test_a_planted_gain_is_found_and_proven() -> None:
+    _, job = run(FakeWorld(throughput=slots))
+    answer = job.recommendation
+    assert (job.state, job.phase) == (JobState.SUCCEEDED, Phase.DONE)
+    assert answer is not None
+    assert answer.verdict is Verdict.BETTER
+    assert answer.comparison.effect is not None
+    assert answer.comparison.effect.estimate > 3.0  # 200 rps to more than 800
+    truth = slots({"processes": "2"})
+    gain = answer.comparison.effect
+    planted = slots({name: str(value) for name, value in answer.params.items()}) / truth - 1
+    assert gain.ci_low <= planted * 1.05
+    assert gain.ci_high >= planted * 0.95
+
+
+def test_where_nothing_matters_hardly_any_job_claims_a_gain() -> None:
+    claims = 0
+    for seed in range(40):
+        _, job = run(FakeWorld(seed=seed, start_sd=0.015), SPEC.model_copy(update={"seed": seed}))
+        assert job.recommendation is not None
+        claims += job.recommendation.verdict is Verdict.BETTER
+        if job.recommendation.verdict is not Verdict.BETTER:
+            assert job.recommendation.uwsgi_ini == INI
+    assert claims <= 4  # at 2.5 % a job, five or more of 40 come once in 300 such tests
+
+
+def test_a_file_that_is_as_good_as_it_gets_is_kept() -> None:
+    best = INI.replace("processes = 2", "processes = 12")
+    _, job = run(FakeWorld(throughput=slots), SPEC.model_copy(update={"baseline_ini": best}))
+    assert job.recommendation is not None
+    assert job.recommendation.verdict is not Verdict.BETTER
+    assert job.recommendation.uwsgi_ini == best
+
+
+def test_a_cliff_is_survived_and_never_recommended() -> None:
+    def cliff(options: Options) -> FailureCode | None:
+        return FailureCode.OUT_OF_MEMORY if number(options, "processes") > 6 else None
+
+    store, job = run(FakeWorld(throughput=slots, fails=cliff))
+    assert job.recommendation is not None
+    assert job.recommendation.verdict is Verdict.BETTER
+    assert int(job.recommendation.params["processes"]) <= 6
+    for trial in store.trials(job.id):
+        fell = int(trial.params["processes"]) > 6
+        assert (trial.state is TrialState.INFEASIBLE) is fell
+
+
+def test_a_host_that_never_works_fails_the_job_and_says_so() -> None:
+    world = FakeWorld(
+        fails=lambda options: (
+            FailureCode.INFRASTRUCTURE if number(options, "processes") == 2 else None
+        )
+    )
+    _, job = run(world)
+    assert job.state is JobState.FAILED
+    assert job.failure is not None
+    assert job.failure.code is FailureCode.INFRASTRUCTURE
+
+
+@pytest.mark.parametrize("code", [FailureCode.APP_FAILED, FailureCode.NOT_READY])
+def test_a_baseline_that_does_not_work_fails_the_job_at_once(code: FailureCode) -> None:
+    world = FakeWorld(fails=lambda options: code)
+    store, job = run(world)
+    assert job.state is JobState.FAILED
+    assert job.failure is not None
+    assert job.failure.code is code
+    assert len(store.measurements(job.id)) == 1
+
+
+def test_every_score_can_be_computed_again_from_the_stored_windows() -> None:
+    store, job = run(FakeWorld(throughput=slots))
+    measurements = store.measurements(job.id)
+    domain = derive(job.spec, job.facts.memory if job.facts else None)
+    candidates = [trial for trial in store.trials(job.id) if trial.number > 0]
+    assert len(candidates) == BUDGET.trials
+    for trial in candidates:
+        blocks = [m for m in measurements if m.phase == "search" and trial.number in m.sides]
+        assert len(blocks) == 1
+        outcome = outcome_of(blocks, job.spec)
+        assert trial.outcome is not None
+        assert outcome.score == pytest.approx(trial.outcome.score)
+        planted = slots({name: str(value) for name, value in trial.params.items()})
+        expected = math.log(planted / slots({"processes": "2"}))
+        assert outcome.score == pytest.approx(expected, abs=0.15)
+        assert domain.settle(trial.params) == trial.params
+
+
+def test_the_same_seed_tries_the_same_configurations() -> None:
+    def tried() -> list[dict[str, object]]:
+        store, job = run(FakeWorld(throughput=slots, noise_sd=0.0))
+        return [dict(trial.params) for trial in store.trials(job.id)]
+
+    assert tried() == tried()
