@@ -66,7 +66,7 @@ def excesses(block: Measurement, spec: JobSpec) -> dict[str, float]:
             limit = error_rate(theirs) + ERRORS_ALLOWED
         case RelativeBound(relative_to_baseline=factor):
             limit = error_rate(theirs) * factor
-        case float():
+        case _:
             limit = allowed
     found[Metric.ERROR_RATE.value] = error_rate(ours) - limit
     for metric, bound in bounds.items():

@@ -60,7 +60,7 @@ def recommend(history: History, domain: Domain, finalist: Trial) -> Recommendati
         lines=changed_lines(domain, finalist.params),
         reverted=(),
         diagnosis=found,
-        reason=f"Deploy it: {comparison.reason}. {found.sentence.capitalize()}.",
+        reason=f"Deploy it: {comparison.reason}. {_sentence(found.sentence)}",
         uwsgi_ini=_annotated(history, domain, finalist.params, comparison),
         overlay_ini=overlay(domain.changes(finalist.params), _header(history, comparison)),
         doubts=doubts,
@@ -152,7 +152,7 @@ def _keep(
         lines=(),
         reverted=tried,
         diagnosis=found,
-        reason=f"Keep your file: {comparison.reason}. {found.sentence.capitalize()}.",
+        reason=f"Keep your file: {comparison.reason}. {_sentence(found.sentence)}",
         uwsgi_ini=spec.baseline_ini,
         overlay_ini=overlay({}),
     )
@@ -165,6 +165,11 @@ def _diagnosis(
     return diagnosis.diagnose(
         windows, history.job.spec.limits, threads=rendered.integer("threads", 1)
     )
+
+
+def _sentence(text: str) -> str:
+    """With a capital and a full stop; `str.capitalize` would make "cpu" of "CPU"."""
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _annotated(history: History, domain: Domain, params: Params, comparison: Comparison) -> str:

@@ -1,0 +1,37 @@
+# Everything that a target needs is set up by tuner/provision: idempotent, one line a step, the standard library only.
+PYTHON ?= python3
+PROVISION = $(PYTHON) -m tuner.provision
+ARGS ?=
+
+.PHONY: help demo test check images serve bench-host setup clean clean-images
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## set up what is missing, then tune a real app in a container and print the uwsgi.ini (ARGS="..." is passed on)
+	@$(PROVISION) demo $(ARGS)
+
+test: ## set up what is missing, then every check and every test level, real Docker and PostgreSQL included
+	@$(PROVISION) test
+
+check: ## format, lint, imports, types, unit and contract tests: fast, without Docker
+	@$(PROVISION) check
+
+serve: ## set up what is missing, then run the service on 127.0.0.1:8321 (ARGS="..." is passed on)
+	@$(PROVISION) serve $(ARGS)
+
+images: ## have the base image and the load generator image
+	@$(PROVISION) images
+
+bench-host: ## print how well this machine measures
+	@$(PROVISION) bench-host $(ARGS)
+
+setup: ## set up what is missing and nothing more
+	@$(PROVISION) setup
+
+clean: ## remove every container the product left behind
+	@docker ps --all --quiet --filter label=tuner | xargs -r docker rm --force
+
+clean-images: clean ## remove the images too; the next run builds them again
+	@docker images --quiet 'uwsgi-tuner/*' | sort -u | xargs -r docker rmi --force

@@ -1,0 +1,105 @@
+"""One measurement as the product makes it: real containers, real uWSGI, real oha."""
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests import real_bench
+from tuner.engine import DockerLauncher
+from tuner.errors import Aborted, TargetFailed
+from tuner.measurement import Bench, Launcher, LoadGenerator
+from tuner.model import Budget, ClosedLoop, Doubt, FailureCode, MeasurementResult, OpenLoop
+
+pytestmark = pytest.mark.docker
+
+BUDGET = Budget(trials=1, confirm_blocks=4, cycles=2, window_s=1.0, warmup_s=0.5)
+CLOSED = ClosedLoop(concurrency=16)
+
+
+@pytest.fixture
+def launcher() -> Iterator[DockerLauncher]:
+    with real_bench.engine() as launcher:
+        yield launcher
+
+
+def bench(launcher: DockerLauncher) -> Bench:
+    ours: Launcher = launcher.for_measurement("1", "7")
+    load: LoadGenerator = real_bench.oha()
+    return Bench(ours, load)
+
+
+def test_a_block_has_every_window_and_the_counters_agree(launcher: DockerLauncher) -> None:
+    sides = [
+        real_bench.moody_side(index=0),
+        real_bench.moody_side("threads = 2", "listen = 1024", "thunder-lock = true", index=1),
+    ]
+    result = bench(launcher).run_block(sides, CLOSED, BUDGET, seed=1)
+    assert sorted(window.side for window in result.windows) == [0, 0, 1, 1]
+    assert_counters_agree(result)
+    assert all(window.client_cpu > 0 for window in result.windows)
+    assert all(window.target_cpu for window in result.windows)
+    assert all(window.memory_mb for window in result.windows)
+    assert all(seconds < 5 for seconds in result.ready_s)
+    assert len(result.ini_sha256) == 2
+
+
+def test_an_open_loop_block_keeps_its_rate(launcher: DockerLauncher) -> None:
+    workload = OpenLoop(kind="open_loop", rate_rps=100, concurrency=32)
+    result = bench(launcher).run_block([real_bench.moody_side()], workload, BUDGET, seed=1)
+    assert_counters_agree(result)
+    for window in result.windows:
+        assert window.requests == pytest.approx(100, abs=3)
+
+
+def test_prepare_tells_what_the_target_is(launcher: DockerLauncher) -> None:
+    result = bench(launcher).prepare(
+        real_bench.moody_side(), CLOSED, lambda n: real_bench.moody_side(f"processes = {n}").ini
+    )
+    facts = result.facts
+    assert facts is not None
+    assert facts.uwsgi_version.startswith("2.0.")
+    assert {"processes", "threads", "thunder-lock", "listen"} <= set(facts.options)
+    assert facts.image_digest.startswith("sha256:")
+    assert 0.5 <= facts.memory.per_process_mb < 50
+    assert facts.fingerprint.cpus >= 1
+
+
+def test_the_side_at_fault_is_named(launcher: DockerLauncher) -> None:
+    sides = [real_bench.moody_side(index=0), real_bench.moody_side("listen = 60000", index=1)]
+    with pytest.raises(TargetFailed, match="somaxconn") as failed:
+        bench(launcher).run_block(sides, CLOSED, BUDGET, seed=1)
+    assert failed.value.side == 1
+    assert failed.value.code == FailureCode.BAD_OPTIONS
+
+
+def test_calling_off_ends_a_block_within_two_seconds(launcher: DockerLauncher) -> None:
+    wanted = threading.Event()
+    wanted.set()
+    started = bench(launcher)
+    called_off = Bench(started.launcher, started.load, aborted=lambda: not wanted.is_set())
+    ended: list[float] = []
+
+    def measure() -> None:
+        long = BUDGET.model_copy(update={"window_s": 30.0})
+        with pytest.raises(Aborted):
+            called_off.run_block([real_bench.moody_side()], CLOSED, long, seed=1)
+        ended.append(time.monotonic())
+
+    thread = threading.Thread(target=measure)
+    thread.start()
+    time.sleep(3)
+    began = time.monotonic()
+    wanted.clear()
+    launcher.kill_measurement("7")
+    thread.join(10)
+    assert ended
+    assert ended[0] - began < 2
+
+
+def assert_counters_agree(result: MeasurementResult) -> None:
+    for window in result.windows:
+        assert window.served == window.requests
+        assert window.errors == 0
+        assert not set(window.doubts) - {Doubt.SHARED_CPUS, Doubt.CLIENT_SATURATED}

@@ -1,0 +1,22 @@
+"""Set-up of a machine: from "CPython, make and nothing else" to "the demo measures".
+
+Only the standard library may be imported here: this package runs under the system's interpreter
+before any dependency of the product exists (``python3 -m tuner.provision demo``). Every step is
+idempotent, prints one line, and ends with a ``StepFailed`` that says what failed, why, and what to
+do.
+
+    steps          what a step prints, StepFailed
+    commands       the one door to other programs, and the log of what they said
+    host           facts about this machine, decided once
+    apt            Debian packages
+    uv             uv and the locked Python dependencies
+    docker_engine  an engine that answers
+    docker_build   building an image again only when its recipe changed
+    python_image   the image with a Python: pulled, or made from Debian's packages
+    oha            the load generator's binary
+    images         the images the product starts its containers from
+    compose        Docker Compose, which one acceptance test drives
+    checks         the commands of `make check` and `make test`, once
+    recipes        which steps each command needs, and what it hands over to
+    arguments      the command line
+"""

@@ -1,0 +1,205 @@
+"""The one door to other programs.
+
+Their whole output goes to a log file; people see its last lines when a step fails.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Protocol
+
+from tuner.provision.steps import StepFailed
+
+_SHOWN_LINES = 15
+_NOT_FOUND = 127
+_POLL_S = 0.02
+# An ordinary user's PATH often lacks these, and that is where dockerd lives.
+_SYSTEM_DIRECTORIES = ("/usr/local/sbin", "/usr/sbin", "/sbin")
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a program ended; `output` is stdout and stderr together."""
+
+    code: int
+    output: str
+    timed_out: bool = False
+
+    @property
+    def ok(self) -> bool:
+        return self.code == 0 and not self.timed_out
+
+    @property
+    def last_lines(self) -> str:
+        lines = [line.rstrip() for line in self.output.splitlines() if line.strip()]
+        return "\n".join(lines[-_SHOWN_LINES:])
+
+
+class Commands(Protocol):
+    """What the steps need of the operating system; tests pass a scripted one."""
+
+    log: Path
+
+    def which(self, name: str) -> str | None: ...
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout_s: float = 60.0,
+        answer_within_s: float | None = None,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> Finished:
+        """Run to its end or `timeout_s`.
+
+        With `answer_within_s`, give up earlier when nothing at all was printed.
+        """
+        ...
+
+    def start_daemon(self, argv: Sequence[str], log: Path) -> None:
+        """Start a program that outlives us, in its own session."""
+        ...
+
+
+def must(
+    commands: Commands,
+    argv: Sequence[str],
+    *,
+    what: str,
+    todo: str,
+    timeout_s: float = 60.0,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> Finished:
+    """Run a program that has to succeed.
+
+    Raises StepFailed with the program's last lines and the log's path when it does not.
+    """
+    finished = commands.run(argv, timeout_s=timeout_s, cwd=cwd, env=env)
+    if finished.ok:
+        return finished
+    raise StepFailed(what, evidence(commands, argv, finished, timeout_s), todo)
+
+
+def evidence(commands: Commands, argv: Sequence[str], finished: Finished, timeout_s: float) -> str:
+    """What a person needs in order to judge a failed program."""
+    ending = (
+        f"did not end within {timeout_s:.0f} s"
+        if finished.timed_out
+        else f"ended with {finished.code}"
+    )
+    shown = f"\n{finished.last_lines}" if finished.last_lines else ""
+    return f"`{shlex.join(argv)}` {ending}{shown}\n(everything it printed: {commands.log})"
+
+
+class SystemCommands:
+    """Programs of this machine. `env` of a call is added to our own environment."""
+
+    def __init__(self, log: Path) -> None:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text("")
+        self.log = log
+
+    def which(self, name: str) -> str | None:
+        path = os.pathsep.join([os.environ.get("PATH", os.defpath), *_SYSTEM_DIRECTORIES])
+        return shutil.which(name, path=path)
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout_s: float = 60.0,
+        answer_within_s: float | None = None,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> Finished:
+        # Not a pipe: a daemon that a program leaves behind would keep it open for ever.
+        with tempfile.TemporaryFile() as captured:
+            finished = self._run(argv, captured, timeout_s, answer_within_s, cwd, env)
+        self._note(argv, finished)
+        return finished
+
+    def start_daemon(self, argv: Sequence[str], log: Path) -> None:
+        with log.open("ab") as output:
+            subprocess.Popen(
+                [self.which(argv[0]) or argv[0], *argv[1:]],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def _run(
+        self,
+        argv: Sequence[str],
+        captured: IO[bytes],
+        timeout_s: float,
+        answer_within_s: float | None,
+        cwd: Path | None,
+        env: Mapping[str, str] | None,
+    ) -> Finished:
+        try:
+            process = subprocess.Popen(
+                [self.which(argv[0]) or argv[0], *argv[1:]],
+                stdin=subprocess.DEVNULL,
+                stdout=captured,
+                stderr=subprocess.STDOUT,
+                cwd=cwd,
+                env={**os.environ, **(env or {})},
+                start_new_session=True,
+            )
+        except OSError as error:
+            return Finished(_NOT_FOUND, f"{argv[0]}: {error.strerror}")
+        try:
+            in_time = _wait(process, captured, timeout_s, answer_within_s)
+        except BaseException:  # Ctrl-C does not reach the program: it has its own process group
+            _end(process)
+            raise
+        captured.seek(0)
+        return Finished(process.wait(), captured.read().decode(errors="replace"), not in_time)
+
+    def _note(self, argv: Sequence[str], finished: Finished) -> None:
+        with self.log.open("a") as log:
+            log.write(f"$ {shlex.join(argv)}\n{finished.output.rstrip()}\n= {finished.code}\n")
+
+
+def _wait(
+    process: subprocess.Popen[bytes],
+    captured: IO[bytes],
+    timeout_s: float,
+    answer_within_s: float | None,
+) -> bool:
+    """Wait for the end; False when the program was ended by us because a time ran out."""
+    started = time.monotonic()
+    while process.poll() is None:
+        waited_s = time.monotonic() - started
+        silent = os.fstat(captured.fileno()).st_size == 0
+        if waited_s > timeout_s or (
+            answer_within_s is not None and silent and waited_s > answer_within_s
+        ):
+            _end(process)
+            return False
+        time.sleep(_POLL_S)
+    return True
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the program and its children: a killed `cargo` alone would leave compilers behind."""
+    try:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(5)
+    except ProcessLookupError:
+        pass
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
