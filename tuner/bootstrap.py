@@ -61,12 +61,13 @@ def decide() -> Callable[[History], Step | None]:
 def launcher(settings: Settings, known: Catalog) -> DockerLauncher:
     """This host's containers, marked as belonging to this service's database."""
     config = EngineConfig(
-        instance=_instance(settings),
+        instance=instance(settings),
         base_image=settings.base_image,
         load_image=settings.load_image,
         build_network=settings.build_network,
         stats_address=STATS_ADDRESS,
         cache_dir=settings.data_dir / "engine",
+        check_timeout_s=settings.ready_timeout_s,
     )
     return DockerLauncher(config, known.build_dir)
 
@@ -76,7 +77,7 @@ def load_generator(settings: Settings) -> Oha:
     return Oha(stats_address=STATS_ADDRESS, ready_timeout_s=settings.ready_timeout_s)
 
 
-def _instance(settings: Settings) -> str:
+def instance(settings: Settings) -> str:
     """Tells our containers from those of another service on the same Docker Engine."""
     name = f"{database_url(settings)} {settings.worker_name}"
     return hashlib.sha256(name.encode()).hexdigest()[:16]

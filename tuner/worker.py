@@ -144,7 +144,10 @@ class Worker:
             return
         attempt = claim.measurement.attempt
         try:
-            with _alone_on_this_machine(should_abort), self._watched(claim, should_abort) as bench:
+            with (
+                self._watched(claim, should_abort) as bench,
+                _alone_on_this_machine(bench.aborted),
+            ):
                 self._reap()
                 result = make(claim, bench)
         except TargetFailed as failure:
@@ -275,21 +278,27 @@ def _problem_of(host: Host) -> str | None:
 
 
 @contextmanager
-def _alone_on_this_machine(should_abort: Callable[[], bool]) -> Iterator[None]:
+def _alone_on_this_machine(aborted: Callable[[], bool]) -> Iterator[None]:
     """Wait until no other worker measures on this machine. Raises `Aborted` while waiting."""
     handle = os.open(HOST_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if should_abort():
-                    raise Aborted("called off while another worker measured here") from None
+        if not _locked(handle):
+            log.info("another service measures on this machine: waiting for it (%s)", HOST_LOCK)
+            while not _locked(handle):
+                if aborted():
+                    raise Aborted("called off while another service measured here")
                 time.sleep(WATCH_INTERVAL_S)
         yield
     finally:
         os.close(handle)
+
+
+def _locked(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def run(settings: Settings, pool: str) -> None:

@@ -1,0 +1,308 @@
+"""A benchmark host without containers and without waiting, for tests of whole studies.
+
+What a file is worth is planted: a function of its options. Windows differ by seeded noise, so one
+seed gives the same figures again as long as every side is started equally often.
+"""
+
+import math
+import random
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from tuner.errors import Infrastructure
+from tuner.measurement import BuildInfo, LoadReading, SideSpec, Usage, target_failed
+from tuner.model import (
+    FailureCode,
+    HostFingerprint,
+    Limits,
+    OpenLoop,
+    Target,
+    Workload,
+)
+from tuner.uwsgi.stats import Stats
+
+Options = dict[str, str]
+
+KNOWN_OPTIONS = (
+    *("processes", "workers", "threads", "listen", "thunder-lock", "disable-logging", "log-4xx"),
+    *("log-5xx", "master", "http-socket", "wsgi-file", "module", "chdir", "vacuum", "need-app"),
+    *("die-on-term", "enable-threads", "harakiri", "lazy-apps", "cheaper", "stats", "max-fd"),
+    *("buffer-size", "offload-threads", "worker-reload-mercy", "socket", "uid", "gid", "strict"),
+)
+_ON_CHECK = (FailureCode.BAD_OPTIONS, FailureCode.APP_FAILED)
+_ON_LAUNCH = (*_ON_CHECK, FailureCode.NOT_STARTED)
+_ON_READY = (FailureCode.NOT_READY, FailureCode.ERRORS_ONLY)
+_ON_DRIVE = (FailureCode.DIED, FailureCode.OUT_OF_MEMORY)
+
+
+def options_of(ini: str) -> Options:
+    """The effective options: the last of a key wins; a key alone is `true`."""
+    lines = [line.strip() for line in ini.splitlines()]
+    pairs = [line.partition("=") for line in lines if line and line[0] not in ";#["]
+    return {key.strip(): value.strip() if equals else "true" for key, equals, value in pairs}
+
+
+def number(options: Options, *names: str, default: int = 1) -> int:
+    """The option's value as uWSGI would have it, whichever of its names is used."""
+    return next((int(options[name]) for name in names if name in options), default)
+
+
+def _constant_throughput(options: Options) -> float:
+    return 1000.0
+
+
+def _never_fails(options: Options) -> FailureCode | None:
+    return None
+
+
+def _memory_by_processes(options: Options) -> float:
+    return 10.0 + 12.0 * number(options, "processes", "workers")
+
+
+@dataclass(slots=True)
+class FakeWorld:
+    """What is true of every configuration, and what has happened so far.
+
+    `throughput` is in requests per second, `memory_mb` in MB of 10^6 bytes; `noise_sd` is the
+    standard deviation of a window's log throughput, `start_sd` that of one start.
+    """
+
+    throughput: Callable[[Options], float] = _constant_throughput
+    noise_sd: float = 0.03
+    start_sd: float = 0.0
+    fails: Callable[[Options], FailureCode | None] = _never_fails
+    memory_mb: Callable[[Options], float] = _memory_by_processes
+    image_fails: FailureCode | None = None
+    seed: int = 1
+    known_options: tuple[str, ...] = KNOWN_OPTIONS
+    launches: list[SideSpec] = field(default_factory=list)
+    running: set[int] = field(default_factory=set)
+    _killed: set[int] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def launcher(self) -> "FakeLauncher":
+        """The world's containers."""
+        return FakeLauncher(self)
+
+    @property
+    def load(self) -> "FakeLoad":
+        """The world's load generator."""
+        return FakeLoad(self)
+
+    def start(self, side: SideSpec) -> "FakeTarget":
+        """A started side; its noise depends on the side and on how often it was started."""
+        with self._lock:
+            twins = sum(s.ini == side.ini and s.index == side.index for s in self.launches)
+            self.launches.append(side)
+            target = FakeTarget(
+                world=self,
+                number=len(self.launches),
+                side=side,
+                noise=random.Random(f"{self.seed} {side.index} {twins} {side.ini}"),  # noqa: S311
+            )
+            self.running.add(target.number)
+        return target
+
+    def stop(self, target: "FakeTarget") -> None:
+        """Forget a side that ran."""
+        with self._lock:
+            self.running.discard(target.number)
+
+    def kill(self) -> int:
+        """End all that runs, as `kill_measurement` and `reap` do."""
+        with self._lock:
+            doomed, self.running = self.running, set()
+            self._killed |= doomed
+        return len(doomed)
+
+    def raise_if(self, side: SideSpec, codes: Sequence[FailureCode]) -> None:
+        """Raise the planted failure of the side's file, where it is one of `codes`."""
+        code = self.fails(options_of(side.ini))
+        if code is not None and code in codes:
+            raise target_failed(code, f"planted: {code.value}", "the log's last line")
+
+    def raise_if_killed(self, target: "FakeTarget") -> None:
+        """What a real target's readers see once its container is gone."""
+        if target.number in self._killed:
+            raise Infrastructure("the target's container was removed while it was measured")
+
+
+@dataclass(slots=True)
+class FakeTarget:
+    """A side that runs: its counters only."""
+
+    world: FakeWorld
+    number: int
+    side: SideSpec
+    noise: random.Random
+    client_cpus: int = 1
+    shares_cpus: bool = False
+    served: int = 0
+    loaded_s: float = 0.0
+    start_factor: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.start_factor = math.exp(self.noise.gauss(0, self.world.start_sd))
+
+    def run_beside(self, argv: Sequence[str], *, timeout_s: float) -> str:
+        """No command runs here."""
+        raise Infrastructure(f"a fake target runs no commands: {argv[:1]}")
+
+    def usage(self) -> Usage:
+        """A target that uses nine tenths of its CPUs while it is loaded."""
+        cpus = self.side.limits.cpus
+        return Usage(
+            cpu_s=0.9 * cpus * self.loaded_s,
+            periods=round(10 * self.loaded_s),
+            throttled_periods=0,
+            memory_mb=self.world.memory_mb(options_of(self.side.ini)),
+        )
+
+    def log_tail(self) -> str:
+        """One line."""
+        return "the log's last line"
+
+    def stats(self) -> Stats:
+        """uWSGI's counters, as they stand."""
+        options = options_of(self.side.ini)
+        processes = number(options, "processes", "workers")
+        return Stats(
+            processes=processes,
+            cores=processes * number(options, "threads"),
+            accepting=processes,
+            cheap=0,
+            requests=self.served,
+            respawns=0,
+            running_us=round(0.8e6 * self.loaded_s * processes),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FakeLauncher:
+    """`tuner.measurement.Launcher` without containers."""
+
+    world: FakeWorld
+
+    def fingerprint(self) -> HostFingerprint:
+        """One host."""
+        return HostFingerprint(
+            cpu_model="fake",
+            cpus=2,
+            memory_mb=8000,
+            kernel="6.1",
+            cgroup_version=2,
+            docker_version="28.0",
+        )
+
+    def inspect(self, target: Target) -> BuildInfo:
+        """One image, unless the world says that it is missing."""
+        if self.world.image_fails is not None:
+            raise target_failed(self.world.image_fails, "planted: no image")
+        return BuildInfo(
+            image_digest="sha256:fake", uwsgi_version="2.0.31", options=self.world.known_options
+        )
+
+    def check(self, side: SideSpec) -> None:
+        """Raise the faults that uWSGI finds without serving."""
+        self.world.raise_if(side, _ON_CHECK)
+
+    @contextmanager
+    def launch(self, side: SideSpec) -> Iterator[FakeTarget]:
+        """A running side, until the context ends."""
+        self.world.raise_if(side, _ON_LAUNCH)
+        target = self.world.start(side)
+        try:
+            yield target
+        finally:
+            self.world.stop(target)
+
+    def for_measurement(self, job: str, measurement: str) -> "FakeLauncher":
+        """There are no labels here."""
+        return self
+
+    def ping(self) -> None:
+        """Always there."""
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+    def reap(self, keep: Sequence[str] = ()) -> int:
+        """End all that runs."""
+        return self.world.kill()
+
+    def kill_measurement(self, measurement: str) -> int:
+        """End all that runs."""
+        return self.world.kill()
+
+
+@dataclass(frozen=True, slots=True)
+class FakeLoad:
+    """`tuner.measurement.LoadGenerator` on `FakeTarget`s."""
+
+    world: FakeWorld
+
+    def wait_ready(self, running: object, target: Target) -> None:
+        """Ready at once, or not at all."""
+        fake = _fake(running)
+        self.world.raise_if_killed(fake)
+        self.world.raise_if(fake.side, _ON_READY)
+
+    def drive(
+        self, running: object, target: Target, workload: Workload, duration_s: float
+    ) -> LoadReading:
+        """A window of the planted throughput, give or take the noise."""
+        fake = _fake(running)
+        self.world.raise_if_killed(fake)
+        self.world.raise_if(fake.side, _ON_DRIVE)
+        if self.world.fails(options_of(fake.side.ini)) is FailureCode.INFRASTRUCTURE:
+            raise Infrastructure("planted: the host's fault")
+        capacity = self._capacity(fake)
+        rate = min(capacity, workload.rate_rps) if isinstance(workload, OpenLoop) else capacity
+        before, requests = fake.stats(), round(rate * duration_s)
+        fake.served += requests
+        fake.loaded_s += duration_s
+        latency_ms = _latency_ms(workload, capacity, rate)
+        return LoadReading(
+            started_at=_EPOCH + timedelta(seconds=fake.loaded_s),
+            duration_s=duration_s,
+            requests=requests,
+            errors_by_class={},
+            latency_p50_ms=latency_ms,
+            latency_p95_ms=1.3 * latency_ms,
+            latency_p99_ms=1.6 * latency_ms,
+            client_cpu_s=0.2 * duration_s,
+            before=before,
+            after=fake.stats(),
+            listen_overflows=0,
+            time_wait=requests,
+            ports_exhausted=False,
+        )
+
+    def _capacity(self, fake: FakeTarget) -> float:
+        planted = self.world.throughput(options_of(fake.side.ini))
+        return planted * fake.start_factor * math.exp(fake.noise.gauss(0, self.world.noise_sd))
+
+
+_EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def _fake(running: object) -> FakeTarget:
+    assert isinstance(running, FakeTarget)
+    return running
+
+
+def _latency_ms(workload: Workload, capacity_rps: float, rate_rps: float) -> float:
+    """A closed loop waits its turn; an open one queues as the server nears its capacity."""
+    if isinstance(workload, OpenLoop):
+        idle = max(0.01, 1 - rate_rps / capacity_rps)
+        return 1000 / capacity_rps / idle
+    return 1000 * workload.concurrency / capacity_rps
+
+
+def side(ini: str, target: Target, *, index: int = 0, limits: Limits | None = None) -> SideSpec:
+    """A side, in one line."""
+    return SideSpec(index=index, ini=ini, target=target, limits=limits or Limits())

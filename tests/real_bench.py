@@ -1,0 +1,99 @@
+"""The real engine, with a moody target app, for the tests that are marked `docker`."""
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import docker
+
+from tuner.engine import DockerLauncher, EngineConfig
+from tuner.load import Oha
+from tuner.measurement import SideSpec
+from tuner.model import DEFAULT_COMMAND, Limits, Target
+
+BASE_IMAGE = "uwsgi-tuner/base:2.0.31"
+LOAD_IMAGE = "uwsgi-tuner/load:1.16.0"
+APPS = Path(__file__).parent / "bench_apps"
+READY_TIMEOUT_S = 4.0
+STATS_ADDRESS = "127.0.0.1:61718"
+
+MOODY_INI = """[uwsgi]
+http-socket = :8000
+chdir = /app
+wsgi-file = app.py
+master = true
+processes = 2
+die-on-term = true
+"""
+
+
+@contextmanager
+def engine(**overrides: Any) -> Iterator[DockerLauncher]:
+    """A launcher of an instance of its own; fails where it left a container behind."""
+    instance = f"test-{uuid.uuid4().hex[:8]}"
+    config = EngineConfig(
+        instance=instance,
+        base_image=BASE_IMAGE,
+        load_image=LOAD_IMAGE,
+        stats_address=STATS_ADDRESS,
+        **overrides,
+    )
+    launcher = DockerLauncher(config, lambda name: APPS / name)
+    try:
+        yield launcher
+        left = containers_of(instance)
+        assert left == [], f"left behind: {left}"
+    finally:
+        launcher.reap()
+        launcher.close()
+
+
+def containers_of(instance: str) -> list[str]:
+    """Ids of all containers of an instance, running or not; asks the engine by itself."""
+    client = docker.APIClient(version="auto")
+    try:
+        filters = {"label": f"tuner.instance={instance}"}
+        return [found["Id"] for found in client.containers(all=True, filters=filters)]
+    finally:
+        client.close()
+
+
+def create_only(launcher: DockerLauncher, measurement: str) -> None:
+    """What a crash between creating and starting leaves behind."""
+    labels = {"tuner.instance": launcher.instance, "tuner.measurement": measurement}
+    client = docker.APIClient(version="auto")
+    try:
+        client.create_container(LOAD_IMAGE, ["true"], labels={"tuner": "1", **labels})
+    finally:
+        client.close()
+
+
+def oha() -> Oha:
+    """The load generator for `engine()`'s targets."""
+    return Oha(stats_address=STATS_ADDRESS, ready_timeout_s=READY_TIMEOUT_S)
+
+
+def moody(health_path: str = "/", port: int = 8000) -> Target:
+    """The moody app."""
+    return Target(
+        target_app="moody",
+        port=port,
+        health_path=health_path,
+        command=DEFAULT_COMMAND,
+        thread_safe=True,
+        memory_per_process_mb=12,
+    )
+
+
+def moody_side(
+    *lines: str, index: int = 0, target: Target | None = None, limits: Limits | None = None
+) -> SideSpec:
+    """The moody app with further lines in its file."""
+    return SideSpec(
+        index=index,
+        ini=MOODY_INI + "".join(f"{line}\n" for line in lines),
+        target=target or moody(),
+        limits=limits or Limits(cpus=1.0, memory_mb=256),
+    )

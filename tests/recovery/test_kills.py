@@ -1,0 +1,187 @@
+"""kill -9 of any part at any moment: the job goes on, ends, and every figure is still true."""
+
+import hashlib
+import itertools
+import os
+import random
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests import misbehaving
+from tests.service import Json, Service, running
+from tuner import bootstrap
+from tuner.db import Store, make_engine
+from tuner.model import (
+    JobId,
+    JobState,
+    Measurement,
+    MeasurementKind,
+    MeasurementState,
+    Phase,
+    TrialNumber,
+    TrialState,
+)
+from tuner.objective import outcome_of
+from tuner.queue import Queue
+from tuner.search_space import derive
+from tuner.settings import Settings
+
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]
+
+TRIALS, CALIBRATE, CONFIRM, CYCLES = 3, 2, 4, 1
+BUDGET = {
+    "preset": "demo",
+    "trials": TRIALS,
+    "calibrate_blocks": CALIBRATE,
+    "confirm_blocks": CONFIRM,
+    "cycles": CYCLES,
+    "window_s": 0.5,
+    "warmup_s": 0.2,
+}
+PHASES = ("calibrate", "search", "confirm")
+
+
+@pytest.fixture
+def apps(tmp_path: Path) -> str:
+    misbehaving.write_app(tmp_path, "fine", misbehaving.FINE)
+    return str(tmp_path)
+
+
+@pytest.fixture
+def service(apps: str) -> Iterator[Service]:
+    with running(TUNER_TARGET_APPS=apps) as service:
+        yield service
+
+
+def submit(service: Service) -> Json:
+    # A tiny gain counts: the job is to go through every phase, the answer does not matter here.
+    return service.submit(
+        app="fine", target={"target_app": "fine"}, budget=BUDGET, min_effect=0.001
+    )
+
+
+def kill_and_wait(service: Service, victim: str) -> None:
+    """Kill one part, and wait until another is in its place and the service is ready."""
+    dead = service.kill(victim)
+    service.wait_for(lambda: service.child(victim) not in (None, dead), 30, f"another {victim}")
+    service.wait_for(lambda: service.status("/readyz") == 200, 60, "ready again")
+
+
+def wait_for_phase(service: Service, job_id: int, phase: str) -> bool:
+    """Whether the job came to the phase with something running; it may also end before."""
+
+    def there() -> bool:
+        job = service.job(job_id)
+        return job["state"] not in ("queued", "running") or (
+            job["phase"] == phase and bool(service.containers())
+        )
+
+    service.wait_for(there, 90, f"job {job_id} is in {phase}")
+    return bool(service.job(job_id)["phase"] == phase)
+
+
+@pytest.mark.parametrize("victim", ["worker", "api", "postgres"])
+def test_a_job_survives_the_death_of_any_part_in_every_phase(service: Service, victim: str) -> None:
+    moment = random.Random(victim)  # noqa: S311
+    job = submit(service)
+    for phase in PHASES:
+        if not wait_for_phase(service, job["id"], phase):
+            break  # nothing came out ahead, so that there is nothing to confirm
+        service.pause(moment.uniform(0.0, 1.5))
+        kill_and_wait(service, victim)
+    ended = service.finish(job["id"], within_s=150)
+    assert ended["state"] == "succeeded", (ended, service.log())
+    check_rows(service, job["id"])
+
+
+def test_a_job_goes_on_after_the_whole_service_was_killed(service: Service) -> None:
+    job = submit(service)
+    assert wait_for_phase(service, job["id"], "search")
+    children = [service.child(name) for name in ("worker", "api", "postgres")]
+    os.kill(service.process.pid, signal.SIGKILL)
+    service.process.wait()
+    service.wait_for(lambda: not any(map(alive, children)), 15, "its children have ended too")
+    service.start()
+    ended = service.finish(job["id"], within_s=150)
+    assert ended["state"] == "succeeded", (ended, service.log())
+    check_rows(service, job["id"])
+
+
+def test_a_job_waits_for_docker_and_goes_on_when_it_is_back(apps: str, tmp_path: Path) -> None:
+    socket = tmp_path / "docker.sock"
+    with running(
+        TUNER_TARGET_APPS=apps, DOCKER_HOST=f"unix://{socket}", until="/healthz"
+    ) as service:
+        service.wait_for(lambda: service.status("/readyz") == 503, 30, "not ready")
+        service.wait_for(
+            lambda: "docker" in service.http.get("/readyz").text, 30, "it says that docker is away"
+        )
+        job = submit(service)
+        service.pause(4.0)
+        assert service.job(job["id"])["state"] == "running"
+        socket.symlink_to("/var/run/docker.sock")
+        ended = service.finish(job["id"], within_s=150)
+        assert ended["state"] == "succeeded", (ended, service.log())
+        check_rows(service, job["id"])
+
+
+def alive(pid: int | None) -> bool:
+    """Whether a process still runs; a zombie does not."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
+@contextmanager
+def opened_store(service: Service) -> Iterator[Store]:
+    """The rows themselves, past the API."""
+    engine = make_engine(bootstrap.database_url(Settings.from_environ(service.environ)))
+    try:
+        yield Store(engine, Queue())
+    finally:
+        engine.dispose()
+
+
+def check_rows(service: Service, job_id: int) -> None:
+    """Nothing is lost, doubled, or attached to other params; nothing is left running."""
+    service.wait_for(lambda: not service.containers(), 10, "no container of ours is left")
+    with opened_store(service) as store:
+        job = store.job(JobId(job_id))
+        trials, measurements = store.trials(job.id), store.measurements(job.id)
+    assert job.state is JobState.SUCCEEDED
+    blocks = [one for one in measurements if one.kind is MeasurementKind.BLOCK]
+    assert [trial.number for trial in trials] == list(range(TRIALS + 1))
+    assert all(a.params != b.params for a, b in itertools.combinations(trials, 2))
+    assert [one.sequence for one in measurements] == list(range(len(measurements)))
+    counts = {phase: sum(b.phase == phase for b in blocks) for phase in Phase}
+    assert counts[Phase.CALIBRATE] == CALIBRATE
+    assert counts[Phase.SEARCH] == TRIALS
+    assert counts[Phase.CONFIRM] in (0, CONFIRM)
+    domain = derive(job.spec, job.facts.memory if job.facts else None)
+    files = {
+        trial.number: hashlib.sha256(domain.render(trial.params).encode()).hexdigest()
+        for trial in trials
+    }
+    for block in blocks:
+        check_block(block, files)
+    for trial in trials[1:]:
+        own = [b for b in blocks if b.phase == Phase.SEARCH and b.sides[1] == trial.number]
+        assert len(own) == 1
+        assert trial.outcome == outcome_of(own, job.spec)
+        assert trial.state in (TrialState.COMPLETE, TrialState.INFEASIBLE)
+
+
+def check_block(block: Measurement, files: dict[TrialNumber, str]) -> None:
+    """The block ran the files of its own trials, and has each of its windows once."""
+    assert block.state is MeasurementState.COMPLETE, block
+    assert block.result is not None
+    assert list(block.result.ini_sha256) == [files[side] for side in block.sides]
+    windows = block.result.windows
+    assert [window.index for window in windows] == list(range(2 * CYCLES))
+    assert sorted(window.side for window in windows) == [0] * CYCLES + [1] * CYCLES

@@ -1,0 +1,167 @@
+"""The whole product as a user runs it: `tuner serve` in a process of its own, spoken to by HTTP."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import docker
+import httpx
+
+from tuner import bootstrap
+from tuner.settings import Settings
+
+READY_WITHIN_S = 60.0
+STOP_WITHIN_S = 30.0
+FINAL = ("succeeded", "failed", "cancelled")
+Json = dict[str, Any]
+
+
+@dataclass
+class Service:
+    """A running service: what it answers, what runs below it, and which containers are its."""
+
+    home: Path
+    port: int
+    environ: Mapping[str, str]
+    http: httpx.Client
+    process: subprocess.Popen[bytes] = field(init=False)
+
+    def start(self, *, until: str = "/readyz") -> None:
+        """Start `tuner serve` and wait until a path answers 200; /readyz wants a worker too."""
+        with (self.home / "serve.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "tuner.cli", "serve"],
+                env=dict(self.environ),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self.wait_for(lambda: self.status(until) == 200, READY_WITHIN_S, f"{until} answers")
+
+    def stop(self) -> None:
+        """End it as an operator would, and see that it does."""
+        self.process.terminate()
+        self.process.wait(STOP_WITHIN_S)
+
+    def submit(self, **request: Any) -> Json:
+        """Hand in a job that has to be accepted."""
+        answer = self.http.post("/v1/jobs", json=request)
+        assert answer.status_code == 201, answer.text
+        return dict(answer.json())
+
+    def job(self, job_id: int) -> Json:
+        """A job as it stands."""
+        return dict(self.get(f"/v1/jobs/{job_id}").json())
+
+    def get(self, path: str) -> httpx.Response:
+        """An answer that has to be 200."""
+        answer = self.http.get(path)
+        assert answer.status_code == 200, answer.text
+        return answer
+
+    def finish(self, job_id: int, within_s: float) -> Json:
+        """Wait until a job has ended, whatever the service does meanwhile."""
+
+        def ended() -> bool:
+            try:
+                return self.job(job_id)["state"] in FINAL
+            except (httpx.TransportError, AssertionError):
+                return False  # it is being restarted, or its database is
+
+        self.wait_for(ended, within_s, f"job {job_id} has ended")
+        return self.job(job_id)
+
+    def wait_for(self, holds: Callable[[], bool], within_s: float, what: str) -> None:
+        """Poll until something holds. Fails with the service's log where it does not in time."""
+        deadline = time.monotonic() + within_s
+        while not holds():
+            assert time.monotonic() < deadline, f"after {within_s:g} s not: {what}\n{self.log()}"
+            time.sleep(0.05)
+
+    def log(self) -> str:
+        """The last of what the service wrote."""
+        return (self.home / "serve.log").read_text(errors="replace")[-4000:]
+
+    def child(self, word: str) -> int | None:
+        """The process id of the direct child whose command line has `word` in it."""
+        for pid, parent, command in _processes():
+            if parent == self.process.pid and word in command:
+                return pid
+        return None
+
+    def kill(self, word: str) -> int:
+        """SIGKILL one child: `worker`, `api` or `postgres`."""
+        pid = self.child(word)
+        assert pid is not None, f"no child {word!r}"
+        os.kill(pid, signal.SIGKILL)
+        return pid
+
+    def containers(self) -> list[str]:
+        """Names of all containers of this service, running or not."""
+        label = f"tuner.instance={bootstrap.instance(Settings.from_environ(self.environ))}"
+        client = docker.APIClient(version="auto")
+        try:
+            found = client.containers(all=True, filters={"label": label})
+        finally:
+            client.close()
+        return [container["Names"][0] for container in found]
+
+    def status(self, path: str) -> int | None:
+        """The status of an answer; None where there was none."""
+        assert self.process.poll() is None, self.log()
+        try:
+            return self.http.get(path).status_code
+        except httpx.TransportError:
+            return None
+
+    def pause(self, seconds: float) -> None:
+        """Let it work for a while."""
+        time.sleep(seconds)
+
+
+@contextmanager
+def running(*, until: str = "/readyz", **environ: str) -> Iterator[Service]:
+    """A service with its own data, port and PostgreSQL; gone afterwards, with all it started."""
+    # Not pytest's tmp_path: as root, PostgreSQL runs as a user who may not pass its folders.
+    home, port = Path(tempfile.mkdtemp(prefix="tuner-service-")), _free_port()
+    inherited = {name: value for name, value in os.environ.items() if "TUNER_" not in name}
+    settings = {"TUNER_DATA_DIR": str(home), "TUNER_PORT": str(port), **environ}
+    home.chmod(0o711)  # as root, PostgreSQL runs as another user
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=10) as http:
+        service = Service(home=home, port=port, environ=inherited | settings, http=http)
+        try:
+            service.start(until=until)
+            yield service
+        finally:
+            if service.process.poll() is None:
+                service.stop()
+            shutil.rmtree(home, ignore_errors=True)
+
+
+def _processes() -> Iterator[tuple[int, int, str]]:
+    """Process id, parent's id and command line of everything that runs."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            status = (folder / "stat").read_text()
+            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        yield int(folder.name), int(status.rpartition(")")[2].split()[1]), command
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port

@@ -1,0 +1,47 @@
+"""The same figures from both versions of cgroups."""
+
+from pathlib import Path
+
+import pytest
+
+from tuner.engine import cgroup
+from tuner.measurement import Usage
+
+EXPECTED = Usage(cpu_s=1.5, periods=40, throttled_periods=10, memory_mb=8.0)
+V1 = {
+    "cpuacct/docker/abc/cpuacct.usage": "1500000000\n",
+    "cpu/docker/abc/cpu.stat": "nr_periods 40\nnr_throttled 10\nthrottled_time 123\n",
+    "memory/docker/abc/memory.usage_in_bytes": "10000000\n",
+    "memory/docker/abc/memory.stat": "inactive_file 1\ntotal_inactive_file 2000000\n",
+}
+V2 = {
+    "docker/abc/cpu.stat": "usage_usec 1500000\nnr_periods 40\nnr_throttled 10\n",
+    "docker/abc/memory.current": "10000000\n",
+    "docker/abc/memory.stat": "anon 5\ninactive_file 2000000\n",
+}
+
+
+@pytest.mark.parametrize("texts", [V1, V2])
+def test_usage(texts: dict[str, str]) -> None:
+    assert cgroup.usage_of(texts) == EXPECTED
+
+
+@pytest.mark.parametrize(("version", "texts"), [(1, V1), (2, V2)])
+def test_the_files_are_where_the_engine_puts_them(version: int, texts: dict[str, str]) -> None:
+    cgroupfs, systemd = cgroup.candidates(version, "abc")
+    assert set(cgroupfs) == set(texts)
+    assert all("system.slice/docker-abc.scope/" in path for path in systemd)
+
+
+def test_without_a_quota_nothing_is_throttled() -> None:
+    usage = cgroup.usage_of({**V2, "docker/abc/cpu.stat": "usage_usec 5\n"})
+    assert (usage.periods, usage.throttled_periods) == (0, 0)
+
+
+def test_local_and_shown_files_read_alike(tmp_path: Path) -> None:
+    for path, text in V1.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    shown = "".join(f"==> /mount/{path}\n{text}" for path, text in V1.items())
+    assert cgroup.read_local(tmp_path, list(V1)) == V1
+    assert cgroup.split_shown(shown, "/mount") == V1

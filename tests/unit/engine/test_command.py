@@ -1,0 +1,55 @@
+"""The command of a side, and the files it names."""
+
+import io
+import tarfile
+
+import pytest
+
+from tuner.engine.command import CHECK, HARNESS, INI, SERVE, archive, harness_ini, program, with_ini
+
+
+@pytest.mark.parametrize(
+    ("command", "started"),
+    [
+        (["uwsgi", "--ini", "{ini}"], ["uwsgi", "--ini", INI, "--ini", HARNESS]),
+        (["uwsgi", "--ini={ini}", "--x"], ["uwsgi", f"--ini={INI}", "--ini", HARNESS, "--x"]),
+        (["uwsgi", "{ini}"], ["uwsgi", INI, "--ini", HARNESS]),
+        (
+            ["sh", "-c", "exec uwsgi --ini {ini} --master"],
+            ["sh", "-c", f"exec uwsgi --ini {INI} --ini {HARNESS} --master"],
+        ),
+    ],
+)
+def test_the_harness_follows_the_file(command: list[str], started: list[str]) -> None:
+    assert with_ini(command, SERVE) == started
+
+
+def test_a_check_loads_the_app_without_serving() -> None:
+    words = with_ini(["uwsgi", "--ini", "{ini}"], CHECK)
+    assert words == ["uwsgi", "--ini", INI, "--no-server", "--need-app"]
+
+
+@pytest.mark.parametrize(
+    ("command", "binary"),
+    [
+        (["uwsgi", "--ini", "{ini}"], "uwsgi"),
+        (["/opt/venv/bin/uwsgi", "{ini}"], "/opt/venv/bin/uwsgi"),
+        (["sh", "-c", "exec /usr/bin/uwsgi-core --ini {ini}"], "/usr/bin/uwsgi-core"),
+        (["/start.sh", "{ini}"], "uwsgi"),
+    ],
+)
+def test_the_binary_to_ask_is_the_one_that_is_started(command: list[str], binary: str) -> None:
+    assert program(command) == binary
+
+
+def test_files_can_be_read_by_any_user() -> None:
+    packed = archive({INI: "[uwsgi]\n", HARNESS: harness_ini("127.0.0.1:1717")})
+    with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
+        modes = {entry.name: entry.mode for entry in tar}
+        harness = tar.extractfile("tuner/harness.ini")
+        assert harness is not None
+        text = harness.read().decode()
+    assert modes == {"tuner": 0o755, "tuner/uwsgi.ini": 0o644, "tuner/harness.ini": 0o644}
+    assert text.startswith("[uwsgi]\n")
+    assert "\nstats = 127.0.0.1:1717\n" in text
+    assert "\nneed-app = true\n" in text

@@ -1,0 +1,47 @@
+"""An engine that is away is `Unavailable`, whatever is asked of it."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tuner.engine import DockerLauncher, EngineConfig
+from tuner.errors import Unavailable
+from tuner.measurement import Launcher
+from tuner.model import DEFAULT_COMMAND, Target
+
+TARGET = Target(
+    image="app:1",
+    port=8000,
+    health_path="/",
+    command=DEFAULT_COMMAND,
+    thread_safe=False,
+    memory_per_process_mb=1,
+)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda launcher: launcher.ping(),
+        lambda launcher: launcher.fingerprint(),
+        lambda launcher: launcher.inspect(TARGET),
+        lambda launcher: launcher.reap(),
+        lambda launcher: launcher.kill_measurement("1"),
+    ],
+)
+def test_an_engine_that_is_away(
+    call: Callable[[DockerLauncher], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/docker.sock")
+    config = EngineConfig(instance="test", base_image="base", load_image="load")
+    launcher = DockerLauncher(config, Path)
+    with pytest.raises(Unavailable, match="docker is away"):
+        call(launcher)
+    launcher.close()
+
+
+def test_the_launcher_fits_where_it_is_used() -> None:
+    config = EngineConfig(instance="test", base_image="base", load_image="load")
+    fits: Launcher = DockerLauncher(config, Path).for_measurement("1", "2")
+    assert fits

@@ -1,0 +1,60 @@
+"""The host's facts, and who gets which CPU."""
+
+import pytest
+
+from tuner.engine.host import HostFacts, Placement, parse_cpu_list, place
+
+SHOWN = """Limit                     Soft Limit           Hard Limit           Units
+Max open files            1024                 20000                files
+Name:\tcat
+Cpus_allowed_list:\t0-1
+processor\t: 0
+model name\t: AMD EPYC
+model name\t: AMD EPYC
+"""
+
+
+def test_facts_are_read_from_proc() -> None:
+    facts = HostFacts.parse(SHOWN)
+    assert facts == HostFacts(cpu_ids=(0, 1), cpu_model="AMD EPYC", nofile=20_000)
+
+
+def test_no_limit_is_a_large_one() -> None:
+    assert HostFacts.parse(SHOWN.replace("20000", "unlimited")).nofile > 65_536
+
+
+def test_something_else_is_refused() -> None:
+    with pytest.raises(ValueError, match="no limits"):
+        HostFacts.parse("cat: not found")
+
+
+def test_the_fingerprint_survives_an_engine_that_does_not_know_its_cgroups() -> None:
+    info = {"MemTotal": 8_000_000_000, "KernelVersion": "6.1", "ServerVersion": "19.03"}
+    fingerprint = HostFacts.parse(SHOWN).fingerprint(info)
+    assert fingerprint.memory_mb == 8000
+    assert fingerprint.cgroup_version == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"), [("0", (0,)), ("0-3", (0, 1, 2, 3)), ("0-1,4,6-7", (0, 1, 4, 6, 7))]
+)
+def test_cpu_lists(text: str, ids: tuple[int, ...]) -> None:
+    assert parse_cpu_list(text) == ids
+
+
+@pytest.mark.parametrize(
+    ("ids", "cpus", "target", "generator", "shares"),
+    [
+        ((0, 1), 1.0, "0", "1", False),
+        ((0, 1), 0.5, "0", "1", False),
+        ((0, 1), 1.5, "0,1", "1", True),
+        ((0,), 1.0, "0", "0", True),
+        ((2, 3, 5, 7), 2.0, "2,3,5", "7", False),
+        ((0, 1, 2, 3), 4.0, "0,1,2,3", "3", True),
+    ],
+)
+def test_the_generator_has_a_cpu_alone_where_the_rest_suffices(
+    ids: tuple[int, ...], cpus: float, target: str, generator: str, shares: bool
+) -> None:
+    expected = Placement(target=target, generator=generator, shares_cpus=shares)
+    assert place(ids, cpus) == expected

@@ -1,0 +1,149 @@
+"""The connection to the Docker Engine, and its failures in our words."""
+
+import logging
+import socket
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import docker
+import urllib3
+from docker.constants import DEFAULT_UNIX_SOCKET
+from docker.errors import APIError, DockerException, NotFound
+from docker.utils import kwargs_from_env
+
+from tuner.errors import Infrastructure, Unavailable
+
+TIMEOUT_S = 60  # for one answer of the engine; streams and builds are not bound by it
+KNOCK_TIMEOUT_S = 5.0
+POLL_S = 0.02  # between looks at a container that is about to end
+
+_log = logging.getLogger(__name__)
+
+
+class Connection:
+    """One lazily opened client, shared by all threads.
+
+    Opening lazily lets a service start, and say so, while the engine is away.
+    """
+
+    def __init__(self) -> None:
+        self._client: docker.APIClient | None = None
+        self._opening = threading.Lock()
+
+    @contextmanager
+    def api(self) -> Iterator[docker.APIClient]:
+        """The client. Raises `Unavailable` when the engine is away, else `Infrastructure`.
+
+        Failures that are the target's fault are to be caught inside, as `APIError`.
+        """
+        try:
+            yield self._open()
+        except APIError as error:
+            raise Infrastructure(f"Docker: {explain(error)}") from error
+        except (DockerException, urllib3.exceptions.HTTPError, OSError) as error:
+            # OSError is the base of what requests raises, too.
+            raise Unavailable("docker", str(error)) from error
+
+    def close(self) -> None:
+        """Give the sockets back; the next call opens new ones."""
+        with self._opening:
+            if self._client is not None:
+                self._client.close()
+                self._client = None
+
+    def state(self, container: str) -> dict[str, Any] | None:
+        """The container's `State`; None where it is no longer there."""
+        with self.api() as api:
+            try:
+                state: dict[str, Any] = api.inspect_container(container)["State"]
+            except NotFound:
+                return None
+        return state
+
+    def wait_end(self, container: str, timeout_s: float) -> dict[str, Any] | None:
+        """Its `State` once it has ended; None where it still runs after `timeout_s`.
+
+        Raises `Infrastructure` where the container was removed meanwhile.
+        """
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            state = self.state(container)
+            if state is None:
+                raise Infrastructure("a container was removed while it ran")
+            if state["Status"] in ("exited", "dead"):
+                return state
+            time.sleep(POLL_S)
+        return None
+
+    def log_tail(self, container: str, lines: int) -> str:
+        """The last lines that the container wrote; empty where it is gone."""
+        with self.api() as api:
+            try:
+                raw = api.logs(container, stdout=True, stderr=True, tail=lines)
+            except APIError as error:
+                if error.status_code in (404, 409):  # gone, or about to be
+                    return ""
+                raise
+        return bytes(raw).decode(errors="replace").strip()
+
+    def containers(self, filters: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """All containers that match, whatever their state: "Created" ones too."""
+        with self.api() as api:
+            found: list[dict[str, Any]] = api.containers(all=True, filters=dict(filters))
+        return found
+
+    def remove(self, containers: Iterable[str]) -> int:
+        """Kill and remove them side by side; returns how many this call removed.
+
+        Never raises: it runs while another error is on its way, and whatever stays behind carries
+        our label and is reaped later.
+        """
+        doomed = list(containers)
+        if not doomed:
+            return 0
+        with ThreadPoolExecutor(max_workers=min(8, len(doomed))) as pool:
+            return sum(pool.map(self._remove, doomed))
+
+    def _remove(self, container: str) -> bool:
+        try:
+            with self.api() as api:
+                api.remove_container(container, force=True, v=True)
+        except (Infrastructure, Unavailable) as error:
+            if not _is_going_already(error.__cause__):
+                _log.warning(
+                    "container.not_removed", extra={"container": container, "why": str(error)}
+                )
+            return False
+        return True
+
+    def _open(self) -> docker.APIClient:
+        with self._opening:
+            if self._client is None:
+                options = kwargs_from_env()
+                _knock(options.get("base_url") or DEFAULT_UNIX_SOCKET)
+                self._client = docker.APIClient(version="auto", timeout=TIMEOUT_S, **options)
+            return self._client
+
+
+def explain(error: APIError) -> str:
+    """The engine's own sentence."""
+    return str(error.explanation or error)
+
+
+def _knock(address: str) -> None:
+    """Raise `OSError` where nobody answers: docker-py leaks a socket when it finds that out."""
+    _, is_unix, path = address.partition("unix://")
+    if is_unix:
+        with socket.socket(socket.AF_UNIX) as knocking:
+            knocking.settimeout(KNOCK_TIMEOUT_S)
+            knocking.connect(path)
+
+
+def _is_going_already(error: BaseException | None) -> bool:
+    if not isinstance(error, APIError):
+        return False
+    return error.status_code == 404 or "already in progress" in explain(error)

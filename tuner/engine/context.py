@@ -1,0 +1,57 @@
+"""A target app's folder as the engine gets it for a build, and the hash that names its content."""
+
+import hashlib
+import io
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from docker.utils import exclude_paths
+
+from tuner.measurement import target_failed
+from tuner.model import FailureCode
+
+_NEVER = ["**/__pycache__", "**/*.pyc", ".git"]  # they change without the app changing
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The files of a build, with their content: what is hashed is what is sent."""
+
+    files: tuple[tuple[str, int, bytes], ...]  # path, mode, content
+
+    @property
+    def sha256(self) -> str:
+        """Changes with any file's name, mode or content, and with nothing else."""
+        digest = hashlib.sha256()
+        for path, mode, content in self.files:
+            digest.update(f"{path}\0{mode:o}\0{len(content)}\0".encode() + content)
+        return digest.hexdigest()
+
+    def archive(self) -> io.BytesIO:
+        """A tar for the engine."""
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w") as tar:
+            for path, mode, content in self.files:
+                entry = tarfile.TarInfo(path)
+                entry.size, entry.mode = len(content), mode
+                tar.addfile(entry, io.BytesIO(content))
+        buffer.seek(0)
+        return buffer
+
+
+def read(folder: Path) -> Context:
+    """Read a folder, less what its `.dockerignore` names. Raises `TargetFailed`."""
+    if not (folder / "Dockerfile").is_file():
+        raise target_failed(FailureCode.BUILD_FAILED, f"there is no Dockerfile in {folder}")
+    ignore = folder / ".dockerignore"
+    lines = ignore.read_text().splitlines() if ignore.is_file() else []
+    patterns = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    paths = sorted(exclude_paths(str(folder), [*patterns, *_NEVER], dockerfile="Dockerfile"))
+    regular = [path for path in paths if (folder / path).is_file()]
+    return Context(
+        tuple(
+            (path, (folder / path).stat().st_mode & 0o777, (folder / path).read_bytes())
+            for path in regular
+        )
+    )

@@ -1,0 +1,27 @@
+"""Telling a target that ended by itself from one that we removed."""
+
+import time
+
+from tuner.engine.connection import Connection
+from tuner.engine.failures import EXIT_KILLED, why_ended
+from tuner.errors import Infrastructure
+
+LOG_TAIL_LINES = 30
+REMOVAL_S = 0.3  # a removal by force kills first, and the container is gone 0.1 s later
+
+
+def raise_if_ended(connection: Connection, container: str, *, was_ready: bool) -> None:
+    """Raise what the container's end means, where it has ended.
+
+    Raises `Infrastructure` where it was removed: called off or reaped, not its own fault.
+    """
+    state = connection.state(container)
+    if state is not None and state["Running"]:
+        return
+    if state is not None and state["ExitCode"] == EXIT_KILLED and not state["OOMKilled"]:
+        time.sleep(REMOVAL_S)
+        state = connection.state(container)
+    if state is None:
+        raise Infrastructure("the target's container was removed while it was measured")
+    tail = connection.log_tail(container, LOG_TAIL_LINES)
+    raise why_ended(state, tail, was_ready=was_ready)

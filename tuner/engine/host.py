@@ -1,0 +1,81 @@
+"""The benchmark host as the engine sees it, and who gets which of its CPUs."""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tuner.model import HostFingerprint
+
+FACTS_COMMAND = ("cat", "/proc/self/limits", "/proc/self/status", "/proc/cpuinfo")
+"""Run in a container without limits: right for a remote engine and for a worker in a container."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostFacts:
+    """What a container gets here when nothing is asked for."""
+
+    cpu_ids: tuple[int, ...]
+    cpu_model: str
+    nofile: int  # hard limit; asking for more keeps a container from starting
+
+    @classmethod
+    def parse(cls, text: str) -> "HostFacts":
+        """Read the output of `FACTS_COMMAND`. Raises `ValueError` where it lacks something."""
+        nofile = re.search(r"^Max open files\s+\S+\s+(\S+)", text, re.MULTILINE)
+        cpus = re.search(r"^Cpus_allowed_list:\s*(\S+)", text, re.MULTILINE)
+        model = re.search(r"^(?:model name|Model|CPU part)\s*:\s*(.+)$", text, re.MULTILINE)
+        if nofile is None or cpus is None:
+            raise ValueError(f"no limits or CPUs in {text[:200]!r}")
+        limit = nofile.group(1)
+        return cls(
+            cpu_ids=parse_cpu_list(cpus.group(1)),
+            cpu_model=model.group(1).strip() if model else "unknown",
+            nofile=1 << 30 if limit == "unlimited" else int(limit),
+        )
+
+    def fingerprint(self, info: dict[str, Any]) -> HostFingerprint:
+        """Together with what the engine says of its host (`docker info`)."""
+        return HostFingerprint(
+            cpu_model=self.cpu_model,
+            cpus=len(self.cpu_ids),
+            memory_mb=int(info["MemTotal"]) // 1_000_000,
+            kernel=str(info["KernelVersion"]),
+            cgroup_version=int(info.get("CgroupVersion") or 1),
+            docker_version=str(info["ServerVersion"]),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """CPU lists in the kernel's notation."""
+
+    target: str
+    generator: str
+    shares_cpus: bool
+    client_cpus: int = 1
+
+
+def place(cpu_ids: Sequence[int], cpus: float) -> Placement:
+    """The load generator gets the last CPU alone, where the rest can hold the target's quota."""
+    rest, last = cpu_ids[:-1], cpu_ids[-1]
+    shares = len(rest) < math.ceil(cpus)
+    return Placement(
+        target=_cpu_list(cpu_ids if shares else rest),
+        generator=str(last),
+        shares_cpus=shares,
+    )
+
+
+def parse_cpu_list(text: str) -> tuple[int, ...]:
+    """`0-2,5` → (0, 1, 2, 5)."""
+    ids: list[int] = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        ids.extend(range(int(first), int(last or first) + 1))
+    return tuple(ids)
+
+
+def _cpu_list(ids: Sequence[int]) -> str:
+    return ",".join(str(cpu) for cpu in ids)

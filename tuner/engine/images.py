@@ -1,0 +1,172 @@
+"""Images of targets: built from a target app's folder or found by name, and what they hold."""
+
+import hashlib
+import json
+import logging
+import re
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from docker.errors import APIError, NotFound
+
+from tuner.engine import context
+from tuner.engine.config import EngineConfig
+from tuner.engine.connection import Connection, explain
+from tuner.engine.containers import Containers
+from tuner.errors import Infrastructure, TargetFailed
+from tuner.measurement import BuildInfo, target_failed
+from tuner.model import FailureCode, Target
+
+BUILD_LOG_LINES = 30
+ASK_TIMEOUT_S = 30.0
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Images:
+    """Finds, builds and questions images. One for the whole process: builds are made once."""
+
+    connection: Connection
+    config: EngineConfig
+    build_dir: Callable[[str], Path]
+    _known: dict[str, BuildInfo] = field(default_factory=dict)
+    _building: threading.Lock = field(default_factory=threading.Lock)
+
+    def find(self, target: Target) -> str:
+        """The id of the target's image, built or pulled where needed. Raises `TargetFailed`."""
+        if target.image is not None:
+            return self._id(target.image) or self._pulled(target.image)
+        if target.target_app is None:
+            raise target_failed(FailureCode.IMAGE_MISSING, "the target names no image and no app")
+        return self._built(target.target_app)
+
+    def ask(self, image: str, program: str, containers: Containers) -> BuildInfo:
+        """What the image's uWSGI says of itself; remembered by image, across processes too."""
+        if image not in self._known:
+            self._known[image] = self._remembered(image) or self._asked(image, program, containers)
+        return self._known[image]
+
+    def _id(self, name: str) -> str | None:
+        with self.connection.api() as api:
+            try:
+                found: str = api.inspect_image(name)["Id"]  # type: ignore[no-untyped-call]  # unfinished stub
+            except NotFound:
+                return None
+            except APIError as error:
+                raise _missing(name, explain(error)) from error
+        return found
+
+    def _pulled(self, name: str) -> str:
+        with self.connection.api() as api:
+            try:
+                answers = list(api.pull(name, stream=True, decode=True))
+            except APIError as error:
+                raise _missing(name, explain(error)) from error
+        image = self._id(name)
+        if image is None:
+            said = [str(answer["error"]) for answer in answers if "error" in answer]
+            raise _missing(name, said[-1] if said else "the registry has no such tag")
+        return image
+
+    def _built(self, app: str) -> str:
+        base = self._id(self.config.base_image)
+        if base is None:
+            raise Infrastructure(f"there is no image {self.config.base_image}: run `make images`")
+        folder = context.read(self.build_dir(app))
+        name = hashlib.sha256(f"{folder.sha256} {base}".encode()).hexdigest()[:16]
+        tag = f"uwsgi-tuner/target-{app}:{name}"
+        with self._building:  # two sides of a block ask at once
+            return self._id(tag) or self._build(app, tag, folder)
+
+    def _build(self, app: str, tag: str, folder: context.Context) -> str:
+        _log.info("image.building", extra={"target_app": app, "tag": tag})
+        with self.connection.api() as api:
+            try:
+                answers = api.build(
+                    fileobj=folder.archive(),
+                    custom_context=True,
+                    tag=tag,
+                    buildargs={"BASE_IMAGE": self.config.base_image},
+                    network_mode=self.config.build_network,
+                    rm=True,
+                    forcerm=True,
+                    decode=True,
+                )
+                _raise_for_failed_build(app, answers)
+            except APIError as error:
+                raise _not_built(app, explain(error)) from error
+        image = self._id(tag)
+        if image is None:
+            raise Infrastructure(f"the build of {app} ended well but left no image")
+        return image
+
+    def _asked(self, image: str, program: str, containers: Containers) -> BuildInfo:
+        _, version = containers.run(image, [program, "--version"], ASK_TIMEOUT_S)
+        exit_code, listing = containers.run(image, [program, "--dump-options"], ASK_TIMEOUT_S)
+        if not re.fullmatch(r"\d+\.\d+\S*", version.strip()) or exit_code != 0:
+            raise target_failed(
+                FailureCode.NOT_STARTED, f"`{program}` in the image is not uWSGI", version.strip()
+            )
+        info = BuildInfo(
+            image_digest=image,
+            uwsgi_version=version.strip(),
+            options=tuple(dict.fromkeys(listing.split())),
+        )
+        path = self._cache_file(image)
+        if path is not None:
+            _write_atomically(path, json.dumps(asdict(info)))
+        return info
+
+    def _remembered(self, image: str) -> BuildInfo | None:
+        path = self._cache_file(image)
+        if path is None:
+            return None
+        try:
+            stored = json.loads(path.read_text())
+            return BuildInfo(
+                image_digest=image,
+                uwsgi_version=stored["uwsgi_version"],
+                options=tuple(stored["options"]),
+            )
+        except (OSError, ValueError, KeyError):
+            return None
+
+    def _cache_file(self, image: str) -> Path | None:
+        if self.config.cache_dir is None:
+            return None
+        return self.config.cache_dir / f"uwsgi-{image.removeprefix('sha256:')[:32]}.json"
+
+
+def _write_atomically(path: Path, text: str) -> None:
+    """Let no other process read half a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(f".{threading.get_native_id()}")
+    draft.write_text(text)
+    draft.replace(path)
+
+
+def _raise_for_failed_build(app: str, answers: Iterator[dict[str, Any]]) -> None:
+    log: list[str] = []
+    for answer in answers:
+        log += str(answer.get("stream", "")).splitlines()
+        if "error" in answer:
+            tail = "\n".join(line for line in log if line.strip()).splitlines()
+            raise _not_built(app, str(answer["error"]), "\n".join(tail[-BUILD_LOG_LINES:]))
+
+
+def _not_built(app: str, reason: str, log: str = "") -> TargetFailed:
+    return target_failed(
+        FailureCode.BUILD_FAILED, f"the image of target app {app} cannot be built: {reason}", log
+    )
+
+
+def _missing(name: str, reason: str) -> TargetFailed:
+    return target_failed(
+        FailureCode.IMAGE_MISSING,
+        f"image {name} is not on this host and could not be pulled ({reason});"
+        " build or pull it here, or correct its name",
+    )

@@ -1,0 +1,187 @@
+"""`tuner.measurement.Launcher` on a Docker Engine."""
+
+import copy
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tuner.engine import command, labels
+from tuner.engine.config import EngineConfig
+from tuner.engine.connection import Connection
+from tuner.engine.containers import Containers
+from tuner.engine.ending import LOG_TAIL_LINES, raise_if_ended
+from tuner.engine.host import FACTS_COMMAND, HostFacts, Placement, place
+from tuner.engine.images import Images
+from tuner.engine.target import DockerTarget
+from tuner.errors import Infrastructure
+from tuner.measurement import BuildInfo, SideSpec, target_failed
+from tuner.model import FailureCode, HostFingerprint, Target
+
+FACTS_TIMEOUT_S = 30.0
+KILL_FOR_S = 1.5  # containers that were being created while we killed the others
+
+
+@dataclass(slots=True)
+class _Host:
+    """What is the same for every launch on this host, found out once."""
+
+    connection: Connection
+    images: Images
+    facts: HostFacts | None = None
+    info: dict[str, Any] | None = None
+    asking: threading.Lock = field(default_factory=threading.Lock)
+
+
+class DockerLauncher:
+    """Starts sides, and finds again whatever of ours is still there.
+
+    `build_dir` names the folder of a target app. May be used from several threads.
+    """
+
+    def __init__(self, config: EngineConfig, build_dir: Callable[[str], Path]) -> None:
+        connection = Connection()
+        self._config = config
+        self._labels: Mapping[str, str] = labels.of_instance(config.instance)
+        self._host = _Host(connection, Images(connection, config, build_dir))
+
+    def for_measurement(self, job: str, measurement: str) -> "DockerLauncher":
+        """The same launcher, marking what it starts as part of one measurement."""
+        bound = copy.copy(self)
+        bound._labels = {
+            **labels.of_instance(self._config.instance),
+            labels.JOB: job,
+            labels.MEASUREMENT: measurement,
+        }
+        return bound
+
+    @property
+    def instance(self) -> str:
+        """The service whose containers these are."""
+        return self._config.instance
+
+    def ping(self) -> None:
+        """Raise `Unavailable` where the engine does not answer."""
+        with self._connection.api() as api:
+            api.ping()
+
+    def close(self) -> None:
+        """Give back the connections to the engine."""
+        self._connection.close()
+
+    def fingerprint(self) -> HostFingerprint:
+        """What this host is."""
+        facts, info = self._host_facts()
+        return facts.fingerprint(info)
+
+    def inspect(self, target: Target) -> BuildInfo:
+        """Build or find the target's image. Raises `TargetFailed` where there is none."""
+        image = self._host.images.find(target)
+        return self._host.images.ask(image, command.program(target.command), self._containers)
+
+    def check(self, side: SideSpec) -> None:
+        """Let uWSGI load the file and the app without serving. Raises `TargetFailed`.
+
+        An app with lazy-apps is loaded by the workers only, so that its faults show at launch.
+        """
+        argv = command.with_ini(side.target.command, command.CHECK)
+        timeout_s = self._config.check_timeout_s
+        with self._target(side, argv) as (container, _):
+            state = self._connection.wait_end(container, timeout_s)
+            if state is None:
+                tail = self._connection.log_tail(container, LOG_TAIL_LINES)
+                raise target_failed(
+                    FailureCode.NOT_READY, f"loading the app took over {timeout_s:g} s", tail
+                )
+            if state["ExitCode"] != 0:
+                raise_if_ended(self._connection, container, was_ready=False)
+
+    @contextmanager
+    def launch(self, side: SideSpec) -> Iterator[DockerTarget]:
+        """Start a side; leaving the context removes its containers, whatever happened."""
+        argv = command.with_ini(side.target.command, command.SERVE)
+        facts, info = self._host_facts()
+        with ExitStack() as stack:
+            container, placement = stack.enter_context(self._target(side, argv))
+            options = self._containers.generator_options(container, placement, facts)
+            try:
+                generator = stack.enter_context(self._containers.generator(options))
+            except Infrastructure:
+                # A target that ended at once left no network namespace to join.
+                raise_if_ended(self._connection, container, was_ready=False)
+                raise
+            # Both at once, where the contexts would remove one after the other.
+            stack.callback(self._connection.remove, [container, generator])
+            yield DockerTarget(
+                connection=self._connection,
+                container=container,
+                generator=generator,
+                placement=placement,
+                cgroup_version=int(info.get("CgroupVersion") or 1),
+                cgroup_root=self._config.cgroup_root,
+            )
+
+    def reap(self, keep: Collection[str] = ()) -> int:
+        """Remove every container of this instance whose measurement is not in `keep`."""
+        mine = labels.query(labels.of_instance(self._config.instance))
+        doomed = [
+            found["Id"]
+            for found in self._connection.containers(mine)
+            if (found.get("Labels") or {}).get(labels.MEASUREMENT) not in keep
+        ]
+        return self._connection.remove(doomed)
+
+    def kill_measurement(self, measurement: str) -> int:
+        """Kill and remove one measurement's containers; whoever waits for one of them returns.
+
+        Looks again until none is left: another thread may just be creating the next.
+        """
+        theirs = labels.query(
+            {**labels.of_instance(self._config.instance), labels.MEASUREMENT: measurement}
+        )
+        deadline = time.monotonic() + KILL_FOR_S
+        removed = 0
+        while time.monotonic() < deadline:
+            found = [container["Id"] for container in self._connection.containers(theirs)]
+            if not found:
+                break
+            removed += self._connection.remove(found)
+        return removed
+
+    @property
+    def _connection(self) -> Connection:
+        return self._host.connection
+
+    @property
+    def _containers(self) -> Containers:
+        return Containers(self._connection, self._config, self._labels)
+
+    @contextmanager
+    def _target(self, side: SideSpec, argv: list[str]) -> Iterator[tuple[str, Placement]]:
+        facts, _ = self._host_facts()
+        placement = place(facts.cpu_ids, side.limits.cpus)
+        options = self._containers.target_options(side.limits, placement, facts)
+        files = {
+            command.INI: side.ini,
+            command.HARNESS: command.harness_ini(self._config.stats_address),
+        }
+        image = self._host.images.find(side.target)
+        with self._containers.target(image, argv, files, options) as container:
+            yield container, placement
+
+    def _host_facts(self) -> tuple[HostFacts, dict[str, Any]]:
+        host = self._host
+        with host.asking:
+            if host.facts is None or host.info is None:
+                load_image = self._config.load_image
+                _, text = self._containers.run(load_image, FACTS_COMMAND, FACTS_TIMEOUT_S)
+                with self._connection.api() as api:
+                    host.info = dict(api.info())
+                try:
+                    host.facts = HostFacts.parse(text)
+                except ValueError as error:
+                    raise Infrastructure(f"this host cannot be read: {error}") from error
+            return host.facts, host.info
