@@ -1,0 +1,198 @@
+"""Jobs, trials, measurements, windows and hosts.
+
+Revision: 20261121_tables, the first.
+"""
+
+import sqlalchemy as sa
+from alembic import op
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+
+revision = "20261121_tables"
+down_revision = None
+branch_labels = None
+depends_on = None
+
+PHASES = (
+    "phase IN ('validate', 'prepare', 'calibrate', 'search', 'race', 'ablate', 'confirm', 'done')"
+)
+
+
+def upgrade() -> None:
+    op.execute("SET LOCAL lock_timeout = '5s'")  # rather fail than stand in everybody's way
+    op.create_table(
+        "hosts",
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("pool", sa.Text(), nullable=False),
+        sa.Column("fingerprint", JSONB(), nullable=True),
+        sa.Column("last_seen", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("problem", sa.Text(), nullable=True),
+        sa.PrimaryKeyConstraint("name", name=op.f("pk_hosts")),
+    )
+    op.create_table(
+        "jobs",
+        sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
+        sa.Column("app", sa.Text(), nullable=False),
+        sa.Column("pool", sa.Text(), nullable=False),
+        sa.Column("state", sa.Text(), nullable=False),
+        sa.Column("phase", sa.Text(), nullable=False),
+        sa.Column("spec", JSONB(), nullable=False),
+        sa.Column("facts", JSONB(), nullable=True),
+        sa.Column("calibration", JSONB(), nullable=True),
+        sa.Column("finalist", sa.Integer(), nullable=True),
+        sa.Column("recommendation", JSONB(), nullable=True),
+        sa.Column("failure", JSONB(), nullable=True),
+        sa.Column("verdict", sa.Text(), nullable=True),
+        sa.Column("idempotency_key", sa.Text(), nullable=True),
+        sa.Column("request_sha256", sa.Text(), nullable=False),
+        sa.Column(
+            "created_at",
+            sa.DateTime(timezone=True),
+            server_default=sa.text("now()"),
+            nullable=False,
+        ),
+        sa.Column("started_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("finished_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("revision", sa.BigInteger(), server_default=sa.text("1"), nullable=False),
+        sa.CheckConstraint(PHASES, name=op.f("ck_jobs_phase")),
+        sa.CheckConstraint(
+            "state IN ('queued', 'running', 'succeeded', 'failed', 'cancelled')",
+            name=op.f("ck_jobs_state"),
+        ),
+        sa.CheckConstraint(
+            "verdict IN ('better', 'worse', 'no_difference', 'inconclusive')",
+            name=op.f("ck_jobs_verdict"),
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_jobs")),
+        sa.UniqueConstraint("idempotency_key", name=op.f("uq_jobs_idempotency_key")),
+    )
+    op.create_index("ix_jobs_app_id", "jobs", ["app", "id"], unique=False)
+    op.create_index(
+        "ix_jobs_pool_open",
+        "jobs",
+        ["pool", "id"],
+        unique=False,
+        postgresql_where=sa.text("state IN ('queued', 'running')"),
+    )
+    op.create_index(
+        "uq_jobs_pool_running",
+        "jobs",
+        ["pool"],
+        unique=True,
+        postgresql_where=sa.text("state = 'running'"),
+    )
+    op.create_table(
+        "measurements",
+        sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
+        sa.Column("job_id", sa.BigInteger(), nullable=False),
+        sa.Column("sequence", sa.Integer(), nullable=False),
+        sa.Column("kind", sa.Text(), nullable=False),
+        sa.Column("phase", sa.Text(), nullable=False),
+        sa.Column("sides", ARRAY(sa.Integer()), nullable=False),
+        sa.Column("state", sa.Text(), nullable=False),
+        sa.Column("attempt", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("faults", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("last_fault", sa.Text(), nullable=True),
+        sa.Column("host", sa.Text(), nullable=True),
+        sa.Column("heartbeat_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("started_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("finished_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("result", JSONB(), nullable=True),
+        sa.Column("failure", JSONB(), nullable=True),
+        sa.CheckConstraint("kind IN ('prepare', 'block')", name=op.f("ck_measurements_kind")),
+        sa.CheckConstraint(PHASES, name=op.f("ck_measurements_phase")),
+        sa.CheckConstraint(
+            "state IN ('queued', 'running', 'complete', 'failed', 'cancelled')",
+            name=op.f("ck_measurements_state"),
+        ),
+        sa.ForeignKeyConstraint(
+            ["job_id"], ["jobs.id"], name=op.f("fk_measurements_job_id_jobs"), ondelete="CASCADE"
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_measurements")),
+        sa.UniqueConstraint("job_id", "sequence", name=op.f("uq_measurements_job_id_sequence")),
+    )
+    op.create_index(
+        "ix_measurements_host_running",
+        "measurements",
+        ["host"],
+        unique=False,
+        postgresql_where=sa.text("state = 'running'"),
+    )
+    op.create_table(
+        "trials",
+        sa.Column("job_id", sa.BigInteger(), nullable=False),
+        sa.Column("number", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("params", JSONB(), nullable=False),
+        sa.Column("params_key", sa.Text(), nullable=False),
+        sa.Column("origin", sa.Text(), nullable=False),
+        sa.Column("state", sa.Text(), nullable=False),
+        sa.Column("outcome", JSONB(), nullable=True),
+        sa.Column("score", sa.Float(), nullable=True),
+        sa.CheckConstraint(
+            "origin IN ('baseline', 'heuristic', 'sampler')", name=op.f("ck_trials_origin")
+        ),
+        sa.CheckConstraint(
+            "state IN ('waiting', 'running', 'complete', 'pruned', 'infeasible', 'failed')",
+            name=op.f("ck_trials_state"),
+        ),
+        sa.ForeignKeyConstraint(
+            ["job_id"], ["jobs.id"], name=op.f("fk_trials_job_id_jobs"), ondelete="CASCADE"
+        ),
+        sa.PrimaryKeyConstraint("job_id", "number", name=op.f("pk_trials")),
+        sa.UniqueConstraint("job_id", "params_key", name=op.f("uq_trials_job_id_params_key")),
+    )
+    op.create_table(
+        "windows",
+        sa.Column("measurement_id", sa.BigInteger(), nullable=False),
+        sa.Column("index", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("side", sa.Integer(), nullable=False),
+        sa.Column("trial_number", sa.Integer(), nullable=False),
+        sa.Column("started_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("duration_s", sa.Float(), nullable=False),
+        sa.Column("requests", sa.BigInteger(), nullable=False),
+        sa.Column("errors", sa.BigInteger(), nullable=False),
+        sa.Column("errors_by_class", JSONB(), nullable=False),
+        sa.Column("throughput_rps", sa.Float(), nullable=False),
+        sa.Column("latency_p50_ms", sa.Float(), nullable=True),
+        sa.Column("latency_p95_ms", sa.Float(), nullable=True),
+        sa.Column("latency_p99_ms", sa.Float(), nullable=True),
+        sa.Column("memory_mb", sa.Float(), nullable=True),
+        sa.Column("served", sa.BigInteger(), nullable=True),
+        sa.Column("respawns", sa.Integer(), nullable=False),
+        sa.Column("client_cpu", sa.Float(), nullable=False),
+        sa.Column("target_cpu", sa.Float(), nullable=True),
+        sa.Column("throttled", sa.Float(), nullable=True),
+        sa.Column("busy", sa.Float(), nullable=True),
+        sa.Column("listen_overflows", sa.BigInteger(), nullable=False),
+        sa.Column("time_wait", sa.Integer(), nullable=False),
+        sa.Column("doubts", ARRAY(sa.Text()), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["measurement_id"],
+            ["measurements.id"],
+            name=op.f("fk_windows_measurement_id_measurements"),
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint("measurement_id", "index", name=op.f("pk_windows")),
+    )
+
+
+def downgrade() -> None:
+    op.execute("SET LOCAL lock_timeout = '5s'")
+    op.drop_table("windows")
+    op.drop_table("trials")
+    op.drop_index(
+        "ix_measurements_host_running",
+        table_name="measurements",
+        postgresql_where=sa.text("state = 'running'"),
+    )
+    op.drop_table("measurements")
+    op.drop_index(
+        "uq_jobs_pool_running", table_name="jobs", postgresql_where=sa.text("state = 'running'")
+    )
+    op.drop_index(
+        "ix_jobs_pool_open",
+        table_name="jobs",
+        postgresql_where=sa.text("state IN ('queued', 'running')"),
+    )
+    op.drop_index("ix_jobs_app_id", table_name="jobs")
+    op.drop_table("jobs")
+    op.drop_table("hosts")

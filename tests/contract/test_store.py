@@ -1,0 +1,462 @@
+"""One set of rules for the store in PostgreSQL and the one in memory, so that they cannot drift."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from tests.builders import FACTS, FINGERPRINT, spec, window
+from tests.fake_store import FakeStore
+from tests.postgres import fresh_database
+from tuner.db import Store, make_engine
+from tuner.errors import Conflict, NotFound
+from tuner.model import (
+    BASELINE,
+    Bottleneck,
+    Calibration,
+    ChangedLine,
+    Comparison,
+    Diagnosis,
+    Doubt,
+    Effect,
+    Enter,
+    Fail,
+    Failure,
+    FailureCode,
+    History,
+    Job,
+    JobId,
+    JobState,
+    Measure,
+    MeasurementId,
+    MeasurementKind,
+    MeasurementResult,
+    MeasurementState,
+    Metric,
+    Origin,
+    Outcome,
+    Params,
+    Phase,
+    Plan,
+    Recommendation,
+    Settle,
+    Step,
+    Succeed,
+    Trial,
+    TrialNumber,
+    TrialState,
+    Verdict,
+)
+from tuner.queue import Queue
+
+AnyStore = Store | FakeStore
+
+CALIBRATION = Calibration(
+    blocks=2,
+    bias=0.001,
+    bias_ci_low=-math.inf,
+    bias_ci_high=0.02,
+    block_sd=0.01,
+    mde=0.015,
+    throughput_rps=120.5,
+    resolves_min_effect=True,
+    doubts=(Doubt.SHARED_CPUS,),
+)
+EFFECT = Effect(metric=Metric.THROUGHPUT_RPS, estimate=0.068, ci_low=0.049, ci_high=0.087)
+RECOMMENDATION = Recommendation(
+    comparison=Comparison(
+        verdict=Verdict.BETTER,
+        effect=EFFECT,
+        p_better=0.999,
+        mde=0.02,
+        blocks=24,
+        reason="it is",
+        side_effects=(EFFECT,),
+        broken={"latency_p95_ms": 0.1},
+    ),
+    candidate=TrialNumber(1),
+    params={"processes": 4, "thunder_lock": True, "logging": "errors"},
+    lines=(ChangedLine(option="processes", value="4", baseline_value=None, effect=EFFECT),),
+    reverted=(),
+    diagnosis=Diagnosis(
+        bottleneck=Bottleneck.IO_WAIT, sentence="it waits", evidence={"busy": 0.97}
+    ),
+    reason="+6.8 %",
+    uwsgi_ini="[uwsgi]\nprocesses = 4\n",
+    overlay_ini="[uwsgi]\nprocesses = 4\n",
+    doubts=(Doubt.SHARED_CPUS,),
+)
+FAILURE = Failure(code=FailureCode.NOT_READY, message="no 200", side=1, log_tail="boom\n")
+RESULT = MeasurementResult(
+    windows=(
+        window(0, 100.0),
+        window(1, 130.0, index=1, latency_p99_ms=None, served=None, doubts=(Doubt.ERRORS,)),
+        window(1, 131.5, index=2, errors=3, errors_by_class={"http_502": 2, "reset": 1}),
+    ),
+    setup_s=1.5,
+    load_s=6.0,
+    ready_s=(0.3, 0.31),
+    ini_sha256=("aa", "bb"),
+)
+
+
+@pytest.fixture(params=["memory", "postgresql"])
+def store(request: pytest.FixtureRequest) -> Iterator[AnyStore]:
+    if request.param == "memory":
+        yield FakeStore()
+        return
+    with fresh_database() as url:
+        engine = make_engine(url)
+        yield Store(engine, Queue())
+        engine.dispose()
+
+
+def create(store: AnyStore, key: str | None = None, sha: str = "s", pool: str = "default") -> Job:
+    return store.create_job(spec(pool=pool), idempotency_key=key, request_sha256=sha)[0]
+
+
+def once(*steps: Step) -> Callable[[History], Step | None]:
+    """A decider that asks for these steps, and then for nothing."""
+    left = list(steps)
+    return lambda _: left.pop(0) if left else None
+
+
+def trial(number: int, **params: bool | int | str) -> Trial:
+    origin = Origin.SAMPLER if number else Origin.BASELINE
+    return Trial(number=TrialNumber(number), params=params, origin=origin, state=TrialState.RUNNING)
+
+
+def plan(sequence: int, *sides: int, phase: Phase = Phase.SEARCH) -> Plan:
+    numbers = tuple(TrialNumber(side) for side in sides)
+    return Plan(sequence=sequence, kind=MeasurementKind.BLOCK, phase=phase, sides=numbers)
+
+
+PARAMS: Params = {"processes": 4, "thunder_lock": True, "logging": "errors"}
+START = Enter(phase=Phase.PREPARE)
+
+
+def started(store: AnyStore, pool: str = "default") -> JobId:
+    """A running job with one queued block of trials 0 and 1."""
+    job = create(store, pool=pool)
+    trials = (trial(0, processes=2), trial(1, **PARAMS))
+    store.advance(job.id, once(START, Measure(plans=(plan(1, 0, 1),), trials=trials)))
+    return job.id
+
+
+def block_of(store: AnyStore, job_id: JobId) -> MeasurementId:
+    return store.measurements(job_id)[0].id
+
+
+class TestJobs:
+    def test_a_new_job_is_queued_and_holds_the_whole_spec(self, store: AnyStore) -> None:
+        job, created = store.create_job(spec(), idempotency_key=None, request_sha256="s")
+        assert created
+        assert (job.state, job.phase) == (JobState.QUEUED, Phase.VALIDATE)
+        assert job.spec == spec()
+        assert store.job(job.id) == job
+
+    def test_the_same_key_and_request_give_the_same_job(self, store: AnyStore) -> None:
+        first = create(store, key="k")
+        again, created = store.create_job(spec(), idempotency_key="k", request_sha256="s")
+        assert (again, created) == (first, False)
+        assert len(store.jobs()) == 1
+
+    def test_the_same_key_with_another_request_is_a_conflict(self, store: AnyStore) -> None:
+        create(store, key="k")
+        with pytest.raises(Conflict, match="'k'"):
+            create(store, key="k", sha="other")
+
+    def test_a_job_that_is_not_there(self, store: AnyStore) -> None:
+        for ask in (store.job, store.trials, store.measurements, store.revision, store.cancel):
+            with pytest.raises(NotFound, match="99"):
+                ask(JobId(99))
+
+    def test_jobs_are_listed_newest_first_by_page(self, store: AnyStore) -> None:
+        ids = [create(store).id for _ in range(5)]
+        page = store.jobs(limit=2)
+        assert [job.id for job in page] == [ids[4], ids[3]]
+        assert [job.id for job in store.jobs(after=page[-1].id)] == [ids[2], ids[1], ids[0]]
+
+    def test_jobs_are_filtered_by_app_and_state(self, store: AnyStore) -> None:
+        create(store)
+        store.create_job(spec(app="other"), idempotency_key=None, request_sha256="s")
+        assert [job.spec.app for job in store.jobs(app="other")] == ["other"]
+        assert store.jobs(state=JobState.RUNNING) == []
+
+    def test_the_queue_position_counts_the_pools_jobs_ahead(self, store: AnyStore) -> None:
+        first = started(store)
+        second, third = create(store).id, create(store).id
+        elsewhere = create(store, pool="other").id
+        positions = [store.queue_position(id_) for id_ in (first, second, third, elsewhere)]
+        assert positions == [None, 1, 2, 0]
+
+
+class TestAdvance:
+    def test_the_first_phase_starts_the_job(self, store: AnyStore) -> None:
+        job = create(store)
+        store.advance(job.id, once(START))
+        now = store.job(job.id)
+        assert (now.state, now.phase) == (JobState.RUNNING, Phase.PREPARE)
+        assert now.started_at is not None
+
+    def test_what_a_phase_found_out_is_kept_by_the_later_ones(self, store: AnyStore) -> None:
+        job = create(store)
+        store.advance(
+            job.id,
+            once(
+                START,
+                Enter(phase=Phase.CALIBRATE, facts=FACTS),
+                Enter(phase=Phase.SEARCH, calibration=CALIBRATION),
+                Enter(phase=Phase.CONFIRM, finalist=BASELINE),
+                Enter(phase=Phase.CONFIRM),
+            ),
+        )
+        now = store.job(job.id)
+        assert (now.facts, now.calibration, now.finalist) == (FACTS, CALIBRATION, BASELINE)
+
+    def test_decide_sees_what_its_last_step_wrote(self, store: AnyStore) -> None:
+        seen: list[tuple[int, int]] = []
+        steps: list[Step | None] = [
+            START,
+            Measure(plans=(plan(1, 0, 0),), trials=(trial(0),)),
+            None,
+        ]
+
+        def decide(history: History) -> Step | None:
+            seen.append((len(history.trials), len(history.measurements)))
+            return steps.pop(0)
+
+        store.advance(create(store).id, decide)
+        assert seen == [(0, 0), (0, 0), (1, 1)]
+
+    def test_asking_twice_for_the_same_work_makes_it_once(self, store: AnyStore) -> None:
+        job = create(store)
+        step = Measure(plans=(plan(1, 0, 1),), trials=(trial(0), trial(1, processes=3)))
+        store.advance(job.id, once(START, step, step))
+        assert [m.sequence for m in store.measurements(job.id)] == [1]
+        assert [t.number for t in store.trials(job.id)] == [0, 1]
+
+    def test_params_come_back_with_their_types(self, store: AnyStore) -> None:
+        job_id = started(store)
+        params = store.trial(job_id, TrialNumber(1)).params
+        assert params == PARAMS
+        assert [type(params[name]) for name in PARAMS] == [int, bool, str]
+
+    def test_a_trial_is_settled_once(self, store: AnyStore) -> None:
+        job_id = started(store)
+        outcome = Outcome(
+            state=TrialState.COMPLETE,
+            score=0.05,
+            constraints={"latency_p99_ms": math.inf, "memory_mb": -0.5},
+            doubts=(Doubt.CLIENT_SATURATED,),
+            failure=FAILURE,
+        )
+        later = replace(outcome, state=TrialState.FAILED, score=None)
+        number = TrialNumber(1)
+        settle = Settle(number=number, outcome=outcome)
+        store.advance(job_id, once(settle, Settle(number=number, outcome=later)))
+        found = store.trial(job_id, number)
+        assert (found.state, found.outcome) == (TrialState.COMPLETE, outcome)
+
+    def test_all_of_an_advance_is_written_or_nothing(self, store: AnyStore) -> None:
+        job = create(store)
+        steps: list[Step] = [START, Measure(plans=(plan(1, 0, 0),), trials=(trial(0),))]
+
+        def decide(_: History) -> Step | None:
+            return steps.pop(0)  # and then fails
+
+        with pytest.raises(IndexError):
+            store.advance(job.id, decide)
+        assert store.job(job.id) == job
+        assert store.measurements(job.id) == ()
+
+    def test_success_keeps_the_recommendation(self, store: AnyStore) -> None:
+        job_id = started(store)
+        store.advance(job_id, once(Succeed(recommendation=RECOMMENDATION)))
+        job = store.job(job_id)
+        assert (job.state, job.phase) == (JobState.SUCCEEDED, Phase.DONE)
+        assert job.recommendation == RECOMMENDATION
+        assert job.finished_at is not None
+        assert store.latest_recommendation("shop") == job
+        assert store.latest_recommendation("other") is None
+
+    def test_failure_keeps_the_reason_and_the_phase(self, store: AnyStore) -> None:
+        job_id = started(store)
+        store.advance(job_id, once(Fail(failure=FAILURE)))
+        job = store.job(job_id)
+        assert (job.state, job.phase, job.failure) == (JobState.FAILED, Phase.PREPARE, FAILURE)
+        assert store.measurements(job_id)[0].state is MeasurementState.CANCELLED
+
+    def test_a_final_job_is_not_asked_about(self, store: AnyStore) -> None:
+        job_id = started(store)
+        store.cancel(job_id)
+        store.advance(job_id, once(START))
+        assert store.job(job_id).state is JobState.CANCELLED
+
+    def test_the_history_says_whether_the_pool_is_free(self, store: AnyStore) -> None:
+        first, second = create(store).id, create(store).id
+        assert store.history(first).pool_is_free
+        assert not store.history(second).pool_is_free
+        store.cancel(first)
+        assert store.history(second).pool_is_free
+
+    def test_the_history_counts_the_pools_live_hosts(self, store: AnyStore) -> None:
+        job = create(store)
+        assert store.history(job.id).hosts == 1
+        for name, pool in (("a", "default"), ("b", "default"), ("c", "other")):
+            store.see_host(name, pool)
+        assert store.history(job.id).hosts == 2
+
+    def test_every_change_raises_the_revision(self, store: AnyStore) -> None:
+        job = create(store)
+        changes: list[Callable[[], object]] = [
+            lambda: store.advance(job.id, once(START)),
+            lambda: store.advance(
+                job.id, once(Measure(plans=(plan(1, 0, 0),), trials=(trial(0),)))
+            ),
+            lambda: store.claim(block_of(store, job.id), "a"),
+            lambda: store.release(block_of(store, job.id), 1, fault=None),
+            lambda: store.claim(block_of(store, job.id), "a"),
+            lambda: store.complete(block_of(store, job.id), 2, RESULT),
+            lambda: store.cancel(job.id),
+        ]
+        seen = [store.revision(job.id)]
+        for change in changes:
+            change()
+            seen.append(store.revision(job.id))
+        assert seen == sorted(set(seen))
+
+
+class TestCancel:
+    def test_it_calls_off_what_is_open(self, store: AnyStore) -> None:
+        job_id = started(store)
+        claim = store.claim(block_of(store, job_id), "a")
+        assert claim is not None
+        assert store.cancel(job_id).state is JobState.CANCELLED
+        assert store.measurements(job_id)[0].state is MeasurementState.CANCELLED
+        assert not store.beat(claim.measurement.id, 1)
+        assert not store.complete(claim.measurement.id, 1, RESULT)
+        assert store.claim(claim.measurement.id, "a") is None
+
+    def test_cancelling_twice_is_once(self, store: AnyStore) -> None:
+        job_id = started(store)
+        assert store.cancel(job_id) == store.cancel(job_id)
+
+    def test_a_job_that_has_ended_cannot_be_cancelled(self, store: AnyStore) -> None:
+        job_id = started(store)
+        store.advance(job_id, once(Fail(failure=FAILURE)))
+        with pytest.raises(Conflict, match="failed"):
+            store.cancel(job_id)
+
+
+class TestMeasurements:
+    def test_a_claim_brings_all_it_takes(self, store: AnyStore) -> None:
+        job_id = started(store)
+        claim = store.claim(block_of(store, job_id), "a")
+        assert claim is not None
+        assert claim.params == ({"processes": 2}, PARAMS)
+        assert claim.job == store.job(job_id)
+        measurement = claim.measurement
+        assert (measurement.attempt, measurement.host) == (1, "a")
+        assert measurement.state is MeasurementState.RUNNING
+        assert measurement.started_at is not None
+
+    def test_what_is_in_living_hands_is_not_given_to_another_host(self, store: AnyStore) -> None:
+        block = block_of(store, started(store))
+        assert store.claim(block, "a") is not None
+        assert store.claim(block, "b") is None
+
+    def test_its_own_host_may_take_it_again_as_a_new_attempt(self, store: AnyStore) -> None:
+        block = block_of(store, started(store))
+        store.claim(block, "a")
+        again = store.claim(block, "a")
+        assert again is not None
+        assert again.measurement.attempt == 2
+        assert not store.beat(block, 1)
+        assert store.beat(block, 2)
+
+    def test_a_measurement_that_is_not_there(self, store: AnyStore) -> None:
+        nothing = MeasurementId(99)
+        assert store.claim(nothing, "a") is None
+        assert not store.beat(nothing, 1)
+        assert not store.complete(nothing, 1, RESULT)
+        assert store.release(nothing, 1, fault="x") == 0
+
+    def test_a_result_comes_back_as_it_was(self, store: AnyStore) -> None:
+        job_id = started(store)
+        block = block_of(store, job_id)
+        store.claim(block, "a")
+        assert store.complete(block, 1, RESULT)
+        found = store.measurements(job_id)[0]
+        assert found.result == RESULT
+        assert (found.state, found.host) == (MeasurementState.COMPLETE, "a")
+        assert found.finished_at is not None
+
+    def test_the_facts_of_a_prepare_come_back(self, store: AnyStore) -> None:
+        job_id = started(store)
+        store.claim(block_of(store, job_id), "a")
+        result = MeasurementResult(facts=FACTS, setup_s=0.5)
+        store.complete(block_of(store, job_id), 1, result)
+        assert store.measurements(job_id)[0].result == result
+
+    def test_a_failure_comes_back_as_it_was(self, store: AnyStore) -> None:
+        job_id = started(store)
+        store.claim(block_of(store, job_id), "a")
+        assert store.fail(block_of(store, job_id), 1, FAILURE)
+        found = store.measurements(job_id)[0]
+        assert (found.state, found.failure) == (MeasurementState.FAILED, FAILURE)
+
+    def test_a_late_worker_cannot_write(self, store: AnyStore) -> None:
+        job_id = started(store)
+        block = block_of(store, job_id)
+        store.claim(block, "a")
+        store.claim(block, "a")
+        before = store.revision(job_id)
+        assert not store.complete(block, 1, RESULT)
+        assert not store.fail(block, 1, FAILURE)
+        assert store.measurements(job_id)[0].result is None
+        assert store.revision(job_id) == before
+        assert store.complete(block, 2, RESULT)
+        assert not store.complete(block, 2, RESULT)
+
+    def test_release_gives_it_back_and_counts_faults(self, store: AnyStore) -> None:
+        job_id = started(store)
+        block = block_of(store, job_id)
+        store.claim(block, "a")
+        assert store.release(block, 1, fault=None) == 0
+        assert store.measurements(job_id)[0].state is MeasurementState.QUEUED
+        store.claim(block, "b")
+        assert store.release(block, 2, fault="docker hung") == 1
+        assert store.release(block, 2, fault="docker hung") == 1, "it was given back before"
+        claim = store.claim(block, "a")
+        assert claim is not None
+        assert claim.measurement.attempt == 3
+
+    def test_orphans_of_a_host_are_put_back(self, store: AnyStore) -> None:
+        job_id = started(store)
+        block = block_of(store, job_id)
+        store.claim(block, "a")
+        assert store.orphans("b") == []
+        assert store.orphans("a") == [block]
+        assert store.measurements(job_id)[0].state is MeasurementState.QUEUED
+        assert not store.complete(block, 1, RESULT)
+        assert store.orphans("a") == []
+
+    def test_nothing_is_lost_that_is_in_the_queue(self, store: AnyStore) -> None:
+        started(store)
+        create(store)
+        assert store.requeue_lost("default") == 0
+
+
+class TestHosts:
+    def test_a_host_is_known_by_its_last_word(self, store: AnyStore) -> None:
+        store.see_host("b", "default", FINGERPRINT)
+        store.see_host("b", "default", problem="docker is away")
+        store.see_host("a", "other")
+        assert [host.name for host in store.hosts()] == ["a", "b"]
+        (host,) = store.hosts(pool="default")
+        assert (host.fingerprint, host.problem) == (FINGERPRINT, "docker is away")
+
+    def test_ping(self, store: AnyStore) -> None:
+        store.ping()

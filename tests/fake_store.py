@@ -1,0 +1,417 @@
+"""The store in memory, for whole studies in milliseconds. `tests/contract` keeps it honest."""
+
+import copy
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal, assert_never
+
+from tuner.db import Claim, HostRow
+from tuner.errors import Conflict, NotFound
+from tuner.model import (
+    Enter,
+    Fail,
+    Failure,
+    History,
+    HostFingerprint,
+    Job,
+    JobId,
+    JobSpec,
+    JobState,
+    Measure,
+    Measurement,
+    MeasurementId,
+    MeasurementResult,
+    MeasurementState,
+    Phase,
+    Plan,
+    Settle,
+    Step,
+    Succeed,
+    Trial,
+    TrialNumber,
+    TrialState,
+)
+
+Deferred = tuple[Literal["advance", "measure"], int]
+_LIVE_FOR = timedelta(seconds=30)
+_STALE_AFTER = timedelta(seconds=15)
+
+
+class FakeStore:
+    """Same methods, same answers as `tuner.db.Store`. What it defers is in `deferred`."""
+
+    def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self.deferred: deque[Deferred] = deque()
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._jobs: dict[JobId, Job] = {}
+        self._revisions: dict[JobId, int] = {}
+        self._keys: dict[str, tuple[JobId, str]] = {}
+        self._trials: dict[JobId, dict[TrialNumber, Trial]] = {}
+        self._measurements: dict[MeasurementId, Measurement] = {}
+        self._faults: dict[MeasurementId, int] = {}
+        self._beats: dict[MeasurementId, datetime] = {}
+        self._hosts: dict[str, HostRow] = {}
+
+    def drain(
+        self,
+        advance: Callable[[JobId], None],
+        measure: Callable[[MeasurementId], None],
+        *,
+        at_most: int = 10_000,
+    ) -> int:
+        """Run what was deferred, one after the other, until nothing is left; how many that were."""
+        for done in range(at_most):
+            if not self.deferred:
+                return done
+            kind, id_ = self.deferred.popleft()
+            if kind == "advance":
+                advance(JobId(id_))
+            else:
+                measure(MeasurementId(id_))
+        raise RuntimeError(f"no end after {at_most} tasks")
+
+    # ---- jobs
+
+    def create_job(
+        self, spec: JobSpec, *, idempotency_key: str | None, request_sha256: str
+    ) -> tuple[Job, bool]:
+        with self._transaction():
+            if idempotency_key in self._keys and idempotency_key is not None:
+                job_id, sha = self._keys[idempotency_key]
+                if sha != request_sha256:
+                    raise Conflict(f"the idempotency key {idempotency_key!r} is taken")
+                return self._jobs[job_id], False
+            job = Job(
+                id=JobId(len(self._jobs) + 1),
+                spec=spec,
+                state=JobState.QUEUED,
+                phase=Phase.VALIDATE,
+                created_at=self._clock(),
+            )
+            self._jobs[job.id] = job
+            self._revisions[job.id] = 1
+            self._trials[job.id] = {}
+            if idempotency_key is not None:
+                self._keys[idempotency_key] = (job.id, request_sha256)
+            self.deferred.append(("advance", job.id))
+            return job, True
+
+    def job(self, job_id: JobId) -> Job:
+        if job_id not in self._jobs:
+            raise NotFound(f"there is no job {job_id}")
+        return self._jobs[job_id]
+
+    def jobs(
+        self,
+        app: str | None = None,
+        state: JobState | None = None,
+        after: JobId | None = None,
+        limit: int = 50,
+    ) -> list[Job]:
+        found = [
+            job
+            for job in reversed(self._jobs.values())
+            if (app is None or job.spec.app == app)
+            and (state is None or job.state is state)
+            and (after is None or job.id < after)
+        ]
+        return found[:limit]
+
+    def queue_position(self, job_id: JobId) -> int | None:
+        job = self.job(job_id)
+        return self._ahead_of(job) if job.state is JobState.QUEUED else None
+
+    def revision(self, job_id: JobId) -> int:
+        self.job(job_id)
+        return self._revisions[job_id]
+
+    def history(self, job_id: JobId) -> History:
+        job = self.job(job_id)
+        now = self._clock()
+        live = [
+            host
+            for host in self._hosts.values()
+            if host.pool == job.spec.pool and host.last_seen > now - _LIVE_FOR
+        ]
+        return History(
+            job=job,
+            trials=self.trials(job_id),
+            measurements=self.measurements(job_id),
+            now=now,
+            hosts=max(1, len(live)),
+            pool_is_free=self._ahead_of(job) == 0,
+        )
+
+    def advance(self, job_id: JobId, decide: Callable[[History], Step | None]) -> None:
+        with self._transaction():
+            for _ in range(5_000):
+                if self.job(job_id).state.is_final:
+                    return
+                step = decide(self.history(job_id))
+                if step is None:
+                    return
+                self._apply(self.job(job_id), step)
+            raise RuntimeError(f"job {job_id}: no end after 5000 steps")
+
+    def cancel(self, job_id: JobId) -> Job:
+        with self._transaction():
+            job = self.job(job_id)
+            if job.state is JobState.CANCELLED:
+                return job
+            if job.state.is_final:
+                raise Conflict(f"job {job_id} has {job.state.value} and cannot be cancelled")
+            self._finish(job, state=JobState.CANCELLED)
+            return self._jobs[job_id]
+
+    def latest_recommendation(self, app: str) -> Job | None:
+        found = self.jobs(app=app, state=JobState.SUCCEEDED, limit=1)
+        return found[0] if found else None
+
+    # ---- trials and measurements
+
+    def trials(self, job_id: JobId) -> tuple[Trial, ...]:
+        self.job(job_id)
+        return tuple(self._trials[job_id][number] for number in sorted(self._trials[job_id]))
+
+    def trial(self, job_id: JobId, number: TrialNumber) -> Trial:
+        self.job(job_id)
+        if number not in self._trials[job_id]:
+            raise NotFound(f"job {job_id} has no trial {number}")
+        return self._trials[job_id][number]
+
+    def measurements(self, job_id: JobId) -> tuple[Measurement, ...]:
+        self.job(job_id)
+        found = [m for m in self._measurements.values() if m.job_id == job_id]
+        return tuple(sorted(found, key=lambda measurement: measurement.sequence))
+
+    def claim(self, measurement_id: MeasurementId, host: str) -> Claim | None:
+        with self._transaction():
+            measurement = self._measurements.get(measurement_id)
+            if measurement is None or not self._may_take(measurement, host):
+                return None
+            now = self._clock()
+            measurement = self._change(
+                measurement,
+                state=MeasurementState.RUNNING,
+                attempt=measurement.attempt + 1,
+                host=host,
+                started_at=now,
+            )
+            self._beats[measurement_id] = now
+            trials = self._trials[measurement.job_id]
+            return Claim(
+                measurement=measurement,
+                job=self._jobs[measurement.job_id],
+                params=tuple(trials[side].params for side in measurement.sides),
+            )
+
+    def beat(self, measurement_id: MeasurementId, attempt: int) -> bool:
+        with self._transaction():
+            if self._current(measurement_id, attempt) is None:
+                return False
+            self._beats[measurement_id] = self._clock()
+            return True
+
+    def complete(
+        self, measurement_id: MeasurementId, attempt: int, result: MeasurementResult
+    ) -> bool:
+        return self._end(measurement_id, attempt, state=MeasurementState.COMPLETE, result=result)
+
+    def fail(self, measurement_id: MeasurementId, attempt: int, failure: Failure) -> bool:
+        return self._end(measurement_id, attempt, state=MeasurementState.FAILED, failure=failure)
+
+    def release(self, measurement_id: MeasurementId, attempt: int, *, fault: str | None) -> int:
+        with self._transaction():
+            measurement = self._current(measurement_id, attempt)
+            faults = self._faults.get(measurement_id, 0)
+            if measurement is None:
+                return faults
+            self._change(measurement, state=MeasurementState.QUEUED, host=None)
+            self._faults[measurement_id] = faults + (fault is not None)
+            return self._faults[measurement_id]
+
+    def orphans(self, host: str) -> list[MeasurementId]:
+        with self._transaction():
+            found = [
+                measurement
+                for measurement in self._measurements.values()
+                if measurement.host == host and measurement.state is MeasurementState.RUNNING
+            ]
+            for measurement in found:
+                self._change(measurement, state=MeasurementState.QUEUED, host=None)
+            for pool in {self._jobs[measurement.job_id].spec.pool for measurement in found}:
+                self.requeue_lost(pool)
+            return [measurement.id for measurement in found]
+
+    def requeue_lost(self, pool: str) -> int:
+        with self._transaction():
+            lost: list[Deferred] = []
+            open_jobs = [job for job in self._jobs.values() if job.spec.pool == pool]
+            open_jobs = [job for job in open_jobs if not job.state.is_final]
+            for measurement in self._measurements.values():
+                if self._jobs[measurement.job_id] in open_jobs and self._may_take(measurement, ""):
+                    lost.append(("measure", measurement.id))
+            running = [job for job in open_jobs if job.state is JobState.RUNNING]
+            for job in (running or open_jobs)[:1]:
+                if not any(m.is_open for m in self.measurements(job.id)):
+                    lost.append(("advance", job.id))
+            lost = [task for task in lost if task not in self.deferred]
+            self.deferred.extend(lost)
+            return len(lost)
+
+    # ---- hosts
+
+    def see_host(
+        self,
+        name: str,
+        pool: str,
+        fingerprint: HostFingerprint | None = None,
+        problem: str | None = None,
+    ) -> None:
+        with self._transaction():
+            known = self._hosts.get(name)
+            self._hosts[name] = HostRow(
+                name=name,
+                pool=pool,
+                fingerprint=fingerprint or (known.fingerprint if known else None),
+                last_seen=self._clock(),
+                problem=problem,
+            )
+
+    def hosts(self, pool: str | None = None) -> list[HostRow]:
+        found = sorted(self._hosts.values(), key=lambda host: host.name)
+        return [host for host in found if pool is None or host.pool == pool]
+
+    def ping(self) -> None:
+        """It is always there."""
+
+    # ---- steps
+
+    def _apply(self, job: Job, step: Step) -> None:
+        match step:
+            case Enter():
+                self._enter(job, step)
+            case Settle(number=number, outcome=outcome):
+                trial = self._trials[job.id][number]
+                if trial.state in (TrialState.WAITING, TrialState.RUNNING):
+                    settled = replace(trial, state=outcome.state, outcome=outcome)
+                    self._trials[job.id][number] = settled
+                self._bump(job.id)
+            case Measure(plans=plans, trials=trials):
+                for trial in trials:
+                    self._trials[job.id].setdefault(trial.number, trial)
+                for plan in plans:
+                    self._plan(job, plan)
+                self._bump(job.id)
+            case Succeed(recommendation=recommendation):
+                self._finish(
+                    job,
+                    state=JobState.SUCCEEDED,
+                    phase=Phase.DONE,
+                    recommendation=recommendation,
+                )
+            case Fail(failure=failure):
+                self._finish(job, state=JobState.FAILED, failure=failure)
+            case _:
+                assert_never(step)
+
+    def _enter(self, job: Job, step: Enter) -> None:
+        started = job.state is JobState.QUEUED
+        self._jobs[job.id] = replace(
+            job,
+            phase=step.phase,
+            state=JobState.RUNNING,
+            started_at=self._clock() if started else job.started_at,
+            facts=step.facts or job.facts,
+            calibration=step.calibration or job.calibration,
+            finalist=job.finalist if step.finalist is None else step.finalist,
+        )
+        self._bump(job.id)
+
+    def _plan(self, job: Job, plan: Plan) -> None:
+        if any(m.sequence == plan.sequence for m in self.measurements(job.id)):
+            return
+        measurement = Measurement(
+            id=MeasurementId(len(self._measurements) + 1),
+            job_id=job.id,
+            sequence=plan.sequence,
+            kind=plan.kind,
+            phase=plan.phase,
+            sides=plan.sides,
+            state=MeasurementState.QUEUED,
+            attempt=0,
+        )
+        self._measurements[measurement.id] = measurement
+        self.deferred.append(("measure", measurement.id))
+
+    def _finish(self, job: Job, **values: Any) -> None:
+        self._jobs[job.id] = replace(job, finished_at=self._clock(), **values)
+        self._bump(job.id)
+        for measurement in self.measurements(job.id):
+            if measurement.is_open:
+                self._change(
+                    measurement, state=MeasurementState.CANCELLED, finished_at=self._clock()
+                )
+        for other in self._jobs.values():
+            if other.spec.pool == job.spec.pool and other.state is JobState.QUEUED:
+                self.deferred.append(("advance", other.id))
+                return
+
+    def _end(self, measurement_id: MeasurementId, attempt: int, **values: Any) -> bool:
+        with self._transaction():
+            measurement = self._current(measurement_id, attempt)
+            if measurement is None:
+                return False
+            self._change(measurement, finished_at=self._clock(), **values)
+            self.deferred.append(("advance", measurement.job_id))
+            return True
+
+    def _change(self, measurement: Measurement, **values: Any) -> Measurement:
+        changed = replace(measurement, **values)
+        self._measurements[measurement.id] = changed
+        self._bump(measurement.job_id)
+        return changed
+
+    def _bump(self, job_id: JobId) -> None:
+        self._revisions[job_id] += 1
+
+    def _current(self, measurement_id: MeasurementId, attempt: int) -> Measurement | None:
+        measurement = self._measurements.get(measurement_id)
+        if measurement is None or measurement.attempt != attempt:
+            return None
+        return measurement if measurement.state is MeasurementState.RUNNING else None
+
+    def _may_take(self, measurement: Measurement, host: str) -> bool:
+        if measurement.state is not MeasurementState.RUNNING:
+            return measurement.state is MeasurementState.QUEUED
+        stale = self._beats[measurement.id] < self._clock() - _STALE_AFTER
+        return measurement.host == host or stale
+
+    def _ahead_of(self, job: Job) -> int:
+        others = [o for o in self._jobs.values() if o.spec.pool == job.spec.pool and o.id != job.id]
+        return sum(
+            other.state is JobState.RUNNING
+            or (other.state is JobState.QUEUED and other.id < job.id)
+            for other in others
+        )
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """All or nothing, as the real one: what a failing step has changed is put back."""
+        with self._lock:
+            before = {
+                name: copy.copy(value)
+                for name, value in vars(self).items()
+                if isinstance(value, dict | deque)
+            }
+            trials = {job_id: dict(found) for job_id, found in self._trials.items()}
+            try:
+                yield
+            except BaseException:
+                vars(self).update(before | {"_trials": trials})
+                raise

@@ -1,0 +1,51 @@
+"""A worker as a process of its own, to be killed: `queue_worker.py URL HOST`.
+
+It prints a line for each thing that it does. A measurement lasts until it is called off, where
+its id is even; else 50 ms.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+
+from tuner.errors import Aborted, Conflict, Unavailable
+from tuner.model import JobId, MeasurementId
+from tuner.queue import host_lock, run_worker
+
+
+class Talking:
+    def advance(self, job_id: JobId) -> None:
+        say("advance", job_id)
+
+    def measure(self, measurement_id: MeasurementId, should_abort: Callable[[], bool]) -> None:
+        say("measure", measurement_id)
+        until = time.monotonic() + (3600 if measurement_id % 2 == 0 else 0.05)
+        while time.monotonic() < until:
+            if should_abort():
+                say("aborted", measurement_id)
+                raise Aborted("called off")
+            time.sleep(0.02)
+        say("measured", measurement_id)
+
+    def sweep(self) -> None:
+        say("sweep", 0)
+
+
+def say(what: str, id_: int) -> None:
+    print(what, id_, flush=True)  # noqa: T201  it is how the test knows
+
+
+def main() -> int:
+    url, host = sys.argv[1:]
+    try:
+        with host_lock(url, host):
+            run_worker(Talking(), url=url, pool="default", host=host)
+    except Conflict:
+        return 4
+    except Unavailable:
+        return 5
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""The migrations make the tables that the code believes in, and can be taken back."""
+
+import threading
+from collections.abc import Mapping
+
+import psycopg
+import pytest
+from sqlalchemy import CheckConstraint
+
+from tuner.db import Store, make_engine, migrate
+from tuner.db.tables import metadata
+from tuner.errors import Unavailable
+from tuner.queue import Queue
+
+QUEUE_REVISION = "20261121_queue"
+
+
+def relations(url: str) -> set[str]:
+    query = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace"
+    with psycopg.connect(url) as connection:
+        return {row[0] for row in connection.execute(query)} - {
+            "alembic_version",
+            "alembic_version_pkc",
+        }
+
+
+def checks(url: str) -> Mapping[str, str]:
+    query = (
+        "SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint "
+        "WHERE contype = 'c' AND conname LIKE 'ck_%'"
+    )
+    with psycopg.connect(url) as connection:
+        return {name: text for name, text in connection.execute(query).fetchall()}
+
+
+def test_the_tables_are_the_ones_that_the_code_describes(database_url: str) -> None:
+    migrate.check(database_url)
+
+
+def test_every_enum_is_held_by_its_check(database_url: str) -> None:
+    """Alembic does not compare CHECK constraints, so this does, value by value."""
+    found = checks(database_url)
+    for table in metadata.sorted_tables:
+        for constraint in table.constraints:
+            if isinstance(constraint, CheckConstraint):
+                values = str(constraint.sqltext).partition(" IN ")[2].strip("()").split(", ")
+                text = found[str(constraint.name)]
+                assert text.count("'::text") == len(values), constraint.name
+                assert all(value in text for value in values), constraint.name
+
+
+def test_up_down_and_up_again(empty_database_url: str) -> None:
+    url = empty_database_url
+    assert migrate.current(url) is None
+    migrate.upgrade(url)
+    assert migrate.current(url) == QUEUE_REVISION
+    both_ways = relations(url)
+    migrate.downgrade(url, "base")
+    assert relations(url) == set()
+    migrate.upgrade(url)
+    assert relations(url) == both_ways
+    migrate.check(url)
+
+
+def test_upgrading_twice_at_the_same_time(empty_database_url: str) -> None:
+    failures: list[Exception] = []
+
+    def upgrade() -> None:
+        try:
+            migrate.upgrade(empty_database_url)
+        except Exception as error:  # noqa: BLE001  handed to the test's own thread
+            failures.append(error)
+
+    threads = [threading.Thread(target=upgrade) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert migrate.current(empty_database_url) == QUEUE_REVISION
+
+
+def test_a_database_without_tables_says_what_to_do(empty_database_url: str) -> None:
+    engine = make_engine(empty_database_url)
+    with pytest.raises(Unavailable, match="run `tuner db upgrade`"):
+        Store(engine, Queue()).ping()
+    engine.dispose()

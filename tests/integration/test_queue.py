@@ -1,0 +1,422 @@
+"""The queue on a real PostgreSQL: order, retries, stopping, and workers that die."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.postgres import server
+from tuner.errors import Aborted, Conflict, Infrastructure, Unavailable
+from tuner.model import JobId, MeasurementId
+from tuner.queue import Handlers, Queue, host_lock, run_worker
+
+WORKER = Path(__file__).parent / "queue_worker.py"
+
+
+class Recording:
+    """Handlers that note what they were asked, and do as the test says."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, int]] = []
+        self.measuring: Callable[[int, Callable[[], bool]], None] = lambda _, __: None
+        self.sweeping: Callable[[], None] = lambda: None
+        self.running = 0
+        self.most_running = 0
+
+    def advance(self, job_id: JobId) -> None:
+        self._note("advance", job_id)
+
+    def measure(self, measurement_id: MeasurementId, should_abort: Callable[[], bool]) -> None:
+        self._note("measure", measurement_id)
+        self.running += 1
+        self.most_running = max(self.running, self.most_running)
+        try:
+            self.measuring(measurement_id, should_abort)
+        finally:
+            self.running -= 1
+
+    def sweep(self) -> None:
+        self.sweeping()
+
+    def _note(self, what: str, id_: int) -> None:
+        self.seen.append((what, id_))
+
+
+@contextmanager
+def working(handlers: Handlers, url: str, host: str = "a") -> Iterator[None]:
+    """A worker in a thread, stopped at the end; what it raised is raised here."""
+    stopping = threading.Event()
+    ends: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            run_worker(handlers, url=url, pool="default", host=host, stopping=stopping)
+        except BaseException as error:  # noqa: BLE001  handed to the test's own thread
+            ends.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        thread.join(20)
+    assert not thread.is_alive()
+    if ends:
+        raise ends[0]
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 10.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+
+
+def defer(url: str, *, advance: tuple[int, ...] = (), measure: tuple[int, ...] = ()) -> None:
+    queue = Queue()
+    with psycopg.connect(url) as connection:
+        for measurement_id in measure:
+            queue.defer_measure(connection, MeasurementId(measurement_id), "default")
+        for job_id in advance:
+            queue.defer_advance(connection, JobId(job_id), "default")
+
+
+def rows(url: str) -> list[tuple[Any, ...]]:
+    query = "SELECT task_name, status::text, attempts FROM procrastinate_jobs ORDER BY id"
+    with psycopg.connect(url) as connection:
+        return connection.execute(query).fetchall()
+
+
+def seen_by(handlers: Recording, job_id: int) -> bool:
+    return ("advance", job_id) in handlers.seen
+
+
+# ---- deferring
+
+
+def test_what_is_rolled_back_was_never_queued(database_url: str) -> None:
+    with psycopg.connect(database_url) as connection:
+        Queue().defer_advance(connection, JobId(1), "default")
+        connection.rollback()
+    assert rows(database_url) == []
+
+
+def test_what_waits_is_known(database_url: str) -> None:
+    defer(database_url, advance=(1, 1, 2), measure=(7,))
+    with psycopg.connect(database_url) as connection:
+        assert Queue().waiting_jobs(connection) == {1, 2}
+        assert Queue().waiting_measurements(connection) == {7}
+
+
+def test_deferring_without_a_server_is_unavailable(database_url: str) -> None:
+    with psycopg.connect(database_url) as connection:
+        connection.execute("SELECT 1")
+        kill = "SELECT pg_terminate_backend(%s)"
+        with psycopg.connect(database_url) as other:
+            other.execute(kill, [connection.info.backend_pid])
+        with pytest.raises(Unavailable):
+            Queue().defer_advance(connection, JobId(1), "default")
+
+
+@pytest.mark.parametrize("length", [1, 35, 36, 63])
+def test_a_pool_may_have_as_long_a_name_as_any(database_url: str, length: int) -> None:
+    """NOTIFY refuses channels above 63 bytes, and with them the whole transaction."""
+    names = ("a" * length, "a" * (length - 1) + "b")
+    with psycopg.connect(database_url) as connection:
+        for pool in names:
+            Queue().defer_advance(connection, JobId(1), pool)
+        query = "SELECT count(DISTINCT queue_name) FROM procrastinate_jobs"
+        row = connection.execute(query).fetchone()
+    assert row == (2,)
+
+
+# ---- running
+
+
+def test_it_works_one_at_a_time_and_decides_first(database_url: str) -> None:
+    defer(database_url, measure=(1, 2, 3), advance=(9,))
+    handlers = Recording()
+    handlers.measuring = lambda _, __: time.sleep(0.05)
+    with working(handlers, database_url):
+        wait_for(lambda: len(handlers.seen) == 4)
+    assert handlers.seen == [("advance", 9), ("measure", 1), ("measure", 2), ("measure", 3)]
+    assert handlers.most_running == 1
+
+
+def test_finished_work_leaves_nothing_behind(database_url: str) -> None:
+    defer(database_url, measure=(1,), advance=(9,))
+    handlers = Recording()
+    with working(handlers, database_url):
+        wait_for(lambda: rows(database_url) == [])
+    assert len(handlers.seen) == 2
+
+
+def test_news_arrive_in_milliseconds(database_url: str) -> None:
+    handlers = Recording()
+    delays = []
+    with working(handlers, database_url):
+        defer(database_url, advance=(0,))
+        wait_for(lambda: handlers.seen)
+        for id_ in range(1, 11):
+            began = time.perf_counter()
+            defer(database_url, advance=(id_,))
+            wait_for(partial(seen_by, handlers, id_))
+            delays.append(time.perf_counter() - began)
+    assert sorted(delays)[5] < 0.2, delays
+
+
+@pytest.mark.parametrize(
+    "error", [Unavailable("docker", "no socket"), Infrastructure("the disk made noises")]
+)
+def test_what_passes_by_itself_is_tried_again(database_url: str, error: Exception) -> None:
+    defer(database_url, measure=(1,))
+    handlers = Recording()
+    began = time.monotonic()
+
+    def measuring(_: int, __: Callable[[], bool]) -> None:
+        if len(handlers.seen) == 1:
+            raise error
+
+    handlers.measuring = measuring
+    with working(handlers, database_url):
+        wait_for(lambda: len(handlers.seen) == 2)
+        assert 2.5 < time.monotonic() - began < 6
+        wait_for(lambda: rows(database_url) == [])
+
+
+def test_what_was_called_off_is_over(database_url: str) -> None:
+    defer(database_url, measure=(1,))
+    handlers = Recording()
+
+    def measuring(_: int, __: Callable[[], bool]) -> None:
+        raise Aborted("cancelled")
+
+    handlers.measuring = measuring
+    with working(handlers, database_url):
+        wait_for(lambda: rows(database_url) == [])
+    assert handlers.seen == [("measure", 1)]
+
+
+def test_what_a_stop_interrupts_waits_for_the_next_worker(database_url: str) -> None:
+    defer(database_url, measure=(1,))
+    handlers = Recording()
+
+    def measuring(_: int, should_abort: Callable[[], bool]) -> None:
+        wait_for(should_abort)
+        raise Aborted("stopping")
+
+    handlers.measuring = measuring
+    with working(handlers, database_url):
+        wait_for(lambda: handlers.seen)
+        began = time.monotonic()
+    assert time.monotonic() - began < 2
+    assert rows(database_url) == [("measure", "todo", 1)]
+    second = Recording()
+    with working(second, database_url):
+        wait_for(lambda: rows(database_url) == [])
+    assert second.seen == [("measure", 1)]
+
+
+def test_the_sweep_runs_while_a_measurement_does(database_url: str) -> None:
+    defer(database_url, measure=(1,))
+    swept = threading.Event()
+    handlers = Recording()
+    handlers.sweeping = swept.set
+    measured = []
+    handlers.measuring = lambda _, __: measured.append(swept.wait(10))
+    with working(handlers, database_url):
+        wait_for(lambda: measured)
+    assert measured == [True]
+
+
+def test_a_sweep_that_fails_ends_the_worker_loudly(database_url: str) -> None:
+    handlers = Recording()
+
+    def sweeping() -> None:
+        raise ValueError("a mistake of ours")
+
+    handlers.sweeping = sweeping
+    with pytest.raises(ValueError, match="of ours"):
+        run_worker(handlers, url=database_url, pool="default", host="a")
+
+
+def test_docker_being_away_does_not_end_the_worker(database_url: str) -> None:
+    handlers = Recording()
+
+    def sweeping() -> None:
+        raise Unavailable("docker", "no socket")
+
+    handlers.sweeping = sweeping
+    with working(handlers, database_url):
+        defer(database_url, advance=(1,))
+        wait_for(lambda: handlers.seen)
+
+
+def test_a_worker_without_a_database_is_unavailable(tmp_path: Path) -> None:
+    began = time.monotonic()
+    with pytest.raises(Unavailable):
+        run_worker(
+            Recording(), url=f"postgresql://tuner@/x?host={tmp_path}", pool="default", host="a"
+        )
+    assert time.monotonic() - began < 10
+
+
+# ---- host names
+
+
+def test_a_host_name_is_taken_once(database_url: str) -> None:
+    with host_lock(database_url, "a"):
+        with pytest.raises(Conflict, match="'a'"), host_lock(database_url, "a"):
+            pass
+        with host_lock(database_url, "b"):
+            pass
+    with host_lock(database_url, "a"):
+        pass
+
+
+# ---- workers that die
+
+
+class Process:
+    """`queue_worker.py`, and what it has said."""
+
+    def __init__(self, url: str, host: str) -> None:
+        self._lines: SimpleQueue[str] = SimpleQueue()
+        self.popen = subprocess.Popen(
+            [sys.executable, "-m", "tests.integration.queue_worker", url, host],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            cwd=WORKER.parents[2],
+        )
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        assert self.popen.stdout is not None
+        for line in self.popen.stdout:
+            self._lines.put(line.strip())
+
+    def await_line(self, wanted: str, seconds: float = 10.0) -> None:
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
+            except Empty:
+                pytest.fail(f"the worker did not say {wanted!r}")
+            if line == wanted:
+                return
+
+    def end(self, number: signal.Signals) -> int:
+        self.popen.send_signal(number)
+        return self.popen.wait(20)
+
+
+@pytest.fixture
+def start(database_url: str) -> Iterator[Callable[[str], Process]]:
+    started: list[Process] = []
+
+    def start(host: str) -> Process:
+        started.append(Process(database_url, host))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.popen.kill()
+        process.popen.wait()
+        assert process.popen.stdout is not None
+        process.popen.stdout.close()
+
+
+def test_what_a_killed_worker_was_at_starts_at_once(
+    database_url: str, start: Callable[[str], Process]
+) -> None:
+    defer(database_url, measure=(2,))
+    first = start("a")
+    first.await_line("measure 2")
+    first.end(signal.SIGKILL)
+    assert rows(database_url) == [("measure", "doing", 0)]
+    second = start("a")
+    began = time.monotonic()
+    second.await_line("measure 2")
+    assert time.monotonic() - began < 4, "most of it is Python's own start"
+
+
+def test_another_host_takes_over_from_a_killed_one(
+    database_url: str, start: Callable[[str], Process]
+) -> None:
+    second = start("b")
+    second.await_line("sweep 0")
+    defer(database_url, measure=(2, 4))
+    second.await_line("measure 2")
+    first = start("a")
+    first.await_line("measure 4")
+    second.end(signal.SIGKILL)
+    first.end(signal.SIGTERM)
+    third = start("c")
+    third.await_line("measure 2")
+    assert third.popen.poll() is None
+
+
+def test_work_of_a_living_worker_is_left_alone(
+    database_url: str, start: Callable[[str], Process]
+) -> None:
+    defer(database_url, measure=(2,))
+    start("a").await_line("measure 2")
+    start("b").await_line("sweep 0")
+    time.sleep(1)
+    assert rows(database_url) == [("measure", "doing", 0)]
+
+
+def test_sigterm_calls_the_measurement_off_and_ends_cleanly(
+    database_url: str, start: Callable[[str], Process]
+) -> None:
+    defer(database_url, measure=(2,))
+    worker = start("a")
+    worker.await_line("measure 2")
+    began = time.monotonic()
+    assert worker.end(signal.SIGTERM) == 0
+    assert time.monotonic() - began < 2
+    assert rows(database_url) == [("measure", "todo", 1)]
+
+
+def test_a_killed_workers_name_is_free_again(start: Callable[[str], Process]) -> None:
+    first = start("a")
+    first.await_line("sweep 0")
+    assert start("a").popen.wait(10) == 4
+    first.end(signal.SIGKILL)
+    start("a").await_line("sweep 0")
+
+
+@pytest.mark.parametrize("back_at_once", [True, False])
+def test_a_worker_ends_when_the_server_is_killed(
+    database_url: str, start: Callable[[str], Process], *, back_at_once: bool
+) -> None:
+    """And says so by its exit status: its supervisor starts it anew, and the work goes on."""
+    defer(database_url, measure=(2,))
+    first = start("a")
+    first.await_line("measure 2")
+    postgres = server()
+    assert postgres.pid is not None
+    began = time.monotonic()
+    os.kill(postgres.pid, signal.SIGKILL)
+    try:
+        if back_at_once:
+            postgres.start()
+        assert first.popen.wait(30) == 5
+        assert time.monotonic() - began < 15
+    finally:
+        postgres.start()
+    first.await_line("aborted 2")
+    start("a").await_line("measure 2")

@@ -1,0 +1,303 @@
+"""What only the real store can show: transactions, locks, speed, and PostgreSQL going away."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import psycopg
+import pytest
+from sqlalchemy import event
+
+from tests.builders import spec, window
+from tuner.db import Store, make_engine
+from tuner.errors import InvalidInput, Unavailable
+from tuner.model import (
+    Enter,
+    Fail,
+    Failure,
+    FailureCode,
+    History,
+    JobId,
+    JobState,
+    Measure,
+    MeasurementId,
+    MeasurementKind,
+    MeasurementResult,
+    Origin,
+    Phase,
+    Plan,
+    Step,
+    Trial,
+    TrialNumber,
+    TrialState,
+)
+from tuner.queue import Queue
+
+START = Enter(phase=Phase.PREPARE)
+
+
+def once(*steps: Step) -> Callable[[History], Step | None]:
+    left = list(steps)
+    return lambda _: left.pop(0) if left else None
+
+
+def start_if_free(history: History) -> Step | None:
+    waits = history.job.state is JobState.QUEUED and history.pool_is_free
+    return START if waits else None
+
+
+def create(store: Store) -> JobId:
+    return store.create_job(spec(), idempotency_key=None, request_sha256="s")[0].id
+
+
+def trial(number: int) -> Trial:
+    return Trial(
+        number=TrialNumber(number),
+        params={"processes": number},
+        origin=Origin.SAMPLER,
+        state=TrialState.RUNNING,
+    )
+
+
+def plan(sequence: int, *sides: int) -> Plan:
+    return Plan(
+        sequence=sequence,
+        kind=MeasurementKind.BLOCK,
+        phase=Phase.SEARCH,
+        sides=tuple(TrialNumber(side) for side in sides),
+    )
+
+
+def queued(url: str) -> list[tuple[str, str, dict[str, int]]]:
+    query = "SELECT task_name, queue_name, args FROM procrastinate_jobs ORDER BY id"
+    with psycopg.connect(url) as connection:
+        return connection.execute(query).fetchall()
+
+
+def forget_queue(url: str) -> None:
+    with psycopg.connect(url) as connection:
+        connection.execute("DELETE FROM procrastinate_jobs")
+
+
+def test_the_queue_holds_what_the_rows_ask_for(postgres_store: Store, database_url: str) -> None:
+    job_id = create(postgres_store)
+    measure = Measure(plans=(plan(1, 0), plan(2, 0)), trials=(trial(0),))
+    postgres_store.advance(job_id, once(START, measure))
+    blocks = [measurement.id for measurement in postgres_store.measurements(job_id)]
+    postgres_store.claim(blocks[0], "a")
+    postgres_store.complete(blocks[0], 1, MeasurementResult())
+    assert queued(database_url) == [
+        ("advance", "pool-default", {"job_id": job_id}),
+        ("measure", "pool-default", {"measurement_id": blocks[0]}),
+        ("measure", "pool-default", {"measurement_id": blocks[1]}),
+        ("advance", "pool-default", {"job_id": job_id}),
+    ]
+
+
+def test_a_rollback_takes_the_queue_along(postgres_store: Store, database_url: str) -> None:
+    job_id = create(postgres_store)
+    before = queued(database_url)
+    steps: list[Step] = [START, Measure(plans=(plan(1, 0),), trials=(trial(0),))]
+    with pytest.raises(IndexError):
+        postgres_store.advance(job_id, lambda _: steps.pop(0))
+    assert queued(database_url) == before
+
+
+def test_a_write_that_is_fenced_off_queues_nothing(
+    postgres_store: Store, database_url: str
+) -> None:
+    job_id = create(postgres_store)
+    measure = Measure(plans=(plan(1, 0),), trials=(trial(0),))
+    postgres_store.advance(job_id, once(START, measure))
+    before = queued(database_url)
+    block = postgres_store.measurements(job_id)[0].id
+    assert not postgres_store.complete(block, 1, MeasurementResult(windows=(window(),)))
+    assert queued(database_url) == before
+
+
+def test_the_end_of_a_job_wakes_the_pools_next(postgres_store: Store, database_url: str) -> None:
+    first, second, _ = (create(postgres_store) for _ in range(3))
+    postgres_store.advance(first, once(START))
+    forget_queue(database_url)
+    failure = Failure(code=FailureCode.NOT_READY, message="no")
+    postgres_store.advance(first, once(Fail(failure=failure)))
+    assert [row[2] for row in queued(database_url)] == [{"job_id": second}]
+
+
+def test_the_same_params_twice_in_a_job_are_refused(postgres_store: Store) -> None:
+    job_id = create(postgres_store)
+    twice = replace(trial(0), number=TrialNumber(1))
+    with pytest.raises(Exception, match="uq_trials_job_id_params_key"):
+        postgres_store.advance(job_id, once(START, Measure(plans=(), trials=(trial(0), twice))))
+    assert postgres_store.trials(job_id) == ()
+
+
+def in_threads(*calls: Callable[[], object]) -> list[Exception]:
+    failures: list[Exception] = []
+    barrier = threading.Barrier(len(calls))
+
+    def run(call: Callable[[], object]) -> None:
+        barrier.wait()
+        try:
+            call()
+        except Exception as error:  # noqa: BLE001  handed to the test's own thread
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(call,)) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return failures
+
+
+def test_one_job_of_a_pool_runs_however_many_start_at_once(postgres_store: Store) -> None:
+    ids = [create(postgres_store) for _ in range(8)]
+    calls = [partial(postgres_store.advance, id_, start_if_free) for id_ in reversed(ids)]
+    assert in_threads(*calls) == []
+    assert [job.id for job in postgres_store.jobs(state=JobState.RUNNING)] == [ids[0]]
+
+
+def test_a_job_that_looks_while_the_one_before_ends_is_not_forgotten(
+    postgres_store: Store, database_url: str
+) -> None:
+    """The ending job has looked for a next one before there was one, and is not committed yet."""
+    engine = make_engine(database_url)
+    looked, go = threading.Event(), threading.Event()
+
+    def hold(_: object) -> None:
+        looked.set()
+        go.wait(5)
+
+    first = create(postgres_store)
+    postgres_store.advance(first, once(START))
+    event.listen(engine, "commit", hold)
+    ending = threading.Thread(target=Store(engine, Queue()).cancel, args=(first,))
+    ending.start()
+    assert looked.wait(5)
+    second = create(postgres_store)
+    looking = threading.Thread(target=postgres_store.advance, args=(second, start_if_free))
+    looking.start()
+    looking.join(0.3)
+    go.set()
+    ending.join()
+    looking.join()
+    engine.dispose()
+    assert postgres_store.job(second).state is JobState.RUNNING
+
+
+def test_a_key_used_by_many_at_once_makes_one_job(postgres_store: Store) -> None:
+    made: list[bool] = []
+
+    def create_with_key() -> None:
+        _, created = postgres_store.create_job(spec(), idempotency_key="k", request_sha256="s")
+        made.append(created)
+
+    assert in_threads(*[create_with_key] * 8) == []
+    assert sorted(made) == [False] * 7 + [True]
+
+
+def test_results_and_a_cancel_at_once_do_not_deadlock(postgres_store: Store) -> None:
+    for _ in range(10):
+        job_id = create(postgres_store)
+        plans = tuple(plan(sequence, 0) for sequence in range(1, 6))
+        postgres_store.advance(job_id, once(START, Measure(plans=plans, trials=(trial(0),))))
+        blocks = [measurement.id for measurement in postgres_store.measurements(job_id)]
+        for block in blocks:
+            postgres_store.claim(block, "a")
+        completes = [
+            partial(postgres_store.complete, block, 1, MeasurementResult()) for block in blocks
+        ]
+        assert in_threads(*completes, partial(postgres_store.cancel, job_id)) == []
+
+
+def test_what_the_queue_lost_is_put_back(postgres_store: Store, database_url: str) -> None:
+    job_id = create(postgres_store)
+    forget_queue(database_url)
+    assert postgres_store.requeue_lost("default") == 1, "the job's advance"
+    postgres_store.advance(job_id, once(START, Measure(plans=(plan(1, 0),), trials=(trial(0),))))
+    forget_queue(database_url)
+    assert postgres_store.requeue_lost("other") == 0
+    assert postgres_store.requeue_lost("default") == 1, "its measurement"
+    assert postgres_store.requeue_lost("default") == 0
+    block = postgres_store.measurements(job_id)[0].id
+    postgres_store.claim(block, "a")
+    forget_queue(database_url)
+    assert postgres_store.requeue_lost("default") == 0, "a living host is at it"
+    grow_old(database_url, block)
+    assert postgres_store.requeue_lost("default") == 1
+    assert postgres_store.claim(block, "b") is not None
+
+
+def grow_old(url: str, measurement_id: MeasurementId) -> None:
+    with psycopg.connect(url) as connection:
+        connection.execute(
+            "UPDATE measurements SET heartbeat_at = now() - interval '16 s' WHERE id = %s",
+            [measurement_id],
+        )
+
+
+def test_the_history_of_a_large_job_takes_milliseconds(postgres_store: Store) -> None:
+    """100 trials, 150 blocks, 900 windows: read at every step, so it has to be quick."""
+    job_id = create(postgres_store)
+    trials = tuple(trial(number) for number in range(100))
+    plans = tuple(plan(sequence, 0, sequence % 99 + 1) for sequence in range(150))
+    postgres_store.advance(job_id, once(START, Measure(plans=plans, trials=trials)))
+    windows = tuple(window(index % 2, index=index) for index in range(6))
+    for measurement in postgres_store.measurements(job_id):
+        postgres_store.claim(measurement.id, "a")
+        postgres_store.complete(measurement.id, 1, MeasurementResult(windows=windows))
+    seconds = []
+    history = postgres_store.history(job_id)
+    for _ in range(5):
+        began = time.perf_counter()
+        history = postgres_store.history(job_id)
+        seconds.append(time.perf_counter() - began)
+    assert (len(history.trials), len(history.measurements)) == (100, 150)
+    assert sum(len(m.result.windows) for m in history.measurements if m.result) == 900
+    assert min(seconds) < 0.05, seconds
+
+
+def test_a_server_that_is_away_is_called_so(tmp_path: Path) -> None:
+    engine = make_engine(f"postgresql://tuner@/tuner?host={tmp_path}")
+    with pytest.raises(Unavailable, match="postgresql is away") as caught:
+        Store(engine, Queue()).ping()
+    assert caught.value.system == "postgresql"
+    engine.dispose()
+
+
+def test_lost_connections_are_replaced(postgres_store: Store, database_url: str) -> None:
+    postgres_store.ping()
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+    postgres_store.ping()
+
+
+def test_a_connection_lost_in_the_middle_is_unavailable(
+    postgres_store: Store, database_url: str
+) -> None:
+    job_id = create(postgres_store)
+
+    def decide(_: History) -> Step | None:
+        with psycopg.connect(database_url, autocommit=True) as connection:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        return START
+
+    with pytest.raises(Unavailable):
+        postgres_store.advance(job_id, decide)
+    assert postgres_store.job(job_id).state is JobState.QUEUED
+
+
+@pytest.mark.parametrize("url", ["nonsense", "sqlite:///x.db", "mysql://root@localhost/x"])
+def test_another_kind_of_database_is_refused(url: str) -> None:
+    with pytest.raises(InvalidInput, match="TUNER_DATABASE_URL"):
+        make_engine(url)

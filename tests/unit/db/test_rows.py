@@ -1,0 +1,112 @@
+"""What goes into a jsonb column comes out again, to the last type."""
+
+import json
+import math
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from tests.builders import FACTS, FINGERPRINT, space, spec, window
+from tuner.db import rows
+from tuner.db.tables import windows
+from tuner.model import (
+    Doubt,
+    Failure,
+    FailureCode,
+    HttpRequest,
+    MeasurementId,
+    MeasurementResult,
+    Metric,
+    Objective,
+    OpenLoop,
+    Outcome,
+    RelativeBound,
+    Slo,
+    TrialState,
+    Window,
+)
+
+OUTCOME = Outcome(
+    state=TrialState.INFEASIBLE,
+    score=None,
+    constraints={"memory_mb": math.inf, "error_rate": -0.25},
+    doubts=(Doubt.ERRORS, Doubt.DISTURBED),
+    failure=Failure(code=FailureCode.DIED, message="died", side=1, log_tail="a\nb"),
+)
+SPECS = {
+    "plain": spec(),
+    "open loop": spec(
+        workload=OpenLoop(
+            kind="open_loop",
+            rate_rps=12.5,
+            requests=(HttpRequest(path="/a", method="POST", headers={"x": "1"}, body="{}"),),
+        )
+    ),
+    "bounds": spec(
+        slo=Slo(latency_p95_ms=200, memory_mb=RelativeBound(relative_to_baseline=1.05)),
+        objective=Objective(minimize=Metric.LATENCY_P99_MS),
+    ),
+    "space": spec(
+        search_space=space(
+            listen={"type": "choice", "values": [100, "somaxconn", True]},
+            thunder={"type": "bool", "needs": "processes > 1"},
+        )
+    ),
+}
+
+
+def through_json(adapter: Any, value: Any) -> Any:
+    """As PostgreSQL would have it: strict JSON text, which knows no Infinity."""
+    text = json.dumps(rows.to_json(adapter, value), allow_nan=False)
+    return rows.from_json(adapter, json.loads(text))
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_a_spec_round_trips(name: str) -> None:
+    assert through_json(rows.SPEC, SPECS[name]) == SPECS[name]
+
+
+def test_types_within_a_choice_survive() -> None:
+    back = through_json(rows.SPEC, SPECS["space"]).search_space.parameters["listen"]
+    assert [type(value) for value in back.values] == [int, str, bool]
+
+
+def test_an_outcome_round_trips() -> None:
+    assert through_json(rows.OUTCOME, OUTCOME) == OUTCOME
+
+
+def test_facts_and_a_fingerprint_round_trip() -> None:
+    assert through_json(rows.FACTS, FACTS) == FACTS
+    assert through_json(rows.FINGERPRINT, FINGERPRINT) == FINGERPRINT
+
+
+def test_none_is_null() -> None:
+    assert rows.to_json(rows.FACTS, None) is None
+    assert rows.from_json(rows.FACTS, None) is None
+
+
+def test_a_document_that_is_not_of_its_kind_is_refused() -> None:
+    with pytest.raises(ValueError, match="score"):
+        rows.from_json(rows.OUTCOME, {"state": "complete"})
+
+
+def test_the_key_of_params_knows_no_order_but_knows_types() -> None:
+    assert rows.params_key({"a": 1, "b": "x"}) == rows.params_key({"b": "x", "a": 1})
+    assert rows.params_key({"a": 1}) != rows.params_key({"a": True})
+    assert rows.params_key({"a": 1}) != rows.params_key({"a": "1"})
+
+
+def test_every_field_of_a_window_has_a_column() -> None:
+    names = {field.name for field in fields(Window)}
+    assert set(windows.c.keys()) == names | {"measurement_id", "trial_number"}
+
+
+def test_a_window_names_its_trial() -> None:
+    row = rows.window_row(MeasurementId(5), (0, 7), window(1, doubts=(Doubt.ERRORS,)))
+    assert (row["measurement_id"], row["trial_number"], row["doubts"]) == (5, 7, ["errors"])
+
+
+def test_the_header_of_a_result_holds_no_windows() -> None:
+    header = rows.result_header(MeasurementResult(windows=(window(),), setup_s=1.0))
+    assert (header["windows"], header["setup_s"]) == ([], 1.0)

@@ -1,0 +1,127 @@
+"""The files of the embedded server: made once, checked before every start."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import psycopg
+from psycopg.errors import DuplicateDatabase, UniqueViolation
+
+from tuner.db.binaries import MAJOR, Account
+from tuner.errors import InvalidInput, Mistake, Unavailable
+
+USER = "tuner"
+DATABASE = "tuner"
+_INITDB = (
+    f"--username={USER}",
+    "--auth=trust",  # the socket lies in a directory that only its owner and root may pass
+    "--encoding=UTF8",
+    "--locale=C",
+    "--locale-provider=builtin",  # the same order everywhere, whatever locales a machine has
+    "--builtin-locale=C.UTF-8",
+    "--no-instructions",
+)
+
+
+def create(bindir: Path, target: Path, account: Account) -> None:
+    """Make a cluster at `target`, whole or not at all, owned by `account`.
+
+    Raises `Unavailable`, naming a full disk as such.
+    """
+    scratch = target.with_name("postgres.new")  # what a killed attempt left behind
+    shutil.rmtree(scratch, ignore_errors=True)
+    try:
+        scratch.mkdir(mode=0o700)
+        os.chown(scratch, account.uid, account.gid)
+    except OSError as error:
+        raise Unavailable("postgresql", f"cannot make {scratch}: {error.strerror}") from error
+    done = _as(account, [str(bindir / "initdb"), "-D", str(scratch), *_INITDB])
+    if done.returncode != 0:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise Unavailable("postgresql", _why_no_initdb(done, target))
+    scratch.rename(target)
+
+
+def check_major(cluster: Path) -> None:
+    """Raise `InvalidInput` for a directory of another major version, or of no cluster at all."""
+    try:
+        found = (cluster / "PG_VERSION").read_text().strip()
+    except OSError as error:
+        message = f"{cluster} holds no PostgreSQL cluster ({error.strerror}); move it away"
+        raise InvalidInput([Mistake("TUNER_DATA_DIR", message)]) from error
+    if found != MAJOR:
+        message = (
+            f"{cluster} was initialized by PostgreSQL {found}, which {MAJOR} cannot read; dump it "
+            f"with pg_dump of {found}, move the directory away, start again and restore the dump"
+        )
+        raise InvalidInput([Mistake("TUNER_DATA_DIR", message)])
+
+
+def clear_stale_locks(cluster: Path, socket: Path) -> None:
+    """Remove lock files of a server that is gone, though its number is a process again, or still.
+
+    PostgreSQL itself only asks whether a process of that number exists. A zombie does, and so
+    does any other program that got the number after a reboot: it would never start again.
+    Raises `Unavailable` where a server that we did not start runs on the directory.
+    """
+    pid_file = cluster / "postmaster.pid"
+    try:
+        pid = int(pid_file.read_text().partition("\n")[0])
+    except (FileNotFoundError, ValueError):
+        pid = 0
+    if pid and _is_server_of(pid, cluster):
+        detail = f"a server that was started by hand (process {pid}) runs on {cluster}; stop it"
+        raise Unavailable("postgresql", detail)
+    for stale in (pid_file, socket.with_name(f"{socket.name}.lock"), socket):
+        stale.unlink(missing_ok=True)
+
+
+def create_database(admin_url: str) -> None:
+    """Make our database where it is missing. Two may try at once. Raises `Unavailable`."""
+    try:
+        with psycopg.connect(admin_url, autocommit=True) as connection:
+            query = "SELECT 1 FROM pg_database WHERE datname = %s"
+            if connection.execute(query, [DATABASE]).fetchone() is None:
+                connection.execute(f"CREATE DATABASE {DATABASE}")
+    except (DuplicateDatabase, UniqueViolation):
+        return
+    except psycopg.OperationalError as error:
+        raise Unavailable("postgresql", str(error).partition("\n")[0]) from error
+
+
+def _is_server_of(pid: int, cluster: Path) -> bool:
+    """Whether a live process of that number works in the cluster's directory, as a server does."""
+    process = Path("/proc", str(pid))
+    if sys.platform != "linux" or not process.exists():
+        return False
+    try:
+        state = (process / "stat").read_text().rpartition(")")[2].split()[0]
+        return state != "Z" and (process / "cwd").readlink() == cluster
+    except OSError:  # it ended meanwhile, or is another user's: not a server that we could join
+        return False
+
+
+def _as(account: Account, command: list[str]) -> subprocess.CompletedProcess[str]:
+    root = os.geteuid() == 0
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd="/",
+        env={"PATH": os.defpath, "LC_ALL": "C", "TMPDIR": tempfile.gettempdir()},
+        user=account.uid if root else None,
+        group=account.gid if root else None,
+        extra_groups=[] if root else None,
+    )
+
+
+def _why_no_initdb(done: subprocess.CompletedProcess[str], target: Path) -> str:
+    lines = [line for line in done.stderr.splitlines() if "error" in line.lower()]
+    said = " | ".join(lines or done.stderr.splitlines()[-3:] or [f"status {done.returncode}"])
+    if "No space left on device" in done.stderr:
+        return f"no space left on the disk of {target.parent}: {said}"
+    return f"initdb failed in {target.parent}: {said}"

@@ -1,0 +1,75 @@
+"""Connections to PostgreSQL, and the one place where driver errors become ours."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+from sqlalchemy import Engine, create_engine, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from tuner.errors import InvalidInput, Mistake, Unavailable
+
+CONNECT_TIMEOUT_S = 3
+STATEMENT_TIMEOUT_MS = 10_000
+POOL_TIMEOUT_S = 5.0  # wait for a free connection of the pool
+
+_DISK_FULL = "53100"
+_NO_SUCH_TABLE = "42P01"
+_NO_SUCH_COLUMN = "42703"
+
+
+def make_engine(url: str) -> Engine:
+    """An engine for a `postgresql://` URL; connects on first use.
+
+    Raises `InvalidInput` where the URL is not one.
+    """
+    try:
+        parsed = make_url(url.replace("postgres://", "postgresql://", 1))
+    except ArgumentError as error:
+        raise InvalidInput([Mistake("TUNER_DATABASE_URL", "is not a database URL")]) from error
+    if parsed.get_backend_name() != "postgresql":
+        message = f"PostgreSQL is the only database, not {parsed.get_backend_name()}"
+        raise InvalidInput([Mistake("TUNER_DATABASE_URL", message)])
+    return create_engine(
+        parsed.set(drivername="postgresql+psycopg"),
+        pool_pre_ping=True,
+        pool_size=10,
+        max_overflow=20,
+        pool_timeout=POOL_TIMEOUT_S,
+        connect_args={
+            "connect_timeout": CONNECT_TIMEOUT_S,
+            "options": f"-c timezone=UTC -c statement_timeout={STATEMENT_TIMEOUT_MS}",
+        },
+    )
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn "PostgreSQL is away, full, overloaded or not migrated" into `Unavailable`.
+
+    Everything else passes: a broken constraint is a mistake of ours and must stay loud.
+    """
+    try:
+        yield
+    except PoolTimeout as error:
+        raise Unavailable("postgresql", "all connections are in use") from error
+    except DBAPIError as error:
+        if (detail := _passing(error.orig)) is None and not error.connection_invalidated:
+            raise
+        raise Unavailable("postgresql", detail or "the connection was lost") from error
+    except psycopg.OperationalError as error:
+        raise Unavailable("postgresql", _passing(error) or "the connection was lost") from error
+
+
+def _passing(cause: BaseException | None) -> str | None:
+    """What is wrong, where that passes by itself or by an operator's hand; else None."""
+    state = getattr(cause, "sqlstate", None)
+    first_line = str(cause).strip().partition("\n")[0]
+    if state == _DISK_FULL:
+        return f"disk full: {first_line}"
+    if state in (_NO_SUCH_TABLE, _NO_SUCH_COLUMN):
+        return f"{first_line}; run `tuner db upgrade`"
+    if isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError):
+        return first_line
+    return None

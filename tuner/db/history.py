@@ -1,0 +1,53 @@
+"""Everything of one job in a handful of queries, whatever its size."""
+
+from collections import defaultdict
+from datetime import timedelta
+
+from sqlalchemy import Connection, func, select
+
+from tuner.db import jobs as job_rows
+from tuner.db.rows import measurement_of, trial_of, window_of
+from tuner.db.tables import hosts, measurements, trials, windows
+from tuner.model import History, Job, JobId, Measurement, MeasurementId, Trial, Window
+
+HOST_IS_LIVE_FOR = timedelta(seconds=30)  # after it was last seen
+
+
+def read_history(connection: Connection, job: Job) -> History:
+    """All rows of `job`; the caller holds its lock where the answer is to be acted upon."""
+    live = select(func.count()).where(
+        hosts.c.pool == job.spec.pool, hosts.c.last_seen > func.now() - HOST_IS_LIVE_FOR
+    )
+    now, live_hosts = connection.execute(select(func.now(), live.scalar_subquery())).one()
+    return History(
+        job=job,
+        trials=read_trials(connection, job.id),
+        measurements=read_measurements(connection, job.id),
+        now=now,
+        hosts=max(1, live_hosts),
+        pool_is_free=job_rows.ahead_of(connection, job.id, job.spec.pool) == 0,
+    )
+
+
+def read_trials(connection: Connection, job_id: JobId) -> tuple[Trial, ...]:
+    """In the order of their numbers."""
+    query = select(trials).where(trials.c.job_id == job_id).order_by(trials.c.number)
+    return tuple(trial_of(row) for row in connection.execute(query).mappings())
+
+
+def read_measurements(connection: Connection, job_id: JobId) -> tuple[Measurement, ...]:
+    """In the order in which they were planned, each with its windows."""
+    of_job = measurements.c.job_id == job_id
+    window_query = (
+        select(windows)
+        .join(measurements, measurements.c.id == windows.c.measurement_id)
+        .where(of_job)
+        .order_by(windows.c.measurement_id, windows.c.index)
+    )
+    found: defaultdict[MeasurementId, list[Window]] = defaultdict(list)
+    for row in connection.execute(window_query).mappings():
+        found[row["measurement_id"]].append(window_of(row))
+    query = select(measurements).where(of_job).order_by(measurements.c.sequence)
+    return tuple(
+        measurement_of(row, found[row["id"]]) for row in connection.execute(query).mappings()
+    )

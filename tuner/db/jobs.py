@@ -1,0 +1,134 @@
+"""Jobs: create, read, list, lock, finish; who is next in a pool."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, and_, func, or_, select, update
+from sqlalchemy.dialects.postgresql import insert
+
+from tuner.db.ports import JobQueue
+from tuner.db.rows import SPEC, job_of, to_json
+from tuner.db.tables import jobs, measurements
+from tuner.errors import NotFound
+from tuner.model import Job, JobId, JobSpec, JobState, MeasurementState, Phase
+
+_POOL_LOCKS = 7_801  # first key of our advisory locks on pools
+_OPEN_WORK = (MeasurementState.QUEUED, MeasurementState.RUNNING)
+
+
+def raw(connection: Connection) -> Any:
+    """psycopg's own connection, so that the queue writes within our transaction."""
+    return connection.connection.driver_connection
+
+
+def insert_job(
+    connection: Connection, spec: JobSpec, *, idempotency_key: str | None, request_sha256: str
+) -> RowMapping | None:
+    """The new row; None where the key is taken."""
+    values = {
+        "app": spec.app,
+        "pool": spec.pool,
+        "state": JobState.QUEUED,
+        "phase": Phase.VALIDATE,
+        "spec": to_json(SPEC, spec),
+        "idempotency_key": idempotency_key,
+        "request_sha256": request_sha256,
+    }
+    statement = insert(jobs).values(values)
+    unless_taken = statement.on_conflict_do_nothing(index_elements=["idempotency_key"])
+    return connection.execute(unless_taken.returning(jobs)).mappings().one_or_none()
+
+
+def by_key(connection: Connection, idempotency_key: str) -> RowMapping:
+    """The job that was created with that key."""
+    query = select(jobs).where(jobs.c.idempotency_key == idempotency_key)
+    return connection.execute(query).mappings().one()
+
+
+def read(connection: Connection, job_id: JobId, *, lock: bool = False) -> Job:
+    """One job; with `lock`, nobody else changes it until the transaction ends.
+
+    Raises `NotFound`.
+    """
+    query = select(jobs).where(jobs.c.id == job_id)
+    row = connection.execute(query.with_for_update() if lock else query).mappings().one_or_none()
+    if row is None:
+        raise NotFound(f"there is no job {job_id}")
+    return job_of(row)
+
+
+def listed(
+    connection: Connection,
+    *,
+    app: str | None,
+    state: JobState | None,
+    after: JobId | None,
+    limit: int,
+) -> Sequence[RowMapping]:
+    """Newest first; `after` is the last id of the page before."""
+    query = select(jobs).order_by(jobs.c.id.desc()).limit(limit)
+    if app is not None:
+        query = query.where(jobs.c.app == app)
+    if state is not None:
+        query = query.where(jobs.c.state == state)
+    if after is not None:
+        query = query.where(jobs.c.id < after)
+    return connection.execute(query).mappings().all()
+
+
+def latest_succeeded(connection: Connection, app: str) -> RowMapping | None:
+    """The last job of `app` that came to a recommendation."""
+    query = (
+        select(jobs)
+        .where(jobs.c.app == app, jobs.c.state == JobState.SUCCEEDED)
+        .order_by(jobs.c.id.desc())
+        .limit(1)
+    )
+    return connection.execute(query).mappings().one_or_none()
+
+
+def ahead_of(connection: Connection, job_id: JobId, pool: str) -> int:
+    """How many jobs of the pool run, or were queued before this one."""
+    others = select(func.count()).where(
+        jobs.c.pool == pool,
+        jobs.c.id != job_id,
+        or_(
+            jobs.c.state == JobState.RUNNING,
+            and_(jobs.c.state == JobState.QUEUED, jobs.c.id < job_id),
+        ),
+    )
+    return connection.execute(others).scalar_one()
+
+
+def lock_pool(connection: Connection, pool: str) -> None:
+    """Let one transaction at a time ask "is the pool free?" or "who is next?".
+
+    Otherwise a job could look while the one before it is just ending: the first still sees the
+    other running, the other does not see it waiting, and nobody ever starts it.
+    """
+    connection.execute(select(func.pg_advisory_xact_lock(_POOL_LOCKS, func.hashtext(pool))))
+
+
+def change(connection: Connection, job_id: JobId, **values: Any) -> None:
+    """Write columns of a job, and let everyone who watches it know."""
+    values["revision"] = jobs.c.revision + 1
+    connection.execute(update(jobs).where(jobs.c.id == job_id).values(values))
+
+
+def finish(connection: Connection, queue: JobQueue, job: Job, **values: Any) -> None:
+    """Make a job final: its open measurements are called off, and the pool's next job may start."""
+    change(connection, job.id, finished_at=func.now(), **values)
+    connection.execute(
+        update(measurements)
+        .where(measurements.c.job_id == job.id, measurements.c.state.in_(_OPEN_WORK))
+        .values(state=MeasurementState.CANCELLED, finished_at=func.now())
+    )
+    _wake_next(connection, queue, job.spec.pool)
+
+
+def _wake_next(connection: Connection, queue: JobQueue, pool: str) -> None:
+    lock_pool(connection, pool)
+    oldest = select(func.min(jobs.c.id)).where(jobs.c.pool == pool, jobs.c.state == JobState.QUEUED)
+    next_id = connection.execute(oldest).scalar_one()
+    if next_id is not None:
+        queue.defer_advance(raw(connection), JobId(next_id), pool)

@@ -1,0 +1,194 @@
+"""Rows <-> nouns. A row is read back at this one place, and whatever is odd in it fails here."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from typing import Any, TypeVar
+
+from pydantic import ConfigDict, TypeAdapter
+from sqlalchemy import RowMapping
+
+from tuner.model import (
+    Calibration,
+    Doubt,
+    Failure,
+    HostFingerprint,
+    Job,
+    JobId,
+    JobSpec,
+    JobState,
+    Measurement,
+    MeasurementId,
+    MeasurementKind,
+    MeasurementResult,
+    MeasurementState,
+    Origin,
+    Outcome,
+    Params,
+    Phase,
+    Recommendation,
+    TargetFacts,
+    Trial,
+    TrialNumber,
+    TrialState,
+    Window,
+)
+
+_Noun = TypeVar("_Noun")
+
+# jsonb knows neither infinity nor NaN; the strings "Infinity" and "NaN" come back as floats.
+_CONFIG = ConfigDict(ser_json_inf_nan="strings")
+
+SPEC = TypeAdapter[JobSpec | None](JobSpec | None, config=_CONFIG)
+FACTS = TypeAdapter[TargetFacts | None](TargetFacts | None, config=_CONFIG)
+CALIBRATION = TypeAdapter[Calibration | None](Calibration | None, config=_CONFIG)
+RECOMMENDATION = TypeAdapter[Recommendation | None](Recommendation | None, config=_CONFIG)
+FAILURE = TypeAdapter[Failure | None](Failure | None, config=_CONFIG)
+OUTCOME = TypeAdapter[Outcome | None](Outcome | None, config=_CONFIG)
+PARAMS = TypeAdapter[Params | None](Params | None, config=_CONFIG)
+RESULT = TypeAdapter[MeasurementResult | None](MeasurementResult | None, config=_CONFIG)
+FINGERPRINT = TypeAdapter[HostFingerprint | None](HostFingerprint | None, config=_CONFIG)
+
+_WINDOW_COLUMNS = tuple(field.name for field in fields(Window) if field.name != "doubts")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A measurement that a host may now make, with all it takes: `params` in the order of sides.
+
+    `measurement.attempt` is the fence: every later write about it carries that number.
+    """
+
+    measurement: Measurement
+    job: Job
+    params: tuple[Params, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostRow:
+    """A benchmark host as it last reported itself; `problem` says what keeps it from measuring."""
+
+    name: str
+    pool: str
+    fingerprint: HostFingerprint | None
+    last_seen: datetime
+    problem: str | None
+
+
+def to_json(adapter: TypeAdapter[_Noun | None], value: _Noun | None) -> Any:
+    """What a jsonb column takes; None stays None, which is SQL's NULL."""
+    return None if value is None else json.loads(adapter.dump_json(value))
+
+
+def from_json(adapter: TypeAdapter[_Noun | None], value: Any) -> _Noun | None:
+    """The noun of a jsonb column."""
+    return adapter.validate_python(value)
+
+
+def params_key(params: Params) -> str:
+    """One text for equal params, whatever their order: `{"processes":4,"threads":1}`."""
+    return json.dumps(dict(params), sort_keys=True, separators=(",", ":"))
+
+
+def job_of(row: RowMapping) -> Job:
+    """A row of `jobs`."""
+    spec = from_json(SPEC, row["spec"])
+    if spec is None:
+        raise ValueError(f"job {row['id']} is stored without its spec")
+    finalist = row["finalist"]
+    return Job(
+        id=JobId(row["id"]),
+        spec=spec,
+        state=JobState(row["state"]),
+        phase=Phase(row["phase"]),
+        created_at=row["created_at"],
+        started_at=row["started_at"],
+        finished_at=row["finished_at"],
+        facts=from_json(FACTS, row["facts"]),
+        calibration=from_json(CALIBRATION, row["calibration"]),
+        finalist=None if finalist is None else TrialNumber(finalist),
+        recommendation=from_json(RECOMMENDATION, row["recommendation"]),
+        failure=from_json(FAILURE, row["failure"]),
+    )
+
+
+def trial_of(row: RowMapping) -> Trial:
+    """A row of `trials`."""
+    return Trial(
+        number=TrialNumber(row["number"]),
+        params=from_json(PARAMS, row["params"]) or {},
+        origin=Origin(row["origin"]),
+        state=TrialState(row["state"]),
+        outcome=from_json(OUTCOME, row["outcome"]),
+    )
+
+
+def trial_row(job_id: JobId, trial: Trial) -> dict[str, Any]:
+    """The columns of a new trial."""
+    outcome = trial.outcome
+    return {
+        "job_id": job_id,
+        "number": trial.number,
+        "params": to_json(PARAMS, trial.params),
+        "params_key": params_key(trial.params),
+        "origin": trial.origin,
+        "state": trial.state,
+        "outcome": to_json(OUTCOME, outcome),
+        "score": outcome.score if outcome else None,
+    }
+
+
+def measurement_of(row: RowMapping, windows: Sequence[Window] = ()) -> Measurement:
+    """A row of `measurements`, with the windows that belong into its result."""
+    result = from_json(RESULT, row["result"])
+    return Measurement(
+        id=MeasurementId(row["id"]),
+        job_id=JobId(row["job_id"]),
+        sequence=row["sequence"],
+        kind=MeasurementKind(row["kind"]),
+        phase=row["phase"],
+        sides=tuple(TrialNumber(side) for side in row["sides"]),
+        state=MeasurementState(row["state"]),
+        attempt=row["attempt"],
+        host=row["host"],
+        started_at=row["started_at"],
+        finished_at=row["finished_at"],
+        result=replace(result, windows=tuple(windows)) if result else None,
+        failure=from_json(FAILURE, row["failure"]),
+    )
+
+
+def result_header(result: MeasurementResult) -> Any:
+    """A result without its windows, which have rows of their own."""
+    return to_json(RESULT, replace(result, windows=()))
+
+
+def window_of(row: RowMapping) -> Window:
+    """A row of `windows`."""
+    doubts = tuple(Doubt(doubt) for doubt in row["doubts"])
+    return Window(**{name: row[name] for name in _WINDOW_COLUMNS}, doubts=doubts)
+
+
+def window_row(
+    measurement_id: MeasurementId, sides: Sequence[int], window: Window
+) -> dict[str, Any]:
+    """The columns of a window; `sides` are the trial numbers of its measurement."""
+    row = {name: getattr(window, name) for name in _WINDOW_COLUMNS}
+    return row | {
+        "measurement_id": measurement_id,
+        "trial_number": sides[window.side],
+        "errors_by_class": dict(window.errors_by_class),
+        "doubts": [doubt.value for doubt in window.doubts],
+    }
+
+
+def host_of(row: RowMapping) -> HostRow:
+    """A row of `hosts`."""
+    return HostRow(
+        name=row["name"],
+        pool=row["pool"],
+        fingerprint=from_json(FINGERPRINT, row["fingerprint"]),
+        last_seen=row["last_seen"],
+        problem=row["problem"],
+    )

@@ -1,0 +1,107 @@
+"""The steps that `study.decide` asks for, as SQL, in the caller's transaction."""
+
+from typing import Any, assert_never
+
+from sqlalchemy import Connection, func, update
+from sqlalchemy.dialects.postgresql import insert
+
+from tuner.db import jobs
+from tuner.db.ports import JobQueue
+from tuner.db.rows import CALIBRATION, FACTS, FAILURE, OUTCOME, RECOMMENDATION, to_json, trial_row
+from tuner.db.tables import measurements, trials
+from tuner.model import (
+    Enter,
+    Fail,
+    Job,
+    JobState,
+    Measure,
+    MeasurementId,
+    MeasurementState,
+    Phase,
+    Settle,
+    Step,
+    Succeed,
+    TrialState,
+)
+
+_UNSETTLED = (TrialState.WAITING, TrialState.RUNNING)
+
+
+def apply_step(connection: Connection, queue: JobQueue, job: Job, step: Step) -> None:
+    """Write one step. The caller holds the job's lock, so what was decided still holds."""
+    match step:
+        case Enter():
+            _enter(connection, job, step)
+        case Settle():
+            _settle(connection, job, step)
+        case Measure():
+            _measure(connection, queue, job, step)
+        case Succeed(recommendation=recommendation):
+            jobs.finish(
+                connection,
+                queue,
+                job,
+                state=JobState.SUCCEEDED,
+                phase=Phase.DONE,
+                recommendation=to_json(RECOMMENDATION, recommendation),
+                verdict=recommendation.verdict,
+            )
+        case Fail(failure=failure):
+            document = to_json(FAILURE, failure)
+            jobs.finish(connection, queue, job, state=JobState.FAILED, failure=document)
+        case _:
+            assert_never(step)
+
+
+def _enter(connection: Connection, job: Job, step: Enter) -> None:
+    values: dict[str, Any] = {"phase": step.phase}
+    if job.state is JobState.QUEUED:
+        values |= {"state": JobState.RUNNING, "started_at": func.now()}
+    if step.facts is not None:
+        values["facts"] = to_json(FACTS, step.facts)
+    if step.calibration is not None:
+        values["calibration"] = to_json(CALIBRATION, step.calibration)
+    if step.finalist is not None:
+        values["finalist"] = step.finalist
+    jobs.change(connection, job.id, **values)
+
+
+def _settle(connection: Connection, job: Job, step: Settle) -> None:
+    outcome = step.outcome
+    connection.execute(
+        update(trials)
+        .where(
+            trials.c.job_id == job.id,
+            trials.c.number == step.number,
+            trials.c.state.in_(_UNSETTLED),  # what was written down once is never rewritten
+        )
+        .values(state=outcome.state, outcome=to_json(OUTCOME, outcome), score=outcome.score)
+    )
+    jobs.change(connection, job.id)
+
+
+def _measure(connection: Connection, queue: JobQueue, job: Job, step: Measure) -> None:
+    if step.trials:
+        new_trials = insert(trials).values([trial_row(job.id, trial) for trial in step.trials])
+        connection.execute(new_trials.on_conflict_do_nothing(index_elements=["job_id", "number"]))
+    if step.plans:
+        rows = [
+            {
+                "job_id": job.id,
+                "sequence": plan.sequence,
+                "kind": plan.kind,
+                "phase": plan.phase,
+                "sides": list(plan.sides),
+                "state": MeasurementState.QUEUED,
+            }
+            for plan in step.plans
+        ]
+        unless_planned = (
+            insert(measurements)
+            .values(rows)
+            .on_conflict_do_nothing(index_elements=["job_id", "sequence"])
+        )
+        created = connection.execute(unless_planned.returning(measurements.c.id)).scalars()
+        for measurement_id in sorted(created):
+            queue.defer_measure(jobs.raw(connection), MeasurementId(measurement_id), job.spec.pool)
+    jobs.change(connection, job.id)

@@ -1,0 +1,261 @@
+"""The store: every question and every change that the product has for PostgreSQL.
+
+Each method is one transaction. All of them raise `Unavailable` when PostgreSQL is away or full:
+then nothing was changed, and the call may be repeated.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import Connection, Engine, select
+
+from tuner.db import hosts, jobs, work
+from tuner.db.engine import translated
+from tuner.db.history import read_history, read_measurements, read_trials
+from tuner.db.ports import JobQueue
+from tuner.db.rows import FAILURE, Claim, HostRow, job_of, result_header, to_json
+from tuner.db.steps import apply_step
+from tuner.db.tables import jobs as jobs_table
+from tuner.errors import Conflict, NotFound
+from tuner.model import (
+    Failure,
+    History,
+    HostFingerprint,
+    Job,
+    JobId,
+    JobSpec,
+    JobState,
+    Measurement,
+    MeasurementId,
+    MeasurementResult,
+    MeasurementState,
+    Step,
+    Trial,
+    TrialNumber,
+)
+
+MOST_STEPS = 5_000  # of one advance; a study that asks for more goes round in circles
+
+
+class Store:
+    """Jobs, trials, measurements and hosts in PostgreSQL. Threads may share one."""
+
+    def __init__(self, engine: Engine, queue: JobQueue) -> None:
+        self._engine = engine
+        self._queue = queue
+
+    # ---- jobs
+
+    def create_job(
+        self, spec: JobSpec, *, idempotency_key: str | None, request_sha256: str
+    ) -> tuple[Job, bool]:
+        """A queued job and True; or, for a key that was used before, its job and False.
+
+        Raises `Conflict` where the key came with another request.
+        """
+        with self._transaction() as connection:
+            row = jobs.insert_job(
+                connection,
+                spec,
+                idempotency_key=idempotency_key,
+                request_sha256=request_sha256,
+            )
+            if row is not None:
+                job = job_of(row)
+                self._queue.defer_advance(jobs.raw(connection), job.id, spec.pool)
+                return job, True
+            earlier = jobs.by_key(connection, idempotency_key or "")
+            if earlier["request_sha256"] != request_sha256:
+                raise Conflict(
+                    f"the idempotency key {idempotency_key!r} belongs to job {earlier['id']}, "
+                    "which was another request; use a new key"
+                )
+            return job_of(earlier), False
+
+    def job(self, job_id: JobId) -> Job:
+        """One job. Raises `NotFound`."""
+        with self._transaction() as connection:
+            return jobs.read(connection, job_id)
+
+    def jobs(
+        self,
+        app: str | None = None,
+        state: JobState | None = None,
+        after: JobId | None = None,
+        limit: int = 50,
+    ) -> list[Job]:
+        """Newest first; `after` is the last id of the page before."""
+        with self._transaction() as connection:
+            rows = jobs.listed(connection, app=app, state=state, after=after, limit=limit)
+        return [job_of(row) for row in rows]
+
+    def queue_position(self, job_id: JobId) -> int | None:
+        """Jobs of the pool ahead of a queued one; None once it has started. Raises `NotFound`."""
+        with self._transaction() as connection:
+            job = jobs.read(connection, job_id)
+            if job.state is not JobState.QUEUED:
+                return None
+            return jobs.ahead_of(connection, job_id, job.spec.pool)
+
+    def revision(self, job_id: JobId) -> int:
+        """A number that grows with every change of the job or its rows. Raises `NotFound`."""
+        query = select(jobs_table.c.revision).where(jobs_table.c.id == job_id)
+        with self._transaction() as connection:
+            found = connection.execute(query).scalar_one_or_none()
+        if found is None:
+            raise NotFound(f"there is no job {job_id}")
+        return int(found)
+
+    def history(self, job_id: JobId) -> History:
+        """All rows of a job, to be looked at. Raises `NotFound`."""
+        with self._transaction() as connection:
+            return read_history(connection, jobs.read(connection, job_id))
+
+    def advance(self, job_id: JobId, decide: Callable[[History], Step | None]) -> None:
+        """Let `decide` look at the job's rows and write what it asks for, until it asks no more.
+
+        One transaction under the job's lock: all of it is written, or nothing. Raises `NotFound`.
+        """
+        with self._transaction() as connection:
+            for _ in range(MOST_STEPS):
+                job = jobs.read(connection, job_id, lock=True)
+                if job.state.is_final:
+                    return
+                if job.state is JobState.QUEUED:
+                    jobs.lock_pool(connection, job.spec.pool)
+                step = decide(read_history(connection, job))
+                if step is None:
+                    return
+                apply_step(connection, self._queue, job, step)
+            raise RuntimeError(f"job {job_id}: no end after {MOST_STEPS} steps")
+
+    def cancel(self, job_id: JobId) -> Job:
+        """Call a job off, with all its open measurements; cancelling twice is once.
+
+        Raises `NotFound`, or `Conflict` where the job has ended otherwise.
+        """
+        with self._transaction() as connection:
+            job = jobs.read(connection, job_id, lock=True)
+            if job.state is JobState.CANCELLED:
+                return job
+            if job.state.is_final:
+                raise Conflict(f"job {job_id} has {job.state.value} and cannot be cancelled")
+            jobs.finish(connection, self._queue, job, state=JobState.CANCELLED)
+            return jobs.read(connection, job_id)
+
+    def latest_recommendation(self, app: str) -> Job | None:
+        """The last job of `app` that succeeded, with its recommendation."""
+        with self._transaction() as connection:
+            row = jobs.latest_succeeded(connection, app)
+        return job_of(row) if row is not None else None
+
+    # ---- trials and measurements
+
+    def trials(self, job_id: JobId) -> tuple[Trial, ...]:
+        """In the order of their numbers. Raises `NotFound`."""
+        with self._transaction() as connection:
+            jobs.read(connection, job_id)
+            return read_trials(connection, job_id)
+
+    def trial(self, job_id: JobId, number: TrialNumber) -> Trial:
+        """One trial. Raises `NotFound`."""
+        for trial in self.trials(job_id):
+            if trial.number == number:
+                return trial
+        raise NotFound(f"job {job_id} has no trial {number}")
+
+    def measurements(self, job_id: JobId) -> tuple[Measurement, ...]:
+        """In the order in which they were planned, windows included. Raises `NotFound`."""
+        with self._transaction() as connection:
+            jobs.read(connection, job_id)
+            return read_measurements(connection, job_id)
+
+    def claim(self, measurement_id: MeasurementId, host: str) -> Claim | None:
+        """Take a measurement for `host` as a new attempt; None where it is not to be made.
+
+        That is: cancelled, ended, or in the hands of another host that lives.
+        """
+        with self._transaction() as connection:
+            return work.claim(connection, measurement_id, host)
+
+    def beat(self, measurement_id: MeasurementId, attempt: int) -> bool:
+        """Say that this attempt lives; False means stop: cancelled, or in other hands."""
+        with self._transaction() as connection:
+            return work.beat(connection, measurement_id, attempt)
+
+    def complete(
+        self, measurement_id: MeasurementId, attempt: int, result: MeasurementResult
+    ) -> bool:
+        """Store a result and have the job advance; False, and nothing stored, if fenced off."""
+        with self._transaction() as connection:
+            return work.finish(
+                connection,
+                self._queue,
+                measurement_id,
+                attempt,
+                found=result.windows,
+                state=MeasurementState.COMPLETE,
+                result=result_header(result),
+            )
+
+    def fail(self, measurement_id: MeasurementId, attempt: int, failure: Failure) -> bool:
+        """Store a failure and have the job advance; False, and nothing stored, if fenced off."""
+        with self._transaction() as connection:
+            return work.finish(
+                connection,
+                self._queue,
+                measurement_id,
+                attempt,
+                state=MeasurementState.FAILED,
+                failure=to_json(FAILURE, failure),
+            )
+
+    def release(self, measurement_id: MeasurementId, attempt: int, *, fault: str | None) -> int:
+        """Give a measurement back for another attempt; how many host faults it has met so far.
+
+        Without a `fault` (shutdown, Docker away) none is counted. The queue's retry, or else
+        `requeue_lost`, runs it again.
+        """
+        with self._transaction() as connection:
+            return work.release(connection, measurement_id, attempt, fault)
+
+    def orphans(self, host: str) -> list[MeasurementId]:
+        """Put back what `host` was at when its worker died, and see that it is in the queue.
+
+        Only for who holds the host's lock: with it, nobody else can be that host.
+        """
+        with self._transaction() as connection:
+            return work.take_orphans(connection, self._queue, host)
+
+    def requeue_lost(self, pool: str) -> int:
+        """Put into the queue what should be there and is not; how many that were. For the sweep."""
+        with self._transaction() as connection:
+            return work.requeue_lost(connection, self._queue, pool)
+
+    # ---- hosts
+
+    def see_host(
+        self,
+        name: str,
+        pool: str,
+        fingerprint: HostFingerprint | None = None,
+        problem: str | None = None,
+    ) -> None:
+        """Write down that a host lives, and what keeps it from measuring."""
+        with self._transaction() as connection:
+            hosts.see(connection, name, pool, fingerprint, problem)
+
+    def hosts(self, pool: str | None = None) -> list[HostRow]:
+        """Hosts by name, those that have gone included: `last_seen` tells."""
+        with self._transaction() as connection:
+            return hosts.listed(connection, pool)
+
+    def ping(self) -> None:
+        """Raise `Unavailable` unless PostgreSQL answers and our tables are there."""
+        with self._transaction() as connection:
+            connection.execute(select(jobs_table.c.id).limit(1))
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Connection]:
+        with translated(), self._engine.begin() as connection:
+            yield connection

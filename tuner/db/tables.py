@@ -1,0 +1,175 @@
+"""The schema. What a person may ask about in SQL is a column; the rest of a noun is one document.
+
+Times are `timestamptz`; enums are their text, held by a CHECK. A change here needs a migration:
+`alembic check` fails until there is one.
+"""
+
+from datetime import datetime
+from enum import StrEnum
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    DateTime,
+    Float,
+    ForeignKey,
+    Identity,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    func,
+    text,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+
+from tuner.model import (
+    JobState,
+    MeasurementKind,
+    MeasurementState,
+    Origin,
+    Phase,
+    TrialState,
+    Verdict,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+_DOCUMENT = JSONB(none_as_null=True)
+
+
+def _one_of(column: str, members: type[StrEnum]) -> CheckConstraint:
+    values = ", ".join(f"'{member.value}'" for member in members)
+    return CheckConstraint(f"{column} IN ({values})", name=column)
+
+
+def _time(name: str, *, nullable: bool = True, now: bool = False) -> Column[datetime]:
+    return Column(
+        name,
+        DateTime(timezone=True),
+        nullable=nullable,
+        server_default=func.now() if now else None,
+    )
+
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("app", Text, nullable=False),
+    Column("pool", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("phase", Text, nullable=False),
+    Column("spec", _DOCUMENT, nullable=False),
+    Column("facts", _DOCUMENT),
+    Column("calibration", _DOCUMENT),
+    Column("finalist", Integer),
+    Column("recommendation", _DOCUMENT),
+    Column("failure", _DOCUMENT),
+    Column("verdict", Text),  # also in the recommendation; here to be asked about
+    Column("idempotency_key", Text, unique=True),
+    Column("request_sha256", Text, nullable=False),
+    _time("created_at", nullable=False, now=True),
+    _time("started_at"),
+    _time("finished_at"),
+    Column("revision", BigInteger, nullable=False, server_default=text("1")),
+    _one_of("state", JobState),
+    _one_of("phase", Phase),
+    _one_of("verdict", Verdict),
+    Index("uq_jobs_pool_running", "pool", unique=True, postgresql_where=text("state = 'running'")),
+    Index(
+        "ix_jobs_pool_open", "pool", "id", postgresql_where=text("state IN ('queued', 'running')")
+    ),
+    Index("ix_jobs_app_id", "app", "id"),
+)
+
+trials = Table(
+    "trials",
+    metadata,
+    Column("job_id", ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("params", _DOCUMENT, nullable=False),
+    Column("params_key", Text, nullable=False),  # canonical text of params: no pair twice in a job
+    Column("origin", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("outcome", _DOCUMENT),
+    Column("score", Float),
+    UniqueConstraint("job_id", "params_key"),
+    _one_of("origin", Origin),
+    _one_of("state", TrialState),
+)
+
+measurements = Table(
+    "measurements",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("job_id", ForeignKey("jobs.id", ondelete="CASCADE"), nullable=False),
+    Column("sequence", Integer, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("phase", Text, nullable=False),
+    Column("sides", ARRAY(Integer), nullable=False),
+    Column("state", Text, nullable=False),
+    Column("attempt", Integer, nullable=False, server_default=text("0")),
+    Column("faults", Integer, nullable=False, server_default=text("0")),
+    Column("last_fault", Text),
+    Column("host", Text),
+    _time("heartbeat_at"),
+    _time("started_at"),
+    _time("finished_at"),
+    Column("result", _DOCUMENT),  # all but the windows
+    Column("failure", _DOCUMENT),
+    UniqueConstraint("job_id", "sequence"),
+    _one_of("kind", MeasurementKind),
+    _one_of("state", MeasurementState),
+    _one_of("phase", Phase),
+    Index("ix_measurements_host_running", "host", postgresql_where=text("state = 'running'")),
+)
+
+windows = Table(
+    "windows",
+    metadata,
+    Column("measurement_id", ForeignKey("measurements.id", ondelete="CASCADE"), primary_key=True),
+    Column("index", Integer, primary_key=True, autoincrement=False),
+    Column("side", Integer, nullable=False),
+    Column("trial_number", Integer, nullable=False),
+    _time("started_at", nullable=False),
+    Column("duration_s", Float, nullable=False),
+    Column("requests", BigInteger, nullable=False),
+    Column("errors", BigInteger, nullable=False),
+    Column("errors_by_class", _DOCUMENT, nullable=False),
+    Column("throughput_rps", Float, nullable=False),
+    Column("latency_p50_ms", Float),
+    Column("latency_p95_ms", Float),
+    Column("latency_p99_ms", Float),
+    Column("memory_mb", Float),
+    Column("served", BigInteger),
+    Column("respawns", Integer, nullable=False),
+    Column("client_cpu", Float, nullable=False),
+    Column("target_cpu", Float),
+    Column("throttled", Float),
+    Column("busy", Float),
+    Column("listen_overflows", BigInteger, nullable=False),
+    Column("time_wait", Integer, nullable=False),
+    Column("doubts", ARRAY(Text), nullable=False),
+)
+
+hosts = Table(
+    "hosts",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("pool", Text, nullable=False),
+    Column("fingerprint", _DOCUMENT),
+    _time("last_seen", nullable=False),
+    Column("problem", Text),
+)
