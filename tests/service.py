@@ -18,6 +18,8 @@ import docker
 import httpx
 
 from tuner import bootstrap
+from tuner.db import Store, make_engine
+from tuner.queue import Queue
 from tuner.settings import Settings
 
 READY_WITHIN_S = 60.0
@@ -147,6 +149,16 @@ def running(*, until: str = "/readyz", **environ: str) -> Iterator[Service]:
             if service.process.poll() is None:
                 service.stop()
             shutil.rmtree(home, ignore_errors=True)
+
+
+@contextmanager
+def opened_store(service: Service) -> Iterator[Store]:
+    """The rows themselves, past the API."""
+    engine = make_engine(bootstrap.database_url(Settings.from_environ(service.environ)))
+    try:
+        yield Store(engine, Queue())
+    finally:
+        engine.dispose()
 
 
 def _processes() -> Iterator[tuple[int, int, str]]:

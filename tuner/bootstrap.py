@@ -1,19 +1,27 @@
-"""The only place where settings meet adapters; the entries ask here for finished parts."""
+"""The only place where settings meet adapters; the entries ask here for finished parts.
+
+What only a worker is made of is imported where it is put together: the API and the commands that
+talk to it start a second faster without Optuna and the Docker client.
+"""
+
+from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from tuner.catalog import Catalog
 from tuner.db import EmbeddedPostgres, Store, make_engine, migrate
-from tuner.engine import DockerLauncher, EngineConfig
 from tuner.errors import InvalidInput, Mistake
-from tuner.load import Oha
 from tuner.model import History, JobRequest, JobSpec, Step
 from tuner.queue import Queue
-from tuner.sampler import OptunaSampler
 from tuner.settings import Settings
 from tuner.study import decider, resolve
+
+if TYPE_CHECKING:
+    from tuner.engine import DockerLauncher
+    from tuner.load import Oha
 
 STATS_ADDRESS = "127.0.0.1:61717"
 """Where uWSGI serves its stats, inside the target's own network namespace."""
@@ -55,11 +63,15 @@ def resolver(known: Catalog) -> Callable[[JobRequest], JobSpec]:
 
 def decide() -> Callable[[History], Step | None]:
     """The state machine with its sampler."""
+    from tuner.sampler import OptunaSampler
+
     return decider(OptunaSampler())
 
 
 def launcher(settings: Settings, known: Catalog) -> DockerLauncher:
     """This host's containers, marked as belonging to this service's database."""
+    from tuner.engine import DockerLauncher, EngineConfig
+
     config = EngineConfig(
         instance=instance(settings),
         base_image=settings.base_image,
@@ -74,6 +86,8 @@ def launcher(settings: Settings, known: Catalog) -> DockerLauncher:
 
 def load_generator(settings: Settings) -> Oha:
     """The load generator."""
+    from tuner.load import Oha
+
     return Oha(stats_address=STATS_ADDRESS, ready_timeout_s=settings.ready_timeout_s)
 
 

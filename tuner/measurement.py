@@ -33,7 +33,7 @@ from tuner.uwsgi.stats import Stats
 CLIENT_SATURATED_ABOVE = 0.8  # share of the load generator's CPUs
 COUNTERS_MAY_DIFFER_BY = 0.001  # of the requests; plus one request in flight per connection
 MEMORY_PROBE_S = 0.6  # long enough for every process to have served something
-MEMORY_PROBE_PROCESSES = (1, 3)
+MEMORY_PROBE_MORE = 2  # processes more than the baseline has, for the second point of the line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,33 +200,26 @@ class Bench:
         )
 
     def prepare(
-        self, baseline: SideSpec, workload: Workload, with_processes: Callable[[int], str]
+        self, baseline: SideSpec, larger: SideSpec, workload: Workload, *, processes: int
     ) -> MeasurementResult:
-        """Build the image, let uWSGI check the baseline, and start it once.
+        """Build the image, let uWSGI check the baseline, start it, and look at its memory.
 
-        `with_processes` renders the baseline with another number of processes: two such starts
-        give the line of memory over processes. Raises `TargetFailed` where the baseline itself
+        `larger` is the baseline with `MEMORY_PROBE_MORE` processes more than the `processes` that
+        it runs: two points of the line of memory. Raises `TargetFailed` where the baseline itself
         does not work.
         """
         watch = _Stopwatch()
-        target, limits = baseline.target, baseline.limits
         with self._calling_off():
-            build = self.launcher.inspect(target)
+            build = self.launcher.inspect(baseline.target)
             self.launcher.check(baseline)
             self._check_wanted()
-            with self._started([baseline]) as (_, ready_s):
-                pass
-            probes = [
-                SideSpec(index=0, ini=with_processes(n), target=target, limits=limits)
-                for n in MEMORY_PROBE_PROCESSES
-            ]
-            used = [self._memory_under_load(probe, workload, watch) for probe in probes]
+            used, ready_s = self._memory_under_load(baseline, larger, workload, watch)
         facts = TargetFacts(
             image_digest=build.image_digest,
             uwsgi_version=build.uwsgi_version,
             options=build.options,
             fingerprint=self.launcher.fingerprint(),
-            memory=_memory_line(used, target),
+            memory=_memory_line(used, processes, baseline.target),
         )
         return MeasurementResult(
             facts=facts,
@@ -237,15 +230,24 @@ class Bench:
         )
 
     def _memory_under_load(
-        self, side: SideSpec, workload: Workload, watch: _Stopwatch
-    ) -> float | None:
-        """Working set in MB after a little load; None where so many processes do not even run."""
+        self, baseline: SideSpec, larger: SideSpec, workload: Workload, watch: _Stopwatch
+    ) -> tuple[list[float], tuple[float, ...]]:
+        """Working sets in MB after a little load, and seconds to ready; of what runs at all."""
+
+        def probe(sides: Sequence[SideSpec]) -> tuple[list[float], tuple[float, ...]]:
+            used = []
+            with self._started(sides) as (running, ready_s):
+                for side, target in zip(sides, running, strict=True):
+                    self._warm_up(target, side, workload, MEMORY_PROBE_S, watch)
+                    used.append(target.usage().memory_mb)
+            return used, ready_s
+
         try:
-            with self._started([side]) as (running, _):
-                self._warm_up(running[0], side, workload, MEMORY_PROBE_S, watch)
-                return running[0].usage().memory_mb
-        except TargetFailed:
-            return None
+            return probe([baseline, larger])
+        except TargetFailed as failure:
+            if failure.side == baseline.index:
+                raise
+            return probe([baseline])
 
     @contextmanager
     def _started(
@@ -399,15 +401,12 @@ def _server_side(reading: LoadReading) -> tuple[int | None, int, float | None]:
     return after.requests - before.requests, max(0, after.respawns - before.respawns), busy
 
 
-def _memory_line(used: Sequence[float | None], target: Target) -> MemoryLine:
-    """The line through both probes; the target's own hint where the larger one did not run."""
-    few, many = used
-    hint = float(target.memory_per_process_mb)
-    if few is None:
-        return MemoryLine(base_mb=0.0, per_process_mb=hint)
-    low, high = MEMORY_PROBE_PROCESSES
-    slope = hint if many is None else max(0.5, (many - few) / (high - low))
-    return MemoryLine(base_mb=max(0.0, few - low * slope), per_process_mb=slope)
+def _memory_line(used: Sequence[float], processes: int, target: Target) -> MemoryLine:
+    """The line through both points; the target's own hint where the larger one did not run."""
+    slope = float(target.memory_per_process_mb)
+    if len(used) > 1:
+        slope = max(0.5, (used[1] - used[0]) / MEMORY_PROBE_MORE)
+    return MemoryLine(base_mb=max(0.0, used[0] - processes * slope), per_process_mb=slope)
 
 
 def target_failed(code: FailureCode, message: str, log_tail: str = "") -> TargetFailed:

@@ -35,6 +35,9 @@ USERS_OWN = "user"
 MEMORY_SHARE = 0.85
 """Of the limit: what lies above is for the page cache and for requests larger than the probe's."""
 
+LARGEST = 2**31 - 1
+"""Beyond this uWSGI could not read a number."""
+
 Names = Mapping[str, Scalar | float]
 """What an expression may refer to."""
 
@@ -310,8 +313,8 @@ def _choices(
 
 def _whole(expression: Expression, names: Names) -> int:
     value = evaluate(expression, names)
-    if isinstance(value, str) or not math.isfinite(value):
-        raise ValueError(f"'{expression}' is not a number")
+    if isinstance(value, str) or not abs(value) <= LARGEST:
+        raise ValueError(f"'{str(expression)[:40]}' is not a number up to {LARGEST}")
     return int(value)
 
 

@@ -13,14 +13,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
 from tuner import bootstrap
 from tuner.errors import Aborted, Infrastructure, TargetFailed, Unavailable
-from tuner.measurement import Bench, Launcher, LoadGenerator, SideSpec
+from tuner.measurement import MEMORY_PROBE_MORE, Bench, Launcher, LoadGenerator, SideSpec
 from tuner.model import (
     Failure,
     FailureCode,
@@ -249,15 +248,17 @@ def make(claim: Claim, bench: Bench) -> MeasurementResult:
     ]
     match measurement.kind:
         case MeasurementKind.PREPARE:
-            with_processes = partial(_with_processes, ini=spec.baseline_ini)
-            return bench.prepare(sides[0], spec.workload, with_processes)
+            processes = domain.ini.integer("cheaper", 0) or domain.ini.integer("processes", 1)
+            more = _with_processes(processes + MEMORY_PROBE_MORE, domain.ini)
+            larger = replace(sides[0], index=1, ini=more)
+            return bench.prepare(sides[0], larger, spec.workload, processes=processes)
         case MeasurementKind.BLOCK:
             seed = derived_seed(spec.seed, measurement.sequence)
             return bench.run_block(sides, spec.workload, spec.budget, seed=seed)
 
 
-def _with_processes(processes: int, *, ini: str) -> str:
-    return IniFile.parse(ini).patch({"processes": str(processes), "cheaper": "0"}).dump()
+def _with_processes(processes: int, ini: IniFile) -> str:
+    return ini.patch({"processes": str(processes), "cheaper": "0"}).dump()
 
 
 def _failure(failure: TargetFailed) -> Failure:

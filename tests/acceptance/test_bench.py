@@ -54,9 +54,8 @@ def test_an_open_loop_block_keeps_its_rate(launcher: DockerLauncher) -> None:
 
 
 def test_prepare_tells_what_the_target_is(launcher: DockerLauncher) -> None:
-    result = bench(launcher).prepare(
-        real_bench.moody_side(), CLOSED, lambda n: real_bench.moody_side(f"processes = {n}").ini
-    )
+    larger = real_bench.moody_side("processes = 4", index=1)
+    result = bench(launcher).prepare(real_bench.moody_side(), larger, CLOSED, processes=2)
     facts = result.facts
     assert facts is not None
     assert facts.uwsgi_version.startswith("2.0.")

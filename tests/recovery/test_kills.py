@@ -6,15 +6,12 @@ import os
 import random
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests import misbehaving
-from tests.service import Json, Service, running
-from tuner import bootstrap
-from tuner.db import Store, make_engine
+from tests.service import Json, Service, opened_store, running
 from tuner.model import (
     JobId,
     JobState,
@@ -26,9 +23,7 @@ from tuner.model import (
     TrialState,
 )
 from tuner.objective import outcome_of
-from tuner.queue import Queue
 from tuner.search_space import derive
-from tuner.settings import Settings
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]
 
@@ -136,16 +131,6 @@ def alive(pid: int | None) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return status.rpartition(")")[2].split()[0] != "Z"
-
-
-@contextmanager
-def opened_store(service: Service) -> Iterator[Store]:
-    """The rows themselves, past the API."""
-    engine = make_engine(bootstrap.database_url(Settings.from_environ(service.environ)))
-    try:
-        yield Store(engine, Queue())
-    finally:
-        engine.dispose()
 
 
 def check_rows(service: Service, job_id: int) -> None:

@@ -18,7 +18,7 @@ from tuner.measurement import (
     counters_agree,
     window_of,
 )
-from tuner.model import Budget, Doubt, FailureCode
+from tuner.model import Budget, Doubt, FailureCode, MeasurementResult
 from tuner.uwsgi.ini import IniFile
 from tuner.uwsgi.stats import Stats
 
@@ -35,8 +35,10 @@ def sides(second: str = CANDIDATE) -> list[SideSpec]:
     return [side(INI, SPEC.target), side(second, SPEC.target, index=1)]
 
 
-def with_processes(count: int) -> str:
-    return IniFile.parse(INI).patch({"processes": str(count)}).dump()
+def prepare(world: FakeWorld) -> MeasurementResult:
+    larger = IniFile.parse(INI).patch({"processes": "4"}).dump()
+    baseline, more = sides(larger)
+    return bench(world).prepare(baseline, more, SPEC.workload, processes=2)
 
 
 def fails_at(processes: int, code: FailureCode) -> Callable[[Options], FailureCode | None]:
@@ -96,16 +98,16 @@ def test_a_failure_after_calling_off_counts_as_calling_off() -> None:
 
 
 def test_prepare_finds_the_version_and_the_line_of_memory() -> None:
-    result = bench(FakeWorld()).prepare(sides()[0], SPEC.workload, with_processes)
+    result = prepare(FakeWorld())
     assert result.facts is not None
     assert result.facts.uwsgi_version == "2.0.31"
     assert result.facts.memory.per_process_mb == pytest.approx(12.0)
     assert result.facts.memory.base_mb == pytest.approx(10.0)
 
 
-def test_where_three_processes_do_not_run_the_targets_own_hint_is_the_line() -> None:
-    world = FakeWorld(fails=fails_at(3, FailureCode.OUT_OF_MEMORY))
-    result = bench(world).prepare(sides()[0], SPEC.workload, with_processes)
+def test_where_more_processes_do_not_run_the_targets_own_hint_is_the_line() -> None:
+    world = FakeWorld(fails=fails_at(4, FailureCode.OUT_OF_MEMORY))
+    result = prepare(world)
     assert result.facts is not None
     assert result.facts.memory.per_process_mb == SPEC.target.memory_per_process_mb
 
@@ -113,7 +115,7 @@ def test_where_three_processes_do_not_run_the_targets_own_hint_is_the_line() -> 
 def test_a_baseline_that_does_not_start_fails_the_preparation() -> None:
     world = FakeWorld(fails=fails_at(2, FailureCode.APP_FAILED))
     with pytest.raises(TargetFailed, match="app_failed"):
-        bench(world).prepare(sides()[0], SPEC.workload, with_processes)
+        prepare(world)
 
 
 def stats(requests: int, respawns: int = 0) -> Stats:

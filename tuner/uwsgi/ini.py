@@ -25,6 +25,7 @@ _CANONICAL = {alias: group[0] for group in _ALIASES for alias in group}
 _OPENS = re.compile(r"^(if-|for$|for-)")
 _CLOSES = frozenset({"endif", "endfor"})
 _INCLUDES = frozenset({"ini", "include", "inherit"})
+_INT_MAX = 2**31 - 1
 _FALSE = frozenset({"false", "off", "no", "0"})
 
 
@@ -39,9 +40,16 @@ def is_true(value: str) -> bool:
 
 
 def as_int(value: str) -> int:
-    """How uWSGI reads a number: like C's atoi, so `8 ; c` is 8 and `abc` or nothing is 0."""
-    match = re.match(r"\s*([+-]?\d+)", value)
-    return int(match.group(1)) if match else 0
+    """How uWSGI reads a number: like C's atoi, so `8 ; c` is 8 and `abc` or nothing is 0.
+
+    What does not fit a C int, where atoi is undefined, is the largest one.
+    """
+    match = re.match(r"\s*([+-]?)0*([0-9]+)", value)
+    if match is None:
+        return 0
+    digits = match.group(2)
+    number = int(digits) if len(digits) <= len(str(_INT_MAX)) else _INT_MAX
+    return min(number, _INT_MAX) * (-1 if match.group(1) == "-" else 1)
 
 
 def as_text(value: bool | int | str) -> str:

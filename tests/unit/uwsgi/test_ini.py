@@ -100,7 +100,8 @@ def test_a_second_header_replaces_the_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "value"), [("8 ; c", 8), ("abc", 0), ("", 0), ("-3", -3), (" 12x", 12)]
+    ("text", "value"),
+    [("8 ; c", 8), ("abc", 0), ("", 0), ("-3", -3), (" 12x", 12), ("9" * 5000, 2**31 - 1)],
 )
 def test_numbers_are_read_as_atoi_reads_them(text: str, value: int) -> None:
     assert as_int(text) == value

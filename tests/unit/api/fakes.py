@@ -1,0 +1,259 @@
+"""A store in memory, and a client that calls the app without a network."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+from fastapi import FastAPI
+
+from tests import builders
+from tuner.api import Services, create_app
+from tuner.catalog import Catalog, CataloguedApp
+from tuner.errors import Conflict, NotFound, Unavailable
+from tuner.model import (
+    Bottleneck,
+    Calibration,
+    ChangedLine,
+    Comparison,
+    Diagnosis,
+    Effect,
+    HostFingerprint,
+    Job,
+    JobId,
+    JobRequest,
+    JobSpec,
+    JobState,
+    Measurement,
+    Metric,
+    Origin,
+    Outcome,
+    Phase,
+    Recommendation,
+    TargetApp,
+    Trial,
+    TrialNumber,
+    TrialState,
+    Verdict,
+)
+from tuner.study import resolve
+
+CALIBRATION = Calibration(
+    blocks=2,
+    bias=0.001,
+    bias_ci_low=-0.01,
+    bias_ci_high=0.01,
+    block_sd=0.01,
+    mde=0.008,
+    throughput_rps=120.0,
+    resolves_min_effect=True,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FakeHost:
+    name: str = "bench-1"
+    pool: str = "default"
+    fingerprint: HostFingerprint | None = builders.FINGERPRINT
+    last_seen: datetime = builders.NOON
+    problem: str | None = None
+
+
+@dataclass
+class FakeStore:
+    """As `tuner.api.services.Store` describes it; `away` makes every call fail."""
+
+    kept: dict[int, Job] = field(default_factory=dict)
+    keys: dict[str, tuple[str, JobId]] = field(default_factory=dict)
+    of_job: dict[int, list[Trial]] = field(default_factory=dict)
+    made: dict[int, list[Measurement]] = field(default_factory=dict)
+    machines: list[FakeHost] = field(default_factory=list)
+    away: bool = False
+
+    def create_job(
+        self, spec: JobSpec, *, idempotency_key: str | None, request_sha256: str
+    ) -> tuple[Job, bool]:
+        self.ping()
+        if idempotency_key in self.keys:
+            sha256, known = self.keys[idempotency_key or ""]
+            if sha256 != request_sha256:
+                raise Conflict(f"the key {idempotency_key!r} belongs to job {known}")
+            return self.kept[known], False
+        job_id = JobId(len(self.kept) + 1)
+        job = builders.job(
+            id=job_id, spec=spec, state=JobState.QUEUED, phase=Phase.VALIDATE, started_at=None
+        )
+        self.kept[job_id] = job
+        if idempotency_key is not None:
+            self.keys[idempotency_key] = (request_sha256, job_id)
+        return job, True
+
+    def job(self, job_id: JobId) -> Job:
+        self.ping()
+        if job_id not in self.kept:
+            raise NotFound(f"there is no job {job_id}")
+        return self.kept[job_id]
+
+    def jobs(
+        self, app: str | None, state: JobState | None, after: JobId | None, limit: int
+    ) -> list[Job]:
+        self.ping()
+        newest_first = sorted(self.kept.values(), key=lambda job: -job.id)
+        found = [
+            job
+            for job in newest_first
+            if (app is None or job.spec.app == app)
+            and (state is None or job.state is state)
+            and (after is None or job.id < after)
+        ]
+        return found[:limit]
+
+    def queue_position(self, job_id: JobId) -> int | None:
+        if self.job(job_id).state is not JobState.QUEUED:
+            return None
+        return sum(not j.state.is_final and j.id < job_id for j in self.kept.values())
+
+    def revision(self, job_id: JobId) -> int:
+        return hash((self.job(job_id).state, len(self.trials(job_id)))) & 0xFFFF
+
+    def cancel(self, job_id: JobId) -> Job:
+        job = self.job(job_id)
+        if job.state.is_final:
+            raise Conflict(f"job {job_id} has {job.state}")
+        self.kept[job_id] = replace(job, state=JobState.CANCELLED)
+        return self.kept[job_id]
+
+    def trials(self, job_id: JobId) -> list[Trial]:
+        self.job(job_id)
+        return self.of_job.get(job_id, [])
+
+    def trial(self, job_id: JobId, number: TrialNumber) -> Trial:
+        for trial in self.trials(job_id):
+            if trial.number == number:
+                return trial
+        raise NotFound(f"job {job_id} has no trial {number}")
+
+    def measurements(self, job_id: JobId) -> list[Measurement]:
+        self.job(job_id)
+        return self.made.get(job_id, [])
+
+    def latest_recommendation(self, app: str) -> Job | None:
+        self.ping()
+        found = [j for j in self.kept.values() if j.spec.app == app and j.recommendation]
+        return found[-1] if found else None
+
+    def hosts(self, pool: str | None = None) -> list[FakeHost]:
+        self.ping()
+        return self.machines
+
+    def ping(self) -> None:
+        if self.away:
+            raise Unavailable("postgresql", "connection refused")
+
+
+def trial(number: int, score: float | None, *, excess: float = -0.1) -> Trial:
+    """A settled trial."""
+    state = TrialState.COMPLETE if score is not None else TrialState.INFEASIBLE
+    return Trial(
+        number=TrialNumber(number),
+        params={"processes": number + 1},
+        origin=Origin.SAMPLER if number else Origin.BASELINE,
+        state=state,
+        outcome=Outcome(state=state, score=score, constraints={"error_rate": excess}),
+    )
+
+
+def recommendation(verdict: Verdict = Verdict.BETTER) -> Recommendation:
+    """An answer: 4 processes rather than 2."""
+    effect = Effect(metric=Metric.THROUGHPUT_RPS, estimate=0.068, ci_low=0.049, ci_high=0.087)
+    is_better = verdict is Verdict.BETTER
+    return Recommendation(
+        comparison=Comparison(
+            verdict=verdict, effect=effect, p_better=0.99, mde=0.01, blocks=24, reason="measured"
+        ),
+        candidate=TrialNumber(2),
+        params={"processes": 4},
+        lines=(ChangedLine(option="processes", value="4", baseline_value="2", effect=effect),)
+        if is_better
+        else (),
+        reverted=(ChangedLine(option="thunder-lock", value="true", baseline_value=None),),
+        diagnosis=Diagnosis(
+            bottleneck=Bottleneck.CPU_QUOTA, sentence="the CPU is full", evidence={"cpu": 0.99}
+        ),
+        reason="because it was measured",
+        uwsgi_ini="[uwsgi]\nmaster = true\nprocesses = 4\n" if is_better else builders.INI,
+        overlay_ini="[uwsgi]\nprocesses = 4\n" if is_better else "[uwsgi]\n",
+    )
+
+
+def finished(job_id: int, verdict: Verdict = Verdict.BETTER, *, days_ago: float = 1) -> Job:
+    """A job with its answer."""
+    return builders.job(
+        id=JobId(job_id),
+        state=JobState.SUCCEEDED,
+        phase=Phase.DONE,
+        finished_at=builders.NOON - timedelta(days=days_ago),
+        calibration=CALIBRATION,
+        recommendation=recommendation(verdict),
+    )
+
+
+def catalog() -> Catalog:
+    """One target app and one space."""
+    app = TargetApp(name="mixed", description="an app", build=".", thread_safe=True)
+    known = CataloguedApp(app=app, folder=Path("/nowhere"), baseline_ini=builders.INI)
+    return Catalog(apps={"mixed": known}, spaces={"default": builders.space()})
+
+
+@dataclass
+class Api:
+    """The app over a fake store."""
+
+    store: Any = field(default_factory=FakeStore)  # or the real one
+    api_key: str | None = None
+    resolve: Any = None
+    app: FastAPI = field(init=False)
+
+    def __post_init__(self) -> None:
+        known = catalog()
+
+        def real_resolve(request: JobRequest) -> JobSpec:
+            return resolve(request, known)
+
+        self.app = create_app(
+            Services(
+                store=self.store,
+                catalog=known,
+                resolve=self.resolve or real_resolve,
+                api_key=self.api_key,
+                now=lambda: builders.NOON,
+            )
+        )
+
+    def get(self, path: str, **headers: str) -> httpx.Response:
+        return self.send("GET", path, headers=headers)
+
+    def submit(self, document: Any = None, **headers: str) -> httpx.Response:
+        body = {"app": "shop", "target": {"target_app": "mixed"}} if document is None else document
+        return self.send("POST", "/v1/jobs", json=body, headers=headers)
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        json: Any = None,
+        content: Any = None,
+        headers: Mapping[str, str] | Any = None,
+    ) -> httpx.Response:
+        async def call() -> httpx.Response:
+            transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
+            async with httpx.AsyncClient(transport=transport, base_url="http://tuner") as client:
+                return await client.request(
+                    method, path, json=json, content=content, headers=headers
+                )
+
+        return asyncio.run(call())

@@ -1,0 +1,174 @@
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from tests import builders
+from tests.unit.api.fakes import Api, FakeStore, finished, trial
+from tuner.model import Failure, FailureCode, JobId, JobState, Measurement, MeasurementResult, Phase
+
+
+@pytest.fixture
+def api() -> Api:
+    return Api()
+
+
+def test_a_submitted_job_is_created_and_says_where_it_is(api: Api) -> None:
+    answer = api.submit()
+    assert answer.status_code == 201
+    assert answer.headers["location"] == "/v1/jobs/1"
+    assert answer.json()["state"] == "queued"
+    assert answer.json()["queue_position"] == 0
+
+
+def test_a_second_job_says_how_many_are_before_it(api: Api) -> None:
+    api.submit()
+    assert api.submit().json()["queue_position"] == 1
+
+
+def test_the_same_key_with_the_same_request_makes_one_job(api: Api) -> None:
+    first = api.submit(**{"Idempotency-Key": "k"})
+    again = api.submit(
+        {"target": {"target_app": "mixed"}, "app": "shop"}, **{"Idempotency-Key": "k"}
+    )
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert again.headers["location"] == "/v1/jobs/1"
+
+
+def test_the_same_key_with_another_request_is_a_conflict(api: Api) -> None:
+    api.submit(**{"Idempotency-Key": "k"})
+    other = {"app": "other", "target": {"target_app": "mixed"}}
+    assert api.submit(other, **{"Idempotency-Key": "k"}).status_code == 409
+
+
+def test_jobs_are_listed_newest_first_in_pages(api: Api) -> None:
+    for _ in range(3):
+        api.submit()
+    first = api.get("/v1/jobs?limit=2").json()
+    second = api.get(f"/v1/jobs?limit=2&after={first['next']}").json()
+    assert [job["id"] for job in first["jobs"] + second["jobs"]] == [3, 2, 1]
+    assert second["next"] is None
+
+
+def test_jobs_are_filtered_by_app_and_state(api: Api) -> None:
+    api.submit()
+    api.submit({"app": "other", "target": {"target_app": "mixed"}})
+    api.send("POST", "/v1/jobs/1/cancel")
+    assert [j["id"] for j in api.get("/v1/jobs?app=other").json()["jobs"]] == [2]
+    assert [j["id"] for j in api.get("/v1/jobs?state=cancelled").json()["jobs"]] == [1]
+
+
+def test_cancelling_a_finished_job_is_a_conflict(api: Api) -> None:
+    api.store.kept[1] = finished(1)
+    assert api.send("POST", "/v1/jobs/1/cancel").status_code == 409
+
+
+def _timed(block: Measurement, seconds: float) -> Measurement:
+    assert block.result is not None
+    result = MeasurementResult(windows=block.result.windows, load_s=seconds / 2)
+    end = builders.NOON + timedelta(seconds=seconds)
+    return replace(block, started_at=builders.NOON, finished_at=end, result=result, host="bench-1")
+
+
+def _searching() -> FakeStore:
+    """Two calibration blocks and one of three trials are done; each block took 10 s."""
+    calibrated = [
+        _timed(
+            builders.block(
+                builders.pair(100, 100), sides=(0, 0), phase=Phase.CALIBRATE, sequence=n
+            ),
+            10,
+        )
+        for n in (1, 2)
+    ]
+    searched = _timed(builders.block(builders.pair(100, 112), sequence=3), 10)
+    return FakeStore(
+        kept={1: builders.job()},
+        of_job={1: [trial(0, 0.0), trial(1, 0.1133)]},
+        made={1: [*calibrated, searched]},
+    )
+
+
+def test_progress_counts_trials_blocks_and_the_time_left() -> None:
+    progress = Api(_searching()).get("/v1/jobs/1").json()["progress"]
+    assert (progress["trials_done"], progress["trials_planned"]) == (1, 3)
+    assert (progress["blocks_done"], progress["blocks_left"]) == (3, 2 + 6)
+    assert progress["measured_s"] == 15.0
+    assert progress["eta_s"] == 80.0
+    assert progress["first_window_at"] == "2026-11-21T12:00:00Z"
+
+
+def test_a_finished_job_has_no_time_left() -> None:
+    progress = Api(FakeStore(kept={1: finished(1)})).get("/v1/jobs/1").json()["progress"]
+    assert (progress["blocks_left"], progress["eta_s"]) == (0, 0.0)
+
+
+def test_the_incumbent_is_the_best_that_keeps_every_bound() -> None:
+    store = _searching()
+    store.of_job[1] += [trial(2, 0.5, excess=0.2), trial(3, None)]
+    incumbent = Api(store).get("/v1/jobs/1").json()["incumbent"]
+    assert incumbent["number"] == 1
+    assert incumbent["ratio"] == pytest.approx(1.12, abs=0.001)
+
+
+def test_an_unchanged_job_is_not_sent_again_and_a_changed_one_is() -> None:
+    store = _searching()
+    api = Api(store)
+    tag = api.get("/v1/jobs/1").headers["etag"]
+    assert api.get("/v1/jobs/1", **{"If-None-Match": tag}).status_code == 304
+    store.of_job[1].append(trial(2, 0.2))
+    assert api.get("/v1/jobs/1", **{"If-None-Match": tag}).status_code == 200
+
+
+def test_best_has_a_strong_tag_and_is_not_sent_twice() -> None:
+    store = _searching()
+    api = Api(store)
+    answer = api.get("/v1/jobs/1/best")
+    tag = answer.headers["etag"]
+    assert answer.json()["number"] == 1
+    assert tag.startswith('"')
+    unchanged = api.get("/v1/jobs/1/best", **{"If-None-Match": f'"other", {tag}'})
+    assert (unchanged.status_code, unchanged.content) == (304, b"")
+    store.of_job[1].append(trial(2, 0.2))
+    assert api.get("/v1/jobs/1/best", **{"If-None-Match": tag}).json()["number"] == 2
+
+
+def test_best_is_not_found_before_the_first_score(api: Api) -> None:
+    api.submit()
+    assert api.get("/v1/jobs/1/best").status_code == 404
+
+
+def test_a_trial_shows_its_own_windows_only_on_request() -> None:
+    api = Api(_searching())
+    plain = api.get("/v1/jobs/1/trials/1").json()
+    raw = api.get("/v1/jobs/1/trials/1?raw=1").json()
+    assert plain["windows"] is None
+    assert plain["blocks"] == 1
+    assert [w["throughput_rps"] for w in raw["windows"]] == [112]
+    assert raw["windows"][0]["block"] == 3
+
+
+def test_the_trials_of_a_job_are_listed_with_what_came_of_them() -> None:
+    store = _searching()
+    store.of_job[1].append(trial(2, None))
+    trials = Api(store).get("/v1/jobs/1/trials").json()["trials"]
+    assert [t["state"] for t in trials] == ["complete", "complete", "infeasible"]
+    assert [t["blocks"] for t in trials] == [3, 1, 0]
+
+
+def test_a_failed_job_says_why_and_shows_the_log(api: Api) -> None:
+    failure = Failure(code=FailureCode.APP_FAILED, message="its import failed", log_tail="Boom")
+    api.store.kept[1] = builders.job(state=JobState.FAILED, failure=failure)
+    assert api.get("/v1/jobs/1").json()["error"] == {
+        "code": "app_failed",
+        "message": "its import failed",
+        "log_tail": "Boom",
+    }
+
+
+@pytest.mark.parametrize("path", ["", "/trials", "/trials/1", "/best", "/recommendation"])
+def test_what_is_not_there_is_not_found(api: Api, path: str) -> None:
+    answer = api.get(f"/v1/jobs/99{path}")
+    assert answer.status_code == 404
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert JobId(99) not in api.store.kept

@@ -1,0 +1,115 @@
+"""The OpenAPI document is complete: an example for every call, and every problem."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.unit.api.fakes import Api
+
+DOCUMENT: dict[str, Any] = Api(api_key="k").app.openapi()
+OPERATIONS = [
+    pytest.param(path, method, operation, id=f"{method} {path}")
+    for path, operations in DOCUMENT["paths"].items()
+    for method, operation in operations.items()
+]
+every_operation = pytest.mark.parametrize(("path", "method", "operation"), OPERATIONS)
+JSON_TYPES = ("application/json", "application/problem+json")
+
+
+def _fits(example: Any, schema: dict[str, Any]) -> None:
+    jsonschema.validate(example, {**schema, "components": DOCUMENT["components"]})
+
+
+def _contents(operation: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for status, response in operation["responses"].items():
+        for kind, content in response.get("content", {}).items():
+            yield status, kind, content
+
+
+@every_operation
+def test_every_answer_has_an_example_that_fits(
+    path: str, method: str, operation: dict[str, Any]
+) -> None:
+    for status, kind, content in _contents(operation):
+        assert "example" in content, (status, kind)
+        assert content["schema"], (status, kind)
+        _fits(content["example"], content["schema"])
+        if kind in JSON_TYPES and "$ref" in content["schema"]:
+            name = content["schema"]["$ref"].rpartition("/")[2]
+            fields = DOCUMENT["components"]["schemas"][name]["properties"]
+            assert set(content["example"]) <= set(fields)
+
+
+@every_operation
+def test_every_request_has_an_example_that_fits(
+    path: str, method: str, operation: dict[str, Any]
+) -> None:
+    for parameter in operation.get("parameters", []):
+        assert parameter["schema"].get("examples"), parameter["name"]
+        assert parameter.get("description"), parameter["name"]
+        for example in parameter["schema"]["examples"]:
+            _fits(example, parameter["schema"])
+    for content in operation.get("requestBody", {}).get("content", {}).values():
+        _fits(content["example"], content["schema"])
+
+
+@every_operation
+def test_every_call_documents_its_problems(
+    path: str, method: str, operation: dict[str, Any]
+) -> None:
+    statuses = set(operation["responses"])
+    expected = set()
+    if path not in ("/healthz", "/readyz"):
+        expected |= {"401", "503"}
+    if "{" in path:
+        expected |= {"404"}
+    if operation.get("parameters"):
+        expected |= {"422"}
+    if path.endswith(("/cancel", "/recommendation", "/uwsgi.ini", "/sysctls", "/compose.yaml")):
+        expected |= {"409"}
+    assert expected <= statuses
+    for status, kind, _ in _contents(operation):
+        assert (kind == "application/problem+json") == (int(status) >= 400)
+
+
+@every_operation
+def test_every_call_has_a_summary_and_a_description(
+    path: str, method: str, operation: dict[str, Any]
+) -> None:
+    assert operation["summary"]
+    assert operation["description"]
+
+
+def test_the_request_of_a_job_is_documented_field_by_field() -> None:
+    body = DOCUMENT["paths"]["/v1/jobs"]["post"]["requestBody"]["content"]["application/json"]
+    assert body["schema"] == {"$ref": "#/components/schemas/JobRequest"}
+    fields = DOCUMENT["components"]["schemas"]["JobRequest"]["properties"]
+    assert {"app", "target", "limits", "workload", "budget"} <= set(fields)
+
+
+def test_every_reference_leads_somewhere() -> None:
+    def references(value: Any) -> Iterator[str]:
+        if isinstance(value, dict):
+            if isinstance(value.get("$ref"), str):
+                yield value["$ref"]
+            for inner in value.values():
+                yield from references(inner)
+        elif isinstance(value, list):
+            for inner in value:
+                yield from references(inner)
+
+    known = {f"#/components/schemas/{name}" for name in DOCUMENT["components"]["schemas"]}
+    assert set(references(DOCUMENT)) <= known
+
+
+def test_the_key_is_documented_and_health_is_open() -> None:
+    assert set(DOCUMENT["components"]["securitySchemes"]) == {"ApiKey", "Bearer"}
+    assert DOCUMENT["security"]
+    assert DOCUMENT["paths"]["/healthz"]["get"]["security"] == []
+
+
+def test_the_example_of_a_job_is_accepted() -> None:
+    body = DOCUMENT["paths"]["/v1/jobs"]["post"]["requestBody"]["content"]["application/json"]
+    assert Api().submit(body["example"]).status_code == 201

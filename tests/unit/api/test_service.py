@@ -1,0 +1,118 @@
+"""Health, the key, what is away, and the catalogue."""
+
+from datetime import timedelta
+
+import pytest
+
+from tests import builders
+from tests.unit.api.fakes import Api, FakeHost, FakeStore
+
+KEY = "0123456789abcdef"
+LONG_AGO = builders.NOON - timedelta(minutes=5)
+
+
+def test_a_living_process_is_healthy_whatever_is_away() -> None:
+    assert Api(FakeStore(away=True)).get("/healthz").json() == {"status": "ok"}
+
+
+def test_a_service_with_a_live_host_is_ready() -> None:
+    assert Api(FakeStore(machines=[FakeHost()])).get("/readyz").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("store", "system", "words"),
+    [
+        (FakeStore(away=True), "postgresql", "connection refused"),
+        (FakeStore(), "worker", "no worker is live"),
+        (FakeStore(machines=[FakeHost(last_seen=LONG_AGO)]), "worker", "no worker is live"),
+        (
+            FakeStore(machines=[FakeHost(problem="docker is away: no socket")]),
+            "host",
+            "bench-1: docker is away: no socket",
+        ),
+    ],
+)
+def test_what_is_away_makes_it_not_ready(store: FakeStore, system: str, words: str) -> None:
+    answer = Api(store).get("/readyz")
+    assert answer.status_code == 503
+    assert answer.json()["system"] == system
+    assert words in answer.json()["detail"]
+
+
+def test_one_host_that_can_measure_is_enough() -> None:
+    machines = [FakeHost(problem="docker is away"), FakeHost(name="bench-2")]
+    assert Api(FakeStore(machines=machines)).get("/readyz").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/v1/jobs", "/v1/jobs/1", "/v1/apps/shop/uwsgi.ini", "/v1/pools"])
+def test_every_answer_from_the_store_is_503_while_postgresql_is_away(path: str) -> None:
+    answer = Api(FakeStore(away=True)).get(path)
+    assert answer.status_code == 503
+    assert answer.json()["system"] == "postgresql"
+    assert answer.headers["retry-after"]
+
+
+def test_submitting_while_postgresql_is_away_is_503() -> None:
+    assert Api(FakeStore(away=True)).submit().status_code == 503
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/jobs", "/v1/pools", "/docs", "/openapi.json", "/nowhere", "/healthz/x"]
+)
+@pytest.mark.parametrize(
+    "headers",
+    [{}, {"X-API-Key": "wrong"}, {"Authorization": f"Basic {KEY}"}, {"X-API-Key": b"\xff"}],
+)
+def test_without_the_key_everything_is_refused(path: str, headers: dict[str, str]) -> None:
+    answer = Api(api_key=KEY).get(path, **headers)
+    assert answer.status_code == 401
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+
+
+@pytest.mark.parametrize("headers", [{"X-API-Key": KEY}, {"Authorization": f"Bearer {KEY}"}])
+@pytest.mark.parametrize("path", ["/v1/jobs", "/docs", "/openapi.json"])
+def test_with_the_key_everything_is_answered(path: str, headers: dict[str, str]) -> None:
+    assert Api(api_key=KEY).get(path, **headers).status_code == 200
+
+
+def test_health_needs_no_key() -> None:
+    api = Api(FakeStore(machines=[FakeHost()]), api_key=KEY)
+    assert api.get("/healthz").status_code == api.get("/readyz").status_code == 200
+
+
+def test_a_fault_of_ours_is_a_problem_without_details() -> None:
+    def broken(request: object) -> None:
+        raise RuntimeError("secret")
+
+    answer = Api(resolve=broken).submit()
+    assert answer.status_code == 500
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert "secret" not in answer.text
+
+
+def test_search_spaces_are_listed_and_shown() -> None:
+    api = Api()
+    listed = api.get("/v1/search-spaces").json()["search_spaces"]
+    assert [space["name"] for space in listed] == ["default"]
+    assert api.get("/v1/search-spaces/default").json()["parameters"]["processes"]["high"] == 8
+    assert api.get("/v1/search-spaces/other").status_code == 404
+
+
+def test_target_apps_are_listed_with_their_own_file() -> None:
+    listed = Api().get("/v1/target-apps").json()["target_apps"]
+    assert [(app["name"], app["uwsgi_ini"]) for app in listed] == [("mixed", builders.INI)]
+
+
+def test_pools_show_their_hosts_and_what_ails_them() -> None:
+    machines = [
+        FakeHost(name="b", pool="big"),
+        FakeHost(name="a", last_seen=LONG_AGO),
+        FakeHost(name="c", problem="docker is away"),
+    ]
+    pools = Api(FakeStore(machines=machines)).get("/v1/pools").json()["pools"]
+    assert [pool["name"] for pool in pools] == ["big", "default"]
+    hosts = {host["name"]: host for pool in pools for host in pool["hosts"]}
+    assert [hosts[name]["live"] for name in "abc"] == [False, True, True]
+    assert hosts["c"]["problem"] == "docker is away"
+    assert hosts["b"]["fingerprint"]["cpus"] == 2

@@ -1,0 +1,37 @@
+import pytest
+
+from tuner.api.examples import JOB_QUEUED, JOB_RUNNING, RECOMMENDATION
+from tuner.cli import printing
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.4, "0 s"), (59.4, "59 s"), (95, "1 min 35 s"), (7260, "2 h 01 min")]
+)
+def test_durations_are_written_for_people(seconds: float, text: str) -> None:
+    assert printing.duration(seconds) == text
+
+
+def test_a_job_that_is_next_is_behind_nothing() -> None:
+    assert printing.progress({**JOB_QUEUED, "queue_position": 0}) == "queued"
+    assert printing.progress({**JOB_QUEUED, "queue_position": 2}) == "queued behind 2 jobs"
+
+
+def test_outside_the_search_blocks_are_counted() -> None:
+    line = printing.progress({**JOB_RUNNING, "phase": "confirm", "incumbent": None})
+    assert line == "confirm · 27 blocks left · about 7 min 01 s left"
+
+
+def test_the_users_own_file_may_be_the_best_so_far() -> None:
+    job = {**JOB_RUNNING, "incumbent": {"number": 0, "ratio": 1.0}}
+    assert "best so far your own file" in printing.progress(job)
+
+
+def test_a_verdict_without_an_effect_is_said_plainly() -> None:
+    found = {**RECOMMENDATION, "verdict": "inconclusive", "effect": None}
+    assert printing.headline(found) == "verdict: inconclusive"
+
+
+def test_lines_that_were_reverted_are_told_apart() -> None:
+    lines = printing.recommendation_lines(RECOMMENDATION)
+    assert "tried, not worth a line:" in lines
+    assert "  thunder-lock  (not set) -> true" in lines

@@ -1,0 +1,77 @@
+"""What serve and demo refuse before they start anything."""
+
+import fcntl
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.conftest import Service
+from tuner.api.examples import JOB_QUEUED, JOB_RUNNING
+from tuner.cli import demo, main
+from tuner.cli.client import Client
+from tuner.errors import Conflict
+
+
+@pytest.fixture
+def taken_port() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        yield taken.getsockname()[1]
+
+
+def test_serving_the_network_without_a_key_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TUNER_HOST", "0.0.0.0")  # noqa: S104
+    monkeypatch.delenv("TUNER_API_KEY", raising=False)
+    assert main(["serve"]) == 2
+    assert "TUNER_API_KEY" in capsys.readouterr().err
+
+
+def test_a_port_that_is_taken_is_said_before_anything_starts(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    taken_port: int,
+) -> None:
+    monkeypatch.setenv("TUNER_PORT", str(taken_port))
+    monkeypatch.setenv("TUNER_DATA_DIR", str(tmp_path))
+    assert main(["serve"]) == 4
+    assert "TUNER_PORT" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_demo_has_a_service_of_its_own() -> None:
+    mine = {"TUNER_DATABASE_URL": "postgresql://db/x", "TUNER_API_KEY": "k", "HOME": "/root"}
+    environ = demo._environ(mine, Path("/data/demo"), 9000)
+    assert environ == {
+        "HOME": "/root",
+        "TUNER_DATA_DIR": "/data/demo",
+        "TUNER_HOST": "127.0.0.1",
+        "TUNER_PORT": "9000",
+    }
+
+
+def test_a_second_demo_on_the_same_data_is_refused(tmp_path: Path) -> None:
+    with (tmp_path / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(Conflict), demo._alone(tmp_path):
+            pass
+
+
+def test_what_a_killed_demo_left_is_cancelled(service: Service) -> None:
+    service.on("GET /v1/jobs?state=running", {"jobs": [{**JOB_RUNNING, "id": 3}], "next": None})
+    service.on("GET /v1/jobs?state=queued", {"jobs": [{**JOB_QUEUED, "id": 4}], "next": None})
+    for number in (3, 4):
+        service.on(f"POST /v1/jobs/{number}/cancel", JOB_RUNNING)
+    with Client(service.url) as client:
+        demo._cancel_leftovers(client)
+    calls = [call for call, _, _ in service.seen]
+    assert {"POST /v1/jobs/3/cancel", "POST /v1/jobs/4/cancel"} <= set(calls)
+
+
+def test_how_to_tune_ones_own_app_takes_three_lines() -> None:
+    lines = demo._your_own().splitlines()
+    assert len(lines) == 4
+    assert "target_apps/mixed" in lines[1]

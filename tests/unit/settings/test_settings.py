@@ -1,0 +1,102 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from tuner.errors import InvalidInput
+from tuner.settings import Settings
+
+
+def _mistakes(environ: dict[str, str]) -> dict[str, str]:
+    with pytest.raises(InvalidInput) as error:
+        Settings.from_environ(environ)
+    return {mistake.path: mistake.message for mistake in error.value.mistakes}
+
+
+def test_an_empty_environment_has_a_default_for_everything() -> None:
+    settings = Settings.from_environ({})
+    assert (settings.host, settings.port, settings.pool) == ("127.0.0.1", 8321, "default")
+    assert settings.url == "http://127.0.0.1:8321"
+    assert settings.database_url is None
+    assert settings.worker_name
+
+
+def test_an_empty_value_counts_as_not_set() -> None:
+    assert Settings.from_environ({"TUNER_PORT": "", "TUNER_API_KEY": " "}).api_key is None
+
+
+def test_a_misspelt_name_is_an_error_with_the_nearest_real_one() -> None:
+    found = _mistakes({"TUNER_DATABSE_URL": "x"})
+    assert found["TUNER_DATABSE_URL"].endswith("the nearest is TUNER_DATABASE_URL")
+
+
+def test_all_mistakes_are_said_at_once(tmp_path: Path) -> None:
+    found = _mistakes(
+        {
+            "TUNER_PROT": "1",
+            "TUNER_PORT": "http",
+            "TUNER_READY_TIMEOUT_S": "-1",
+            "TUNER_TARGET_APPS": str(tmp_path / "nowhere"),
+            "TUNER_POOL": "Not a name",
+            "TUNER_LOG_LEVEL": "loud",
+            "TUNER_URL": "localhost:8321",
+        }
+    )
+    assert len(found) == 7
+
+
+def test_a_wrong_database_url_is_not_repeated_for_it_may_hold_a_password() -> None:
+    found = _mistakes({"TUNER_DATABASE_URL": "mysql://root:hunter2@db/x"})
+    assert "hunter2" not in found["TUNER_DATABASE_URL"]
+
+
+def test_secrets_are_not_shown() -> None:
+    environ = {"TUNER_API_KEY": "hunter2", "TUNER_DATABASE_URL": "postgresql://u:hunter3@db/x"}
+    assert "hunter" not in repr(Settings.from_environ(environ))
+
+
+@pytest.mark.parametrize("name", ["TUNER_OHA_IMAGE", "TUNER_PYTHON_IMAGE"])
+def test_names_of_provisioning_are_tolerated(name: str) -> None:
+    Settings.from_environ({name: "registry/image:1"})
+
+
+def test_folders_are_a_list(tmp_path: Path) -> None:
+    folders = [tmp_path / "a", tmp_path / "b"]
+    for folder in folders:
+        folder.mkdir()
+    environ = {"TUNER_TARGET_APPS": os.pathsep.join(map(str, folders)) + os.pathsep}
+    assert Settings.from_environ(environ).target_apps == tuple(folders)
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "-1", "8e3", "\u0661", "9" * 5000])
+def test_what_is_no_port_is_refused(port: str) -> None:
+    assert "TUNER_PORT" in _mistakes({"TUNER_PORT": port})
+
+
+def test_the_cli_talks_to_the_port_that_is_served_unless_told_otherwise() -> None:
+    assert Settings.from_environ({"TUNER_PORT": "9000"}).url == "http://127.0.0.1:9000"
+    environ = {"TUNER_PORT": "9000", "TUNER_URL": "https://tuner.example/"}
+    assert Settings.from_environ(environ).url == "https://tuner.example"
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "tuner.example"])  # noqa: S104
+def test_serving_the_network_without_a_key_is_refused(host: str) -> None:
+    with pytest.raises(InvalidInput):
+        Settings.from_environ({"TUNER_HOST": host}).check_may_serve()
+    Settings.from_environ({"TUNER_HOST": host, "TUNER_API_KEY": "k"}).check_may_serve()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
+def test_serving_this_machine_needs_no_key(host: str) -> None:
+    Settings.from_environ({"TUNER_HOST": host}).check_may_serve()
+
+
+def test_the_data_is_kept_where_the_user_may_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert Settings.from_environ({}).data_dir == Path("/var/lib/uwsgi-tuner")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert Settings.from_environ({"HOME": "/home/u"}).data_dir == Path(
+        "/home/u/.local/share/uwsgi-tuner"
+    )
+    found = Settings.from_environ({"HOME": "/home/u", "XDG_DATA_HOME": "/data"}).data_dir
+    assert found == Path("/data/uwsgi-tuner")

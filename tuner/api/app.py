@@ -1,0 +1,70 @@
+"""Everything put together, and the OpenAPI document."""
+
+from importlib.metadata import version
+from typing import Any
+
+from fastapi import FastAPI
+from pydantic.json_schema import models_json_schema
+
+from tuner.api import catalogue, examples, health, jobs, problems, recommendations
+from tuner.api.schemas import Problem
+from tuner.api.security import OPEN_PATHS, SCHEMES, RequireKey
+from tuner.api.services import Services
+from tuner.model import JobRequest
+
+DESCRIPTION = """\
+An app in a container, a workload and the present uwsgi.ini go in; the uwsgi.ini to deploy comes
+out, with the evidence. Errors are `application/problem+json` (RFC 9457). Where the service has an
+API key, every call but health asks for it.
+"""
+
+
+def create_app(services: Services) -> FastAPI:
+    """The HTTP service over `services`. It starts, and answers 503, while PostgreSQL is away."""
+    app = FastAPI(
+        title="uWSGI autotuner",
+        version=version("uwsgi-tuner"),
+        description=DESCRIPTION,
+        responses=problems.documented(401, 503),
+    )
+    app.state.services = services
+    problems.install(app)
+    for part in (jobs, recommendations, catalogue, health):
+        app.include_router(part.router)
+    if services.api_key is not None:
+        app.add_middleware(RequireKey, key=services.api_key)
+    _complete_openapi(app)
+    return app
+
+
+def _complete_openapi(app: FastAPI) -> None:
+    """Add what FastAPI cannot know: the body that we read ourselves, problems, the key."""
+    made_by_fastapi = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            document = made_by_fastapi()
+            examples.restore(document)
+            components = document["components"]
+            components["schemas"] |= _schemas()
+            for unused in ("HTTPValidationError", "ValidationError"):
+                components["schemas"].pop(unused, None)
+            components["securitySchemes"] = SCHEMES
+            document["security"] = [{name: []} for name in SCHEMES]
+            for path in OPEN_PATHS:
+                operation = document["paths"][path]["get"]
+                operation["security"] = []
+                operation["responses"].pop("401")
+            document["paths"]["/healthz"]["get"]["responses"].pop("503")
+        return app.openapi_schema or {}
+
+    app.openapi = openapi  # type: ignore[method-assign]  # FastAPI documents it as the way
+
+
+def _schemas() -> dict[str, Any]:
+    _, made = models_json_schema(
+        [(JobRequest, "validation"), (Problem, "serialization")],
+        ref_template="#/components/schemas/{model}",
+    )
+    schemas: dict[str, Any] = made["$defs"]
+    return schemas

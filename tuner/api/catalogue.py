@@ -1,0 +1,72 @@
+"""What a request may name: search spaces, target apps, pools."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+
+from tuner.api import examples
+from tuner.api.problems import documented
+from tuner.api.schemas import (
+    PoolList,
+    SpaceList,
+    SpaceSummary,
+    TargetAppAnswer,
+    TargetAppList,
+)
+from tuner.api.services import Wired
+from tuner.api.views import pool_list
+from tuner.errors import NotFound
+from tuner.model import SearchSpace
+
+router = APIRouter(prefix="/v1", tags=["catalogue"])
+
+
+@router.get("/search-spaces", responses=examples.ok(examples.SPACE_LIST))
+def list_spaces(services: Wired) -> SpaceList:
+    """What may be varied."""
+    spaces = services.catalog.spaces
+    return SpaceList(
+        search_spaces=[
+            SpaceSummary(name=name, description=space.description, parameters=[*space.parameters])
+            for name, space in sorted(spaces.items())
+        ]
+    )
+
+
+@router.get(
+    "/search-spaces/{name}",
+    responses={**examples.ok(examples.SPACE), **documented(404, 422)},
+)
+def show_space(
+    name: Annotated[str, Path(description="of the search space", examples=["default"])],
+    services: Wired,
+) -> SearchSpace:
+    """One search space, as a job may also hold it inline."""
+    space = services.catalog.spaces.get(name)
+    if space is None:
+        raise NotFound(f"there is no search space {name!r}; GET /v1/search-spaces lists them")
+    return space
+
+
+@router.get("/target-apps", responses=examples.ok(examples.TARGET_APP_LIST))
+def list_target_apps(services: Wired) -> TargetAppList:
+    """What can be tuned by name; any other image can be tuned too."""
+    return TargetAppList(
+        target_apps=[
+            TargetAppAnswer(
+                name=name,
+                description=known.app.description,
+                thread_safe=known.app.thread_safe,
+                limits=known.app.limits,
+                workload=known.app.workload,
+                uwsgi_ini=known.baseline_ini,
+            )
+            for name, known in sorted(services.catalog.apps.items())
+        ]
+    )
+
+
+@router.get("/pools", responses=examples.ok(examples.POOL_LIST))
+def list_pools(services: Wired) -> PoolList:
+    """Who measures: pools, their hosts, when each was last seen, and what ails it."""
+    return pool_list(services.store.hosts(), services.now())

@@ -1,0 +1,28 @@
+"""Alive, and ready: for load balancers, orchestrators and whoever waits for a start."""
+
+from fastapi import APIRouter
+
+from tuner.api import examples
+from tuner.api.problems import documented
+from tuner.api.schemas import Health
+from tuner.api.services import Wired
+from tuner.api.views import what_is_away
+from tuner.errors import Unavailable
+
+router = APIRouter(tags=["health"])
+
+
+@router.get("/healthz", responses=examples.ok(examples.HEALTH))
+def alive() -> Health:
+    """200 as long as the process lives."""
+    return Health(status="ok")
+
+
+@router.get("/readyz", responses={**examples.ok(examples.HEALTH), **documented(503)})
+def ready(services: Wired) -> Health:
+    """200 when a job that is submitted now would be measured; 503 says what is away."""
+    services.store.ping()
+    away = what_is_away(services.store.hosts(), services.now())
+    if away is not None:
+        raise Unavailable(*away)
+    return Health(status="ok")

@@ -1,0 +1,140 @@
+"""Errors as `application/problem+json` (RFC 9457): one table for statuses, one shape for all."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from tuner.api.schemas import MistakeAnswer, Problem
+from tuner.errors import Conflict, InvalidInput, Mistake, NotFound, TunerError, Unavailable
+from tuner.model import mistakes_of
+
+MEDIA_TYPE = "application/problem+json"
+RETRY_AFTER_S = 5
+
+_STATUS: Mapping[type[TunerError], int] = {
+    InvalidInput: 422,
+    NotFound: 404,
+    Conflict: 409,
+    Unavailable: 503,
+}
+_DETAILS = {
+    401: "this service asks for a key: send it as X-API-Key or as Authorization: Bearer",
+    404: "there is nothing at this address",
+    405: "this address does not take that method; the Allow header names what it takes",
+    409: "job 7 is still in phase search: there is no confirmed file yet",
+    410: "the newest recommendation for checkout is 45 days old, more than the 30 asked for",
+    413: "the request body is larger than 1 MB",
+    415: "send the job as JSON with Content-Type: application/json",
+    422: "1 mistake in the request",
+    500: "this is a fault of the service; its log has the details",
+    503: "postgresql is away: connection refused",
+}
+
+log = logging.getLogger(__name__)
+
+
+def problem(
+    status: int,
+    detail: str,
+    *,
+    mistakes: Sequence[Mistake] | None = None,
+    system: str | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> JSONResponse:
+    """The answer for an error; `mistakes` and `system` appear only where they are given."""
+    body = Problem(
+        type=_type(status),
+        title=HTTPStatus(status).phrase,
+        status=status,
+        detail=_sendable(detail),
+        mistakes=None
+        if mistakes is None
+        else [MistakeAnswer(path=m.path, message=_sendable(m.message)) for m in mistakes],
+        system=system,
+    )
+    content = body.model_dump(exclude_none=True)
+    return JSONResponse(content, status, dict(headers or {}), media_type=MEDIA_TYPE)
+
+
+def install(app: FastAPI) -> None:
+    """Let every error of `app` leave as a problem, the ones of the framework included."""
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(RequestValidationError, _bad_parameters)
+    app.add_exception_handler(Exception, _own_fault)
+    for error in _STATUS:
+        app.add_exception_handler(error, _tuner_error)
+
+
+def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """These statuses for OpenAPI, each with an example."""
+    return {status: _documentation(status) for status in statuses}
+
+
+def _sendable(text: str) -> str:
+    """The text with `?` for halves of surrogate pairs: a message may quote what came in."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _type(status: int) -> str:
+    return f"urn:uwsgi-tuner:problem:{HTTPStatus(status).phrase.lower().replace(' ', '-')}"
+
+
+def _documentation(status: int) -> dict[str, Any]:
+    example: dict[str, Any] = {
+        "type": _type(status),
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": _DETAILS[status],
+    }
+    if status == 422:
+        example["mistakes"] = [{"path": "limits.memory_gb", "message": "unknown field"}]
+    if status == 503:
+        example["system"] = "postgresql"
+    schema = {"$ref": "#/components/schemas/Problem"}
+    content = {MEDIA_TYPE: {"schema": schema, "example": example}}
+    return {"description": HTTPStatus(status).phrase, "content": content}
+
+
+def _tuner_error(request: Request, error: Exception) -> JSONResponse:
+    status = next(code for kind, code in _STATUS.items() if isinstance(error, kind))
+    if isinstance(error, InvalidInput):
+        return mistaken(error.mistakes)
+    if isinstance(error, Unavailable):
+        log.warning("api.unavailable system=%s detail=%s", error.system, error.detail)
+        headers = {"Retry-After": str(RETRY_AFTER_S)}
+        return problem(status, str(error), system=error.system, headers=headers)
+    return problem(status, str(error))
+
+
+def mistaken(mistakes: Sequence[Mistake]) -> JSONResponse:
+    """422 with every mistake."""
+    count = len(mistakes)
+    return problem(
+        422, f"{count} mistake{'s' * (count != 1)} in the request", mistakes=list(mistakes)
+    )
+
+
+def _http_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)  # noqa: S101  registered for nothing else
+    said = error.detail
+    is_stock_phrase = said == HTTPStatus(error.status_code).phrase
+    detail = _DETAILS.get(error.status_code, said) if is_stock_phrase else said
+    return problem(error.status_code, detail, headers=error.headers)
+
+
+def _bad_parameters(request: Request, error: Exception) -> JSONResponse:
+    found = [
+        Mistake(path.partition(".")[2] or path, message) for path, message in mistakes_of(error)
+    ]
+    return mistaken(found)
+
+
+def _own_fault(request: Request, error: Exception) -> JSONResponse:
+    # Starlette raises the error again after this answer, so the server logs its traceback.
+    return problem(500, _DETAILS[500])

@@ -1,0 +1,130 @@
+"""A request body becomes a job, or every mistake in it: of shape, of text, and of meaning."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from typing import Any
+
+from pydantic import ValidationError
+
+from tuner.api.shape import mistakes_of_shape, place_of, remove
+from tuner.errors import InvalidInput, Mistake
+from tuner.model import JobRequest, JobSpec
+
+Resolve = Callable[[JobRequest], JobSpec]
+
+MAX_NUMBER = 2**63 - 1  # PostgreSQL's bigint; nothing in a job comes near it
+MAX_DEPTH = 32  # of nested lists and objects; a job needs 6
+
+_DEPENDENT = ("target", "limits", "workload", "baseline_ini", "search_space", "objective", "budget")
+"""Where one of these has a wrong value, what follows from it is guessed and not reported."""
+
+
+def parse(body: bytes) -> Any:
+    """The JSON document. Raises `InvalidInput` for what is none, NaN and Infinity included."""
+    try:
+        document = json.loads(body.decode("utf-8"), parse_constant=_no_constant)
+    except UnicodeDecodeError:
+        raise InvalidInput([Mistake("", "the body is not UTF-8 text")]) from None
+    except RecursionError:
+        raise InvalidInput([Mistake("", "the JSON is nested too deeply")]) from None
+    except ValueError as error:
+        raise InvalidInput([Mistake("", f"the body is not JSON: {error}")]) from None
+    if _depth_exceeds(document, MAX_DEPTH):
+        raise InvalidInput([Mistake("", "the JSON is nested too deeply")])
+    return document
+
+
+def sha256_of(document: Any) -> str:
+    """Names a document whatever the order of its fields and its white space."""
+    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def read_job(document: Any, resolve: Resolve) -> JobSpec:
+    """The job that `document` asks for.
+
+    Raises `InvalidInput`: a document with mistakes of shape is looked at a second time without
+    the wrong parts, so that what `resolve` has to say comes in the same answer.
+    """
+    unfit = list(_unfit_values(document, ""))
+    try:
+        request = JobRequest.model_validate(document)
+    except ValidationError as error:
+        found = mistakes_of_shape(document, error)
+        found += [] if unfit else _of_rest(document, error, resolve)
+        raise InvalidInput(_unique([*unfit, *found])) from None
+    if unfit:
+        raise InvalidInput(unfit)
+    return resolve(request)
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _depth_exceeds(value: Any, left: int) -> bool:
+    if not isinstance(value, dict | list):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return left == 0 or any(_depth_exceeds(item, left - 1) for item in inner)
+
+
+def _unfit_values(value: Any, path: str) -> Iterator[Mistake]:
+    """Text that PostgreSQL cannot store, and numbers that are none (1e999)."""
+    if isinstance(value, str):
+        yield from _unfit_text(value, path)
+    elif isinstance(value, int | float) and not -MAX_NUMBER <= value <= MAX_NUMBER:
+        yield Mistake(path, "this number is too large")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _unfit_values(item, f"{path}.{index}" if path else str(index))
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _unfit_text(key, path)
+            yield from _unfit_values(item, f"{path}.{_shown(key)}" if path else _shown(key))
+
+
+def _unfit_text(text: str, path: str) -> Iterator[Mistake]:
+    if "\0" in text:
+        yield Mistake(path, "text may not hold NUL characters")
+    if _shown(text) != text:
+        yield Mistake(path, "text may not hold half of a surrogate pair")
+
+
+def _shown(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
+def _of_rest(document: Any, error: ValidationError, resolve: Resolve) -> list[Mistake]:
+    """What `resolve` finds in the parts of the document that are well formed."""
+    rest = deepcopy(document)
+    for detail in error.errors():
+        remove(rest, place_of(document, detail))
+    if isinstance(rest, dict):
+        rest.setdefault("app", "unnamed")  # a wrong name hides nothing else
+    try:
+        resolve(JobRequest.model_validate(rest))
+    except ValidationError:
+        return []  # too little is left of it to be looked at
+    except InvalidInput as invalid:
+        return [m for m in invalid.mistakes if not _is_guess(m, error)]
+    return []
+
+
+def _is_guess(mistake: Mistake, error: ValidationError) -> bool:
+    """Whether a mistake may come from a default that took a wrong value's place."""
+    wrong = {
+        str(detail["loc"][0])
+        for detail in error.errors()
+        if detail["type"] != "extra_forbidden" and detail["loc"]
+    }
+    named_here = mistake.path in ("target.target_app", "search_space")
+    return bool(wrong.intersection(_DEPENDENT)) and not (
+        named_here and mistake.path.split(".")[0] not in wrong
+    )
+
+
+def _unique(mistakes: Sequence[Mistake]) -> list[Mistake]:
+    return list(dict.fromkeys(mistakes))

@@ -1,0 +1,138 @@
+"""What the API needs from outside, supplied by whoever puts the process together."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Annotated, Protocol
+
+from fastapi import Depends, Request
+
+from tuner.model import (
+    HostFingerprint,
+    Job,
+    JobId,
+    JobRequest,
+    JobSpec,
+    JobState,
+    Measurement,
+    SearchSpace,
+    TargetApp,
+    Trial,
+    TrialNumber,
+)
+
+
+class Host(Protocol):
+    """A benchmark host as it last reported itself."""
+
+    @property
+    def name(self) -> str:
+        """Its worker's name."""
+
+    @property
+    def pool(self) -> str:
+        """The set of like hosts that it belongs to."""
+
+    @property
+    def fingerprint(self) -> HostFingerprint | None:
+        """What it is; None until it has looked."""
+
+    @property
+    def last_seen(self) -> datetime:
+        """When its worker last reported."""
+
+    @property
+    def problem(self) -> str | None:
+        """What keeps it from measuring."""
+
+
+class Store(Protocol):
+    """The record of all jobs. Every method may raise `Unavailable`; lookups raise `NotFound`."""
+
+    def create_job(
+        self, spec: JobSpec, *, idempotency_key: str | None, request_sha256: str
+    ) -> tuple[Job, bool]:
+        """The job and whether it is new. Raises `Conflict` for a key used with another request."""
+
+    def job(self, job_id: JobId) -> Job:
+        """The job of that id."""
+
+    def jobs(
+        self, app: str | None, state: JobState | None, after: JobId | None, limit: int
+    ) -> Sequence[Job]:
+        """A page of jobs, newest first; `after` is the last id of the page before."""
+
+    def queue_position(self, job_id: JobId) -> int | None:
+        """How many jobs of its pool are before it; None where it does not wait."""
+
+    def revision(self, job_id: JobId) -> int:
+        """A number that grows with every change of the job or its rows."""
+
+    def cancel(self, job_id: JobId) -> Job:
+        """Call a job off. Raises `Conflict` where it has ended."""
+
+    def trials(self, job_id: JobId) -> Sequence[Trial]:
+        """All trials of a job, by number."""
+
+    def trial(self, job_id: JobId, number: TrialNumber) -> Trial:
+        """One trial."""
+
+    def measurements(self, job_id: JobId) -> Sequence[Measurement]:
+        """All measurements of a job, by sequence, with their windows."""
+
+    def latest_recommendation(self, app: str) -> Job | None:
+        """The newest job of the app that ended with an answer."""
+
+    def hosts(self, pool: str | None = None) -> Sequence[Host]:
+        """The hosts that ever reported, of one pool or all."""
+
+    def ping(self) -> None:
+        """Raise `Unavailable` where the database does not answer."""
+
+
+class CataloguedApp(Protocol):
+    """A target app as this host describes it."""
+
+    @property
+    def app(self) -> TargetApp:
+        """Its target.yaml."""
+
+    @property
+    def baseline_ini(self) -> str:
+        """The text of its own uwsgi.ini."""
+
+
+class Catalog(Protocol):
+    """What a request may name."""
+
+    @property
+    def apps(self) -> Mapping[str, CataloguedApp]:
+        """Target apps by name."""
+
+    @property
+    def spaces(self) -> Mapping[str, SearchSpace]:
+        """Search spaces by name."""
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """Handed to `create_app`. `resolve` raises `InvalidInput` with every mistake in a request."""
+
+    store: Store
+    catalog: Catalog
+    resolve: Callable[[JobRequest], JobSpec]
+    api_key: str | None = field(default=None, repr=False)
+    now: Callable[[], datetime] = _utc_now
+
+
+def _of_request(request: Request) -> Services:
+    services: Services = request.app.state.services
+    return services
+
+
+Wired = Annotated[Services, Depends(_of_request)]
+"""Declares that an endpoint wants the services of its app."""

@@ -1,0 +1,173 @@
+"""Commands that talk to the API: submit, watch, show, recommend, cancel."""
+
+import json
+import os
+import sys
+from collections.abc import Iterable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tuner.errors import InvalidInput, Mistake
+from tuner.settings import Settings
+
+if TYPE_CHECKING:
+    from tuner.cli.client import Client
+
+JobNumber = Annotated[int, typer.Argument(metavar="JOB", min=1, help="The job's number.")]
+AsJson = Annotated[bool, typer.Option("--json", help="For machines: the API's own answer.")]
+
+
+class Form(StrEnum):
+    """How the recommended file is rendered."""
+
+    PATCHED = "patched"
+    OVERLAY = "overlay"
+
+
+def submit(
+    file: Annotated[str, typer.Argument(help="The job as YAML or JSON; - is standard input.")],
+    wait: Annotated[bool, typer.Option(help="Follow the job and print its answer.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Submit a job."""
+    document = read_document(file)
+    with connect() as client:
+        job = client.submit(document)
+        if not as_json:
+            _say(submitted_line(job))
+        if wait:
+            _follow_to_the_end(client, job["id"], as_json=as_json)
+        elif as_json:
+            _print_json(job)
+
+
+def watch(job_id: JobNumber, as_json: AsJson = False) -> None:
+    """Follow a job until it ends, and print its answer."""
+    with connect() as client:
+        _follow_to_the_end(client, job_id, as_json=as_json)
+
+
+def show(job_id: JobNumber, as_json: AsJson = False) -> None:
+    """Print where a job stands and, once it has one, its answer."""
+    with connect() as client:
+        job = client.job(job_id)
+        found = client.recommendation(job_id) if job["state"] == "succeeded" else None
+    if as_json:
+        _print_json({"job": job, "recommendation": found})
+        return
+    from tuner.cli import printing
+
+    _print_lines(printing.job_lines(job))
+    if found is not None:
+        _print_lines(["", *printing.recommendation_lines(found)])
+
+
+def recommend(
+    app: Annotated[str, typer.Argument(help="The app's name in its jobs.")],
+    form: Annotated[Form, typer.Option(help="The whole file, or the changes alone.")] = (
+        Form.PATCHED
+    ),
+    as_json: AsJson = False,
+) -> None:
+    """Print the uwsgi.ini to deploy, and nothing else, on standard output."""
+    from tuner.cli import printing
+
+    with connect() as client:
+        found = client.app_recommendation(app)
+        if as_json:
+            _print_json(found)
+            return
+        text = client.app_ini(app, form.value)
+    _say(printing.headline(found))
+    sys.stdout.write(text)
+
+
+def cancel(job_id: JobNumber, as_json: AsJson = False) -> None:
+    """Call a job off."""
+    with connect() as client:
+        job = client.cancel(job_id)
+    if as_json:
+        _print_json(job)
+    else:
+        typer.echo(f"job {job['id']} is {job['state']}")
+
+
+def connect() -> "Client":
+    """A client of the service that the environment names."""
+    from tuner.cli.client import Client
+
+    settings = Settings.from_environ(os.environ)
+    return Client(settings.url, settings.api_key)
+
+
+def read_document(file: str) -> Any:
+    """The YAML or JSON document in a file or on standard input. Raises `InvalidInput`."""
+    import yaml
+
+    try:
+        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+        # YAML refuses the tabs that JSON allows.
+        found = json.loads(text) if text.lstrip().startswith("{") else yaml.safe_load(text)
+        json.dumps(found, allow_nan=False)
+    except OSError as error:
+        raise _mistake(file, error.strerror or "cannot be read") from error
+    except UnicodeDecodeError as error:
+        raise _mistake(file, "is not UTF-8 text") from error
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
+        raise _mistake(file, f"is no job: {' '.join(str(error).split())}") from error
+    return found
+
+
+def submitted_line(job: dict[str, Any]) -> str:
+    """`job 7: submitted`, or what it is queued behind."""
+    from tuner.cli import printing
+
+    waits = printing.behind(job)
+    return f"job {job['id']}: submitted" + (f", queued {waits}" if waits else "")
+
+
+def end_of(job: dict[str, Any]) -> None:
+    """Leave with exit code 1 unless the job succeeded; `keep your file` is a success."""
+    if job["state"] != "succeeded":
+        raise typer.Exit(1)
+
+
+def _follow_to_the_end(client: "Client", job_id: int, *, as_json: bool) -> None:
+    from rich.console import Console
+
+    from tuner.cli import following, printing
+
+    try:
+        with following.shown_on(Console(stderr=True, quiet=as_json)) as shown:
+            job = following.follow(client, job_id, shown)
+    except KeyboardInterrupt:
+        _say(f"the job goes on; see it with: tuner watch {job_id}")
+        raise
+    found = client.recommendation(job_id) if job["state"] == "succeeded" else None
+    if as_json:
+        _print_json({"job": job, "recommendation": found})
+    elif found is not None:
+        _print_lines([*printing.recommendation_lines(found), "", found["uwsgi_ini"].rstrip()])
+    else:
+        _say("\n".join([f"job {job_id} {job['state']}", *printing.error_lines(job)]))
+    end_of(job)
+
+
+def _mistake(path: str, message: str) -> InvalidInput:
+    return InvalidInput([Mistake(path, message)])
+
+
+def _say(line: str) -> None:
+    """For the person; standard output is for what was asked for."""
+    typer.echo(line, err=True)
+
+
+def _print_lines(lines: Iterable[str]) -> None:
+    typer.echo("\n".join(lines))
+
+
+def _print_json(answer: Any) -> None:
+    typer.echo(json.dumps(answer, indent=2))

@@ -1,0 +1,112 @@
+"""Answers of the API as text for people. Pure functions from JSON to lines."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+Json = Mapping[str, Any]
+
+FINAL = frozenset({"succeeded", "failed", "cancelled"})
+
+
+def percent(share: float) -> str:
+    """+0.068 as `+6.8 %`."""
+    return f"{share:+.1%}".replace("%", " %")
+
+
+def duration(seconds: float) -> str:
+    """95 as `1 min 35 s`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02} min"
+
+
+def progress(job: Json) -> str:
+    """One line: where the job stands now."""
+    state, done = job["state"], job["progress"]
+    if state == "queued":
+        return f"queued {behind(job)}".rstrip()
+    if state in FINAL:
+        return str(state)
+    parts = [str(job["phase"])]
+    if job["phase"] == "search":
+        parts.append(f"trial {done['trials_done']} of {done['trials_planned']}")
+    else:
+        left = done["blocks_left"]
+        parts.append(f"{left} block{'s' * (left != 1)} left")
+    if job["incumbent"] is not None:
+        parts.append(f"best so far {_incumbent(job['incumbent'])}")
+    if done["eta_s"] is not None:
+        parts.append(f"about {duration(done['eta_s'])} left")
+    return " · ".join(parts)
+
+
+def behind(job: Json) -> str:
+    """`behind 2 jobs`, or nothing for a job that is next."""
+    position = job.get("queue_position")
+    return f"behind {position} job{'s' * (position != 1)}" if position else ""
+
+
+def job_lines(job: Json) -> list[str]:
+    """A job, without its recommendation."""
+    lines = [f"job {job['id']} · {job['app']} · pool {job['pool']}", progress(job)]
+    if job["calibration"] is not None:
+        mde, rps = job["calibration"]["mde"], job["calibration"]["throughput_rps"]
+        lines.append(f"the baseline makes {rps:.1f} requests/s; this job can see {mde:.1%} or more")
+    return lines + error_lines(job)
+
+
+def error_lines(job: Json) -> list[str]:
+    """Why a job failed, with the container's last lines."""
+    error = job["error"]
+    if error is None:
+        return []
+    log = [f"  | {line}" for line in error["log_tail"].splitlines()]
+    return [f"{error['code']}: {error['message']}", *log]
+
+
+def recommendation_lines(found: Json) -> list[str]:
+    """Verdict, effect with interval, the changed lines, the diagnosis, and what to doubt."""
+    lines = [headline(found), found["reason"], *_changes("changed lines", found["lines"])]
+    lines += _changes("tried, not worth a line", found["reverted"])
+    lines += ["", f"bottleneck: {found['diagnosis']['sentence']}"]
+    lines += [f"doubt: {doubt['sentence']}" for doubt in found["doubts"]]
+    return lines
+
+
+def headline(found: Json) -> str:
+    """The verdict with its effect: `better: +6.8 % throughput_rps (95 % CI +4.9 % .. +8.7 %)`."""
+    verdict = str(found["verdict"]).replace("_", " ")
+    if found["effect"] is None:
+        return f"verdict: {verdict}"
+    return f"verdict: {verdict}: {_effect(found['effect'])}, {found['blocks']} interleaved blocks"
+
+
+def _incumbent(incumbent: Json) -> str:
+    if incumbent["number"] == 0:
+        return "your own file"
+    return f"{percent(incumbent['ratio'] - 1)} (trial {incumbent['number']})"
+
+
+def _effect(effect: Json) -> str:
+    low, high = percent(effect["ci_low"]), percent(effect["ci_high"])
+    return f"{percent(effect['estimate'])} {effect['metric']} (95 % CI {low} .. {high})"
+
+
+def _changes(title: str, changed: Sequence[Json]) -> Iterable[str]:
+    if not changed:
+        return []
+    rows = [
+        (
+            line["option"],
+            f"{'(not set)' if line['baseline_value'] is None else line['baseline_value']}"
+            f" -> {line['value']}",
+            _effect(line["effect"]) if line["effect"] else "",
+        )
+        for line in changed
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    shown = (f"  {o:<{widths[0]}}  {v:<{widths[1]}}  {e}".rstrip() for o, v, e in rows)
+    return ["", f"{title}:", *shown]

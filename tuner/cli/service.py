@@ -1,0 +1,115 @@
+"""Commands that are the service: serve, worker, api, db upgrade."""
+
+import logging
+import os
+import socket
+from typing import Annotated
+
+import typer
+
+from tuner.errors import Conflict
+from tuner.settings import Settings
+
+LOG_FORMAT = "%(asctime)s %(levelname)s %(process)d %(name)s %(message)s"
+
+
+def serve(
+    with_worker: Annotated[
+        bool, typer.Option("--worker/--no-worker", help="Also measure on this machine.")
+    ] = True,
+) -> None:
+    """Run the API, a worker, and PostgreSQL unless TUNER_DATABASE_URL names one."""
+    from tuner import bootstrap, supervisor
+
+    settings = _settings()
+    settings.check_may_serve()
+    _check_port_is_free(settings)
+    bootstrap.catalog(settings)  # a mistake in it is said now, not by every child
+    children = [supervisor.python_child("api", "api")]
+    if with_worker:
+        children.append(supervisor.python_child("worker", "worker"))
+    typer.echo(f"tuner serves http://{settings.host}:{settings.port} (docs at /docs)", err=True)
+    code = supervisor.run(
+        children,
+        environ={**os.environ, "TUNER_DATABASE_URL": bootstrap.database_url(settings)},
+        database=bootstrap.embedded(settings),
+        prepare=lambda: bootstrap.upgrade(settings),
+    )
+    raise typer.Exit(code)
+
+
+def worker(
+    pool: Annotated[
+        str | None, typer.Option(help="The set of like hosts to join [default: TUNER_POOL].")
+    ] = None,
+) -> None:
+    """Measure on this machine: one worker for each benchmark host."""
+    from tuner import worker as work
+
+    settings = _settings()
+    work.run(settings, pool or settings.pool)
+
+
+def api() -> None:
+    """Run the API alone; `serve` starts it, and keeps it alive."""
+    import uvicorn
+
+    from tuner import bootstrap
+    from tuner.api import Services, create_app
+
+    settings = _settings()
+    settings.check_may_serve()
+    catalog = bootstrap.catalog(settings)
+    services = Services(
+        store=bootstrap.store(settings),
+        catalog=catalog,
+        resolve=bootstrap.resolver(catalog),
+        api_key=settings.api_key,
+    )
+    uvicorn.run(
+        create_app(services),
+        host=settings.host,
+        port=settings.port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=5,
+    )
+
+
+def upgrade() -> None:
+    """Bring the database's tables up to date."""
+    from tuner import bootstrap
+
+    settings = _settings()
+    database = bootstrap.embedded(settings)
+    if database is not None:
+        database.start()
+    try:
+        bootstrap.upgrade(settings)
+    finally:
+        if database is not None:
+            database.stop()
+    typer.echo("the database is up to date")
+
+
+def _settings() -> Settings:
+    settings = Settings.from_environ(os.environ)
+    logging.basicConfig(level=settings.log_level, format=LOG_FORMAT)
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    return settings
+
+
+def _check_port_is_free(settings: Settings) -> None:
+    """Say it now: as a child, the API would fail again and again."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((settings.host, settings.port))
+        except OSError as error:
+            where = f"{settings.host}:{settings.port}"
+            raise Conflict(
+                f"cannot listen on {where}: {error.strerror}; is the service running already? "
+                "Set TUNER_PORT to another port, or talk to the one that runs"
+            ) from error
