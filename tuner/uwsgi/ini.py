@@ -192,13 +192,19 @@ class IniFile:
         plain = [index for index in self._places(option) if not self.lines[index].conditional]
         if not plain:
             return bool(self._places(option))
-        below = self.lines[plain[-1] + 1 :]
-        return any(
-            line.section == SECTION
-            and line.key is not None
-            and (canonical(line.key) == canonical(option) or line.key in _INCLUDES)
-            for line in below
+        copies = self._places(option)[-1] > plain[-1]
+        # An include that a never closed condition holds cannot be overtaken by any line of ours.
+        within_reach = self.lines[plain[-1] + 1 : self._end() + 1]
+        return copies or any(
+            line.section == SECTION and line.key in _INCLUDES for line in within_reach
         )
+
+    def _end(self) -> int:
+        """Where the last line of our section is that always counts: a new one goes below it.
+
+        A condition that is never closed reaches to the end of the file, so that is above it.
+        """
+        return max(index for index, line in enumerate(self.lines) if line.is_plain)
 
     def _set(self, option: str, value: str) -> "IniFile":
         lines = list(self.lines)
@@ -211,12 +217,7 @@ class IniFile:
         return IniFile(tuple(lines))._append(option, value)
 
     def _append(self, option: str, value: str) -> "IniFile":
-        """Add a line after the last one of our section that always counts.
-
-        A condition that is never closed reaches to the end of the file: the line goes before it.
-        """
-        lines = list(self.lines)
-        at = max(index for index, line in enumerate(lines) if line.is_plain)
+        lines, at = list(self.lines), self._end()
         ending = lines[at].ending
         if not ending:
             ending = "\n"
