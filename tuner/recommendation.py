@@ -84,7 +84,13 @@ def compare_blocks(blocks: Sequence[Measurement], spec: JobSpec) -> Comparison:
         sign=spec.objective.sign,
         min_effect=spec.min_effect,
     )
-    comparison = replace(comparison, side_effects=_side_effects(blocks, spec.objective.metric))
+    ours = [window for block in blocks for window in objective.usable(_windows(block), 1)]
+    comparison = replace(
+        comparison,
+        requests=sum(window.requests for window in ours),
+        errors=sum(window.errors for window in ours),
+        side_effects=_side_effects(blocks, spec.objective.metric),
+    )
     missed = _missed_bounds(blocks, spec)
     if missed and comparison.verdict is not Verdict.WORSE:
         names = ", ".join(sorted(missed))

@@ -8,7 +8,7 @@ from pydantic.json_schema import models_json_schema
 
 from tuner.api import catalogue, examples, health, jobs, problems, recommendations
 from tuner.api.schemas import Problem
-from tuner.api.security import OPEN_PATHS, SCHEMES, RequireKey
+from tuner.api.security import OPEN_PATHS, SCHEMES, RefuseOtherSites, RequireKey
 from tuner.api.services import Services
 from tuner.model import JobRequest
 
@@ -31,7 +31,9 @@ def create_app(services: Services) -> FastAPI:
     problems.install(app)
     for part in (jobs, recommendations, catalogue, health):
         app.include_router(part.router)
-    if services.api_key is not None:
+    if services.api_key is None:
+        app.add_middleware(RefuseOtherSites)
+    else:
         app.add_middleware(RequireKey, key=services.api_key)
     _complete_openapi(app)
     return app

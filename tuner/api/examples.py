@@ -197,6 +197,8 @@ RECOMMENDATION: dict[str, Any] = {
     "p_better": 0.9999,
     "mde": 0.009,
     "blocks": 16,
+    "requests": 182_000,
+    "errors": 0,
     "side_effects": [{**_EFFECT, "metric": "latency_p95_ms", "estimate": -0.09}],
     "broken": {},
     "candidate": 3,

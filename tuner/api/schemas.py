@@ -214,6 +214,8 @@ class RecommendationAnswer(_Answer):
     p_better: float | None = Field(description="probability that the candidate is better at all")
     mde: float | None = Field(description="smallest effect that so many blocks would have shown")
     blocks: int = Field(description="fresh interleaved blocks behind the verdict")
+    requests: int = Field(description="that the candidate answered with 2xx in these blocks")
+    errors: int = Field(description="requests of the candidate that failed in these blocks")
     side_effects: Sequence[EffectAnswer] = Field(description="on the other metrics")
     broken: Mapping[str, float] = Field(description="bounds not kept, with their excess")
     candidate: int | None = Field(description="the trial that was compared with the baseline")

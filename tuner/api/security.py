@@ -1,12 +1,14 @@
-"""The API key: in front of everything but health, so that no route can be forgotten."""
+"""Who may ask: the API key, and no web page of somebody else. In front of every route at once."""
 
 import hmac
+from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tuner.api.problems import problem
 
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 SCHEMES = {
     "ApiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
@@ -35,3 +37,35 @@ class RequireKey:
         offered = [headers.get("x-api-key", ""), token.strip() if kind.lower() == "bearer" else ""]
         # Header text is latin-1; compare_digest takes only bytes where it is not ASCII.
         return any([hmac.compare_digest(text.encode(), self._key) for text in offered])
+
+
+class RefuseOtherSites:
+    """ASGI middleware: 403 for what a page of another site makes a browser send.
+
+    A service without a key listens on loopback only, and trusts whoever can reach it. A browser on
+    the same machine can, on behalf of any page: by a request across sites, or by a name of the
+    page's own that was made to point at 127.0.0.1.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not _is_foreign(Headers(scope=scope)):
+            await self._app(scope, receive, send)
+            return
+        detail = "without a key, this service answers to 127.0.0.1 and localhost, not to web pages"
+        await problem(403, detail)(scope, receive, send)
+
+
+def _is_foreign(headers: Headers) -> bool:
+    host = headers.get("host", "localhost")
+    try:
+        if urlsplit(f"//{host}").hostname not in LOOPBACK_NAMES:
+            return True
+    except ValueError:
+        return True
+    if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+        return True
+    origin = headers.get("origin")
+    return origin is not None and origin.partition("://")[2] != host

@@ -126,6 +126,8 @@ def recommendation_answer(job: Job, found: Recommendation) -> RecommendationAnsw
         p_better=comparison.p_better,
         mde=comparison.mde,
         blocks=comparison.blocks,
+        requests=comparison.requests,
+        errors=comparison.errors,
         side_effects=[e for e in map(_effect, comparison.side_effects) if e is not None],
         broken=comparison.broken,
         candidate=found.candidate,

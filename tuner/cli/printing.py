@@ -71,6 +71,7 @@ def recommendation_lines(found: Json) -> list[str]:
     """Verdict, effect with interval, the changed lines, the diagnosis, and what to doubt."""
     lines = [headline(found), found["reason"], *_changes("changed lines", found["lines"])]
     lines += _changes("tried, not worth a line", found["reverted"])
+    lines += _evidence(found)
     lines += ["", f"bottleneck: {found['diagnosis']['sentence']}"]
     lines += [f"doubt: {doubt['sentence']}" for doubt in found["doubts"]]
     return lines
@@ -82,6 +83,24 @@ def headline(found: Json) -> str:
     if found["effect"] is None:
         return f"verdict: {verdict}"
     return f"verdict: {verdict}: {_effect(found['effect'])}, {found['blocks']} interleaved blocks"
+
+
+def _evidence(found: Json) -> list[str]:
+    """What the verdict rests on, and what happened to everything else."""
+    if found["p_better"] is None or found["mde"] is None:
+        return []
+    lines = [
+        "",
+        "evidence, from fresh blocks only:",
+        f"  P(better) {found['p_better']:.1%}; these blocks could show {found['mde']:.1%} or more",
+        f"  {found['errors']} errors in {found['errors'] + found['requests']} requests",
+    ]
+    lines += [f"  {_effect(effect)}" for effect in found["side_effects"]]
+    calibration = found["calibration"]
+    if calibration is not None:
+        bias, spread = percent(calibration["bias"]), calibration["block_sd"]
+        lines.append(f"  A/A check: equal files differ by {bias} (sd of a block {spread:.1%})")
+    return lines
 
 
 def _incumbent(incumbent: Json) -> str:

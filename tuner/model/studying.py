@@ -134,6 +134,8 @@ class Comparison:
     mde: float | None
     blocks: int
     reason: str
+    requests: int = 0  # that the candidate answered with 2xx in these blocks
+    errors: int = 0  # ... and those that failed
     side_effects: tuple[Effect, ...] = ()
     broken: Mapping[str, float] = field(default_factory=dict)  # bounds not kept, with their excess
 

@@ -251,7 +251,9 @@ class Api:
     ) -> httpx.Response:
         async def call() -> httpx.Response:
             transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
-            async with httpx.AsyncClient(transport=transport, base_url="http://tuner") as client:
+            async with httpx.AsyncClient(
+                transport=transport, base_url="http://localhost"
+            ) as client:
                 return await client.request(
                     method, path, json=json, content=content, headers=headers
                 )

@@ -116,3 +116,30 @@ def test_pools_show_their_hosts_and_what_ails_them() -> None:
     assert [hosts[name]["live"] for name in "abc"] == [False, True, True]
     assert hosts["c"]["problem"] == "docker is away"
     assert hosts["b"]["fingerprint"]["cpus"] == 2
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "tuner.example:8321"},
+        {"Host": "[::1"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site"},
+    ],
+)
+def test_without_a_key_no_web_page_of_others_is_answered(headers: dict[str, str]) -> None:
+    api = Api(FakeStore())
+    assert api.send("POST", "/v1/jobs/1/cancel", headers=headers).status_code == 403
+    assert api.send("GET", "/v1/jobs", headers=headers).status_code == 403
+
+
+@pytest.mark.parametrize("host", ["localhost:8321", "127.0.0.1", "[::1]:8321"])
+def test_without_a_key_loopback_names_are_answered(host: str) -> None:
+    headers = {"Host": host, "Origin": f"http://{host}", "Sec-Fetch-Site": "same-origin"}
+    assert Api(FakeStore()).send("GET", "/v1/jobs", headers=headers).status_code == 200
+
+
+def test_with_a_key_the_name_does_not_matter() -> None:
+    headers = {"Host": "tuner.example", "X-API-Key": KEY}
+    assert Api(FakeStore(), api_key=KEY).send("GET", "/v1/jobs", headers=headers).status_code == 200

@@ -35,3 +35,15 @@ def test_lines_that_were_reverted_are_told_apart() -> None:
     lines = printing.recommendation_lines(RECOMMENDATION)
     assert "tried, not worth a line:" in lines
     assert "  thunder-lock  (not set) -> true" in lines
+
+
+def test_the_evidence_names_errors_side_effects_and_the_check_of_equals() -> None:
+    text = "\n".join(printing.recommendation_lines(RECOMMENDATION))
+    assert "0 errors in 182000 requests" in text
+    assert "latency_p95_ms" in text
+    assert "A/A check: equal files differ by" in text
+
+
+def test_what_was_never_confirmed_shows_no_evidence() -> None:
+    text = "\n".join(printing.recommendation_lines({**RECOMMENDATION, "p_better": None}))
+    assert "evidence" not in text
