@@ -2,8 +2,8 @@
 
 import json
 
-# About 3 ms. The distances stay below 256 on purpose: CPython caches such numbers, so the time of a request does not
-# depend on where its memory allocator happens to stand, which differs by 10 % from one uwsgi.ini to the next.
+# About 3 ms. The distances stay below 256, numbers that CPython keeps ready: a loop that made larger ones took 10 % less
+# or more time depending on options that have nothing to do with it.
 ASKED = "uwsgi listens on a socket and serves python applications " * 3
 STORED = "nginx proxies every request to a socket on which uwsgi listens " * 3
 

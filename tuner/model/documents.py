@@ -8,7 +8,7 @@ which every default has been filled in.
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from tuner.model.spaces import SearchSpace
 
@@ -43,26 +43,30 @@ class Limits(Document):
     )
 
 
+def _is_absolute(path: str) -> str:
+    if not path.startswith("/"):
+        raise ValueError(f"a path starts with '/', as in '/{path}'")
+    if not path.isprintable() or any(character.isspace() for character in path):
+        raise ValueError("a path holds no white space and no control characters; write %20")
+    return path
+
+
+UrlPath = Annotated[str, Field(max_length=8000), AfterValidator(_is_absolute)]
+HeaderName = Annotated[str, Field(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$")]
+HeaderValue = Annotated[str, Field(pattern=r"^[\x20-\x7e]{0,4000}$")]
+
+
 class HttpRequest(Document):
     """One request that the load generator sends."""
 
-    path: str = "/"
+    path: UrlPath = "/"
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"] = "GET"
-    headers: dict[str, str] = {}
-    body: str | None = None
-
-    @field_validator("path")
-    @classmethod
-    def _is_absolute(cls, path: str) -> str:
-        if not path.startswith("/"):
-            raise ValueError(f"a path starts with '/', as in '/{path}'")
-        if any(character.isspace() for character in path):
-            raise ValueError("a path holds no white space; write %20")
-        return path
+    headers: dict[HeaderName, HeaderValue] = {}
+    body: str | None = Field(None, max_length=1_000_000)
 
 
 class _Workload(Document):
-    requests: tuple[HttpRequest, ...] = Field((HttpRequest(),), min_length=1)
+    requests: tuple[HttpRequest, ...] = Field((HttpRequest(),), min_length=1, max_length=1000)
 
     @model_validator(mode="after")
     def _mix_is_plain(self) -> Self:
@@ -202,9 +206,9 @@ class TargetRequest(Document):
     """What to tune: a described target app by name, or any image."""
 
     target_app: str | None = None
-    image: str | None = Field(None, min_length=1)
+    image: str | None = Field(None, min_length=1, max_length=500)
     port: int = Field(8000, ge=1, le=65_535)
-    health_path: str = "/"
+    health_path: UrlPath = "/"
     command: tuple[str, ...] | None = None
     thread_safe: bool = False
 
@@ -247,7 +251,7 @@ class TargetApp(Document):
     build: str | None = None
     image: str | None = None
     port: int = Field(8000, ge=1, le=65_535)
-    health_path: str = "/"
+    health_path: UrlPath = "/"
     uwsgi_ini: str = "uwsgi.ini"
     command: tuple[str, ...] = DEFAULT_COMMAND
     thread_safe: bool = False

@@ -12,8 +12,14 @@ from pydantic import BaseModel, ConfigDict, Field
 Scalar = bool | int | str
 """A parameter's value. `bool` stands first: it must not be read as an int."""
 
-Expression = int | bool | str
+Expression = int | bool | Annotated[str, Field(max_length=500)]
 """A number, or arithmetic such as `min(max(4, 4 * ceil(cpus)), 64)`."""
+
+OptionName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+"""A name that may stand before the `=` of a uwsgi.ini: one word, so that it is one line."""
+
+Setting = bool | int | Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]{0,500}$")]
+"""What may stand behind the `=`: no control characters, so that it stays one line."""
 
 
 class _Part(BaseModel):
@@ -38,8 +44,8 @@ class ChoiceParameter(_Parameter):
     """One of some values; `emit` says which options a value stands for, where it is not itself."""
 
     type: Literal["choice"]
-    values: tuple[Expression, ...] = Field(min_length=1)
-    emit: dict[str, dict[str, Scalar]] = {}
+    values: tuple[Expression, ...] = Field(min_length=1, max_length=64)
+    emit: dict[str, dict[OptionName, Setting]] = {}
 
 
 class BoolParameter(_Parameter):
@@ -54,8 +60,8 @@ Parameter = Annotated[IntParameter | ChoiceParameter | BoolParameter, Field(disc
 class Constraint(_Part):
     """A rule over the parameters together; what breaks it is never started."""
 
-    rule: str
-    reason: str
+    rule: str = Field(max_length=500)
+    reason: str = Field(max_length=500)
 
 
 class SearchSpace(_Part):
@@ -63,8 +69,10 @@ class SearchSpace(_Part):
 
     name: str = "inline"
     description: str = ""
-    parameters: dict[str, Parameter] = Field(min_length=1)
-    constraints: tuple[Constraint, ...] = ()
+    parameters: dict[OptionName, Parameter] = Field(min_length=1, max_length=32)
+    constraints: tuple[Constraint, ...] = Field((), max_length=64)
     heuristics: tuple[dict[str, Expression], ...] = Field(
-        (), description="what experts would try first; measured before the sampler is asked"
+        (),
+        max_length=32,
+        description="what experts would try first; measured before the sampler is asked",
     )

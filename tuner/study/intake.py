@@ -161,8 +161,6 @@ def _mistakes_of_box(spec: JobSpec) -> list[Mistake]:
     if spec.limits.memory_mb < needed:
         message = f"too small for one process: uWSGI and one process take about {needed} MB"
         found.append(Mistake("limits.memory_mb", message))
-    if not spec.target.health_path.startswith("/"):
-        found.append(Mistake("target.health_path", "a path starts with '/'"))
     if spec.target.command and not any("{ini}" in word for word in spec.target.command):
         message = "one word must hold {ini}, or the trial's file would not be read"
         found.append(Mistake("target.command", message))

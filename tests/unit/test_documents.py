@@ -1,0 +1,65 @@
+"""What a request may hold: nothing that becomes a second line of a file or of a command."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from tuner.model import HttpRequest, JobRequest, Metric, Objective, PresetBudget, SearchSpace
+
+BOOL = {"type": "bool"}
+
+
+@pytest.mark.parametrize("path", ["cart", "/a b", "/a\nb", "/\x00"])
+def test_a_path_is_absolute_and_one_word(path: str) -> None:
+    with pytest.raises(ValidationError, match="a path"):
+        HttpRequest(path=path)
+
+
+@pytest.mark.parametrize("headers", [{"X\r\nY": "1"}, {"X": "1\r\nHost: other"}, {"": "1"}])
+def test_a_header_cannot_smuggle_another(headers: dict[str, str]) -> None:
+    with pytest.raises(ValidationError):
+        HttpRequest(headers=headers)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"processes\nexec-asap": BOOL},
+        {"x": {"type": "choice", "values": ["a"], "emit": {"a": {"x\ny": True}}}},
+        {"x": {"type": "choice", "values": ["a"], "emit": {"a": {"x": "1\nexec-asap = id"}}}},
+        {},
+        {f"p{number}": BOOL for number in range(33)},
+    ],
+)
+def test_a_space_cannot_write_a_second_line(parameters: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        SearchSpace.model_validate({"parameters": parameters})
+
+
+@pytest.mark.parametrize("document", [{}, {"maximize": "throughput_rps", "minimize": "memory_mb"}])
+def test_there_is_exactly_one_objective(document: dict[str, str]) -> None:
+    with pytest.raises(ValidationError, match="either maximize or minimize"):
+        Objective.model_validate(document)
+
+
+def test_an_objective_knows_its_metric_and_direction() -> None:
+    assert Objective(maximize=Metric.THROUGHPUT_RPS).sign == 1
+    assert Objective(minimize=Metric.LATENCY_P95_MS).metric is Metric.LATENCY_P95_MS
+
+
+def test_requests_of_a_mix_differ_in_their_paths_only() -> None:
+    mixed = [{"path": "/a"}, {"path": "/b", "method": "POST"}]
+    with pytest.raises(ValidationError, match="only paths vary"):
+        JobRequest.model_validate(
+            {
+                "app": "shop",
+                "target": {"target_app": "mixed"},
+                "workload": {"kind": "closed_loop", "requests": mixed},
+            }
+        )
+
+
+def test_a_presets_numbers_may_be_replaced_one_by_one() -> None:
+    budget = PresetBudget(preset="standard", trials=5).resolve()
+    assert (budget.trials, budget.confirm_blocks) == (5, 32)
