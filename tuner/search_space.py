@@ -178,15 +178,24 @@ class Domain:
             wanted = dict(self.baseline)
             for dimension in self.dimensions:
                 if dimension.name in heuristic:
-                    names = {**self.names, USERS_OWN: dimension.users}
-                    expression = heuristic[dimension.name]
-                    labels = [value for value in dimension.values if isinstance(value, str)]
-                    value = expression if expression in labels else evaluate(expression, names)
-                    wanted[dimension.name] = dimension.nearest(value)
+                    wanted[dimension.name] = self._wanted(dimension, heuristic[dimension.name])
             params = self.settle(wanted)
             if params not in (*found, self.baseline) and not self.broken(params):
                 found.append(params)
         return tuple(found)
+
+    def _wanted(self, dimension: Dimension, expression: Expression) -> Scalar:
+        """What a heuristic wants of a dimension, as near as the dimension comes to it.
+
+        A choice that would change nothing is not among the values: it is the user's own.
+        """
+        parameter = self.space.parameters[dimension.name]
+        if isinstance(parameter, ChoiceParameter) and parameter.emit:
+            if expression not in (USERS_OWN, *parameter.emit):
+                raise ValueError(f"{dimension.name}: '{expression}' has no entry under emit")
+            return expression if expression in dimension.values else dimension.users
+        names = {**self.names, USERS_OWN: dimension.users}
+        return dimension.nearest(evaluate(expression, names))
 
     def settle(self, params: Params) -> Params:
         """Put the user's value where a value means nothing: equal files then have equal params."""

@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Protocol
 
 from tuner import bootstrap
-from tuner.errors import Aborted, Infrastructure, TargetFailed, Unavailable
+from tuner.errors import Aborted, Infrastructure, TargetFailed, TunerError, Unavailable
 from tuner.measurement import MEMORY_PROBE_MORE, Bench, Launcher, LoadGenerator, SideSpec
 from tuner.model import (
+    Fail,
     Failure,
     FailureCode,
     History,
@@ -128,8 +129,18 @@ class Worker:
     decide: Callable[[History], Step | None]
 
     def advance(self, job_id: JobId) -> None:
-        """Take every step of a job that is due."""
-        self.store.advance(job_id, self.decide)
+        """Take every step of a job that is due.
+
+        A fault of our own fails the job: left running, it would keep its pool from all others.
+        """
+        try:
+            self.store.advance(job_id, self.decide)
+        except TunerError:
+            raise
+        except Exception as bug:
+            log.exception("job %d cannot be advanced", job_id)
+            failure = Failure(code=FailureCode.INTERNAL, message=_our_fault(bug))
+            self.store.advance(job_id, lambda history: Fail(failure=failure))
 
     def measure(self, measurement_id: MeasurementId, should_abort: Callable[[], bool]) -> None:
         """Make one measurement, whatever becomes of it.
@@ -160,6 +171,9 @@ class Worker:
             raise
         except Infrastructure as fault:
             self._repeat_or_give_up(claim, fault)
+        except Exception as bug:
+            log.exception("measurement %d cannot be made", measurement_id)
+            self._repeat_or_give_up(claim, Infrastructure(_our_fault(bug)))
         else:
             self.store.complete(measurement_id, attempt, result)
 
@@ -259,6 +273,10 @@ def make(claim: Claim, bench: Bench) -> MeasurementResult:
 
 def _with_processes(processes: int, ini: IniFile) -> str:
     return ini.patch({"processes": str(processes), "cheaper": "0"}).dump()
+
+
+def _our_fault(bug: Exception) -> str:
+    return f"a fault of the tuner itself, please report it: {bug!r}"
 
 
 def _failure(failure: TargetFailed) -> Failure:

@@ -160,6 +160,21 @@ def test_a_choice_that_changes_nothing_is_no_choice() -> None:
     assert values_of(domain, "logging") == ("user",)
 
 
+@pytest.mark.parametrize("name", ["default", "cpu-bound", "io-bound"])
+def test_heuristics_hold_for_files_that_have_their_options_already(name: str) -> None:
+    quiet = "[uwsgi]\ndisable-logging = true\nlog-4xx = true\nlog-5xx = true\nlisten = 4096\n"
+    domain = derive(spec(search_space=shipped(name), baseline_ini=quiet))
+    assert domain.seeds()
+    assert all(seed["logging"] == "user" for seed in domain.seeds())
+
+
+def test_a_heuristic_that_names_no_choice_is_a_mistake() -> None:
+    odd = space(logging=LOGGING, threads={"type": "bool"})
+    odd = odd.model_copy(update={"heuristics": ({"logging": "quiet"},)})
+    with pytest.raises(InvalidInput, match="'quiet' has no entry under emit"):
+        derive(spec(search_space=odd))
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

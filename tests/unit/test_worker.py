@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.builders import INI, block, job, spec
+from tests.builders import INI, block, history, job, spec
 from tests.fake_bench import FakeLauncher, FakeWorld
 from tuner.errors import Aborted, Infrastructure, Unavailable
 from tuner.model import (
+    Fail,
     Failure,
     FailureCode,
     History,
@@ -48,10 +49,11 @@ class Rows:
     failed: list[Failure] = field(default_factory=list)
     released: list[str | None] = field(default_factory=list)
     problems: list[str | None] = field(default_factory=list)
+    steps: list[Step | None] = field(default_factory=list)
     on_claim: Callable[[], None] = lambda: None
 
     def advance(self, job_id: JobId, decide: Callable[[History], Step | None]) -> None:
-        raise AssertionError("not part of these tests")
+        self.steps.append(decide(history()))
 
     def claim(self, measurement_id: MeasurementId, host: str) -> Claimed | None:
         if not self.wanted:
@@ -213,3 +215,38 @@ def test_the_sweep_reports_what_ails_the_host() -> None:
     worker(rows, world).sweep()
     worker(rows, world, Away(world)).sweep()
     assert rows.problems == [None, "docker is away: connection refused"]
+
+
+def test_a_fault_of_our_own_fails_the_job_instead_of_blocking_its_pool() -> None:
+    def broken(rows: History) -> Step | None:
+        raise KeyError("a bug")
+
+    rows = Rows()
+    replace(worker(rows), decide=broken).advance(JobId(1))
+    (step,) = rows.steps
+    assert isinstance(step, Fail)
+    assert step.failure.code is FailureCode.INTERNAL
+    assert "a bug" in step.failure.message
+
+
+def test_a_database_that_is_away_is_no_fault_of_the_job() -> None:
+    def away(rows: History) -> Step | None:
+        raise Unavailable("postgresql", "connection refused")
+
+    rows = Rows()
+    with pytest.raises(Unavailable):
+        replace(worker(rows), decide=away).advance(JobId(1))
+    assert not rows.steps
+
+
+def test_a_fault_of_our_own_in_a_measurement_is_repeated_and_then_given_up() -> None:
+    def broken(options: dict[str, str]) -> float:
+        raise KeyError("a bug")
+
+    rows, world = Rows(), FakeWorld(throughput=broken)
+    for _ in range(FAULTS_ALLOWED - 1):
+        with pytest.raises(Infrastructure):
+            measure(rows, world)
+    measure(rows, world)
+    assert "a bug" in rows.failed[0].message
+    assert not world.running

@@ -115,6 +115,7 @@ class FailureCode(StrEnum):
     DIED = "died"  # processes kept dying under load
     OUT_OF_MEMORY = "out_of_memory"
     INFRASTRUCTURE = "infrastructure"  # the host's fault, and repeating did not help
+    INTERNAL = "internal"  # a fault of the tuner itself; its log has the traceback
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
