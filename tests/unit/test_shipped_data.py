@@ -13,7 +13,7 @@ CATALOG = Catalog.load()
 
 
 @pytest.mark.parametrize(
-    ("app", "space"), itertools.product(sorted(CATALOG.apps), sorted(CATALOG.spaces))
+    ("app", "space"), [*itertools.product(sorted(CATALOG.apps), sorted(CATALOG.spaces))]
 )
 def test_every_app_goes_with_every_space(app: str, space: str) -> None:
     request = JobRequest.model_validate(
