@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
-from optuna.samplers import BaseSampler, TPESampler
+from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from tuner.model import Params, Scalar
@@ -19,7 +19,7 @@ STARTUP_TRIALS = 5
 """Told trials before the model is used: baseline and heuristics already spread over the space."""
 
 ASKS = 60
-"""Draws before the space counts as exhausted: most of a small one is taken or forbidden."""
+"""Draws of each sampler before the space counts as used up."""
 
 _FEASIBILITY = "feasibility"  # Optuna's convention: a constraint above 0 is broken
 
@@ -28,7 +28,7 @@ class OptunaSampler:
     """Tree-structured Parzen estimator, its options spelt out so that defaults cannot drift."""
 
     def propose(self, domain: Domain, past: Sequence[Past], *, seed: int) -> Params | None:
-        """Valid params that no trial of `past` has, or None where `ASKS` draws found none.
+        """Valid params that no trial of `past` has, or None where there seem to be none.
 
         Deterministic in (domain, past, seed). A draw that breaks a rule or is taken is told as
         infeasible or as known, so that the next one looks elsewhere.
@@ -37,16 +37,19 @@ class OptunaSampler:
         study = optuna.create_study(direction="maximize", sampler=_tpe(seed))
         study.add_trials([_told(trial, distributions) for trial in past if trial.told])
         taken = [dict(trial.params) for trial in past]
-        for _ in range(ASKS):
-            asked = study.ask(distributions)
-            params = domain.settle({**domain.baseline, **asked.params})
-            if domain.broken(params):
-                asked.set_constraint(_FEASIBILITY, 1.0)
-                study.tell(asked, _worst(past))
-            elif params in taken:
-                study.tell(asked, state=TrialState.FAIL)
-            else:
-                return params
+        # On a plateau the model insists on the few points it likes best; chance has no favourites.
+        for sampler in (study.sampler, RandomSampler(seed)):
+            study.sampler = sampler
+            for _ in range(ASKS):
+                asked = study.ask(distributions)
+                params = domain.settle({**domain.baseline, **asked.params})
+                if domain.broken(params):
+                    asked.set_constraint(_FEASIBILITY, 1.0)
+                    study.tell(asked, _worst(past))
+                elif params in taken:
+                    study.tell(asked, state=TrialState.FAIL)
+                else:
+                    return params
         return None
 
 

@@ -115,6 +115,28 @@ def test_an_image_that_does_not_exist_fails_the_job_with_its_name(service: Servi
     assert "no-such-image:1" in ended["error"]["message"]
 
 
+def test_an_image_by_name_is_tuned_from_the_file_that_comes_with_the_request(
+    service: Service,
+) -> None:
+    job = service.submit(
+        app="by-image",
+        target={"image": "uwsgi-tuner/base:2.0.31", "port": 9000},
+        baseline_ini="[uwsgi]\nhttp-socket = :9000\nmodule = wsgiref.simple_server:demo_app\n",
+        workload={
+            "kind": "open_loop",
+            "rate_rps": 200,
+            "requests": [{"path": "/a"}, {"path": "/b"}],
+        },
+        objective={"minimize": "latency_p95_ms"},
+        budget=SHORT | {"trials": 1, "confirm_blocks": 4, "window_s": 0.5},
+    )
+    ended = service.finish(job["id"], within_s=90)
+    assert ended["state"] == "succeeded", ended
+    trial = service.get(f"/v1/jobs/{job['id']}/trials/1?raw=1").json()
+    for window in trial["blocks"][0]["windows"]:
+        assert window["served"] == window["requests"]
+
+
 def test_every_mistake_of_a_request_comes_at_once(service: Service) -> None:
     answer = service.http.post(
         "/v1/jobs",

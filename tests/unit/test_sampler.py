@@ -68,6 +68,16 @@ def test_a_space_that_is_used_up_gives_nothing() -> None:
     assert SAMPLER.propose(small, past, seed=1) is None
 
 
+def test_on_a_plateau_it_goes_on_until_the_space_is_used_up() -> None:
+    plateau = derive(spec(search_space=space(processes={"type": "int", "low": 1, "high": 12})))
+    past = [Past(number=TrialNumber(0), params=plateau.baseline, score=0.0, feasible=True)]
+    for number in range(1, 12):
+        params = SAMPLER.propose(plateau, past, seed=number)
+        assert params is not None
+        past.append(Past(number=TrialNumber(number), params=params, score=0.0, feasible=True))
+    assert {int(trial.params["processes"]) for trial in past} == set(range(1, 13))
+
+
 def test_crashes_keep_it_away_from_the_cliff(domain: Domain) -> None:
     def crashes(told: bool) -> int:
         past = [Past(number=TrialNumber(0), params=domain.baseline, score=0.0, feasible=True)]

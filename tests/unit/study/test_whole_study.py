@@ -20,7 +20,12 @@ from tuner.model import (
     JobSpec,
     JobState,
     MeasurementId,
+    Metric,
+    Objective,
+    OpenLoop,
     Phase,
+    RelativeBound,
+    Slo,
     TrialState,
     Verdict,
 )
@@ -159,3 +164,37 @@ def test_the_same_seed_tries_the_same_configurations() -> None:
         return [dict(trial.params) for trial in store.trials(job.id)]
 
     assert tried() == tried()
+
+
+def test_latency_is_improved_at_a_fixed_rate() -> None:
+    chosen = SPEC.model_copy(
+        update={
+            "workload": OpenLoop(kind="open_loop", rate_rps=150, concurrency=64),
+            "objective": Objective(minimize=Metric.LATENCY_P95_MS),
+        }
+    )
+    _, job = run(FakeWorld(throughput=slots), chosen)
+    assert job.recommendation is not None
+    assert job.recommendation.verdict is Verdict.BETTER
+    effect = job.recommendation.comparison.effect
+    assert effect is not None
+    assert effect.metric is Metric.LATENCY_P95_MS
+    assert effect.ci_high < -0.5  # from a server at three quarters of its capacity to a tenth
+
+
+def test_memory_is_saved_where_the_bound_on_throughput_is_latency() -> None:
+    generous = INI.replace("processes = 2", "processes = 12")
+    chosen = SPEC.model_copy(
+        update={
+            "baseline_ini": generous,
+            "objective": Objective(minimize=Metric.MEMORY_MB),
+            "slo": Slo(latency_p95_ms=RelativeBound(relative_to_baseline=1.1)),
+        }
+    )
+    _, job = run(FakeWorld(throughput=slots), chosen)
+    answer = job.recommendation
+    assert answer is not None
+    assert answer.verdict is Verdict.BETTER
+    kept = number({name: str(value) for name, value in answer.params.items()}, "processes")
+    assert kept < 12
+    assert kept * int(answer.params["threads"]) >= 11  # else the latency bound is broken
