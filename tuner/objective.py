@@ -23,6 +23,9 @@ from tuner.model import (
 ERRORS_ALLOWED = 0.001
 """Share of requests that may fail beyond the baseline's own where no SLO says otherwise."""
 
+NOTHING_TO_SHOW = 100.0
+"""The excess of a bound on a metric that has no value: beyond any real log ratio, and storable."""
+
 
 def usable(windows: Iterable[Window], side: int) -> list[Window]:
     """The windows of one side that say something about its configuration."""
@@ -74,7 +77,7 @@ def excesses(block: Measurement, spec: JobSpec) -> dict[str, float]:
         reference = log_level(theirs, metric) if isinstance(bound, RelativeBound) else 0.0
         factor = bound.relative_to_baseline if isinstance(bound, RelativeBound) else bound
         if level is None or reference is None or factor <= 0:
-            found[metric.value] = math.inf  # nothing to show for it: the bound is not kept
+            found[metric.value] = NOTHING_TO_SHOW
         else:
             found[metric.value] = level - reference - math.log(factor)
     return found

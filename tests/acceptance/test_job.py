@@ -133,8 +133,8 @@ def test_an_image_by_name_is_tuned_from_the_file_that_comes_with_the_request(
     ended = service.finish(job["id"], within_s=90)
     assert ended["state"] == "succeeded", ended
     trial = service.get(f"/v1/jobs/{job['id']}/trials/1?raw=1").json()
-    for window in trial["blocks"][0]["windows"]:
-        assert window["served"] == window["requests"]
+    assert trial["windows"]
+    assert all(window["served"] == window["requests"] for window in trial["windows"])
 
 
 def test_every_mistake_of_a_request_comes_at_once(service: Service) -> None:
