@@ -192,7 +192,7 @@ def compare(
 
 
 def _verdict(gain: Estimate, enough: float, min_effect: float) -> tuple[Verdict, str]:
-    asked = f"{min_effect:.1%}"
+    asked = f"{100 * min_effect:g} %"
     if gain.high < 0:
         return Verdict.WORSE, "the whole interval is on the wrong side of 0"
     if gain.low > 0 and gain.value >= enough:

@@ -173,6 +173,10 @@ def _diagnosis(
     )
 
 
+def _percent(share: float) -> str:
+    return f"{share:+.1%}".replace("%", " %")
+
+
 def _sentence(text: str) -> str:
     """With a capital and a full stop; `str.capitalize` would make "cpu" of "CPU"."""
     return f"{text[:1].upper()}{text[1:]}."
@@ -190,8 +194,9 @@ def _header(history: History, comparison: Comparison) -> list[str]:
     lines = [f"job {job.id} for {job.spec.app}, {history.now:%Y-%m-%d}"]
     if effect:
         lines.append(
-            f"{comparison.verdict}: {effect.metric} {effect.estimate:+.1%} (95 % CI "
-            f"{effect.ci_low:+.1%} .. {effect.ci_high:+.1%}), {comparison.blocks} fresh blocks"
+            f"{comparison.verdict}: {effect.metric} {_percent(effect.estimate)} (95 % CI "
+            f"{_percent(effect.ci_low)} .. {_percent(effect.ci_high)}), "
+            f"{comparison.blocks} fresh blocks"
         )
     lines.append(
         f"holds for {limits.cpus:g} CPU, {limits.memory_mb} MB, somaxconn {limits.somaxconn}"

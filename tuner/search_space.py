@@ -214,8 +214,9 @@ class Domain:
     def changes(self, params: Params) -> dict[str, str]:
         """The options to set, as text: those of parameters that differ from the user's value."""
         changes: dict[str, str] = {}
-        for name, value in params.items():
-            if value == self.baseline[name]:
+        for dimension in self.dimensions:  # in the space's order, whatever that of `params`
+            name, value = dimension.name, params[dimension.name]
+            if value == dimension.users:
                 continue
             parameter = self.space.parameters[name]
             emit = parameter.emit if isinstance(parameter, ChoiceParameter) else {}

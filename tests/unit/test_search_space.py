@@ -152,6 +152,12 @@ def test_only_what_differs_from_the_users_file_is_written() -> None:
     assert domain.render(domain.baseline) == spec().baseline_ini
 
 
+def test_the_order_of_params_does_not_change_the_file() -> None:
+    domain = default_domain()
+    params = {**domain.baseline, "processes": 4, "threads": 2, "logging": "errors-only"}
+    assert domain.render(dict(reversed(params.items()))) == domain.render(params)
+
+
 def test_a_choice_that_changes_nothing_is_no_choice() -> None:
     quiet = "[uwsgi]\ndisable-logging = true\nlog-5xx = true\n"
     domain = derive(

@@ -54,7 +54,9 @@ def job_lines(job: Json) -> list[str]:
     lines = [f"job {job['id']} · {job['app']} · pool {job['pool']}", progress(job)]
     if job["calibration"] is not None:
         mde, rps = job["calibration"]["mde"], job["calibration"]["throughput_rps"]
-        lines.append(f"the baseline makes {rps:.1f} requests/s; this job can see {mde:.1%} or more")
+        lines.append(
+            f"the baseline makes {rps:.1f} requests/s; this job can see {_share(mde)} or more"
+        )
     return lines + error_lines(job)
 
 
@@ -92,15 +94,27 @@ def _evidence(found: Json) -> list[str]:
     lines = [
         "",
         "evidence, from fresh blocks only:",
-        f"  P(better) {found['p_better']:.1%}; these blocks could show {found['mde']:.1%} or more",
+        f"  P(better) {_probability(found['p_better'])}; "
+        f"these blocks could show {_share(found['mde'])} or more",
         f"  {found['errors']} errors in {found['errors'] + found['requests']} requests",
     ]
     lines += [f"  {_effect(effect)}" for effect in found["side_effects"]]
     calibration = found["calibration"]
     if calibration is not None:
-        bias, spread = percent(calibration["bias"]), calibration["block_sd"]
-        lines.append(f"  A/A check: equal files differ by {bias} (sd of a block {spread:.1%})")
+        bias, spread = percent(calibration["bias"]), _share(calibration["block_sd"])
+        lines.append(f"  A/A check: equal files differ by {bias} (sd of a block {spread})")
     return lines
+
+
+def _share(share: float) -> str:
+    return f"{share:.1%}".replace("%", " %")
+
+
+def _probability(probability: float) -> str:
+    """Never 0 or 100 %: no number of blocks makes certain."""
+    if probability > 0.999:
+        return "over 99.9 %"
+    return "under 0.1 %" if probability < 0.001 else _share(probability)
 
 
 def _incumbent(incumbent: Json) -> str:

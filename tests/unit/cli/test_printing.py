@@ -47,3 +47,11 @@ def test_the_evidence_names_errors_side_effects_and_the_check_of_equals() -> Non
 def test_what_was_never_confirmed_shows_no_evidence() -> None:
     text = "\n".join(printing.recommendation_lines({**RECOMMENDATION, "p_better": None}))
     assert "evidence" not in text
+
+
+@pytest.mark.parametrize(
+    ("probability", "text"), [(1.0, "over 99.9 %"), (0.0, "under 0.1 %"), (0.981, "98.1 %")]
+)
+def test_nothing_is_ever_certain(probability: float, text: str) -> None:
+    found = {**RECOMMENDATION, "p_better": probability}
+    assert f"P(better) {text};" in "\n".join(printing.recommendation_lines(found))
