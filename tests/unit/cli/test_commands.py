@@ -117,7 +117,7 @@ def test_show_prints_where_a_job_stands(
     assert _run("show", "7") == 0
     said = capsys.readouterr().out
     assert "job 7 · checkout" in said
-    assert "can see 0.9% or more" in said
+    assert "can see 0.9 % or more" in said
 
 
 def test_recommend_prints_the_file_alone(
