@@ -41,7 +41,7 @@ def log_level(windows: Sequence[Window], metric: Metric) -> float | None:
 
 def log_ratio(block: Measurement, metric: Metric, *, of: int = 1, to: int = 0) -> float | None:
     """log(side `of` / side `to`) of a metric within one block; None where either has no value."""
-    windows = block.result.windows if block.result else ()
+    windows = block.windows
     numerator = log_level(usable(windows, of), metric)
     denominator = log_level(usable(windows, to), metric)
     return None if numerator is None or denominator is None else numerator - denominator
@@ -59,7 +59,7 @@ def excesses(block: Measurement, spec: JobSpec) -> dict[str, float]:
 
     Error rates differ by a share of requests, respawns by a count, everything else by a log ratio.
     """
-    windows = block.result.windows if block.result else ()
+    windows = block.windows
     theirs, ours = usable(windows, 0), usable(windows, 1)
     found = {"respawns": float(_respawns(ours) - _respawns(theirs))}
     bounds = spec.slo.bounds()
@@ -98,8 +98,8 @@ def outcome_of(blocks: Sequence[Measurement], spec: JobSpec) -> Outcome:
             own_fault = block.failure.side == 1
             state = TrialState.INFEASIBLE if own_fault else TrialState.FAILED
             return Outcome(state=state, score=None, constraints={}, failure=block.failure)
-    doubts = tuple(sorted({d for block in blocks for w in _windows(block) for d in w.doubts}))
-    if not any(usable(_windows(block), 1) for block in blocks):
+    doubts = tuple(sorted({d for block in blocks for w in block.windows for d in w.doubts}))
+    if not any(usable(block.windows, 1) for block in blocks):
         return Outcome(state=TrialState.FAILED, score=None, constraints={}, doubts=doubts)
     per_block = [excesses(block, spec) for block in blocks]
     constraints = {name: max(found[name] for found in per_block) for name in per_block[0]}
@@ -113,7 +113,3 @@ def outcome_of(blocks: Sequence[Measurement], spec: JobSpec) -> Outcome:
     broken = any(excess > 0 for excess in constraints.values())
     state = TrialState.INFEASIBLE if broken else TrialState.COMPLETE
     return Outcome(state=state, score=score, constraints=constraints, doubts=doubts)
-
-
-def _windows(block: Measurement) -> tuple[Window, ...]:
-    return block.result.windows if block.result else ()

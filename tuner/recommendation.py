@@ -48,7 +48,7 @@ def recommend(history: History, domain: Domain, finalist: Trial) -> Recommendati
     doubts = _doubts(blocks)
     better = comparison.verdict is Verdict.BETTER
     side = 1 if better else 0
-    windows = [w for block in blocks for w in _windows(block) if w.side == side]
+    windows = [w for block in blocks for w in block.windows if w.side == side]
     params = finalist.params if better else domain.baseline
     found = _diagnosis(history, domain, windows, params)
     if not better:
@@ -84,7 +84,7 @@ def compare_blocks(blocks: Sequence[Measurement], spec: JobSpec) -> Comparison:
         sign=spec.objective.sign,
         min_effect=spec.min_effect,
     )
-    ours = [window for block in blocks for window in objective.usable(_windows(block), 1)]
+    ours = [window for block in blocks for window in objective.usable(block.windows, 1)]
     comparison = replace(
         comparison,
         requests=sum(window.requests for window in ours),
@@ -113,7 +113,7 @@ def _broken(blocks: int, reason: str, broken: Mapping[str, float]) -> Comparison
 
 def _missed_bounds(blocks: Sequence[Measurement], spec: JobSpec) -> dict[str, float]:
     """The bounds whose median excess over the blocks is above 0."""
-    per_block = [objective.excesses(b, spec) for b in blocks if objective.usable(_windows(b), 1)]
+    per_block = [objective.excesses(b, spec) for b in blocks if objective.usable(b.windows, 1)]
     if not per_block:
         return {}
     middle = {name: median(found[name] for found in per_block) for name in per_block[0]}
@@ -209,20 +209,16 @@ def _header(history: History, comparison: Comparison) -> list[str]:
 
 def _doubts(blocks: Sequence[Measurement]) -> tuple[Doubt, ...]:
     """Doubts that hold for at least a tenth of the windows."""
-    windows = [window for block in blocks for window in _windows(block)]
+    windows = [window for block in blocks for window in block.windows]
     often = math.ceil(len(windows) / 10)
     counts = {doubt: sum(doubt in window.doubts for window in windows) for doubt in Doubt}
     return tuple(doubt for doubt, count in counts.items() if count >= max(1, often))
-
-
-def _windows(block: Measurement) -> tuple[Window, ...]:
-    return block.result.windows if block.result else ()
 
 
 def _baseline_windows(blocks: Sequence[Measurement]) -> list[Window]:
     return [
         window
         for block in blocks
-        for window in _windows(block)
+        for window in block.windows
         if block.sides[window.side] == BASELINE
     ]

@@ -217,6 +217,11 @@ class Measurement:
     failure: Failure | None = None
 
     @property
+    def windows(self) -> tuple[Window, ...]:
+        """Its windows; none until it is complete."""
+        return self.result.windows if self.result else ()
+
+    @property
     def is_open(self) -> bool:
         """Whether a host has still to finish it."""
         return self.state in (MeasurementState.QUEUED, MeasurementState.RUNNING)

@@ -24,7 +24,6 @@ from tuner.model import (
     FailureCode,
     History,
     Measure,
-    Measurement,
     MeasurementKind,
     Origin,
     Outcome,
@@ -148,7 +147,7 @@ def _calibrate(history: History) -> Step | None:
     latest = blocks[-size:]
     ratios = [objective.log_ratio(block, job.spec.objective.metric) for block in latest]
     known = [ratio for ratio in ratios if ratio is not None]
-    windows = [window for block in blocks for window in _windows(block)]
+    windows = [window for block in blocks for window in block.windows]
     if len(known) < 2:
         return Fail(failure=_unusable_baseline(windows))
     calibration = analysis.calibrate(
@@ -313,7 +312,3 @@ def _plan(history: History, phase: Phase, sides: tuple[TrialNumber, ...], ahead:
 
 def _blocks(history: History, phase: Phase, sides: tuple[TrialNumber, ...], count: int) -> Measure:
     return Measure(plans=tuple(_plan(history, phase, sides, ahead) for ahead in range(count)))
-
-
-def _windows(block: Measurement) -> tuple[Window, ...]:
-    return block.result.windows if block.result else ()

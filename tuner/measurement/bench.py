@@ -1,26 +1,17 @@
-"""One measurement on a benchmark host: start every side, warm up, alternate windows, always stop.
+"""The course of a measurement on a benchmark host, whatever happens on the way."""
 
-The sides of a block run at the same time but are loaded one after the other, in an order shuffled
-anew for every cycle, so that a drift of the host meets all of them alike.
-"""
-
-import hashlib
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Protocol
 
 from tuner.errors import Aborted, Infrastructure, TargetFailed
+from tuner.measurement.host import Launcher, LoadGenerator, RunningTarget, SideSpec
+from tuner.measurement.judging import window_of
 from tuner.model import (
     Budget,
-    Doubt,
-    FailureCode,
-    HostFingerprint,
-    Limits,
     MeasurementResult,
     MemoryLine,
     Target,
@@ -28,118 +19,9 @@ from tuner.model import (
     Window,
     Workload,
 )
-from tuner.uwsgi.stats import Stats
 
-CLIENT_SATURATED_ABOVE = 0.8  # share of the load generator's CPUs
-COUNTERS_MAY_DIFFER_BY = 0.001  # of the requests; plus one request in flight per connection
 MEMORY_PROBE_S = 0.6  # long enough for every process to have served something
 MEMORY_PROBE_MORE = 2  # processes more than the baseline has, for the second point of the line
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SideSpec:
-    """Everything that starting one side takes. `ini` is the very file that would be deployed."""
-
-    index: int
-    ini: str
-    target: Target
-    limits: Limits
-
-    @property
-    def ini_sha256(self) -> str:
-        """Names the file that this side runs."""
-        return hashlib.sha256(self.ini.encode()).hexdigest()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BuildInfo:
-    """The image of a target and what its uWSGI says of itself."""
-
-    image_digest: str
-    uwsgi_version: str
-    options: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
-    """The target's cgroup at one instant; all but `memory_mb` only ever grow."""
-
-    cpu_s: float
-    periods: int  # CFS periods in which the target wanted to run
-    throttled_periods: int  # of these, the ones in which its quota ran out
-    memory_mb: float  # working set: usage less inactive page cache, MB of 10^6 bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadReading:
-    """What the load generator and the network namespace say about one stretch of load."""
-
-    started_at: datetime
-    duration_s: float
-    requests: int  # answered with 2xx
-    errors_by_class: Mapping[str, int]
-    latency_p50_ms: float | None
-    latency_p95_ms: float | None
-    latency_p99_ms: float | None
-    client_cpu_s: float
-    before: Stats | None
-    after: Stats | None
-    listen_overflows: int
-    time_wait: int
-    ports_exhausted: bool
-
-
-class RunningTarget(Protocol):
-    """A started target, with the load generator's container in its network namespace."""
-
-    @property
-    def client_cpus(self) -> int:
-        """CPUs that the load generator may use."""
-
-    @property
-    def shares_cpus(self) -> bool:
-        """Whether target and load generator could not be kept on different CPUs."""
-
-    def run_beside(self, argv: Sequence[str], *, timeout_s: float) -> str:
-        """Run a command in the load generator's container and return its standard output.
-
-        Raises `TargetFailed` when the target has ended, else `Infrastructure` when the command
-        failed.
-        """
-
-    def usage(self) -> Usage:
-        """Read the target's cgroup."""
-
-    def log_tail(self) -> str:
-        """The last lines of the target's own output."""
-
-
-class Launcher(Protocol):
-    """Containers of this host."""
-
-    def fingerprint(self) -> HostFingerprint:
-        """What this host is."""
-
-    def inspect(self, target: Target) -> BuildInfo:
-        """Build or find the target's image. Raises `TargetFailed` where there is none."""
-
-    def check(self, side: SideSpec) -> None:
-        """Let uWSGI load the file and the app without serving. Raises `TargetFailed`."""
-
-    def launch(self, side: SideSpec) -> AbstractContextManager[RunningTarget]:
-        """Start a side; leaving the context removes its containers, whatever happened."""
-
-
-class LoadGenerator(Protocol):
-    """Drives load through a running target."""
-
-    def wait_ready(self, running: RunningTarget, target: Target) -> None:
-        """Wait for HTTP 200 with every uWSGI process accepting. Raises `TargetFailed`."""
-
-    def drive(
-        self, running: RunningTarget, target: Target, workload: Workload, duration_s: float
-    ) -> LoadReading:
-        """Send load for that long. Raises `TargetFailed` or `Infrastructure`."""
 
 
 @dataclass(slots=True)
@@ -329,86 +211,9 @@ def _side_at_fault(side: SideSpec) -> Iterator[None]:
         raise
 
 
-def window_of(
-    reading: LoadReading,
-    before: Usage,
-    after: Usage,
-    *,
-    index: int,
-    side: SideSpec,
-    concurrency: int,
-    client_cpus: int,
-    shares_cpus: bool,
-) -> Window:
-    """Bring the client's figures, uWSGI's and the kernel's together, with what to doubt in them."""
-    seconds = reading.duration_s
-    periods = after.periods - before.periods
-    errors = sum(reading.errors_by_class.values())
-    served, respawns, busy = _server_side(reading)
-    client_cpu = reading.client_cpu_s / (seconds * client_cpus) if seconds else 0.0
-    doubts = {
-        Doubt.CLIENT_SATURATED: client_cpu > CLIENT_SATURATED_ABOVE,
-        Doubt.ERRORS: errors > 0,
-        Doubt.COUNTER_MISMATCH: served is not None
-        and not counters_agree(served, reading.requests + errors, errors + concurrency),
-        Doubt.PORTS_EXHAUSTED: reading.ports_exhausted,
-        Doubt.SHARED_CPUS: shares_cpus,
-        Doubt.DISTURBED: respawns > 0,
-    }
-    return Window(
-        index=index,
-        side=side.index,
-        started_at=reading.started_at,
-        duration_s=seconds,
-        requests=reading.requests,
-        errors=errors,
-        errors_by_class=dict(reading.errors_by_class),
-        throughput_rps=reading.requests / seconds if seconds else 0.0,
-        latency_p50_ms=reading.latency_p50_ms,
-        latency_p95_ms=reading.latency_p95_ms,
-        latency_p99_ms=reading.latency_p99_ms,
-        memory_mb=after.memory_mb,
-        served=served,
-        respawns=respawns,
-        client_cpu=client_cpu,
-        target_cpu=(after.cpu_s - before.cpu_s) / (seconds * side.limits.cpus) if seconds else None,
-        throttled=(after.throttled_periods - before.throttled_periods) / periods
-        if periods
-        else None,
-        busy=busy,
-        listen_overflows=reading.listen_overflows,
-        time_wait=reading.time_wait,
-        doubts=tuple(doubt for doubt, holds in doubts.items() if holds),
-    )
-
-
-def counters_agree(served: int, sent: int, in_doubt: int) -> bool:
-    """Whether uWSGI's count fits the client's, give or take `in_doubt` requests.
-
-    In doubt are requests that failed (they may or may not have reached the app) and one per
-    connection that was in flight when the clock stopped.
-    """
-    return abs(served - sent) <= in_doubt + COUNTERS_MAY_DIFFER_BY * sent
-
-
-def _server_side(reading: LoadReading) -> tuple[int | None, int, float | None]:
-    """uWSGI's own view: requests served, processes replaced, share of slots busy."""
-    before, after = reading.before, reading.after
-    if before is None or after is None:
-        return None, 0, None
-    slots_us = reading.duration_s * 1e6 * after.cores
-    busy = (after.running_us - before.running_us) / slots_us if slots_us else None
-    return after.requests - before.requests, max(0, after.respawns - before.respawns), busy
-
-
 def _memory_line(used: Sequence[float], processes: int, target: Target) -> MemoryLine:
     """The line through both points; the target's own hint where the larger one did not run."""
     slope = float(target.memory_per_process_mb)
     if len(used) > 1:
         slope = max(0.5, (used[1] - used[0]) / MEMORY_PROBE_MORE)
     return MemoryLine(base_mb=max(0.0, used[0] - processes * slope), per_process_mb=slope)
-
-
-def target_failed(code: FailureCode, message: str, log_tail: str = "") -> TargetFailed:
-    """A `TargetFailed` with a code of the model; the side is filled in by who knows it."""
-    return TargetFailed(code.value, message, log_tail=log_tail)

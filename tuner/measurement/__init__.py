@@ -1,0 +1,33 @@
+"""One measurement on a benchmark host: start every side, warm up, alternate windows, always stop.
+
+The sides of a block run at the same time but are loaded one after the other, in an order shuffled
+anew for every cycle, so that a drift of the host meets all of them alike.
+"""
+
+from tuner.measurement.bench import MEMORY_PROBE_MORE, Bench
+from tuner.measurement.host import (
+    BuildInfo,
+    Launcher,
+    LoadGenerator,
+    LoadReading,
+    RunningTarget,
+    SideSpec,
+    Usage,
+    target_failed,
+)
+from tuner.measurement.judging import counters_agree, window_of
+
+__all__ = [
+    "MEMORY_PROBE_MORE",
+    "Bench",
+    "BuildInfo",
+    "Launcher",
+    "LoadGenerator",
+    "LoadReading",
+    "RunningTarget",
+    "SideSpec",
+    "Usage",
+    "counters_agree",
+    "target_failed",
+    "window_of",
+]
