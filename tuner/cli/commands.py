@@ -109,8 +109,7 @@ def read_document(file: str) -> Any:
 
     try:
         text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-        # YAML refuses the tabs that JSON allows.
-        found = json.loads(text) if text.lstrip().startswith("{") else yaml.safe_load(text)
+        found = _parsed(text)
         json.dumps(found, allow_nan=False)
     except OSError as error:
         raise _mistake(file, error.strerror or "cannot be read") from error
@@ -119,6 +118,16 @@ def read_document(file: str) -> Any:
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
         raise _mistake(file, f"is no job: {' '.join(str(error).split())}") from error
     return found
+
+
+def _parsed(text: str) -> Any:
+    """YAML is not quite a superset of JSON: it refuses the tabs that JSON allows."""
+    import yaml
+
+    try:
+        return json.loads(text)
+    except ValueError:
+        return yaml.safe_load(text)
 
 
 def submitted_line(job: dict[str, Any]) -> str:

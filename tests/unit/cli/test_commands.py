@@ -45,12 +45,17 @@ def test_submit_sends_the_document_and_says_what_it_is_queued_behind(
     assert sent == {"app": "checkout", "target": {"target_app": "mixed"}}
 
 
-def test_submit_reads_json_from_standard_input(
-    service: Service, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("text", ['{\n\t"app": "checkout"}', "{app: checkout}", "app: checkout"])
+def test_submit_reads_json_and_yaml_from_standard_input(
+    service: Service,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    text: str,
 ) -> None:
     service.on("POST /v1/jobs", JOB_QUEUED, status=201)
-    monkeypatch.setattr(sys, "stdin", io.StringIO('{\n\t"app": "checkout"}'))
+    monkeypatch.setattr(sys, "stdin", io.StringIO(text))
     assert _run("submit", "-", "--json") == 0
+    assert json.loads(service.seen[0][2]) == {"app": "checkout"}
     assert json.loads(capsys.readouterr().out)["id"] == 7
 
 
