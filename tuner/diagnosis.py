@@ -20,14 +20,27 @@ _SENTENCES = {
     Bottleneck.IO_WAIT: "every slot is busy waiting, not computing: more processes or threads "
     "will answer more requests with the same CPU",
     Bottleneck.BACKLOG: "connections overflow the listen queue while slots are free: raise listen",
+    Bottleneck.CONCURRENCY: "every connection of this workload has a slot of its own and waits for "
+    "the app: only more connections could show more",
     Bottleneck.UNKNOWN: "nothing that was watched is at its limit",
 }
 
 
-def diagnose(windows: Sequence[Window], limits: Limits, *, threads: int = 1) -> Diagnosis:
-    """The bottleneck of one configuration from its windows (medians over them)."""
+def diagnose(
+    windows: Sequence[Window],
+    limits: Limits,
+    *,
+    processes: int = 1,
+    threads: int = 1,
+    connections: int | None = None,
+) -> Diagnosis:
+    """The bottleneck of one configuration from its windows (medians over them).
+
+    `connections` is how many a closed loop keeps open; None where load comes at a fixed rate.
+    """
     evidence = _evidence(windows, limits)
-    bottleneck = _classify(evidence, threads)
+    slots_for_all = connections is not None and connections <= processes * threads
+    bottleneck = _classify(evidence, threads, slots_for_all=slots_for_all)
     return Diagnosis(bottleneck=bottleneck, sentence=_SENTENCES[bottleneck], evidence=evidence)
 
 
@@ -46,7 +59,7 @@ def _evidence(windows: Sequence[Window], limits: Limits) -> dict[str, float]:
     return {name: round(median(values), 4) for name, values in watched.items() if values}
 
 
-def _classify(seen: dict[str, float], threads: int) -> Bottleneck:
+def _classify(seen: dict[str, float], threads: int, *, slots_for_all: bool) -> Bottleneck:
     busy, cpu = seen.get("busy", 0.0), seen.get("target_cpu", 0.0)
     rules = (
         (Bottleneck.APP_ERRORS, seen.get("error_rate", 0.0) > 0.01),
@@ -56,5 +69,6 @@ def _classify(seen: dict[str, float], threads: int) -> Bottleneck:
         (Bottleneck.GIL, threads > 1 and busy >= 0.8 and 0.6 <= cpu < 0.9),
         (Bottleneck.IO_WAIT, busy >= 0.85 and cpu < 0.75),
         (Bottleneck.BACKLOG, seen.get("listen_overflows", 0.0) > 0),
+        (Bottleneck.CONCURRENCY, slots_for_all and bool(seen)),
     )
     return next((kind for kind, holds in rules if holds), Bottleneck.UNKNOWN)

@@ -9,6 +9,7 @@ from tuner import analysis, diagnosis, objective
 from tuner.model import (
     BASELINE,
     ChangedLine,
+    ClosedLoop,
     Comparison,
     Diagnosis,
     Doubt,
@@ -168,8 +169,13 @@ def _diagnosis(
     history: History, domain: Domain, windows: Sequence[Window], params: Params | None = None
 ) -> Diagnosis:
     rendered = IniFile.parse(domain.render(params or domain.baseline))
+    spec = history.job.spec
     return diagnosis.diagnose(
-        windows, history.job.spec.limits, threads=rendered.integer("threads", 1)
+        windows,
+        spec.limits,
+        processes=rendered.integer("processes", 1),
+        threads=rendered.integer("threads", 1),
+        connections=spec.workload.concurrency if isinstance(spec.workload, ClosedLoop) else None,
     )
 
 

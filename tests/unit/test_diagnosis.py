@@ -41,3 +41,12 @@ def test_the_evidence_is_what_was_watched() -> None:
 
 def test_without_windows_nothing_is_known() -> None:
     assert diagnose([], LIMITS).bottleneck is Bottleneck.UNKNOWN
+
+
+def test_a_slot_for_every_connection_leaves_only_the_workload_as_the_limit() -> None:
+    found = diagnose([window()] * 3, LIMITS, processes=8, threads=2, connections=16)
+    assert found.bottleneck is Bottleneck.CONCURRENCY
+    busy = diagnose([window(target_cpu=0.95)], LIMITS, processes=8, threads=2, connections=16)
+    assert busy.bottleneck is Bottleneck.CPU_QUOTA
+    fewer = diagnose([window()], LIMITS, processes=8, threads=1, connections=16)
+    assert fewer.bottleneck is Bottleneck.UNKNOWN

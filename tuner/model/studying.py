@@ -164,6 +164,7 @@ class Bottleneck(StrEnum):
     BACKLOG = "backlog"
     MEMORY = "memory"
     LOAD_GENERATOR = "load_generator"
+    CONCURRENCY = "concurrency"
     APP_ERRORS = "app_errors"
     UNKNOWN = "unknown"
 
