@@ -23,8 +23,9 @@ BUILD_S = 600  # the first time; seconds afterwards
 UP_S = 240
 READY_S = 60
 DOWN_S = 90
+JOB_S = 120
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(BUILD_S + UP_S + READY_S + DOWN_S)]
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(BUILD_S + UP_S + READY_S + JOB_S + DOWN_S)]
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,18 @@ class Stack:
 
     def get(self, path: str, key: str | None = None) -> tuple[int, str]:
         """Status and body; status 0 while nothing listens."""
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", headers=headers)
+        return self._ask(path, key, None)
+
+    def post(self, path: str, document: object, key: str) -> tuple[int, str]:
+        """Status and body of the answer to a JSON document."""
+        return self._ask(path, key, json.dumps(document).encode())
+
+    def _ask(self, path: str, key: str | None, body: bytes | None) -> tuple[int, str]:
+        headers = {"Content-Type": "application/json"}
+        if key is not None:
+            headers["Authorization"] = f"Bearer {key}"
+        url = f"http://127.0.0.1:{self.port}{path}"
+        request = urllib.request.Request(url, data=body, headers=headers)
         try:
             with urllib.request.urlopen(request, timeout=5) as answer:  # noqa: S310 - loopback
                 return answer.status, answer.read().decode()
@@ -171,6 +182,29 @@ def test_the_worker_reaches_docker_without_being_root(stack: Stack) -> None:
     said = stack.compose("exec", "-T", "worker", "python3", "-c", script, timeout_s=60)
 
     assert said.split()[-2:] == ["10001", "True"]
+
+
+def test_a_job_is_measured_by_the_worker_in_its_container(stack: Stack) -> None:
+    budget = {"trials": 1, "confirm_blocks": 4, "cycles": 1, "window_s": 0.5, "warmup_s": 0.2}
+    request = {"app": "shop", "target": {"target_app": "flask-json"}, "budget": budget}
+    status, body = stack.post("/v1/jobs", request, key=KEY)
+    assert status == 201, body
+    path = f"/v1/jobs/{json.loads(body)['id']}"
+
+    job = json.loads(body)
+    deadline = time.monotonic() + JOB_S
+    while job["state"] in ("queued", "running"):
+        assert time.monotonic() < deadline, job
+        time.sleep(0.5)
+        job = json.loads(stack.get(path, key=KEY)[1])
+
+    assert job["state"] == "succeeded", job
+    trial = json.loads(stack.get(f"{path}/trials/1?raw=1", key=KEY)[1])
+    assert trial["windows"]
+    for window in trial["windows"]:
+        assert window["served"] == window["requests"]
+        assert window["memory_mb"] > 0
+        assert 0 < window["target_cpu"] <= 1.1
 
 
 def test_a_missing_key_is_refused_with_what_to_set(stack: Stack) -> None:
