@@ -5,7 +5,7 @@ Revision: 20261121_tables, the first.
 
 import sqlalchemy as sa
 from alembic import op
-from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+from sqlalchemy.dialects.postgresql import ARRAY, JSON, JSONB
 
 revision = "20261121_tables"
 down_revision = None
@@ -35,7 +35,7 @@ def upgrade() -> None:
         sa.Column("pool", sa.Text(), nullable=False),
         sa.Column("state", sa.Text(), nullable=False),
         sa.Column("phase", sa.Text(), nullable=False),
-        sa.Column("spec", JSONB(), nullable=False),
+        sa.Column("spec", JSON(), nullable=False),
         sa.Column("facts", JSONB(), nullable=True),
         sa.Column("calibration", JSONB(), nullable=True),
         sa.Column("finalist", sa.Integer(), nullable=True),

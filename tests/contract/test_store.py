@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.builders import FACTS, FINGERPRINT, spec, window
+from tests.builders import FACTS, FINGERPRINT, space, spec, window
 from tests.fake_store import FakeStore
 from tests.postgres import fresh_database
 from tuner.db import Store, make_engine
@@ -155,6 +155,20 @@ class TestJobs:
         assert (job.state, job.phase) == (JobState.QUEUED, Phase.VALIDATE)
         assert job.spec == spec()
         assert store.job(job.id) == job
+
+    def test_a_search_space_keeps_the_order_in_which_it_was_written(self, store: AnyStore) -> None:
+        # By length or by letter, as jsonb sorts, this would come back otherwise.
+        emit = {"quiet": {"log-5xx": True, "a": True, "disable-logging": True}}
+        written = space(
+            processes={"type": "int", "low": 1, "high": 8},
+            logging={"type": "choice", "values": ["user", "quiet"], "emit": emit},
+            threads={"type": "bool"},
+        )
+        chosen = spec(search_space=written)
+        job, _ = store.create_job(chosen, idempotency_key=None, request_sha256="s")
+        kept = store.job(job.id).spec.search_space
+        assert list(kept.parameters) == ["processes", "logging", "threads"]
+        assert kept.model_dump_json() == written.model_dump_json()
 
     def test_the_same_key_and_request_give_the_same_job(self, store: AnyStore) -> None:
         first = create(store, key="k")

@@ -24,7 +24,7 @@ from sqlalchemy import (
     func,
     text,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+from sqlalchemy.dialects.postgresql import ARRAY, JSON, JSONB
 
 from tuner.model import (
     JobState,
@@ -47,6 +47,7 @@ metadata = MetaData(
 )
 
 _DOCUMENT = JSONB(none_as_null=True)
+_AS_WRITTEN = JSON(none_as_null=True)  # jsonb sorts keys; the order of a space orders the lines
 
 
 def _one_of(column: str, members: type[StrEnum]) -> CheckConstraint:
@@ -71,7 +72,7 @@ jobs = Table(
     Column("pool", Text, nullable=False),
     Column("state", Text, nullable=False),
     Column("phase", Text, nullable=False),
-    Column("spec", _DOCUMENT, nullable=False),
+    Column("spec", _AS_WRITTEN, nullable=False),
     Column("facts", _DOCUMENT),
     Column("calibration", _DOCUMENT),
     Column("finalist", Integer),
