@@ -3,7 +3,7 @@ PYTHON ?= python3
 PROVISION = $(PYTHON) -m tuner.provision
 ARGS ?=
 
-.PHONY: help demo test check images serve bench-host setup clean clean-images
+.PHONY: help demo measure calibrate test check images journeys serve bench-host bench-honesty bench-classes bench-burst bench-cost setup clean clean-images
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -11,6 +11,12 @@ help: ## list the targets
 
 demo: ## set up what is missing, then tune a real app in a container and print the uwsgi.ini (ARGS="..." is passed on)
 	@$(PROVISION) demo $(ARGS)
+
+measure: ## set up what is missing, then measure files without tuning: ARGS="mixed --ini a.ini --ini b.ini"
+	@$(PROVISION) measure $(ARGS)
+
+calibrate: ## set up what is missing, then print what this machine can tell apart, and in which time
+	@$(PROVISION) calibrate $(ARGS)
 
 test: ## set up what is missing, then every check and every test level, real Docker and PostgreSQL included
 	@$(PROVISION) test
@@ -24,8 +30,23 @@ serve: ## set up what is missing, then run the service on 127.0.0.1:8321 (ARGS="
 images: ## have the base image and the load generator image
 	@$(PROVISION) images
 
+journeys: ## have the load generator image with k6 too: for bursts, journeys and mixes of unlike requests
+	@$(PROVISION) journeys
+
 bench-host: ## print how well this machine measures
 	@$(PROVISION) bench-host $(ARGS)
+
+bench-honesty: ## A/A sets and a planted +5 %: does the measuring lie? (about 35 minutes; stops and goes on)
+	@$(PROVISION) bench-honesty $(ARGS)
+
+bench-classes: ## provoke every bottleneck and print which one is named
+	@$(PROVISION) bench-classes $(ARGS)
+
+bench-burst: ## 500 users at once, listen at 100 and 4096, with and without nginx
+	@$(PROVISION) bench-burst $(ARGS)
+
+bench-cost: ## what measuring itself costs: windows, starts, the generators' CPU
+	@$(PROVISION) bench-cost $(ARGS)
 
 setup: ## set up what is missing and nothing more
 	@$(PROVISION) setup

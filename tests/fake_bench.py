@@ -7,7 +7,7 @@ seed gives the same figures again as long as every side is started equally often
 import math
 import random
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -15,14 +15,19 @@ from datetime import UTC, datetime, timedelta
 from tuner.errors import Infrastructure
 from tuner.measurement import BuildInfo, LoadReading, SideSpec, Usage, target_failed
 from tuner.model import (
+    SERIES_STEP_S,
     FailureCode,
+    Histogram,
     HostFingerprint,
     Limits,
+    Load,
     OpenLoop,
     Target,
     Workload,
+    connections,
 )
 from tuner.uwsgi.stats import Stats
+from tuner.uwsgi.topology import Front, Topology
 
 Options = dict[str, str]
 
@@ -78,6 +83,7 @@ class FakeWorld:
     image_fails: FailureCode | None = None
     seed: int = 1
     known_options: tuple[str, ...] = KNOWN_OPTIONS
+    hiccups: int = 0  # runs of load that fail by the generator's fault before one succeeds
     launches: list[SideSpec] = field(default_factory=list)
     running: set[int] = field(default_factory=set)
     _killed: set[int] = field(default_factory=set)
@@ -125,6 +131,13 @@ class FakeWorld:
         if code is not None and code in codes:
             raise target_failed(code, f"planted: {code.value}", "the log's last line")
 
+    def hiccup(self) -> None:
+        """Fail once more, where there are failures left."""
+        with self._lock:
+            if self.hiccups > 0:
+                self.hiccups -= 1
+                raise Infrastructure("planted: the load generator was killed")
+
     def raise_if_killed(self, target: "FakeTarget") -> None:
         """What a real target's readers see once its container is gone."""
         if target.number in self._killed:
@@ -141,6 +154,8 @@ class FakeTarget:
     noise: random.Random
     client_cpus: int = 1
     shares_cpus: bool = False
+    nofile: int = 65_536
+    front: Front = Front(topology=Topology.HTTP_SOCKET, port=8000)  # noqa: RUF009  it is frozen
     served: int = 0
     loaded_s: float = 0.0
     start_factor: float = field(init=False)
@@ -148,7 +163,9 @@ class FakeTarget:
     def __post_init__(self) -> None:
         self.start_factor = math.exp(self.noise.gauss(0, self.world.start_sd))
 
-    def run_beside(self, argv: Sequence[str], *, timeout_s: float) -> str:
+    def run_beside(
+        self, argv: Sequence[str], *, timeout_s: float, files: Mapping[str, bytes] | None = None
+    ) -> str:
         """No command runs here."""
         raise Infrastructure(f"a fake target runs no commands: {argv[:1]}")
 
@@ -160,7 +177,12 @@ class FakeTarget:
             periods=round(10 * self.loaded_s),
             throttled_periods=0,
             memory_mb=self.world.memory_mb(options_of(self.side.ini)),
+            system_cpu_s=0.1 * cpus * self.loaded_s,
         )
+
+    def effective_ini(self) -> str:
+        """The file itself."""
+        return self.side.ini
 
     def log_tail(self) -> str:
         """One line."""
@@ -251,24 +273,30 @@ class FakeLoad:
         self.world.raise_if_killed(fake)
         self.world.raise_if(fake.side, _ON_READY)
 
-    def drive(
-        self, running: object, target: Target, workload: Workload, duration_s: float
-    ) -> LoadReading:
+    def check(self, running: object, target: Target, workload: Workload) -> None:
+        """Every workload can be carried, unless the world says otherwise."""
+        self.world.raise_if(_fake(running).side, (FailureCode.WORKLOAD_REFUSED,))
+
+    def drive(self, running: object, target: Target, load: Load, duration_s: float) -> LoadReading:
         """A window of the planted throughput, give or take the noise."""
         fake = _fake(running)
         self.world.raise_if_killed(fake)
         self.world.raise_if(fake.side, _ON_DRIVE)
+        self.world.hiccup()
         if self.world.fails(options_of(fake.side.ini)) is FailureCode.INFRASTRUCTURE:
             raise Infrastructure("planted: the host's fault")
         capacity = self._capacity(fake)
-        rate = min(capacity, workload.rate_rps) if isinstance(workload, OpenLoop) else capacity
+        rate = min(capacity, load.rate_rps) if isinstance(load, OpenLoop) else capacity
         before, requests = fake.stats(), round(rate * duration_s)
         fake.served += requests
         fake.loaded_s += duration_s
-        latency_ms = _latency_ms(workload, capacity, rate)
+        latency_ms = _latency_ms(load, capacity, rate)
+        steps = round(duration_s / SERIES_STEP_S)
         return LoadReading(
             started_at=_EPOCH + timedelta(seconds=fake.loaded_s),
             duration_s=duration_s,
+            wall_s=duration_s,
+            sent=requests,
             requests=requests,
             errors_by_class={},
             latency_p50_ms=latency_ms,
@@ -280,6 +308,8 @@ class FakeLoad:
             listen_overflows=0,
             time_wait=requests,
             ports_exhausted=False,
+            series=tuple(round(requests / steps) for _ in range(steps)),
+            histogram=Histogram.of_ms([latency_ms]),
         )
 
     def _capacity(self, fake: FakeTarget) -> float:
@@ -295,12 +325,12 @@ def _fake(running: object) -> FakeTarget:
     return running
 
 
-def _latency_ms(workload: Workload, capacity_rps: float, rate_rps: float) -> float:
+def _latency_ms(load: Load, capacity_rps: float, rate_rps: float) -> float:
     """A closed loop waits its turn; an open one queues as the server nears its capacity."""
-    if isinstance(workload, OpenLoop):
+    if isinstance(load, OpenLoop):
         idle = max(0.01, 1 - rate_rps / capacity_rps)
         return 1000 / capacity_rps / idle
-    return 1000 * workload.concurrency / capacity_rps
+    return 1000 * connections(load) / capacity_rps
 
 
 def side(ini: str, target: Target, *, index: int = 0, limits: Limits | None = None) -> SideSpec:

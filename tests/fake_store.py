@@ -3,22 +3,26 @@
 import copy
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, assert_never
 
 from tuner.db import Claim, HostRow
+from tuner.db.history import DETAILED
 from tuner.errors import Conflict, NotFound
 from tuner.model import (
+    Calibration,
     Enter,
     Fail,
     Failure,
+    Histogram,
     History,
     HostFingerprint,
     Job,
     JobId,
+    JobKind,
     JobSpec,
     JobState,
     Measure,
@@ -112,11 +116,14 @@ class FakeStore:
         state: JobState | None = None,
         after: JobId | None = None,
         limit: int = 50,
+        *,
+        kind: JobKind | None = None,
     ) -> list[Job]:
         found = [
             job
             for job in reversed(self._jobs.values())
-            if (app is None or job.spec.app == app)
+            if (kind is None or job.spec.kind is kind)
+            and (app is None or job.spec.app == app)
             and (state is None or job.state is state)
             and (after is None or job.id < after)
         ]
@@ -141,7 +148,7 @@ class FakeStore:
         return History(
             job=job,
             trials=self.trials(job_id),
-            measurements=self.measurements(job_id),
+            measurements=self._measurements_of(job_id, detailed=DETAILED & {job.phase}),
             now=now,
             hosts=max(1, len(live)),
             pool_is_free=self._ahead_of(job) == 0,
@@ -169,7 +176,7 @@ class FakeStore:
             return self._jobs[job_id]
 
     def latest_recommendation(self, app: str) -> Job | None:
-        found = self.jobs(app=app, state=JobState.SUCCEEDED, limit=1)
+        found = self.jobs(app=app, state=JobState.SUCCEEDED, limit=1, kind=JobKind.TUNE)
         return found[0] if found else None
 
     # ---- trials and measurements
@@ -184,9 +191,18 @@ class FakeStore:
             raise NotFound(f"job {job_id} has no trial {number}")
         return self._trials[job_id][number]
 
-    def measurements(self, job_id: JobId) -> tuple[Measurement, ...]:
+    def measurements(self, job_id: JobId, *, detailed: bool = True) -> tuple[Measurement, ...]:
+        return self._measurements_of(job_id, detailed=tuple(Phase) if detailed else ())
+
+    def _measurements_of(
+        self, job_id: JobId, *, detailed: Collection[Phase]
+    ) -> tuple[Measurement, ...]:
         self.job(job_id)
-        found = [m for m in self._measurements.values() if m.job_id == job_id]
+        found = [
+            m if m.phase in detailed else _without_details(m)
+            for m in self._measurements.values()
+            if m.job_id == job_id
+        ]
         return tuple(sorted(found, key=lambda measurement: measurement.sequence))
 
     def claim(self, measurement_id: MeasurementId, host: str) -> Claim | None:
@@ -281,6 +297,9 @@ class FakeStore:
                 fingerprint=fingerprint or (known.fingerprint if known else None),
                 last_seen=self._clock(),
                 problem=problem,
+                calibration=known.calibration if known else None,
+                calibrated_at=known.calibrated_at if known else None,
+                calibrated_with=known.calibrated_with if known else None,
             )
 
     def hosts(self, pool: str | None = None) -> list[HostRow]:
@@ -308,19 +327,33 @@ class FakeStore:
                 for plan in plans:
                     self._plan(job, plan)
                 self._bump(job.id)
-            case Succeed(recommendation=recommendation):
+            case Succeed():
+                self._keep_calibration(job, step.calibration)
                 self._finish(
                     job,
                     state=JobState.SUCCEEDED,
                     phase=Phase.DONE,
-                    recommendation=recommendation,
+                    recommendation=step.recommendation,
+                    report=step.report,
+                    calibration=step.calibration or job.calibration,
                 )
             case Fail(failure=failure):
                 self._finish(job, state=JobState.FAILED, failure=failure)
             case _:
                 assert_never(step)
 
+    def _keep_calibration(self, job: Job, found: Calibration | None) -> None:
+        for name in found.hosts if found else ():
+            if name in self._hosts:
+                self._hosts[name] = replace(
+                    self._hosts[name],
+                    calibration=found,
+                    calibrated_at=self._clock(),
+                    calibrated_with=job.spec.target.name,
+                )
+
     def _enter(self, job: Job, step: Enter) -> None:
+        self._keep_calibration(job, step.calibration)
         started = job.state is JobState.QUEUED
         self._jobs[job.id] = replace(
             job,
@@ -415,3 +448,11 @@ class FakeStore:
             except BaseException:
                 vars(self).update(before | {"_trials": trials})
                 raise
+
+
+def _without_details(measurement: Measurement) -> Measurement:
+    result = measurement.result
+    if result is None:
+        return measurement
+    windows = tuple(replace(window, series=(), histogram=Histogram()) for window in result.windows)
+    return replace(measurement, result=replace(result, windows=windows))

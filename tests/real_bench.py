@@ -1,7 +1,7 @@
 """The real engine, with a moody target app, for the tests that are marked `docker`."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import docker
 
 from tuner.engine import DockerLauncher, EngineConfig
-from tuner.load import Oha
+from tuner.load import Generators, Oha, probe_files
 from tuner.measurement import SideSpec
 from tuner.model import DEFAULT_COMMAND, Limits, Target
 
@@ -30,20 +30,23 @@ die-on-term = true
 
 
 @contextmanager
-def engine(**overrides: Any) -> Iterator[DockerLauncher]:
-    """A launcher of an instance of its own; fails where it left a container behind."""
+def engine(
+    apps: Callable[[str], Path] = APPS.joinpath, **overrides: Any
+) -> Iterator[DockerLauncher]:
+    """A launcher of an instance of its own; fails where it left a container or volume behind."""
     instance = f"test-{uuid.uuid4().hex[:8]}"
     config = EngineConfig(
         instance=instance,
         base_image=BASE_IMAGE,
         load_image=LOAD_IMAGE,
+        generator_files=probe_files(),
         stats_address=STATS_ADDRESS,
         **overrides,
     )
-    launcher = DockerLauncher(config, lambda name: APPS / name)
+    launcher = DockerLauncher(config, apps)
     try:
         yield launcher
-        left = containers_of(instance)
+        left = containers_of(instance) + volumes_of(instance)
         assert left == [], f"left behind: {left}"
     finally:
         launcher.reap()
@@ -60,6 +63,16 @@ def containers_of(instance: str) -> list[str]:
         client.close()
 
 
+def volumes_of(instance: str) -> list[str]:
+    """Names of all volumes of an instance."""
+    client = docker.APIClient(version="auto")
+    try:
+        filters = {"label": f"tuner.instance={instance}"}
+        return [found["Name"] for found in client.volumes(filters=filters)["Volumes"] or ()]
+    finally:
+        client.close()
+
+
 def create_only(launcher: DockerLauncher, measurement: str) -> None:
     """What a crash between creating and starting leaves behind."""
     labels = {"tuner.instance": launcher.instance, "tuner.measurement": measurement}
@@ -68,6 +81,11 @@ def create_only(launcher: DockerLauncher, measurement: str) -> None:
         client.create_container(LOAD_IMAGE, ["true"], labels={"tuner": "1", **labels})
     finally:
         client.close()
+
+
+def generators() -> Generators:
+    """What the product itself drives load with: oha, and k6 where that cannot."""
+    return Generators(stats_address=STATS_ADDRESS, ready_timeout_s=READY_TIMEOUT_S)
 
 
 def oha() -> Oha:

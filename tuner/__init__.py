@@ -25,8 +25,10 @@ Imports point down only; import-linter holds that, and that each outside system 
 | use case  | `study`          | the state machine: rows → next step (pure); requests → jobs      |
 | use case  | `measurement`    | one measurement: start sides, alternate windows, always stop     |
 | judgement | `recommendation` | comparison, bounds, doubts → deploy this, or keep yours          |
+| judgement | `report`         | a comparison's blocks → figures, effects, doubts, file by file   |
 | judgement | `diagnosis`      | counters → the bottleneck, with its evidence                     |
-| judgement | `analysis`       | block log-ratios → effect, interval, verdict                     |
+| judgement | `analysis`       | blocks → noise, effect, interval, verdict                        |
+| judgement | `charts`         | windows and latencies → SVG                                      |
 | judgement | `objective`      | windows → score and broken bounds                                |
 | format    | `uwsgi`          | `ini` (lossless parse, patch, overlay), `stats` (stats JSON)     |
 | format    | `search_space`   | bounds, conditions and rules of a space, evaluated for one job   |

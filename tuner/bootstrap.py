@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 from tuner.catalog import Catalog
 from tuner.db import EmbeddedPostgres, Store, make_engine, migrate
 from tuner.errors import InvalidInput, Mistake
-from tuner.model import History, JobRequest, JobSpec, Step
+from tuner.model import History, JobSpec, Request, Step
 from tuner.queue import Queue
 from tuner.settings import Settings
 from tuner.study import decider, resolve
 
 if TYPE_CHECKING:
     from tuner.engine import DockerLauncher
-    from tuner.load import Oha
+    from tuner.load import Generators
 
 STATS_ADDRESS = "127.0.0.1:61717"
 """Where uWSGI serves its stats, inside the target's own network namespace."""
@@ -56,7 +56,7 @@ def catalog(settings: Settings) -> Catalog:
     return Catalog.load(settings.target_apps, settings.search_spaces)
 
 
-def resolver(known: Catalog) -> Callable[[JobRequest], JobSpec]:
+def resolver(known: Catalog) -> Callable[[Request], JobSpec]:
     """Turns requests into jobs."""
     return partial(resolve, catalog=known)
 
@@ -71,11 +71,14 @@ def decide() -> Callable[[History], Step | None]:
 def launcher(settings: Settings, known: Catalog) -> DockerLauncher:
     """This host's containers, marked as belonging to this service's database."""
     from tuner.engine import DockerLauncher, EngineConfig
+    from tuner.load import probe_files
 
     config = EngineConfig(
         instance=instance(settings),
         base_image=settings.base_image,
         load_image=settings.load_image,
+        journey_image=settings.journey_image,
+        generator_files=probe_files(),
         build_network=settings.build_network,
         stats_address=STATS_ADDRESS,
         cache_dir=settings.data_dir / "engine",
@@ -84,11 +87,11 @@ def launcher(settings: Settings, known: Catalog) -> DockerLauncher:
     return DockerLauncher(config, known.build_dir)
 
 
-def load_generator(settings: Settings) -> Oha:
+def load_generator(settings: Settings) -> Generators:
     """The load generator."""
-    from tuner.load import Oha
+    from tuner.load import Generators
 
-    return Oha(stats_address=STATS_ADDRESS, ready_timeout_s=settings.ready_timeout_s)
+    return Generators(stats_address=STATS_ADDRESS, ready_timeout_s=settings.ready_timeout_s)
 
 
 def instance(settings: Settings) -> str:

@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from tuner.errors import InvalidInput, Mistake, NotFound
 from tuner.model import SearchSpace, TargetApp, mistakes_of
+from tuner.model.url_file import expanded
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -103,6 +105,10 @@ def _space_files(parents: Sequence[Path]) -> Iterator[Path]:
     return chain.from_iterable(sorted(parent.glob("*.yaml")) for parent in parents)
 
 
+def _text_beside(file: Path, name: str) -> str:
+    return (file.parent / name).read_text(encoding="utf-8")
+
+
 @dataclass(slots=True)
 class _Reader:
     """Reads file after file and keeps what is wrong, so that everything is said in one go."""
@@ -139,12 +145,15 @@ class _Reader:
         if text is None:
             return None
         try:
-            return model.model_validate(yaml.safe_load(text))
+            document = expanded(yaml.safe_load(text), partial(_text_beside, file))
+            return model.model_validate(document)
         except yaml.YAMLError as error:
             self._wrong(file, f"not YAML: {' '.join(str(error).split())}")
         except ValidationError as error:
             for path, message in mistakes_of(error):
                 self._wrong(file, f"{path}: {message}" if path else message)
+        except ValueError as error:  # its file of URLs
+            self._wrong(file, f"workload.requests: {error}")
         return None
 
     def _text(self, file: Path) -> str | None:

@@ -1,6 +1,5 @@
 """Comparison, bounds and doubts to an answer: deploy this file, or keep yours, and why."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import median
@@ -9,7 +8,6 @@ from tuner import analysis, diagnosis, objective
 from tuner.model import (
     BASELINE,
     ChangedLine,
-    ClosedLoop,
     Comparison,
     Diagnosis,
     Doubt,
@@ -27,7 +25,7 @@ from tuner.model import (
     Window,
 )
 from tuner.search_space import Domain
-from tuner.uwsgi.ini import IniFile, overlay
+from tuner.uwsgi.ini import overlay
 
 _WATCHED = (Metric.THROUGHPUT_RPS, Metric.LATENCY_P50_MS, Metric.LATENCY_P95_MS, Metric.MEMORY_MB)
 
@@ -46,8 +44,8 @@ def recommend(history: History, domain: Domain, finalist: Trial) -> Recommendati
     spec = history.job.spec
     blocks = history.blocks(Phase.CONFIRM)
     comparison = compare_blocks(blocks, spec)
-    doubts = _doubts(blocks)
     better = comparison.verdict is Verdict.BETTER
+    doubts = _doubts(blocks, finalist)
     side = 1 if better else 0
     windows = [w for block in blocks for w in block.windows if w.side == side]
     params = finalist.params if better else domain.baseline
@@ -61,7 +59,7 @@ def recommend(history: History, domain: Domain, finalist: Trial) -> Recommendati
         lines=changed_lines(domain, finalist.params),
         reverted=(),
         diagnosis=found,
-        reason=f"Deploy it: {comparison.reason}. {_sentence(found.sentence)}",
+        reason=f"Deploy it: {comparison.reason}. With it {found.sentence}.",
         uwsgi_ini=_annotated(history, domain, finalist.params, comparison),
         overlay_ini=overlay(domain.changes(finalist.params), _header(history, comparison)),
         doubts=doubts,
@@ -168,15 +166,7 @@ def _keep(
 def _diagnosis(
     history: History, domain: Domain, windows: Sequence[Window], params: Params | None = None
 ) -> Diagnosis:
-    rendered = IniFile.parse(domain.render(params or domain.baseline))
-    spec = history.job.spec
-    return diagnosis.diagnose(
-        windows,
-        spec.limits,
-        processes=rendered.integer("processes", 1),
-        threads=rendered.integer("threads", 1),
-        connections=spec.workload.concurrency if isinstance(spec.workload, ClosedLoop) else None,
-    )
+    return diagnosis.of_file(windows, history.job.spec, domain.render(params or domain.baseline))
 
 
 def _percent(share: float) -> str:
@@ -213,12 +203,12 @@ def _header(history: History, comparison: Comparison) -> list[str]:
     return lines
 
 
-def _doubts(blocks: Sequence[Measurement]) -> tuple[Doubt, ...]:
-    """Doubts that hold for at least a tenth of the windows."""
-    windows = [window for block in blocks for window in block.windows]
-    often = math.ceil(len(windows) / 10)
-    counts = {doubt: sum(doubt in window.doubts for window in windows) for doubt in Doubt}
-    return tuple(doubt for doubt, count in counts.items() if count >= max(1, often))
+def _doubts(blocks: Sequence[Measurement], finalist: Trial) -> tuple[Doubt, ...]:
+    """What to hold against the answer: doubts of the windows, and starts that differ too much."""
+    found = analysis.frequent([window for block in blocks for window in block.windows])
+    if analysis.unstable_sides(blocks) & {BASELINE, finalist.number}:
+        found = (*found, Doubt.UNSTABLE_START)
+    return tuple(dict.fromkeys(found))
 
 
 def _baseline_windows(blocks: Sequence[Measurement]) -> list[Window]:

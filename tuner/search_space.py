@@ -26,6 +26,7 @@ from tuner.model import (
     Params,
     Scalar,
     SearchSpace,
+    connections,
 )
 from tuner.uwsgi.ini import IniFile, as_text
 
@@ -236,21 +237,24 @@ def _as_names(params: Params) -> dict[str, Scalar]:
 
 
 def derive(spec: JobSpec, memory: MemoryLine | None = None) -> Domain:
-    """The domain of a job. Raises `InvalidInput` with every mistake of the space.
+    """The domain of a tuning job. Raises `InvalidInput` with every mistake of the space.
 
     `memory` is what `prepare` measured; without it the target's own hint is used.
     """
+    space = spec.search_space
+    if space is None:
+        raise ValueError(f"nothing is varied in a job of kind {spec.kind}")
     ini = IniFile.parse(spec.baseline_ini)
     names = _names(spec, ini, memory)
     mistakes: list[Mistake] = []
     dimensions: list[Dimension] = []
-    for name, parameter in spec.search_space.parameters.items():
+    for name, parameter in space.parameters.items():
         path = f"search_space.parameters.{name}"
         try:
             dimensions.append(_dimension(name, parameter, names, ini))
         except ValueError as error:
             mistakes.append(Mistake(path, str(error)))
-    domain = Domain(space=spec.search_space, dimensions=tuple(dimensions), names=names, ini=ini)
+    domain = Domain(space=space, dimensions=tuple(dimensions), names=names, ini=ini)
     if not mistakes:
         mistakes += _mistakes_of_rules(domain)
     if mistakes:
@@ -265,7 +269,7 @@ def _names(spec: JobSpec, ini: IniFile, memory: MemoryLine | None) -> Names:
         "cpus": limits.cpus,
         "memory_mb": limits.memory_mb,
         "somaxconn": limits.somaxconn,
-        "concurrency": spec.workload.concurrency,
+        "concurrency": connections(spec.workload),
         "thread_safe": target.thread_safe,
         "memory_processes": line.processes_within(MEMORY_SHARE * limits.memory_mb),
         "cheaper": ini.integer("cheaper", 0),

@@ -14,7 +14,9 @@ from typing import Any, Self
 from tuner.errors import InvalidInput, Mistake
 
 PREFIX = "TUNER_"
-TOLERATED = frozenset({"TUNER_OHA_IMAGE", "TUNER_PYTHON_IMAGE", "TUNER_PROVISION_PYTHON"})
+TOLERATED = frozenset(
+    {"TUNER_OHA_IMAGE", "TUNER_K6_IMAGE", "TUNER_PYTHON_IMAGE", "TUNER_PROVISION_PYTHON"}
+)
 """Names that only `tuner.provision` reads; they may be set while the product runs."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
@@ -36,6 +38,7 @@ class Settings:
     search_spaces: tuple[Path, ...] = ()  # in addition to the repository's
     base_image: str = "uwsgi-tuner/base:2.0.31"
     load_image: str = "uwsgi-tuner/load:1.16.0"
+    journey_image: str = "uwsgi-tuner/load-k6:1.8.1"  # used in its place where it is there
     build_network: str = "host"
     ready_timeout_s: float = 20.0
     log_level: str = "INFO"
@@ -178,6 +181,7 @@ _PARSERS: Mapping[str, Callable[[str], Any]] = {
     "TUNER_SEARCH_SPACES": _folders,
     "TUNER_BASE_IMAGE": _text,
     "TUNER_LOAD_IMAGE": _text,
+    "TUNER_JOURNEY_IMAGE": _text,
     "TUNER_BUILD_NETWORK": _text,
     "TUNER_READY_TIMEOUT_S": _seconds,
     "TUNER_LOG_LEVEL": _log_level,

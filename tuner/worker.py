@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, assert_never
 
 from tuner import bootstrap
 from tuner.errors import Aborted, Infrastructure, TargetFailed, TunerError, Unavailable
@@ -28,6 +28,7 @@ from tuner.model import (
     HostFingerprint,
     Job,
     JobId,
+    JobKind,
     Measurement,
     MeasurementId,
     MeasurementKind,
@@ -254,21 +255,36 @@ class Worker:
 def make(claim: Claim, bench: Bench) -> MeasurementResult:
     """Make the measurement that was claimed, of whichever kind it is."""
     measurement, spec = claim.measurement, claim.job.spec
-    facts = claim.job.facts
-    domain = derive(spec, facts.memory if facts else None)
     sides = [
-        SideSpec(index=index, ini=domain.render(params), target=spec.target, limits=spec.limits)
-        for index, params in enumerate(claim.params)
+        SideSpec(index=index, ini=ini, target=spec.target, limits=spec.limits)
+        for index, ini in enumerate(_inis(claim))
     ]
     match measurement.kind:
         case MeasurementKind.PREPARE:
-            processes = domain.ini.integer("cheaper", 0) or domain.ini.integer("processes", 1)
-            more = _with_processes(processes + MEMORY_PROBE_MORE, domain.ini)
+            ini = IniFile.parse(sides[0].ini)
+            processes = ini.integer("cheaper", 0) or ini.integer("processes", 1)
+            more = _with_processes(processes + MEMORY_PROBE_MORE, ini)
             larger = replace(sides[0], index=1, ini=more)
             return bench.prepare(sides[0], larger, spec.workload, processes=processes)
         case MeasurementKind.BLOCK:
             seed = derived_seed(spec.seed, measurement.sequence)
             return bench.run_block(sides, spec.workload, spec.budget, seed=seed)
+
+
+def _inis(claim: Claim) -> list[str]:
+    """The file that each side runs: as it was given, or rendered from the side's params."""
+    spec, facts = claim.job.spec, claim.job.facts
+    match spec.kind:
+        case JobKind.COMPARE:
+            given = {variant.name: variant.ini for variant in spec.variants}
+            return [given[str(params["ini"])] for params in claim.params]
+        case JobKind.CALIBRATE:
+            return [spec.baseline_ini for _ in claim.params]
+        case JobKind.TUNE:
+            domain = derive(spec, facts.memory if facts else None)
+            return [domain.render(params) for params in claim.params]
+        case _:
+            assert_never(spec.kind)
 
 
 def _with_processes(processes: int, ini: IniFile) -> str:

@@ -26,7 +26,7 @@ def launcher() -> Iterator[DockerLauncher]:
 
 def bench(launcher: DockerLauncher) -> Bench:
     ours: Launcher = launcher.for_measurement("1", "7")
-    load: LoadGenerator = real_bench.oha()
+    load: LoadGenerator = real_bench.generators()
     return Bench(ours, load)
 
 
@@ -50,7 +50,7 @@ def test_an_open_loop_block_keeps_its_rate(launcher: DockerLauncher) -> None:
     result = bench(launcher).run_block([real_bench.moody_side()], workload, BUDGET, seed=1)
     assert_counters_agree(result)
     for window in result.windows:
-        assert window.requests == pytest.approx(100, abs=3)
+        assert window.sent == pytest.approx(100 * BUDGET.window_s, abs=3)
 
 
 def test_prepare_tells_what_the_target_is(launcher: DockerLauncher) -> None:
@@ -99,6 +99,16 @@ def test_calling_off_ends_a_block_within_two_seconds(launcher: DockerLauncher) -
 
 def assert_counters_agree(result: MeasurementResult) -> None:
     for window in result.windows:
-        assert window.served == window.requests
+        assert window.served == window.sent
         assert window.errors == 0
-        assert not set(window.doubts) - {Doubt.SHARED_CPUS, Doubt.CLIENT_SATURATED}
+        assert not set(window.doubts) - OF_THE_HOST
+
+
+OF_THE_HOST = {
+    Doubt.SHARED_CPUS,
+    Doubt.CLIENT_SATURATED,
+    Doubt.NOISY_HOST,
+    Doubt.NOT_STEADY,
+    Doubt.THROTTLED,
+}
+"""What a busy machine may add; a disagreement of counters is never among it."""

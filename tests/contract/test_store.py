@@ -3,10 +3,11 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from tests.builders import FACTS, FINGERPRINT, space, spec, window
+from tests.builders import FACTS, FINGERPRINT, INI, space, spec, window
 from tests.fake_store import FakeStore
 from tests.postgres import fresh_database
 from tuner.db import Store, make_engine
@@ -24,9 +25,12 @@ from tuner.model import (
     Fail,
     Failure,
     FailureCode,
+    Figure,
+    Histogram,
     History,
     Job,
     JobId,
+    JobKind,
     JobState,
     Measure,
     MeasurementId,
@@ -39,18 +43,31 @@ from tuner.model import (
     Params,
     Phase,
     Plan,
+    ProxyTimes,
     Recommendation,
+    Report,
+    ServerFigures,
     Settle,
+    SideReport,
+    Spread,
     Step,
     Succeed,
+    Surroundings,
     Trial,
     TrialNumber,
     TrialState,
+    Variant,
     Verdict,
 )
 from tuner.queue import Queue
 
 AnyStore = Store | FakeStore
+NEW: Any = {"idempotency_key": None, "request_sha256": "s"}
+COMPARE = spec(
+    kind=JobKind.COMPARE,
+    variants=(Variant(name="a.ini", ini=INI), Variant(name="b.ini", ini=f"{INI}threads = 2\n")),
+    search_space=None,
+)
 
 CALIBRATION = Calibration(
     blocks=2,
@@ -62,6 +79,12 @@ CALIBRATION = Calibration(
     throughput_rps=120.5,
     resolves_min_effect=True,
     doubts=(Doubt.SHARED_CPUS,),
+    start_sd=0.008,
+    window_sd=0.02,
+    period_s=2.5,
+    client_cpu=0.3,
+    block_s=14.2,
+    hosts=("bench-1",),
 )
 EFFECT = Effect(metric=Metric.THROUGHPUT_RPS, estimate=0.068, ci_low=0.049, ci_high=0.087)
 RECOMMENDATION = Recommendation(
@@ -87,12 +110,65 @@ RECOMMENDATION = Recommendation(
     overlay_ini="[uwsgi]\nprocesses = 4\n",
     doubts=(Doubt.SHARED_CPUS,),
 )
+DIAGNOSIS = Diagnosis(bottleneck=Bottleneck.IO_WAIT, sentence="it waits", evidence={"busy": 0.97})
+SPREAD = Spread(p50_ms=1.5, p95_ms=9.25, max_ms=1007.0)
+REPORT = Report(
+    sides=(
+        SideReport(
+            name="a.ini",
+            figures=(
+                Figure(
+                    metric=Metric.THROUGHPUT_RPS,
+                    value=100.0,
+                    ci_low=-math.inf,
+                    ci_high=math.inf,
+                    concurrency=64,
+                ),
+            ),
+            effects=(EFFECT,),
+            verdict=Verdict.INCONCLUSIVE,
+            blocks=4,
+            windows=8,
+            requests=800,
+            errors_by_class={"reset": 2},
+            diagnosis=DIAGNOSIS,
+            doubts=(Doubt.UNSTABLE_START,),
+            latency=Histogram({3: 4, 130: 1}),
+            connect=SPREAD,
+            over_limit=0.25,
+            failure=Failure(code=FailureCode.DIED, message="died"),
+        ),
+    ),
+    blocks=4,
+)
 FAILURE = Failure(code=FailureCode.NOT_READY, message="no 200", side=1, log_tail="boom\n")
 RESULT = MeasurementResult(
     windows=(
         window(0, 100.0),
         window(1, 130.0, index=1, latency_p99_ms=None, served=None, doubts=(Doubt.ERRORS,)),
         window(1, 131.5, index=2, errors=3, errors_by_class={"http_502": 2, "reset": 1}),
+        window(
+            0,
+            90.0,
+            index=3,
+            sent=95,
+            connections=500,
+            stalled=3,
+            over_limit=0.125,
+            connect=SPREAD,
+            proxy=ProxyTimes(
+                requests=90,
+                by_status={"200": 89, "502": 1},
+                connect=SPREAD,
+                header=SPREAD,
+                response=SPREAD,
+                request=SPREAD,
+            ),
+            server=ServerFigures(busiest_process=0.98, queue_p95=0.4, oom_kills=1),
+            surroundings=Surroundings(steal=0.01, foreign_cpu=0.4, pressure=0.0),
+            series=(20, 25, 22, 23),
+            histogram=Histogram({3: 4, 130: 1}),
+        ),
     ),
     setup_s=1.5,
     load_s=6.0,
@@ -167,6 +243,7 @@ class TestJobs:
         chosen = spec(search_space=written)
         job, _ = store.create_job(chosen, idempotency_key=None, request_sha256="s")
         kept = store.job(job.id).spec.search_space
+        assert kept is not None
         assert list(kept.parameters) == ["processes", "logging", "threads"]
         assert kept.model_dump_json() == written.model_dump_json()
 
@@ -197,6 +274,17 @@ class TestJobs:
         store.create_job(spec(app="other"), idempotency_key=None, request_sha256="s")
         assert [job.spec.app for job in store.jobs(app="other")] == ["other"]
         assert store.jobs(state=JobState.RUNNING) == []
+
+    def test_jobs_are_filtered_by_kind(self, store: AnyStore) -> None:
+        create(store)
+        asked = store.create_job(COMPARE, **NEW)[0]
+        assert store.jobs(kind=JobKind.COMPARE) == [asked]
+        assert [job.spec.kind for job in store.jobs()] == [JobKind.COMPARE, JobKind.TUNE]
+
+    def test_a_comparison_is_no_recommendation(self, store: AnyStore) -> None:
+        asked = store.create_job(COMPARE, **NEW)[0]
+        store.advance(asked.id, once(START, Succeed(report=REPORT)))
+        assert store.latest_recommendation(COMPARE.app) is None
 
     def test_the_queue_position_counts_the_pools_jobs_ahead(self, store: AnyStore) -> None:
         first = started(store)
@@ -294,6 +382,28 @@ class TestAdvance:
         assert job.finished_at is not None
         assert store.latest_recommendation("shop") == job
         assert store.latest_recommendation("other") is None
+
+    def test_success_keeps_the_report_of_a_comparison(self, store: AnyStore) -> None:
+        asked = store.create_job(COMPARE, **NEW)[0]
+        given = [
+            Trial(
+                number=TrialNumber(number),
+                params={"ini": variant.name},
+                origin=Origin.GIVEN,
+                state=TrialState.RUNNING,
+            )
+            for number, variant in enumerate(COMPARE.variants)
+        ]
+        steps = (START, Measure(plans=(), trials=tuple(given)), Enter(phase=Phase.COMPARE))
+        store.advance(asked.id, once(*steps, Succeed(report=REPORT)))
+        now = store.job(asked.id)
+        assert (now.state, now.report, now.spec) == (JobState.SUCCEEDED, REPORT, COMPARE)
+        assert list(store.trials(asked.id)) == given
+
+    def test_success_keeps_a_calibration(self, store: AnyStore) -> None:
+        asked = store.create_job(spec(kind=JobKind.CALIBRATE), **NEW)[0]
+        store.advance(asked.id, once(START, Succeed(calibration=CALIBRATION)))
+        assert store.job(asked.id).calibration == CALIBRATION
 
     def test_failure_keeps_the_reason_and_the_phase(self, store: AnyStore) -> None:
         job_id = started(store)
@@ -414,6 +524,31 @@ class TestMeasurements:
         store.complete(block_of(store, job_id), 1, result)
         assert store.measurements(job_id)[0].result == result
 
+    def test_what_is_large_is_left_out_where_it_is_not_asked_for(self, store: AnyStore) -> None:
+        job_id = started(store)
+        measurement = store.measurements(job_id)[0]
+        claim = store.claim(measurement.id, "host")
+        assert claim is not None
+        store.complete(measurement.id, claim.measurement.attempt, RESULT)
+        whole = store.measurements(job_id)[0].windows[-1]
+        light = store.measurements(job_id, detailed=False)[0].windows[-1]
+        assert whole == RESULT.windows[-1]
+        assert light == replace(whole, series=(), histogram=Histogram())
+
+    def test_a_history_has_the_details_of_the_present_phase_alone(self, store: AnyStore) -> None:
+        job_id = started(store)
+        fresh = replace(plan(9, 0, 1), phase=Phase.CONFIRM)
+        store.advance(job_id, once(Measure(plans=(fresh,))))
+        measurement = store.measurements(job_id)[-1]
+        claim = store.claim(measurement.id, "host")
+        assert claim is not None
+        store.complete(measurement.id, claim.measurement.attempt, RESULT)
+        seen = []
+        for phase in (Phase.CONFIRM, Phase.RACE):
+            store.advance(job_id, once(Enter(phase=phase)))
+            seen.append(store.history(job_id).measurements[-1].windows[-1].series)
+        assert seen == [RESULT.windows[-1].series, ()]
+
     def test_a_failure_comes_back_as_it_was(self, store: AnyStore) -> None:
         job_id = started(store)
         store.claim(block_of(store, job_id), "a")
@@ -471,6 +606,26 @@ class TestHosts:
         assert [host.name for host in store.hosts()] == ["a", "b"]
         (host,) = store.hosts(pool="default")
         assert (host.fingerprint, host.problem) == (FINGERPRINT, "docker is away")
+
+    def test_a_calibration_is_kept_with_the_hosts_that_made_it(self, store: AnyStore) -> None:
+        for name in ("bench-1", "bench-2"):
+            store.see_host(name, "default", FINGERPRINT)
+        store.advance(
+            create(store).id, once(START, Enter(phase=Phase.SEARCH, calibration=CALIBRATION))
+        )
+        store.see_host("bench-1", "default")
+        first, second = store.hosts()
+        assert (first.calibration, first.calibrated_with) == (CALIBRATION, "mixed")
+        assert first.calibrated_at is not None
+        assert (second.calibration, second.calibrated_at, second.calibrated_with) == (None,) * 3
+
+    def test_a_later_calibration_takes_the_place_of_the_one_before(self, store: AnyStore) -> None:
+        store.see_host("bench-1", "default", FINGERPRINT)
+        later = replace(CALIBRATION, block_sd=0.5)
+        for found in (CALIBRATION, later):
+            asked = store.create_job(spec(kind=JobKind.CALIBRATE), **NEW)[0]
+            store.advance(asked.id, once(START, Succeed(calibration=found)))
+        assert store.hosts()[0].calibration == later
 
     def test_ping(self, store: AnyStore) -> None:
         store.ping()

@@ -7,12 +7,25 @@ import psycopg
 import pytest
 from sqlalchemy import CheckConstraint
 
+from tests.builders import spec
 from tuner.db import Store, make_engine, migrate
+from tuner.db.rows import SPEC
 from tuner.db.tables import metadata
 from tuner.errors import Unavailable
+from tuner.model import Histogram, JobId, JobKind, ServerFigures
 from tuner.queue import Queue
 
-QUEUE_REVISION = "20261121_queue"
+FIRST_RELEASE = "20261121_queue"
+NEWEST = "20261121_kinds"
+OLD_SPEC = SPEC.dump_json(spec(), exclude={"kind": True, "variants": True}).decode()
+
+
+OLD_WINDOW = """
+INSERT INTO windows (
+    measurement_id, "index", side, trial_number, started_at, duration_s, requests, errors,
+    errors_by_class, throughput_rps, respawns, client_cpu, listen_overflows, time_wait, doubts
+) VALUES (1, 0, 0, 0, now(), 1.0, 100, 0, '{}', 100.0, 0, 0.1, 0, 0, '{}')
+"""
 
 
 def relations(url: str) -> set[str]:
@@ -53,7 +66,7 @@ def test_up_down_and_up_again(empty_database_url: str) -> None:
     url = empty_database_url
     assert migrate.current(url) is None
     migrate.upgrade(url)
-    assert migrate.current(url) == QUEUE_REVISION
+    assert migrate.current(url) == NEWEST
     both_ways = relations(url)
     migrate.downgrade(url, "base")
     assert relations(url) == set()
@@ -77,7 +90,46 @@ def test_upgrading_twice_at_the_same_time(empty_database_url: str) -> None:
     for thread in threads:
         thread.join()
     assert failures == []
-    assert migrate.current(empty_database_url) == QUEUE_REVISION
+    assert migrate.current(empty_database_url) == NEWEST
+
+
+def test_rows_of_the_first_release_read_as_they_were(empty_database_url: str) -> None:
+    url = empty_database_url
+    migrate.upgrade(url, FIRST_RELEASE)
+    with psycopg.connect(url) as connection:
+        connection.execute(
+            "INSERT INTO jobs (app, pool, state, phase, spec, request_sha256) "
+            "VALUES ('shop', 'default', 'running', 'search', %s, 'x')",
+            [OLD_SPEC],
+        )
+        connection.execute(
+            "INSERT INTO measurements (job_id, sequence, kind, phase, sides, state, result) "
+            "VALUES (1, 0, 'block', 'search', '{0}', 'complete', %s)",
+            ['{"windows": [], "setup_s": 1.0, "load_s": 2.0, "ready_s": [], "ini_sha256": []}'],
+        )
+        connection.execute(OLD_WINDOW)
+    migrate.upgrade(url)
+    engine = make_engine(url)
+    store = Store(engine, Queue())
+    job = store.job(JobId(1))
+    assert (job.spec.kind, job.spec, job.report) == (JobKind.TUNE, spec(), None)
+    (window,) = store.measurements(job.id)[0].windows
+    assert (window.requests, window.sent, window.series) == (100, 0, ())
+    assert (window.server, window.histogram) == (ServerFigures(), Histogram())
+    engine.dispose()
+
+
+def test_going_back_takes_along_what_the_first_release_cannot_read(empty_database_url: str) -> None:
+    url = empty_database_url
+    migrate.upgrade(url)
+    engine = make_engine(url)
+    store = Store(engine, Queue())
+    for kind in (JobKind.TUNE, JobKind.COMPARE):
+        store.create_job(spec(kind=kind), idempotency_key=None, request_sha256="x")
+    engine.dispose()
+    migrate.downgrade(url, FIRST_RELEASE)
+    with psycopg.connect(url) as connection:
+        assert connection.execute("SELECT id FROM jobs").fetchall() == [(1,)]
 
 
 def test_a_database_without_tables_says_what_to_do(empty_database_url: str) -> None:

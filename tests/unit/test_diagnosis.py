@@ -4,11 +4,54 @@ from typing import Any
 
 import pytest
 
-from tests.builders import window
+from tests.builders import block, history, job, space, spec, window
+from tuner import diagnosis
 from tuner.diagnosis import diagnose
-from tuner.model import Bottleneck, Limits
+from tuner.model import (
+    Bottleneck,
+    Burst,
+    Diagnosis,
+    Doubt,
+    JobKind,
+    Ladder,
+    Limits,
+    OpenLoop,
+    Origin,
+    ProxyTimes,
+    ServerFigures,
+    Spread,
+    Surroundings,
+    Trial,
+    TrialNumber,
+    TrialState,
+    Variant,
+)
 
 LIMITS = Limits(cpus=1.0, memory_mb=512)
+TWO_CORES = Limits(cpus=2.0, memory_mb=512)
+
+
+def spread(p95_ms: float) -> Spread:
+    return Spread(p50_ms=p95_ms / 2, p95_ms=p95_ms, max_ms=p95_ms)
+
+
+def proxy(connect_p95_ms: float) -> ProxyTimes:
+    return ProxyTimes(
+        requests=100,
+        by_status={"200": 100},
+        connect=spread(connect_p95_ms),
+        header=spread(10.0),
+        response=spread(10.0),
+        request=spread(10.0),
+    )
+
+
+def seen_with(
+    limits: Limits = TWO_CORES, *, server: dict[str, Any] | None = None, **seen: Any
+) -> Diagnosis:
+    """Of three equal windows; keywords of `diagnose` are told from those of a window."""
+    options = {key: seen.pop(key) for key in ("processes", "threads", "connections") if key in seen}
+    return diagnose([window(server=ServerFigures(**(server or {})), **seen)] * 3, limits, **options)
 
 
 @pytest.mark.parametrize(
@@ -43,10 +86,202 @@ def test_without_windows_nothing_is_known() -> None:
     assert diagnose([], LIMITS).bottleneck is Bottleneck.UNKNOWN
 
 
+def test_every_bottleneck_has_a_sentence_that_ends_without_a_full_stop() -> None:
+    from tuner.diagnosis.rules import Seen
+    from tuner.diagnosis.sentences import sentence_of
+
+    seen = Seen(evidence={}, cpus=1.0, processes=1, threads=1, connections=None)
+    for bottleneck in Bottleneck:
+        assert not sentence_of(bottleneck, seen).endswith(".")
+
+
 def test_a_slot_for_every_connection_leaves_only_the_workload_as_the_limit() -> None:
     found = diagnose([window()] * 3, LIMITS, processes=8, threads=2, connections=16)
     assert found.bottleneck is Bottleneck.CONCURRENCY
+    waiting = diagnose(
+        [window(busy=1.0, target_cpu=0.1)], LIMITS, processes=8, threads=2, connections=16
+    )
+    assert waiting.bottleneck is Bottleneck.CONCURRENCY
     busy = diagnose([window(target_cpu=0.95)], LIMITS, processes=8, threads=2, connections=16)
     assert busy.bottleneck is Bottleneck.CPU_QUOTA
-    fewer = diagnose([window()], LIMITS, processes=8, threads=1, connections=16)
+    fewer = diagnose([window(busy=0.6)], LIMITS, processes=8, threads=1, connections=16)
     assert fewer.bottleneck is Bottleneck.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("cpus", "words"),
+    [(1.0, "its one core is"), (2.0, "both cores are"), (4.0, "all 4 cores are"), (0.5, "0.5 CPU")],
+)
+def test_a_full_cpu_says_how_much_cpu_that_is(cpus: float, words: str) -> None:
+    found = seen_with(Limits(cpus=cpus), target_cpu=0.97, busy=1.0)
+    assert words in found.sentence
+    assert "no uWSGI option will help" in found.sentence
+
+
+def test_a_process_that_fills_a_core_while_cpu_is_left_is_the_gil() -> None:
+    server = {"busiest_process": 0.97}
+    threads = seen_with(target_cpu=0.5, busy=1.0, threads=8, server=server)
+    assert threads.bottleneck is Bottleneck.GIL
+    assert "threads will not" in threads.sentence
+    single = seen_with(target_cpu=0.5, busy=1.0, server=server)
+    assert single.bottleneck is Bottleneck.GIL
+    assert "more processes would use it" in single.sentence
+
+
+def test_busy_slots_whose_processes_hardly_compute_wait() -> None:
+    found = seen_with(target_cpu=0.1, busy=1.0, threads=4, server={"busiest_process": 0.05})
+    assert found.bottleneck is Bottleneck.IO_WAIT
+    assert "all 4 slots are busy waiting" in found.sentence
+
+
+def test_a_router_that_fills_its_core_is_the_bottleneck_even_where_the_quota_is_full() -> None:
+    found = seen_with(LIMITS, target_cpu=0.95, busy=0.2, server={"router": 0.9})
+    assert found.bottleneck is Bottleneck.ROUTER
+    shared = seen_with(LIMITS, target_cpu=0.95, busy=1.0, server={"router": 0.4})
+    assert shared.bottleneck is Bottleneck.CPU_QUOTA
+
+
+def test_a_kill_for_memory_comes_before_the_errors_that_it_makes() -> None:
+    found = seen_with(errors_by_class={"reset": 10}, errors=10, server={"oom_kills": 1})
+    assert found.bottleneck is Bottleneck.MEMORY
+    assert found.evidence["oom_kills"] == 3
+    assert "killed for memory" in found.sentence
+
+
+def test_processes_that_wake_each_other_come_before_the_cpu_that_they_burn() -> None:
+    server = {"system_share": 0.8, "switches_per_request": 12.0}
+    herd = seen_with(target_cpu=0.95, busy=0.3, processes=32, server=server)
+    assert herd.bottleneck is Bottleneck.LOCK_CONTENTION
+    assert "thunder-lock" in herd.sentence
+    few = seen_with(target_cpu=0.95, busy=0.3, processes=2, server=server)
+    assert few.bottleneck is Bottleneck.CPU_QUOTA
+
+
+def test_connections_that_wait_while_all_is_idle_are_held_up_by_the_log() -> None:
+    idle: dict[str, Any] = {"busy": 0.1, "target_cpu": 0.1, "processes": 2, "connections": 64}
+    queue = {"queue_p95": 0.6, "queue_size": 100, "queue_max": 62}
+    assert seen_with(**idle, server=queue).bottleneck is Bottleneck.LOG_SINK
+    assert seen_with(**idle).bottleneck is Bottleneck.LOG_SINK
+    starved = seen_with(**idle, server=queue, surroundings=Surroundings(foreign_cpu=1.7))
+    assert starved.bottleneck is Bottleneck.UNKNOWN
+    empty = {"queue_p95": 0.0, "queue_size": 100, "queue_max": 0}
+    assert seen_with(**idle, server=empty).bottleneck is Bottleneck.UNKNOWN
+
+
+def test_a_server_that_keeps_up_with_a_fixed_rate_is_not_held_up() -> None:
+    now_and_then = {"queue_p95": 0.02, "queue_size": 100, "queue_max": 3}
+    found = seen_with(busy=0.3, target_cpu=0.2, processes=1, server=now_and_then)
+    assert found.bottleneck is Bottleneck.UNKNOWN
+
+
+def test_a_master_that_writes_the_log_for_all_is_a_log_sink() -> None:
+    found = seen_with(target_cpu=0.6, busy=0.9, server={"master": 0.7})
+    assert found.bottleneck is Bottleneck.LOG_SINK
+    assert "log-master" in found.sentence
+
+
+@pytest.mark.parametrize(
+    "waits",
+    [
+        {"listen_overflows": 40},
+        {"connect": spread(1010.0)},
+        {"proxy": proxy(2000.0)},
+    ],
+)
+def test_free_slots_while_connections_wait_are_a_backlog_however_it_shows(
+    waits: dict[str, Any],
+) -> None:
+    assert seen_with(busy=0.5, target_cpu=0.4, **waits).bottleneck is Bottleneck.BACKLOG
+
+
+def test_a_full_server_is_told_from_the_place_where_its_clients_wait() -> None:
+    full: dict[str, Any] = {"target_cpu": 0.97, "busy": 1.0, "processes": 2}
+    outside = seen_with(**full, listen_overflows=900, connect=spread(3020.0))
+    assert outside.bottleneck is Bottleneck.CPU_QUOTA
+    assert "connections wait 3.0 s to be let in" in outside.sentence
+    assert "total time will not change" in outside.sentence
+    queue = {"queue_p95": 0.1, "queue_size": 4096, "queue_max": 490}
+    inside = seen_with(**full, connect=spread(2.0), server=queue)
+    assert inside.bottleneck is Bottleneck.CPU_QUOTA
+    assert "410 connections wait in the listen queue" in inside.sentence
+    assert "total time will not change" in inside.sentence
+
+
+def test_the_queue_of_a_closed_loop_is_no_news() -> None:
+    queue = {"queue_p95": 0.62, "queue_size": 100, "queue_max": 63}
+    found = seen_with(target_cpu=0.97, busy=1.0, connections=64, server=queue)
+    assert found.bottleneck is Bottleneck.CPU_QUOTA
+    assert "queue" not in found.sentence
+
+
+def test_a_neighbour_on_the_host_is_named_where_no_limit_was_reached() -> None:
+    found = seen_with(busy=0.7, surroundings=Surroundings(foreign_cpu=0.8))
+    assert found.bottleneck is Bottleneck.UNKNOWN
+    assert "something else kept 0.8 CPUs of the host busy" in found.sentence
+
+
+def test_what_a_full_queue_makes_of_requests_is_not_held_against_the_app() -> None:
+    full: dict[str, Any] = {"target_cpu": 0.97, "busy": 1.0, "errors": 10, "requests": 90}
+    timeouts = seen_with(**full, errors_by_class={"connect_timeout": 10})
+    assert timeouts.bottleneck is Bottleneck.CPU_QUOTA
+    gateway = seen_with(**full, errors_by_class={"http_504": 10}, proxy=proxy(5000.0))
+    assert gateway.bottleneck is Bottleneck.CPU_QUOTA
+    own = seen_with(**full, errors_by_class={"http_504": 10})
+    assert own.bottleneck is Bottleneck.APP_ERRORS
+
+
+def test_connections_that_nobody_answered_are_named_and_blamed_on_keep_alive() -> None:
+    found = seen_with(busy=0.1, target_cpu=0.1, processes=4, connections=64, stalled=60)
+    assert found.bottleneck is Bottleneck.UNKNOWN
+    assert "60 connections were not answered once" in found.sentence
+
+
+def test_of_a_ladder_the_top_rung_counts() -> None:
+    ladder = spec(workload=Ladder(kind="ladder", concurrencies=(2, 200)))
+    windows = [window(connections=2, busy=0.1), window(connections=200, busy=1.0, target_cpu=0.97)]
+    found = diagnosis.of_file(windows, ladder, "[uwsgi]\nprocesses = 2\n")
+    assert found.bottleneck is Bottleneck.CPU_QUOTA
+
+
+def test_void_windows_say_something_only_where_there_are_no_others() -> None:
+    void = window(busy=1.0, target_cpu=0.1, doubts=(Doubt.PORTS_EXHAUSTED,))
+    good = window(target_cpu=0.97)
+    ini = "[uwsgi]\nprocesses = 2\n"
+    assert diagnosis.of_file([void, void, good], spec(), ini).bottleneck is Bottleneck.CPU_QUOTA
+    assert diagnosis.of_file([void], spec(), ini).bottleneck is Bottleneck.IO_WAIT
+
+
+@pytest.mark.parametrize(
+    "workload", [OpenLoop(kind="open_loop", rate_rps=50), Burst(kind="burst", users=4)]
+)
+def test_where_load_comes_by_itself_connections_are_no_limit(workload: Any) -> None:
+    found = diagnosis.of_file([window()], spec(workload=workload), "[uwsgi]\nprocesses = 8\n")
+    assert found.bottleneck is Bottleneck.UNKNOWN
+
+
+def trial(number: int, **params: int) -> Trial:
+    return Trial(
+        number=TrialNumber(number), params=params, origin=Origin.SAMPLER, state=TrialState.RUNNING
+    )
+
+
+def test_a_trial_is_diagnosed_from_its_own_windows_and_its_own_file() -> None:
+    chosen = spec(search_space=space(processes={"type": "int", "low": 1, "high": 64}))
+    windows = [window(0, target_cpu=0.97), window(1, busy=0.4)]
+    rows = history(
+        job=job(spec=chosen),
+        trials=(trial(0, processes=2), trial(3, processes=64)),
+        measurements=(block(windows, sides=(0, 3)),),
+    )
+    assert diagnosis.of_trial(rows, TrialNumber(0)).bottleneck is Bottleneck.CPU_QUOTA
+    assert diagnosis.of_trial(rows, TrialNumber(3)).bottleneck is Bottleneck.CONCURRENCY
+
+
+def test_a_trial_of_a_comparison_is_one_of_the_given_files() -> None:
+    many = Variant(name="b.ini", ini="[uwsgi]\nprocesses = 64\n")
+    chosen = spec(kind=JobKind.COMPARE, variants=(Variant(name="a.ini", ini="[uwsgi]\n"), many))
+    rows = history(
+        job=job(spec=chosen),
+        measurements=(block([window(0), window(1, busy=0.4)], sides=(0, 1)),),
+    )
+    assert diagnosis.of_trial(rows, TrialNumber(1)).bottleneck is Bottleneck.CONCURRENCY

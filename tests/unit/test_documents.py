@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tuner.model import HttpRequest, JobRequest, Metric, Objective, PresetBudget, SearchSpace
+from tuner.model import HttpRequest, Metric, Objective, PresetBudget, SearchSpace
 
 BOOL = {"type": "bool"}
 
@@ -46,18 +46,6 @@ def test_there_is_exactly_one_objective(document: dict[str, str]) -> None:
 def test_an_objective_knows_its_metric_and_direction() -> None:
     assert Objective(maximize=Metric.THROUGHPUT_RPS).sign == 1
     assert Objective(minimize=Metric.LATENCY_P95_MS).metric is Metric.LATENCY_P95_MS
-
-
-def test_requests_of_a_mix_differ_in_their_paths_only() -> None:
-    mixed = [{"path": "/a"}, {"path": "/b", "method": "POST"}]
-    with pytest.raises(ValidationError, match="only paths vary"):
-        JobRequest.model_validate(
-            {
-                "app": "shop",
-                "target": {"target_app": "mixed"},
-                "workload": {"kind": "closed_loop", "requests": mixed},
-            }
-        )
 
 
 def test_a_presets_numbers_may_be_replaced_one_by_one() -> None:

@@ -2,25 +2,15 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
-from datetime import UTC, datetime
 
 import pytest
 
 from tests.builders import INI, spec
 from tests.fake_bench import FakeWorld, Options, number, side
 from tuner.errors import Aborted, Infrastructure, TargetFailed
-from tuner.measurement import (
-    Bench,
-    LoadReading,
-    SideSpec,
-    Usage,
-    counters_agree,
-    window_of,
-)
-from tuner.model import Budget, Doubt, FailureCode, MeasurementResult
+from tuner.measurement import Bench, SideSpec
+from tuner.model import Budget, FailureCode, Ladder, MeasurementResult
 from tuner.uwsgi.ini import IniFile
-from tuner.uwsgi.stats import Stats
 
 SPEC = spec()
 BUDGET = Budget(trials=1, confirm_blocks=4, cycles=3, window_s=1.0, warmup_s=0.5)
@@ -118,98 +108,40 @@ def test_a_baseline_that_does_not_start_fails_the_preparation() -> None:
         prepare(world)
 
 
-def stats(requests: int, respawns: int = 0) -> Stats:
-    return Stats(
-        processes=2,
-        cores=4,
-        accepting=2,
-        cheap=0,
-        requests=requests,
-        respawns=respawns,
-        running_us=requests * 10_000,
-    )
+def test_a_generator_that_dies_once_costs_one_more_try_and_no_window() -> None:
+    world = FakeWorld(hiccups=1)
+    no_warmup = BUDGET.model_copy(update={"warmup_s": 0.0})
+    result = bench(world).run_block(sides(), SPEC.workload, no_warmup, seed=1)
+    assert [window.index for window in result.windows] == [0, 1, 2, 3, 4, 5]
 
 
-READING = LoadReading(
-    started_at=datetime(2026, 11, 21, tzinfo=UTC),
-    duration_s=2.0,
-    requests=400,
-    errors_by_class={},
-    latency_p50_ms=10.0,
-    latency_p95_ms=20.0,
-    latency_p99_ms=30.0,
-    client_cpu_s=0.4,
-    before=stats(100),
-    after=stats(500),
-    listen_overflows=0,
-    time_wait=12,
-    ports_exhausted=False,
-)
-BEFORE = Usage(cpu_s=1.0, periods=10, throttled_periods=0, memory_mb=50.0)
-AFTER = Usage(cpu_s=2.5, periods=30, throttled_periods=5, memory_mb=60.0)
+def test_a_generator_that_dies_twice_is_the_hosts_fault() -> None:
+    no_warmup = BUDGET.model_copy(update={"warmup_s": 0.0})
+    with pytest.raises(Infrastructure, match="load generator"):
+        bench(FakeWorld(hiccups=2)).run_block(sides(), SPEC.workload, no_warmup, seed=1)
 
 
-def judged(reading: LoadReading, *, shares_cpus: bool = False) -> tuple[Doubt, ...]:
-    window = window_of(
-        reading,
-        BEFORE,
-        AFTER,
-        index=0,
-        side=sides()[0],
-        concurrency=8,
-        client_cpus=1,
-        shares_cpus=shares_cpus,
-    )
-    return window.doubts
+def test_a_ladder_has_a_window_of_every_rung_and_side_in_each_cycle() -> None:
+    ladder = Ladder(kind="ladder", concurrencies=(4, 16))
+    windows = bench(FakeWorld()).run_block(sides(), ladder, BUDGET, seed=1).windows
+    for cycle in (windows[0:4], windows[4:8], windows[8:12]):
+        assert {(w.side, w.connections) for w in cycle} == {(0, 4), (0, 16), (1, 4), (1, 16)}
 
 
-def test_a_window_brings_client_server_and_kernel_together() -> None:
-    window = window_of(
-        READING,
-        BEFORE,
-        AFTER,
-        index=0,
-        side=sides()[0],
-        concurrency=8,
-        client_cpus=1,
-        shares_cpus=False,
-    )
-    assert window.throughput_rps == 200
-    assert window.served == 400
-    assert window.client_cpu == pytest.approx(0.2)
-    assert window.target_cpu == pytest.approx(0.75)
-    assert window.throttled == pytest.approx(0.25)
-    assert window.busy == pytest.approx(0.5)
-    assert window.memory_mb == 60
-    assert window.doubts == ()
+def test_a_workload_that_cannot_be_carried_ends_the_preparation() -> None:
+    with pytest.raises(TargetFailed, match="workload_refused") as refused:
+        prepare(FakeWorld(fails=fails_at(2, FailureCode.WORKLOAD_REFUSED)))
+    assert refused.value.side == 0
 
 
-@pytest.mark.parametrize(
-    ("changes", "doubt"),
-    [
-        ({"client_cpu_s": 1.7}, Doubt.CLIENT_SATURATED),
-        ({"errors_by_class": {"http_502": 3}, "requests": 397}, Doubt.ERRORS),
-        ({"after": stats(540)}, Doubt.COUNTER_MISMATCH),
-        ({"after": stats(440)}, Doubt.COUNTER_MISMATCH),
-        ({"ports_exhausted": True}, Doubt.PORTS_EXHAUSTED),
-        ({"after": stats(500, respawns=1)}, Doubt.DISTURBED),
-    ],
-)
-def test_what_does_not_agree_becomes_a_doubt(changes: dict[str, object], doubt: Doubt) -> None:
-    assert judged(replace(READING, **changes)) == (doubt,)  # type: ignore[arg-type]
+def test_the_result_holds_what_every_side_says_that_it_runs() -> None:
+    result = bench(FakeWorld()).run_block(sides(), SPEC.workload, BUDGET, seed=1)
+    assert result.effective_ini == (INI, CANDIDATE)
 
 
-def test_shared_cpus_are_a_doubt() -> None:
-    assert judged(READING, shares_cpus=True) == (Doubt.SHARED_CPUS,)
-
-
-@pytest.mark.parametrize(
-    ("served", "agree"), [(10_000, True), (10_018, True), (10_019, False), (9_981, False)]
-)
-def test_counters_may_differ_by_a_thousandth_and_what_was_in_flight(
-    served: int, agree: bool
-) -> None:
-    assert counters_agree(served, 10_000, 8) is agree
+def test_a_steady_target_is_warmed_up_once() -> None:
+    result = bench(FakeWorld()).run_block(sides(), SPEC.workload, BUDGET, seed=1)
+    assert result.warmup_s == (BUDGET.warmup_s, BUDGET.warmup_s)
 
 
 def test_windows_of_a_planted_world_follow_its_throughput() -> None:

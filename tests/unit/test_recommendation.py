@@ -122,6 +122,12 @@ def test_latency_and_memory_are_reported_beside_the_objective() -> None:
     }
 
 
+def test_a_file_whose_starts_differ_by_far_is_recommended_with_that_doubt() -> None:
+    found = answer(confirm((200, 120, 210, 125, 190, 118)))
+    assert found.verdict is Verdict.BETTER
+    assert found.doubts == (Doubt.UNSTABLE_START,)
+
+
 def test_doubts_of_the_fresh_windows_go_along() -> None:
     found = answer(confirm(FASTER, doubts=(Doubt.CLIENT_SATURATED,)))
     assert found.doubts == (Doubt.CLIENT_SATURATED,)

@@ -6,11 +6,20 @@ from typing import Any
 from fastapi import FastAPI
 from pydantic.json_schema import models_json_schema
 
-from tuner.api import catalogue, examples, health, jobs, problems, recommendations
+from tuner.api import (
+    calibrations,
+    catalogue,
+    examples,
+    health,
+    jobs,
+    measurements,
+    problems,
+    recommendations,
+)
 from tuner.api.schemas import Problem
 from tuner.api.security import OPEN_PATHS, SCHEMES, RefuseOtherSites, RequireKey
 from tuner.api.services import Services
-from tuner.model import JobRequest
+from tuner.model import CalibrationRequest, JobRequest, MeasurementRequest
 
 DESCRIPTION = """\
 An app in a container, a workload and the present uwsgi.ini go in; the uwsgi.ini to deploy comes
@@ -29,7 +38,7 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.services = services
     problems.install(app)
-    for part in (jobs, recommendations, catalogue, health):
+    for part in (jobs, recommendations, measurements, calibrations, catalogue, health):
         app.include_router(part.router)
     if services.api_key is None:
         app.add_middleware(RefuseOtherSites)
@@ -65,7 +74,12 @@ def _complete_openapi(app: FastAPI) -> None:
 
 def _schemas() -> dict[str, Any]:
     _, made = models_json_schema(
-        [(JobRequest, "validation"), (Problem, "serialization")],
+        [
+            (JobRequest, "validation"),
+            (MeasurementRequest, "validation"),
+            (CalibrationRequest, "validation"),
+            (Problem, "serialization"),
+        ],
         ref_template="#/components/schemas/{model}",
     )
     schemas: dict[str, Any] = made["$defs"]

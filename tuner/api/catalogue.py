@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 
 from tuner.api import examples
+from tuner.api.measured import pool_list
 from tuner.api.problems import documented
 from tuner.api.schemas import (
     PoolList,
@@ -14,7 +15,6 @@ from tuner.api.schemas import (
     TargetAppList,
 )
 from tuner.api.services import Wired
-from tuner.api.views import pool_list
 from tuner.errors import NotFound
 from tuner.model import SearchSpace
 

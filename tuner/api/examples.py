@@ -14,8 +14,8 @@ def ok(example: Any, description: str = "OK", model: type[BaseModel] | None = No
 
 def created(example: Any) -> Responses:
     """A 201 with a JSON example and its Location."""
-    location = {"description": "where the job is", "schema": {"type": "string"}}
-    return {201: _json(example, "the job was accepted") | {"headers": {"Location": location}}}
+    location = {"description": "where it is", "schema": {"type": "string"}}
+    return {201: _json(example, "it was accepted") | {"headers": {"Location": location}}}
 
 
 def text(example: str, media_type: str = "text/plain") -> Responses:
@@ -60,21 +60,20 @@ JOB_REQUEST = {
     "budget": {"preset": "quick"},
     "min_effect": 0.02,
 }
-JOB_BODY = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/json": {
-                "schema": {"$ref": "#/components/schemas/JobRequest"},
-                "example": JOB_REQUEST,
-            }
-        },
-    }
-}
+
+
+def body(model: str, example: Any) -> dict[str, Any]:
+    """The request body of a call, which we read ourselves."""
+    schema = {"$ref": f"#/components/schemas/{model}"}
+    content = {"application/json": {"schema": schema, "example": example}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+JOB_BODY = body("JobRequest", JOB_REQUEST)
 
 _PARAMS = {"processes": 6, "threads": 2, "listen": "user", "logging": "errors-only"}
 INCUMBENT = {"number": 3, "params": _PARAMS, "score": 0.1133, "ratio": 1.12, "doubts": []}
-_CALIBRATION = {
+CALIBRATION = {
     "blocks": 2,
     "bias": 0.002,
     "bias_ci_low": -0.011,
@@ -84,6 +83,12 @@ _CALIBRATION = {
     "throughput_rps": 161.4,
     "resolves_min_effect": True,
     "doubts": [],
+    "start_sd": 0.006,
+    "window_sd": 0.014,
+    "period_s": 2.5,
+    "client_cpu": 0.31,
+    "block_s": 16.2,
+    "hosts": ["bench-1"],
 }
 _SUMMARY = {
     "id": 7,
@@ -109,7 +114,7 @@ JOB_RUNNING: dict[str, Any] = {
     **_SUMMARY,
     "progress": _PROGRESS,
     "incumbent": INCUMBENT,
-    "calibration": _CALIBRATION,
+    "calibration": CALIBRATION,
     "error": None,
     "queue_position": None,
 }
@@ -145,11 +150,18 @@ _TRIAL = {
     "doubts": [{"code": "shared_cpus", "sentence": "target and generator had to share CPUs"}],
     "blocks": 1,
     "error": None,
+    "diagnosis": None,
     "windows": None,
 }
 TRIAL_LIST = {"trials": [_TRIAL]}
-TRIAL_RAW = {
+DIAGNOSIS = {
+    "bottleneck": "io_wait",
+    "sentence": "all slots are busy while the CPU is idle: the app waits for something else",
+    "evidence": {"busy": 0.99, "target_cpu": 0.31},
+}
+TRIAL_RAW: dict[str, Any] = {
     **_TRIAL,
+    "diagnosis": DIAGNOSIS,
     "windows": [
         {
             "block": 6,
@@ -157,6 +169,7 @@ TRIAL_RAW = {
             "host": "bench-1",
             "index": 0,
             "side": 1,
+            "trial": 3,
             "started_at": "2026-01-15T09:31:00Z",
             "duration_s": 2.5,
             "requests": 452,
@@ -175,13 +188,34 @@ TRIAL_RAW = {
             "busy": 0.97,
             "listen_overflows": 0,
             "time_wait": 0,
+            "sent": 580,
+            "connections": 64,
+            "stalled": 0,
+            "over_limit": None,
+            "connect": {"p50_ms": 0.1, "p95_ms": 0.4, "max_ms": 3.2},
+            "proxy": None,
+            "server": {
+                "busiest_process": 0.32,
+                "router": None,
+                "master": 0.01,
+                "system_share": 0.12,
+                "switches_per_request": 3.1,
+                "queue_p95": 0.2,
+                "queue_max": 31,
+                "queue_size": 100,
+                "memory_peak_mb": 99.1,
+                "oom_kills": 0,
+            },
+            "surroundings": {"steal": 0.0, "foreign_cpu": 0.02, "pressure": 0.01},
+            "series": [36, 45, 46, 44, 45, 46, 45, 44, 46, 45, 45, 45],
+            "histogram": {"1621": 210, "1640": 242},
             "doubts": ["shared_cpus"],
         }
     ],
 }
 
 INI = "[uwsgi]\nhttp-socket = :8000\nmodule = checkout.wsgi\nprocesses = 6\nthreads = 2\n"
-_EFFECT = {
+EFFECT = {
     "metric": "throughput_rps",
     "estimate": 0.118,
     "ci_low": 0.094,
@@ -193,31 +227,27 @@ RECOMMENDATION: dict[str, Any] = {
     "app": "checkout",
     "finished_at": "2026-01-15T09:41:00Z",
     "verdict": "better",
-    "effect": _EFFECT,
+    "effect": EFFECT,
     "p_better": 0.9999,
     "mde": 0.009,
     "blocks": 16,
     "requests": 182_000,
     "errors": 0,
-    "side_effects": [{**_EFFECT, "metric": "latency_p95_ms", "estimate": -0.09}],
+    "side_effects": [{**EFFECT, "metric": "latency_p95_ms", "estimate": -0.09}],
     "broken": {},
     "candidate": 3,
     "params": _PARAMS,
     "lines": [
-        {"option": "processes", "value": "6", "baseline_value": "2", "effect": _EFFECT},
+        {"option": "processes", "value": "6", "baseline_value": "2", "effect": EFFECT},
         {"option": "threads", "value": "2", "baseline_value": None, "effect": None},
     ],
     "reverted": [
         {"option": "thunder-lock", "value": "true", "baseline_value": None, "effect": None}
     ],
-    "diagnosis": {
-        "bottleneck": "io_wait",
-        "sentence": "all slots are busy while the CPU is idle: the app waits for something else",
-        "evidence": {"busy": 0.99, "target_cpu": 0.31},
-    },
+    "diagnosis": DIAGNOSIS,
     "reason": "11.8 % more requests per second (95 % interval 9.4 to 14.3), 16 fresh blocks",
     "doubts": [],
-    "calibration": _CALIBRATION,
+    "calibration": CALIBRATION,
     "uwsgi_ini": INI,
 }
 COMPOSE = """\
@@ -269,27 +299,19 @@ TARGET_APP_LIST = {
         }
     ]
 }
-POOL_LIST = {
-    "pools": [
-        {
-            "name": "default",
-            "hosts": [
-                {
-                    "name": "bench-1",
-                    "live": True,
-                    "last_seen": "2026-01-15T09:31:02Z",
-                    "problem": None,
-                    "fingerprint": {
-                        "cpu_model": "AMD EPYC 7B13",
-                        "cpus": 8,
-                        "memory_mb": 32_000,
-                        "kernel": "6.1.0-18-amd64",
-                        "cgroup_version": 2,
-                        "docker_version": "20.10.24",
-                    },
-                }
-            ],
-        }
-    ]
+HOST = {
+    "name": "bench-1",
+    "live": True,
+    "last_seen": "2026-01-15T09:31:02Z",
+    "problem": None,
+    "fingerprint": {
+        "cpu_model": "AMD EPYC 7B13",
+        "cpus": 8,
+        "memory_mb": 32_000,
+        "kernel": "6.1.0-18-amd64",
+        "cgroup_version": 2,
+        "docker_version": "20.10.24",
+    },
 }
+POOL_LIST = {"pools": [{"name": "default", "hosts": [HOST]}]}
 HEALTH = {"status": "ok"}

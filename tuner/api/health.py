@@ -3,10 +3,10 @@
 from fastapi import APIRouter
 
 from tuner.api import examples
+from tuner.api.measured import what_is_away
 from tuner.api.problems import documented
 from tuner.api.schemas import Health
 from tuner.api.services import Wired
-from tuner.api.views import what_is_away
 from tuner.errors import Unavailable
 
 router = APIRouter(tags=["health"])

@@ -4,10 +4,12 @@ import math
 from collections.abc import Sequence
 from statistics import fmean
 
-from tuner.api.schemas import Incumbent, Progress
+from tuner.api.schemas import BlockProgress, Incumbent, Progress
 from tuner.model import (
     BASELINE,
     Job,
+    JobKind,
+    JobSpec,
     JobState,
     Measurement,
     MeasurementKind,
@@ -15,6 +17,7 @@ from tuner.model import (
     Phase,
     Trial,
     TrialState,
+    rungs,
 )
 
 START_OF_BLOCK_S = 1.5
@@ -28,18 +31,37 @@ def progress_of(job: Job, trials: Sequence[Trial], measurements: Sequence[Measur
     candidates = [trial for trial in trials if trial.number != BASELINE]
     done = [t for t in candidates if t.state not in (TrialState.WAITING, TrialState.RUNNING)]
     blocks = [m for m in measurements if m.kind is MeasurementKind.BLOCK]
-    complete = [m for m in blocks if m.state is MeasurementState.COMPLETE]
     left = _blocks_left(job, len(candidates), len(done), blocks)
     return Progress(
         trials_done=len(done),
         trials_planned=_trials_planned(job, len(candidates)),
+        **dict(_of_blocks(job, measurements, left)),
+    )
+
+
+def block_progress_of(job: Job, measurements: Sequence[Measurement]) -> BlockProgress:
+    """The same for a job without a search, whose blocks are counted beforehand."""
+    budget = job.spec.budget
+    is_comparison = job.spec.kind is JobKind.COMPARE
+    wanted = budget.compare_blocks if is_comparison else budget.calibrate_blocks
+    blocks = [m for m in measurements if m.kind is MeasurementKind.BLOCK]
+    done = sum(m.state is MeasurementState.COMPLETE for m in blocks)
+    left = 0 if job.state.is_final else max(wanted - done, sum(m.is_open for m in blocks))
+    return _of_blocks(job, measurements, left)
+
+
+def _of_blocks(job: Job, measurements: Sequence[Measurement], left: int) -> BlockProgress:
+    complete = [
+        m
+        for m in measurements
+        if m.kind is MeasurementKind.BLOCK and m.state is MeasurementState.COMPLETE
+    ]
+    return BlockProgress(
         blocks_done=len(complete),
         blocks_left=left,
         measured_s=sum(m.result.load_s for m in measurements if m.result),
         eta_s=_eta_s(job, left, complete),
-        first_window_at=min(
-            (w.started_at for m in complete if m.result for w in m.result.windows), default=None
-        ),
+        first_window_at=min((w.started_at for m in complete for w in m.windows), default=None),
     )
 
 
@@ -101,6 +123,13 @@ def _eta_s(job: Job, left: int, complete: Sequence[Measurement]) -> float | None
         for m in complete
         if m.started_at and m.finished_at
     ]
-    each = fmean(took) if took else job.spec.budget.block_load_s + START_OF_BLOCK_S
+    each = fmean(took) if took else _block_load_s(job.spec) + START_OF_BLOCK_S
     hosts = len({m.host for m in complete if m.host}) or 1
     return round(left * each / hosts, 1)
+
+
+def _block_load_s(spec: JobSpec) -> float:
+    """Seconds of load in one block, as asked for; a burst may take longer."""
+    budget, sides = spec.budget, len(spec.variants) or 2
+    windows_s = budget.cycles * len(rungs(spec.workload)) * budget.window_s
+    return sides * (budget.warmup_s + windows_s)

@@ -10,14 +10,24 @@ from pydantic import ValidationError
 
 from tuner.api.shape import mistakes_of_shape, place_of, remove
 from tuner.errors import InvalidInput, Mistake
-from tuner.model import JobRequest, JobSpec
+from tuner.model import CalibrationRequest, JobRequest, JobSpec, MeasurementRequest, Request
 
-Resolve = Callable[[JobRequest], JobSpec]
+Resolve = Callable[[Request], JobSpec]
+Kind = type[JobRequest] | type[MeasurementRequest] | type[CalibrationRequest]
 
 MAX_NUMBER = 2**63 - 1  # PostgreSQL's bigint; nothing in a job comes near it
 MAX_DEPTH = 32  # of nested lists and objects; a job needs 6
 
-_DEPENDENT = ("target", "limits", "workload", "baseline_ini", "search_space", "objective", "budget")
+_DEPENDENT = (
+    "target",
+    "limits",
+    "workload",
+    "baseline_ini",
+    "inis",
+    "search_space",
+    "objective",
+    "budget",
+)
 """Where one of these has a wrong value, what follows from it is guessed and not reported."""
 
 
@@ -42,18 +52,18 @@ def sha256_of(document: Any) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def read_job(document: Any, resolve: Resolve) -> JobSpec:
-    """The job that `document` asks for.
+def read_request(document: Any, kind: Kind, resolve: Resolve) -> JobSpec:
+    """The job that `document`, a request of that kind, asks for.
 
     Raises `InvalidInput`: a document with mistakes of shape is looked at a second time without
     the wrong parts, so that what `resolve` has to say comes in the same answer.
     """
     unfit = list(_unfit_values(document, ""))
     try:
-        request = JobRequest.model_validate(document)
+        request = kind.model_validate(document)
     except ValidationError as error:
         found = mistakes_of_shape(document, error)
-        found += [] if unfit else _of_rest(document, error, resolve)
+        found += [] if unfit else _of_rest(document, kind, error, resolve)
         raise InvalidInput(_unique([*unfit, *found])) from None
     if unfit:
         raise InvalidInput(unfit)
@@ -97,15 +107,15 @@ def _shown(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _of_rest(document: Any, error: ValidationError, resolve: Resolve) -> list[Mistake]:
+def _of_rest(document: Any, kind: Kind, error: ValidationError, resolve: Resolve) -> list[Mistake]:
     """What `resolve` finds in the parts of the document that are well formed."""
     rest = deepcopy(document)
     for detail in error.errors():
         remove(rest, place_of(document, detail))
-    if isinstance(rest, dict):
+    if isinstance(rest, dict) and "app" in kind.model_fields:
         rest.setdefault("app", "unnamed")  # a wrong name hides nothing else
     try:
-        resolve(JobRequest.model_validate(rest))
+        resolve(kind.model_validate(rest))
     except ValidationError:
         return []  # too little is left of it to be looked at
     except InvalidInput as invalid:

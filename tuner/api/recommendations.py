@@ -9,13 +9,14 @@ from starlette.exceptions import HTTPException
 from tuner.api import examples
 from tuner.api.conditional import conditional, conditional_json
 from tuner.api.files import IniForm, SysctlForm, compose_of, ini_of, sysctls_of
-from tuner.api.jobs import NAME, Id, IfNoneMatch
+from tuner.api.kinds import job_of_kind
+from tuner.api.parameters import NAME, Id, IfNoneMatch
 from tuner.api.problems import documented
 from tuner.api.schemas import RecommendationAnswer
 from tuner.api.services import Services, Wired
 from tuner.api.views import recommendation_answer
 from tuner.errors import Conflict, NotFound
-from tuner.model import Job, JobId, JobState, Recommendation, Verdict
+from tuner.model import Job, JobId, JobKind, JobState, Recommendation, Verdict
 
 MAX_AGE_DAYS = 36_500  # a century: what a timedelta can surely hold
 
@@ -180,7 +181,7 @@ def _ini(
 
 def _confirmed(services: Services, job_id: int) -> tuple[Job, Recommendation]:
     """A job and its answer. Raises `Conflict` with the reason where it has none (yet)."""
-    job = services.store.job(JobId(job_id))
+    job = job_of_kind(services.store, JobId(job_id), JobKind.TUNE)
     if job.recommendation is not None:
         return job, job.recommendation
     raise Conflict(f"job {job_id} {_why_unconfirmed(job)}")

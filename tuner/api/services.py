@@ -5,16 +5,20 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Annotated, Protocol
 
-from fastapi import Depends, Request
+from fastapi import Depends
+from fastapi import Request as HttpRequest
 
 from tuner.model import (
+    Calibration,
+    History,
     HostFingerprint,
     Job,
     JobId,
-    JobRequest,
+    JobKind,
     JobSpec,
     JobState,
     Measurement,
+    Request,
     SearchSpace,
     TargetApp,
     Trial,
@@ -45,6 +49,18 @@ class Host(Protocol):
     def problem(self) -> str | None:
         """What keeps it from measuring."""
 
+    @property
+    def calibration(self) -> Calibration | None:
+        """The last one that it took part in."""
+
+    @property
+    def calibrated_at(self) -> datetime | None:
+        """When that was."""
+
+    @property
+    def calibrated_with(self) -> str | None:
+        """The target app or image of that calibration."""
+
 
 class Store(Protocol):
     """The record of all jobs. Every method may raise `Unavailable`; lookups raise `NotFound`."""
@@ -58,7 +74,13 @@ class Store(Protocol):
         """The job of that id."""
 
     def jobs(
-        self, app: str | None, state: JobState | None, after: JobId | None, limit: int
+        self,
+        app: str | None,
+        state: JobState | None,
+        after: JobId | None,
+        limit: int,
+        *,
+        kind: JobKind | None,
     ) -> Sequence[Job]:
         """A page of jobs, newest first; `after` is the last id of the page before."""
 
@@ -77,8 +99,11 @@ class Store(Protocol):
     def trial(self, job_id: JobId, number: TrialNumber) -> Trial:
         """One trial."""
 
-    def measurements(self, job_id: JobId) -> Sequence[Measurement]:
+    def measurements(self, job_id: JobId, *, detailed: bool = True) -> Sequence[Measurement]:
         """All measurements of a job, by sequence, with their windows."""
+
+    def history(self, job_id: JobId) -> History:
+        """All rows of a job, its windows without details."""
 
     def latest_recommendation(self, app: str) -> Job | None:
         """The newest job of the app that ended with an answer."""
@@ -124,12 +149,12 @@ class Services:
 
     store: Store
     catalog: Catalog
-    resolve: Callable[[JobRequest], JobSpec]
+    resolve: Callable[[Request], JobSpec]
     api_key: str | None = field(default=None, repr=False)
     now: Callable[[], datetime] = _utc_now
 
 
-def _of_request(request: Request) -> Services:
+def _of_request(request: HttpRequest) -> Services:
     services: Services = request.app.state.services
     return services
 

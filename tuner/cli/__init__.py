@@ -1,11 +1,17 @@
 """The command line: parse, call, print, exit code.
 
-    commands   submit, watch, show, recommend, cancel: they talk to the API
-    service    serve, worker, api, db upgrade: they are the service
-    demo       the whole of it once, on a real container
-    ├── following  a job as it goes on
-    ├── printing   answers as text for people
-    └── client     HTTP, and its errors as ours
+    commands     submit, watch, show, recommend, cancel: they talk to the API
+    measure      measure, calibrate: figures and what to make of them, without tuning
+    ├── asking       options → the request
+    └── tables       its answer as tables for people
+    demo         the whole of it once, on a real container
+    analyze      statistics of numbers that somebody else measured; needs no service
+    └── numbers      words, files and columns → numbers
+    service      serve, worker, api, db upgrade: they are the service
+    ├── own_service  a service for the time of one command
+    ├── following    a job as it goes on
+    ├── printing     answers as text for people
+    └── client       HTTP, and its errors as ours
 
 Exit codes: 0 done, 1 the job failed, 2 bad input, 3 not found, 4 conflict, 5 something is away.
 """
@@ -14,7 +20,7 @@ from collections.abc import Mapping, Sequence
 
 import typer
 
-from tuner.cli import commands, demo, service
+from tuner.cli import analyze, commands, demo, measure, service
 from tuner.errors import Conflict, InvalidInput, NotFound, TunerError, Unavailable
 
 EXIT_CODES: Mapping[type[TunerError], int] = {
@@ -41,6 +47,9 @@ app.command("api", hidden=True)(service.api)
 for command in (commands.submit, commands.watch, commands.show, commands.recommend):
     app.command(command.__name__)(command)
 app.command("cancel")(commands.cancel)
+app.command("measure")(measure.measure)
+app.command("calibrate")(measure.calibrate)
+app.command("analyze")(analyze.analyze)
 db.command("upgrade")(service.upgrade)
 app.add_typer(db, name="db")
 

@@ -3,13 +3,18 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import httpx
 
 from tuner.errors import Conflict, InvalidInput, Mistake, NotFound, TunerError, Unavailable
 
 TIMEOUT_S = 30.0
+
+Kind = Literal["jobs", "measurements", "calibrations"]
+"""Jobs by what was asked for; the word of their address."""
+
+KINDS: tuple[Kind, ...] = ("jobs", "measurements", "calibrations")
 
 
 @dataclass(slots=True)
@@ -42,31 +47,64 @@ class Client:
     ) -> None:
         self._http.close()
 
-    def submit(self, document: Any, *, key: str | None = None) -> dict[str, Any]:
-        """Submit a job request; the job."""
-        headers = {"Idempotency-Key": key} if key else {}
-        return self._json(self._send("POST", "/v1/jobs", json=document, headers=headers))
+    def answers(self) -> bool:
+        """Whether anything listens there at all."""
+        try:
+            self._http.request("GET", "/healthz")
+        except httpx.ConnectError:
+            return False
+        except httpx.TransportError:
+            return True
+        return True
 
-    def job(self, job_id: int) -> dict[str, Any]:
-        """A job; what has not changed since the last call is not sent again."""
+    def submit(
+        self, document: Any, kind: Kind = "jobs", *, key: str | None = None
+    ) -> dict[str, Any]:
+        """Submit a request of that kind; the job."""
+        headers = {"Idempotency-Key": key} if key else {}
+        return self._json(self._send("POST", f"/v1/{kind}", json=document, headers=headers))
+
+    def job(self, job_id: int, kind: Kind = "jobs") -> dict[str, Any]:
+        """A job of that kind; what has not changed since the last call is not sent again."""
         tag, known = self._jobs.get(job_id, ("", {}))
         headers = {"If-None-Match": tag} if tag else {}
-        answer = self._send("GET", f"/v1/jobs/{job_id}", headers=headers)
+        answer = self._send("GET", f"/v1/{kind}/{job_id}", headers=headers)
         if answer.status_code == httpx.codes.NOT_MODIFIED:
             return known
         job = self._json(answer)
         self._jobs[job_id] = (answer.headers.get("etag", ""), job)
         return job
 
-    def jobs(self, state: str) -> list[dict[str, Any]]:
-        """The newest jobs in a state."""
-        page = self._json(self._send("GET", "/v1/jobs", params={"state": state}))
-        found: list[dict[str, Any]] = page["jobs"]
+    def kind_of(self, job_id: int) -> Kind:
+        """What kind of job has that number. Raises `NotFound`."""
+        unknown: NotFound | None = None
+        for kind in KINDS:
+            try:
+                self.job(job_id, kind)
+            except NotFound as error:
+                unknown = unknown or error
+            else:
+                return kind
+        raise unknown or NotFound(f"there is no job {job_id}")
+
+    def jobs(self, state: str, kind: Kind = "jobs") -> list[dict[str, Any]]:
+        """The newest jobs of a kind in a state."""
+        page = self._json(self._send("GET", f"/v1/{kind}", params={"state": state}))
+        found: list[dict[str, Any]] = page[kind]
         return found
 
-    def cancel(self, job_id: int) -> dict[str, Any]:
+    def cancel(self, job_id: int, kind: Kind = "jobs") -> dict[str, Any]:
         """Call a job off."""
-        return self._json(self._send("POST", f"/v1/jobs/{job_id}/cancel"))
+        return self._json(self._send("POST", f"/v1/{kind}/{job_id}/cancel"))
+
+    def windows(self, job_id: int) -> dict[str, Any]:
+        """The raw data of a measurement."""
+        return self._json(self._send("GET", f"/v1/measurements/{job_id}/windows"))
+
+    def target_apps(self) -> dict[str, dict[str, Any]]:
+        """The described target apps by name."""
+        listed = self._json(self._send("GET", "/v1/target-apps"))["target_apps"]
+        return {app["name"]: app for app in listed}
 
     def recommendation(self, job_id: int) -> dict[str, Any]:
         """The answer to a job."""

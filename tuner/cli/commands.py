@@ -14,7 +14,7 @@ from tuner.errors import InvalidInput, Mistake
 from tuner.settings import Settings
 
 if TYPE_CHECKING:
-    from tuner.cli.client import Client
+    from tuner.cli.client import Client, Kind
 
 JobNumber = Annotated[int, typer.Argument(metavar="JOB", min=1, help="The job's number.")]
 AsJson = Annotated[bool, typer.Option("--json", help="For machines: the API's own answer.")]
@@ -39,30 +39,33 @@ def submit(
         if not as_json:
             _say(submitted_line(job))
         if wait:
-            _follow_to_the_end(client, job["id"], as_json=as_json)
+            _follow_to_the_end(client, job["id"], "jobs", as_json=as_json)
         elif as_json:
             _print_json(job)
 
 
 def watch(job_id: JobNumber, as_json: AsJson = False) -> None:
-    """Follow a job until it ends, and print its answer."""
+    """Follow a job of any kind until it ends, and print its answer."""
     with connect() as client:
-        _follow_to_the_end(client, job_id, as_json=as_json)
+        _follow_to_the_end(client, job_id, client.kind_of(job_id), as_json=as_json)
 
 
 def show(job_id: JobNumber, as_json: AsJson = False) -> None:
     """Print where a job stands and, once it has one, its answer."""
     with connect() as client:
-        job = client.job(job_id)
-        found = client.recommendation(job_id) if job["state"] == "succeeded" else None
+        kind = client.kind_of(job_id)
+        job = client.job(job_id, kind)
+        answer = _answer(client, kind, job)
     if as_json:
-        _print_json({"job": job, "recommendation": found})
+        _print_json(answer)
         return
     from tuner.cli import printing
 
     _print_lines(printing.job_lines(job))
-    if found is not None:
-        _print_lines(["", *printing.recommendation_lines(found)])
+    if kind != "jobs":
+        _print_measured(kind, job)
+    elif answer["recommendation"] is not None:
+        _print_lines(["", *printing.recommendation_lines(answer["recommendation"])])
 
 
 def recommend(
@@ -86,9 +89,9 @@ def recommend(
 
 
 def cancel(job_id: JobNumber, as_json: AsJson = False) -> None:
-    """Call a job off."""
+    """Call a job of any kind off."""
     with connect() as client:
-        job = client.cancel(job_id)
+        job = client.cancel(job_id, client.kind_of(job_id))
     if as_json:
         _print_json(job)
     else:
@@ -104,12 +107,18 @@ def connect() -> "Client":
 
 
 def read_document(file: str) -> Any:
-    """The YAML or JSON document in a file or on standard input. Raises `InvalidInput`."""
+    """The YAML or JSON document in a file or on standard input. Raises `InvalidInput`.
+
+    A file of URLs that it names is looked for beside it; for standard input in this folder.
+    """
     import yaml
 
+    from tuner.model.url_file import expanded
+
+    folder = Path() if file == "-" else Path(file).parent
     try:
         text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-        found = _parsed(text)
+        found = expanded(_parsed(text), lambda name: (folder / name).read_text(encoding="utf-8"))
         json.dumps(found, allow_nan=False)
     except OSError as error:
         raise _mistake(file, error.strerror or "cannot be read") from error
@@ -144,21 +153,42 @@ def end_of(job: dict[str, Any]) -> None:
         raise typer.Exit(1)
 
 
-def _follow_to_the_end(client: "Client", job_id: int, *, as_json: bool) -> None:
+def _answer(client: "Client", kind: "Kind", job: dict[str, Any]) -> dict[str, Any]:
+    """All there is for machines: a tuning job has its answer at an address of its own."""
+    if kind != "jobs":
+        return job
+    done = job["state"] == "succeeded"
+    return {"job": job, "recommendation": client.recommendation(job["id"]) if done else None}
+
+
+def _print_measured(kind: "Kind", job: dict[str, Any]) -> None:
+    """The answer of a measurement or a calibration, once there is one."""
+    from tuner.cli import tables
+
+    if kind == "measurements" and job["report"] is not None:
+        tables.show(*tables.measurement_parts(job))
+    if kind == "calibrations" and job["calibration"] is not None:
+        tables.show(*tables.calibration_parts(job))
+
+
+def _follow_to_the_end(client: "Client", job_id: int, kind: "Kind", *, as_json: bool) -> None:
     from rich.console import Console
 
     from tuner.cli import following, printing
 
     try:
         with following.shown_on(Console(stderr=True, quiet=as_json)) as shown:
-            job = following.follow(client, job_id, shown)
+            job = following.follow(client, job_id, shown, kind=kind)
     except KeyboardInterrupt:
         _say(f"the job goes on; see it with: tuner watch {job_id}")
         raise
-    found = client.recommendation(job_id) if job["state"] == "succeeded" else None
+    answer = _answer(client, kind, job)
     if as_json:
-        _print_json({"job": job, "recommendation": found})
-    elif found is not None:
+        _print_json(answer)
+    elif job["state"] == "succeeded" and kind != "jobs":
+        _print_measured(kind, job)
+    elif job["state"] == "succeeded":
+        found = answer["recommendation"]
         _print_lines([*printing.recommendation_lines(found), "", found["uwsgi_ini"].rstrip()])
     else:
         _say("\n".join([f"job {job_id} {job['state']}", *printing.error_lines(job)]))

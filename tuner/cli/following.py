@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from rich.console import Console
 
-from tuner.cli.client import Client
+from tuner.cli.client import Client, Kind
 from tuner.cli.printing import FINAL, progress
 from tuner.errors import Unavailable
 
@@ -27,6 +27,7 @@ def follow(
     job_id: int,
     show: Show,
     *,
+    kind: Kind = "jobs",
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> dict[str, Any]:
@@ -37,7 +38,7 @@ def follow(
     phase, away_since = None, None
     while True:
         try:
-            job = client.job(job_id)
+            job = client.job(job_id, kind)
             away_since = None
         except Unavailable as error:
             away_since = clock() if away_since is None else away_since

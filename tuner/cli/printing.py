@@ -13,6 +13,11 @@ def percent(share: float) -> str:
     return f"{share:+.1%}".replace("%", " %")
 
 
+def share(part: float) -> str:
+    """0.068 as `6.8 %`."""
+    return f"{part:.1%}".replace("%", " %")
+
+
 def duration(seconds: float) -> str:
     """95 as `1 min 35 s`."""
     whole = round(seconds)
@@ -36,7 +41,7 @@ def progress(job: Json) -> str:
     else:
         left = done["blocks_left"]
         parts.append(f"{left} block{'s' * (left != 1)} left")
-    if job["incumbent"] is not None:
+    if job.get("incumbent") is not None:
         parts.append(f"best so far {_incumbent(job['incumbent'])}")
     if done["eta_s"] is not None:
         parts.append(f"about {duration(done['eta_s'])} left")
@@ -52,10 +57,10 @@ def behind(job: Json) -> str:
 def job_lines(job: Json) -> list[str]:
     """A job, without its recommendation."""
     lines = [f"job {job['id']} · {job['app']} · pool {job['pool']}", progress(job)]
-    if job["calibration"] is not None:
+    if job.get("calibration") is not None and "incumbent" in job:
         mde, rps = job["calibration"]["mde"], job["calibration"]["throughput_rps"]
         lines.append(
-            f"the baseline makes {rps:.1f} requests/s; this job can see {_share(mde)} or more"
+            f"the baseline makes {rps:.1f} requests/s; this job can see {share(mde)} or more"
         )
     return lines + error_lines(job)
 
@@ -95,26 +100,22 @@ def _evidence(found: Json) -> list[str]:
         "",
         "evidence, from fresh blocks only:",
         f"  P(better) {_probability(found['p_better'])}; "
-        f"these blocks could show {_share(found['mde'])} or more",
+        f"these blocks could show {share(found['mde'])} or more",
         f"  {found['errors']} errors in {found['errors'] + found['requests']} requests",
     ]
     lines += [f"  {_effect(effect)}" for effect in found["side_effects"]]
     calibration = found["calibration"]
     if calibration is not None:
-        bias, spread = percent(calibration["bias"]), _share(calibration["block_sd"])
+        bias, spread = percent(calibration["bias"]), share(calibration["block_sd"])
         lines.append(f"  A/A check: equal files differ by {bias} (sd of a block {spread})")
     return lines
-
-
-def _share(share: float) -> str:
-    return f"{share:.1%}".replace("%", " %")
 
 
 def _probability(probability: float) -> str:
     """Never 0 or 100 %: no number of blocks makes certain."""
     if probability > 0.999:
         return "over 99.9 %"
-    return "under 0.1 %" if probability < 0.001 else _share(probability)
+    return "under 0.1 %" if probability < 0.001 else share(probability)
 
 
 def _incumbent(incumbent: Json) -> str:

@@ -1,11 +1,11 @@
 """Benchmark hosts: who measures, when last seen, and what ails it."""
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
-from tuner.db.rows import FINGERPRINT, HostRow, host_of, to_json
+from tuner.db.rows import CALIBRATION, FINGERPRINT, HostRow, host_of, to_json
 from tuner.db.tables import hosts
-from tuner.model import HostFingerprint
+from tuner.model import Calibration, HostFingerprint
 
 
 def see(
@@ -35,6 +35,20 @@ def see(
             },
         )
     )
+
+
+def calibrated(connection: Connection, found: Calibration, *, with_target: str) -> None:
+    """Keep a calibration with every host that took part in it, in place of the one before."""
+    statement = (
+        update(hosts)
+        .where(hosts.c.name.in_(found.hosts))
+        .values(
+            calibration=to_json(CALIBRATION, found),
+            calibrated_at=func.now(),
+            calibrated_with=with_target,
+        )
+    )
+    connection.execute(statement)
 
 
 def listed(connection: Connection, pool: str | None) -> list[HostRow]:

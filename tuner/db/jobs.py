@@ -10,7 +10,7 @@ from tuner.db.ports import JobQueue
 from tuner.db.rows import SPEC, job_of, to_json
 from tuner.db.tables import jobs, measurements
 from tuner.errors import NotFound
-from tuner.model import Job, JobId, JobSpec, JobState, MeasurementState, Phase
+from tuner.model import Job, JobId, JobKind, JobSpec, JobState, MeasurementState, Phase
 
 _POOL_LOCKS = 7_801  # first key of our advisory locks on pools
 _OPEN_WORK = (MeasurementState.QUEUED, MeasurementState.RUNNING)
@@ -26,6 +26,7 @@ def insert_job(
 ) -> RowMapping | None:
     """The new row; None where the key is taken."""
     values = {
+        "kind": spec.kind,
         "app": spec.app,
         "pool": spec.pool,
         "state": JobState.QUEUED,
@@ -60,6 +61,7 @@ def read(connection: Connection, job_id: JobId, *, lock: bool = False) -> Job:
 def listed(
     connection: Connection,
     *,
+    kind: JobKind | None,
     app: str | None,
     state: JobState | None,
     after: JobId | None,
@@ -67,6 +69,8 @@ def listed(
 ) -> Sequence[RowMapping]:
     """Newest first; `after` is the last id of the page before."""
     query = select(jobs).order_by(jobs.c.id.desc()).limit(limit)
+    if kind is not None:
+        query = query.where(jobs.c.kind == kind)
     if app is not None:
         query = query.where(jobs.c.app == app)
     if state is not None:
@@ -80,7 +84,11 @@ def latest_succeeded(connection: Connection, app: str) -> RowMapping | None:
     """The last job of `app` that came to a recommendation."""
     query = (
         select(jobs)
-        .where(jobs.c.app == app, jobs.c.state == JobState.SUCCEEDED)
+        .where(
+            jobs.c.app == app,
+            jobs.c.kind == JobKind.TUNE,
+            jobs.c.state == JobState.SUCCEEDED,
+        )
         .order_by(jobs.c.id.desc())
         .limit(1)
     )

@@ -1,7 +1,7 @@
 """Rows <-> nouns. A row is read back at this one place, and whatever is odd in it fails here."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, TypeVar
@@ -13,6 +13,7 @@ from tuner.model import (
     Calibration,
     Doubt,
     Failure,
+    Histogram,
     HostFingerprint,
     Job,
     JobId,
@@ -27,7 +28,12 @@ from tuner.model import (
     Outcome,
     Params,
     Phase,
+    ProxyTimes,
     Recommendation,
+    Report,
+    ServerFigures,
+    Spread,
+    Surroundings,
     TargetFacts,
     Trial,
     TrialNumber,
@@ -44,13 +50,27 @@ SPEC = TypeAdapter[JobSpec | None](JobSpec | None, config=_CONFIG)
 FACTS = TypeAdapter[TargetFacts | None](TargetFacts | None, config=_CONFIG)
 CALIBRATION = TypeAdapter[Calibration | None](Calibration | None, config=_CONFIG)
 RECOMMENDATION = TypeAdapter[Recommendation | None](Recommendation | None, config=_CONFIG)
+REPORT = TypeAdapter[Report | None](Report | None, config=_CONFIG)
 FAILURE = TypeAdapter[Failure | None](Failure | None, config=_CONFIG)
 OUTCOME = TypeAdapter[Outcome | None](Outcome | None, config=_CONFIG)
 PARAMS = TypeAdapter[Params | None](Params | None, config=_CONFIG)
 RESULT = TypeAdapter[MeasurementResult | None](MeasurementResult | None, config=_CONFIG)
 FINGERPRINT = TypeAdapter[HostFingerprint | None](HostFingerprint | None, config=_CONFIG)
 
-_WINDOW_COLUMNS = tuple(field.name for field in fields(Window) if field.name != "doubts")
+_WINDOW_DOCUMENTS: Mapping[str, TypeAdapter[Any]] = {
+    "connect": TypeAdapter(Spread | None, config=_CONFIG),
+    "proxy": TypeAdapter(ProxyTimes | None, config=_CONFIG),
+    "server": TypeAdapter(ServerFigures | None, config=_CONFIG),
+    "surroundings": TypeAdapter(Surroundings | None, config=_CONFIG),
+    "histogram": TypeAdapter(Histogram | None, config=_CONFIG),
+}
+_WINDOW_NUMBERS = tuple(
+    field.name
+    for field in fields(Window)
+    if field.name not in (*_WINDOW_DOCUMENTS, "series", "doubts")
+)
+_UNSEEN = {"server": ServerFigures(), "surroundings": Surroundings(), "histogram": Histogram()}
+"""What NULL stands for in a document of a window, where that is not None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +94,9 @@ class HostRow:
     fingerprint: HostFingerprint | None
     last_seen: datetime
     problem: str | None
+    calibration: Calibration | None = None  # the last one that it took part in
+    calibrated_at: datetime | None = None
+    calibrated_with: str | None = None  # the target app or image
 
 
 def to_json(adapter: TypeAdapter[_Noun | None], value: _Noun | None) -> Any:
@@ -109,6 +132,7 @@ def job_of(row: RowMapping) -> Job:
         calibration=from_json(CALIBRATION, row["calibration"]),
         finalist=None if finalist is None else TrialNumber(finalist),
         recommendation=from_json(RECOMMENDATION, row["recommendation"]),
+        report=from_json(REPORT, row["report"]),
         failure=from_json(FAILURE, row["failure"]),
     )
 
@@ -164,21 +188,29 @@ def result_header(result: MeasurementResult) -> Any:
     return to_json(RESULT, replace(result, windows=()))
 
 
-def window_of(row: RowMapping) -> Window:
-    """A row of `windows`."""
-    doubts = tuple(Doubt(doubt) for doubt in row["doubts"])
-    return Window(**{name: row[name] for name in _WINDOW_COLUMNS}, doubts=doubts)
+def window_of(row: RowMapping | Mapping[str, Any]) -> Window:
+    """A row of `windows`; columns that were not asked for read as if nothing had been seen."""
+    values = {name: row[name] for name in _WINDOW_NUMBERS}
+    for name, adapter in _WINDOW_DOCUMENTS.items():
+        found = row.get(name)
+        values[name] = _UNSEEN.get(name) if found is None else adapter.validate_python(found)
+    values["series"] = tuple(row.get("series") or ())
+    return Window(**values, doubts=tuple(Doubt(doubt) for doubt in row["doubts"]))
 
 
 def window_row(
     measurement_id: MeasurementId, sides: Sequence[int], window: Window
 ) -> dict[str, Any]:
     """The columns of a window; `sides` are the trial numbers of its measurement."""
-    row = {name: getattr(window, name) for name in _WINDOW_COLUMNS}
+    row = {name: getattr(window, name) for name in _WINDOW_NUMBERS}
+    for name, adapter in _WINDOW_DOCUMENTS.items():
+        seen = getattr(window, name)
+        row[name] = None if seen == _UNSEEN.get(name) else to_json(adapter, seen)
     return row | {
         "measurement_id": measurement_id,
         "trial_number": sides[window.side],
         "errors_by_class": dict(window.errors_by_class),
+        "series": list(window.series) or None,
         "doubts": [doubt.value for doubt in window.doubts],
     }
 
@@ -191,4 +223,7 @@ def host_of(row: RowMapping) -> HostRow:
         fingerprint=from_json(FINGERPRINT, row["fingerprint"]),
         last_seen=row["last_seen"],
         problem=row["problem"],
+        calibration=from_json(CALIBRATION, row["calibration"]),
+        calibrated_at=row["calibrated_at"],
+        calibrated_with=row["calibrated_with"],
     )

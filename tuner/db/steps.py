@@ -5,11 +5,21 @@ from typing import Any, assert_never
 from sqlalchemy import Connection, func, update
 from sqlalchemy.dialects.postgresql import insert
 
-from tuner.db import jobs
+from tuner.db import hosts, jobs
 from tuner.db.ports import JobQueue
-from tuner.db.rows import CALIBRATION, FACTS, FAILURE, OUTCOME, RECOMMENDATION, to_json, trial_row
+from tuner.db.rows import (
+    CALIBRATION,
+    FACTS,
+    FAILURE,
+    OUTCOME,
+    RECOMMENDATION,
+    REPORT,
+    to_json,
+    trial_row,
+)
 from tuner.db.tables import measurements, trials
 from tuner.model import (
+    Calibration,
     Enter,
     Fail,
     Job,
@@ -36,16 +46,8 @@ def apply_step(connection: Connection, queue: JobQueue, job: Job, step: Step) ->
             _settle(connection, job, step)
         case Measure():
             _measure(connection, queue, job, step)
-        case Succeed(recommendation=recommendation):
-            jobs.finish(
-                connection,
-                queue,
-                job,
-                state=JobState.SUCCEEDED,
-                phase=Phase.DONE,
-                recommendation=to_json(RECOMMENDATION, recommendation),
-                verdict=recommendation.verdict,
-            )
+        case Succeed():
+            _succeed(connection, queue, job, step)
         case Fail(failure=failure):
             document = to_json(FAILURE, failure)
             jobs.finish(connection, queue, job, state=JobState.FAILED, failure=document)
@@ -60,10 +62,28 @@ def _enter(connection: Connection, job: Job, step: Enter) -> None:
     if step.facts is not None:
         values["facts"] = to_json(FACTS, step.facts)
     if step.calibration is not None:
-        values["calibration"] = to_json(CALIBRATION, step.calibration)
+        values["calibration"] = _calibration(connection, job, step.calibration)
     if step.finalist is not None:
         values["finalist"] = step.finalist
     jobs.change(connection, job.id, **values)
+
+
+def _succeed(connection: Connection, queue: JobQueue, job: Job, step: Succeed) -> None:
+    values: dict[str, Any] = {"state": JobState.SUCCEEDED, "phase": Phase.DONE}
+    if step.recommendation is not None:
+        values["recommendation"] = to_json(RECOMMENDATION, step.recommendation)
+        values["verdict"] = step.recommendation.verdict
+    if step.report is not None:
+        values["report"] = to_json(REPORT, step.report)
+    if step.calibration is not None:
+        values["calibration"] = _calibration(connection, job, step.calibration)
+    jobs.finish(connection, queue, job, **values)
+
+
+def _calibration(connection: Connection, job: Job, found: Calibration) -> Any:
+    """The column of the job; the hosts that measured it keep it too."""
+    hosts.calibrated(connection, found, with_target=job.spec.target.name)
+    return to_json(CALIBRATION, found)
 
 
 def _settle(connection: Connection, job: Job, step: Settle) -> None:

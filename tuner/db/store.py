@@ -23,12 +23,14 @@ from tuner.model import (
     HostFingerprint,
     Job,
     JobId,
+    JobKind,
     JobSpec,
     JobState,
     Measurement,
     MeasurementId,
     MeasurementResult,
     MeasurementState,
+    Phase,
     Step,
     Trial,
     TrialNumber,
@@ -83,10 +85,14 @@ class Store:
         state: JobState | None = None,
         after: JobId | None = None,
         limit: int = 50,
+        *,
+        kind: JobKind | None = None,
     ) -> list[Job]:
         """Newest first; `after` is the last id of the page before."""
         with self._transaction() as connection:
-            rows = jobs.listed(connection, app=app, state=state, after=after, limit=limit)
+            rows = jobs.listed(
+                connection, kind=kind, app=app, state=state, after=after, limit=limit
+            )
         return [job_of(row) for row in rows]
 
     def queue_position(self, job_id: JobId) -> int | None:
@@ -164,11 +170,15 @@ class Store:
                 return trial
         raise NotFound(f"job {job_id} has no trial {number}")
 
-    def measurements(self, job_id: JobId) -> tuple[Measurement, ...]:
-        """In the order in which they were planned, windows included. Raises `NotFound`."""
+    def measurements(self, job_id: JobId, *, detailed: bool = True) -> tuple[Measurement, ...]:
+        """In the order in which they were planned, windows included. Raises `NotFound`.
+
+        Without `detailed` their windows come without series and histogram, which
+        are most of what is stored.
+        """
         with self._transaction() as connection:
             jobs.read(connection, job_id)
-            return read_measurements(connection, job_id)
+            return read_measurements(connection, job_id, detailed=tuple(Phase) if detailed else ())
 
     def claim(self, measurement_id: MeasurementId, host: str) -> Claim | None:
         """Take a measurement for `host` as a new attempt; None where it is not to be made.

@@ -27,6 +27,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY, JSON, JSONB
 
 from tuner.model import (
+    JobKind,
     JobState,
     MeasurementKind,
     MeasurementState,
@@ -68,6 +69,7 @@ jobs = Table(
     "jobs",
     metadata,
     Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("kind", Text, nullable=False, server_default=JobKind.TUNE),
     Column("app", Text, nullable=False),
     Column("pool", Text, nullable=False),
     Column("state", Text, nullable=False),
@@ -77,6 +79,7 @@ jobs = Table(
     Column("calibration", _DOCUMENT),
     Column("finalist", Integer),
     Column("recommendation", _DOCUMENT),
+    Column("report", _DOCUMENT),
     Column("failure", _DOCUMENT),
     Column("verdict", Text),  # also in the recommendation; here to be asked about
     Column("idempotency_key", Text, unique=True),
@@ -85,6 +88,7 @@ jobs = Table(
     _time("started_at"),
     _time("finished_at"),
     Column("revision", BigInteger, nullable=False, server_default=text("1")),
+    _one_of("kind", JobKind),
     _one_of("state", JobState),
     _one_of("phase", Phase),
     _one_of("verdict", Verdict),
@@ -162,6 +166,16 @@ windows = Table(
     Column("busy", Float),
     Column("listen_overflows", BigInteger, nullable=False),
     Column("time_wait", Integer, nullable=False),
+    Column("sent", BigInteger, nullable=False, server_default=text("0")),
+    Column("connections", Integer, nullable=False, server_default=text("0")),
+    Column("stalled", Integer, nullable=False, server_default=text("0")),
+    Column("over_limit", Float),
+    Column("connect", _DOCUMENT),
+    Column("proxy", _DOCUMENT),
+    Column("server", _DOCUMENT),  # null, here and below: nothing was seen
+    Column("surroundings", _DOCUMENT),
+    Column("series", ARRAY(Integer)),
+    Column("histogram", _DOCUMENT),
     Column("doubts", ARRAY(Text), nullable=False),
 )
 
@@ -173,4 +187,7 @@ hosts = Table(
     Column("fingerprint", _DOCUMENT),
     _time("last_seen", nullable=False),
     Column("problem", Text),
+    Column("calibration", _DOCUMENT),  # the last one, whichever job made it
+    _time("calibrated_at"),
+    Column("calibrated_with", Text),  # the target app or image
 )

@@ -12,14 +12,25 @@ from tuner.measurement import Usage
 V1_FILES = (
     "cpuacct/{dir}/cpuacct.usage",
     "cpu/{dir}/cpu.stat",
+    "cpuacct/{dir}/cpuacct.stat",
     "memory/{dir}/memory.usage_in_bytes",
     "memory/{dir}/memory.stat",
+    "memory/{dir}/memory.max_usage_in_bytes",
+    "memory/{dir}/memory.oom_control",
 )
-V2_FILES = ("{dir}/cpu.stat", "{dir}/memory.current", "{dir}/memory.stat")
+_PEAK = "memory.peak"  # since Linux 5.19
+V2_FILES = tuple(
+    f"{{dir}}/{name}"
+    for name in ("cpu.stat", "memory.current", "memory.stat", "memory.events", _PEAK)
+)
 _MARK = "==> "
 _BYTES_PER_MB = 1e6
+_TICKS_PER_S = 100  # what the kernel calls USER_HZ, whatever its own clock
 
-SHOW_SCRIPT = f'for f in "$@"; do echo "{_MARK}$f"; cat "$f" || exit 1; done'
+SHOW_SCRIPT = (
+    f'for f in "$@"; do [ "${{f##*/}}" != {_PEAK} ] || [ -e "$f" ] || continue;'
+    f' echo "{_MARK}$f"; cat "$f" || exit 1; done'
+)
 """For `sh -c`, with the files as arguments; `split_shown` reads its output."""
 
 
@@ -43,7 +54,8 @@ def files_at(version: int, place: str) -> tuple[str, ...]:
 
 def read_local(root: Path, files: Sequence[str]) -> dict[str, str]:
     """The files' texts by path. Raises `OSError` where this process cannot see them."""
-    return {file: (root / file).read_text() for file in files}
+    there = [file for file in files if not file.endswith(_PEAK) or (root / file).exists()]
+    return {file: (root / file).read_text() for file in there}
 
 
 def split_shown(shown: str, root: str) -> dict[str, str]:
@@ -55,19 +67,35 @@ def split_shown(shown: str, root: str) -> dict[str, str]:
 def usage_of(texts: Mapping[str, str]) -> Usage:
     """Bring the files' texts together. Raises `KeyError` or `ValueError` where one is odd."""
     named = {Path(path).name: text for path, text in texts.items()}
-    cpu = _table(named["cpu.stat"])
-    memory = _table(named["memory.stat"])
-    if "cpuacct.usage" in named:
-        cpu_s = int(named["cpuacct.usage"]) / 1e9
-        held = int(named["memory.usage_in_bytes"]) - memory["total_inactive_file"]
-    else:
-        cpu_s = cpu["usage_usec"] / 1e6
-        held = int(named["memory.current"]) - memory["inactive_file"]
+    return _usage_v1(named) if "cpuacct.usage" in named else _usage_v2(named)
+
+
+def _usage_v1(named: Mapping[str, str]) -> Usage:
+    cpu, memory = _table(named["cpu.stat"]), _table(named["memory.stat"])
+    held = int(named["memory.usage_in_bytes"]) - memory["total_inactive_file"]
     return Usage(
-        cpu_s=cpu_s,
+        cpu_s=int(named["cpuacct.usage"]) / 1e9,
+        periods=cpu.get("nr_periods", 0),
+        throttled_periods=cpu.get("nr_throttled", 0),
+        memory_mb=max(0, held) / _BYTES_PER_MB,
+        # The kernel samples it: 10 ms are its smallest step.
+        system_cpu_s=_table(named["cpuacct.stat"])["system"] / _TICKS_PER_S,
+        memory_peak_mb=int(named["memory.max_usage_in_bytes"]) / _BYTES_PER_MB,
+        oom_kills=_table(named["memory.oom_control"]).get("oom_kill", 0),  # since Linux 4.13
+    )
+
+
+def _usage_v2(named: Mapping[str, str]) -> Usage:
+    cpu, memory = _table(named["cpu.stat"]), _table(named["memory.stat"])
+    held = int(named["memory.current"]) - memory["inactive_file"]
+    return Usage(
+        cpu_s=cpu["usage_usec"] / 1e6,
         periods=cpu.get("nr_periods", 0),  # absent where no quota is set
         throttled_periods=cpu.get("nr_throttled", 0),
         memory_mb=max(0, held) / _BYTES_PER_MB,
+        system_cpu_s=cpu["system_usec"] / 1e6,
+        memory_peak_mb=int(named[_PEAK]) / _BYTES_PER_MB if _PEAK in named else None,
+        oom_kills=_table(named["memory.events"])["oom_kill"],
     )
 
 

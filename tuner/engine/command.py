@@ -3,11 +3,13 @@
 import io
 import re
 import tarfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePosixPath
 
 FOLDER = "/tuner"
 INI = f"{FOLDER}/uwsgi.ini"
 HARNESS = f"{FOLDER}/harness.ini"
+NOBODY = 65534
 _PLACEHOLDER = "{ini}"
 
 SERVE = ("--ini", HARNESS)
@@ -18,10 +20,11 @@ CHECK = ("--no-server", "--need-app")
 def harness_ini(stats_address: str) -> str:
     """What every side gets on top of its own file: stats in their plain form, and need-app.
 
-    Without need-app a broken app answers 500 for ever.
+    Without need-app a broken app answers 500 for ever. With show-config uWSGI prints, before it
+    starts, the options that it runs with.
     """
     lines = ("need-app = true", f"stats = {stats_address}", "stats-http = false")
-    return "\n".join(("[uwsgi]", *lines, "stats-no-cores = false", ""))
+    return "\n".join(("[uwsgi]", *lines, "stats-no-cores = false", "show-config = true", ""))
 
 
 def with_ini(command: Sequence[str], flags: Sequence[str]) -> list[str]:
@@ -49,16 +52,32 @@ def program(command: Sequence[str]) -> str:
     return "uwsgi"
 
 
-def archive(files: Mapping[str, str]) -> bytes:
-    """A tar of world-readable files by absolute path: the app may run as any user."""
+def archive(files: Mapping[str, bytes], owner: int = 0) -> bytes:
+    """A tar of world-readable files by absolute path: the app may run as any user.
+
+    It holds the folders of its files, but for those of the image: unpacking would set their modes.
+    """
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
-        folder = tarfile.TarInfo(FOLDER.lstrip("/"))
-        folder.type, folder.mode = tarfile.DIRTYPE, 0o755
-        tar.addfile(folder)
-        for path, text in files.items():
-            content = text.encode()
-            entry = tarfile.TarInfo(path.lstrip("/"))
-            entry.size, entry.mode = len(content), 0o644
+        for path in sorted(_folders(files)):
+            folder = _entry(path, owner, 0o755)
+            folder.type = tarfile.DIRTYPE
+            tar.addfile(folder)
+        for path, content in files.items():
+            entry = _entry(path, owner, 0o644)
+            entry.size = len(content)
             tar.addfile(entry, io.BytesIO(content))
     return buffer.getvalue()
+
+
+def _entry(path: str, owner: int, mode: int) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(path.lstrip("/"))
+    entry.uid = entry.gid = owner
+    entry.mode = mode
+    return entry
+
+
+def _folders(paths: Iterable[str]) -> set[str]:
+    """Those that only we use: our own, and any that is not right below the root."""
+    parents = {str(parent) for path in paths for parent in PurePosixPath(path).parents}
+    return {parent for parent in parents if parent == FOLDER or parent.count("/") > 1}

@@ -1,13 +1,15 @@
 """The connection to the Docker Engine, and its failures in our words."""
 
+import io
 import logging
 import socket
+import tarfile
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 import docker
 import urllib3
@@ -19,6 +21,7 @@ from tuner.errors import Infrastructure, Unavailable
 
 TIMEOUT_S = 60  # for one answer of the engine; streams and builds are not bound by it
 KNOCK_TIMEOUT_S = 5.0
+RELEASE_S = 2.0  # by which a container that another thread removes has let go of its volumes
 POLL_S = 0.02  # between looks at a container that is about to end
 
 _log = logging.getLogger(__name__)
@@ -79,7 +82,7 @@ class Connection:
             time.sleep(POLL_S)
         return None
 
-    def log_tail(self, container: str, lines: int) -> str:
+    def log_tail(self, container: str, lines: int | Literal["all"]) -> str:
         """The last lines that the container wrote; empty where it is gone."""
         with self.api() as api:
             try:
@@ -89,6 +92,24 @@ class Connection:
                     return ""
                 raise
         return bytes(raw).decode(errors="replace").strip()
+
+    def put(self, container: str, archive: bytes) -> None:
+        """Unpack a tar at the container's root, running or not."""
+        with self.api() as api:
+            api.put_archive(container, "/", archive)
+
+    def read(self, container: str, path: str) -> str:
+        """A file in the container as text; empty where there is no regular file."""
+        with self.api() as api:
+            try:
+                pieces, _ = api.get_archive(container, path)
+                packed = b"".join(pieces)
+            except NotFound:
+                return ""
+        with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
+            entry = tar.next()
+            file = tar.extractfile(entry) if entry is not None else None
+            return file.read().decode(errors="replace") if file is not None else ""
 
     def containers(self, filters: Mapping[str, Any]) -> list[dict[str, Any]]:
         """All containers that match, whatever their state: "Created" ones too."""
@@ -107,6 +128,31 @@ class Connection:
             return 0
         with ThreadPoolExecutor(max_workers=min(8, len(doomed))) as pool:
             return sum(pool.map(self._remove, doomed))
+
+    def volumes(self, filters: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """All volumes that match."""
+        with self.api() as api:
+            found: list[dict[str, Any]] = api.volumes(filters=dict(filters))["Volumes"] or []
+        return found
+
+    def remove_volumes(self, names: Iterable[str]) -> None:
+        """Remove them, once nothing uses them any more; like `remove` it never raises."""
+        for name in names:
+            deadline = time.monotonic() + RELEASE_S
+            while (why := self._keeps(name)) is not None:
+                if time.monotonic() > deadline:
+                    _log.warning("volume.not_removed", extra={"volume": name, "why": why})
+                    break
+                time.sleep(POLL_S)
+
+    def _keeps(self, volume: str) -> str | None:
+        """Remove a volume; why that failed, None where it is gone."""
+        try:
+            with self.api() as api:
+                api.remove_volume(volume, force=True)
+        except (Infrastructure, Unavailable) as error:
+            return None if _is_going_already(error.__cause__) else str(error)
+        return None
 
     def _remove(self, container: str) -> bool:
         try:

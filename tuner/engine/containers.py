@@ -9,17 +9,21 @@ from typing import Any
 from docker.errors import APIError, ImageNotFound
 from docker.types import LogConfig, Ulimit
 
-from tuner.engine import command
+from tuner.engine import command, nginx
+from tuner.engine.command import NOBODY
 from tuner.engine.config import EngineConfig
 from tuner.engine.connection import Connection, explain
 from tuner.engine.failures import why_not_started
 from tuner.engine.host import HostFacts, Placement
+from tuner.engine.nginx import ProxyFile
 from tuner.errors import Infrastructure
 from tuner.model import Limits
 
 HOST_CGROUPS = "/sys/fs/cgroup"
 CGROUP_MOUNT = "/tuner-cgroup"  # the same, read-only, in the generator's container
-_NOBODY = "65534:65534"
+ROOT_USER = "0:0"
+NOBODY_USER = f"{NOBODY}:{NOBODY}"
+"""Of all that we run in the generator's container: it owns nothing anywhere."""
 
 _ROOT_APP_CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "SETGID", "SETUID"]
 """An image that runs as root and gives it up in its ini (`uid = www-data`) needs these to start.
@@ -37,10 +41,19 @@ class Containers:
     labels: Mapping[str, str]
 
     def target_options(
-        self, limits: Limits, placement: Placement, facts: HostFacts
+        self,
+        limits: Limits,
+        placement: Placement,
+        facts: HostFacts,
+        volumes: Mapping[str, str],
     ) -> dict[str, Any]:
-        """The box of production, in a network namespace of its own that nothing else reaches."""
+        """The box of production, in a network namespace of its own that nothing else reaches.
+
+        `volumes` go from a folder in the container to the volume that is there.
+        """
         return {
+            # An empty volume takes over what the image has in the folder, and its owner and mode.
+            "binds": {volume: {"bind": folder} for folder, volume in volumes.items()},
             "network_mode": "none",
             "nano_cpus": round(limits.cpus * 1e9),
             "cpuset_cpus": placement.target,
@@ -52,28 +65,43 @@ class Containers:
                 # The client closes tens of thousands of connections a minute in here.
                 "net.ipv4.tcp_tw_reuse": "1",
                 "net.ipv4.ip_local_port_range": "1024 65535",
+                **self.config.extra_sysctls,
             },
             "cap_add": _ROOT_APP_CAPABILITIES,
             **self._common(facts),
         }
 
     def generator_options(
-        self, target: str, placement: Placement, facts: HostFacts
+        self, target: str, placement: Placement, facts: HostFacts, socket_volume: str | None
     ) -> dict[str, Any]:
-        """Inside the target's network namespace, on a CPU of its own where there is one."""
+        """Inside the target's network and process namespaces, on a CPU of its own if there is one.
+
+        It sees what each of uWSGI's processes uses, and ends with the target.
+        """
         memory = f"{self.config.generator_memory_mb}m"
+        binds = {HOST_CGROUPS: {"bind": CGROUP_MOUNT, "mode": "ro"}}
+        if socket_volume is not None:
+            binds[socket_volume] = {"bind": nginx.SOCKET_MOUNT, "mode": "nocopy"}
         return {
             "network_mode": f"container:{target}",
+            "pid_mode": f"container:{target}",
             "cpuset_cpus": placement.generator,
             "mem_limit": memory,
             "memswap_limit": memory,
+            "shm_size": f"{self.config.generator_shm_mb}m",
             "pids_limit": 512,
-            "binds": {HOST_CGROUPS: {"bind": CGROUP_MOUNT, "mode": "ro"}},
+            "binds": binds,
+            # For root alone, which nothing but nginx is: it connects whatever the socket's mode.
+            "cap_add": ["DAC_OVERRIDE", "SETGID"] if socket_volume is not None else [],
             **self._common(facts),
         }
 
+    def nofile(self, facts: HostFacts) -> int:
+        """Open files that each container may have."""
+        return min(self.config.nofile, facts.nofile)
+
     def _common(self, facts: HostFacts) -> dict[str, Any]:
-        nofile = min(self.config.nofile, facts.nofile)
+        nofile = self.nofile(facts)
         return {
             "ulimits": [Ulimit(name="nofile", soft=nofile, hard=nofile)],
             "cap_drop": ["ALL"],
@@ -84,7 +112,11 @@ class Containers:
 
     @contextmanager
     def target(
-        self, image: str, argv: Sequence[str], files: Mapping[str, str], options: Mapping[str, Any]
+        self,
+        image: str,
+        argv: Sequence[str],
+        files: Mapping[str, bytes],
+        options: Mapping[str, Any],
     ) -> Iterator[str]:
         """A started target. Raises `TargetFailed` where its image or limits keep it from starting.
 
@@ -92,18 +124,37 @@ class Containers:
         process, or this process in a container of its own.
         """
         with self._created(image, argv, options) as container:
-            with self.connection.api() as api:
-                api.put_archive(container, "/", command.archive(files))
+            self.connection.put(container, command.archive(files))
             self._start(container, argv[0])
             yield container
 
     @contextmanager
-    def generator(self, options: Mapping[str, Any]) -> Iterator[str]:
-        """The load generator's container, doing nothing yet. Its user owns nothing anywhere."""
-        argv = ("sleep", "infinity")
-        with self._created(self.config.load_image, argv, options, user=_NOBODY) as container:
+    def generator(
+        self, image: str, options: Mapping[str, Any], proxy: ProxyFile | None
+    ) -> Iterator[str]:
+        """The load generator's container, with nginx running in it or nothing yet."""
+        files = dict(self.config.generator_files)
+        argv: Sequence[str] = ("sleep", "infinity")
+        if proxy is not None:
+            files[nginx.CONFIG] = proxy.text.encode()
+            argv = nginx.COMMAND
+        user = ROOT_USER if proxy is not None and proxy.as_root else NOBODY_USER
+        with self._created(image, argv, options, user=user) as container:
+            if files:
+                self.connection.put(container, command.archive(files))
             self._start(container, argv[0])
             yield container
+
+    @contextmanager
+    def volume(self) -> Iterator[str]:
+        """An empty volume, for a socket; removed at the end, when its containers are gone."""
+        with self.connection.api() as api:
+            name = f"tuner-{secrets.token_hex(6)}"
+            api.create_volume(name, labels=dict(self.labels))
+        try:
+            yield name
+        finally:
+            self.connection.remove_volumes([name])
 
     def run(self, image: str, argv: Sequence[str], timeout_s: float) -> tuple[int, str]:
         """Run a command in a container without network; returns exit code and output."""

@@ -2,12 +2,18 @@
 
 import time
 
+from tuner.engine import effective
 from tuner.engine.connection import Connection
 from tuner.engine.failures import EXIT_KILLED, why_ended
 from tuner.errors import Infrastructure
 
 LOG_TAIL_LINES = 30
 REMOVAL_S = 0.3  # a removal by force kills first, and the container is gone 0.1 s later
+
+
+def own_words(connection: Connection, container: str) -> str:
+    """The last lines of a target's output, less the options that we made uWSGI print."""
+    return effective.without(connection.log_tail(container, LOG_TAIL_LINES))
 
 
 def raise_if_ended(connection: Connection, container: str, *, was_ready: bool) -> None:
@@ -23,5 +29,5 @@ def raise_if_ended(connection: Connection, container: str, *, was_ready: bool) -
         state = connection.state(container)
     if state is None:
         raise Infrastructure("the target's container was removed while it was measured")
-    tail = connection.log_tail(container, LOG_TAIL_LINES)
+    tail = own_words(connection, container)
     raise why_ended(state, tail, was_ready=was_ready)

@@ -34,6 +34,7 @@ def execute(
     container: str,
     argv: Sequence[str],
     *,
+    user: str,
     timeout_s: float,
     meanwhile: Callable[[], None],
 ) -> Executed:
@@ -44,7 +45,7 @@ def execute(
     """
     with connection.api() as api:
         try:
-            command = api.exec_create(container, list(argv))["Id"]
+            command = api.exec_create(container, list(argv), user=user)["Id"]
             stream = api.exec_start(command, socket=True)
         except APIError as error:
             if error.status_code in (404, 409):  # gone, or no longer running

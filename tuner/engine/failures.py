@@ -57,6 +57,12 @@ def why_not_started(explanation: str, program: str) -> TargetFailed | None:
             f"there is no `{program}` in the image: install uWSGI in it, or give the command"
             f" that starts it ({explanation})",
         )
+    if "net/core/somaxconn" in explanation:
+        return target_failed(
+            FailureCode.WORKLOAD_REFUSED,
+            "this host's kernel does not take limits.somaxconn: give the value that"
+            f" `sysctl net.core.somaxconn` shows where the app is deployed ({explanation})",
+        )
     if "permission denied" in explanation:
         return target_failed(
             FailureCode.NOT_STARTED, f"`{program}` may not be run in the image ({explanation})"

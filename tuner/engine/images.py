@@ -5,6 +5,7 @@ import json
 import logging
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -34,6 +35,7 @@ class Images:
     config: EngineConfig
     build_dir: Callable[[str], Path]
     _known: dict[str, BuildInfo] = field(default_factory=dict)
+    _with_k6: str | None = None
     _building: threading.Lock = field(default_factory=threading.Lock)
 
     def find(self, target: Target) -> str:
@@ -44,6 +46,25 @@ class Images:
             raise target_failed(FailureCode.IMAGE_MISSING, "the target names no image and no app")
         return self._built(target.target_app)
 
+    def generator(self) -> str:
+        """What the load generator's container starts from: the image with k6, if it is current.
+
+        One that was made on top of an older `load_image` is not used.
+        """
+        if self._with_k6 is None:
+            load, name = self.config.load_image, self.config.journey_image
+            below = self._layers(load)
+            above = self._layers(name) if name is not None else []
+            if name is None or not below or above[: len(below)] != below:
+                return load  # and look again next time: `make journeys` may be running
+            self._with_k6 = name
+        return self._with_k6
+
+    def _layers(self, name: str) -> list[str]:
+        """An image's layers from the lowest up; none where it is not here."""
+        found = self._inspected(name)
+        return list(found["RootFS"].get("Layers") or ()) if found else []
+
     def ask(self, image: str, program: str, containers: Containers) -> BuildInfo:
         """What the image's uWSGI says of itself; remembered by image, across processes too."""
         if image not in self._known:
@@ -51,9 +72,13 @@ class Images:
         return self._known[image]
 
     def _id(self, name: str) -> str | None:
+        found = self._inspected(name)
+        return str(found["Id"]) if found else None
+
+    def _inspected(self, name: str) -> dict[str, Any] | None:
         with self.connection.api() as api:
             try:
-                found: str = api.inspect_image(name)["Id"]  # type: ignore[no-untyped-call]  # unfinished stub
+                found: dict[str, Any] = api.inspect_image(name)  # type: ignore[no-untyped-call]  # unfinished stub
             except NotFound:
                 return None
             except APIError as error:
@@ -102,7 +127,23 @@ class Images:
         image = self._id(tag)
         if image is None:
             raise Infrastructure(f"the build of {app} ended well but left no image")
+        self._remove_older(tag)
         return image
+
+    def _remove_older(self, tag: str) -> None:
+        """Images of the app's former states; the engine itself refuses those in use."""
+        name, now = tag.partition(":")[0], time.time()
+        with self.connection.api() as api:
+            for found in api.images(name=name):
+                if now - found["Created"] < self.config.keep_images_s:
+                    continue
+                for older in found["RepoTags"] or ():
+                    if older == tag or not older.startswith(f"{name}:"):
+                        continue  # two apps of one content share an image
+                    try:
+                        api.remove_image(older)
+                    except APIError as error:
+                        _log.info("image.kept", extra={"tag": older, "why": explain(error)})
 
     def _asked(self, image: str, program: str, containers: Containers) -> BuildInfo:
         _, version = containers.run(image, [program, "--version"], ASK_TIMEOUT_S)

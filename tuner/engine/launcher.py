@@ -9,17 +9,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tuner.engine import command, labels
+from tuner.engine import command, labels, nginx
 from tuner.engine.config import EngineConfig
 from tuner.engine.connection import Connection
 from tuner.engine.containers import Containers
-from tuner.engine.ending import LOG_TAIL_LINES, raise_if_ended
+from tuner.engine.ending import own_words, raise_if_ended
 from tuner.engine.host import FACTS_COMMAND, HostFacts, Placement, place
 from tuner.engine.images import Images
 from tuner.engine.target import DockerTarget
 from tuner.errors import Infrastructure
 from tuner.measurement import BuildInfo, SideSpec, target_failed
 from tuner.model import FailureCode, HostFingerprint, Target
+from tuner.uwsgi.ini import IniFile
+from tuner.uwsgi.topology import front_of
 
 FACTS_TIMEOUT_S = 30.0
 KILL_FOR_S = 1.5  # containers that were being created while we killed the others
@@ -87,12 +89,13 @@ class DockerLauncher:
 
         An app with lazy-apps is loaded by the workers only, so that its faults show at launch.
         """
+        nginx.proxy_of(front_of(IniFile.parse(side.ini), side.target.port))
         argv = command.with_ini(side.target.command, command.CHECK)
         timeout_s = self._config.check_timeout_s
-        with self._target(side, argv) as (container, _):
+        with self._target(side, argv, {}) as (container, _):
             state = self._connection.wait_end(container, timeout_s)
             if state is None:
-                tail = self._connection.log_tail(container, LOG_TAIL_LINES)
+                tail = own_words(self._connection, container)
                 raise target_failed(
                     FailureCode.NOT_READY, f"loading the app took over {timeout_s:g} s", tail
                 )
@@ -104,15 +107,22 @@ class DockerLauncher:
         """Start a side; leaving the context removes its containers, whatever happened."""
         argv = command.with_ini(side.target.command, command.SERVE)
         facts, info = self._host_facts()
+        ini = IniFile.parse(side.ini)
+        front = front_of(ini, side.target.port)
+        proxy = nginx.proxy_of(front)
         with ExitStack() as stack:
-            container, placement = stack.enter_context(self._target(side, argv))
-            options = self._containers.generator_options(container, placement, facts)
-            try:
-                generator = stack.enter_context(self._containers.generator(options))
-            except Infrastructure:
-                # A target that ended at once left no network namespace to join.
-                raise_if_ended(self._connection, container, was_ready=False)
-                raise
+            folder = proxy.folder if proxy is not None else None
+            volume = stack.enter_context(self._containers.volume()) if folder else None
+            volumes = {folder: volume} if folder and volume else {}
+            container, placement = stack.enter_context(self._target(side, argv, volumes))
+            options = self._containers.generator_options(container, placement, facts, volume)
+            nofile = self._containers.nofile(facts)
+            file = None
+            if proxy is not None:
+                file = proxy.file(
+                    workers=placement.client_cpus, nofile=nofile, backlog=side.limits.somaxconn
+                )
+            generator = stack.enter_context(self._generator(container, options, file))
             # Both at once, where the contexts would remove one after the other.
             stack.callback(self._connection.remove, [container, generator])
             yield DockerTarget(
@@ -120,19 +130,31 @@ class DockerLauncher:
                 container=container,
                 generator=generator,
                 placement=placement,
+                front=front,
+                nofile=nofile,
+                log_file=ini.get("logto2") or ini.get("logto"),
                 cgroup_version=int(info.get("CgroupVersion") or 1),
                 cgroup_root=self._config.cgroup_root,
             )
 
     def reap(self, keep: Collection[str] = ()) -> int:
-        """Remove every container of this instance whose measurement is not in `keep`."""
+        """Remove every container of this instance whose measurement is not in `keep`.
+
+        Returns how many; their volumes go with them.
+        """
         mine = labels.query(labels.of_instance(self._config.instance))
         doomed = [
             found["Id"]
             for found in self._connection.containers(mine)
             if (found.get("Labels") or {}).get(labels.MEASUREMENT) not in keep
         ]
-        return self._connection.remove(doomed)
+        removed = self._connection.remove(doomed)
+        self._connection.remove_volumes(
+            found["Name"]
+            for found in self._connection.volumes(mine)
+            if (found.get("Labels") or {}).get(labels.MEASUREMENT) not in keep
+        )
+        return removed
 
     def kill_measurement(self, measurement: str) -> int:
         """Kill and remove one measurement's containers; whoever waits for one of them returns.
@@ -160,17 +182,33 @@ class DockerLauncher:
         return Containers(self._connection, self._config, self._labels)
 
     @contextmanager
-    def _target(self, side: SideSpec, argv: list[str]) -> Iterator[tuple[str, Placement]]:
+    def _target(
+        self, side: SideSpec, argv: list[str], volumes: Mapping[str, str]
+    ) -> Iterator[tuple[str, Placement]]:
         facts, _ = self._host_facts()
         placement = place(facts.cpu_ids, side.limits.cpus)
-        options = self._containers.target_options(side.limits, placement, facts)
+        options = self._containers.target_options(side.limits, placement, facts, volumes)
         files = {
-            command.INI: side.ini,
-            command.HARNESS: command.harness_ini(self._config.stats_address),
+            command.INI: side.ini.encode(),
+            command.HARNESS: command.harness_ini(self._config.stats_address).encode(),
         }
         image = self._host.images.find(side.target)
         with self._containers.target(image, argv, files, options) as container:
             yield container, placement
+
+    @contextmanager
+    def _generator(
+        self, target: str, options: dict[str, Any], file: nginx.ProxyFile | None
+    ) -> Iterator[str]:
+        with ExitStack() as stack:
+            image = self._host.images.generator()
+            try:
+                generator = stack.enter_context(self._containers.generator(image, options, file))
+            except Infrastructure:
+                # A target that ended at once left no namespaces to join.
+                raise_if_ended(self._connection, target, was_ready=False)
+                raise
+            yield generator
 
     def _host_facts(self) -> tuple[HostFacts, dict[str, Any]]:
         host = self._host

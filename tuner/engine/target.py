@@ -1,19 +1,23 @@
 """A target that runs, with the load generator's container beside it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from tuner.engine import cgroup
+from tuner.engine import cgroup, command, effective
 from tuner.engine.connection import Connection
-from tuner.engine.containers import CGROUP_MOUNT
-from tuner.engine.ending import LOG_TAIL_LINES, raise_if_ended
-from tuner.engine.executing import execute
+from tuner.engine.containers import CGROUP_MOUNT, NOBODY_USER
+from tuner.engine.ending import own_words, raise_if_ended
+from tuner.engine.executing import Executed, execute
+from tuner.engine.failures import EXIT_KILLED
 from tuner.engine.host import Placement
 from tuner.errors import Infrastructure
-from tuner.measurement import Usage
+from tuner.measurement import Usage, target_failed
+from tuner.model import FailureCode
+from tuner.uwsgi.topology import Front, Topology
 
 READ_TIMEOUT_S = 20.0
+END_S = 2.0  # by which the engine has noticed that a target ended
 
 
 @dataclass(slots=True)
@@ -24,10 +28,14 @@ class DockerTarget:
     container: str
     generator: str
     placement: Placement
+    front: Front  # how the load reaches uWSGI
+    nofile: int  # open files that target and load generator may have each
+    log_file: str | None  # that uWSGI writes to in place of its output
     cgroup_version: int
     cgroup_root: Path
     _has_answered: bool = False
     _cgroup_files: tuple[str, ...] | None = field(default=None)
+    _effective_ini: str | None = field(default=None)
 
     @property
     def client_cpus(self) -> int:
@@ -39,26 +47,55 @@ class DockerTarget:
         """Whether target and load generator could not be kept on different CPUs."""
         return self.placement.shares_cpus
 
-    def run_beside(self, argv: Sequence[str], *, timeout_s: float) -> str:
+    def run_beside(
+        self, argv: Sequence[str], *, timeout_s: float, files: Mapping[str, bytes] | None = None
+    ) -> str:
         """Run a command in the generator's container; a target that ends meanwhile ends the wait.
 
-        Raises `TargetFailed`, or `Infrastructure` with the command's own words.
+        `files`, by absolute path below /tmp, are there before it starts. Raises `TargetFailed`, or
+        `Infrastructure` with the command's own words.
         """
-        done = execute(
-            self.connection,
-            self.generator,
-            argv,
-            timeout_s=timeout_s,
-            meanwhile=self.raise_if_ended,
-        )
+        if files:
+            self._put_beside(files)
+        done = self._execute(argv, timeout_s)
         if done.exit_code == 0:
+            self._raise_for_nginx()
             self._has_answered = True
             return done.stdout
-        self.raise_if_ended()
+        self._raise_for_end(done)
         words = done.stderr.strip()[-500:]
         raise Infrastructure(
             f"the load generator's container failed (exit {done.exit_code}): {words}"
         )
+
+    def _put_beside(self, files: Mapping[str, bytes]) -> None:
+        try:
+            self.connection.put(self.generator, command.archive(files, owner=command.NOBODY))
+        except Infrastructure:
+            self._raise_for_end(Executed(None, "", ""))
+            raise
+
+    def _raise_for_end(self, done: Executed) -> None:
+        """Raise what is behind a failure, where it is the end of a container."""
+        if done.exit_code in (None, EXIT_KILLED):
+            # The target's end takes the generator's processes along, and is told a moment later.
+            self.connection.wait_end(self.container, END_S)
+        self.raise_if_ended()
+        self._raise_for_nginx()
+
+    def _raise_for_nginx(self) -> None:
+        """Raise why it does not start. It tries for 2.5 s, while another may answer on its port."""
+        if self._has_answered or self.front.topology is not Topology.NGINX:
+            return
+        log = self.connection.log_tail(self.generator, "all")
+        fatal = [line.strip() for line in log.splitlines() if "[emerg]" in line]
+        if fatal:
+            raise target_failed(
+                FailureCode.NOT_READY,
+                f"nginx before the file's `socket` does not start: {fatal[0]}; if the command gives"
+                " uWSGI an HTTP address, write that into the file",
+                log,
+            )
 
     def raise_if_ended(self) -> None:
         """Raise what the target's end means, where it has ended."""
@@ -66,7 +103,19 @@ class DockerTarget:
 
     def log_tail(self) -> str:
         """The last lines of the target's own output."""
-        return self.connection.log_tail(self.container, LOG_TAIL_LINES)
+        return own_words(self.connection, self.container)
+
+    def effective_ini(self) -> str:
+        """The merged options that uWSGI printed at its start; empty where it printed none.
+
+        To be asked before the load: every request may write a line into the same log.
+        """
+        if self._effective_ini is None:
+            found = effective.printed(self.connection.log_tail(self.container, "all"))
+            if not found and self.log_file is not None:
+                found = effective.printed(self.connection.read(self.container, self.log_file))
+            self._effective_ini = found
+        return self._effective_ini
 
     def usage(self) -> Usage:
         """Read the target's cgroup: this process's view of it, else the generator's (45 ms)."""
@@ -100,15 +149,19 @@ class DockerTarget:
             shown = self._beside(["sh", "-c", cgroup.SHOW_SCRIPT, "sh", *paths])
             return cgroup.split_shown(shown, CGROUP_MOUNT)
 
-    def _beside(self, argv: Sequence[str]) -> str:
-        done = execute(
+    def _execute(self, argv: Sequence[str], timeout_s: float) -> Executed:
+        return execute(
             self.connection,
             self.generator,
             argv,
-            timeout_s=READ_TIMEOUT_S,
+            user=NOBODY_USER,
+            timeout_s=timeout_s,
             meanwhile=self.raise_if_ended,
         )
+
+    def _beside(self, argv: Sequence[str]) -> str:
+        done = self._execute(argv, READ_TIMEOUT_S)
         if done.exit_code != 0 and not done.stdout:
-            self.raise_if_ended()
+            self._raise_for_end(done)
             raise Infrastructure(f"cgroup files: {done.stderr.strip()[-300:]}")
         return done.stdout

@@ -1,31 +1,45 @@
-"""`tuner.measurement.LoadGenerator` with oha 1.16.
+"""`tuner.measurement.LoadGenerator` with oha 1.16: closed loops and fixed rates.
 
 Chosen because it agrees with the server's own count in every mode of uWSGI, and because its open
 loop counts latency from when a request was due.
 """
 
-import json
-from collections.abc import Mapping
-from datetime import UTC, datetime
-from importlib.resources import files
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
-from tuner.errors import Infrastructure, TargetFailed
-from tuner.load import results
+from tuner.errors import TargetFailed
+from tuner.load import checks
+from tuner.load.probing import ask_probe
+from tuner.load.readiness import SLACK_S, host_header, wait_ready
+from tuner.load.results import reading_of
 from tuner.measurement import LoadReading, RunningTarget, target_failed
-from tuner.model import ClosedLoop, FailureCode, OpenLoop, Target, Workload
-from tuner.uwsgi import stats
+from tuner.model import (
+    ClosedLoop,
+    FailureCode,
+    HttpRequest,
+    Ladder,
+    OpenLoop,
+    Target,
+)
 
 REQUEST_TIMEOUT_S = 10
 CONNECT_TIMEOUT_S = 10
-SLACK_S = 15.0  # for the engine and a busy host
+HEAD_S = 0.5  # of every run, which is discarded; at most
+HEAD_SHARE = 0.2
+MOST_LINES = 10_000  # of the file with the URLs of a mix
+RATE_TRIAL_S = 0.5
+RATE_TRIAL_REQUESTS = 100
+START_CPU_S = 0.01  # of oha itself
+USABLE = 0.8  # of the generator's CPUs: what is left before it delays what it measures
 
 COMMON = (
-    *("oha", "--no-tui", "--output-format", "json", "--stats-success-breakdown"),
+    *("oha", "--no-tui", "--output-format", "json", "--db-url", "rows.db"),
     *("-t", f"{REQUEST_TIMEOUT_S}s", "--connect-timeout", f"{CONNECT_TIMEOUT_S}s"),
     "-w",  # wait for requests in flight, or the server has served more than the client counts
     *("-r", "0"),  # a redirect is an answer of the app
-    "--disable-keepalive",  # uWSGI closes without saying so: a client that hopes sees false errors
 )
 
 
@@ -38,67 +52,125 @@ class Oha:
     def __init__(self, *, stats_address: str, ready_timeout_s: float = 20.0) -> None:
         self._stats_address = stats_address
         self._ready_timeout_s = ready_timeout_s
-        self._probe = files("tuner.load").joinpath("probe.py").read_text()
 
     def wait_ready(self, running: RunningTarget, target: Target) -> None:
         """Wait for HTTP 2xx with every uWSGI process accepting. Raises `TargetFailed`."""
-        task = {
-            "timeout_s": self._ready_timeout_s,
-            "stats": self._stats_address,
-            "port": target.port,
-            "path": target.health_path,
-        }
-        found = self._run(running, "ready", task, self._ready_timeout_s + SLACK_S)
-        if found["outcome"] != "ready":
-            raise _not_ready(found, target, self._ready_timeout_s, running.log_tail())
+        wait_ready(
+            running, target, stats_address=self._stats_address, timeout_s=self._ready_timeout_s
+        )
+
+    def check(
+        self, running: RunningTarget, target: Target, workload: ClosedLoop | OpenLoop | Ladder
+    ) -> None:
+        """Refuse what cannot be measured. Raises `TargetFailed` with `WORKLOAD_REFUSED`."""
+        checks.check_open_files(running, workload)
+        checks.check_answers(running, target, workload.requests)
+        if workload.keep_alive:
+            checks.check_keep_alive(running, target, workload.requests)
+        if isinstance(workload, OpenLoop):
+            self._check_rate(running, target, workload)
 
     def drive(
-        self, running: RunningTarget, target: Target, workload: Workload, duration_s: float
+        self,
+        running: RunningTarget,
+        target: Target,
+        load: ClosedLoop | OpenLoop,
+        duration_s: float,
     ) -> LoadReading:
         """Send load for that long, and until what is in flight then has been answered.
 
         Raises `TargetFailed` when nothing at all is answered with 2xx, or the target ends.
         """
         task = {
-            "argv": command_line(workload, duration_s, running.client_cpus),
-            "urls": urls(target, workload),
+            **words_and_files(load, duration_s, running, target),
+            "summary": "oha",
+            "connections": load.concurrency if isinstance(load, ClosedLoop) else None,
+            "length_s": duration_s,
+            "head_s": head_s(duration_s),
             "stats": self._stats_address,
+            "front": asdict(running.front),
         }
         limit_s = duration_s + REQUEST_TIMEOUT_S + CONNECT_TIMEOUT_S + SLACK_S
-        found = self._run(running, "window", task, limit_s)
-        reading = reading_of(found)
-        if reading.requests == 0 and reading.errors_by_class:
-            raise _errors_only(reading, running.log_tail())
+        reading = reading_of(ask_probe(running, "window", task, limit_s), "oha")
+        # Out of ports, the client never got as far as the target.
+        reached = not reading.ports_exhausted
+        if reached and reading.sent and sum(reading.errors_by_class.values()) >= reading.sent:
+            raise errors_only(reading, running.log_tail())
         return reading
 
-    def _run(
-        self, running: RunningTarget, verb: str, task: Mapping[str, Any], timeout_s: float
-    ) -> dict[str, Any]:
-        # Without the site packages (-S) and the environment's influence (-I) it starts in 20 ms.
-        argv = ["python3", "-I", "-S", "-c", self._probe, verb, json.dumps(task)]
-        output = running.run_beside(argv, timeout_s=timeout_s)
-        try:
-            found: dict[str, Any] = json.loads(output)
-        except ValueError as error:
-            raise Infrastructure(f"the probe said {output[:200]!r}") from error
-        return found
+    def _check_rate(self, running: RunningTarget, target: Target, workload: OpenLoop) -> None:
+        """Refuse a rate beyond what oha can send: a closed loop tells the CPU of one request.
+
+        A trial at a lower rate would not do: requests that come one by one cost three times as
+        much as those that come in crowds.
+        """
+        trial = ClosedLoop(
+            requests=workload.requests,
+            concurrency=workload.concurrency,
+            keep_alive=workload.keep_alive,
+        )
+        reading = self.drive(running, target, trial, RATE_TRIAL_S)
+        if reading.sent < RATE_TRIAL_REQUESTS:
+            return  # the server is the limit by far: windows will say RATE_NOT_REACHED
+        request_s = max(reading.client_cpu_s - START_CPU_S, 0) / reading.sent
+        most_rps = USABLE * running.client_cpus / max(request_s, 1e-9)
+        if workload.rate_rps > most_rps:
+            raise checks.refused(
+                f"the load generator cannot send {workload.rate_rps:g} requests/s: with"
+                f" {running.client_cpus} CPU and {1e6 * request_s:.0f} us of it for each, it gets"
+                f" to some {_rounded(most_rps)}; ask for less, or give it more CPUs"
+            )
 
 
-def command_line(workload: Workload, duration_s: float, cpus: int) -> list[str]:
-    """oha's words, all but the URLs. Values are joined to their flags: they may begin with `-`."""
-    words = [*COMMON, "--worker-threads", str(cpus)]
-    words += ["-z", f"{round(1000 * duration_s)}ms", "-c", str(workload.concurrency)]
-    match workload:
-        case OpenLoop():
-            words += ["-q", _plain(workload.rate_rps), "--latency-correction"]
-        case ClosedLoop():
-            pass
-    request = workload.requests[0]  # a mix shares everything but the path
+def head_s(duration_s: float) -> float:
+    """How much of a run is discarded at its beginning."""
+    return min(HEAD_S, HEAD_SHARE * duration_s)
+
+
+def words_and_files(
+    load: ClosedLoop | OpenLoop, duration_s: float, running: RunningTarget, target: Target
+) -> dict[str, Any]:
+    """oha's `argv`, and the `files` that it names. Values may begin with `-`: they are joined."""
+    words = [*COMMON, "--worker-threads", str(running.client_cpus)]
+    words += ["-z", f"{round(1000 * duration_s)}ms", "-c", str(load.concurrency)]
+    if not load.keep_alive:
+        words.append("--disable-keepalive")
+    if isinstance(load, OpenLoop):
+        words += ["-q", _plain(load.rate_rps), "--latency-correction"]
+    request = load.requests[0]  # a mix shares everything but the path
     words.append(f"-m={request.method}")
     words += [f"-H={name}: {value}" for name, value in request.headers.items()]
+    if running.front.port != target.port and "host" not in map(str.lower, request.headers):
+        words.append(f"-H=Host: {host_header(target)}")
+    files = {}
     if request.body is not None:
-        words.append(f"-d={request.body}")
-    return words
+        files["body"] = request.body
+        words += ["-D", "body"]
+    urls = [f"http://127.0.0.1:{running.front.port}{path}" for path in paths(load.requests)]
+    if len(urls) == 1:
+        return {"argv": [*words, urls[0]], "files": files}
+    files["urls"] = "".join(f"{url}\n" for url in urls)
+    return {"argv": [*words, "--urls-from-file", "urls"], "files": files}
+
+
+def paths(requests: Sequence[HttpRequest]) -> list[str]:
+    """The paths of a mix, each as often as its weight says: oha draws lines at random."""
+    weights: Counter[str] = Counter()
+    for request in requests:
+        weights[request.path] += request.weight
+    divisor = max(math.gcd(*weights.values()), weights.total() / MOST_LINES)
+    return [
+        path for path, weight in weights.items() for _ in range(max(1, round(weight / divisor)))
+    ]
+
+
+def errors_only(reading: LoadReading, log_tail: str) -> TargetFailed:
+    """The failure of a target that answered nothing as expected."""
+    listed = ", ".join(f"{name} {n}" for name, n in reading.errors_by_class.items())
+    message = f"no request of the workload was answered as expected: {listed}"
+    if reading.before and reading.after and reading.after.respawns > reading.before.respawns:
+        return target_failed(FailureCode.DIED, f"processes kept dying; {message}", log_tail)
+    return target_failed(FailureCode.ERRORS_ONLY, message, log_tail)
 
 
 def _plain(number: float) -> str:
@@ -106,81 +178,7 @@ def _plain(number: float) -> str:
     return f"{number:.6f}".rstrip("0").rstrip(".")
 
 
-def urls(target: Target, workload: Workload) -> list[str]:
-    """One line a request; a path given twice is sent twice as often."""
-    return [f"http://127.0.0.1:{target.port}{request.path}" for request in workload.requests]
-
-
-def reading_of(found: Mapping[str, Any]) -> LoadReading:
-    """The probe's findings in the model's words. Raises `Infrastructure` where oha failed."""
-    try:
-        client = results.parse(found["client"])
-    except ValueError as error:
-        words = str(found["client_error"]).strip() or error
-        raise Infrastructure(f"oha failed (exit {found['exit_code']}): {words}") from error
-    before, after = found["before"], found["after"]
-    return LoadReading(
-        started_at=datetime.fromtimestamp(found["started_at"], UTC),
-        duration_s=client.duration_s,
-        requests=client.requests,
-        errors_by_class=client.errors_by_class,
-        latency_p50_ms=client.latency_p50_ms,
-        latency_p95_ms=client.latency_p95_ms,
-        latency_p99_ms=client.latency_p99_ms,
-        client_cpu_s=found["client_cpu_s"],
-        before=_stats(before["stats"]),
-        after=_stats(after["stats"]),
-        listen_overflows=after["listen_overflows"] - before["listen_overflows"],
-        time_wait=after["time_wait"],
-        ports_exhausted=results.PORTS_EXHAUSTED in client.errors_by_class,
-    )
-
-
-def _stats(text: str) -> stats.Stats:
-    try:
-        return stats.parse(text)
-    except ValueError as error:
-        raise Infrastructure(f"uWSGI's stats cannot be read: {error}") from error
-
-
-def _not_ready(
-    found: Mapping[str, Any], target: Target, timeout_s: float, log_tail: str
-) -> TargetFailed:
-    where = f"GET {target.health_path} on port {target.port}"
-    if found["outcome"] == "errors_only":
-        message = f"the app is up but answers {where} with {found['answer']} only"
-        return target_failed(FailureCode.ERRORS_ONLY, message, log_tail)
-    if _lacks_memory(found["stats"], log_tail):
-        message = "its processes keep being killed: they need more memory than the limit"
-        return target_failed(FailureCode.OUT_OF_MEMORY, message, log_tail)
-    if found["outcome"] == "crash_loop":
-        message = f"its processes keep dying ({found['stats']['respawns']} were replaced)"
-        return target_failed(FailureCode.NOT_READY, message, log_tail)
-    seen = _seen(found["stats"], f"{where} got: {found['answer']}")
-    return target_failed(
-        FailureCode.NOT_READY, f"not ready within {timeout_s:g} s: {seen}", log_tail
-    )
-
-
-def _lacks_memory(census: Mapping[str, int] | None, log_tail: str) -> bool:
-    """uWSGI itself kills with signal 9 too, but says so (harakiri)."""
-    died = census is not None and census["respawns"] > 0
-    return died and "killed by signal 9" in log_tail and "HARAKIRI" not in log_tail
-
-
-def _seen(census: Mapping[str, int] | None, answer: str) -> str:
-    if census is None:
-        return "uWSGI's master never answered"
-    if census["processes"] == 0:
-        return "uWSGI runs without any process"
-    if census["accepting"] + census["cheap"] < census["processes"]:
-        return f"{census['accepting']} of {census['processes']} processes took requests"
-    return f"every process took requests, but {answer}"
-
-
-def _errors_only(reading: LoadReading, log_tail: str) -> TargetFailed:
-    listed = ", ".join(f"{name} {n}" for name, n in reading.errors_by_class.items())
-    message = f"no request of the workload was answered with 2xx: {listed}"
-    if reading.before and reading.after and reading.after.respawns > reading.before.respawns:
-        return target_failed(FailureCode.DIED, f"processes kept dying; {message}", log_tail)
-    return target_failed(FailureCode.ERRORS_ONLY, message, log_tail)
+def _rounded(rate_rps: float) -> str:
+    """Two digits: the trial was short."""
+    digits = 1 - math.floor(math.log10(rate_rps))
+    return f"{round(rate_rps, digits):g}"

@@ -7,23 +7,30 @@ anew for every cycle, so that a drift of the host meets all of them alike.
 from tuner.measurement.bench import MEMORY_PROBE_MORE, Bench
 from tuner.measurement.host import (
     BuildInfo,
+    HostReading,
     Launcher,
     LoadGenerator,
     LoadReading,
+    ProcessReading,
+    QueueReading,
     RunningTarget,
     SideSpec,
     Usage,
     target_failed,
 )
-from tuner.measurement.judging import counters_agree, window_of
+from tuner.measurement.judging import Circumstances, counters_agree, window_of
 
 __all__ = [
     "MEMORY_PROBE_MORE",
     "Bench",
     "BuildInfo",
+    "Circumstances",
+    "HostReading",
     "Launcher",
     "LoadGenerator",
     "LoadReading",
+    "ProcessReading",
+    "QueueReading",
     "RunningTarget",
     "SideSpec",
     "Usage",

@@ -2,22 +2,32 @@
 
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 from tuner.errors import Aborted, Infrastructure, TargetFailed
-from tuner.measurement.host import Launcher, LoadGenerator, RunningTarget, SideSpec
-from tuner.measurement.judging import window_of
+from tuner.measurement.host import (
+    Launcher,
+    LoadGenerator,
+    LoadReading,
+    RunningTarget,
+    SideSpec,
+)
+from tuner.measurement.judging import Circumstances, window_of
+from tuner.measurement.steadiness import LONGEST, is_steady, warming
 from tuner.model import (
     Budget,
+    Load,
     MeasurementResult,
     MemoryLine,
+    Metric,
     Target,
     TargetFacts,
     Window,
     Workload,
+    rungs,
 )
 
 MEMORY_PROBE_S = 0.6  # long enough for every process to have served something
@@ -53,32 +63,45 @@ class Bench:
     aborted: Callable[[], bool] = lambda: False
 
     def run_block(
-        self, sides: Sequence[SideSpec], workload: Workload, budget: Budget, *, seed: int
+        self,
+        sides: Sequence[SideSpec],
+        workload: Workload,
+        budget: Budget,
+        *,
+        seed: int,
+        metrics: Collection[Metric] = (Metric.THROUGHPUT_RPS,),
     ) -> MeasurementResult:
         """Fresh starts of all sides, warm-up, then windows in shuffled alternation.
 
-        Raises `TargetFailed` (with the side at fault), `Infrastructure`, or `Aborted`.
+        Each cycle has one window of every side and rung. `metrics` are those that the study will
+        use: each needs its number of requests. Raises `TargetFailed` (with the side at fault),
+        `Infrastructure`, or `Aborted`.
         """
         order = random.Random(seed)  # noqa: S311  a reproducible shuffle, not a secret
         watch = _Stopwatch()
         windows: list[Window] = []
         with self._calling_off(), self._started(sides) as (running, ready_s):
-            for index in order.sample(range(len(sides)), len(sides)):
-                self._warm_up(running[index], sides[index], workload, budget.warmup_s, watch)
+            drivers = [
+                _Driver(self.load, target, side, frozenset(metrics), watch)
+                for target, side in zip(running, sides, strict=True)
+            ]
+            effective = tuple(target.effective_ini() for target in running)
+            for driver in order.sample(drivers, len(drivers)):
+                self._check_wanted()
+                driver.warm_up(rungs(workload)[0], budget.warmup_s)
             for _ in range(budget.cycles):
-                for index in order.sample(range(len(sides)), len(sides)):
+                turns = [(driver, load) for driver in drivers for load in rungs(workload)]
+                for driver, load in order.sample(turns, len(turns)):
                     self._check_wanted()
-                    with watch.loading():
-                        window = self._window(
-                            running[index], sides[index], workload, budget.window_s, len(windows)
-                        )
-                    windows.append(window)
+                    windows.append(self._window(driver, load, budget.window_s, len(windows)))
         return MeasurementResult(
             windows=tuple(windows),
             setup_s=watch.setup_s,
             load_s=watch.load_s,
             ready_s=ready_s,
             ini_sha256=tuple(side.ini_sha256 for side in sides),
+            effective_ini=effective,
+            warmup_s=tuple(driver.warmup_s for driver in drivers),
         )
 
     def prepare(
@@ -95,13 +118,15 @@ class Bench:
             build = self.launcher.inspect(baseline.target)
             self.launcher.check(baseline)
             self._check_wanted()
-            used, ready_s = self._memory_under_load(baseline, larger, workload, watch)
+            looks, ready_s = self._looked_at(baseline, larger, workload, watch)
         facts = TargetFacts(
             image_digest=build.image_digest,
             uwsgi_version=build.uwsgi_version,
             options=build.options,
             fingerprint=self.launcher.fingerprint(),
-            memory=_memory_line(used, processes, baseline.target),
+            memory=_memory_line([look.memory_mb for look in looks], processes, baseline.target),
+            topology=looks[0].topology,
+            effective_ini=looks[0].effective_ini,
         )
         return MeasurementResult(
             facts=facts,
@@ -111,25 +136,35 @@ class Bench:
             ini_sha256=(baseline.ini_sha256,),
         )
 
-    def _memory_under_load(
+    def _looked_at(
         self, baseline: SideSpec, larger: SideSpec, workload: Workload, watch: _Stopwatch
-    ) -> tuple[list[float], tuple[float, ...]]:
-        """Working sets in MB after a little load, and seconds to ready; of what runs at all."""
+    ) -> tuple[list["_Look"], tuple[float, ...]]:
+        """What runs at all under a little load, and seconds to ready; the workload is checked."""
 
-        def probe(sides: Sequence[SideSpec]) -> tuple[list[float], tuple[float, ...]]:
-            used = []
+        def look_at(sides: Sequence[SideSpec]) -> tuple[list[_Look], tuple[float, ...]]:
+            looks = []
             with self._started(sides) as (running, ready_s):
+                with _side_at_fault(baseline):
+                    self.load.check(running[0], baseline.target, workload)
                 for side, target in zip(sides, running, strict=True):
-                    self._warm_up(target, side, workload, MEMORY_PROBE_S, watch)
-                    used.append(target.usage().memory_mb)
-            return used, ready_s
+                    self._check_wanted()
+                    driver = _Driver(self.load, target, side, frozenset(), watch)
+                    driver.drive(warming(rungs(workload)[0]), MEMORY_PROBE_S)
+                    looks.append(
+                        _Look(
+                            target.usage().memory_mb,
+                            target.front.topology.value,
+                            target.effective_ini(),
+                        )
+                    )
+            return looks, ready_s
 
         try:
-            return probe([baseline, larger])
+            return look_at([baseline, larger])
         except TargetFailed as failure:
             if failure.side == baseline.index:
                 raise
-            return probe([baseline])
+            return look_at([baseline])
 
     @contextmanager
     def _started(
@@ -151,41 +186,13 @@ class Bench:
             started = [future.result() for future in futures]
             yield [running for running, _ in started], tuple(seconds for _, seconds in started)
 
-    def _warm_up(
-        self,
-        running: RunningTarget,
-        side: SideSpec,
-        workload: Workload,
-        seconds: float,
-        watch: _Stopwatch,
-    ) -> None:
-        self._check_wanted()
-        if seconds > 0:
-            with watch.loading(), _side_at_fault(side):
-                self.load.drive(running, side.target, workload, seconds)
-
-    def _window(
-        self,
-        running: RunningTarget,
-        side: SideSpec,
-        workload: Workload,
-        seconds: float,
-        index: int,
-    ) -> Window:
-        with _side_at_fault(side):
-            before = running.usage()
-            reading = self.load.drive(running, side.target, workload, seconds)
-            after = running.usage()
-        return window_of(
-            reading,
-            before,
-            after,
-            index=index,
-            side=side,
-            concurrency=workload.concurrency,
-            client_cpus=running.client_cpus,
-            shares_cpus=running.shares_cpus,
-        )
+    def _window(self, driver: "_Driver", load: Load, seconds: float, index: int) -> Window:
+        """One window; a load generator that fails in it is given one more try."""
+        try:
+            return driver.window(load, seconds, index)
+        except Infrastructure:
+            self._check_wanted()
+            return driver.window(load, seconds, index)
 
     def _check_wanted(self) -> None:
         if self.aborted():
@@ -200,6 +207,61 @@ class Bench:
             if self.aborted():
                 raise Aborted("the measurement was called off") from failure
             raise
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What `prepare` sees of one started side."""
+
+    memory_mb: float
+    topology: str
+    effective_ini: str
+
+
+@dataclass(slots=True)
+class _Driver:
+    """Drives load through one started side, from its warm-up to its last window."""
+
+    load: LoadGenerator
+    running: RunningTarget
+    side: SideSpec
+    metrics: frozenset[Metric]
+    watch: _Stopwatch
+    warmup_s: float = 0.0
+    is_steady: bool = True
+
+    def drive(self, load: Load, seconds: float) -> LoadReading:
+        """One run of load. A target that fails in it is named."""
+        with self.watch.loading(), _side_at_fault(self.side):
+            return self.load.drive(self.running, self.side.target, load, seconds)
+
+    def warm_up(self, load: Load, seconds: float) -> None:
+        """Load until throughput is steady, at least `seconds` and at most `LONGEST` times that."""
+        if seconds <= 0:
+            return
+        for _ in range(LONGEST):
+            reading = self.drive(warming(load), seconds)
+            self.warmup_s += reading.wall_s
+            self.is_steady = is_steady(reading.series)
+            if self.is_steady:
+                return
+
+    def window(self, load: Load, seconds: float, index: int) -> Window:
+        """One window, judged."""
+        before = self.running.usage()
+        reading = self.drive(load, seconds)
+        after = self.running.usage()
+        under = Circumstances(
+            side=self.side.index,
+            load=load,
+            planned_s=seconds,
+            limits=self.side.limits,
+            client_cpus=self.running.client_cpus,
+            shares_cpus=self.running.shares_cpus,
+            metrics=self.metrics,
+            steady=self.is_steady,
+        )
+        return window_of(reading, before, after, index=index, under=under)
 
 
 @contextmanager

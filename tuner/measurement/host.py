@@ -3,13 +3,24 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
 from tuner.errors import TargetFailed
-from tuner.model import FailureCode, HostFingerprint, Limits, Target, Workload
+from tuner.model import (
+    FailureCode,
+    Histogram,
+    HostFingerprint,
+    Limits,
+    Load,
+    ProxyTimes,
+    Spread,
+    Target,
+    Workload,
+)
 from tuner.uwsgi.stats import Stats
+from tuner.uwsgi.topology import Front
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,15 +55,60 @@ class Usage:
     periods: int  # CFS periods in which the target wanted to run
     throttled_periods: int  # of these, the ones in which its quota ran out
     memory_mb: float  # working set: usage less inactive page cache, MB of 10^6 bytes
+    system_cpu_s: float | None = None  # of cpu_s, what the kernel took
+    memory_peak_mb: float | None = None  # since the start, page cache included
+    oom_kills: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessReading:
+    """CPU seconds and context switches of uWSGI's processes over one run, from their /proc."""
+
+    busiest_cpu_s: float  # the worker process that used most
+    master_cpu_s: float
+    router_cpu_s: float | None  # the http router's busiest process; None where there is none
+    switches: int  # voluntary and forced, all worker processes together
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueReading:
+    """The accept queue that the load fills, looked at some twenty times a second."""
+
+    p95: float  # connections waiting
+    max: int
+    size: int  # connections that fit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostReading:
+    """The whole host over one run, in CPU seconds; `own_s` is what the harness itself used.
+
+    `wall_s` is the time between the two looks: it holds what was waited for in vain.
+    """
+
+    cpus: int
+    busy_s: float
+    steal_s: float
+    own_s: float  # load generator, probe and proxy
+    wall_s: float
+    pressure_s: float | None = None  # in which something waited for a CPU; None without PSI
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadReading:
-    """What the load generator and the network namespace say about one stretch of load."""
+    """What the load generator and the network namespace say about one run of load.
+
+    Of `requests`, latencies, `stalled` and `histogram` the head of the run is left out: they are
+    of the `duration_s` after it. The rest is of the whole run, which took `wall_s` from the first
+    request to the last answer. Where requests are never answered the run goes on until they time
+    out; nothing happens then that a share of CPU or slots should be taken of.
+    """
 
     started_at: datetime
     duration_s: float
-    requests: int  # answered with 2xx
+    wall_s: float
+    sent: int
+    requests: int  # answered as expected
     errors_by_class: Mapping[str, int]
     latency_p50_ms: float | None
     latency_p95_ms: float | None
@@ -63,6 +119,15 @@ class LoadReading:
     listen_overflows: int
     time_wait: int
     ports_exhausted: bool
+    stalled: int = 0  # connections without one answer in the whole stretch
+    over_limit: float | None = None  # share of all sent that was not answered within limit_s
+    connect: Spread | None = None
+    proxy: ProxyTimes | None = None
+    series: tuple[int, ...] = ()  # answered as expected, per SERIES_STEP_S, head included
+    histogram: Histogram = field(default_factory=Histogram)
+    processes: ProcessReading | None = None
+    queue: QueueReading | None = None
+    host: HostReading | None = None
 
 
 class RunningTarget(Protocol):
@@ -76,15 +141,28 @@ class RunningTarget(Protocol):
     def shares_cpus(self) -> bool:
         """Whether target and load generator could not be kept on different CPUs."""
 
-    def run_beside(self, argv: Sequence[str], *, timeout_s: float) -> str:
+    @property
+    def front(self) -> Front:
+        """How the load reaches uWSGI: which of its sockets, and what is before it."""
+
+    @property
+    def nofile(self) -> int:
+        """Open files that target and load generator may have each."""
+
+    def run_beside(
+        self, argv: Sequence[str], *, timeout_s: float, files: Mapping[str, bytes] | None = None
+    ) -> str:
         """Run a command in the load generator's container and return its standard output.
 
-        Raises `TargetFailed` when the target has ended, else `Infrastructure` when the command
-        failed.
+        `files`, by absolute path below /tmp, are there before it starts. Raises `TargetFailed`
+        when the target has ended, else `Infrastructure` when the command failed.
         """
 
     def usage(self) -> Usage:
         """Read the target's cgroup."""
+
+    def effective_ini(self) -> str:
+        """The merged options that uWSGI printed at its start; empty where it printed none."""
 
     def log_tail(self) -> str:
         """The last lines of the target's own output."""
@@ -112,10 +190,21 @@ class LoadGenerator(Protocol):
     def wait_ready(self, running: RunningTarget, target: Target) -> None:
         """Wait for HTTP 200 with every uWSGI process accepting. Raises `TargetFailed`."""
 
+    def check(self, running: RunningTarget, target: Target, workload: Workload) -> None:
+        """Refuse what cannot be measured, before minutes are spent on it.
+
+        Raises `TargetFailed` with `WORKLOAD_REFUSED`: keep-alive that the server does not keep, a
+        journey that is not answered as expected, more connections than open files, a rate beyond
+        what the generator itself can send.
+        """
+
     def drive(
-        self, running: RunningTarget, target: Target, workload: Workload, duration_s: float
+        self, running: RunningTarget, target: Target, load: Load, duration_s: float
     ) -> LoadReading:
-        """Send load for that long. Raises `TargetFailed` or `Infrastructure`."""
+        """Send load for that long; a burst lasts as long as it lasts.
+
+        Raises `TargetFailed` or `Infrastructure`.
+        """
 
 
 def target_failed(code: FailureCode, message: str, log_tail: str = "") -> TargetFailed:

@@ -8,18 +8,11 @@ which every default has been filled in.
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
+from tuner.model.document import Document, Name
 from tuner.model.spaces import SearchSpace
-
-Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$")]
-"""Apps, pools, spaces: safe in a URL, a container label and a file name."""
-
-
-class Document(BaseModel):
-    """Base of everything a person writes: frozen, and a misspelt field is an error."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+from tuner.model.workloads import ClosedLoop, UrlPath, Workload
 
 
 class Metric(StrEnum):
@@ -41,61 +34,6 @@ class Limits(Document):
     somaxconn: int = Field(
         4096, ge=16, le=65_535, description="net.core.somaxconn of production's network namespace"
     )
-
-
-def _is_absolute(path: str) -> str:
-    if not path.startswith("/"):
-        raise ValueError(f"a path starts with '/', as in '/{path}'")
-    if not path.isprintable() or any(character.isspace() for character in path):
-        raise ValueError("a path holds no white space and no control characters; write %20")
-    return path
-
-
-UrlPath = Annotated[str, Field(max_length=8000), AfterValidator(_is_absolute)]
-HeaderName = Annotated[str, Field(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$")]
-HeaderValue = Annotated[str, Field(pattern=r"^[\x20-\x7e]{0,4000}$")]
-
-
-class HttpRequest(Document):
-    """One request that the load generator sends."""
-
-    path: UrlPath = "/"
-    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"] = "GET"
-    headers: dict[HeaderName, HeaderValue] = {}
-    body: str | None = Field(None, max_length=1_000_000)
-
-
-class _Workload(Document):
-    requests: tuple[HttpRequest, ...] = Field((HttpRequest(),), min_length=1, max_length=1000)
-
-    @model_validator(mode="after")
-    def _mix_is_plain(self) -> Self:
-        # The generator takes one method, body and set of headers for a whole run of several URLs.
-        shapes = {(r.method, r.body, tuple(sorted(r.headers.items()))) for r in self.requests}
-        if len(shapes) > 1:
-            raise ValueError("requests of one mix share method, headers and body; only paths vary")
-        return self
-
-
-class ClosedLoop(_Workload):
-    """A fixed number of connections, each sending its next request when the last was answered."""
-
-    kind: Literal["closed_loop"] = "closed_loop"
-    concurrency: int = Field(64, ge=1, le=10_000)
-
-
-class OpenLoop(_Workload):
-    """Requests fall due at a fixed rate whether or not the server keeps up.
-
-    Latency counts from when a request was due. `concurrency` bounds those in flight.
-    """
-
-    kind: Literal["open_loop"]
-    rate_rps: float = Field(gt=0, le=1_000_000)
-    concurrency: int = Field(256, ge=1, le=10_000)
-
-
-Workload = Annotated[ClosedLoop | OpenLoop, Field(discriminator="kind")]
 
 
 class Objective(Document):
@@ -155,9 +93,10 @@ class Slo(Document):
 class Budget(Document):
     """How much measuring a job may do. Times are seconds of load; starts come on top."""
 
-    trials: int = Field(ge=1, le=1000, description="candidates tried in the search")
+    trials: int = Field(ge=0, le=1000, description="candidates tried in the search")
     calibrate_blocks: int = Field(2, ge=2, le=64, description="A/A blocks before the search")
-    confirm_blocks: int = Field(ge=4, le=256, description="fresh blocks for the verdict")
+    confirm_blocks: int = Field(ge=0, le=256, description="fresh blocks for the verdict")
+    compare_blocks: int = Field(0, ge=0, le=256, description="blocks of a comparison")
     cycles: int = Field(2, ge=1, le=64, description="windows of each side in one block")
     window_s: float = Field(2.0, ge=0.5, le=120)
     warmup_s: float = Field(1.0, ge=0, le=120)
@@ -173,7 +112,9 @@ class Budget(Document):
 
 PRESETS = {
     "demo": Budget(trials=8, confirm_blocks=8, cycles=2, window_s=1.5, warmup_s=1.0),
-    "quick": Budget(trials=16, confirm_blocks=16, cycles=2, window_s=2.5, warmup_s=1.5),
+    "quick": Budget(
+        trials=16, calibrate_blocks=4, confirm_blocks=16, cycles=2, window_s=2.5, warmup_s=1.5
+    ),
     "standard": Budget(
         trials=30, calibrate_blocks=4, confirm_blocks=32, cycles=4, window_s=2.5, warmup_s=3.0
     ),
@@ -288,10 +229,35 @@ class Target(Document):
     thread_safe: bool
     memory_per_process_mb: int
 
+    @property
+    def name(self) -> str:
+        """What a person would call it."""
+        return self.target_app or self.image or "unnamed"
+
+
+class Variant(Document):
+    """A uwsgi.ini under a name, as one side of a comparison."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
+    ini: str = Field(max_length=200_000)
+
+
+class JobKind(StrEnum):
+    """What is wanted of a job."""
+
+    TUNE = "tune"  # find the file to deploy
+    COMPARE = "compare"  # measure the given files, and say how they differ
+    CALIBRATE = "calibrate"  # measure one file against itself: what this host can tell apart
+
 
 class JobSpec(Document):
-    """A job request with every default filled in: all that the study ever asks about a job."""
+    """A job request with every default filled in: all that the study ever asks about a job.
 
+    `variants` are the files of a comparison, the first one being the baseline; empty otherwise.
+    """
+
+    kind: JobKind = JobKind.TUNE
+    variants: tuple[Variant, ...] = ()
     app: str
     target: Target
     baseline_ini: str
@@ -299,7 +265,7 @@ class JobSpec(Document):
     workload: Workload
     objective: Objective
     slo: Slo
-    search_space: SearchSpace
+    search_space: SearchSpace | None  # None where nothing is varied
     budget: Budget
     min_effect: float
     pool: str

@@ -5,13 +5,12 @@ work for a host; of kind `block` it holds fresh starts of every side and their w
 alternation. The block is the unit of replication: windows within one start are not independent.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import NewType
 
-from tuner.model.documents import Metric
+from tuner.model.windows import Window
 
 JobId = NewType("JobId", int)
 MeasurementId = NewType("MeasurementId", int)
@@ -19,87 +18,6 @@ TrialNumber = NewType("TrialNumber", int)
 
 BASELINE = TrialNumber(0)
 """The user's own file is trial 0 of every job."""
-
-
-class Doubt(StrEnum):
-    """A reason not to take a figure at face value."""
-
-    CLIENT_SATURATED = "client_saturated"
-    ERRORS = "errors"
-    COUNTER_MISMATCH = "counter_mismatch"
-    PORTS_EXHAUSTED = "ports_exhausted"
-    SHARED_CPUS = "shared_cpus"
-    DISTURBED = "disturbed"
-
-    @property
-    def sentence(self) -> str:
-        """What it means, for a person."""
-        return _DOUBT_SENTENCES[self]
-
-    @property
-    def voids(self) -> bool:
-        """Whether a window with this doubt says nothing about the configuration."""
-        return self in _VOIDING
-
-
-_DOUBT_SENTENCES = {
-    Doubt.CLIENT_SATURATED: "the load generator used more than 80 % of its CPU: the server may be "
-    "faster than shown",
-    Doubt.ERRORS: "some requests failed or were answered with something else than 2xx",
-    Doubt.COUNTER_MISMATCH: "client and uWSGI disagree on how many requests were served",
-    Doubt.PORTS_EXHAUSTED: "the client ran out of local ports: it measured the kernel",
-    Doubt.SHARED_CPUS: "target and load generator had to share CPUs",
-    Doubt.DISTURBED: "a uWSGI process was replaced while the window ran",
-}
-
-_VOIDING = frozenset({Doubt.PORTS_EXHAUSTED, Doubt.COUNTER_MISMATCH})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
-    """One stretch of load against one side of a block.
-
-    Latencies are over successful requests only and None where there was none. In a closed loop
-    they are service times (from sending); in an open loop they count from when a request was due.
-    """
-
-    index: int  # order within the block, over all sides
-    side: int  # index into Measurement.sides
-    started_at: datetime
-    duration_s: float
-    requests: int  # answered with 2xx
-    errors: int  # everything else that was sent
-    errors_by_class: Mapping[str, int]  # "http_502", "refused", "reset", "timeout", ...
-    throughput_rps: float  # 2xx per second
-    latency_p50_ms: float | None
-    latency_p95_ms: float | None
-    latency_p99_ms: float | None
-    memory_mb: float | None  # working set of the target's cgroup at the end of the window
-    served: int | None  # difference of uWSGI's own request counter
-    respawns: int  # uWSGI processes replaced while the window ran
-    client_cpu: float  # share of the generator's CPUs in use, 0..1
-    target_cpu: float | None  # share of the target's CPU limit in use, 0..1
-    throttled: float | None  # share of CFS periods in which the quota ran out, 0..1
-    busy: float | None  # share of uWSGI's slots (processes * threads) busy, 0..1
-    listen_overflows: int  # connections that the kernel dropped at the accept queue
-    time_wait: int  # sockets in TIME_WAIT at the end
-    doubts: tuple[Doubt, ...] = ()
-
-    @property
-    def error_rate(self) -> float:
-        """Share of all requests that did not end in a 2xx, 0..1; 1 where nothing was sent."""
-        sent = self.requests + self.errors
-        return self.errors / sent if sent else 1.0
-
-    @property
-    def is_void(self) -> bool:
-        """Whether some doubt makes the window worthless."""
-        return any(doubt.voids for doubt in self.doubts)
-
-    def value(self, metric: Metric) -> float | None:
-        """The window's value of `metric`, None where it has none."""
-        found: float | None = getattr(self, metric.value)
-        return found
 
 
 class FailureCode(StrEnum):
@@ -113,6 +31,7 @@ class FailureCode(StrEnum):
     NOT_READY = "not_ready"  # no HTTP 200 with every process accepting, in time
     ERRORS_ONLY = "errors_only"  # it answers, but never with 2xx
     DIED = "died"  # processes kept dying under load
+    WORKLOAD_REFUSED = "workload_refused"  # this target or this host cannot carry the workload
     OUT_OF_MEMORY = "out_of_memory"
     INFRASTRUCTURE = "infrastructure"  # the host's fault, and repeating did not help
     INTERNAL = "internal"  # a fault of the tuner itself; its log has the traceback
@@ -163,6 +82,8 @@ class TargetFacts:
     options: tuple[str, ...]  # every option name that this build of uWSGI knows
     fingerprint: HostFingerprint
     memory: MemoryLine
+    topology: str = "http_socket"  # a `uwsgi.topology.Topology` value
+    effective_ini: str = ""  # the merged options that uWSGI itself printed of the baseline
 
 
 class MeasurementKind(StrEnum):
@@ -196,6 +117,8 @@ class MeasurementResult:
     load_s: float = 0.0
     ready_s: tuple[float, ...] = ()  # container start to ready, one a side
     ini_sha256: tuple[str, ...] = ()
+    effective_ini: tuple[str, ...] = ()  # what uWSGI itself says that it runs, one a side
+    warmup_s: tuple[float, ...] = ()  # load until steady, one a side
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

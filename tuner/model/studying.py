@@ -6,9 +6,9 @@ from datetime import datetime
 from enum import StrEnum
 
 from tuner.model.documents import JobSpec, Metric
+from tuner.model.doubts import Doubt
 from tuner.model.measuring import (
     BASELINE,
-    Doubt,
     Failure,
     JobId,
     Measurement,
@@ -18,6 +18,7 @@ from tuner.model.measuring import (
     TrialNumber,
 )
 from tuner.model.spaces import Scalar
+from tuner.model.windows import Histogram, Spread
 
 Params = Mapping[str, Scalar]
 """Values by parameter name of the search space, as in `{"processes": 4, "logging": "user"}`."""
@@ -48,6 +49,7 @@ class Phase(StrEnum):
     RACE = "race"
     ABLATE = "ablate"
     CONFIRM = "confirm"
+    COMPARE = "compare"  # instead of all from calibrate to confirm, where files were given
     DONE = "done"
 
 
@@ -68,6 +70,7 @@ class Origin(StrEnum):
     BASELINE = "baseline"
     HEURISTIC = "heuristic"
     SAMPLER = "sampler"
+    GIVEN = "given"  # one of the files of a comparison
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +156,12 @@ class Calibration:
     throughput_rps: float  # the baseline's own, median over the windows
     resolves_min_effect: bool
     doubts: tuple[Doubt, ...] = ()
+    start_sd: float | None = None  # of the log of the metric, from one start to another
+    window_sd: float | None = None  # ... from one window to the next of the same start
+    period_s: float | None = None  # shortest alternation that is near the quietest, by scan
+    client_cpu: float | None = None  # share of the load generator's CPUs in use, at most
+    block_s: float | None = None  # wall time of one block
+    hosts: tuple[str, ...] = ()  # who measured it
 
 
 class Bottleneck(StrEnum):
@@ -163,6 +172,9 @@ class Bottleneck(StrEnum):
     IO_WAIT = "io_wait"
     BACKLOG = "backlog"
     MEMORY = "memory"
+    ROUTER = "router"
+    LOG_SINK = "log_sink"
+    LOCK_CONTENTION = "lock_contention"
     LOAD_GENERATOR = "load_generator"
     CONCURRENCY = "concurrency"
     APP_ERRORS = "app_errors"
@@ -213,6 +225,53 @@ class Recommendation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One metric of one file over all blocks: robust centre and 95 % interval.
+
+    One block alone has no interval: it does not say how the next start would differ.
+    `concurrency` tells the rungs of a ladder apart; None where there is but one.
+    """
+
+    metric: Metric
+    value: float
+    ci_low: float | None
+    ci_high: float | None
+    concurrency: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideReport:
+    """What came of one file of a comparison.
+
+    `effects` are against the first file, over the same blocks; empty for that file itself.
+    """
+
+    name: str
+    figures: tuple[Figure, ...]
+    effects: tuple[Effect, ...]
+    verdict: Verdict | None
+    blocks: int
+    windows: int
+    requests: int
+    errors_by_class: Mapping[str, int]
+    diagnosis: Diagnosis
+    doubts: tuple[Doubt, ...]
+    latency: Histogram
+    connect: Spread | None = None  # medians over the windows
+    proxy_connect: Spread | None = None
+    over_limit: float | None = None  # share of all requests not answered within the limit, 0..1
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """The answer of a comparison: what was measured, file by file, the first being the baseline."""
+
+    sides: tuple[SideReport, ...]
+    blocks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """One request to tune one app, and where it stands."""
 
@@ -227,6 +286,7 @@ class Job:
     calibration: Calibration | None = None
     finalist: TrialNumber | None = None  # what confirm compares with the baseline
     recommendation: Recommendation | None = None
+    report: Report | None = None
     failure: Failure | None = None
 
 
@@ -299,9 +359,11 @@ class Measure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Succeed:
-    """The job is done; this is its answer."""
+    """The job is done; this is its answer: one of the three, by the job's kind."""
 
-    recommendation: Recommendation
+    recommendation: Recommendation | None = None
+    report: Report | None = None
+    calibration: Calibration | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

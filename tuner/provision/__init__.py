@@ -13,7 +13,9 @@ do.
     docker_engine  an engine that answers
     docker_build   building an image again only when its recipe changed
     python_image   the image with a Python: pulled, or made from Debian's packages
+    programs       a single program: out of an image, or made once and kept
     oha            the load generator's binary
+    k6             the binary of the second one, for bursts and journeys
     images         the images the product starts its containers from
     compose        Docker Compose, which one acceptance test drives
     checks         the commands of `make check` and `make test`, once

@@ -10,7 +10,7 @@ from tuner.provision.recipes import COMMANDS, main
 
 def run(argv: Sequence[str]) -> int:
     """Exit code. What follows the command's name goes to the program it hands over to."""
-    listing = "\n".join(f"  {name:<12}{command.help}" for name, command in COMMANDS.items())
+    listing = "\n".join(f"  {name:<14}{command.help}" for name, command in COMMANDS.items())
     parser = argparse.ArgumentParser(
         prog="python3 -m tuner.provision",
         description=f"commands:\n{listing}",

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tuner.provision import docker_build, oha, python_image
+from tuner.provision import docker_build, k6, oha, python_image
 from tuner.provision.apt import Apt
-from tuner.provision.commands import Commands
+from tuner.provision.commands import Commands, Finished
 from tuner.provision.host import Host
 from tuner.provision.steps import StepFailed, Steps
 
 UWSGI_VERSION = "2.0.31"
 BASE_TAG = f"uwsgi-tuner/base:{UWSGI_VERSION}"
 LOAD_TAG = f"uwsgi-tuner/load:{oha.VERSION}"
+JOURNEY_TAG = f"uwsgi-tuner/load-k6:{k6.VERSION}"
 
 _AGAIN = "then run the same command again"
 
@@ -67,11 +68,57 @@ def ensure_load(
             steps,
             commands,
             recipe,
-            doing=f"building {LOAD_TAG}",
-            todo=f"read the lines above, {_AGAIN}",
+            doing=f"building {LOAD_TAG}, which installs nginx",
+            todo=f"make the distribution's packages reachable from a docker build, {_AGAIN}",
         )
         _check_oha(commands, host)
     steps.ok(f"image {LOAD_TAG} is current")
+
+
+def ensure_journeys(
+    steps: Steps, commands: Commands, host: Host, apt: Apt, checkout: Path, *, k6_image: str | None
+) -> None:
+    """The load generator with k6 on top, for bursts and journeys. Raises StepFailed."""
+    binary = k6.ensure(
+        steps,
+        commands,
+        host,
+        apt,
+        image=k6_image,
+        registry_answers=docker_build.image_id(commands, python_image.DEFAULT_SOURCE) is not None,
+    )
+    dockerfile = checkout / "tuner" / "load" / "image" / "journeys.Dockerfile"
+    recipe = docker_build.Recipe(
+        tag=JOURNEY_TAG,
+        files={"Dockerfile": dockerfile, "k6": binary},
+        arguments={"LOAD_IMAGE": LOAD_TAG},
+        parent_id=docker_build.image_id(commands, LOAD_TAG) or "",
+    )
+    if not docker_build.is_current(commands, recipe):
+        docker_build.build(
+            steps,
+            commands,
+            recipe,
+            doing=f"building {JOURNEY_TAG}",
+            todo=f"read the lines above, {_AGAIN}",
+        )
+        _check_k6(commands, host)
+    steps.ok(f"image {JOURNEY_TAG} is current")
+
+
+def _check_k6(commands: Commands, host: Host) -> None:
+    """Another version may write other rows; one for another machine does not start."""
+    finished = _run_inside(commands, JOURNEY_TAG, "k6", "version")
+    if finished.ok and f"k6 v{k6.VERSION} " in finished.output:
+        return
+    commands.run(["docker", "rmi", "--force", JOURNEY_TAG])
+    k6.forget(host.cache)
+    raise StepFailed(
+        f"image {JOURNEY_TAG}",
+        f"inside the image `k6 version` says {finished.last_lines!r}",
+        f"name an image that holds k6 {k6.VERSION} with TUNER_K6_IMAGE, or unset it; {_AGAIN}"
+        " (the unusable binary was deleted)",
+    )
 
 
 def _check_oha(commands: Commands, host: Host) -> None:
@@ -94,11 +141,15 @@ def _check_oha(commands: Commands, host: Host) -> None:
 
 def _version_inside(commands: Commands, tag: str, program: str) -> str:
     """The version, else what the program said instead of one."""
-    finished = commands.run(
-        ["docker", "run", "--rm", "--network=none", "--entrypoint", program, tag, "--version"]
-    )
+    finished = _run_inside(commands, tag, program, "--version")
     return (
         finished.output.split()[-1]
         if finished.ok and finished.output.strip()
         else finished.last_lines
+    )
+
+
+def _run_inside(commands: Commands, tag: str, program: str, word: str) -> Finished:
+    return commands.run(
+        ["docker", "run", "--rm", "--network=none", "--entrypoint", program, tag, word]
     )

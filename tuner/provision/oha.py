@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import shutil
-import tempfile
 from pathlib import Path
 
+from tuner.provision import programs
 from tuner.provision.apt import Apt
 from tuner.provision.commands import Commands, Finished, evidence, must
 from tuner.provision.host import Host
@@ -16,7 +16,6 @@ VERSION = "1.16.0"
 
 _RUST = (1, 88)  # what oha 1.16 asks for
 _RUST_IMAGE = "rust:1-slim-bookworm"  # the same C library as the images it has to run in
-_REGISTRY_ANSWERS_WITHIN_S = 12.0
 _COMPILES_WITHIN_S = 1800.0
 _WHAT = f"load generator oha {VERSION}"
 _TODO = (
@@ -43,67 +42,17 @@ def ensure(
     Sources, in order: `image`, a Rust container, this machine's cargo, Debian's packages. Raises
     StepFailed when none of them is there, or when compiling fails.
     """
-    binary = cached_path(host.cache)
-    if binary.is_file():
-        return binary
-    binary.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="build-", dir=binary.parent) as folder:
-        made = _make(steps, commands, host, apt, Path(folder), image, registry_answers)
-        made.chmod(0o755)
-        made.replace(
-            binary
-        )  # in one step: a half-written binary must never look like a finished one
-    return binary
 
-
-def _make(
-    steps: Steps,
-    commands: Commands,
-    host: Host,
-    apt: Apt,
-    folder: Path,
-    image: str | None,
-    registry_answers: bool,
-) -> Path:
-    if image:
-        return _copied(steps, commands, image, folder)
-    if registry_answers and _pull(commands, _RUST_IMAGE):
-        return _compiled_in_container(steps, commands, host, folder)
-    return _compiled_here(steps, commands, host, apt, folder)
-
-
-def _pull(commands: Commands, image: str) -> bool:
-    return commands.run(
-        ["docker", "pull", image], timeout_s=900, answer_within_s=_REGISTRY_ANSWERS_WITHIN_S
-    ).ok
-
-
-def _copied(steps: Steps, commands: Commands, image: str, folder: Path) -> Path:
-    """Asked for by name, so a failure is an error and not a reason to compile."""
-    with steps.slow(f"taking oha out of {image}", f"oha {VERSION} taken from {image}"):
-        if not commands.run(["docker", "image", "inspect", image]).ok and not _pull(
-            commands, image
-        ):
-            raise StepFailed(
-                _WHAT,
-                f"TUNER_OHA_IMAGE={image} cannot be pulled",
-                "name an image that exists, or unset it",
+    def make(folder: Path) -> Path:
+        if image:
+            return programs.taken_from(
+                steps, commands, folder, program="oha", image=image, variable="TUNER_OHA_IMAGE"
             )
-        todo = "name another image with TUNER_OHA_IMAGE, or unset it"
-        created = must(commands, ["docker", "create", image], what=_WHAT, todo=todo).output.split()[
-            -1
-        ]
-        try:
-            target = folder / "oha"
-            for path in ("/usr/local/bin/oha", "/usr/bin/oha", "/bin/oha", "/oha"):
-                copied = commands.run(
-                    ["docker", "cp", "--follow-link", f"{created}:{path}", str(target)]
-                )
-                if copied.ok:
-                    return target
-        finally:
-            commands.run(["docker", "rm", "--force", created])
-    raise StepFailed(_WHAT, f"there is no oha in TUNER_OHA_IMAGE={image}", todo)
+        if registry_answers and programs.pull(commands, _RUST_IMAGE):
+            return _compiled_in_container(steps, commands, host, folder)
+        return _compiled_here(steps, commands, host, apt, folder)
+
+    return programs.kept(cached_path(host.cache), make)
 
 
 def _compiled_in_container(steps: Steps, commands: Commands, host: Host, folder: Path) -> Path:

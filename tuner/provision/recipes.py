@@ -29,9 +29,14 @@ class Command:
     help: str
     dependencies: bool = True
     images: bool = True
+    journeys: bool = False
     compose: bool = False
     handover: tuple[str, ...] = ()
     checks: tuple[checks.Check, ...] = ()
+
+
+def _benchmark(help: str, module: str, *, journeys: bool = False) -> Command:
+    return Command(help, journeys=journeys, handover=("python", "-m", f"tests.benchmarks.{module}"))
 
 
 COMMANDS: Mapping[str, Command] = {
@@ -40,16 +45,36 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "serve": Command("set up what is missing, then run the service", handover=("tuner", "serve")),
     "test": Command(
-        "set up what is missing, then run every check and test", compose=True, checks=checks.FULL
+        "set up what is missing, then run every check and test",
+        journeys=True,
+        compose=True,
+        checks=checks.FULL,
     ),
     "check": Command(
         "format, lint, imports, types, fast tests; no Docker", images=False, checks=checks.FAST
     ),
     "images": Command("have the base image and the load generator image", dependencies=False),
-    "setup": Command("set up what is missing and nothing more"),
-    "bench-host": Command(
-        "how well this machine measures", handover=("python", "-m", "tests.benchmarks.host")
+    "journeys": Command(
+        "have the load generator image for bursts, journeys and unlike requests",
+        dependencies=False,
+        journeys=True,
     ),
+    "measure": Command(
+        "set up what is missing, then measure a uwsgi.ini or compare several",
+        handover=("tuner", "measure"),
+    ),
+    "calibrate": Command(
+        "set up what is missing, then see what this machine can tell apart",
+        handover=("tuner", "calibrate"),
+    ),
+    "setup": Command("set up what is missing and nothing more"),
+    "bench-host": _benchmark("how well this machine measures", "host"),
+    "bench-honesty": _benchmark("A/A sets and a planted +5 %: does the measuring lie?", "honesty"),
+    "bench-classes": _benchmark(
+        "provoke every bottleneck, see which one is named", "classes", journeys=True
+    ),
+    "bench-burst": _benchmark("500 users at once, listen at 100 and 4096", "burst", journeys=True),
+    "bench-cost": _benchmark("what measuring itself costs", "cost", journeys=True),
 }
 
 
@@ -73,6 +98,15 @@ class Provisioner:
         if command.images:
             docker_engine.ensure(self.steps, self.commands, self.host, self.apt)
             self._images()
+        if command.journeys:
+            images.ensure_journeys(
+                self.steps,
+                self.commands,
+                self.host,
+                self.apt,
+                self.checkout,
+                k6_image=self.environment.get("TUNER_K6_IMAGE"),
+            )
         if command.compose:
             compose.ensure(self.steps, self.commands, self.apt)
 

@@ -2,6 +2,8 @@
 
     validate → prepare → calibrate → search → race → ablate → confirm → done
 
+A comparison goes from prepare to compare, and a job that only calibrates ends there.
+
 `decide` returns one small step at a time; the caller writes it down and asks again until there
 is nothing to do before a host reports. Asking twice with the same rows gives the same step, so a
 crash between asking and writing loses nothing. Race and ablation pass on what they get: they
@@ -11,7 +13,6 @@ have their places, their rules come with the search issue.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from statistics import median
 from typing import Protocol, assert_never
 
 from tuner import analysis, objective, recommendation
@@ -23,13 +24,12 @@ from tuner.model import (
     Failure,
     FailureCode,
     History,
+    JobKind,
     Measure,
-    MeasurementKind,
     Origin,
     Outcome,
     Params,
     Phase,
-    Plan,
     Settle,
     Step,
     Succeed,
@@ -39,6 +39,7 @@ from tuner.model import (
     Window,
 )
 from tuner.search_space import Domain, derive
+from tuner.study import comparing, planning
 
 BASELINE_MAY_FAIL = 2
 """Blocks of the search in which the user's own file may break before the job is given up."""
@@ -84,7 +85,11 @@ def decide(history: History, *, sampler: Sampler) -> Step | None:
     host_failure = _given_up(history)
     if host_failure is not None:
         return Fail(failure=host_failure)
-    match job.phase:
+    return _in_phase(history, sampler)
+
+
+def _in_phase(history: History, sampler: Sampler) -> Step | None:
+    match history.job.phase:
         case Phase.VALIDATE:
             return Enter(phase=Phase.PREPARE) if history.pool_is_free else None
         case Phase.PREPARE:
@@ -94,13 +99,15 @@ def decide(history: History, *, sampler: Sampler) -> Step | None:
         case Phase.SEARCH:
             return _search(history, sampler)
         case Phase.RACE | Phase.ABLATE:
-            return Enter(phase=_PASSES_TO[job.phase])
+            return Enter(phase=_PASSES_TO[history.job.phase])
         case Phase.CONFIRM:
             return _confirm(history)
+        case Phase.COMPARE:
+            return comparing.compare(history)
         case Phase.DONE:
             return None
         case _:
-            assert_never(job.phase)
+            assert_never(history.job.phase)
 
 
 def _given_up(history: History) -> Failure | None:
@@ -114,23 +121,27 @@ def _given_up(history: History) -> Failure | None:
 
 def _prepare(history: History) -> Step | None:
     if not history.measurements:
-        domain = derive(history.job.spec)
-        baseline = Trial(
-            number=BASELINE,
-            params=domain.baseline,
-            origin=Origin.BASELINE,
-            state=TrialState.RUNNING,
-        )
-        plan = Plan(
-            sequence=0, kind=MeasurementKind.PREPARE, phase=Phase.PREPARE, sides=(BASELINE,)
-        )
-        return Measure(plans=(plan,), trials=(baseline,))
+        return planning.prepare(_first_trials(history))
     prepared = history.measurements[0]
     if prepared.failure is not None:
         return Fail(failure=prepared.failure)
     if prepared.result is None:
         return None
-    return Enter(phase=Phase.CALIBRATE, facts=prepared.result.facts)
+    is_comparison = history.job.spec.kind is JobKind.COMPARE
+    phase = Phase.COMPARE if is_comparison else Phase.CALIBRATE
+    return Enter(phase=phase, facts=prepared.result.facts)
+
+
+def _first_trials(history: History) -> tuple[Trial, ...]:
+    """The files of a comparison; else the user's own file alone."""
+    spec = history.job.spec
+    if spec.kind is JobKind.COMPARE:
+        return comparing.files(history)
+    params = derive(spec).baseline if spec.kind is JobKind.TUNE else {}
+    baseline = Trial(
+        number=BASELINE, params=params, origin=Origin.BASELINE, state=TrialState.RUNNING
+    )
+    return (baseline,)
 
 
 def _calibrate(history: History) -> Step | None:
@@ -138,32 +149,30 @@ def _calibrate(history: History) -> Step | None:
     job, blocks = history.job, history.blocks(Phase.CALIBRATE)
     size = job.spec.budget.calibrate_blocks
     if not blocks:
-        return _blocks(history, Phase.CALIBRATE, (BASELINE, BASELINE), size)
+        return planning.blocks(history, Phase.CALIBRATE, (BASELINE, BASELINE), size)
     broken = next((block.failure for block in blocks if block.failure), None)
     if broken is not None:
         return Fail(failure=broken)
     if any(block.is_open for block in blocks):
         return None
-    latest = blocks[-size:]
-    ratios = [objective.log_ratio(block, job.spec.objective.metric) for block in latest]
-    known = [ratio for ratio in ratios if ratio is not None]
-    windows = [window for block in blocks for window in block.windows]
-    if len(known) < 2:
-        return Fail(failure=_unusable_baseline(windows))
     calibration = analysis.calibrate(
-        known,
-        throughput_rps=median(window.throughput_rps for window in windows),
+        blocks[-size:],
+        metric=job.spec.objective.metric,
         confirm_blocks=job.spec.budget.confirm_blocks,
         min_effect=job.spec.min_effect,
-        doubts=tuple(sorted({doubt for window in windows for doubt in window.doubts})),
     )
+    if calibration is None:
+        windows = [window for block in blocks for window in block.windows]
+        return Fail(failure=_unusable_baseline(windows))
     if analysis.is_biased(calibration):
         if len(blocks) < CALIBRATION_SETS * size:
-            return _blocks(history, Phase.CALIBRATE, (BASELINE, BASELINE), size)
+            return planning.blocks(history, Phase.CALIBRATE, (BASELINE, BASELINE), size)
         return Fail(failure=_biased(calibration.bias))
     if history.baseline.outcome is None:
         outcome = Outcome(state=TrialState.COMPLETE, score=0.0, constraints={})
         return Settle(number=BASELINE, outcome=outcome)
+    if job.spec.kind is JobKind.CALIBRATE:
+        return Succeed(calibration=calibration)
     return Enter(phase=Phase.SEARCH, calibration=calibration)
 
 
@@ -200,7 +209,7 @@ def _search(history: History, sampler: Sampler) -> Step | None:
         domain = derive(history.job.spec, history.memory_line)
         trial = _next_trial(history, domain, sampler)
         if trial is not None:
-            plan = _plan(history, Phase.SEARCH, (BASELINE, trial.number))
+            plan = planning.block(history, Phase.SEARCH, (BASELINE, trial.number))
             return Measure(plans=(plan,), trials=(trial,))
     if waiting:
         return None
@@ -293,22 +302,9 @@ def _confirm(history: History) -> Step | None:
     blocks = history.blocks(Phase.CONFIRM)
     if not blocks:
         count = history.job.spec.budget.confirm_blocks
-        return _blocks(history, Phase.CONFIRM, (BASELINE, finalist), count)
+        return planning.blocks(history, Phase.CONFIRM, (BASELINE, finalist), count)
     if any(block.is_open for block in blocks):
         return None
     domain = derive(history.job.spec, history.memory_line)
     answer = recommendation.recommend(history, domain, history.trial(finalist))
     return Succeed(recommendation=answer)
-
-
-def _plan(history: History, phase: Phase, sides: tuple[TrialNumber, ...], ahead: int = 0) -> Plan:
-    return Plan(
-        sequence=len(history.measurements) + ahead,
-        kind=MeasurementKind.BLOCK,
-        phase=phase,
-        sides=sides,
-    )
-
-
-def _blocks(history: History, phase: Phase, sides: tuple[TrialNumber, ...], count: int) -> Measure:
-    return Measure(plans=tuple(_plan(history, phase, sides, ahead) for ahead in range(count)))

@@ -30,6 +30,9 @@ def application(environ: dict[str, Any], start_response: Start) -> Iterable[byte
         body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
         mood = environ.get("HTTP_X_MOOD")
         good = environ["REQUEST_METHOD"] == "POST" and body == b"-x=1" and mood == "-good"
+    elif path == "/unframed":
+        start_response("200 OK", [("Content-Type", "text/plain")])  # neither a length nor chunks
+        return [b"ok"]
     status = "200 OK" if good else "500 Internal Server Error"
     start_response(status, [("Content-Type", "text/plain"), ("Content-Length", "2")])
     return [b"ok"]

@@ -21,10 +21,11 @@ from tuner.model import (
     Comparison,
     Diagnosis,
     Effect,
+    History,
     HostFingerprint,
     Job,
     JobId,
-    JobRequest,
+    JobKind,
     JobSpec,
     JobState,
     Measurement,
@@ -33,6 +34,7 @@ from tuner.model import (
     Outcome,
     Phase,
     Recommendation,
+    Request,
     TargetApp,
     Trial,
     TrialNumber,
@@ -60,6 +62,9 @@ class FakeHost:
     fingerprint: HostFingerprint | None = builders.FINGERPRINT
     last_seen: datetime = builders.NOON
     problem: str | None = None
+    calibration: Calibration | None = None
+    calibrated_at: datetime | None = None
+    calibrated_with: str | None = None
 
 
 @dataclass
@@ -98,14 +103,21 @@ class FakeStore:
         return self.kept[job_id]
 
     def jobs(
-        self, app: str | None, state: JobState | None, after: JobId | None, limit: int
+        self,
+        app: str | None,
+        state: JobState | None,
+        after: JobId | None,
+        limit: int,
+        *,
+        kind: JobKind | None = None,
     ) -> list[Job]:
         self.ping()
         newest_first = sorted(self.kept.values(), key=lambda job: -job.id)
         found = [
             job
             for job in newest_first
-            if (app is None or job.spec.app == app)
+            if (kind is None or job.spec.kind is kind)
+            and (app is None or job.spec.app == app)
             and (state is None or job.state is state)
             and (after is None or job.id < after)
         ]
@@ -136,9 +148,16 @@ class FakeStore:
                 return trial
         raise NotFound(f"job {job_id} has no trial {number}")
 
-    def measurements(self, job_id: JobId) -> list[Measurement]:
+    def measurements(self, job_id: JobId, *, detailed: bool = True) -> list[Measurement]:
         self.job(job_id)
         return self.made.get(job_id, [])
+
+    def history(self, job_id: JobId) -> History:
+        return builders.history(
+            job=self.job(job_id),
+            trials=tuple(self.trials(job_id)),
+            measurements=tuple(self.measurements(job_id)),
+        )
 
     def latest_recommendation(self, app: str) -> Job | None:
         self.ping()
@@ -147,7 +166,7 @@ class FakeStore:
 
     def hosts(self, pool: str | None = None) -> list[FakeHost]:
         self.ping()
-        return self.machines
+        return [host for host in self.machines if pool is None or host.pool == pool]
 
     def ping(self) -> None:
         if self.away:
@@ -220,7 +239,7 @@ class Api:
     def __post_init__(self) -> None:
         known = catalog()
 
-        def real_resolve(request: JobRequest) -> JobSpec:
+        def real_resolve(request: Request) -> JobSpec:
             return resolve(request, known)
 
         self.app = create_app(

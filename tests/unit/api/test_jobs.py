@@ -148,6 +148,16 @@ def test_a_trial_shows_its_own_windows_only_on_request() -> None:
     assert raw["windows"][0]["block"] == 3
 
 
+def test_a_trial_says_what_limits_it_once_it_has_windows() -> None:
+    store = _searching()
+    store.of_job[1].append(trial(2, None))
+    api = Api(store)
+    found = api.get("/v1/jobs/1/trials/1").json()["diagnosis"]
+    assert found["sentence"]
+    assert found["evidence"]["busy"] == 0.5
+    assert api.get("/v1/jobs/1/trials/2").json()["diagnosis"] is None
+
+
 def test_the_trials_of_a_job_are_listed_with_what_came_of_them() -> None:
     store = _searching()
     store.of_job[1].append(trial(2, None))

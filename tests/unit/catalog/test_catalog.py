@@ -113,3 +113,24 @@ def test_every_space_fits_the_schema_and_names_it(file: Path) -> None:
     text = file.read_text()
     assert text.startswith("# yaml-language-server: $schema=schema.json\n")
     jsonschema.validate(yaml.safe_load(text), search_space_schema())
+
+
+def test_a_file_of_urls_is_looked_for_beside_the_description(tmp_path: Path) -> None:
+    workload = {"kind": "closed_loop", "requests": {"file": "urls.txt"}}
+    (_write_app(tmp_path, "shop", workload=workload) / "urls.txt").write_text("/a\nPOST /b\n")
+
+    known = _load([tmp_path]).app("shop")
+
+    assert known is not None
+    assert [request.path for request in known.app.workload.requests] == ["/a", "/b"]
+
+
+def test_a_file_of_urls_that_is_missing_or_wrong_is_a_mistake_of_its_app(tmp_path: Path) -> None:
+    workload = {"kind": "closed_loop", "requests": {"file": "urls.txt"}}
+    _write_app(tmp_path, "a", workload=workload)
+    (_write_app(tmp_path, "b", workload=workload) / "urls.txt").write_text("/a b c\n")
+
+    first, second = _mistakes([tmp_path])
+
+    assert "a/target.yaml: workload.requests: urls.txt: No such file" in first
+    assert "b/target.yaml: workload.requests: urls.txt: line 1" in second

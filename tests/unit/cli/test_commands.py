@@ -59,6 +59,23 @@ def test_submit_reads_json_and_yaml_from_standard_input(
     assert json.loads(capsys.readouterr().out)["id"] == 7
 
 
+def test_a_file_of_urls_beside_the_job_is_sent_as_requests(
+    service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    service.on("POST /v1/jobs", JOB_QUEUED, status=201)
+    (tmp_path / "urls.txt").write_text("# what people do\nhttps://example.org/a\nPOST /b\n")
+    job = tmp_path / "job.yaml"
+    job.write_text("workload: {kind: journey, requests: {file: urls.txt}}\n")
+
+    assert _run("submit", str(job)) == 0
+    sent = json.loads(service.seen[0][2])
+    assert sent["workload"]["requests"] == [{"path": "/a"}, {"path": "/b", "method": "POST"}]
+
+    (tmp_path / "urls.txt").write_text("a\n")
+    assert _run("submit", str(job)) == 2
+    assert "urls.txt: line 1: a path starts with '/'" in capsys.readouterr().err
+
+
 def test_submit_and_wait_shows_the_course_and_the_answer(
     service: Service, job_file: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -139,6 +156,7 @@ def test_recommend_prints_the_file_alone(
 def test_cancel_says_what_became_of_the_job(
     service: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    service.on("GET /v1/jobs/7", JOB_RUNNING)
     service.on("POST /v1/jobs/7/cancel", {**JOB_RUNNING, "state": "cancelled"})
     assert _run("cancel", "7") == 0
     assert capsys.readouterr().out == "job 7 is cancelled\n"

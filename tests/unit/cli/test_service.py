@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.cli.conftest import Service
 from tuner.api.examples import JOB_QUEUED, JOB_RUNNING
-from tuner.cli import demo, main
+from tuner.cli import demo, main, own_service
 from tuner.cli.client import Client
 from tuner.errors import Conflict
 
@@ -42,9 +42,9 @@ def test_a_port_that_is_taken_is_said_before_anything_starts(
     assert not list(tmp_path.iterdir())
 
 
-def test_the_demo_has_a_service_of_its_own() -> None:
+def test_a_service_of_its_own_has_nothing_in_common_with_another() -> None:
     mine = {"TUNER_DATABASE_URL": "postgresql://db/x", "TUNER_API_KEY": "k", "HOME": "/root"}
-    environ = demo._environ(mine, Path("/data/demo"), 9000)
+    environ = own_service._environ(mine, Path("/data/demo"), 9000)
     assert environ == {
         "HOME": "/root",
         "TUNER_DATA_DIR": "/data/demo",
@@ -53,22 +53,31 @@ def test_the_demo_has_a_service_of_its_own() -> None:
     }
 
 
-def test_a_second_demo_on_the_same_data_is_refused(tmp_path: Path) -> None:
+def test_a_second_command_on_the_same_data_is_refused(tmp_path: Path) -> None:
     with (tmp_path / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(Conflict), demo._alone(tmp_path):
+        with pytest.raises(Conflict), own_service._alone(tmp_path):
             pass
 
 
-def test_what_a_killed_demo_left_is_cancelled(service: Service) -> None:
+def test_what_a_killed_command_left_is_cancelled(service: Service) -> None:
+    for kind in ("measurements", "calibrations"):
+        service.on(f"GET /v1/{kind}?state=running", {kind: [{"id": 5}], "next": None})
+        service.on(f"GET /v1/{kind}?state=queued", {kind: [], "next": None})
+        service.on(f"POST /v1/{kind}/5/cancel", {})
     service.on("GET /v1/jobs?state=running", {"jobs": [{**JOB_RUNNING, "id": 3}], "next": None})
     service.on("GET /v1/jobs?state=queued", {"jobs": [{**JOB_QUEUED, "id": 4}], "next": None})
     for number in (3, 4):
         service.on(f"POST /v1/jobs/{number}/cancel", JOB_RUNNING)
     with Client(service.url) as client:
-        demo._cancel_leftovers(client)
+        own_service._cancel_leftovers(client)
     calls = [call for call, _, _ in service.seen]
-    assert {"POST /v1/jobs/3/cancel", "POST /v1/jobs/4/cancel"} <= set(calls)
+    assert {call for call in calls if call.startswith("POST")} == {
+        "POST /v1/jobs/3/cancel",
+        "POST /v1/jobs/4/cancel",
+        "POST /v1/measurements/5/cancel",
+        "POST /v1/calibrations/5/cancel",
+    }
 
 
 def test_how_to_tune_ones_own_app_takes_three_lines() -> None:

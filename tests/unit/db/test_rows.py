@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 
-from tests.builders import FACTS, FINGERPRINT, space, spec, window
+from tests.builders import FACTS, FINGERPRINT, INI, space, spec, window
 from tuner.db import rows
 from tuner.db.tables import windows
 from tuner.model import (
     Doubt,
     Failure,
     FailureCode,
+    Histogram,
     HttpRequest,
+    JobKind,
     MeasurementId,
     MeasurementResult,
     Metric,
@@ -24,6 +26,7 @@ from tuner.model import (
     RelativeBound,
     Slo,
     TrialState,
+    Variant,
     Window,
 )
 
@@ -36,6 +39,9 @@ OUTCOME = Outcome(
 )
 SPECS = {
     "plain": spec(),
+    "comparison": spec(
+        kind=JobKind.COMPARE, variants=(Variant(name="a.ini", ini=INI),), search_space=None
+    ),
     "open loop": spec(
         workload=OpenLoop(
             kind="open_loop",
@@ -105,6 +111,19 @@ def test_every_field_of_a_window_has_a_column() -> None:
 def test_a_window_names_its_trial() -> None:
     row = rows.window_row(MeasurementId(5), (0, 7), window(1, doubts=(Doubt.ERRORS,)))
     assert (row["measurement_id"], row["trial_number"], row["doubts"]) == (5, 7, ["errors"])
+
+
+def test_what_was_not_seen_takes_no_room() -> None:
+    row = rows.window_row(MeasurementId(5), (0,), window())
+    documents = ("connect", "proxy", "server", "surroundings", "series", "histogram")
+    assert [row[name] for name in documents] == [None] * len(documents)
+
+
+def test_a_histogram_keeps_its_buckets_as_numbers() -> None:
+    row = rows.window_row(MeasurementId(5), (0,), window(histogram=Histogram({3: 4, 1300: 1})))
+    stored = json.loads(json.dumps(row["histogram"], allow_nan=False))
+    assert stored == {"counts": {"3": 4, "1300": 1}}
+    assert rows.window_of({**row, "histogram": stored}).histogram == Histogram({3: 4, 1300: 1})
 
 
 def test_the_header_of_a_result_holds_no_windows() -> None:

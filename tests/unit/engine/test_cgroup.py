@@ -1,5 +1,6 @@
 """The same figures from both versions of cgroups."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -7,17 +8,32 @@ import pytest
 from tuner.engine import cgroup
 from tuner.measurement import Usage
 
-EXPECTED = Usage(cpu_s=1.5, periods=40, throttled_periods=10, memory_mb=8.0)
+EXPECTED = Usage(
+    cpu_s=1.5,
+    periods=40,
+    throttled_periods=10,
+    memory_mb=8.0,
+    system_cpu_s=0.5,
+    memory_peak_mb=12.0,
+    oom_kills=3,
+)
 V1 = {
     "cpuacct/docker/abc/cpuacct.usage": "1500000000\n",
+    "cpuacct/docker/abc/cpuacct.stat": "user 100\nsystem 50\n",
     "cpu/docker/abc/cpu.stat": "nr_periods 40\nnr_throttled 10\nthrottled_time 123\n",
     "memory/docker/abc/memory.usage_in_bytes": "10000000\n",
     "memory/docker/abc/memory.stat": "inactive_file 1\ntotal_inactive_file 2000000\n",
+    "memory/docker/abc/memory.max_usage_in_bytes": "12000000\n",
+    "memory/docker/abc/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n",
 }
 V2 = {
-    "docker/abc/cpu.stat": "usage_usec 1500000\nnr_periods 40\nnr_throttled 10\n",
+    "docker/abc/cpu.stat": (
+        "usage_usec 1500000\nsystem_usec 500000\nnr_periods 40\nnr_throttled 10\n"
+    ),
     "docker/abc/memory.current": "10000000\n",
     "docker/abc/memory.stat": "anon 5\ninactive_file 2000000\n",
+    "docker/abc/memory.events": "low 0\noom 3\noom_kill 3\n",
+    "docker/abc/memory.peak": "12000000\n",
 }
 
 
@@ -34,7 +50,7 @@ def test_the_files_are_where_the_engine_puts_them(version: int, texts: dict[str,
 
 
 def test_without_a_quota_nothing_is_throttled() -> None:
-    usage = cgroup.usage_of({**V2, "docker/abc/cpu.stat": "usage_usec 5\n"})
+    usage = cgroup.usage_of({**V2, "docker/abc/cpu.stat": "usage_usec 5\nsystem_usec 1\n"})
     assert (usage.periods, usage.throttled_periods) == (0, 0)
 
 
@@ -45,3 +61,15 @@ def test_local_and_shown_files_read_alike(tmp_path: Path) -> None:
     shown = "".join(f"==> /mount/{path}\n{text}" for path, text in V1.items())
     assert cgroup.read_local(tmp_path, list(V1)) == V1
     assert cgroup.split_shown(shown, "/mount") == V1
+
+
+def test_an_older_kernel_keeps_no_peak(tmp_path: Path) -> None:
+    for path, text in V2.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    (tmp_path / "docker/abc/memory.peak").unlink()
+    read = cgroup.read_local(tmp_path, list(V2))
+    argv = ["sh", "-c", cgroup.SHOW_SCRIPT, "sh", *(str(tmp_path / path) for path in V2)]
+    shown = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    assert cgroup.split_shown(shown, str(tmp_path)) == read
+    assert cgroup.usage_of(read).memory_peak_mb is None

@@ -43,7 +43,7 @@ def test_the_binary_to_ask_is_the_one_that_is_started(command: list[str], binary
 
 
 def test_files_can_be_read_by_any_user() -> None:
-    packed = archive({INI: "[uwsgi]\n", HARNESS: harness_ini("127.0.0.1:1717")})
+    packed = archive({INI: b"[uwsgi]\n", HARNESS: harness_ini("127.0.0.1:1717").encode()})
     with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
         modes = {entry.name: entry.mode for entry in tar}
         harness = tar.extractfile("tuner/harness.ini")
@@ -53,3 +53,17 @@ def test_files_can_be_read_by_any_user() -> None:
     assert text.startswith("[uwsgi]\n")
     assert "\nstats = 127.0.0.1:1717\n" in text
     assert "\nneed-app = true\n" in text
+
+
+def test_what_uwsgi_runs_with_is_printed() -> None:
+    assert "\nshow-config = true\n" in harness_ini("127.0.0.1:1717")
+
+
+def test_folders_of_the_image_keep_their_modes_and_new_ones_are_open() -> None:
+    files = {"/tmp/task.json": b"{}", "/tmp/flow/a/b.js": b"", "/tuner/probe/x.py": b""}
+    with tarfile.open(fileobj=io.BytesIO(archive(files, owner=65534))) as tar:
+        entries = {entry.name: entry for entry in tar}
+    folders = {name for name, entry in entries.items() if entry.isdir()}
+    assert folders == {"tmp/flow", "tmp/flow/a", "tuner", "tuner/probe"}
+    assert {entry.uid for entry in entries.values()} == {65534}
+    assert {entries[name].mode for name in folders} == {0o755}

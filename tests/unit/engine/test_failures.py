@@ -59,6 +59,10 @@ def test_telling_lines(log: str, line: str) -> None:
         ('exec: "/a/uwsgi": stat /a/uwsgi: no such file or directory', FailureCode.NOT_STARTED),
         ("Minimum memory limit allowed is 6MB", FailureCode.OUT_OF_MEMORY),
         ("container init was OOM-killed (memory limit too low?)", FailureCode.OUT_OF_MEMORY),
+        (
+            "error during container init: write /proc/sys/net/core/somaxconn: invalid argument",
+            FailureCode.WORKLOAD_REFUSED,
+        ),
     ],
 )
 def test_refusals_that_are_the_targets_fault(explanation: str, code: FailureCode) -> None:
@@ -72,6 +76,7 @@ def test_refusals_that_are_the_targets_fault(explanation: str, code: FailureCode
     [
         "error setting rlimit type 7: operation not permitted",
         "lstat /proc/42/ns/net: no such file or directory",
+        "write /proc/sys/net/ipv4/tcp_tw_reuse: invalid argument",
     ],
 )
 def test_refusals_that_are_the_hosts(explanation: str) -> None:

@@ -1,84 +1,17 @@
-"""Command lines, and what the probe's findings turn into."""
+"""oha's command lines, and what becomes of its readings."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
-from tests.unit.load.test_results import DOCUMENT
-from tuner.errors import Infrastructure, TargetFailed
-from tuner.load.oha import COMMON, Oha, command_line, urls
-from tuner.measurement import LoadGenerator, RunningTarget, Usage
-from tuner.model import (
-    DEFAULT_COMMAND,
-    ClosedLoop,
-    FailureCode,
-    HttpRequest,
-    OpenLoop,
-    Target,
-)
+from tests.unit.load.findings import TARGET, Scripted, window
+from tuner.errors import TargetFailed
+from tuner.load.oha import COMMON, Oha, head_s, paths, words_and_files
+from tuner.model import ClosedLoop, FailureCode, HttpRequest, OpenLoop
+from tuner.uwsgi.topology import Front, Topology
 
-TARGET = Target(
-    target_app="app",
-    port=8000,
-    health_path="/up",
-    command=DEFAULT_COMMAND,
-    thread_safe=False,
-    memory_per_process_mb=1,
-)
-CENSUS = {"processes": 2, "accepting": 2, "cheap": 0, "respawns": 0}
-STATS = json.dumps(
-    {
-        "workers": [
-            {
-                "status": "idle",
-                "accepting": 1,
-                "requests": 7,
-                "respawn_count": 1,
-                "running_time": 9,
-                "cores": [{}],
-            }
-        ]
-    }
-)
-
-
-@dataclass
-class Scripted:
-    """A running target whose probe says what the test wants."""
-
-    found: Any
-    log: str = "the log"
-    client_cpus: int = 1
-    shares_cpus: bool = False
-    timeouts: list[float] = field(default_factory=list)
-
-    def run_beside(self, argv: Sequence[str], *, timeout_s: float) -> str:
-        self.timeouts.append(timeout_s)
-        return self.found if isinstance(self.found, str) else json.dumps(self.found)
-
-    def usage(self) -> Usage:
-        raise NotImplementedError
-
-    def log_tail(self) -> str:
-        return self.log
-
-
-def window(client: str, **changes: Any) -> dict[str, Any]:
-    counters = {"stats": STATS, "listen_overflows": 3, "time_wait": 5}
-    return {
-        "before": counters,
-        "after": {**counters, "listen_overflows": 10},
-        "exit_code": 0,
-        "client": client,
-        "client_error": "",
-        "client_cpu_s": 0.5,
-        "started_at": 1_700_000_000.0,
-        "wall_s": 2.6,
-        **changes,
-    }
+URL = "http://127.0.0.1:8000"
+TRIED = {"answers": [200]}
 
 
 @pytest.fixture
@@ -86,118 +19,130 @@ def oha() -> Oha:
     return Oha(stats_address="127.0.0.1:1717", ready_timeout_s=20)
 
 
+def words(load: ClosedLoop | OpenLoop, running: Scripted | None = None) -> list[str]:
+    found: list[str] = words_and_files(load, 2.5, running or Scripted(None), TARGET)["argv"]
+    return found
+
+
 def test_a_closed_loop() -> None:
-    words = command_line(ClosedLoop(concurrency=50), 2.5, 1)
-    assert words == [*COMMON, "--worker-threads", "1", "-z", "2500ms", "-c", "50", "-m=GET"]
+    assert words(ClosedLoop(concurrency=50)) == [
+        *COMMON,
+        *("--worker-threads", "1", "-z", "2500ms", "-c", "50"),
+        *("--disable-keepalive", "-m=GET", f"{URL}/"),
+    ]
+
+
+def test_connections_are_kept_only_where_that_is_asked_for() -> None:
+    assert "--disable-keepalive" in words(ClosedLoop())
+    assert "--disable-keepalive" not in words(ClosedLoop(keep_alive=True))
 
 
 def test_an_open_loop_counts_latency_from_when_a_request_was_due() -> None:
-    words = command_line(OpenLoop(kind="open_loop", rate_rps=1_000_000, concurrency=9), 1, 2)
-    assert words[-4:] == ["-q", "1000000", "--latency-correction", "-m=GET"]
+    found = words(OpenLoop(kind="open_loop", rate_rps=1_000_000, concurrency=9))
+    assert found[-5:-2] == ["-q", "1000000", "--latency-correction"]
 
 
 def test_values_that_begin_with_a_dash_stay_values() -> None:
     request = HttpRequest(path="/a", method="POST", headers={"X": "-b"}, body="-x=1")
-    words = command_line(ClosedLoop(concurrency=1, requests=(request,)), 1, 1)
-    assert words[-3:] == ["-m=POST", "-H=X: -b", "-d=-x=1"]
+    found = words_and_files(
+        ClosedLoop(concurrency=1, requests=(request,)), 1, Scripted(None), TARGET
+    )
+    assert found["argv"][-5:-1] == ["-m=POST", "-H=X: -b", "-D", "body"]
+    assert found["files"] == {"body": "-x=1"}
 
 
-def test_a_repeated_request_is_its_weight() -> None:
-    requests = (HttpRequest(path="/a"), HttpRequest(path="/b?c=1"), HttpRequest(path="/a"))
-    assert urls(TARGET, ClosedLoop(concurrency=1, requests=requests)) == [
-        "http://127.0.0.1:8000/a",
-        "http://127.0.0.1:8000/b?c=1",
-        "http://127.0.0.1:8000/a",
-    ]
+def test_the_app_is_asked_by_its_own_name_whatever_is_in_front() -> None:
+    behind = Scripted(None, front=Front(topology=Topology.NGINX, port=9, socket=":8000"))
+    found = words(ClosedLoop(), behind)
+    assert "-H=Host: 127.0.0.1:8000" in found
+    assert found[-1] == "http://127.0.0.1:9/"
+    named = ClosedLoop(requests=(HttpRequest(headers={"host": "example.org"}),))
+    assert [word for word in words(named, behind) if "ost:" in word] == ["-H=host: example.org"]
 
 
-def test_a_window_is_read(oha: Oha) -> None:
-    running = Scripted(window(json.dumps(DOCUMENT)))
-    reading = oha.drive(running, TARGET, ClosedLoop(concurrency=4), 2.0)
-    assert reading.requests == 22
-    assert reading.listen_overflows == 7
-    assert reading.time_wait == 5
-    assert reading.client_cpu_s == 0.5
-    assert reading.started_at.isoformat() == "2023-11-14T22:13:20+00:00"
-    assert reading.after is not None
-    assert reading.after.requests == 7
-    assert not reading.ports_exhausted
-    assert running.timeouts[0] > 2 + 10 + 10
+def test_a_mix_is_a_file_with_a_line_for_each_weight() -> None:
+    requests = (HttpRequest(path="/a", weight=2), HttpRequest(path="/b?c=1", weight=4))
+    found = words_and_files(ClosedLoop(requests=requests), 1, Scripted(None), TARGET)
+    assert found["argv"][-2:] == ["--urls-from-file", "urls"]
+    assert found["files"]["urls"] == f"{URL}/a\n{URL}/b?c=1\n{URL}/b?c=1\n"
+
+
+def test_a_path_given_twice_is_sent_twice_as_often() -> None:
+    again = [HttpRequest(path=path) for path in ("/a", "/b", "/a")]
+    assert sorted(paths(again)) == ["/a", "/a", "/b"]
+
+
+def test_a_mix_of_large_weights_keeps_its_proportions_in_a_short_file() -> None:
+    requests = [HttpRequest(path=f"/{number}", weight=997) for number in range(500)]
+    found = paths([*requests, HttpRequest(path="/rare", weight=1)])
+    assert len(found) <= 11_000
+    assert found.count("/0") == found.count("/499") == 20
+    assert found.count("/rare") == 1
+
+
+def test_the_head_is_half_a_second_and_at_most_a_fifth() -> None:
+    assert head_s(2.5) == 0.5
+    assert head_s(10) == 0.5
+    assert head_s(1) == pytest.approx(0.2)
+
+
+def test_a_window_is_driven_and_read(oha: Oha) -> None:
+    running = Scripted(window())
+    reading = oha.drive(running, TARGET, ClosedLoop(concurrency=4), 2.5)
+    assert reading.requests == 18
+    assert running.timeouts[0] > 2.5 + 10 + 10
+    verb, task = running.asked[0]
+    assert verb == "window"
+    assert (task["length_s"], task["head_s"], task["connections"]) == (2.5, 0.5, 4)
+    assert task["front"] == {"topology": "http_socket", "port": 8000, "socket": None}
+
+
+def test_an_open_loop_has_no_connections_to_starve(oha: Oha) -> None:
+    running = Scripted(window())
+    oha.drive(running, TARGET, OpenLoop(kind="open_loop", rate_rps=100), 2.5)
+    assert running.asked[0][1]["connections"] is None
+
+
+def test_a_task_too_long_for_a_command_line_goes_as_a_file(oha: Oha) -> None:
+    running = Scripted(window())
+    request = HttpRequest(method="POST", body="x" * 200_000)
+    oha.drive(running, TARGET, ClosedLoop(requests=(request,)), 2.5)
+    (path,) = running.carried
+    assert path.startswith("/tmp/")
+    assert json.loads(running.carried[path])["files"]["body"] == request.body
+    assert running.asked[0][0] == "window"
 
 
 def test_errors_alone_are_the_targets_fault(oha: Oha) -> None:
-    client = json.dumps({**DOCUMENT, "statusCodeDistribution": {"500": 9}})
+    client = {**window()["client"], "sent": 9, "errors": {"http_500": 9}}
     with pytest.raises(TargetFailed, match="http_500 9") as failed:
-        oha.drive(Scripted(window(client)), TARGET, ClosedLoop(concurrency=4), 2.0)
+        oha.drive(Scripted(window(client=client)), TARGET, ClosedLoop(concurrency=4), 2.0)
     assert failed.value.code == FailureCode.ERRORS_ONLY
 
 
-@pytest.mark.parametrize(
-    "found", ["", "not JSON", window("", exit_code=2, client_error="oha: unknown flag")]
-)
-def test_a_generator_that_fails_is_the_hosts_fault(oha: Oha, found: Any) -> None:
-    with pytest.raises(Infrastructure):
-        oha.drive(Scripted(found), TARGET, ClosedLoop(concurrency=4), 2.0)
+def rate_trial(sent: int, cpu_s: float) -> dict[str, object]:
+    found = window()
+    client = {**found["client"], "sent": sent, "errors": {}}
+    return window(client=client, host={**found["host"], "client_s": cpu_s})
 
 
-@pytest.mark.parametrize(
-    ("found", "code", "words"),
-    [
-        (
-            {"outcome": "errors_only", "stats": CENSUS, "answer": 500},
-            "errors_only",
-            "with 500 only",
-        ),
-        ({"outcome": "timeout", "stats": None, "answer": None}, "not_ready", "never answered"),
-        (
-            {"outcome": "timeout", "stats": {**CENSUS, "accepting": 1}, "answer": None},
-            "not_ready",
-            "1 of 2 processes",
-        ),
-        (
-            {
-                "outcome": "timeout",
-                "stats": {"processes": 0, "accepting": 0, "cheap": 0, "respawns": 0},
-                "answer": None,
-            },
-            "not_ready",
-            "without any process",
-        ),
-        (
-            {"outcome": "crash_loop", "stats": {**CENSUS, "respawns": 9}, "answer": None},
-            "not_ready",
-            "9 were replaced",
-        ),
-        (
-            {"outcome": "timeout", "stats": CENSUS, "answer": "nothing listens on port 8000"},
-            "not_ready",
-            "nothing listens on port 8000",
-        ),
-    ],
-)
-def test_what_was_seen_is_said(oha: Oha, found: dict[str, Any], code: str, words: str) -> None:
-    with pytest.raises(TargetFailed, match=words) as failed:
-        oha.wait_ready(Scripted(found), TARGET)
-    assert failed.value.code == code
-    assert failed.value.log_tail == "the log"
+def test_a_rate_beyond_the_generator_is_refused_with_the_rate_that_it_can(oha: Oha) -> None:
+    running = Scripted({"try_each": TRIED, "window": rate_trial(4_000, 0.21)})
+    oha.check(running, TARGET, OpenLoop(kind="open_loop", rate_rps=15_000))
+    with pytest.raises(TargetFailed, match="it gets to some 16000") as failed:
+        oha.check(running, TARGET, OpenLoop(kind="open_loop", rate_rps=17_000))
+    assert failed.value.code == FailureCode.WORKLOAD_REFUSED
 
 
-def test_workers_killed_for_memory_are_recognised(oha: Oha) -> None:
-    running = Scripted(
-        {"outcome": "crash_loop", "stats": {**CENSUS, "respawns": 9}, "answer": None},
-        log="DAMN ! worker 1 (pid: 8) died, killed by signal 9 :( trying respawn ...",
-    )
-    with pytest.raises(TargetFailed) as failed:
-        oha.wait_ready(running, TARGET)
-    assert failed.value.code == FailureCode.OUT_OF_MEMORY
+def test_a_slow_server_says_nothing_about_the_generator(oha: Oha) -> None:
+    running = Scripted({"try_each": TRIED, "window": rate_trial(20, 0.4)})
+    oha.check(running, TARGET, OpenLoop(kind="open_loop", rate_rps=100_000))
 
 
-def test_a_ready_target_passes(oha: Oha) -> None:
-    oha.wait_ready(Scripted({"outcome": "ready", "stats": CENSUS, "answer": 200}), TARGET)
-
-
-def test_it_fits_where_it_is_used(oha: Oha) -> None:
-    load: LoadGenerator = oha
-    running: RunningTarget = Scripted(None)
-    assert load
-    assert running
+def test_keep_alive_is_tried_only_where_it_is_asked_for(oha: Oha) -> None:
+    kept = {"answers": [{"outcome": "kept", "words": ""}]}
+    running = Scripted({"try_each": TRIED, "keepalive": kept})
+    oha.check(running, TARGET, ClosedLoop())
+    assert [verb for verb, _ in running.asked] == ["try_each"]
+    oha.check(running, TARGET, ClosedLoop(keep_alive=True))
+    assert [verb for verb, _ in running.asked][1:] == ["try_each", "keepalive"]

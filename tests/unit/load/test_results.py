@@ -1,51 +1,82 @@
-"""oha's output, from real runs of 1.16.0."""
+"""What the probe finds, in the model's words."""
 
-import json
 from typing import Any
 
 import pytest
 
-from tuner.load.results import error_class, parse
-
-DOCUMENT: dict[str, Any] = {
-    "summary": {"successRate": 1.0, "total": 2.5, "requestsPerSec": 16.0},
-    "latencyPercentiles": {"p50": 0.4, "p95": 0.5, "p99": 0.6},
-    "latencyPercentilesSuccessful": {"p50": 0.002, "p95": 0.003, "p99": 0.004},
-    "statusCodeDistribution": {"200": 20, "204": 2, "500": 10, "302": 1},
-    "errorDistribution": {
-        "Connection refused (os error 111)": 3,
-        "connection error: Connection reset by peer (os error 104)": 4,
-        "connection error": 1,
-        "timeout": 2,
-    },
-}
+from tests.unit.load.findings import window
+from tuner.errors import Infrastructure
+from tuner.load.results import by_class, error_class, reading_of
+from tuner.model import Spread
 
 
-def test_successes_are_2xx_and_latencies_theirs() -> None:
-    result = parse(json.dumps(DOCUMENT))
-    assert result.duration_s == 2.5
-    assert result.requests == 22
-    assert result.latency_p50_ms == pytest.approx(2.0)
-    assert result.latency_p99_ms == pytest.approx(4.0)
-    assert result.errors_by_class == {
-        "http_302": 1,
-        "http_500": 10,
-        "refused": 3,
-        "reset": 5,
-        "timeout": 2,
-    }
+def test_a_window_is_read() -> None:
+    reading = reading_of(window(), "oha")
+    assert reading.started_at.isoformat() == "2023-11-14T22:13:20+00:00"
+    assert (reading.duration_s, reading.wall_s) == (2.0, 2.6)
+    assert reading.host is not None
+    assert reading.host.wall_s == 2.9
+    assert (reading.requests, reading.sent) == (18, 24)
+    assert reading.errors_by_class == {"http_500": 1, "reset": 1}
+    assert reading.latency_p95_ms == 3.0
+    assert reading.listen_overflows == 7
+    assert reading.time_wait == 5
+    assert reading.client_cpu_s == 0.5
+    assert reading.after is not None
+    assert reading.after.requests == 7
+    assert not reading.ports_exhausted
+    assert reading.stalled == 3
+    assert reading.series == (4, 6, 8)
+    assert reading.histogram.total == 18
+    assert reading.processes is not None
+    assert reading.processes.switches == 40
+    assert reading.queue is not None
+    assert (reading.queue.p95, reading.queue.size) == (6.0, 100)
+    assert reading.host is not None
+    assert (reading.host.busy_s, reading.host.own_s) == (3.0, 0.6)
 
 
-def test_without_a_success_there_is_no_latency() -> None:
-    none = {"p50": None, "p95": None, "p99": None}
-    result = parse(json.dumps({**DOCUMENT, "latencyPercentilesSuccessful": none}))
-    assert result.latency_p95_ms is None
+def test_what_could_not_be_seen_is_none() -> None:
+    reading = reading_of(window(processes=None, queue=None, proxy=None), "oha")
+    assert reading.processes is None
+    assert reading.queue is None
+    assert reading.proxy is None
+    assert reading.connect is None
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"summary": null}'])
-def test_anything_else_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="not oha's output"):
-        parse(text)
+def test_what_the_proxy_logged_is_read() -> None:
+    times = {"p50_ms": 1.0, "p95_ms": 2.0, "max_ms": 3.0}
+    columns = {name: times for name in ("connect", "header", "response", "request")}
+    proxy = {"requests": 9, "by_status": {"200": 8, "502": 1}, **columns}
+    reading = reading_of(window(proxy=proxy), "oha")
+    assert reading.proxy is not None
+    assert reading.proxy.by_status == {"200": 8, "502": 1}
+    assert reading.proxy.connect == Spread(p50_ms=1.0, p95_ms=2.0, max_ms=3.0)
+
+
+def test_a_client_that_knows_when_the_load_began_is_believed() -> None:
+    client = {**window()["client"], "started_at": 1_700_000_001.5}
+    assert reading_of(window(client=client), "k6").started_at.second == 21
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"exit_code": -9}, r"load generator oha was killed \(signal 9\)"),
+        ({"exit_code": 2, "client_error": " no such flag\n"}, r"failed \(exit 2\): no such flag"),
+    ],
+)
+def test_a_generator_that_did_not_end_well_is_the_hosts_fault(
+    changes: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(Infrastructure, match=words):
+        reading_of(window(client=None, **changes), "oha")
+
+
+def test_stats_that_are_none_are_the_hosts_fault() -> None:
+    counters = {**window()["after"], "stats": "{"}
+    with pytest.raises(Infrastructure, match="stats cannot be read"):
+        reading_of(window(after=counters), "oha")
 
 
 @pytest.mark.parametrize(
@@ -55,11 +86,25 @@ def test_anything_else_is_refused(text: str) -> None:
         ("Cannot assign requested address (os error 99)", "ports_exhausted"),
         ("connection closed before message completed", "early_close"),
         ("error reading a body from connection", "truncated"),
+        ("connection error: Connection reset by peer (os error 104)", "reset"),
         ("connection error", "reset"),
-        ("timeout", "timeout"),
         ("aborted due to deadline", "deadline"),
         ("operation was canceled", "other"),
+        ("http_502", "http_502"),
+        ("early_close", "early_close"),
+        ("connect_timeout", "connect_timeout"),
     ],
 )
 def test_error_classes(message: str, name: str) -> None:
     assert error_class(message) == name
+
+
+@pytest.mark.parametrize(("full", "name"), [(True, "connect_timeout"), (False, "read_timeout")])
+def test_a_full_queue_tells_which_time_out_it_was(full: bool, name: str) -> None:
+    found = by_class({"timeout": 2, name: 1, "refused": 4}, queue_was_full=full)
+    assert found == {name: 3, "refused": 4}
+
+
+def test_ports_that_ran_out_are_noticed() -> None:
+    client = {**window()["client"], "errors": {"Cannot assign requested address": 5}}
+    assert reading_of(window(client=client), "oha").ports_exhausted

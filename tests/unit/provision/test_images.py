@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.provision.scripted import OK, Answer, ScriptedMachine, Setting, debian
-from tuner.provision import docker_build, images, oha
+from tuner.provision import docker_build, images, k6, oha
 from tuner.provision.commands import Finished
 from tuner.provision.steps import StepFailed
 
@@ -19,9 +19,10 @@ def checkout(tmp_path: Path) -> Path:
         folder.mkdir(parents=True)
         (folder / "Dockerfile").write_text("FROM scratch")
     (base / "requirements.txt").write_text("uwsgi==2.0.31")
-    binary = oha.cached_path(tmp_path)
-    binary.parent.mkdir()
-    binary.write_text("oha")
+    (load / "journeys.Dockerfile").write_text("FROM scratch")
+    for binary in (oha.cached_path(tmp_path), k6.cached_path(tmp_path)):
+        binary.parent.mkdir()
+        binary.write_text(binary.name)
     return tmp_path
 
 
@@ -37,6 +38,13 @@ def ensure_base(machine: ScriptedMachine, checkout: Path) -> None:
 def ensure_load(machine: ScriptedMachine, checkout: Path) -> None:
     setting = Setting(machine, debian(checkout))
     images.ensure_load(setting.steps, machine, setting.host, setting.apt, checkout, oha_image=None)
+
+
+def ensure_journeys(machine: ScriptedMachine, checkout: Path) -> None:
+    setting = Setting(machine, debian(checkout))
+    images.ensure_journeys(
+        setting.steps, machine, setting.host, setting.apt, checkout, k6_image=None
+    )
 
 
 def machine_that_builds(version: str) -> ScriptedMachine:
@@ -104,3 +112,31 @@ def test_the_generator_that_says_its_version_is_accepted(checkout: Path) -> None
     ensure_load(machine, checkout)
 
     assert oha.cached_path(checkout).exists()
+
+
+def test_the_image_for_journeys_is_the_generators_with_k6_on_top(checkout: Path) -> None:
+    machine = machine_that_builds("k6 v1.8.1 (go1.26.8, linux/amd64)")
+
+    ensure_journeys(machine, checkout)
+
+    build = next(line for line in machine.ran if line.startswith("docker build"))
+    assert f"--build-arg=LOAD_IMAGE={images.LOAD_TAG}" in build
+    assert f"-t {images.JOURNEY_TAG}" in build
+    assert k6.cached_path(checkout).exists()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [Finished(0, "k6 v1.8.10 (go1.26.8, linux/amd64)"), Finished(126, "exec format error")],
+)
+def test_another_k6_than_the_pinned_one_is_explained_and_forgotten(
+    checkout: Path, answer: Finished
+) -> None:
+    machine = machine_that_builds("")
+    machine.answers["docker run"] = answer
+
+    with pytest.raises(StepFailed, match="`k6 version` says"):
+        ensure_journeys(machine, checkout)
+
+    assert not k6.cached_path(checkout).exists()
+    assert machine.did(f"docker rmi --force {images.JOURNEY_TAG}")

@@ -55,7 +55,7 @@ def test_secrets_are_not_shown() -> None:
     assert "hunter" not in repr(Settings.from_environ(environ))
 
 
-@pytest.mark.parametrize("name", ["TUNER_OHA_IMAGE", "TUNER_PYTHON_IMAGE"])
+@pytest.mark.parametrize("name", ["TUNER_OHA_IMAGE", "TUNER_K6_IMAGE", "TUNER_PYTHON_IMAGE"])
 def test_names_of_provisioning_are_tolerated(name: str) -> None:
     Settings.from_environ({name: "registry/image:1"})
 

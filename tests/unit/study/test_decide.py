@@ -257,6 +257,7 @@ def test_the_best_feasible_candidate_becomes_the_finalist() -> None:
 def test_when_nothing_came_out_ahead_the_users_file_is_kept() -> None:
     answer = step(searched(-0.1, -0.2, None))
     assert isinstance(answer, Succeed)
+    assert answer.recommendation is not None
     assert answer.recommendation.verdict is Verdict.NO_DIFFERENCE
     assert answer.recommendation.uwsgi_ini == spec().baseline_ini
 
@@ -297,6 +298,7 @@ def test_the_verdict_rests_on_the_fresh_blocks() -> None:
     ]
     answer = step(confirming(*blocks))
     assert isinstance(answer, Succeed)
+    assert answer.recommendation is not None
     assert answer.recommendation.verdict is Verdict.BETTER
     assert answer.recommendation.params == {"processes": 3}
     assert "processes = 3" in answer.recommendation.uwsgi_ini

@@ -7,7 +7,16 @@ import pytest
 
 from tests.builders import INI, space
 from tuner.errors import InvalidInput
-from tuner.model import Budget, JobRequest, Limits, SearchSpace, TargetApp
+from tuner.model import (
+    Budget,
+    CalibrationRequest,
+    JobKind,
+    JobRequest,
+    Limits,
+    MeasurementRequest,
+    SearchSpace,
+    TargetApp,
+)
 from tuner.study import resolve
 
 
@@ -112,3 +121,57 @@ def test_latency_may_be_ranked_at_a_fixed_rate() -> None:
         OneApp(),
     )
     assert spec.objective.sign == -1
+
+
+def measuring(**changes: Any) -> MeasurementRequest:
+    return MeasurementRequest.model_validate({"target": {"target_app": "mixed"}, **changes})
+
+
+@pytest.mark.parametrize(
+    ("workload", "allowed"),
+    [
+        ({"kind": "closed_loop"}, False),
+        ({"kind": "ladder", "concurrencies": [1, 2]}, False),
+        ({"kind": "open_loop", "rate_rps": 10}, True),
+        ({"kind": "burst", "users": 10}, True),
+        ({"kind": "journey"}, True),
+    ],
+)
+def test_latency_is_ranked_where_a_slower_server_is_not_sent_less(
+    workload: dict[str, Any], allowed: bool
+) -> None:
+    changes = {"workload": workload, "objective": {"minimize": "latency_p95_ms"}}
+    if allowed:
+        assert resolve(request(**changes), OneApp()).workload.kind == workload["kind"]
+    else:
+        assert "objective.minimize" in mistakes(**changes)
+
+
+def test_a_comparison_has_as_many_blocks_as_were_asked_for_and_varies_nothing() -> None:
+    spec = resolve(measuring(blocks=1, cycles=3), OneApp())
+    assert (spec.kind, spec.search_space) == (JobKind.COMPARE, None)
+    assert (spec.budget.compare_blocks, spec.budget.cycles) == (1, 3)
+
+
+def test_the_first_file_of_a_comparison_is_the_baseline() -> None:
+    inis = [{"name": "a", "ini": INI}, {"name": "b", "ini": "[uwsgi]\nprocesses = 9\n"}]
+    spec = resolve(measuring(inis=inis), OneApp())
+    assert [variant.name for variant in spec.variants] == ["a", "b"]
+    assert spec.baseline_ini == INI
+
+
+def test_keep_alive_is_refused_for_the_files_that_cannot_keep_it() -> None:
+    kept = {"workload": {"kind": "closed_loop", "keep_alive": True}}
+    for option, refused in (("http-socket", True), ("http11-socket", False), ("http", False)):
+        ini = f"[uwsgi]\n{option} = :8000\n"
+        found = {"baseline_ini": ini, **kept}
+        if refused:
+            assert "workload.keep_alive" in mistakes(**found)
+        else:
+            resolve(request(**found), OneApp())
+
+
+def test_a_calibration_is_of_the_targets_own_file() -> None:
+    spec = resolve(CalibrationRequest(blocks=5), OneApp())
+    assert (spec.kind, spec.app, spec.variants) == (JobKind.CALIBRATE, "mixed", ())
+    assert (spec.baseline_ini, spec.budget.calibrate_blocks) == (INI, 5)

@@ -1,0 +1,53 @@
+"""An honest benchmark without tuning, on real containers: over HTTP, from request to raw data."""
+
+import pytest
+
+from tests.service import running
+
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(180)]
+
+GOOD = """\
+[uwsgi]
+http-socket = :8000
+chdir = /app
+wsgi-file = app.py
+master = true
+processes = {}
+"""
+BROKEN = GOOD.replace("app.py", "nowhere.py") + "need-app = true\n"
+
+
+def test_files_are_compared_and_one_that_does_not_start_is_a_result() -> None:
+    with running() as service:
+        request = {
+            "target": {"target_app": "mixed"},
+            "inis": [
+                {"name": "two.ini", "ini": GOOD.format(2)},
+                {"name": "broken.ini", "ini": BROKEN.format(2)},
+                {"name": "eight.ini", "ini": GOOD.format(8)},
+            ],
+            "blocks": 4,
+            "cycles": 1,
+            "window_s": 1.0,
+            "warmup_s": 0.5,
+        }
+        answer = service.http.post("/v1/measurements", json=request)
+        assert answer.status_code == 201, answer.text
+        path = answer.headers["location"]
+
+        def ended() -> bool:
+            return service.get(path).json()["state"] in ("succeeded", "failed")
+
+        service.wait_for(ended, 150, "the measurement has ended")
+        found = service.get(path).json()
+        assert found["state"] == "succeeded", found["error"]
+        two, broken, eight = found["report"]["sides"]
+        assert broken["error"]["code"] == "app_failed"
+        assert (two["blocks"], broken["blocks"], eight["blocks"]) == (4, 0, 4)
+        effects = {effect["metric"]: effect["estimate"] for effect in eight["effects"]}
+        assert effects["throughput_rps"] > 0  # 10 ms of waiting and 2 of CPU: 2 slots are too few
+        windows = service.get(f"{path}/windows").json()["windows"]
+        assert len(windows) == 8
+        assert {window["trial"] for window in windows} == {0, 2}
+        assert all(sum(window["histogram"].values()) > 0 for window in windows)
+        assert service.containers() == []

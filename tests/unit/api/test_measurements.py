@@ -1,0 +1,277 @@
+"""Measurements and calibrations over HTTP: submitted, looked at, called off."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import pytest
+
+from tests import builders
+from tests.unit.api.fakes import CALIBRATION, Api, FakeHost, FakeStore
+from tuner.api.measured_examples import CALIBRATION_REQUEST, MEASUREMENT_REQUEST
+from tuner.model import (
+    Bottleneck,
+    Budget,
+    Diagnosis,
+    Doubt,
+    Figure,
+    Histogram,
+    Job,
+    JobId,
+    JobKind,
+    JobState,
+    Metric,
+    Phase,
+    Report,
+    SideReport,
+    Spread,
+    Variant,
+)
+
+DOCUMENT: dict[str, Any] = {
+    "target": {"target_app": "mixed"},
+    "inis": [
+        {"name": "a.ini", "ini": builders.INI},
+        {"name": "b.ini", "ini": "[uwsgi]\nprocesses = 4\n"},
+    ],
+}
+
+
+def measure(api: Api, document: Any = None, **headers: str) -> httpx.Response:
+    body = DOCUMENT if document is None else document
+    return api.send("POST", "/v1/measurements", json=body, headers=headers)
+
+
+def calibrate(api: Api, document: Any = None, **headers: str) -> httpx.Response:
+    return api.send("POST", "/v1/calibrations", json=document or {}, headers=headers)
+
+
+def mistakes(answer: httpx.Response) -> dict[str, str]:
+    assert answer.status_code == 422, answer.text
+    return {m["path"]: m["message"] for m in answer.json()["mistakes"]}
+
+
+@pytest.fixture
+def api() -> Api:
+    return Api()
+
+
+def comparison(**changes: Any) -> Job:
+    variants = (Variant(name="a.ini", ini="[uwsgi]\n"), Variant(name="b.ini", ini="[uwsgi]\n"))
+    budget = Budget(trials=0, confirm_blocks=0, compare_blocks=8)
+    chosen = builders.spec(
+        kind=JobKind.COMPARE, variants=variants, search_space=None, budget=budget
+    )
+    return builders.job(spec=chosen, phase=Phase.COMPARE, **changes)
+
+
+def side(name: str, **changes: Any) -> SideReport:
+    base = SideReport(
+        name=name,
+        figures=(Figure(metric=Metric.THROUGHPUT_RPS, value=100.0, ci_low=None, ci_high=None),),
+        effects=(),
+        verdict=None,
+        blocks=1,
+        windows=2,
+        requests=200,
+        errors_by_class={"reset": 1},
+        diagnosis=Diagnosis(bottleneck=Bottleneck.UNKNOWN, sentence="nothing", evidence={}),
+        doubts=(Doubt.UNSTABLE_START,),
+        latency=Histogram({1300: 7}),
+        connect=Spread(p50_ms=1, p95_ms=2, max_ms=3),
+    )
+    return replace(base, **changes)
+
+
+def test_a_measurement_is_created_and_says_where_it_is(api: Api) -> None:
+    answer = measure(api)
+    assert answer.status_code == 201
+    assert answer.headers["location"] == "/v1/measurements/1"
+    body = answer.json()
+    assert (body["app"], body["state"], body["files"]) == ("mixed", "queued", ["a.ini", "b.ini"])
+    assert body["progress"]["blocks_left"] == 8
+    assert api.store.kept[1].spec.kind is JobKind.COMPARE
+
+
+def test_without_files_the_targets_own_is_measured(api: Api) -> None:
+    assert measure(api, {"target": {"target_app": "mixed"}}).json()["files"] == ["uwsgi.ini"]
+    assert api.store.kept[1].spec.variants[0].ini == builders.INI
+
+
+@pytest.mark.parametrize(
+    ("image", "app"),
+    [("registry.example/shop/Cart:1.4", "cart"), ("a@sha256:0", "a"), ("x:5000/__:1", "unnamed")],
+)
+def test_the_app_of_an_image_is_named_after_it(api: Api, image: str, app: str) -> None:
+    assert measure(api, {**DOCUMENT, "target": {"image": image}}).json()["app"] == app
+
+
+def test_the_examples_are_accepted(api: Api) -> None:
+    assert measure(api, MEASUREMENT_REQUEST).status_code == 201
+    assert calibrate(api, CALIBRATION_REQUEST).status_code == 201
+
+
+def test_an_image_without_a_file_is_refused(api: Api) -> None:
+    assert "inis" in mistakes(measure(api, {"target": {"image": "shop:1"}}))
+
+
+def test_every_file_is_checked_under_its_own_path(api: Api) -> None:
+    inis = [
+        {"name": "a", "ini": "[uwsgi]\n"},
+        {"name": "b", "ini": "nothing"},
+        {"name": "c", "ini": "[uwsgi]\nlisten = 9999\n"},
+    ]
+    assert set(mistakes(measure(api, {**DOCUMENT, "inis": inis}))) == {
+        "inis.1.ini",
+        "inis.2.ini.listen",
+    }
+
+
+def test_two_files_of_one_name_are_refused(api: Api) -> None:
+    inis = [{"name": "a", "ini": "[uwsgi]\n"}] * 2
+    assert "twice: a" in mistakes(measure(api, {**DOCUMENT, "inis": inis}))["inis"]
+
+
+def test_keep_alive_that_http_socket_cannot_keep_is_refused(api: Api) -> None:
+    workload = {"kind": "closed_loop", "keep_alive": True}
+    plain = {"name": "a", "ini": "[uwsgi]\nhttp-socket = :8000\n"}
+    kept = {"name": "b", "ini": "[uwsgi]\nhttp11-socket = :8000\n"}
+    refused = measure(api, {**DOCUMENT, "workload": workload, "inis": [kept, plain]})
+    assert "http11-socket" in mistakes(refused)["workload.keep_alive"]
+    assert measure(api, {**DOCUMENT, "workload": workload, "inis": [kept]}).status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("workload", "metric"),
+    [
+        ({"kind": "closed_loop"}, "throughput_rps"),
+        ({"kind": "ladder", "concurrencies": [10, 100]}, "throughput_rps"),
+        ({"kind": "journey"}, "throughput_rps"),
+        ({"kind": "open_loop", "rate_rps": 50}, "latency_p95_ms"),
+        ({"kind": "burst", "users": 500}, "latency_p95_ms"),
+    ],
+)
+def test_files_are_judged_by_what_the_workload_shows(
+    api: Api, workload: dict[str, Any], metric: str
+) -> None:
+    assert measure(api, {**DOCUMENT, "workload": workload}).json()["metric"] == metric
+
+
+def test_the_same_key_means_another_thing_at_another_address(api: Api) -> None:
+    shared = {"app": "shop", "target": {"target_app": "mixed"}}
+    key = {"Idempotency-Key": "k"}
+    assert measure(api, shared, **key).status_code == 201
+    assert measure(api, shared, **key).status_code == 200
+    assert api.submit(shared, **key).status_code == 409
+    assert calibrate(api, {"target": shared["target"]}, **key).status_code == 409
+
+
+def test_each_kind_is_listed_and_found_at_its_own_address(api: Api) -> None:
+    api.submit()
+    measure(api)
+    calibrate(api)
+    assert [job["id"] for job in api.get("/v1/jobs").json()["jobs"]] == [1]
+    assert [m["id"] for m in api.get("/v1/measurements").json()["measurements"]] == [2]
+    assert [c["id"] for c in api.get("/v1/calibrations").json()["calibrations"]] == [3]
+    for path, where in [
+        ("/v1/jobs/2", "/v1/measurements/2"),
+        ("/v1/jobs/3/trials", "/v1/calibrations/3"),
+        ("/v1/jobs/2/trials/0", "/v1/measurements/2"),
+        ("/v1/jobs/2/best", "/v1/measurements/2"),
+        ("/v1/jobs/2/recommendation", "/v1/measurements/2"),
+        ("/v1/measurements/1", "/v1/jobs/1"),
+        ("/v1/measurements/3/windows", "/v1/calibrations/3"),
+        ("/v1/calibrations/2", "/v1/measurements/2"),
+    ]:
+        answer = api.get(path)
+        assert answer.status_code == 404, path
+        assert f"see {where}" in answer.json()["detail"]
+
+
+def test_what_is_of_another_kind_is_not_called_off(api: Api) -> None:
+    measure(api)
+    assert api.send("POST", "/v1/jobs/1/cancel").status_code == 404
+    assert api.send("POST", "/v1/calibrations/1/cancel").status_code == 404
+    assert api.store.kept[1].state is JobState.QUEUED
+    assert api.send("POST", "/v1/measurements/1/cancel").json()["state"] == "cancelled"
+
+
+def test_a_measurement_reports_file_by_file() -> None:
+    report = Report(sides=(side("a.ini"), side("b.ini")), blocks=1)
+    done = comparison(state=JobState.SUCCEEDED, report=report)
+    found = Api(FakeStore({1: done})).get("/v1/measurements/1").json()["report"]
+    assert [s["name"] for s in found["sides"]] == ["a.ini", "b.ini"]
+    first = found["sides"][0]
+    assert first["figures"][0]["ci_low"] is None
+    assert first["latency"] == {"1300": 7}
+    assert first["doubts"][0]["sentence"] == Doubt.UNSTABLE_START.sentence
+
+
+def test_progress_counts_the_blocks_that_were_asked_for() -> None:
+    running = comparison(state=JobState.RUNNING)
+    blocks = [
+        builders.block(builders.pair(100, 100), phase=Phase.COMPARE, sequence=n) for n in (1, 2, 3)
+    ]
+    store = FakeStore({1: running}, made={1: blocks})
+    progress = Api(store).get("/v1/measurements/1").json()["progress"]
+    assert (progress["blocks_done"], progress["blocks_left"]) == (3, 5)
+
+
+def test_windows_come_raw_with_the_file_that_they_are_of() -> None:
+    windows = [
+        builders.window(1, 90.0, series=(20, 25), histogram=Histogram({1300: 90}), connections=64)
+    ]
+    blocks = [builders.block(windows, sides=(0, 1), phase=Phase.COMPARE)]
+    store = FakeStore({1: comparison()}, made={1: blocks})
+    found = Api(store).get("/v1/measurements/1/windows").json()
+    assert found["files"] == ["a.ini", "b.ini"]
+    window = found["windows"][0]
+    assert (window["trial"], window["series"], window["histogram"]) == (1, [20, 25], {"1300": 90})
+    assert window["server"]["busiest_process"] is None
+
+
+def test_a_measurement_that_has_not_changed_is_not_sent_again() -> None:
+    api = Api(FakeStore({1: comparison()}))
+    tag = api.get("/v1/measurements/1").headers["etag"]
+    assert api.get("/v1/measurements/1", **{"If-None-Match": tag}).status_code == 304
+
+
+def test_a_calibration_has_a_default_for_everything(api: Api) -> None:
+    answer = calibrate(api)
+    assert answer.status_code == 201
+    assert answer.headers["location"] == "/v1/calibrations/1"
+    kept = api.store.kept[1].spec
+    assert (kept.kind, kept.app, kept.budget.calibrate_blocks) == (JobKind.CALIBRATE, "mixed", 8)
+
+
+def test_a_calibration_says_what_its_hosts_can_see() -> None:
+    found = replace(CALIBRATION, block_s=10.0, bias_ci_low=-math.inf)
+    chosen = builders.spec(kind=JobKind.CALIBRATE, search_space=None)
+    done = builders.job(
+        id=JobId(1), spec=chosen, state=JobState.SUCCEEDED, phase=Phase.DONE, calibration=found
+    )
+    body = Api(FakeStore({1: done})).get("/v1/calibrations/1").json()
+    assert body["calibration"]["bias_ci_low"] is None
+    effects = [sight["effect"] for sight in body["sees"]]
+    assert [sight["minutes"] for sight in body["sees"]] == [5, 20, 60]
+    assert effects == sorted(effects, reverse=True)
+
+
+def test_a_host_that_is_too_slow_for_a_verdict_sees_nothing() -> None:
+    slow = replace(CALIBRATION, block_s=100.0)
+    host = FakeHost(calibration=slow, calibrated_at=builders.NOON, calibrated_with="mixed")
+    body = Api(FakeStore(machines=[host])).get("/v1/pools/default/hosts").json()
+    found = body["hosts"][0]
+    assert found["calibrated_with"] == "mixed"
+    assert found["sees"][0] == {"minutes": 5.0, "effect": None}
+    assert found["sees"][1]["effect"] > 0
+
+
+def test_a_host_without_a_calibration_is_listed_too() -> None:
+    body = Api(FakeStore(machines=[FakeHost()])).get("/v1/pools/default/hosts").json()
+    assert (body["hosts"][0]["calibration"], body["hosts"][0]["sees"]) == (None, [])
+
+
+def test_a_pool_that_nobody_reported_for_is_not_found(api: Api) -> None:
+    assert api.get("/v1/pools/nowhere/hosts").status_code == 404

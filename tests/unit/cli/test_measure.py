@@ -1,0 +1,192 @@
+"""`tuner measure` and `tuner calibrate` against a service that answers as a test says."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.unit.cli.conftest import Service
+from tuner.api.examples import TARGET_APP_LIST
+from tuner.api.measured_examples import (
+    CALIBRATION_DONE,
+    CALIBRATION_QUEUED,
+    MEASUREMENT_DONE,
+    MEASUREMENT_QUEUED,
+    MEASUREMENT_RUNNING,
+    WINDOW_LIST,
+)
+from tuner.cli import main, own_service
+from tuner.cli.client import Client
+
+FAILED: dict[str, Any] = {
+    **MEASUREMENT_RUNNING,
+    "state": "failed",
+    "error": {"code": "bad_options", "message": "uWSGI refuses it", "log_tail": "bad"},
+}
+
+
+def _run(*arguments: str) -> int:
+    try:
+        return main(arguments)
+    except SystemExit as end:
+        return int(end.code or 0)
+
+
+@pytest.fixture
+def measuring(service: Service) -> Service:
+    """A service that measures."""
+    service.on("GET /v1/target-apps", TARGET_APP_LIST)
+    service.on("POST /v1/measurements", MEASUREMENT_QUEUED, status=201)
+    service.on("GET /v1/measurements/8", MEASUREMENT_QUEUED, MEASUREMENT_RUNNING, MEASUREMENT_DONE)
+    return service
+
+
+def _sent(service: Service, call: str) -> dict[str, Any]:
+    found = next(body for made, _, body in service.seen if made == call)
+    return dict(json.loads(found))
+
+
+@pytest.fixture
+def ini(tmp_path: Path) -> str:
+    file = tmp_path / "a.ini"
+    file.write_text("[uwsgi]\n")
+    return str(file)
+
+
+def test_files_are_submitted_followed_and_printed(
+    measuring: Service, ini: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _run("measure", "mixed", "--ini", ini, "--blocks", "4", "--cpus", "2") == 0
+    sent = _sent(measuring, "POST /v1/measurements")
+    assert sent["target"] == {"target_app": "mixed"}
+    assert sent["inis"] == [{"name": "a.ini", "ini": "[uwsgi]\n"}]
+    assert (sent["blocks"], sent["limits"]["cpus"]) == (4, 2.0)
+    said = capsys.readouterr()
+    assert "compare · 5 blocks left · about 1 min 21 s left" in said.err
+    assert "161.4   158.0 .. 164.9" in said.out
+    assert "+11.8 %" in said.out
+    assert "threads.ini: bottleneck: all slots are busy" in said.out
+
+
+def test_machines_get_the_answer_alone(
+    measuring: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _run("measure", "mixed", "--json") == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out) == MEASUREMENT_DONE
+    assert said.err == ""
+
+
+def test_both_charts_go_into_one_file(measuring: Service, tmp_path: Path) -> None:
+    measuring.on("GET /v1/measurements/8/windows", WINDOW_LIST)
+    file = tmp_path / "charts.svg"
+    assert _run("measure", "mixed", "--svg", str(file)) == 0
+    drawn = ElementTree.fromstring(file.read_text())  # noqa: S314  we wrote it ourselves
+    assert drawn.tag.endswith("svg")
+    assert len([child for child in drawn if child.tag.endswith("svg")]) == 2
+
+
+def test_a_chart_that_cannot_be_written_is_said_before_anything_is_measured(
+    measuring: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _run("measure", "mixed", "--svg", "/nowhere/charts.svg") == 2
+    assert "no folder /nowhere" in capsys.readouterr().err
+    assert measuring.seen == []
+
+
+def test_a_measurement_that_fails_says_why(
+    measuring: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measuring.on("GET /v1/measurements/8", FAILED)
+    assert _run("measure", "mixed") == 1
+    assert "bad_options: uWSGI refuses it\n  | bad" in capsys.readouterr().err
+
+
+def test_too_few_blocks_for_an_interval_are_said(
+    measuring: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    figure = {**MEASUREMENT_DONE["report"]["sides"][0]["figures"][0]}
+    figure |= {"ci_low": None, "ci_high": None, "concurrency": 100}
+    side = {**MEASUREMENT_DONE["report"]["sides"][0], "figures": [figure]}
+    done = {**MEASUREMENT_DONE, "report": {"blocks": 1, "sides": [side]}}
+    measuring.on("GET /v1/measurements/8", done)
+    assert _run("measure", "mixed") == 0
+    said = capsys.readouterr().out
+    assert "too few blocks" in said
+    assert "connections" in said
+    assert "against" not in said
+
+
+def test_a_calibration_says_what_the_host_can_see(
+    service: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    service.on("POST /v1/calibrations", CALIBRATION_QUEUED, status=201)
+    service.on("GET /v1/calibrations/9", CALIBRATION_DONE)
+    assert _run("calibrate", "--pool", "default") == 0
+    assert _sent(service, "POST /v1/calibrations")["pool"] == "default"
+    said = capsys.readouterr().out
+    assert "in 20 minutes this host can see 0.8 % or more" in said
+    assert "99.9 % interval -1.1 % .. +1.5 %" in said
+
+
+def test_show_and_watch_find_what_is_no_tuning_job(
+    service: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    service.on("GET /v1/measurements/8", MEASUREMENT_DONE)
+    service.on("GET /v1/calibrations/9", CALIBRATION_DONE)
+    assert _run("show", "8") == 0
+    assert "threads.ini: bottleneck" in capsys.readouterr().out
+    assert _run("watch", "9") == 0
+    assert "this host can see" in capsys.readouterr().out
+    assert _run("watch", "8", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == MEASUREMENT_DONE
+
+
+def test_cancel_calls_off_a_job_of_any_kind(service: Service) -> None:
+    service.on("GET /v1/measurements/8", MEASUREMENT_RUNNING)
+    service.on("POST /v1/measurements/8/cancel", {**MEASUREMENT_RUNNING, "state": "cancelled"})
+    assert _run("cancel", "8") == 0
+
+
+def test_a_service_that_was_named_is_never_replaced_by_one_of_our_own(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TUNER_URL", "http://127.0.0.1:1")
+    assert _run("measure", "mixed") == 5
+    assert "nothing answers at http://127.0.0.1:1" in capsys.readouterr().err
+
+
+def test_where_nobody_listens_the_command_runs_a_service_of_its_own(
+    measuring: Service,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    folders = []
+
+    @contextmanager
+    def started(folder: Path) -> Iterator[Client]:
+        folders.append(folder)
+        with Client(measuring.url) as client:
+            yield client
+
+    monkeypatch.delenv("TUNER_URL")
+    monkeypatch.setenv("TUNER_PORT", "1")
+    monkeypatch.setenv("TUNER_DATA_DIR", str(tmp_path))
+    monkeypatch.setattr(own_service, "started", started)
+    assert _run("measure", "mixed") == 0
+    assert folders == [tmp_path / "own"]
+    assert "this command runs one of its own" in capsys.readouterr().err
+
+
+def test_a_service_that_answers_at_the_usual_place_is_used(
+    measuring: Service, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("TUNER_URL")
+    monkeypatch.setenv("TUNER_PORT", measuring.url.rpartition(":")[2])
+    assert _run("measure", "mixed") == 0
+    assert "its own" not in capsys.readouterr().err

@@ -1,0 +1,119 @@
+"""What the probe hands on, and a running target that hands it on."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tuner.measurement import RunningTarget, Usage
+from tuner.model import DEFAULT_COMMAND, Target
+from tuner.uwsgi.topology import Front, Topology
+
+TARGET = Target(
+    target_app="app",
+    port=8000,
+    health_path="/up",
+    command=DEFAULT_COMMAND,
+    thread_safe=False,
+    memory_per_process_mb=1,
+)
+CENSUS = {"processes": 2, "accepting": 2, "cheap": 0, "respawns": 0}
+WORKER = {
+    "id": 1,
+    "pid": 7,
+    "status": "idle",
+    "accepting": 1,
+    "requests": 7,
+    "respawn_count": 1,
+    "running_time": 9,
+    "cores": [{}],
+}
+STATS = json.dumps({"pid": 1, "sockets": [], "workers": [WORKER]})
+
+
+def window(**changes: Any) -> dict[str, Any]:
+    """The findings of one window."""
+    counters = {"stats": STATS, "listen_overflows": 3, "syn_drops": 0, "time_wait": 5}
+    return {
+        "before": counters,
+        "after": {**counters, "listen_overflows": 10},
+        "exit_code": 0,
+        "client": {
+            "rows": {
+                "answered": 23,
+                "requests": 18,
+                "duration_s": 2.0,
+                "loaded_s": 2.6,
+                "latency_p50_ms": 2.0,
+                "latency_p95_ms": 3.0,
+                "latency_p99_ms": 4.0,
+                "histogram": {"127": 17, "200": 1},
+                "series": [4, 6, 8],
+                "stalled": 3,
+            },
+            "sent": 24,
+            "errors": {"http_500": 1, "connection error": 1},
+            "over_limit": None,
+            "connect": None,
+        },
+        "client_error": "",
+        "started_at": 1_700_000_000.0,
+        "wall_s": 2.9,
+        "host": {
+            "cpus": 2,
+            "busy_s": 3.0,
+            "steal_s": 0.1,
+            "client_s": 0.5,
+            "own_s": 0.6,
+            "pressure_s": None,
+        },
+        "processes": {
+            "busiest_cpu_s": 0.4,
+            "master_cpu_s": 0.0,
+            "router_cpu_s": None,
+            "switches": 40,
+        },
+        "queue": {"p95": 6.0, "max": 9, "size": 100},
+        "proxy": None,
+        **changes,
+    }
+
+
+@dataclass
+class Scripted:
+    """A running target whose probe says what the test wants."""
+
+    found: Any
+    log: str = "the log"
+    client_cpus: int = 1
+    shares_cpus: bool = False
+    front: Front = field(default_factory=lambda: Front(topology=Topology.HTTP_SOCKET, port=8000))
+    nofile: int = 1000
+    asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    timeouts: list[float] = field(default_factory=list)
+    carried: dict[str, bytes] = field(default_factory=dict)
+
+    def run_beside(
+        self, argv: Sequence[str], *, timeout_s: float, files: Mapping[str, bytes] | None = None
+    ) -> str:
+        self.carried.update(files or {})
+        verb, words = argv[-2:]
+        self.asked.append((verb, json.loads(self.carried.get(words, words))))
+        self.timeouts.append(timeout_s)
+        found = self.found[verb] if isinstance(self.found, Mapping) and verb in self.found else None
+        found = self.found if found is None else found
+        return found if isinstance(found, str) else json.dumps(found)
+
+    def usage(self) -> Usage:
+        raise NotImplementedError
+
+    def effective_ini(self) -> str:
+        return ""
+
+    def log_tail(self) -> str:
+        return self.log
+
+
+def _is_one(running: Scripted) -> RunningTarget:
+    """For the type checker."""
+    return running

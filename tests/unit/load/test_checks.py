@@ -1,0 +1,68 @@
+"""Workloads that are refused before minutes are spent on them."""
+
+import pytest
+
+from tests.unit.load.findings import TARGET, Scripted
+from tuner.errors import TargetFailed
+from tuner.load import checks
+from tuner.model import Burst, ClosedLoop, FailureCode, HttpRequest
+
+FINE = HttpRequest(path="/fine")
+MISSING = HttpRequest(path="/missing", method="POST")
+
+
+def test_more_connections_than_open_files_are_refused() -> None:
+    running = Scripted(None, nofile=1100)
+    checks.check_open_files(running, ClosedLoop(concurrency=1000))
+    with pytest.raises(TargetFailed, match="at most 1000") as failed:
+        checks.check_open_files(running, Burst(kind="burst", users=1001))
+    assert failed.value.code == FailureCode.WORKLOAD_REFUSED
+
+
+def test_the_first_request_that_fails_is_named() -> None:
+    running = Scripted({"answers": [200, 404]})
+    with pytest.raises(TargetFailed, match="POST /missing is answered with 404, not with 2xx"):
+        checks.check_answers(running, TARGET, [FINE, MISSING])
+    assert [each["path"] for each in running.asked[0][1]["requests"]] == ["/fine", "/missing"]
+
+
+@pytest.mark.parametrize(
+    ("expect", "answer", "is_fine"),
+    [
+        *[(None, 204, True), (None, 302, False), (None, 500, False)],
+        *[(404, 404, True), (404, 200, False), (None, "connection reset", False)],
+    ],
+)
+def test_a_redirect_is_no_success_and_an_expected_status_is(
+    expect: int | None, answer: int | str, is_fine: bool
+) -> None:
+    assert checks.is_expected(HttpRequest(expect=expect), answer) is is_fine
+
+
+def test_a_long_list_is_tried_in_part() -> None:
+    running = Scripted({"answers": [200] * checks.TRIED})
+    checks.check_answers(running, TARGET, [FINE] * 500)
+    assert len(running.asked[0][1]["requests"]) == checks.TRIED
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words"),
+    [
+        ("closed", "closes the connection after POST /missing: leave keep_alive out"),
+        ("endless", "neither a length nor chunks"),
+        ("failed", "POST /missing is not answered: connection reset"),
+    ],
+)
+def test_keep_alive_that_the_server_does_not_keep_is_refused(outcome: str, words: str) -> None:
+    kept = {"outcome": "kept", "words": ""}
+    found = {"answers": [kept, {"outcome": outcome, "words": "connection reset"}]}
+    with pytest.raises(TargetFailed, match=words) as failed:
+        checks.check_keep_alive(Scripted(found), TARGET, [FINE, MISSING, FINE])
+    assert failed.value.code == FailureCode.WORKLOAD_REFUSED
+
+
+def test_keep_alive_that_is_kept_passes() -> None:
+    found = {"answers": [{"outcome": "kept", "words": ""}]}
+    running = Scripted(found)
+    checks.check_keep_alive(running, TARGET, [FINE])
+    assert running.asked[0][0] == "keepalive"

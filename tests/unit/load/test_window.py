@@ -1,0 +1,144 @@
+"""The probe around a client: a script that plays oha."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.load.findings import STATS
+from tests.unit.load.servers import serving
+from tuner.load import probe_files
+from tuner.load.probe.counters import StatsGone
+from tuner.load.probe.window import FOLDERS, window
+from tuner.load.results import reading_of
+
+OHA = """
+import json, sqlite3
+assert open("body").read() == "\\u00e4\\n"
+rows = sqlite3.connect("rows.db")
+rows.execute("CREATE TABLE oha (url, start, start_latency_correction, end, duration, status)")
+for number in range(100):
+    at = number / 50
+    status = 500 if number % 10 == 9 else 200
+    rows.execute("INSERT INTO oha VALUES ('/', ?, ?, ?, 0, ?)", (at + 0.01, DUE, at + 0.02, status))
+rows.commit()
+print(json.dumps({"statusCodeDistribution": {"200": COUNTED, "500": 10},
+                  "errorDistribution": {"timeout": 1}}))
+"""
+
+
+@pytest.fixture
+def stats() -> Iterator[str]:
+    with serving(lambda connection: connection.sendall(STATS.encode())) as port:
+        yield f"127.0.0.1:{port}"
+
+
+def task(stats: str, script: str, **changes: Any) -> dict[str, Any]:
+    return {
+        "argv": [sys.executable, "-c", script],
+        "files": {"body": "ä\n"},
+        "summary": "oha",
+        "connections": 4,
+        "head_s": 0.5,
+        "length_s": 2.0,
+        "stats": stats,
+        "front": {"topology": "http_socket", "port": 1, "socket": None},
+        **changes,
+    }
+
+
+def play_oha(*, due: str = "None", counted: int = 90) -> str:
+    return OHA.replace("DUE", due).replace("COUNTED", str(counted))
+
+
+def test_rows_become_the_figures_of_a_window(stats: str) -> None:
+    reading = reading_of(window(task(stats, play_oha())), "oha")
+    assert reading.sent == 101
+    assert reading.errors_by_class == {"http_500": 10, "read_timeout": 1}
+    assert reading.duration_s == 1.5
+    assert reading.requests == 68  # of 76 that ended after the head, 8 had failed
+    assert reading.latency_p50_ms == pytest.approx(10)
+    assert len(reading.series) == 8
+    assert reading.client_cpu_s > 0
+    assert reading.host is not None
+    assert reading.host.own_s >= reading.client_cpu_s
+
+
+def test_at_a_fixed_rate_latency_counts_from_when_it_was_due(stats: str) -> None:
+    reading = reading_of(window(task(stats, play_oha(due="at"), connections=None)), "oha")
+    assert reading.latency_p50_ms == pytest.approx(20)
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "words"),
+    [
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", -9, "not oha's output"),
+        ("raise SystemExit('no such flag')", 1, "no such flag"),
+        (play_oha(counted=91), 0, "oha counted 101 answers and wrote 100 rows"),
+    ],
+)
+def test_a_client_that_fails_leaves_no_figures(
+    stats: str, script: str, code: int, words: str
+) -> None:
+    found = window(task(stats, script))
+    assert found["client"] is None
+    assert found["exit_code"] == code
+    assert words in found["client_error"]
+
+
+def test_nothing_is_left_behind(stats: str) -> None:
+    def left() -> set[str]:
+        mine = f"window-{os.getpid()}-"
+        return {name for folder in FOLDERS for name in os.listdir(folder) if mine in name}
+
+    window(task(stats, play_oha()))
+    window(task(stats, "raise SystemExit(1)"))
+    assert left() == set()
+
+
+def test_stats_that_do_not_answer_are_an_error() -> None:
+    with pytest.raises(StatsGone, match="do not answer on"):
+        window(task("127.0.0.1:1", play_oha()))
+
+
+def run_copy(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    for path, contents in probe_files().items():
+        copy = folder / path.lstrip("/")
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(contents)
+    home = str(folder / "tuner" / "probe")
+    return subprocess.run(
+        [sys.executable, "-I", "-S", home, *words], capture_output=True, text=True, check=False
+    )
+
+
+def test_what_is_copied_runs_without_anything_of_ours_around(tmp_path: Path, stats: str) -> None:
+    done = run_copy(tmp_path, "window", json.dumps(task(stats, play_oha())))
+    assert done.stderr == ""
+    assert reading_of(json.loads(done.stdout), "oha").requests == 68
+
+
+def test_a_long_task_is_read_from_a_file(tmp_path: Path, stats: str) -> None:
+    long = tmp_path / "task.json"
+    long.write_text(json.dumps({**task(stats, play_oha()), "padding": "x" * 200_000}))
+    assert json.loads(run_copy(tmp_path, "window", str(long)).stdout)["exit_code"] == 0
+
+
+def test_missing_stats_are_said_in_one_line(tmp_path: Path) -> None:
+    done = run_copy(tmp_path, "window", json.dumps(task("127.0.0.1:1", play_oha())))
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == "uWSGI's stats do not answer on 127.0.0.1:1\n"
+
+
+def test_it_needs_nothing_but_itself_and_the_standard_library() -> None:
+    known = sys.stdlib_module_names | {"tuner.load.probe"}
+    for path, contents in probe_files().items():
+        for line in contents.decode().splitlines():
+            if line.startswith(("import ", "from ")):
+                module = line.split()[1]
+                assert module.split(".")[0] in known or module.startswith("tuner.load.probe"), path

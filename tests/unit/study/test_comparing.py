@@ -1,0 +1,128 @@
+"""The course of a comparison and of a calibration, on a host without containers."""
+
+from hashlib import sha256
+from typing import Any
+
+import pytest
+
+from tests.builders import INI, spec
+from tests.fake_bench import FakeWorld, Options, number
+from tests.unit.study.test_whole_study import run
+from tuner.model import (
+    Budget,
+    FailureCode,
+    Job,
+    JobKind,
+    JobSpec,
+    JobState,
+    MeasurementKind,
+    Metric,
+    Phase,
+    TrialState,
+    Variant,
+)
+
+
+def comparison(*inis: str, blocks: int = 6, **changes: Any) -> JobSpec:
+    """A job that compares these files, called a, b, c ..."""
+    variants = tuple(Variant(name="abcdef"[index], ini=ini) for index, ini in enumerate(inis))
+    budget = Budget(trials=0, confirm_blocks=0, compare_blocks=blocks, cycles=2, window_s=1.0)
+    return spec(
+        kind=JobKind.COMPARE,
+        variants=variants,
+        baseline_ini=variants[0].ini,
+        budget=budget,
+        search_space=None,
+        **changes,
+    )
+
+
+def with_processes(count: int) -> str:
+    return f"[uwsgi]\nmaster = true\nprocesses = {count}\n"
+
+
+def by_processes(options: Options) -> float:
+    return 100.0 * number(options, "processes")
+
+
+def sides_of(store: Any, job: Job) -> list[tuple[int, ...]]:
+    return [m.sides for m in store.measurements(job.id) if m.kind is MeasurementKind.BLOCK]
+
+
+def test_files_are_compared_in_the_same_blocks_and_reported() -> None:
+    world = FakeWorld(throughput=by_processes)
+    store, job = run(world, comparison(with_processes(2), with_processes(3), blocks=6))
+    assert (job.state, job.phase) == (JobState.SUCCEEDED, Phase.DONE)
+    assert job.report is not None
+    assert [side.name for side in job.report.sides] == ["a", "b"]
+    assert job.report.blocks == 6
+    effect = next(e for e in job.report.sides[1].effects if e.metric is Metric.THROUGHPUT_RPS)
+    assert effect.ci_low < 0.5 < effect.ci_high
+    assert sides_of(store, job) == [(0, 1)] * 6
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 5])
+def test_the_number_of_blocks_is_what_was_asked_for(blocks: int) -> None:
+    store, job = run(FakeWorld(throughput=by_processes), comparison(INI, blocks=blocks))
+    assert job.state is JobState.SUCCEEDED
+    assert sides_of(store, job) == [(0,)] * blocks
+
+
+def test_each_side_runs_the_very_file_that_was_given() -> None:
+    odd = "[uwsgi]\n; kept as it is\nprocesses  =3\nprocesses = 4\n"
+    store, job = run(FakeWorld(throughput=by_processes), comparison(INI, odd, blocks=1))
+    result = store.measurements(job.id)[-1].result
+    assert result is not None
+    assert result.ini_sha256 == tuple(sha256(ini.encode()).hexdigest() for ini in (INI, odd))
+    assert [trial.params for trial in store.trials(job.id)] == [{"ini": "a"}, {"ini": "b"}]
+
+
+def broken_at(count: int) -> Any:
+    def fails(options: Options) -> FailureCode | None:
+        return FailureCode.BAD_OPTIONS if number(options, "processes") == count else None
+
+    return fails
+
+
+def test_a_file_that_does_not_start_drops_out_and_the_rest_is_measured() -> None:
+    world = FakeWorld(throughput=by_processes, fails=broken_at(5))
+    inis = (with_processes(2), with_processes(5), with_processes(3))
+    store, job = run(world, comparison(*inis, blocks=4))
+    assert job.state is JobState.SUCCEEDED
+    assert sides_of(store, job) == [(0, 1, 2)] + [(0, 2)] * 4
+    assert job.report is not None
+    failed = job.report.sides[1]
+    assert failed.failure is not None
+    assert failed.failure.code is FailureCode.BAD_OPTIONS
+    assert failed.figures == ()
+    assert [side.blocks for side in job.report.sides] == [4, 0, 4]
+    states = [trial.state for trial in store.trials(job.id)]
+    assert states == [TrialState.COMPLETE, TrialState.INFEASIBLE, TrialState.COMPLETE]
+
+
+def test_where_all_others_drop_out_the_first_file_is_still_measured() -> None:
+    world = FakeWorld(throughput=by_processes, fails=broken_at(5))
+    store, job = run(world, comparison(with_processes(2), with_processes(5), blocks=3))
+    assert job.state is JobState.SUCCEEDED
+    assert sides_of(store, job) == [(0, 1)] + [(0,)] * 3
+
+
+def test_the_job_fails_with_its_first_file() -> None:
+    world = FakeWorld(throughput=by_processes, fails=broken_at(5))
+    _, job = run(world, comparison(with_processes(5), with_processes(2)))
+    assert job.state is JobState.FAILED
+    assert job.failure is not None
+    assert job.failure.code is FailureCode.BAD_OPTIONS
+    assert job.report is None
+
+
+def test_a_calibration_ends_with_what_the_host_can_see() -> None:
+    budget = Budget(trials=0, calibrate_blocks=6, confirm_blocks=6, cycles=2, window_s=1.0)
+    chosen = spec(kind=JobKind.CALIBRATE, budget=budget, search_space=None)
+    store, job = run(FakeWorld(throughput=by_processes), chosen)
+    assert job.state is JobState.SUCCEEDED
+    assert job.calibration is not None
+    assert job.calibration.blocks >= 6
+    assert job.calibration.hosts == ("host-1",)
+    assert set(sides_of(store, job)) == {(0, 0)}
+    assert job.recommendation is None

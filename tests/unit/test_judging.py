@@ -1,0 +1,190 @@
+"""What becomes of one run of load: its figures, and what is doubted in them."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from tuner.measurement import (
+    Circumstances,
+    HostReading,
+    LoadReading,
+    ProcessReading,
+    QueueReading,
+    Usage,
+    counters_agree,
+    window_of,
+)
+from tuner.model import ClosedLoop, Doubt, Limits, Metric, OpenLoop, Window
+from tuner.uwsgi.stats import Stats
+
+
+def stats(requests: int, respawns: int = 0) -> Stats:
+    return Stats(
+        processes=2,
+        cores=4,
+        accepting=2,
+        cheap=0,
+        requests=requests,
+        respawns=respawns,
+        running_us=requests * 10_000,
+    )
+
+
+READING = LoadReading(
+    started_at=datetime(2026, 11, 21, tzinfo=UTC),
+    duration_s=1.5,
+    wall_s=2.0,
+    sent=400,
+    requests=300,
+    errors_by_class={},
+    latency_p50_ms=10.0,
+    latency_p95_ms=20.0,
+    latency_p99_ms=30.0,
+    client_cpu_s=0.4,
+    before=stats(100),
+    after=stats(500),
+    listen_overflows=0,
+    time_wait=12,
+    ports_exhausted=False,
+    processes=ProcessReading(busiest_cpu_s=1.2, master_cpu_s=0.02, router_cpu_s=None, switches=800),
+    queue=QueueReading(p95=40.0, max=55, size=100),
+    host=HostReading(cpus=2, busy_s=2.1, steal_s=0.02, own_s=0.5, wall_s=2.0, pressure_s=0.3),
+)
+BEFORE = Usage(cpu_s=1.0, periods=10, throttled_periods=0, memory_mb=50.0, system_cpu_s=0.1)
+AFTER = Usage(
+    cpu_s=2.5,
+    periods=30,
+    throttled_periods=1,
+    memory_mb=60.0,
+    system_cpu_s=0.4,
+    memory_peak_mb=70.0,
+)
+UNDER = Circumstances(
+    side=1,
+    load=ClosedLoop(concurrency=8),
+    planned_s=2.0,
+    limits=Limits(cpus=1.0),
+    client_cpus=1,
+    shares_cpus=False,
+)
+
+
+def judged(reading: LoadReading = READING, after: Usage = AFTER, **circumstances: Any) -> Window:
+    return window_of(reading, BEFORE, after, index=3, under=replace(UNDER, **circumstances))
+
+
+def test_a_window_brings_client_server_and_kernel_together() -> None:
+    window = judged()
+    assert (window.index, window.side, window.connections) == (3, 1, 8)
+    assert window.throughput_rps == 200  # of the stretch after the head
+    assert (window.sent, window.served) == (400, 400)  # of the whole run
+    assert window.client_cpu == pytest.approx(0.25)  # probe and proxy included
+    assert window.target_cpu == pytest.approx(0.75)
+    assert window.throttled == pytest.approx(0.05)
+    assert window.busy == pytest.approx(0.5)
+    assert window.memory_mb == 60
+    assert window.doubts == ()
+
+
+def test_a_window_looks_inside_the_target() -> None:
+    server = judged().server
+    assert server.busiest_process == pytest.approx(0.6)
+    assert server.router is None
+    assert server.system_share == pytest.approx(0.2)
+    assert server.switches_per_request == pytest.approx(2.0)
+    assert server.queue_p95 == pytest.approx(0.4)
+    assert (server.queue_max, server.queue_size) == (55, 100)
+    assert server.memory_peak_mb == 70
+
+
+def test_a_window_looks_at_the_host_around() -> None:
+    around = judged().surroundings
+    assert around.steal == pytest.approx(0.005)
+    assert around.foreign_cpu == pytest.approx((2.1 - 0.5 - 1.5) / 2)
+    assert around.pressure == pytest.approx(0.15)
+
+
+@pytest.mark.parametrize(
+    ("changes", "doubt"),
+    [
+        ({"client_cpu_s": 1.7}, Doubt.CLIENT_SATURATED),
+        ({"errors_by_class": {"http_502": 3}}, Doubt.ERRORS),
+        ({"after": stats(540)}, Doubt.COUNTER_MISMATCH),
+        ({"after": stats(440)}, Doubt.COUNTER_MISMATCH),
+        ({"ports_exhausted": True}, Doubt.PORTS_EXHAUSTED),
+        ({"stalled": 1}, Doubt.UNFINISHED_CONNECTIONS),
+        ({"requests": 20}, Doubt.TOO_FEW_REQUESTS),
+        ({"after": stats(500, respawns=1)}, Doubt.DISTURBED),
+        (
+            {"host": HostReading(cpus=2, busy_s=2.8, steal_s=0.0, own_s=0.5, wall_s=2.0)},
+            Doubt.NOISY_HOST,
+        ),
+        (
+            {"host": HostReading(cpus=2, busy_s=2.0, steal_s=0.2, own_s=0.5, wall_s=2.0)},
+            Doubt.NOISY_HOST,
+        ),
+    ],
+)
+def test_what_does_not_agree_becomes_a_doubt(changes: dict[str, Any], doubt: Doubt) -> None:
+    assert judged(replace(READING, **changes)).doubts == (doubt,)
+
+
+@pytest.mark.parametrize(
+    ("after", "doubt"),
+    [
+        (replace(AFTER, throttled_periods=5), Doubt.THROTTLED),
+        (replace(AFTER, oom_kills=1), Doubt.DISTURBED),
+    ],
+)
+def test_what_the_kernel_did_becomes_a_doubt(after: Usage, doubt: Doubt) -> None:
+    assert judged(after=after).doubts == (doubt,)
+
+
+def test_connections_that_a_full_queue_drops_do_not_void_a_window() -> None:
+    starved = judged(replace(READING, stalled=4, listen_overflows=60))
+    assert Doubt.UNFINISHED_CONNECTIONS not in starved.doubts
+
+
+def test_circumstances_become_doubts() -> None:
+    assert judged(shares_cpus=True).doubts == (Doubt.SHARED_CPUS,)
+    assert judged(steady=False).doubts == (Doubt.NOT_STEADY,)
+
+
+def test_a_percentile_that_is_used_needs_its_number_of_requests() -> None:
+    assert judged(metrics={Metric.LATENCY_P50_MS}).doubts == ()
+    assert judged(metrics={Metric.LATENCY_P99_MS}).doubts == (Doubt.TOO_FEW_REQUESTS,)
+
+
+@pytest.mark.parametrize(("rate_rps", "falls_short"), [(200.0, False), (210.0, True)])
+def test_a_rate_that_was_not_sent_is_a_doubt(rate_rps: float, falls_short: bool) -> None:
+    load = OpenLoop(kind="open_loop", rate_rps=rate_rps, concurrency=8)
+    assert (Doubt.RATE_NOT_REACHED in judged(load=load).doubts) is falls_short
+
+
+@pytest.mark.parametrize(
+    "doubt",
+    [Doubt.PORTS_EXHAUSTED, Doubt.COUNTER_MISMATCH, Doubt.UNFINISHED_CONNECTIONS],
+)
+def test_a_window_that_does_not_show_the_configuration_is_void(doubt: Doubt) -> None:
+    assert replace(judged(), doubts=(doubt,)).is_void
+
+
+def test_every_other_doubt_only_marks() -> None:
+    marking = [doubt for doubt in Doubt if not doubt.voids]
+    assert len(marking) == len(Doubt) - 3
+    assert not replace(judged(), doubts=tuple(marking)).is_void
+
+
+def test_every_doubt_has_a_sentence_of_its_own() -> None:
+    assert len({doubt.sentence for doubt in Doubt}) == len(Doubt)
+
+
+@pytest.mark.parametrize(
+    ("served", "agree"), [(10_000, True), (10_018, True), (10_019, False), (9_981, False)]
+)
+def test_counters_may_differ_by_a_thousandth_and_what_was_in_flight(
+    served: int, agree: bool
+) -> None:
+    assert counters_agree(served, 10_000, 8) is agree

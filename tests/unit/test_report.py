@@ -1,0 +1,198 @@
+"""Blocks of a comparison to its answer."""
+
+import math
+from typing import Any
+
+import pytest
+
+from tests.builders import block, history, job, spec, window
+from tuner import report
+from tuner.model import (
+    Bottleneck,
+    Doubt,
+    Failure,
+    FailureCode,
+    Figure,
+    Histogram,
+    JobKind,
+    Ladder,
+    Measurement,
+    Metric,
+    Phase,
+    Report,
+    SideReport,
+    Spread,
+    Variant,
+    Verdict,
+    Window,
+)
+
+RATES = (100.0, 102.0, 98.0, 101.0, 99.0, 100.0, 103.0, 97.0)
+FILES = tuple(
+    Variant(name=f"{letter}.ini", ini=f"[uwsgi]\nprocesses = {n}\n")
+    for n, letter in enumerate("abc", 2)
+)
+
+
+def comparison(blocks: list[Measurement], files: int = 2, **changes: Any) -> Report:
+    chosen = spec(kind=JobKind.COMPARE, variants=FILES[:files], **changes)
+    done = job(spec=chosen, phase=Phase.COMPARE)
+    return report.build(history(job=done, measurements=tuple(blocks)))
+
+
+def compared(*windows: Window, sequence: int = 1, sides: tuple[int, ...] = (0, 1)) -> Measurement:
+    return block(windows, phase=Phase.COMPARE, sequence=sequence, sides=sides)
+
+
+def faster(factor: float, **changes: Any) -> list[Measurement]:
+    """Eight blocks in which the second file is faster by a factor; `changes` goes to it."""
+    return [
+        compared(window(0, rate), window(1, rate * factor, **changes), sequence=n)
+        for n, rate in enumerate(RATES, 1)
+    ]
+
+
+def figure(side: SideReport, metric: Metric, concurrency: int | None = None) -> Figure:
+    return next(f for f in side.figures if (f.metric, f.concurrency) == (metric, concurrency))
+
+
+def test_each_file_has_its_figures_with_an_interval_over_the_blocks() -> None:
+    first, second = comparison(faster(1.2)).sides
+    rate = figure(first, Metric.THROUGHPUT_RPS)
+    assert rate.value == pytest.approx(100, abs=0.5)
+    assert rate.ci_low is not None
+    assert rate.ci_high is not None
+    assert 97 <= rate.ci_low < rate.value < rate.ci_high <= 103
+    assert figure(second, Metric.THROUGHPUT_RPS).value == pytest.approx(1.2 * rate.value)
+    assert (first.name, first.blocks, first.windows, first.requests) == ("a.ini", 8, 8, 800)
+
+
+def test_effects_and_verdict_are_against_the_first_file() -> None:
+    first, second = comparison(faster(1.2, memory_mb=100.0)).sides
+    assert (first.effects, first.verdict) == ((), None)
+    effects = {effect.metric: effect for effect in second.effects}
+    assert effects[Metric.THROUGHPUT_RPS].estimate == pytest.approx(0.2)
+    assert effects[Metric.MEMORY_MB].estimate == pytest.approx(1.0)
+    assert second.verdict is Verdict.BETTER
+
+
+def test_equal_files_do_not_differ() -> None:
+    assert comparison(faster(1.0)).sides[1].verdict is Verdict.NO_DIFFERENCE
+
+
+def test_one_block_gives_figures_without_an_interval_and_no_effects() -> None:
+    first, second = comparison(faster(1.2)[:1]).sides
+    rate = figure(first, Metric.THROUGHPUT_RPS)
+    assert rate.value == pytest.approx(100)
+    assert (rate.ci_low, rate.ci_high) == (None, None)
+    assert second.effects == ()
+    assert second.verdict is Verdict.INCONCLUSIVE
+
+
+def test_one_file_alone_is_reported_too() -> None:
+    blocks = [compared(window(0, rate), sides=(0,), sequence=n) for n, rate in enumerate(RATES, 1)]
+    found = comparison(blocks, files=1)
+    assert [side.name for side in found.sides] == ["a.ini"]
+    assert found.blocks == 8
+
+
+def test_void_windows_are_counted_and_named_and_used_for_nothing() -> None:
+    blocks = faster(1.2)
+    void = window(1, 10.0, doubts=(Doubt.COUNTER_MISMATCH,))
+    blocks[0] = compared(*blocks[0].windows, void)
+    second = comparison(blocks).sides[1]
+    assert figure(second, Metric.THROUGHPUT_RPS).value == pytest.approx(120, abs=1)
+    assert second.windows == 9
+    assert second.doubts == (Doubt.COUNTER_MISMATCH,)
+
+
+def test_a_file_whose_starts_differ_by_far_says_so() -> None:
+    blocks = [
+        compared(window(0, rate), window(1, rate * (0.6 if n % 2 else 1.0)), sequence=n)
+        for n, rate in enumerate(RATES, 1)
+    ]
+    first, second = comparison(blocks).sides
+    assert Doubt.UNSTABLE_START in second.doubts
+    assert Doubt.UNSTABLE_START not in first.doubts
+
+
+def test_p99_needs_requests_enough_in_a_window_or_in_the_block() -> None:
+    few = comparison(faster(1.2)).sides[1]
+    assert all(f.metric is not Metric.LATENCY_P99_MS for f in few.figures)
+    many = comparison(faster(1.2, requests=6000)).sides[1]
+    assert figure(many, Metric.LATENCY_P99_MS).value == pytest.approx(30.0)
+    histogram = Histogram({Histogram.bucket(20_000): 4930, Histogram.bucket(80_000): 70})
+    pooled = comparison(faster(1.2, histogram=histogram)).sides[1]
+    assert figure(pooled, Metric.LATENCY_P99_MS).value == pytest.approx(80.0, rel=0.01)
+    assert pooled.latency.total == 8 * 5000
+
+
+def test_a_ladder_has_figures_for_every_rung_and_effects_over_all() -> None:
+    ladder = Ladder(kind="ladder", concurrencies=(10, 100))
+    blocks = [
+        compared(
+            *(
+                window(side, rate * rung * (1 + 0.2 * side), connections=rung)
+                for side in (0, 1)
+                for rung in (10, 100)
+            ),
+            sequence=n,
+        )
+        for n, rate in enumerate(RATES, 1)
+    ]
+    second = comparison(blocks, workload=ladder).sides[1]
+    low = figure(second, Metric.THROUGHPUT_RPS, 10).value
+    assert figure(second, Metric.THROUGHPUT_RPS, 100).value == pytest.approx(10 * low)
+    assert second.effects[0].estimate == pytest.approx(0.2)
+
+
+def test_a_file_that_fails_is_reported_with_its_reason_and_the_others_are_measured_on() -> None:
+    broken = Failure(code=FailureCode.BAD_OPTIONS, message="unknown option", side=1)
+    failed = block(phase=Phase.COMPARE, sequence=1, sides=(0, 1, 2), failure=broken)
+    rest = [
+        compared(window(0, rate), window(1, rate * 1.2), sequence=n, sides=(0, 2))
+        for n, rate in enumerate(RATES, 2)
+    ]
+    first, second, third = comparison([failed, *rest], files=3).sides
+    assert first.failure is None
+    assert second.failure is broken
+    assert (second.figures, second.blocks) == ((), 0)
+    assert second.verdict is Verdict.INCONCLUSIVE
+    assert third.effects[0].estimate == pytest.approx(0.2)
+
+
+def test_connect_times_and_the_share_over_the_limit_are_of_all_windows() -> None:
+    def burst(p95_ms: float, over: float, sent: int) -> Window:
+        connect = Spread(p50_ms=1.0, p95_ms=p95_ms, max_ms=2 * p95_ms)
+        return window(0, connect=connect, over_limit=over, sent=sent)
+
+    blocks = [compared(burst(10.0, 0.0, 300), burst(30.0, 0.5, 100), burst(20.0, 0.1, 100))]
+    side = comparison(blocks, files=1).sides[0]
+    assert side.connect == Spread(p50_ms=1.0, p95_ms=20.0, max_ms=40.0)
+    assert side.over_limit == pytest.approx((0.5 * 100 + 0.1 * 100) / 500)
+    assert side.proxy_connect is None
+
+
+def test_the_diagnosis_reads_processes_from_the_files_own_text() -> None:
+    blocks = faster(1.2, busy=1.0, target_cpu=0.1)
+    second = comparison(blocks).sides[1]
+    assert second.diagnosis.bottleneck is Bottleneck.IO_WAIT
+    assert "all 3 slots are" in second.diagnosis.sentence
+
+
+def test_errors_add_up_by_class() -> None:
+    blocks = faster(1.0, errors=2, errors_by_class={"http_500": 2})
+    assert comparison(blocks).sides[1].errors_by_class == {"http_500": 16}
+
+
+def test_a_bound_that_two_unlike_blocks_put_beyond_all_numbers_is_left_out() -> None:
+    blocks = [compared(window(0, rate), sides=(0,)) for rate in (1.0, 1000.0)]
+    rate = figure(comparison(blocks, files=1).sides[0], Metric.THROUGHPUT_RPS)
+    assert rate.value == pytest.approx(math.sqrt(1000))
+    assert rate.ci_high is None
+
+
+def test_without_blocks_there_is_a_report_without_figures() -> None:
+    found = comparison([])
+    assert found.blocks == 0
+    assert all(side.figures == () for side in found.sides)

@@ -1,0 +1,124 @@
+"""Files of URLs in place of lists of requests."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tuner.model import TargetApp
+from tuner.model.url_file import expanded, parse
+
+MIX = {"workload": {"kind": "closed_loop", "requests": {"file": "urls.txt"}}}
+JOURNEY = {"workload": {"kind": "journey", "users": 3, "requests": {"file": "urls.txt"}}}
+
+
+def holding(text: str) -> Callable[[str], str]:
+    def read(name: str) -> str:
+        assert name == "urls.txt"
+        return text
+
+    return read
+
+
+@pytest.mark.parametrize(
+    ("line", "request_"),
+    [
+        ("/a?b=1&c=%20", {"path": "/a?b=1&c=%20"}),
+        ("  /a  ", {"path": "/a"}),
+        ("https://example.org/a/b?c", {"path": "/a/b?c"}),
+        ("http://user@example.org:8080", {"path": "/"}),
+        ("http://example.org?a=1", {"path": "/?a=1"}),
+        ("http://[::1]:80/a", {"path": "/a"}),
+        ("/go?to=http://example.org/", {"path": "/go?to=http://example.org/"}),
+        ("/a#part", {"path": "/a"}),
+        ("post /a", {"method": "POST", "path": "/a"}),
+        ("DELETE\thttps://example.org/a", {"method": "DELETE", "path": "/a"}),
+        ("//twice", {"path": "//twice"}),
+    ],
+)
+def test_a_line_is_a_path_or_a_url_with_a_method_before_it(
+    line: str, request_: dict[str, str]
+) -> None:
+    assert parse(line) == [request_]
+
+
+def test_comments_empty_lines_and_a_byte_order_mark_say_nothing() -> None:
+    assert parse("\ufeff# all of it\r\n\r\n/a\r\n  # none\n/b") == [{"path": "/a"}, {"path": "/b"}]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("/a\nlogin", "line 2: a path starts with '/', as in '/login'"),
+        ("/a /b", "line 1 is not a path"),
+        ("GET /a HTTP/1.1", "line 1 is not a path"),
+        ("# nothing", "no request"),
+        ("", "no request"),
+    ],
+)
+def test_a_line_that_is_no_request_is_named(text: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        parse(text)
+
+
+def test_a_line_of_a_mix_that_comes_again_weighs_more() -> None:
+    found = expanded(MIX, holding("/a\n/b\nPOST /a\n/a\n"))
+
+    assert found["workload"]["requests"] == [
+        {"path": "/a", "weight": 2},
+        {"path": "/b", "weight": 1},
+        {"path": "/a", "method": "POST", "weight": 1},
+    ]
+
+
+def test_weights_beyond_the_largest_keep_their_ratio() -> None:
+    found = expanded(MIX, holding("/a\n" * 4000 + "/b\n" * 1000 + "/c\n"))
+
+    assert [request["weight"] for request in found["workload"]["requests"]] == [1000, 250, 1]
+
+
+def test_the_lines_of_a_journey_are_steps_in_order() -> None:
+    found = expanded(JOURNEY, holding("/a\n/b\n/a\n"))
+
+    assert found["workload"]["requests"] == [{"path": "/a"}, {"path": "/b"}, {"path": "/a"}]
+
+
+def test_an_expanded_target_is_a_valid_one() -> None:
+    described = {"name": "a", "description": "b", "build": ".", **MIX}
+
+    app = TargetApp.model_validate(expanded(described, holding("/a\n/a\nHEAD /b\n")))
+
+    assert [(r.method, r.path, r.weight) for r in app.workload.requests] == [
+        ("GET", "/a", 2),
+        ("HEAD", "/b", 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        None,
+        [],
+        {"workload": None},
+        {"workload": {"requests": [{"path": "/"}]}},
+        {"workload": {"requests": {"file": 3}}},
+        {"workload": {"requests": {"file": "urls.txt", "path": "/"}}},
+    ],
+)
+def test_whatever_names_no_file_is_left_to_validation(document: Any) -> None:
+    assert expanded(document, holding("/a")) is document
+
+
+def test_a_file_that_cannot_be_read_is_named() -> None:
+    def missing(name: str) -> str:
+        raise FileNotFoundError(2, "No such file or directory", name)
+
+    def binary(name: str) -> str:
+        return b"\xff".decode()
+
+    with pytest.raises(ValueError, match=r"urls\.txt: No such file"):
+        expanded(MIX, missing)
+    with pytest.raises(ValueError, match=r"urls\.txt: is not UTF-8"):
+        expanded(MIX, binary)
+    with pytest.raises(ValueError, match=r"urls\.txt: line 1"):
+        expanded(MIX, holding("nonsense"))

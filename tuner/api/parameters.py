@@ -1,0 +1,63 @@
+"""What calls of several kinds take: numbers in paths, conditions and keys in headers, the body."""
+
+from typing import Annotated, Any
+
+from fastapi import Depends, Header, Path, Query, Request
+from starlette.exceptions import HTTPException
+
+from tuner.api.reading import parse
+from tuner.model import JobState
+
+MAX_BODY_BYTES = 1_000_000
+MAX_ID = 2**63 - 1  # PostgreSQL's bigint
+MAX_NUMBER = 2**31 - 1  # PostgreSQL's integer
+NAME = r"^[a-z0-9][a-z0-9._-]{0,62}$"
+
+Id = Annotated[int, Path(alias="id", ge=1, le=MAX_ID, description="the job's number", examples=[7])]
+Number = Annotated[
+    int, Path(alias="n", ge=0, le=MAX_NUMBER, description="the trial's number", examples=[3])
+]
+IfNoneMatch = Annotated[
+    str | None,
+    Header(
+        alias="If-None-Match",
+        description="the ETag of an earlier answer",
+        examples=['"0123456789abcdef"'],
+    ),
+]
+Key = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        pattern=r"^[\x21-\x7e]{1,200}$",
+        description="sent twice with the same request, it makes one job",
+        examples=["checkout-release-1.4"],
+    ),
+]
+OfApp = Annotated[str | None, Query(pattern=NAME, description="of this app", examples=["checkout"])]
+InState = Annotated[JobState | None, Query(description="in this state", examples=["running"])]
+After = Annotated[
+    int | None, Query(ge=1, le=MAX_ID, description="`next` of the page before", examples=[7])
+]
+Limit = Annotated[int, Query(ge=1, le=200, description="at most so many", examples=[50])]
+
+
+async def _document(request: Request) -> Any:
+    """The JSON body. A browser cannot send this content type to us from another site's page."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise HTTPException(415)
+    return parse(await _body(request))
+
+
+async def _body(request: Request) -> bytes:
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MAX_BODY_BYTES:
+            raise HTTPException(413)
+    return bytes(body)
+
+
+Body = Annotated[Any, Depends(_document)]
+"""The JSON document of a request."""

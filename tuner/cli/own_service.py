@@ -1,0 +1,156 @@
+"""A service for the time of one command: `tuner serve` on a free port, gone afterwards."""
+
+import fcntl
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+
+from tuner.cli.client import KINDS, Client
+from tuner.errors import Conflict, Infrastructure, Unavailable
+from tuner.settings import Settings
+
+READY_WITHIN_S = 90.0
+STOP_WITHIN_S = 25.0
+
+
+@contextmanager
+def reached() -> Iterator[tuple[Client, bool]]:
+    """The service that the environment names, and whether it goes on after this command.
+
+    Where TUNER_URL names none and nobody listens at the usual place, it is one of our own.
+    """
+    settings = Settings.from_environ(os.environ)
+    with Client(settings.url, settings.api_key) as client:
+        if os.environ.get("TUNER_URL", "").strip() or client.answers():
+            yield client, True
+            return
+    folder = settings.data_dir / "own"
+    typer.echo(
+        f"no service answers at {settings.url}: this command runs one of its own (data: {folder})",
+        err=True,
+    )
+    with started(folder) as client:
+        yield client, False
+
+
+@contextmanager
+def started(folder: Path) -> Iterator[Client]:
+    """A service on `folder` that is ready to measure and has nothing else to do."""
+    with _alone(folder), _serving(folder) as (service, url), Client(url) as client:
+        _wait_until_ready(client, service, folder / "serve.log")
+        _cancel_leftovers(client)
+        yield client
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keep a second command off the same data. Raises `Conflict`."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        advice = f"{folder}: {error.strerror}; set TUNER_DATA_DIR to a folder that can be written"
+        raise Conflict(advice) from error
+    with (folder / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Conflict(f"another command is running a service on {folder}") from None
+        yield
+
+
+@contextmanager
+def _serving(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """`tuner serve` on a free port, with everything that it started gone afterwards."""
+    from tuner.supervisor import dies_with
+
+    port = _free_port()
+    environ = _environ(os.environ, folder, port)
+    with (folder / "serve.log").open("wb") as log, _sigterm_interrupts():
+        service = subprocess.Popen(
+            [sys.executable, "-m", "tuner.cli", "serve"],
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,  # Ctrl-C is for us: we stop it in order
+            preexec_fn=dies_with(os.getpid()),
+        )
+        try:
+            yield service, f"http://127.0.0.1:{port}"
+        finally:
+            _stop(service)
+
+
+def _environ(environ: Mapping[str, str], folder: Path, port: int) -> dict[str, str]:
+    """It has nothing in common with any other service: other data, another port, no key."""
+    kept = ("TUNER_DATABASE_URL", "TUNER_API_KEY", "TUNER_POOL", "TUNER_URL")
+    return {name: value for name, value in environ.items() if name not in kept} | {
+        "TUNER_DATA_DIR": str(folder),
+        "TUNER_HOST": "127.0.0.1",
+        "TUNER_PORT": str(port),
+    }
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+@contextmanager
+def _sigterm_interrupts() -> Iterator[None]:
+    """Let SIGTERM unwind as Ctrl-C does, so that the service is stopped then too."""
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _stop(service: subprocess.Popen[bytes]) -> None:
+    service.terminate()
+    try:
+        service.wait(timeout=STOP_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        service.kill()  # its children go with it
+        service.wait()
+
+
+def _wait_until_ready(client: Client, service: subprocess.Popen[bytes], log: Path) -> None:
+    until = time.monotonic() + READY_WITHIN_S
+    while True:
+        try:
+            client.check_ready()
+            return
+        except Unavailable as error:
+            if service.poll() is not None:
+                raise Infrastructure(f"the service ended at once:\n{_tail(log)}") from error
+            if time.monotonic() > until:
+                raise Infrastructure(f"{error}\n{_tail(log)}") from error
+        time.sleep(0.1)
+
+
+def _tail(log: Path, lines: int = 15) -> str:
+    text = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    return "\n".join([*text[-lines:], f"(the whole log: {log})"])
+
+
+def _cancel_leftovers(client: Client) -> None:
+    """A command that was killed left its job behind, and it would go on before ours."""
+    for kind in KINDS:
+        for state in ("running", "queued"):
+            for job in client.jobs(state, kind):
+                client.cancel(job["id"], kind)

@@ -1,0 +1,94 @@
+"""Counters to the bottleneck: what limits the target under this workload, and what says so.
+
+sentences  class and figures → what to do
+└── rules      figures → class
+    └── evidence   windows → figures
+"""
+
+from collections.abc import Sequence
+
+from tuner.diagnosis.evidence import gather
+from tuner.diagnosis.rules import Seen, classify
+from tuner.diagnosis.sentences import sentence_of
+from tuner.model import (
+    ClosedLoop,
+    Diagnosis,
+    History,
+    JobKind,
+    JobSpec,
+    Journey,
+    Ladder,
+    Limits,
+    TrialNumber,
+    Window,
+    connections,
+)
+from tuner.search_space import derive
+from tuner.uwsgi.ini import IniFile
+
+
+def diagnose(
+    windows: Sequence[Window],
+    limits: Limits,
+    *,
+    processes: int = 1,
+    threads: int = 1,
+    connections: int | None = None,
+) -> Diagnosis:
+    """The bottleneck of one configuration from its windows (medians over them).
+
+    `connections` is how many a closed loop keeps open; None where load comes by itself.
+    """
+    seen = Seen(
+        evidence=gather(windows, limits),
+        cpus=limits.cpus,
+        processes=processes,
+        threads=threads,
+        connections=connections,
+    )
+    bottleneck = classify(seen)
+    return Diagnosis(
+        bottleneck=bottleneck, sentence=sentence_of(bottleneck, seen), evidence=seen.evidence
+    )
+
+
+def of_file(windows: Sequence[Window], spec: JobSpec, ini: str) -> Diagnosis:
+    """The bottleneck of the file `ini` under the job's workload, from that file's windows.
+
+    Of a ladder the top rung counts; void windows do only where there are no others.
+    """
+    workload = spec.workload
+    closed = isinstance(workload, ClosedLoop | Ladder | Journey)
+    chosen = [window for window in windows if not window.is_void] or list(windows)
+    if isinstance(workload, Ladder):
+        top = max((window.connections for window in chosen), default=0)
+        chosen = [window for window in chosen if window.connections == top]
+    file = IniFile.parse(ini)
+    return diagnose(
+        chosen,
+        spec.limits,
+        processes=file.integer("processes", 1),
+        threads=file.integer("threads", 1),
+        connections=connections(workload) if closed else None,
+    )
+
+
+def of_trial(history: History, number: TrialNumber) -> Diagnosis:
+    """The bottleneck of one trial, from all the windows that it has so far.
+
+    Raises `StopIteration` where there is no such trial.
+    """
+    windows = [
+        window
+        for block in history.measurements
+        for window in block.windows
+        if block.sides[window.side] == number
+    ]
+    return of_file(windows, history.job.spec, _ini_of(history, number))
+
+
+def _ini_of(history: History, number: TrialNumber) -> str:
+    spec = history.job.spec
+    if spec.kind is JobKind.COMPARE:
+        return spec.variants[number].ini
+    return derive(spec, history.memory_line).render(history.trial(number).params)

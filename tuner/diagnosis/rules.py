@@ -1,0 +1,161 @@
+"""Figures to a class: the rules, in the order in which they are tried.
+
+| class             | what shows it                                                              |
+|-------------------|----------------------------------------------------------------------------|
+| `memory`          | the kernel killed for memory                                               |
+| `app_errors`      | over 1 % of the requests fail by the app's own doing                       |
+| `memory`          | the working set is near the limit                                          |
+| `load_generator`  | its CPU is full while the target's is not                                  |
+| `router`          | uWSGI's http router fills a core                                           |
+| `log_sink`        | uWSGI's master, which writes the log with `log-master`, fills half a core  |
+| `lock_contention` | many processes, few requests in them, CPU spent in the kernel on switches  |
+| `cpu_quota`       | the CPU limit is used up                                                   |
+| `gil`             | a process fills a core, and CPU is left                                    |
+| `io_wait`         | every slot is busy, CPU is left                                            |
+| `backlog`         | connections wait to be let in while slots are free                         |
+| `log_sink`        | connections wait while slots, CPU and generator are idle: a worker writes  |
+|                   | its log line after the request's clock has stopped                         |
+| `concurrency`     | a slot for every connection, and still nothing is full                     |
+| `app_errors`      | requests fail, and nothing else explains it                                |
+
+Thresholds come from runs of the target apps (uWSGI 2.0.31).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tuner.diagnosis.evidence import Evidence
+from tuner.model import Bottleneck
+
+CONNECT_WAITS_MS = 900.0
+"""A connect that takes this long was dropped once: its first repeat comes after a second."""
+
+MUCH_FOREIGN_CPU = 0.3
+"""CPUs that something else may keep busy; beyond, an idle target may be one that cannot run."""
+
+_FULL = 0.85  # share of a CPU, or of the quota, that leaves no room
+_ALL_BUSY = 0.85  # share of slots
+_FEW_BUSY = 0.7
+_IDLE = 0.5
+_HERD = 8  # processes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """The figures of one configuration and what they are held against."""
+
+    evidence: Evidence
+    cpus: float
+    processes: int
+    threads: int
+    connections: int | None  # that a closed loop keeps open; None where load comes by itself
+
+    def get(self, name: str, default: float = 0.0) -> float:
+        """A figure, or `default` where nobody saw it."""
+        return self.evidence.get(name, default)
+
+    @property
+    def slots(self) -> int:
+        """Requests that uWSGI can work on at once."""
+        return self.processes * self.threads
+
+    @property
+    def one_core(self) -> float:
+        """What a single process can use, in cores: all of a core, unless the quota is less."""
+        return min(1.0, self.cpus)
+
+    @property
+    def connects_wait(self) -> bool:
+        """Whether connections had to wait before uWSGI's socket took them."""
+        slowest = max(self.get("connect_p95_ms"), self.get("proxy_connect_p95_ms"))
+        return self.get("listen_overflows") > 0 or slowest >= CONNECT_WAITS_MS
+
+    @property
+    def has_slot_for_all(self) -> bool:
+        """Whether more slots could not hold one more request."""
+        return self.connections is not None and self.connections <= self.slots
+
+
+def classify(seen: Seen) -> Bottleneck:
+    """The first class whose rule holds."""
+    return next((kind for kind, holds in _RULES if holds(seen)), Bottleneck.UNKNOWN)
+
+
+def _load_generator(seen: Seen) -> bool:
+    return (
+        seen.get("client_cpu") > _FULL
+        and seen.get("busy") < _FEW_BUSY
+        and seen.get("target_cpu") < _FULL
+    )
+
+
+def _lock_contention(seen: Seen) -> bool:
+    return (
+        seen.processes >= _HERD
+        and seen.get("busy", 1.0) < _FEW_BUSY
+        and seen.get("system_share") > 0.6
+        and seen.get("switches_per_request") >= 4
+    )
+
+
+def _gil(seen: Seen) -> bool:
+    cpu = seen.get("target_cpu")
+    if "busiest_process" in seen.evidence:
+        return seen.get("busiest_process") >= _FULL and cpu < _FULL
+    return seen.threads > 1 and seen.get("busy") >= 0.8 and 0.6 <= cpu < _FULL
+
+
+def _io_wait(seen: Seen) -> bool:
+    return (
+        seen.get("busy") >= _ALL_BUSY
+        and seen.get("target_cpu") < 0.75
+        and seen.get("busiest_process") < 0.75
+        and not seen.has_slot_for_all
+    )
+
+
+def _backlog(seen: Seen) -> bool:
+    return seen.connects_wait and seen.get("busy") < 0.9
+
+
+def _blocked_after_requests(seen: Seen) -> bool:
+    idle = (
+        seen.get("busy", 1.0) < _IDLE
+        and seen.get("target_cpu", 1.0) < _IDLE
+        and seen.get("client_cpu") < _FEW_BUSY
+        and "stalled_connections" not in seen.evidence
+        and seen.get("foreign_cpu") < MUCH_FOREIGN_CPU
+    )
+    return idle and _somebody_waits(seen)
+
+
+def _somebody_waits(seen: Seen) -> bool:
+    """Whether there was work to do all the time.
+
+    In a closed loop every connection beyond the slots waits; where arrivals come by chance, only
+    a queue that fills up says so.
+    """
+    if seen.connections is None:
+        return seen.get("queue_p95") > 0.5
+    return seen.connections > seen.slots and seen.get("queued_connections_p95", 1.0) >= 1
+
+
+_RULES: tuple[tuple[Bottleneck, Callable[[Seen], bool]], ...] = (
+    (Bottleneck.MEMORY, lambda seen: seen.get("oom_kills") > 0),
+    (Bottleneck.APP_ERRORS, lambda seen: seen.get("app_error_rate") > 0.01),
+    (Bottleneck.MEMORY, lambda seen: seen.get("memory") > 0.92),
+    (Bottleneck.LOAD_GENERATOR, _load_generator),
+    (Bottleneck.ROUTER, lambda seen: seen.get("router") >= _FULL * seen.one_core),
+    (Bottleneck.LOG_SINK, lambda seen: seen.get("master") >= 0.5 * seen.one_core),
+    (Bottleneck.LOCK_CONTENTION, _lock_contention),
+    (
+        Bottleneck.CPU_QUOTA,
+        lambda seen: seen.get("target_cpu") >= _FULL or seen.get("throttled") > 0.2,
+    ),
+    (Bottleneck.GIL, _gil),
+    (Bottleneck.IO_WAIT, _io_wait),
+    (Bottleneck.BACKLOG, _backlog),
+    (Bottleneck.LOG_SINK, _blocked_after_requests),
+    (Bottleneck.CONCURRENCY, lambda seen: seen.has_slot_for_all and bool(seen.evidence)),
+    (Bottleneck.APP_ERRORS, lambda seen: seen.get("error_rate") > 0.01),
+)

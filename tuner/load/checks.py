@@ -1,0 +1,94 @@
+"""What no target, or this one, can carry: refused before minutes are spent on it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tuner.errors import TargetFailed
+from tuner.load.probing import ask_probe
+from tuner.load.readiness import host_header
+from tuner.measurement import RunningTarget, target_failed
+from tuner.model import FailureCode, HttpRequest, Target, Workload, connections
+from tuner.uwsgi.topology import Topology
+
+FILES_KEPT = 100  # open files for everything that is not a connection
+TRIED = 20  # requests at most
+TIMEOUT_S = 240.0  # for that many, each as slow as it may be
+
+
+def refused(message: str, log_tail: str = "") -> TargetFailed:
+    """The failure of a workload that cannot be measured; `message` says what to do."""
+    return target_failed(FailureCode.WORKLOAD_REFUSED, message, log_tail)
+
+
+def check_open_files(running: RunningTarget, workload: Workload) -> None:
+    """Refuse more connections than there may be open files."""
+    wanted, most = connections(workload), running.nofile - FILES_KEPT
+    if running.front.topology is Topology.NGINX:
+        most //= 2  # it has another to uWSGI for each of them
+    if wanted > most:
+        raise refused(
+            f"{wanted} connections at once need more open files than this host grants"
+            f" ({running.nofile}): ask for at most {most}, or raise the limit of its Docker daemon"
+        )
+
+
+def check_answers(running: RunningTarget, target: Target, requests: Sequence[HttpRequest]) -> None:
+    """Send each of the first requests once; refuse where one is not answered as expected."""
+    tried = requests[:TRIED]
+    answers = ask_probe(running, "try_each", _task(running, target, tried), TIMEOUT_S)["answers"]
+    for request, answer in zip(tried, answers, strict=True):
+        if not is_expected(request, answer):
+            raise refused(
+                f"{request.method} {request.path} is answered with {answer}, not with"
+                f" {request.expect or '2xx'}: mend the request, or say which status to `expect`",
+                running.log_tail(),
+            )
+
+
+def is_expected(request: HttpRequest, answer: int | str) -> bool:
+    """Whether a status is a success of this request; anything but a status is none."""
+    if isinstance(answer, str):
+        return False
+    return answer == request.expect if request.expect else 200 <= answer < 300
+
+
+def check_keep_alive(
+    running: RunningTarget, target: Target, requests: Sequence[HttpRequest]
+) -> None:
+    """Refuse keep-alive where a second request on the same connection is not answered."""
+    task = _task(running, target, requests[:TRIED])
+    for request, found in zip(
+        requests, ask_probe(running, "keepalive", task, TIMEOUT_S)["answers"], strict=False
+    ):
+        where = f"{request.method} {request.path}"
+        match found["outcome"]:
+            case "closed":
+                raise refused(
+                    "keep_alive is asked for, but the server closes the connection after"
+                    f" {where}: leave keep_alive out; http-socket always closes, and `http` keeps"
+                    " a connection with http-keepalive, and with http-auto-chunked where the app"
+                    " sends no Content-Length"
+                )
+            case "endless":
+                raise refused(
+                    f"keep_alive is asked for, but the answer to {where} has neither a length nor"
+                    " chunks, and the connection stays open: each request would last until uWSGI's"
+                    " socket-timeout; let the app send Content-Length, or leave keep_alive out"
+                )
+            case "failed":
+                raise refused(f"{where} is not answered: {found['words']}", running.log_tail())
+            case _:
+                pass  # kept
+
+
+def _task(
+    running: RunningTarget, target: Target, requests: Sequence[HttpRequest]
+) -> Mapping[str, Any]:
+    return {
+        "port": running.front.port,
+        "host": host_header(target),
+        "requests": [
+            request.model_dump(include={"method", "path", "headers", "body"})
+            for request in requests
+        ],
+    }

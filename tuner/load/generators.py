@@ -1,0 +1,46 @@
+"""`tuner.measurement.LoadGenerator` with two tools: whichever of them can send the load."""
+
+from tuner.load.k6 import K6
+from tuner.load.oha import Oha
+from tuner.measurement import LoadReading, RunningTarget
+from tuner.model import Burst, ClosedLoop, Journey, Ladder, Load, Target, Workload
+
+
+class Generators:
+    """oha wherever it can, for it is the cheaper by far; k6 for what takes a script.
+
+    `stats_address` is where the launcher makes uWSGI serve its stats, inside the namespace.
+    """
+
+    def __init__(self, *, stats_address: str, ready_timeout_s: float = 20.0) -> None:
+        self._oha = Oha(stats_address=stats_address, ready_timeout_s=ready_timeout_s)
+        self._k6 = K6(stats_address=stats_address)
+
+    def wait_ready(self, running: RunningTarget, target: Target) -> None:
+        """Wait for HTTP 2xx with every uWSGI process accepting. Raises `TargetFailed`."""
+        self._oha.wait_ready(running, target)
+
+    def check(self, running: RunningTarget, target: Target, workload: Workload) -> None:
+        """Refuse what cannot be measured. Raises `TargetFailed` with `WORKLOAD_REFUSED`."""
+        match workload:
+            case Burst() | Journey():
+                self._k6.check(running, target, workload)
+            case ClosedLoop() | Ladder() if not workload.is_plain:
+                self._k6.check(running, target, workload)
+            case _:
+                self._oha.check(running, target, workload)
+
+    def drive(
+        self, running: RunningTarget, target: Target, load: Load, duration_s: float
+    ) -> LoadReading:
+        """Send load for that long; a burst lasts as long as it lasts.
+
+        Raises `TargetFailed` or `Infrastructure`.
+        """
+        match load:
+            case Burst() | Journey():
+                return self._k6.drive(running, target, load, duration_s)
+            case ClosedLoop() if not load.is_plain:
+                return self._k6.drive(running, target, load, duration_s)
+            case _:
+                return self._oha.drive(running, target, load, duration_s)

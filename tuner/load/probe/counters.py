@@ -1,0 +1,81 @@
+"""uWSGI's counters and those of the network namespace."""
+
+import socket
+import time
+from collections.abc import Callable
+from typing import Any
+
+STATS_TIMEOUT_S = 2.0
+STATS_TRIES = 3  # the master answers, and may be busy replacing a process
+PAUSE_S = 0.02
+PIECE = 65_536
+
+
+class StatsGone(Exception):
+    """uWSGI's stats do not answer: its master is gone, or too busy for seconds."""
+
+
+def read(stats: str) -> dict[str, Any]:
+    """All of them as they stand. Raises `StatsGone`."""
+    for _ in range(STATS_TRIES):
+        text = read_stats(stats, STATS_TIMEOUT_S)
+        if text is not None:
+            break
+        time.sleep(PAUSE_S)
+    else:
+        raise StatsGone(f"uWSGI's stats do not answer on {stats}")
+    tcp = tcp_counters(slurp("/proc/net/netstat"))
+    return {
+        "stats": text,
+        "listen_overflows": tcp.get("ListenOverflows", 0),
+        "syn_drops": tcp.get("TCPReqQFullDrop", 0) + tcp.get("TCPReqQFullDoCookies", 0),
+        "time_wait": time_wait(slurp("/proc/net/sockstat")),
+    }
+
+
+def read_stats(address: str, timeout_s: float) -> str | None:
+    """The JSON that uWSGI sends on every connect; None where nobody answers."""
+    host, _, port = address.rpartition(":")
+    try:
+        with socket.create_connection((host, int(port)), timeout=timeout_s) as connection:
+            return receive_all(connection) or None
+    except OSError:
+        return None
+
+
+def receive_all(
+    connection: socket.socket, is_whole: Callable[[bytes], bool] = lambda _: False
+) -> str:
+    """Until it is whole or the other end closes; before a time out, whatever has come counts."""
+    received = b""
+    try:
+        while not is_whole(received) and (piece := connection.recv(PIECE)):
+            received += piece
+    except TimeoutError:
+        if not received:
+            raise
+    return received.decode(errors="replace")
+
+
+def tcp_counters(netstat: str) -> dict[str, int]:
+    """The TcpExt line of /proc/net/netstat: lines come in pairs, names above values."""
+    lines = [line.split() for line in netstat.splitlines()]
+    for names, values in zip(lines[::2], lines[1::2], strict=False):
+        if names[0] == "TcpExt:":
+            return {name: int(value) for name, value in zip(names[1:], values[1:], strict=False)}
+    return {}
+
+
+def time_wait(sockstat: str) -> int:
+    """From /proc/net/sockstat: `TCP: inuse 5 orphan 0 tw 7 alloc 9 mem 1`."""
+    for line in sockstat.splitlines():
+        words = line.split()
+        if words[:1] == ["TCP:"] and "tw" in words:
+            return int(words[words.index("tw") + 1])
+    return 0
+
+
+def slurp(path: str) -> str:
+    """A file of /proc as text."""
+    with open(path) as file:
+        return file.read()

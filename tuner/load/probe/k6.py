@@ -1,0 +1,167 @@
+"""What one run of k6 1.8 left: a line for every request, which `tuner/load/script.js` writes.
+
+A line is `request,ok,sent,answered,connecting,took,status,error,words`, times in ms since k6 began
+to send; `took` is from the connect to the end of the answer, and `error` k6's number. One line,
+not always the first, says when that beginning was, and the last that it was not cut short.
+
+The latency of a request is the connect and what follows: what k6 itself needs before and after is
+its own. `task` holds `limit_s` besides what every client's does.
+"""
+
+import os
+from collections import Counter
+from typing import Any, NamedTuple
+
+from tuner.load.probe import rows
+from tuner.load.probe.rows import Row
+
+ROWS = "rows"
+LOG = "k6.log"
+LOG_KEPT = 2000
+BEGAN = "began,"
+ENDED = "ended"
+
+_TIMEOUT, _DIAL_TIMEOUT = 1050, 1211
+_CLASSES = {1201: "reset", 1212: "refused", 1220: "reset", _DIAL_TIMEOUT: "connect_timeout"}
+_WORDS = (  # of what k6 has no number for; first match wins
+    ("assign requested address", "ports_exhausted"),
+    ("unexpected EOF", "truncated"),
+    ("EOF", "early_close"),
+    ("server closed idle connection", "early_close"),
+    ("connection reset", "reset"),
+    ("broken pipe", "reset"),
+)
+_STATUS_ERRORS = range(1400, 1600)  # an answer of the app: 1000 and its status
+
+
+class Sent(NamedTuple):
+    """One request: times in seconds since the first was sent."""
+
+    request: int
+    ok: bool
+    sent_s: float
+    end_s: float
+    connecting_s: float
+    took_s: float
+    status: int
+    error: int
+    words: str
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether an answer came to its end, whatever its status."""
+        return self.status > 0 and (self.error == 0 or self.error in _STATUS_ERRORS)
+
+    @property
+    def latency_s(self) -> float:
+        """What the user waited for, the connect included."""
+        return self.connecting_s + self.took_s
+
+    @property
+    def kind(self) -> str:
+        """The class of a failed request."""
+        if self.is_answered:
+            return f"http_{self.status}"
+        if self.error == _TIMEOUT:  # without a connect nothing of it has begun
+            return "read_timeout" if self.latency_s > 0 else "connect_timeout"
+        known = _CLASSES.get(self.error)
+        return known or next((name for words, name in _WORDS if words in self.words), "other")
+
+
+def summarise(folder: str, output: str, task: dict[str, Any]) -> dict[str, Any]:
+    """The figures of the run. Raises `ValueError` where it did not come to its end."""
+    try:
+        with open(os.path.join(folder, ROWS), encoding="utf-8", errors="replace") as file:
+            lines = file.read().splitlines()
+    except OSError:
+        lines = []
+    began = next((line for line in lines if line.startswith(BEGAN)), None)
+    if began is None or lines[-1] != ENDED:
+        raise ValueError(f"k6 did not come to its end {last_words(folder)}".rstrip())
+    lines.remove(began)
+    found, first_s = read_rows(lines[:-1])
+    failed = [one for one in found if not (one.ok and one.is_answered)]
+    kinds = Counter(one.kind for one in failed)
+    return {
+        "rows": rows.summary(
+            [row_of(one) for one in found if one.is_answered],
+            head_s=task["head_s"],
+            length_s=task["length_s"],
+            connections=task["connections"],
+            unanswered=kinds["connect_timeout"] + kinds["read_timeout"],
+        ),
+        "sent": len(found),
+        "errors": dict(kinds),
+        "over_limit": over_limit(found, task["limit_s"]),
+        "connect": spread_ms(one.connecting_s for one in found if one.connecting_s > 0),
+        "started_at": float(began.removeprefix(BEGAN)) / 1000 + first_s,
+        "first_failed": first_failed(failed),
+    }
+
+
+def read_rows(lines: list[str]) -> tuple[list[Sent], float]:
+    """All requests, and the seconds after which the first of them was sent."""
+    found = [parse(line) for line in lines]
+    first_s = min((one.sent_s for one in found), default=0.0)
+    return [
+        one._replace(sent_s=one.sent_s - first_s, end_s=one.end_s - first_s) for one in found
+    ], first_s
+
+
+def parse(line: str) -> Sent:
+    """One line. Raises `ValueError` for another."""
+    request, ok, sent, end, connecting, took, status, error, words = line.split(",", 8)
+    return Sent(
+        request=int(request),
+        ok=ok == "1",
+        sent_s=float(sent) / 1000,
+        end_s=float(end) / 1000,
+        connecting_s=float(connecting) / 1000,
+        took_s=float(took) / 1000,
+        status=int(status),
+        error=int(error),
+        words=words,
+    )
+
+
+def row_of(one: Sent) -> Row:
+    """As every client's rows are: the request begins with its connect."""
+    began_s = one.end_s - one.latency_s
+    return began_s, began_s, one.end_s, one.ok
+
+
+def over_limit(found: list[Sent], limit_s: float | None) -> float | None:
+    """Share of all requests not answered as expected within the limit; None without a limit."""
+    if limit_s is None:
+        return None
+    in_time = sum(one.ok and one.is_answered and one.latency_s <= limit_s for one in found)
+    return 1 - in_time / len(found) if found else 1.0
+
+
+def spread_ms(times_s: Any) -> dict[str, float] | None:
+    """Median, 95th percentile and maximum; None of nothing."""
+    ordered = sorted(1000 * time for time in times_s)
+    p50, p95 = rows.percentile(ordered, 0.50), rows.percentile(ordered, 0.95)
+    if p50 is None or p95 is None:
+        return None
+    return {"p50_ms": p50, "p95_ms": p95, "max_ms": ordered[-1]}
+
+
+def first_failed(failed: list[Sent]) -> dict[str, Any] | None:
+    """The failed request that was sent first, and what came of it; None where none failed."""
+    if not failed:
+        return None
+    one = min(failed, key=lambda one: one.sent_s)
+    return {
+        "request": one.request,
+        "answer": one.status if one.is_answered else one.words or one.kind,
+    }
+
+
+def last_words(folder: str) -> str:
+    """What k6 logged, on one line."""
+    try:
+        with open(os.path.join(folder, LOG), encoding="utf-8", errors="replace") as file:
+            return " ".join(file.read().split())[-LOG_KEPT:]
+    except OSError:
+        return ""

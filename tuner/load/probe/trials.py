@@ -1,0 +1,93 @@
+"""Single requests, tried before a load is sent: answered as expected? the connection kept?
+
+The task: `port`, `host` (the Host header) and `requests` with method, path, headers and body.
+"""
+
+import contextlib
+import http.client
+import time
+from typing import Any
+
+ANSWER_TIMEOUT_S = 10.0
+QUIET_FOR_S = 1.0  # a body without an end in sight: uWSGI would sit on it for 4 s
+CLOSES_WITHIN_S = 0.1  # a server that closes does so together with its answer
+
+
+def try_each(task: dict[str, Any]) -> dict[str, Any]:
+    """The status of each request, sent in order on connections of their own; else a few words."""
+    return {"answers": [try_one(task, request) for request in task["requests"]]}
+
+
+def try_one(task: dict[str, Any], request: dict[str, Any]) -> int | str:
+    """The status of one request that is answered to its end."""
+    try:
+        with contextlib.closing(connect(task)) as connection:
+            answer = send(connection, task, request)
+            answer.read()
+            return answer.status
+    except TimeoutError:
+        return f"nothing within {ANSWER_TIMEOUT_S:g} s"
+    except (OSError, http.client.HTTPException) as error:
+        return str(error) or type(error).__name__
+
+
+def keepalive(task: dict[str, Any]) -> dict[str, Any]:
+    """What becomes of a connection after each request, up to the first that is not kept.
+
+    `outcome` is `kept`; `closed`; `endless`, where neither a length nor chunks tell where the
+    answer ends, and the connection stays open; or `failed`, with the reason in `words`.
+    """
+    answers: list[dict[str, str]] = []
+    for request in task["requests"]:
+        answers.append(keep_one(task, request))
+        if answers[-1]["outcome"] != "kept":
+            break
+    return {"answers": answers}
+
+
+def keep_one(task: dict[str, Any], request: dict[str, Any]) -> dict[str, str]:
+    """What becomes of the connection after one request."""
+    try:
+        connection = connect(task)
+        socket = connection.sock  # http.client lets go of it where it expects no second answer
+        answer = send(connection, task, request)
+    except (OSError, http.client.HTTPException) as error:
+        return {"outcome": "failed", "words": str(error) or type(error).__name__}
+    with contextlib.closing(connection):
+        socket.settimeout(QUIET_FOR_S)
+        try:
+            answer.read()
+        except TimeoutError:
+            return {"outcome": "endless", "words": ""}
+        time.sleep(CLOSES_WITHIN_S)
+        try:
+            socket.settimeout(ANSWER_TIMEOUT_S)
+            send(connection, task, request).read()
+        except (OSError, http.client.HTTPException):
+            return {"outcome": "closed", "words": ""}
+    return {"outcome": "kept", "words": ""}
+
+
+def connect(task: dict[str, Any]) -> http.client.HTTPConnection:
+    """A connection that is never opened a second time behind our back."""
+    connection = http.client.HTTPConnection("127.0.0.1", task["port"], timeout=ANSWER_TIMEOUT_S)
+    connection.connect()
+    connection.auto_open = 0
+    return connection
+
+
+def send(
+    connection: http.client.HTTPConnection, task: dict[str, Any], request: dict[str, Any]
+) -> http.client.HTTPResponse:
+    """The beginning of the answer to one request."""
+    given = {name.lower() for name in request["headers"]}
+    usual = {"Host": task["host"], "User-Agent": "uwsgi-tuner", "Accept": "*/*"}
+    headers = {name: value for name, value in usual.items() if name.lower() not in given}
+    body = request["body"]
+    connection.request(
+        request["method"],
+        request["path"],
+        body=None if body is None else body.encode(),
+        headers={**headers, **request["headers"]},
+    )
+    return connection.getresponse()

@@ -1,0 +1,101 @@
+"""One run of load, bracketed by everything that this container can see of target and host.
+
+The task:
+
+    argv         the client's words; its working directory is a folder of this run's own
+    files        written into that folder first: name to text
+    summary      who reads what the client left there: "oha" or "k6"
+    connections  those of a closed loop, null for any other load
+    head_s       what is discarded of the run's beginning
+    length_s     how long requests are sent; null where that is until the last is answered
+    stats        the address of uWSGI's stats
+    front        topology, port and socket of `tuner.uwsgi.topology.Front`
+
+A summary is a module with `summarise(folder, output, task)`, which returns what `window` hands on
+as `client`, or raises `ValueError` saying why there is nothing to return:
+
+    rows        `rows.summary` of the requests that were answered
+    sent        how many requests were sent in the whole run, whatever became of them
+    errors      how many were not answered as expected, by class ("http_502") or message
+    over_limit  share of all requests not answered within the limit, or null
+    connect     p50_ms, p95_ms and max_ms of the client's connects, or null
+    started_at  when the load began (Unix time), where the client knows better; optional
+"""
+
+import importlib
+import os
+import subprocess
+import time
+from typing import Any
+
+from tuner.load.probe import counters, host, processes, proxy, queues
+
+SUMMARIES = {"oha": "tuner.load.probe.oha", "k6": "tuner.load.probe.k6"}
+FOLDERS = ("/dev/shm", "/tmp")  # noqa: S108  # the container's own; memory where it may be used
+STDERR_KEPT = 2000
+
+
+def window(task: dict[str, Any]) -> dict[str, Any]:
+    """Counters, the client, counters again. Raises `StatsGone`."""
+    folder = make_folder(task["files"])
+    try:
+        found, output = run(task, folder)
+        try:
+            summary = importlib.import_module(SUMMARIES[task["summary"]])
+            found["client"] = summary.summarise(folder, output, task)
+        except ValueError as error:
+            found["client_error"] = f"{found['client_error']}\n{error}".strip()
+        return found
+    finally:
+        remove_folder(folder)
+
+
+def run(task: dict[str, Any], folder: str) -> tuple[dict[str, Any], str]:
+    """What was seen around one run of the client, and the client's own output."""
+    router = task["front"]["topology"] == "http_router"
+    logged = proxy.log_size()
+    before = counters.read(task["stats"])
+    watch = queues.Watch(queues.watched(task["front"], before["stats"]))
+    processes_before = processes.snapshot(before["stats"], router=router)
+    host_before = host.snapshot()
+    with watch:
+        began, started_at = time.monotonic(), time.time()
+        client = subprocess.run(
+            task["argv"], cwd=folder, capture_output=True, text=True, check=False
+        )
+        wall_s = time.monotonic() - began
+    host_after = host.snapshot()
+    after = counters.read(task["stats"])
+    processes_after = processes.snapshot(after["stats"], router=router)
+    found = {
+        "before": before,
+        "after": after,
+        "exit_code": client.returncode,
+        "client": None,
+        "client_error": client.stderr[-STDERR_KEPT:],
+        "started_at": started_at,
+        "wall_s": wall_s,
+        "host": host.difference(host_before, host_after),
+        "processes": processes.difference(processes_before, processes_after),
+        "queue": watch.reading(),
+        "proxy": proxy.read(logged),
+    }
+    return found, client.stdout
+
+
+def make_folder(files: dict[str, str]) -> str:
+    """A folder of this run's own, with the client's files in it."""
+    parent = next((folder for folder in FOLDERS if os.access(folder, os.W_OK)), FOLDERS[-1])
+    folder = os.path.join(parent, f"window-{os.getpid()}-{time.monotonic_ns()}")
+    os.mkdir(folder)
+    for name, text in files.items():
+        with open(os.path.join(folder, name), "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+    return folder
+
+
+def remove_folder(folder: str) -> None:
+    """With the files in it; the client makes no folders."""
+    for name in os.listdir(folder):
+        os.unlink(os.path.join(folder, name))
+    os.rmdir(folder)

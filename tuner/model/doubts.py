@@ -1,0 +1,80 @@
+"""Reasons not to take a figure at face value: the one table of what each means and does.
+
+A doubt that voids says that the window does not show the configuration at all: its figures are
+stored and shown, and no statistic uses them. One that marks travels with every figure it touches,
+up to the verdict.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Doubt(StrEnum):
+    """A reason not to take a figure at face value."""
+
+    CLIENT_SATURATED = "client_saturated"
+    PORTS_EXHAUSTED = "ports_exhausted"
+    COUNTER_MISMATCH = "counter_mismatch"
+    ERRORS = "errors"
+    UNFINISHED_CONNECTIONS = "unfinished_connections"
+    UNSTABLE_START = "unstable_start"
+    NOT_STEADY = "not_steady"
+    TOO_FEW_REQUESTS = "too_few_requests"
+    THROTTLED = "throttled"
+    SHARED_CPUS = "shared_cpus"
+    NOISY_HOST = "noisy_host"
+    DISTURBED = "disturbed"
+    RATE_NOT_REACHED = "rate_not_reached"
+
+    @property
+    def sentence(self) -> str:
+        """What it means, for a person."""
+        return _TABLE[self].sentence
+
+    @property
+    def voids(self) -> bool:
+        """Whether a window with this doubt says nothing about the configuration."""
+        return _TABLE[self].voids
+
+
+@dataclass(frozen=True, slots=True)
+class _Meaning:
+    sentence: str
+    voids: bool = False
+
+
+_TABLE = {
+    Doubt.CLIENT_SATURATED: _Meaning(
+        "the load generator used more than 80 % of its CPU: the server may be faster than shown"
+    ),
+    Doubt.PORTS_EXHAUSTED: _Meaning(
+        "the client ran out of local ports: it measured the kernel", voids=True
+    ),
+    Doubt.COUNTER_MISMATCH: _Meaning(
+        "client and uWSGI disagree on how many requests were served", voids=True
+    ),
+    Doubt.ERRORS: _Meaning(
+        "some requests failed or were answered with another status than expected"
+    ),
+    Doubt.UNFINISHED_CONNECTIONS: _Meaning(
+        "some connections were not answered once in the whole window: the figures are those of the"
+        " lucky ones",
+        voids=True,
+    ),
+    Doubt.UNSTABLE_START: _Meaning(
+        "starts of the same file differ widely: one deployment may be far from the next"
+    ),
+    Doubt.NOT_STEADY: _Meaning("throughput was still moving when the warm-up had to end"),
+    Doubt.TOO_FEW_REQUESTS: _Meaning(
+        "too few requests for the latency percentile that was asked for (p99 needs 5 000)"
+    ),
+    Doubt.THROTTLED: _Meaning(
+        "the CPU quota ran out: the kernel stopped the target for parts of the window"
+    ),
+    Doubt.SHARED_CPUS: _Meaning("target and load generator had to share CPUs"),
+    Doubt.NOISY_HOST: _Meaning("something else used the host's CPUs while the window ran"),
+    Doubt.DISTURBED: _Meaning("a uWSGI process was replaced or killed while the window ran"),
+    Doubt.RATE_NOT_REACHED: _Meaning(
+        "fewer requests were sent than fell due: latencies at this rate are worse than shown"
+    ),
+}

@@ -1,0 +1,71 @@
+"""A single program: taken out of an image, or made once and kept in the cache directory."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from tuner.provision.commands import Commands, must
+from tuner.provision.steps import StepFailed, Steps
+
+_REGISTRY_ANSWERS_WITHIN_S = 12.0
+_PLACES = ("/usr/local/bin", "/usr/bin", "/bin", "")
+
+
+def kept(binary: Path, make: Callable[[Path], Path]) -> Path:
+    """The program at `binary`; where there is none, `make` gets a folder to make it in."""
+    if binary.is_file():
+        return binary
+    binary.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="build-", dir=binary.parent) as folder:
+        made = make(Path(folder))
+        made.chmod(0o755)
+        # In one step: a half-written binary must never look like a finished one.
+        made.replace(binary)
+    return binary
+
+
+def pull(commands: Commands, image: str) -> bool:
+    """Fetch an image; False where no registry has it, or none answers."""
+    return commands.run(
+        ["docker", "pull", image], timeout_s=900, answer_within_s=_REGISTRY_ANSWERS_WITHIN_S
+    ).ok
+
+
+def taken_from(
+    steps: Steps, commands: Commands, folder: Path, *, program: str, image: str, variable: str
+) -> Path:
+    """`program` out of the image that the user named with `variable`.
+
+    Asked for by name, so a failure is a StepFailed and not a reason to look elsewhere.
+    """
+    what = f"load generator {program}"
+    with steps.slow(f"taking {program} out of {image}", f"{program} taken from {image}"):
+        if not commands.run(["docker", "image", "inspect", image]).ok and not pull(commands, image):
+            raise StepFailed(
+                what,
+                f"{variable}={image} cannot be pulled",
+                "name an image that exists, or unset it",
+            )
+        todo = f"name another image with {variable}, or unset it"
+        copied = copied_out(commands, image, program, folder, what=what, todo=todo)
+    if copied is None:
+        raise StepFailed(what, f"there is no {program} in {variable}={image}", todo)
+    return copied
+
+
+def copied_out(
+    commands: Commands, image: str, program: str, folder: Path, *, what: str, todo: str
+) -> Path | None:
+    """`program` out of an image that is here; None where it has none in a usual place."""
+    made = must(commands, ["docker", "create", image], what=what, todo=todo)
+    created, target = made.output.split()[-1], folder / program
+    try:
+        for place in _PLACES:
+            source = f"{created}:{place}/{program}"
+            if commands.run(["docker", "cp", "--follow-link", source, str(target)]).ok:
+                return target
+    finally:
+        commands.run(["docker", "rm", "--force", created])
+    return None

@@ -1,0 +1,221 @@
+"""Blocks of a comparison to its answer: file by file, the first being the baseline.
+
+Every figure is of one block first and of all blocks then: the block is the unit of replication.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+
+from tuner import analysis, diagnosis, objective
+from tuner.model import (
+    BASELINE,
+    Doubt,
+    Effect,
+    Failure,
+    Figure,
+    Histogram,
+    History,
+    JobSpec,
+    Ladder,
+    Measurement,
+    Metric,
+    Phase,
+    Report,
+    SideReport,
+    Spread,
+    TrialNumber,
+    Verdict,
+    Window,
+)
+
+REQUESTS_FOR_P99 = 5_000
+"""Below this a 99th percentile is one of the ten slowest requests, and means little."""
+
+_FIGURES = (
+    Metric.THROUGHPUT_RPS,
+    Metric.LATENCY_P50_MS,
+    Metric.LATENCY_P95_MS,
+    Metric.LATENCY_P99_MS,
+    Metric.MEMORY_MB,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The usable windows of one file in one block."""
+
+    block: int
+    windows: tuple[Window, ...]
+
+
+def build(history: History) -> Report:
+    """The report of a comparison from the blocks measured so far."""
+    spec, blocks = history.job.spec, history.blocks(Phase.COMPARE)
+    unstable = analysis.unstable_sides(blocks)
+    sides = tuple(
+        _side(spec, blocks, TrialNumber(number), is_unstable=number in unstable)
+        for number in range(len(spec.variants))
+    )
+    return Report(sides=sides, blocks=sum(bool(block.windows) for block in blocks))
+
+
+def _side(
+    spec: JobSpec, blocks: Sequence[Measurement], number: TrialNumber, *, is_unstable: bool
+) -> SideReport:
+    variant = spec.variants[number]
+    windows = _windows_of(blocks, number)
+    usable = [window for window in windows if not window.is_void]
+    ratios = _ratios(blocks, number, spec.objective.metric) if number != BASELINE else []
+    doubts = analysis.frequent(windows) + ((Doubt.UNSTABLE_START,) if is_unstable else ())
+    return SideReport(
+        name=variant.name,
+        figures=_figures(spec, _parts(blocks, number)),
+        effects=_effects(blocks, number),
+        verdict=_verdict(spec, ratios) if number != BASELINE else None,
+        blocks=len(_parts(blocks, number)),
+        windows=len(windows),
+        requests=sum(window.requests for window in windows),
+        errors_by_class=_errors(windows),
+        diagnosis=diagnosis.of_file(windows, spec, variant.ini),
+        doubts=tuple(dict.fromkeys(doubts)),
+        latency=Histogram.merged(window.histogram for window in usable),
+        connect=_middle_spread(w.connect for w in usable),
+        proxy_connect=_middle_spread(w.proxy.connect if w.proxy else None for w in usable),
+        over_limit=_over_limit(usable),
+        failure=_failure(blocks, number),
+    )
+
+
+def _windows_of(blocks: Sequence[Measurement], number: TrialNumber) -> list[Window]:
+    return [w for block in blocks for w in block.windows if block.sides[w.side] == number]
+
+
+def _parts(blocks: Sequence[Measurement], number: TrialNumber) -> list[_Part]:
+    """What each block has of a file; blocks that have nothing usable of it are left out."""
+    found = (
+        _Part(block.sequence, tuple(w for w in _windows_of([block], number) if not w.is_void))
+        for block in blocks
+    )
+    return [part for part in found if part.windows]
+
+
+def _figures(spec: JobSpec, parts: Sequence[_Part]) -> tuple[Figure, ...]:
+    rungs: tuple[int | None, ...] = (None,)
+    if isinstance(spec.workload, Ladder):
+        rungs = spec.workload.concurrencies
+    found = (_figure(metric, _at(parts, rung), rung) for rung in rungs for metric in _FIGURES)
+    return tuple(figure for figure in found if figure is not None)
+
+
+def _at(parts: Sequence[_Part], rung: int | None) -> list[_Part]:
+    """The parts with the windows of one rung alone; all of them where there is but one."""
+    if rung is None:
+        return list(parts)
+    chosen = (
+        _Part(part.block, tuple(w for w in part.windows if w.connections == rung)) for part in parts
+    )
+    return [part for part in chosen if part.windows]
+
+
+def _figure(metric: Metric, parts: Sequence[_Part], rung: int | None) -> Figure | None:
+    levels = [level for part in parts if (level := _level(part.windows, metric)) is not None]
+    if not levels:
+        return None
+    found = analysis.estimate(levels)
+    bounded = len(levels) > 1
+    return Figure(
+        metric=metric,
+        value=math.exp(found.value),
+        ci_low=math.exp(found.low) if bounded else None,
+        ci_high=_exp(found.high) if bounded else None,
+        concurrency=rung,
+    )
+
+
+def _exp(log: float) -> float | None:
+    """None where the bound is beyond all numbers, as two blocks that differ by far can make it."""
+    return math.exp(log) if log < math.log(1e12) else None
+
+
+def _level(windows: Sequence[Window], metric: Metric) -> float | None:
+    """Log of a metric in one block; of p99 only where requests enough are behind it.
+
+    Where single windows have too few, all windows of the block together may have them.
+    """
+    if metric is not Metric.LATENCY_P99_MS or all(w.requests >= REQUESTS_FOR_P99 for w in windows):
+        return objective.log_level(windows, metric)
+    pooled = Histogram.merged(window.histogram for window in windows)
+    value = pooled.percentile_ms(0.99) if pooled.total >= REQUESTS_FOR_P99 else None
+    return math.log(value) if value else None
+
+
+def _effects(blocks: Sequence[Measurement], number: TrialNumber) -> tuple[Effect, ...]:
+    """Changes against the first file, of every metric with blocks enough for an interval."""
+    if number == BASELINE:
+        return ()
+    ratios = {metric: _ratios(blocks, number, metric) for metric in _FIGURES}
+    return tuple(
+        analysis.effect_of(found, metric)
+        for metric, found in ratios.items()
+        if len(found) >= analysis.FEWEST_BLOCKS
+    )
+
+
+def _ratios(blocks: Sequence[Measurement], number: TrialNumber, metric: Metric) -> list[float]:
+    """log(file / first file) of each block that has both."""
+    found = []
+    for block in blocks:
+        levels = [
+            _level(part.windows, metric)
+            for part in (*_parts([block], number), *_parts([block], BASELINE))
+        ]
+        if len(levels) == 2 and levels[0] is not None and levels[1] is not None:
+            found.append(levels[0] - levels[1])
+    return found
+
+
+def _verdict(spec: JobSpec, ratios: Sequence[float]) -> Verdict:
+    chosen = spec.objective
+    return analysis.compare(
+        ratios, metric=chosen.metric, sign=chosen.sign, min_effect=spec.min_effect
+    ).verdict
+
+
+def _errors(windows: Sequence[Window]) -> Mapping[str, int]:
+    total: Counter[str] = Counter()
+    for window in windows:
+        total.update(window.errors_by_class)
+    return dict(sorted(total.items()))
+
+
+def _middle_spread(spreads: Iterable[Spread | None]) -> Spread | None:
+    known = [spread for spread in spreads if spread is not None]
+    if not known:
+        return None
+    return Spread(
+        p50_ms=median(spread.p50_ms for spread in known),
+        p95_ms=median(spread.p95_ms for spread in known),
+        max_ms=median(spread.max_ms for spread in known),
+    )
+
+
+def _over_limit(windows: Sequence[Window]) -> float | None:
+    """Share of all requests of all windows; windows that do not know how many count alike."""
+    known = [(w.over_limit, w.sent) for w in windows if w.over_limit is not None]
+    if not known:
+        return None
+    sent = sum(count for _, count in known)
+    return sum(s * n for s, n in known) / sent if sent else fmean(s for s, _ in known)
+
+
+def _failure(blocks: Sequence[Measurement], number: TrialNumber) -> Failure | None:
+    """Why the file was not measured to the end; the last reason where there are several."""
+    failures = [
+        block.failure
+        for block in blocks
+        if block.failure is not None and block.sides[block.failure.side] == number
+    ]
+    return failures[-1] if failures else None
