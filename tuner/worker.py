@@ -268,7 +268,9 @@ def make(claim: Claim, bench: Bench) -> MeasurementResult:
             return bench.prepare(sides[0], larger, spec.workload, processes=processes)
         case MeasurementKind.BLOCK:
             seed = derived_seed(spec.seed, measurement.sequence)
-            return bench.run_block(sides, spec.workload, spec.budget, seed=seed)
+            return bench.run_block(
+                sides, spec.workload, spec.budget, seed=seed, metrics=spec.metrics
+            )
 
 
 def _inis(claim: Claim) -> list[str]:

@@ -95,7 +95,7 @@ def report(windows: Sequence[Window], load: Burst, processes: int) -> None:
         rig.row("  nginx: answers", listed(statuses))
     rig.row("  errors of all requests", f"{listed(errors) or 'none'} of {sent}")
     rig.row("  connections dropped at the queue", f"{sum(w.listen_overflows for w in windows)}")
-    found = diagnosis.diagnose(windows, LIMITS, processes=processes, threads=1)
+    found = diagnosis.diagnose(windows, LIMITS, processes=processes, limit_s=load.limit_s)
     rig.row(f"  {found.bottleneck}", found.sentence)
     print(flush=True)
 

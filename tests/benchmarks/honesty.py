@@ -12,6 +12,7 @@ on where it was stopped. Nothing here asserts: figures depend on the machine.
 import json
 import math
 import os
+import tempfile
 import time
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
@@ -33,6 +34,7 @@ UNITS = 2000  # some 3 ms: what uWSGI adds to it takes little away from the plan
 PROCESSES = 2
 BUDGET = Budget(trials=1, confirm_blocks=4, cycles=2, window_s=0.9, warmup_s=0.5)
 FAILURES_IN_A_ROW = 5
+OUT = Path(tempfile.gettempdir()) / "tuner-honesty.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +74,7 @@ def parsed() -> Namespace:
     parser.add_argument("--window-s", type=float, default=BUDGET.window_s)
     parser.add_argument("--warmup-s", type=float, default=BUDGET.warmup_s)
     parser.add_argument("--cycles", type=int, default=BUDGET.cycles)
-    parser.add_argument("--out", type=Path, default=Path("honesty.jsonl"))
+    parser.add_argument("--out", type=Path, default=OUT)
     return parser.parse_args()
 
 

@@ -285,3 +285,26 @@ def test_a_trial_of_a_comparison_is_one_of_the_given_files() -> None:
         measurements=(block([window(0), window(1, busy=0.4)], sides=(0, 1)),),
     )
     assert diagnosis.of_trial(rows, TrialNumber(1)).bottleneck is Bottleneck.CONCURRENCY
+
+
+BURST = Burst(kind="burst", users=500, limit_s=5.0)
+
+
+@pytest.mark.parametrize(
+    ("target_cpu", "bottleneck"), [(0.65, Bottleneck.CPU_QUOTA), (0.3, Bottleneck.IO_WAIT)]
+)
+def test_a_burst_beyond_the_slots_is_no_matter_of_the_queue(
+    target_cpu: float, bottleneck: Bottleneck
+) -> None:
+    dropped = window(
+        duration_s=12.0, busy=0.7, target_cpu=target_cpu, over_limit=0.4, listen_overflows=900
+    )
+    found = diagnosis.of_file([dropped], spec(workload=BURST), "[uwsgi]\nprocesses = 2\n")
+    assert found.bottleneck is bottleneck
+    assert "raising listen moves the wait" in found.sentence
+
+
+def test_a_burst_that_the_slots_could_serve_in_time_waits_for_the_queue() -> None:
+    dropped = window(duration_s=6.0, busy=0.3, target_cpu=0.2, over_limit=0.2, listen_overflows=900)
+    found = diagnosis.of_file([dropped], spec(workload=BURST), "[uwsgi]\nprocesses = 2\n")
+    assert found.bottleneck is Bottleneck.BACKLOG

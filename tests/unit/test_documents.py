@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tuner.model import HttpRequest, Metric, Objective, PresetBudget, SearchSpace
+from tests.builders import spec
+from tuner.model import HttpRequest, Metric, Objective, PresetBudget, SearchSpace, Slo
 
 BOOL = {"type": "bool"}
 
@@ -51,3 +52,8 @@ def test_an_objective_knows_its_metric_and_direction() -> None:
 def test_a_presets_numbers_may_be_replaced_one_by_one() -> None:
     budget = PresetBudget(preset="standard", trials=5).resolve()
     assert (budget.trials, budget.confirm_blocks) == (5, 32)
+
+
+def test_a_study_uses_its_objective_and_the_metrics_of_its_bounds() -> None:
+    chosen = spec(slo=Slo(latency_p99_ms=200.0))
+    assert chosen.metrics == {Metric.THROUGHPUT_RPS, Metric.LATENCY_P99_MS}

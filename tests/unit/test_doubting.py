@@ -54,6 +54,15 @@ def test_a_host_that_drifts_makes_no_file_unstable() -> None:
     assert analysis.unstable_sides(blocks_of(*sides)) == set()
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_on_a_noisy_host_the_steady_partner_is_not_blamed(seed: int) -> None:
+    draw = random.Random(seed)  # noqa: S311
+    drift = [draw.lognormvariate(0, 0.12) for _ in range(10)]
+    steady_one, slow_one = steady(draw), slow_at_times(draw)
+    sides = [[f * r for f, r in zip(drift, rates, strict=True)] for rates in (steady_one, slow_one)]
+    assert 0 not in analysis.unstable_sides(blocks_of(*sides))
+
+
 def test_both_starts_of_a_block_of_equal_files_count() -> None:
     blocks = [block([window(0, 1000), window(1, 600)], sides=(0, 0)) for _ in range(2)]
     assert analysis.unstable_sides(blocks) == {0}

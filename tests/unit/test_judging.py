@@ -52,7 +52,14 @@ READING = LoadReading(
     queue=QueueReading(p95=40.0, max=55, size=100),
     host=HostReading(cpus=2, busy_s=2.1, steal_s=0.02, own_s=0.5, wall_s=2.0, pressure_s=0.3),
 )
-BEFORE = Usage(cpu_s=1.0, periods=10, throttled_periods=0, memory_mb=50.0, system_cpu_s=0.1)
+BEFORE = Usage(
+    cpu_s=1.0,
+    periods=10,
+    throttled_periods=0,
+    memory_mb=50.0,
+    system_cpu_s=0.1,
+    engine_cpu_s=7.0,
+)
 AFTER = Usage(
     cpu_s=2.5,
     periods=30,
@@ -60,6 +67,7 @@ AFTER = Usage(
     memory_mb=60.0,
     system_cpu_s=0.4,
     memory_peak_mb=70.0,
+    engine_cpu_s=7.04,
 )
 UNDER = Circumstances(
     side=1,
@@ -102,7 +110,8 @@ def test_a_window_looks_inside_the_target() -> None:
 def test_a_window_looks_at_the_host_around() -> None:
     around = judged().surroundings
     assert around.steal == pytest.approx(0.005)
-    assert around.foreign_cpu == pytest.approx((2.1 - 0.5 - 1.5) / 2)
+    assert around.foreign_cpu == pytest.approx((2.1 - 0.5 - 1.5 - 0.04) / 2)
+    assert around.engine_cpu == pytest.approx(0.02)
     assert around.pressure == pytest.approx(0.15)
 
 
@@ -145,6 +154,20 @@ def test_what_the_kernel_did_becomes_a_doubt(after: Usage, doubt: Doubt) -> None
 def test_connections_that_a_full_queue_drops_do_not_void_a_window() -> None:
     starved = judged(replace(READING, stalled=4, listen_overflows=60))
     assert Doubt.UNFINISHED_CONNECTIONS not in starved.doubts
+
+
+def test_what_the_engine_logs_for_the_target_is_no_noise() -> None:
+    busy = replace(READING, host=HostReading(cpus=2, busy_s=3.0, steal_s=0, own_s=0.5, wall_s=2.0))
+    assert Doubt.NOISY_HOST in judged(busy).doubts
+    assert judged(busy, after=replace(AFTER, engine_cpu_s=7.9)).doubts == ()
+
+
+def test_where_the_engine_cannot_be_told_apart_more_is_borne() -> None:
+    unseen = replace(AFTER, engine_cpu_s=None)
+    for busy_s, is_noisy in ((3.0, False), (4.0, True)):
+        host = HostReading(cpus=2, busy_s=busy_s, steal_s=0, own_s=0.5, wall_s=2.0)
+        doubts = judged(replace(READING, host=host), after=unseen).doubts
+        assert (Doubt.NOISY_HOST in doubts) is is_noisy
 
 
 def test_circumstances_become_doubts() -> None:

@@ -20,6 +20,7 @@ UNSTABLE_RANGE = 0.3
 FEWEST_STARTS = 4
 """Starts without which a range says nothing."""
 
+_NOT_THE_OTHERS = 0.8  # of the others' standard deviation: below, it is their scatter that is seen
 _WIDER = 2.0  # standard deviations of the baseline, beyond which a candidate's are wider
 _WIDER_LEVEL = 0.001  # ... by an F-test of that level
 _WIDE_SD = 0.05  # ... and wide enough to matter
@@ -72,14 +73,17 @@ def _level(block: Measurement, side: int) -> float | None:
 
 
 def _is_wide(starts: Sequence[_Start]) -> bool:
-    ratios = [start.own - start.others for start in starts if start.others is not None]
-    return all(_relative_range(logs) > UNSTABLE_RANGE for logs in ([s.own for s in starts], ratios))
+    compared = [(start.own, start.others) for start in starts if start.others is not None]
+    if not compared:
+        return _relative_range([start.own for start in starts]) > UNSTABLE_RANGE
+    own, others = [ours for ours, _ in compared], [theirs for _, theirs in compared]
+    ratios = [ours - theirs for ours, theirs in compared]
+    wide = all(_relative_range(logs) > UNSTABLE_RANGE for logs in (own, ratios))
+    return wide and stdev(own) >= _NOT_THE_OTHERS * stdev(others)
 
 
 def _relative_range(logs: Sequence[float]) -> float:
-    """Largest less smallest over the mean; beyond every bound where too few may say otherwise."""
-    if not logs:
-        return math.inf  # nothing to compare with: the other range decides alone
+    """Largest less smallest over the mean; 0 where they are too few to say."""
     if len(logs) < FEWEST_STARTS:
         return 0.0
     values = [math.exp(log - logs[0]) for log in logs]

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from rich.console import Console
 
 from tuner.cli.client import Client, Kind
-from tuner.cli.printing import FINAL, progress
+from tuner.cli.printing import FINAL, progress, sight
 from tuner.errors import Unavailable
 
 POLL_S = 1.0
@@ -35,7 +35,7 @@ def follow(
 
     Raises `Unavailable` when the service has been away for a minute.
     """
-    phase, away_since = None, None
+    phase, away_since, calibrated = None, None, False
     while True:
         try:
             job = client.job(job_id, kind)
@@ -47,6 +47,9 @@ def follow(
             show(f"waiting: {error}")
         else:
             is_new_phase, phase = job["phase"] != phase, job["phase"]
+            if kind == "jobs" and job["calibration"] is not None and not calibrated:
+                calibrated = True
+                show(sight(job["calibration"]), keep=True)
             show(progress(job), keep=is_new_phase)
             if job["state"] in FINAL:
                 return job

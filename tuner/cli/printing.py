@@ -58,11 +58,17 @@ def job_lines(job: Json) -> list[str]:
     """A job, without its recommendation."""
     lines = [f"job {job['id']} · {job['app']} · pool {job['pool']}", progress(job)]
     if job.get("calibration") is not None and "incumbent" in job:
-        mde, rps = job["calibration"]["mde"], job["calibration"]["throughput_rps"]
-        lines.append(
-            f"the baseline makes {rps:.1f} requests/s; this job can see {share(mde)} or more"
-        )
+        lines.append(sight(job["calibration"]))
     return lines + error_lines(job)
+
+
+def sight(calibration: Json) -> str:
+    """What a tuning job will be able to see; said before the search spends its time."""
+    mde, rps = calibration["mde"], calibration["throughput_rps"]
+    line = f"the baseline makes {rps:.1f} requests/s; this job can see {share(mde)} or more"
+    if calibration["resolves_min_effect"]:
+        return line
+    return f"{line}: not as little as was asked for, which takes more blocks or a quieter host"
 
 
 def error_lines(job: Json) -> list[str]:

@@ -11,6 +11,7 @@ from tuner.diagnosis.evidence import gather
 from tuner.diagnosis.rules import Seen, classify
 from tuner.diagnosis.sentences import sentence_of
 from tuner.model import (
+    Burst,
     ClosedLoop,
     Diagnosis,
     History,
@@ -34,10 +35,12 @@ def diagnose(
     processes: int = 1,
     threads: int = 1,
     connections: int | None = None,
+    limit_s: float | None = None,
 ) -> Diagnosis:
     """The bottleneck of one configuration from its windows (medians over them).
 
-    `connections` is how many a closed loop keeps open; None where load comes by itself.
+    `connections` is how many a closed loop keeps open; None where load comes by itself. `limit_s`
+    is the time within which a burst has to be served.
     """
     seen = Seen(
         evidence=gather(windows, limits),
@@ -45,6 +48,7 @@ def diagnose(
         processes=processes,
         threads=threads,
         connections=connections,
+        limit_s=limit_s,
     )
     bottleneck = classify(seen)
     return Diagnosis(
@@ -70,6 +74,7 @@ def of_file(windows: Sequence[Window], spec: JobSpec, ini: str) -> Diagnosis:
         processes=file.integer("processes", 1),
         threads=file.integer("threads", 1),
         connections=connections(workload) if closed else None,
+        limit_s=workload.limit_s if isinstance(workload, Burst) else None,
     )
 
 

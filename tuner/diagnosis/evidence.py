@@ -56,6 +56,12 @@ def _queued(window: Window) -> float | None:
     return None if share is None or size is None else share * size
 
 
+def _burst_work_s(window: Window) -> float | None:
+    """Seconds that a burst takes with every slot busy from its first instant to its last."""
+    is_burst = window.over_limit is not None and window.busy is not None
+    return window.busy * window.duration_s if is_burst and window.busy else None
+
+
 _WATCHED: Mapping[str, Callable[[Window], float | None]] = {
     "error_rate": lambda w: w.error_rate,
     "app_error_rate": _app_error_rate,
@@ -73,6 +79,7 @@ _WATCHED: Mapping[str, Callable[[Window], float | None]] = {
     "listen_overflows": lambda w: float(w.listen_overflows),
     "stalled_connections": lambda w: float(w.stalled) if w.stalled else None,
     "foreign_cpu": lambda w: w.surroundings.foreign_cpu,
+    "burst_work_s": _burst_work_s,
     "connect_p95_ms": lambda w: w.connect.p95_ms if w.connect else None,
     "proxy_connect_p95_ms": lambda w: w.proxy.connect.p95_ms if w.proxy else None,
 }

@@ -49,6 +49,7 @@ class Seen:
     processes: int
     threads: int
     connections: int | None  # that a closed loop keeps open; None where load comes by itself
+    limit_s: float | None = None  # within which a burst has to be served
 
     def get(self, name: str, default: float = 0.0) -> float:
         """A figure, or `default` where nobody saw it."""
@@ -69,6 +70,11 @@ class Seen:
         """Whether connections had to wait before uWSGI's socket took them."""
         slowest = max(self.get("connect_p95_ms"), self.get("proxy_connect_p95_ms"))
         return self.get("listen_overflows") > 0 or slowest >= CONNECT_WAITS_MS
+
+    @property
+    def is_overwhelmed(self) -> bool:
+        """Whether a burst is more than the slots can do in time, however long the queue is."""
+        return self.limit_s is not None and self.get("burst_work_s") > self.limit_s
 
     @property
     def has_slot_for_all(self) -> bool:
@@ -105,8 +111,16 @@ def _gil(seen: Seen) -> bool:
     return seen.threads > 1 and seen.get("busy") >= 0.8 and 0.6 <= cpu < _FULL
 
 
+def _cpu_quota(seen: Seen) -> bool:
+    """While dropped connections wait to come again nothing is busy: then the work itself tells."""
+    cpu = seen.get("target_cpu")
+    if cpu >= _FULL or seen.get("throttled") > 0.2:
+        return True
+    return seen.is_overwhelmed and cpu >= _FULL * seen.get("busy", 1.0)
+
+
 def _io_wait(seen: Seen) -> bool:
-    return (
+    return seen.is_overwhelmed or (
         seen.get("busy") >= _ALL_BUSY
         and seen.get("target_cpu") < 0.75
         and seen.get("busiest_process") < 0.75
@@ -148,10 +162,7 @@ _RULES: tuple[tuple[Bottleneck, Callable[[Seen], bool]], ...] = (
     (Bottleneck.ROUTER, lambda seen: seen.get("router") >= _FULL * seen.one_core),
     (Bottleneck.LOG_SINK, lambda seen: seen.get("master") >= 0.5 * seen.one_core),
     (Bottleneck.LOCK_CONTENTION, _lock_contention),
-    (
-        Bottleneck.CPU_QUOTA,
-        lambda seen: seen.get("target_cpu") >= _FULL or seen.get("throttled") > 0.2,
-    ),
+    (Bottleneck.CPU_QUOTA, _cpu_quota),
     (Bottleneck.GIL, _gil),
     (Bottleneck.IO_WAIT, _io_wait),
     (Bottleneck.BACKLOG, _backlog),

@@ -1,10 +1,10 @@
 """A target that runs, with the load generator's container beside it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
-from tuner.engine import cgroup, command, effective
+from tuner.engine import cgroup, command, effective, own_cpu
 from tuner.engine.connection import Connection
 from tuner.engine.containers import CGROUP_MOUNT, NOBODY_USER
 from tuner.engine.ending import own_words, raise_if_ended
@@ -122,9 +122,10 @@ class DockerTarget:
         if self._cgroup_files is None:
             self._cgroup_files = self._find_cgroup()
         try:
-            return cgroup.usage_of(self._texts(self._cgroup_files))
+            found = cgroup.usage_of(self._texts(self._cgroup_files))
         except (KeyError, ValueError) as error:
             raise Infrastructure(f"the target's cgroup cannot be read: {error!r}") from error
+        return replace(found, engine_cpu_s=own_cpu.used_s())
 
     def _find_cgroup(self) -> tuple[str, ...]:
         for files in cgroup.candidates(self.cgroup_version, self.container):

@@ -19,7 +19,7 @@ from typing import Any
 
 from tuner.errors import Infrastructure
 from tuner.load import checks
-from tuner.load.oha import errors_only, head_s
+from tuner.load.oha import errors_only, head_s, nothing_succeeded
 from tuner.load.probing import ask_probe
 from tuner.load.readiness import SLACK_S, host_header
 from tuner.load.results import reading_of
@@ -87,7 +87,7 @@ class K6:
         """
         found = self._run(running, target, load, duration_s)
         reading = reading_of(found, "k6")
-        if reading.sent and sum(reading.errors_by_class.values()) >= reading.sent:
+        if nothing_succeeded(reading):
             raise errors_only(reading, running.log_tail())
         return reading
 

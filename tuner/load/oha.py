@@ -92,9 +92,7 @@ class Oha:
         }
         limit_s = duration_s + REQUEST_TIMEOUT_S + CONNECT_TIMEOUT_S + SLACK_S
         reading = reading_of(ask_probe(running, "window", task, limit_s), "oha")
-        # Out of ports, the client never got as far as the target.
-        reached = not reading.ports_exhausted
-        if reached and reading.sent and sum(reading.errors_by_class.values()) >= reading.sent:
+        if nothing_succeeded(reading):
             raise errors_only(reading, running.log_tail())
         return reading
 
@@ -162,6 +160,12 @@ def paths(requests: Sequence[HttpRequest]) -> list[str]:
     return [
         path for path, weight in weights.items() for _ in range(max(1, round(weight / divisor)))
     ]
+
+
+def nothing_succeeded(reading: LoadReading) -> bool:
+    """Whether the target failed all that was sent; out of ports, the client never got so far."""
+    failed = sum(reading.errors_by_class.values())
+    return bool(reading.sent) and failed >= reading.sent and not reading.ports_exhausted
 
 
 def errors_only(reading: LoadReading, log_tail: str) -> TargetFailed:

@@ -58,6 +58,7 @@ class Usage:
     system_cpu_s: float | None = None  # of cpu_s, what the kernel took
     memory_peak_mb: float | None = None  # since the start, page cache included
     oom_kills: int = 0
+    engine_cpu_s: float | None = None  # of the engine's own processes, which take the target's log
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

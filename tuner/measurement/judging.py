@@ -21,7 +21,8 @@ COUNTERS_MAY_DIFFER_BY = 0.001  # of the requests; plus one request in flight pe
 STALLED_ABOVE = 0.01  # share of the connections that got no answer
 THROTTLED_ABOVE = 0.1  # share of CFS periods
 STEAL_ABOVE = 0.03  # share of the host's CPU time
-FOREIGN_ABOVE = 0.25  # CPUs; the engine itself, writing request logs, takes up to 0.1
+FOREIGN_ABOVE = 0.2  # CPUs
+FOREIGN_WITH_ENGINE_ABOVE = 0.75  # ... where the engine, which takes the log, cannot be told apart
 RATE_REACHED_FROM = 0.98  # share of the requests that fell due
 
 FEWEST_REQUESTS = {
@@ -83,7 +84,8 @@ def counters_agree(served: int, sent: int, in_doubt: int) -> bool:
 
 def is_noisy(around: Surroundings) -> bool:
     """Whether something else than target and load generator had a noticeable share of the host."""
-    return (around.steal or 0.0) > STEAL_ABOVE or (around.foreign_cpu or 0.0) > FOREIGN_ABOVE
+    most = FOREIGN_WITH_ENGINE_ABOVE if around.engine_cpu is None else FOREIGN_ABOVE
+    return (around.steal or 0.0) > STEAL_ABOVE or (around.foreign_cpu or 0.0) > most
 
 
 def _starves(window: Window) -> bool:
@@ -138,7 +140,7 @@ def _figures(
         connect=reading.connect,
         proxy=reading.proxy,
         server=_server_figures(reading, before, after),
-        surroundings=_surroundings(reading, used_s),
+        surroundings=_surroundings(reading, used_s, _engine_s(before, after)),
         series=reading.series,
         histogram=reading.histogram,
     )
@@ -183,12 +185,19 @@ def _filled(queue: QueueReading | None) -> float | None:
     return min(1.0, queue.p95 / queue.size) if queue and queue.size else None
 
 
-def _surroundings(reading: LoadReading, target_s: float) -> Surroundings:
+def _engine_s(before: Usage, after: Usage) -> float | None:
+    if before.engine_cpu_s is None or after.engine_cpu_s is None:
+        return None
+    return max(0.0, after.engine_cpu_s - before.engine_cpu_s)  # one that ends takes its own along
+
+
+def _surroundings(reading: LoadReading, target_s: float, engine_s: float | None) -> Surroundings:
     host = reading.host
     if host is None or not host.wall_s:
         return Surroundings()
     return Surroundings(
         steal=host.steal_s / (host.wall_s * host.cpus),
-        foreign_cpu=max(0.0, host.busy_s - host.own_s - target_s) / host.wall_s,
+        foreign_cpu=max(0.0, host.busy_s - host.own_s - target_s - (engine_s or 0.0)) / host.wall_s,
+        engine_cpu=None if engine_s is None else engine_s / host.wall_s,
         pressure=None if host.pressure_s is None else host.pressure_s / host.wall_s,
     )

@@ -271,6 +271,11 @@ class JobSpec(Document):
     pool: str
     seed: int
 
+    @property
+    def metrics(self) -> frozenset[Metric]:
+        """What the study ranks by and holds against bounds: windows must tell these."""
+        return frozenset({self.objective.metric, *self.slo.bounds()})
+
 
 def mistakes_of(error: Any) -> list[tuple[str, str]]:
     """Path and message of every error in a pydantic `ValidationError`, worded for people."""

@@ -111,7 +111,8 @@ class Surroundings:
     """The host around target and load generator while the window ran."""
 
     steal: float | None = None  # share of the host's CPU time that its hypervisor took, 0..1
-    foreign_cpu: float | None = None  # CPUs kept busy by something else than the two
+    foreign_cpu: float | None = None  # CPUs kept busy by something else than these and the engine
+    engine_cpu: float | None = None  # CPUs kept busy by the engine, which takes the target's log
     pressure: float | None = None  # share of the time in which something waited for a CPU, 0..1
 
 
