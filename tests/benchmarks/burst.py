@@ -22,7 +22,7 @@ FRONTS = {"http-socket": HTTP_SOCKET, "nginx": "socket = 127.0.0.1:3031"}
 LISTENS = (100, 4096)
 LIMITS = Limits(cpus=1.0, memory_mb=512, somaxconn=4096)
 PAGES = ("/login", "/basket", "/pay")
-WAIT_MS, UNITS = 10, 3400  # per request: a backend's answer, and some 5 ms of CPU
+WAIT_MS, UNITS = 10, 9000  # per request: a backend's answer, and some 12 ms of CPU
 SHARES = (0.5, 0.75, 0.95, 0.99)
 
 
@@ -39,7 +39,7 @@ def main() -> None:
     budget = Budget(trials=1, confirm_blocks=4, cycles=options.bursts, window_s=2.0, warmup_s=1.0)
     with opened() as bench:
         for front in options.fronts:
-            measure(bench, front, load, budget, options.processes)
+            measure(bench, front, load, budget, options)
 
 
 def parsed() -> Namespace:
@@ -48,18 +48,20 @@ def parsed() -> Namespace:
     parser.add_argument("--bursts", type=int, default=3, help="of every setting")
     parser.add_argument("--users", type=int, default=500)
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--units", type=int, default=UNITS, help="of CPU work in a request")
     parser.add_argument("--limit-s", type=float, default=5.0)
     parser.add_argument("--fronts", nargs="+", default=list(FRONTS), choices=list(FRONTS))
     return parser.parse_args()
 
 
-def measure(bench: Bench, front: str, load: Burst, budget: Budget, processes: int) -> None:
+def measure(bench: Bench, front: str, load: Burst, budget: Budget, options: Namespace) -> None:
     """One block of both values of `listen` behind one front."""
+    processes = options.processes
     sides = [
         work(
             f"listen = {listen}",
             wait_ms=WAIT_MS,
-            units=UNITS,
+            units=options.units,
             front=FRONTS[front],
             processes=processes,
             limits=LIMITS,
@@ -95,7 +97,8 @@ def report(windows: Sequence[Window], load: Burst, processes: int) -> None:
         rig.row("  nginx: answers", listed(statuses))
     rig.row("  errors of all requests", f"{listed(errors) or 'none'} of {sent}")
     rig.row("  connections dropped at the queue", f"{sum(w.listen_overflows for w in windows)}")
-    found = diagnosis.diagnose(windows, LIMITS, processes=processes, limit_s=load.limit_s)
+    limit_s = diagnosis.burst_limit_s(load)
+    found = diagnosis.diagnose(windows, LIMITS, processes=processes, limit_s=limit_s)
     rig.row(f"  {found.bottleneck}", found.sentence)
     print(flush=True)
 

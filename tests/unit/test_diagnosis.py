@@ -12,6 +12,7 @@ from tuner.model import (
     Burst,
     Diagnosis,
     Doubt,
+    HttpRequest,
     JobKind,
     Ladder,
     Limits,
@@ -302,6 +303,13 @@ def test_a_burst_beyond_the_slots_is_no_matter_of_the_queue(
     found = diagnosis.of_file([dropped], spec(workload=BURST), "[uwsgi]\nprocesses = 2\n")
     assert found.bottleneck is bottleneck
     assert "raising listen moves the wait" in found.sentence
+
+
+def test_every_request_of_a_journey_has_its_own_time_to_wait() -> None:
+    three = BURST.model_copy(update={"requests": (HttpRequest(),) * 3})
+    dropped = window(duration_s=12.0, busy=0.7, over_limit=0.2, listen_overflows=900)
+    found = diagnosis.of_file([dropped], spec(workload=three), "[uwsgi]\nprocesses = 2\n")
+    assert found.bottleneck is Bottleneck.BACKLOG
 
 
 def test_a_burst_that_the_slots_could_serve_in_time_waits_for_the_queue() -> None:

@@ -40,7 +40,7 @@ def diagnose(
     """The bottleneck of one configuration from its windows (medians over them).
 
     `connections` is how many a closed loop keeps open; None where load comes by itself. `limit_s`
-    is the time within which a burst has to be served.
+    is the time in which a burst has to be over for each of its requests to be in time.
     """
     seen = Seen(
         evidence=gather(windows, limits),
@@ -74,8 +74,13 @@ def of_file(windows: Sequence[Window], spec: JobSpec, ini: str) -> Diagnosis:
         processes=file.integer("processes", 1),
         threads=file.integer("threads", 1),
         connections=connections(workload) if closed else None,
-        limit_s=workload.limit_s if isinstance(workload, Burst) else None,
+        limit_s=burst_limit_s(workload) if isinstance(workload, Burst) else None,
     )
+
+
+def burst_limit_s(burst: Burst) -> float:
+    """How long a burst may last: a user waits once for each of the requests, in turn."""
+    return burst.limit_s * len(burst.requests)
 
 
 def of_trial(history: History, number: TrialNumber) -> Diagnosis:

@@ -49,7 +49,7 @@ class Seen:
     processes: int
     threads: int
     connections: int | None  # that a closed loop keeps open; None where load comes by itself
-    limit_s: float | None = None  # within which a burst has to be served
+    limit_s: float | None = None  # in which a burst has to be over
 
     def get(self, name: str, default: float = 0.0) -> float:
         """A figure, or `default` where nobody saw it."""

@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.cli.conftest import Service
 from tuner.api.examples import JOB_QUEUED, JOB_RUNNING, RECOMMENDATION
-from tuner.cli import main
+from tuner.cli import main, printing
 
 DONE: dict[str, Any] = {**JOB_RUNNING, "state": "succeeded", "phase": "done"}
 FAILED: dict[str, Any] = {
@@ -87,6 +87,7 @@ def test_submit_and_wait_shows_the_course_and_the_answer(
     course = [line for line in said.err.splitlines() if line]
     assert course[1:] == [
         "queued behind 1 job",
+        printing.sight(JOB_RUNNING["calibration"]),
         "search · trial 5 of 16 · best so far +12.0 % (trial 3) · about 7 min 01 s left",
         "succeeded",
     ]
@@ -94,6 +95,13 @@ def test_submit_and_wait_shows_the_course_and_the_answer(
     assert "  processes  2 -> 6" in said.out
     assert "bottleneck: all slots are busy" in said.out
     assert said.out.endswith(RECOMMENDATION["uwsgi_ini"])
+
+
+def test_a_job_says_early_what_it_will_not_be_able_to_see() -> None:
+    known = JOB_RUNNING["calibration"]
+    assert printing.sight(known).endswith("or more")
+    coarse = {**known, "mde": 0.2, "resolves_min_effect": False}
+    assert "20.0 % or more: not as little as was asked for" in printing.sight(coarse)
 
 
 def test_a_job_that_ends_in_keep_is_a_success(service: Service) -> None:
