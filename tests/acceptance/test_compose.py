@@ -202,7 +202,7 @@ def test_a_job_is_measured_by_the_worker_in_its_container(stack: Stack) -> None:
     trial = json.loads(stack.get(f"{path}/trials/1?raw=1", key=KEY)[1])
     assert trial["windows"]
     for window in trial["windows"]:
-        assert window["served"] == window["requests"]
+        assert window["served"] == window["sent"]
         assert window["memory_mb"] > 0
         assert 0 < window["target_cpu"] <= 1.1
 

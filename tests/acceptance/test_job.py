@@ -134,7 +134,7 @@ def test_an_image_by_name_is_tuned_from_the_file_that_comes_with_the_request(
     assert ended["state"] == "succeeded", ended
     trial = service.get(f"/v1/jobs/{job['id']}/trials/1?raw=1").json()
     assert trial["windows"]
-    assert all(window["served"] == window["requests"] for window in trial["windows"])
+    assert all(window["served"] == window["sent"] for window in trial["windows"])
 
 
 def test_every_mistake_of_a_request_comes_at_once(service: Service) -> None:

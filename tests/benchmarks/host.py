@@ -63,9 +63,9 @@ def report_job(job: Job, measurements: Iterable[Measurement], posted: datetime) 
 
 def report_counters(windows: list[Window]) -> None:
     """The client's count against uWSGI's own."""
-    sent = sum(window.requests + window.errors for window in windows)
+    sent = sum(window.sent for window in windows)
     served = sum(window.served or 0 for window in windows)
-    differing = sum(window.served != window.requests + window.errors for window in windows)
+    differing = sum(window.served != window.sent for window in windows)
     line("requests, client / uWSGI", f"{sent} / {served} ({(served - sent) / sent:+.3%})")
     line("windows in which they differ", f"{differing} of {len(windows)}")
 
