@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tuner.cli import main
+
 
 @dataclass
 class Service:
@@ -65,3 +67,11 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     server.shutdown()
     thread.join()
     server.server_close()
+
+
+def run(*arguments: str) -> int:
+    """The exit code of one command."""
+    try:
+        return main(arguments)
+    except SystemExit as end:
+        return int(end.code or 0)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.unit.cli.conftest import Service
+from tests.unit.cli.conftest import Service, run
 from tuner.api.examples import JOB_QUEUED, JOB_RUNNING, RECOMMENDATION
-from tuner.cli import main, printing
+from tuner.cli import printing
 
 DONE: dict[str, Any] = {**JOB_RUNNING, "state": "succeeded", "phase": "done"}
 FAILED: dict[str, Any] = {
@@ -18,14 +18,6 @@ FAILED: dict[str, Any] = {
     "state": "failed",
     "error": {"code": "app_failed", "message": "its import failed", "log_tail": "a\nBoom"},
 }
-
-
-def _run(*arguments: str) -> int:
-    """The exit code of one command."""
-    try:
-        return main(arguments)
-    except SystemExit as end:
-        return int(end.code or 0)
 
 
 @pytest.fixture
@@ -39,7 +31,7 @@ def test_submit_sends_the_document_and_says_what_it_is_queued_behind(
     service: Service, job_file: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     service.on("POST /v1/jobs", JOB_QUEUED, status=201)
-    assert _run("submit", job_file) == 0
+    assert run("submit", job_file) == 0
     assert "job 7: submitted, queued behind 1 job" in capsys.readouterr().err
     sent = json.loads(service.seen[0][2])
     assert sent == {"app": "checkout", "target": {"target_app": "mixed"}}
@@ -54,7 +46,7 @@ def test_submit_reads_json_and_yaml_from_standard_input(
 ) -> None:
     service.on("POST /v1/jobs", JOB_QUEUED, status=201)
     monkeypatch.setattr(sys, "stdin", io.StringIO(text))
-    assert _run("submit", "-", "--json") == 0
+    assert run("submit", "-", "--json") == 0
     assert json.loads(service.seen[0][2]) == {"app": "checkout"}
     assert json.loads(capsys.readouterr().out)["id"] == 7
 
@@ -67,12 +59,12 @@ def test_a_file_of_urls_beside_the_job_is_sent_as_requests(
     job = tmp_path / "job.yaml"
     job.write_text("workload: {kind: journey, requests: {file: urls.txt}}\n")
 
-    assert _run("submit", str(job)) == 0
+    assert run("submit", str(job)) == 0
     sent = json.loads(service.seen[0][2])
     assert sent["workload"]["requests"] == [{"path": "/a"}, {"path": "/b", "method": "POST"}]
 
     (tmp_path / "urls.txt").write_text("a\n")
-    assert _run("submit", str(job)) == 2
+    assert run("submit", str(job)) == 2
     assert "urls.txt: line 1: a path starts with '/'" in capsys.readouterr().err
 
 
@@ -82,7 +74,7 @@ def test_submit_and_wait_shows_the_course_and_the_answer(
     service.on("POST /v1/jobs", JOB_QUEUED, status=201)
     service.on("GET /v1/jobs/7", JOB_QUEUED, JOB_RUNNING, JOB_RUNNING, DONE)
     service.on("GET /v1/jobs/7/recommendation", RECOMMENDATION)
-    assert _run("submit", job_file, "--wait") == 0
+    assert run("submit", job_file, "--wait") == 0
     said = capsys.readouterr()
     course = [line for line in said.err.splitlines() if line]
     assert course[1:] == [
@@ -109,14 +101,14 @@ def test_a_job_that_ends_in_keep_is_a_success(service: Service) -> None:
     service.on(
         "GET /v1/jobs/7/recommendation", {**RECOMMENDATION, "verdict": "no_difference", "lines": []}
     )
-    assert _run("watch", "7") == 0
+    assert run("watch", "7") == 0
 
 
 def test_a_failed_job_prints_reason_and_log_and_exits_1(
     service: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
     service.on("GET /v1/jobs/7", FAILED)
-    assert _run("watch", "7") == 1
+    assert run("watch", "7") == 1
     assert "app_failed: its import failed\n  | a\n  | Boom" in capsys.readouterr().err
 
 
@@ -126,7 +118,7 @@ def test_watching_outlives_a_restart_of_the_service(
     away = {"detail": "postgresql is away: no", "system": "postgresql"}
     service.answers["GET /v1/jobs/7"] = [(200, JOB_RUNNING), (503, away), (200, DONE)]
     service.on("GET /v1/jobs/7/recommendation", RECOMMENDATION)
-    assert _run("watch", "7") == 0
+    assert run("watch", "7") == 0
     assert "waiting: postgresql is away: no" in capsys.readouterr().err
 
 
@@ -134,7 +126,7 @@ def test_watch_for_machines_prints_one_document(
     service: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
     service.on("GET /v1/jobs/7", JOB_RUNNING, FAILED)
-    assert _run("watch", "7", "--json") == 1
+    assert run("watch", "7", "--json") == 1
     said = capsys.readouterr()
     assert json.loads(said.out) == {"job": FAILED, "recommendation": None}
     assert said.err == ""
@@ -144,7 +136,7 @@ def test_show_prints_where_a_job_stands(
     service: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
     service.on("GET /v1/jobs/7", JOB_RUNNING)
-    assert _run("show", "7") == 0
+    assert run("show", "7") == 0
     said = capsys.readouterr().out
     assert "job 7 · checkout" in said
     assert "can see 0.9 % or more" in said
@@ -155,7 +147,7 @@ def test_recommend_prints_the_file_alone(
 ) -> None:
     service.on("GET /v1/apps/checkout/recommendation", RECOMMENDATION)
     service.on("GET /v1/apps/checkout/uwsgi.ini?form=overlay", "[uwsgi]\nprocesses = 6\n")
-    assert _run("recommend", "checkout", "--form", "overlay") == 0
+    assert run("recommend", "checkout", "--form", "overlay") == 0
     said = capsys.readouterr()
     assert said.out == "[uwsgi]\nprocesses = 6\n"
     assert "verdict: better" in said.err
@@ -166,7 +158,7 @@ def test_cancel_says_what_became_of_the_job(
 ) -> None:
     service.on("GET /v1/jobs/7", JOB_RUNNING)
     service.on("POST /v1/jobs/7/cancel", {**JOB_RUNNING, "state": "cancelled"})
-    assert _run("cancel", "7") == 0
+    assert run("cancel", "7") == 0
     assert capsys.readouterr().out == "job 7 is cancelled\n"
 
 
@@ -191,7 +183,7 @@ def test_each_problem_has_its_exit_code(
     code: int,
 ) -> None:
     service.problem("GET /v1/jobs/7", status, "that is why", **more)
-    assert _run("show", "7") == code
+    assert run("show", "7") == code
     said = capsys.readouterr()
     assert said.out == ""
     assert ("app: unknown field" if status == 422 else "that is why") in said.err
@@ -201,7 +193,7 @@ def test_what_is_not_the_tuner_is_said(
     service: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
     service.on("GET /v1/jobs/7", "<html>hello</html>")
-    assert _run("show", "7") == 5
+    assert run("show", "7") == 5
     assert "is not the tuner" in capsys.readouterr().err
 
 
@@ -209,7 +201,7 @@ def test_without_a_service_it_says_how_to_start_one(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TUNER_URL", "http://127.0.0.1:1")
-    assert _run("show", "7") == 5
+    assert run("show", "7") == 5
     assert "start it with `tuner serve`, or set TUNER_URL" in capsys.readouterr().err
 
 
@@ -217,7 +209,7 @@ def test_a_misspelt_setting_is_bad_input(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TUNER_PROT", "1")
-    assert _run("show", "7") == 2
+    assert run("show", "7") == 2
     assert "the nearest is TUNER_PORT" in capsys.readouterr().err
 
 
@@ -225,21 +217,21 @@ def test_a_misspelt_setting_is_bad_input(
 def test_a_file_that_holds_no_job_is_bad_input(service: Service, tmp_path: Path, text: str) -> None:
     file = tmp_path / "job.yaml"
     file.write_bytes(text.encode("utf-8", "surrogateescape"))
-    assert _run("submit", str(file)) == 2
-    assert _run("submit", str(tmp_path / "missing.yaml")) == 2
+    assert run("submit", str(file)) == 2
+    assert run("submit", str(tmp_path / "missing.yaml")) == 2
     assert not service.seen
 
 
 def test_the_key_goes_along(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TUNER_API_KEY", "secret")
     service.on("GET /v1/jobs/7", JOB_RUNNING)
-    _run("show", "7")
+    run("show", "7")
     assert {k.lower(): v for k, v in service.seen[0][1].items()}["x-api-key"] == "secret"
 
 
 @pytest.mark.parametrize("arguments", [("show", "x"), ("show", "0"), ("nonsense",), ("submit",)])
 def test_wrong_arguments_are_bad_input(arguments: tuple[str, ...]) -> None:
-    assert _run(*arguments) == 2
+    assert run(*arguments) == 2
 
 
 def test_help_loads_nothing_heavy() -> None:

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.unit.cli.conftest import Service
+from tests.unit.cli.conftest import Service, run
 from tuner.api.examples import TARGET_APP_LIST
 from tuner.api.measured_examples import (
     CALIBRATION_DONE,
@@ -19,7 +19,7 @@ from tuner.api.measured_examples import (
     MEASUREMENT_RUNNING,
     WINDOW_LIST,
 )
-from tuner.cli import main, own_service
+from tuner.cli import own_service
 from tuner.cli.client import Client
 
 FAILED: dict[str, Any] = {
@@ -27,13 +27,6 @@ FAILED: dict[str, Any] = {
     "state": "failed",
     "error": {"code": "bad_options", "message": "uWSGI refuses it", "log_tail": "bad"},
 }
-
-
-def _run(*arguments: str) -> int:
-    try:
-        return main(arguments)
-    except SystemExit as end:
-        return int(end.code or 0)
 
 
 @pytest.fixture
@@ -60,7 +53,7 @@ def ini(tmp_path: Path) -> str:
 def test_files_are_submitted_followed_and_printed(
     measuring: Service, ini: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert _run("measure", "mixed", "--ini", ini, "--blocks", "4", "--cpus", "2") == 0
+    assert run("measure", "mixed", "--ini", ini, "--blocks", "4", "--cpus", "2") == 0
     sent = _sent(measuring, "POST /v1/measurements")
     assert sent["target"] == {"target_app": "mixed"}
     assert sent["inis"] == [{"name": "a.ini", "ini": "[uwsgi]\n"}]
@@ -75,7 +68,7 @@ def test_files_are_submitted_followed_and_printed(
 def test_machines_get_the_answer_alone(
     measuring: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert _run("measure", "mixed", "--json") == 0
+    assert run("measure", "mixed", "--json") == 0
     said = capsys.readouterr()
     assert json.loads(said.out) == MEASUREMENT_DONE
     assert said.err == ""
@@ -84,7 +77,7 @@ def test_machines_get_the_answer_alone(
 def test_both_charts_go_into_one_file(measuring: Service, tmp_path: Path) -> None:
     measuring.on("GET /v1/measurements/8/windows", WINDOW_LIST)
     file = tmp_path / "charts.svg"
-    assert _run("measure", "mixed", "--svg", str(file)) == 0
+    assert run("measure", "mixed", "--svg", str(file)) == 0
     drawn = ElementTree.fromstring(file.read_text())  # noqa: S314  we wrote it ourselves
     assert drawn.tag.endswith("svg")
     assert len([child for child in drawn if child.tag.endswith("svg")]) == 2
@@ -93,7 +86,7 @@ def test_both_charts_go_into_one_file(measuring: Service, tmp_path: Path) -> Non
 def test_a_chart_that_cannot_be_written_is_said_before_anything_is_measured(
     measuring: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert _run("measure", "mixed", "--svg", "/nowhere/charts.svg") == 2
+    assert run("measure", "mixed", "--svg", "/nowhere/charts.svg") == 2
     assert "no folder /nowhere" in capsys.readouterr().err
     assert measuring.seen == []
 
@@ -102,7 +95,7 @@ def test_a_measurement_that_fails_says_why(
     measuring: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
     measuring.on("GET /v1/measurements/8", FAILED)
-    assert _run("measure", "mixed") == 1
+    assert run("measure", "mixed") == 1
     assert "bad_options: uWSGI refuses it\n  | bad" in capsys.readouterr().err
 
 
@@ -114,7 +107,7 @@ def test_too_few_blocks_for_an_interval_are_said(
     side = {**MEASUREMENT_DONE["report"]["sides"][0], "figures": [figure]}
     done = {**MEASUREMENT_DONE, "report": {"blocks": 1, "sides": [side]}}
     measuring.on("GET /v1/measurements/8", done)
-    assert _run("measure", "mixed") == 0
+    assert run("measure", "mixed") == 0
     said = capsys.readouterr().out
     assert "too few blocks" in said
     assert "connections" in said
@@ -126,7 +119,7 @@ def test_a_calibration_says_what_the_host_can_see(
 ) -> None:
     service.on("POST /v1/calibrations", CALIBRATION_QUEUED, status=201)
     service.on("GET /v1/calibrations/9", CALIBRATION_DONE)
-    assert _run("calibrate", "--pool", "default") == 0
+    assert run("calibrate", "--pool", "default") == 0
     assert _sent(service, "POST /v1/calibrations")["pool"] == "default"
     said = capsys.readouterr().out
     assert "in 20 minutes this host can see 0.8 % or more" in said
@@ -138,25 +131,25 @@ def test_show_and_watch_find_what_is_no_tuning_job(
 ) -> None:
     service.on("GET /v1/measurements/8", MEASUREMENT_DONE)
     service.on("GET /v1/calibrations/9", CALIBRATION_DONE)
-    assert _run("show", "8") == 0
+    assert run("show", "8") == 0
     assert "threads.ini: bottleneck" in capsys.readouterr().out
-    assert _run("watch", "9") == 0
+    assert run("watch", "9") == 0
     assert "this host can see" in capsys.readouterr().out
-    assert _run("watch", "8", "--json") == 0
+    assert run("watch", "8", "--json") == 0
     assert json.loads(capsys.readouterr().out) == MEASUREMENT_DONE
 
 
 def test_cancel_calls_off_a_job_of_any_kind(service: Service) -> None:
     service.on("GET /v1/measurements/8", MEASUREMENT_RUNNING)
     service.on("POST /v1/measurements/8/cancel", {**MEASUREMENT_RUNNING, "state": "cancelled"})
-    assert _run("cancel", "8") == 0
+    assert run("cancel", "8") == 0
 
 
 def test_a_service_that_was_named_is_never_replaced_by_one_of_our_own(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TUNER_URL", "http://127.0.0.1:1")
-    assert _run("measure", "mixed") == 5
+    assert run("measure", "mixed") == 5
     assert "nothing answers at http://127.0.0.1:1" in capsys.readouterr().err
 
 
@@ -178,7 +171,7 @@ def test_where_nobody_listens_the_command_runs_a_service_of_its_own(
     monkeypatch.setenv("TUNER_PORT", "1")
     monkeypatch.setenv("TUNER_DATA_DIR", str(tmp_path))
     monkeypatch.setattr(own_service, "started", started)
-    assert _run("measure", "mixed") == 0
+    assert run("measure", "mixed") == 0
     assert folders == [tmp_path / "own"]
     assert "this command runs one of its own" in capsys.readouterr().err
 
@@ -188,5 +181,5 @@ def test_a_service_that_answers_at_the_usual_place_is_used(
 ) -> None:
     monkeypatch.delenv("TUNER_URL")
     monkeypatch.setenv("TUNER_PORT", measuring.url.rpartition(":")[2])
-    assert _run("measure", "mixed") == 0
+    assert run("measure", "mixed") == 0
     assert "its own" not in capsys.readouterr().err

@@ -105,7 +105,7 @@ class Scripted:
         return found if isinstance(found, str) else json.dumps(found)
 
     def usage(self) -> Usage:
-        raise NotImplementedError
+        raise NotImplementedError  # the load generator never reads the cgroup
 
     def effective_ini(self) -> str:
         return ""
