@@ -3,7 +3,7 @@ PYTHON ?= python3
 PROVISION = $(PYTHON) -m tuner.provision
 ARGS ?=
 
-.PHONY: help demo measure calibrate test check images journeys serve bench-host bench-honesty bench-classes bench-burst bench-cost setup clean clean-images
+.PHONY: help demo measure calibrate test check images journeys serve bench-host bench-honesty bench-classes bench-burst bench-cost bench-search bench-planted bench-nulls setup clean clean-images
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -47,6 +47,15 @@ bench-burst: ## 500 users at once, listen at 100 and 4096, with and without ngin
 
 bench-cost: ## what measuring itself costs: windows, starts, the generators' CPU
 	@$(PROVISION) bench-cost $(ARGS)
+
+bench-search: ## replay whole jobs on recorded landscapes: regret, false claims, lines kept (stops and goes on)
+	@$(PROVISION) bench-search $(ARGS)
+
+bench-planted: ## plant a gain, and options that look good and must never ship, as jobs on containers (about 40 minutes; stops and goes on)
+	@$(PROVISION) bench-planted $(ARGS)
+
+bench-nulls: ## 20 jobs in the demo budget where no option matters: at most 3 may claim a gain (ARGS="--jobs 5" runs 5 more)
+	@$(PROVISION) bench-nulls $(ARGS)
 
 setup: ## set up what is missing and nothing more
 	@$(PROVISION) setup

@@ -99,16 +99,20 @@ class FakeWorld:
         """The world's load generator."""
         return FakeLoad(self)
 
-    def start(self, side: SideSpec) -> "FakeTarget":
-        """A started side; its noise depends on the side and on how often it was started."""
+    def start(self, side: SideSpec, moment: str | None = None) -> "FakeTarget":
+        """A started side; its noise depends on the side and on `moment`.
+
+        Without one, it depends on how often the side was started.
+        """
         with self._lock:
             twins = sum(s.ini == side.ini and s.index == side.index for s in self.launches)
+            when = twins if moment is None else moment
             self.launches.append(side)
             target = FakeTarget(
                 world=self,
                 number=len(self.launches),
                 side=side,
-                noise=random.Random(f"{self.seed} {side.index} {twins} {side.ini}"),  # noqa: S311
+                noise=random.Random(f"{self.seed} {side.index} {when} {side.ini}"),  # noqa: S311
             )
             self.running.add(target.number)
         return target
@@ -208,6 +212,7 @@ class FakeLauncher:
     """`tuner.measurement.Launcher` without containers."""
 
     world: FakeWorld
+    moment: str | None = None
 
     def fingerprint(self) -> HostFingerprint:
         """One host."""
@@ -236,7 +241,7 @@ class FakeLauncher:
     def launch(self, side: SideSpec) -> Iterator[FakeTarget]:
         """A running side, until the context ends."""
         self.world.raise_if(side, _ON_LAUNCH)
-        target = self.world.start(side)
+        target = self.world.start(side, self.moment)
         try:
             yield target
         finally:

@@ -30,6 +30,7 @@ from tuner.model import (
     MeasurementId,
     MeasurementResult,
     MeasurementState,
+    Params,
     Phase,
     Plan,
     Settle,
@@ -38,6 +39,7 @@ from tuner.model import (
     Trial,
     TrialNumber,
     TrialState,
+    Verdict,
 )
 
 Deferred = tuple[Literal["advance", "measure"], int]
@@ -179,6 +181,12 @@ class FakeStore:
         found = self.jobs(app=app, state=JobState.SUCCEEDED, limit=1, kind=JobKind.TUNE)
         return found[0] if found else None
 
+    def recommended(self, app: str, limit: int = 3) -> list[Params]:
+        jobs = self.jobs(app=app, state=JobState.SUCCEEDED, limit=10_000, kind=JobKind.TUNE)
+        answers = [job.recommendation for job in jobs]
+        better = [found for found in answers if found and found.verdict is Verdict.BETTER]
+        return [found.params for found in better[:limit]]
+
     # ---- trials and measurements
 
     def trials(self, job_id: JobId) -> tuple[Trial, ...]:
@@ -317,7 +325,8 @@ class FakeStore:
                 self._enter(job, step)
             case Settle(number=number, outcome=outcome):
                 trial = self._trials[job.id][number]
-                if trial.state in (TrialState.WAITING, TrialState.RUNNING):
+                is_open = trial.state in (TrialState.WAITING, TrialState.RUNNING)
+                if is_open or (trial.outcome and trial.outcome.blocks < outcome.blocks):
                     settled = replace(trial, state=outcome.state, outcome=outcome)
                     self._trials[job.id][number] = settled
                 self._bump(job.id)
@@ -378,6 +387,7 @@ class FakeStore:
             sides=plan.sides,
             state=MeasurementState.QUEUED,
             attempt=0,
+            course=plan.course,
         )
         self._measurements[measurement.id] = measurement
         self.deferred.append(("measure", measurement.id))

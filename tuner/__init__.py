@@ -17,7 +17,7 @@ Imports point down only; import-linter holds that, and that each outside system 
 | wiring    | `bootstrap`      | the only place where settings meet adapters                      |
 | adapter   | `settings`       | environment → one frozen `Settings`                              |
 | adapter   | `catalog`        | reads `search_spaces/*.yaml` and `target_apps/*/target.yaml`     |
-| adapter   | `sampler`        | Optuna behind ask and tell                                       |
+| adapter   | `sampler`        | Optuna behind ask and tell; what to believe of what was seen     |
 | adapter   | `engine`         | Docker: images, targets, namespaces, counters                    |
 | adapter   | `load`           | drives oha, reads what it and uWSGI say                          |
 | adapter   | `db`             | tables, store, embedded PostgreSQL                               |
@@ -26,9 +26,10 @@ Imports point down only; import-linter holds that, and that each outside system 
 | use case  | `measurement`    | one measurement: start sides, alternate windows, always stop     |
 | judgement | `recommendation` | comparison, bounds, doubts → deploy this, or keep yours          |
 | judgement | `report`         | a comparison's blocks → figures, effects, doubts, file by file   |
+| judgement | `dossier`        | a tuning job's answer and evidence → HTML, Markdown              |
 | judgement | `diagnosis`      | counters → the bottleneck, with its evidence                     |
 | judgement | `analysis`       | blocks → noise, effect, interval, verdict                        |
-| judgement | `charts`         | windows and latencies → SVG                                      |
+| judgement | `charts`         | windows, latencies, searches, confirmations → SVG                |
 | judgement | `objective`      | windows → score and broken bounds                                |
 | format    | `uwsgi`          | `ini` (lossless parse, patch, overlay), `stats` (stats JSON)     |
 | format    | `search_space`   | bounds, conditions and rules of a space, evaluated for one job   |

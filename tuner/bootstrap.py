@@ -7,14 +7,14 @@ talk to it start a second faster without Optuna and the Docker client.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from tuner.catalog import Catalog
 from tuner.db import EmbeddedPostgres, Store, make_engine, migrate
 from tuner.errors import InvalidInput, Mistake
-from tuner.model import History, JobSpec, Request, Step
+from tuner.model import History, JobSpec, Params, Request, Step
 from tuner.queue import Queue
 from tuner.settings import Settings
 from tuner.study import decider, resolve
@@ -56,16 +56,20 @@ def catalog(settings: Settings) -> Catalog:
     return Catalog.load(settings.target_apps, settings.search_spaces)
 
 
-def resolver(known: Catalog) -> Callable[[Request], JobSpec]:
-    """Turns requests into jobs."""
-    return partial(resolve, catalog=known)
+def resolver(
+    known: Catalog, earlier: Callable[[str], Sequence[Params]] | None = None
+) -> Callable[[Request], JobSpec]:
+    """Turns requests into jobs; `earlier` tells what was recommended for an app before."""
+    if earlier is None:
+        return partial(resolve, catalog=known)
+    return partial(resolve, catalog=known, earlier=earlier)
 
 
 def decide() -> Callable[[History], Step | None]:
     """The state machine with its sampler."""
-    from tuner.sampler import OptunaSampler
+    from tuner.sampler import TrialOptimiser
 
-    return decider(OptunaSampler())
+    return decider(TrialOptimiser())
 
 
 def launcher(settings: Settings, known: Catalog) -> DockerLauncher:

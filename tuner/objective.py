@@ -7,13 +7,18 @@ a broken one is never traded for the objective.
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from statistics import fmean
 
 from tuner.model import (
+    ClosedLoop,
+    Doubt,
     JobSpec,
+    Ladder,
     Measurement,
     MeasurementState,
     Metric,
+    OpenLoop,
     Outcome,
     RelativeBound,
     TrialState,
@@ -25,6 +30,25 @@ ERRORS_ALLOWED = 0.001
 
 NOTHING_TO_SHOW = 100.0
 """The excess of a bound on a metric that has no value: beyond any real log ratio, and storable."""
+
+
+P95_GUARD = 1.25
+"""How much longer than the baseline's a candidate's p95 may be where nobody set a bound on it.
+
+A file that serves more on average by letting one request in twenty wait is no better file. What
+it serves less does not count here: in a closed loop half the throughput is twice the p95 anyway,
+and an optimiser learns more from that score than from a broken bound. One block is noisy, so that
+this only keeps the search away from cliffs: the confirmation asks for a p95 that is shown to be no
+worse by more than a few percent.
+"""
+
+
+MEMORY_GUARD = 0.9
+"""Share of the memory limit that a candidate may use where nobody set a bound on memory.
+
+What fits by a hair today is killed by tomorrow's larger request. A baseline that uses more itself
+is the bound.
+"""
 
 
 def usable(windows: Iterable[Window], side: int) -> list[Window]:
@@ -58,6 +82,9 @@ def excesses(block: Measurement, spec: JobSpec) -> dict[str, float]:
     """By how much side 1 misses each bound, side 0 being the baseline; above 0 is broken.
 
     Error rates differ by a share of requests, respawns by a count, everything else by a log ratio.
+    Throughput has to stay above its bound, everything else below. `P95_GUARD` is one of the bounds
+    where neither the objective nor the user has a word on the p95 and both sides have one; so is
+    `MEMORY_GUARD`.
     """
     windows = block.windows
     theirs, ours = usable(windows, 0), usable(windows, 1)
@@ -76,11 +103,34 @@ def excesses(block: Measurement, spec: JobSpec) -> dict[str, float]:
         level = log_level(ours, metric)
         reference = log_level(theirs, metric) if isinstance(bound, RelativeBound) else 0.0
         factor = bound.relative_to_baseline if isinstance(bound, RelativeBound) else bound
-        if level is None or reference is None or factor <= 0:
+        limit = math.log(factor) if factor > 0 else -NOTHING_TO_SHOW
+        if level is None or reference is None:
             found[metric.value] = NOTHING_TO_SHOW
         else:
-            found[metric.value] = level - reference - math.log(factor)
+            found[metric.value] = -metric.sign * (level - reference - limit)
+    p95 = log_ratio(block, Metric.LATENCY_P95_MS) if _guards_p95(spec) else None
+    if p95 is not None:
+        rate = log_ratio(block, Metric.THROUGHPUT_RPS) or 0.0
+        found[Metric.LATENCY_P95_MS.value] = p95 + min(0.0, rate) - math.log(P95_GUARD)
+    if Metric.MEMORY_MB not in spec.metrics:
+        found |= _memory_excess(theirs, ours, MEMORY_GUARD * spec.limits.memory_mb)
     return found
+
+
+def _memory_excess(
+    theirs: Sequence[Window], ours: Sequence[Window], room_mb: float
+) -> dict[str, float]:
+    """How far beyond `room_mb`, or beyond a baseline that is itself beyond it."""
+    own, reference = (log_level(windows, Metric.MEMORY_MB) for windows in (ours, theirs))
+    if own is None or reference is None:
+        return {}
+    return {Metric.MEMORY_MB.value: own - max(reference, math.log(room_mb))}
+
+
+def _guards_p95(spec: JobSpec) -> bool:
+    """Bursts and journeys are left out: what a user waits for there is more than one request."""
+    steady = isinstance(spec.workload, ClosedLoop | Ladder | OpenLoop)
+    return steady and Metric.LATENCY_P95_MS not in spec.metrics
 
 
 def _respawns(windows: Sequence[Window]) -> int:
@@ -90,26 +140,67 @@ def _respawns(windows: Sequence[Window]) -> int:
 def outcome_of(blocks: Sequence[Measurement], spec: JobSpec) -> Outcome:
     """What a trial's blocks, each (baseline, candidate), amount to.
 
-    A candidate that broke is infeasible; one whose blocks say nothing (all windows void, or the
-    host's fault) is failed and tells the sampler nothing.
+    A candidate that broke in any of them is infeasible. Blocks that say nothing (all windows void,
+    or the host's fault) are passed over; one with no other blocks is failed, and tells the sampler
+    nothing. All of `blocks` count as looked at.
     """
-    for block in blocks:
-        if block.state is MeasurementState.FAILED and block.failure:
-            own_fault = block.failure.side == 1
-            state = TrialState.INFEASIBLE if own_fault else TrialState.FAILED
-            return Outcome(state=state, score=None, constraints={}, failure=block.failure)
-    doubts = tuple(sorted({d for block in blocks for w in block.windows for d in w.doubts}))
-    if not any(usable(block.windows, 1) for block in blocks):
-        return Outcome(state=TrialState.FAILED, score=None, constraints={}, doubts=doubts)
-    per_block = [excesses(block, spec) for block in blocks]
-    constraints = {name: max(found[name] for found in per_block) for name in per_block[0]}
-    ratios = [log_ratio(block, spec.objective.metric) for block in blocks]
-    known = [ratio for ratio in ratios if ratio is not None]
-    if not known:
+    failures = [b.failure for b in blocks if b.state is MeasurementState.FAILED and b.failure]
+    own_fault = next((failure for failure in failures if failure.side == 1), None)
+    heard = [block for block in blocks if usable(block.windows, 1)]
+    if own_fault is not None or not heard:
         return Outcome(
-            state=TrialState.INFEASIBLE, score=None, constraints=constraints, doubts=doubts
+            state=TrialState.FAILED if own_fault is None else TrialState.INFEASIBLE,
+            score=None,
+            constraints={},
+            blocks=len(blocks),
+            doubts=_doubts(blocks),
+            failure=own_fault or next(iter(failures), None),
         )
-    score = spec.objective.sign * fmean(known)
-    broken = any(excess > 0 for excess in constraints.values())
-    state = TrialState.INFEASIBLE if broken else TrialState.COMPLETE
-    return Outcome(state=state, score=score, constraints=constraints, doubts=doubts)
+    constraints = _mean_excesses(heard, spec)
+    gains = _gains(heard, spec)
+    score = gains.get(spec.objective.metric.value)
+    broken = score is None or any(excess > 0 for excess in constraints.values())
+    cut_short = any(block.result.is_cut_short for block in heard if block.result is not None)
+    sound = TrialState.PRUNED if cut_short else TrialState.COMPLETE
+    return Outcome(
+        state=TrialState.INFEASIBLE if broken else sound,
+        score=score,
+        constraints=constraints,
+        blocks=len(blocks),
+        gains=gains,
+        doubts=_doubts(blocks),
+    )
+
+
+def _mean_excesses(blocks: Sequence[Measurement], spec: JobSpec) -> dict[str, float]:
+    """Over all blocks: the worst of several would rule out what is sound by chance."""
+    found = [excesses(block, spec) for block in blocks]
+    names = dict.fromkeys(name for excess in found for name in excess)
+    return {name: fmean(e[name] for e in found if name in e) for name in names}
+
+
+def _gains(blocks: Sequence[Measurement], spec: JobSpec) -> dict[str, float]:
+    """Mean log ratio of every metric of the objective that has values, more being better."""
+    gains: dict[str, float] = {}
+    for aim in spec.objective.aims:
+        ratios = [log_ratio(block, aim.metric) for block in blocks]
+        known = [ratio for ratio in ratios if ratio is not None]
+        if known:
+            gains[aim.metric.value] = aim.sign * fmean(known)
+    return gains
+
+
+def _doubts(blocks: Sequence[Measurement]) -> tuple[Doubt, ...]:
+    return tuple(sorted({d for block in blocks for w in block.windows for d in w.doubts}))
+
+
+def versus(block: Measurement, side: int) -> Measurement:
+    """A block of many sides as one of (baseline, that side); the baseline is its side 0."""
+    windows = tuple(
+        replace(window, side=int(window.side != 0))
+        for window in block.windows
+        if window.side in (0, side)
+    )
+    result = replace(block.result, windows=windows) if block.result is not None else None
+    failure = replace(block.failure, side=1) if block.failure is not None else None
+    return replace(block, sides=(block.sides[0], block.sides[side]), result=result, failure=failure)

@@ -29,6 +29,7 @@ from tuner.model import (
     Job,
     JobId,
     JobKind,
+    JobSpec,
     Measurement,
     MeasurementId,
     MeasurementKind,
@@ -157,7 +158,7 @@ class Worker:
         try:
             with (
                 self._watched(claim, should_abort) as bench,
-                _alone_on_this_machine(bench.aborted),
+                alone_on_this_machine(bench.aborted),
             ):
                 self._reap()
                 result = make(claim, bench)
@@ -261,16 +262,27 @@ def make(claim: Claim, bench: Bench) -> MeasurementResult:
     ]
     match measurement.kind:
         case MeasurementKind.PREPARE:
-            ini = IniFile.parse(sides[0].ini)
-            processes = ini.integer("cheaper", 0) or ini.integer("processes", 1)
-            more = _with_processes(processes + MEMORY_PROBE_MORE, ini)
-            larger = replace(sides[0], index=1, ini=more)
-            return bench.prepare(sides[0], larger, spec.workload, processes=processes)
+            return prepared(spec, bench)
         case MeasurementKind.BLOCK:
             seed = derived_seed(spec.seed, measurement.sequence)
             return bench.run_block(
-                sides, spec.workload, spec.budget, seed=seed, metrics=spec.metrics
+                sides,
+                spec.workload,
+                spec.budget,
+                seed=seed,
+                metrics=spec.metrics,
+                course=measurement.course,
             )
+
+
+def prepared(spec: JobSpec, bench: Bench) -> MeasurementResult:
+    """What there is to know of a job's baseline before anything is compared with it."""
+    baseline = SideSpec(index=0, ini=spec.baseline_ini, target=spec.target, limits=spec.limits)
+    ini = IniFile.parse(baseline.ini)
+    processes = ini.integer("cheaper", 0) or ini.integer("processes", 1)
+    more = _with_processes(processes + MEMORY_PROBE_MORE, ini)
+    larger = replace(baseline, index=1, ini=more)
+    return bench.prepare(baseline, larger, spec.workload, processes=processes)
 
 
 def _inis(claim: Claim) -> list[str]:
@@ -315,7 +327,7 @@ def _problem_of(host: Host) -> str | None:
 
 
 @contextmanager
-def _alone_on_this_machine(aborted: Callable[[], bool]) -> Iterator[None]:
+def alone_on_this_machine(aborted: Callable[[], bool]) -> Iterator[None]:
     """Wait until no other worker measures on this machine. Raises `Aborted` while waiting."""
     handle = os.open(HOST_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:

@@ -13,11 +13,13 @@ from tests.postgres import fresh_database
 from tuner.db import Store, make_engine
 from tuner.errors import Conflict, NotFound
 from tuner.model import (
+    AS_BUDGETED,
     BASELINE,
     Bottleneck,
     Calibration,
     ChangedLine,
     Comparison,
+    Course,
     Diagnosis,
     Doubt,
     Effect,
@@ -26,6 +28,7 @@ from tuner.model import (
     Failure,
     FailureCode,
     Figure,
+    Futility,
     Histogram,
     History,
     Job,
@@ -164,7 +167,7 @@ RESULT = MeasurementResult(
                 response=SPREAD,
                 request=SPREAD,
             ),
-            server=ServerFigures(busiest_process=0.98, queue_p95=0.4, oom_kills=1),
+            server=ServerFigures(busiest_process=0.98, queue_p95=0.4, oom_kills=1, cores=0.9),
             surroundings=Surroundings(steal=0.01, foreign_cpu=0.4, pressure=0.0),
             series=(20, 25, 22, 23),
             histogram=Histogram({3: 4, 130: 1}),
@@ -174,6 +177,7 @@ RESULT = MeasurementResult(
     load_s=6.0,
     ready_s=(0.3, 0.31),
     ini_sha256=("aa", "bb"),
+    is_cut_short=True,
 )
 
 
@@ -361,6 +365,46 @@ class TestAdvance:
         found = store.trial(job_id, number)
         assert (found.state, found.outcome) == (TrialState.COMPLETE, outcome)
 
+    def test_a_trial_with_more_blocks_than_before_is_settled_anew(self, store: AnyStore) -> None:
+        job_id, number = started(store), TrialNumber(1)
+
+        def settle(blocks: int, score: float, state: TrialState = TrialState.COMPLETE) -> Outcome:
+            outcome = Outcome(
+                state=state,
+                score=score,
+                constraints={},
+                blocks=blocks,
+                gains={"throughput_rps": score},
+            )
+            store.advance(job_id, once(Settle(number=number, outcome=outcome)))
+            return outcome
+
+        settle(1, 0.08)
+        second = settle(2, 0.05, TrialState.INFEASIBLE)
+        settle(2, 0.09)
+        settle(1, 0.07)
+        found = store.trial(job_id, number)
+        assert (found.state, found.outcome) == (TrialState.INFEASIBLE, second)
+
+    @pytest.mark.parametrize("origin", Origin)
+    def test_whoever_proposed_a_trial_is_remembered(self, store: AnyStore, origin: Origin) -> None:
+        job = create(store)
+        proposed = replace(trial(1, processes=3), origin=origin)
+        store.advance(job.id, once(START, Measure(plans=(), trials=(proposed,))))
+        assert store.trial(job.id, TrialNumber(1)) == proposed
+
+    def test_a_block_keeps_the_course_that_it_was_planned_with(self, store: AnyStore) -> None:
+        futility = Futility(metric=Metric.THROUGHPUT_RPS, best=0.125, sd=0.03)
+        courses = [Course(cycles=3, futility=futility), AS_BUDGETED, Course(cycles=1)]
+        plans = [replace(plan(n, 0, 1), course=course) for n, course in enumerate(courses)]
+        job = create(store)
+        trials = (trial(0, processes=2), trial(1, **PARAMS))
+        store.advance(job.id, once(START, Measure(plans=tuple(plans), trials=trials)))
+        assert [m.course for m in store.measurements(job.id)] == courses
+        claim = store.claim(block_of(store, job.id), "a")
+        assert claim is not None
+        assert claim.measurement.course == courses[0]
+
     def test_all_of_an_advance_is_written_or_nothing(self, store: AnyStore) -> None:
         job = create(store)
         steps: list[Step] = [START, Measure(plans=(plan(1, 0, 0),), trials=(trial(0),))]
@@ -382,6 +426,26 @@ class TestAdvance:
         assert job.finished_at is not None
         assert store.latest_recommendation("shop") == job
         assert store.latest_recommendation("other") is None
+
+    def test_what_earlier_jobs_of_the_app_recommended_comes_newest_first(
+        self, store: AnyStore
+    ) -> None:
+        def succeed(params: Params, verdict: Verdict = Verdict.BETTER, app: str = "shop") -> None:
+            job = store.create_job(spec(app=app), **NEW)[0]
+            comparison = replace(RECOMMENDATION.comparison, verdict=verdict)
+            answer = replace(RECOMMENDATION, params=params, comparison=comparison)
+            store.advance(job.id, once(START, Succeed(recommendation=answer)))
+
+        for processes in (1, 2, 3, 4):
+            succeed({"processes": processes, "thunder_lock": True})
+        succeed({"processes": 5}, Verdict.NO_DIFFERENCE)
+        succeed({"processes": 6}, app="other")
+        store.advance(create(store).id, once(START, Fail(failure=FAILURE)))
+        found = store.recommended("shop")
+        assert found == [{"processes": n, "thunder_lock": True} for n in (4, 3, 2)]
+        assert [type(value) for value in found[0].values()] == [int, bool]
+        assert store.recommended("shop", limit=1) == found[:1]
+        assert store.recommended("nobody") == []
 
     def test_success_keeps_the_report_of_a_comparison(self, store: AnyStore) -> None:
         asked = store.create_job(COMPARE, **NEW)[0]

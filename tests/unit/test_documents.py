@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from tests.builders import spec
-from tuner.model import HttpRequest, Metric, Objective, PresetBudget, SearchSpace, Slo
+from tuner.model import Budget, HttpRequest, Metric, Objective, PresetBudget, SearchSpace, Slo
 
 BOOL = {"type": "bool"}
 
@@ -51,9 +51,34 @@ def test_an_objective_knows_its_metric_and_direction() -> None:
 
 def test_a_presets_numbers_may_be_replaced_one_by_one() -> None:
     budget = PresetBudget(preset="standard", trials=5).resolve()
-    assert (budget.trials, budget.confirm_blocks) == (5, 32)
+    assert (budget.trials, budget.confirm_blocks) == (5, 40)
 
 
 def test_a_study_uses_its_objective_and_the_metrics_of_its_bounds() -> None:
     chosen = spec(slo=Slo(latency_p99_ms=200.0))
     assert chosen.metrics == {Metric.THROUGHPUT_RPS, Metric.LATENCY_P99_MS}
+
+
+def test_the_time_after_the_search_counts_every_side_of_every_block() -> None:
+    budget = Budget(
+        trials=1,
+        race=4,
+        race_blocks=4,
+        ablate_runs=24,
+        confirm_blocks=10,
+        cycles=3,
+        window_s=2.0,
+        warmup_s=1.0,
+    )
+    assert budget.race_rounds == (4, 2)
+    race = 4 * (5 + 3) * (1 + 2 * 2)  # blocks, sides of both rounds, two cycles each
+    ablation = 6 * 5 * (1 + 3 * 2)
+    confirmation = 10 * 2 * (1 + 3 * 2)
+    assert budget.after_search_s == race + ablation + confirmation
+
+
+def test_an_objective_names_each_metric_once() -> None:
+    with pytest.raises(ValidationError, match="names a metric twice"):
+        Objective.model_validate(
+            {"maximize": "throughput_rps", "also": [{"maximize": "throughput_rps"}]}
+        )

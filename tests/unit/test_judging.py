@@ -105,6 +105,20 @@ def test_a_window_looks_inside_the_target() -> None:
     assert server.queue_p95 == pytest.approx(0.4)
     assert (server.queue_max, server.queue_size) == (55, 100)
     assert server.memory_peak_mb == 70
+    assert server.cores == pytest.approx(0.75)
+
+
+def test_throughput_per_cpu_is_that_of_the_cpu_time_used() -> None:
+    assert judged().value(Metric.RPS_PER_CPU) == pytest.approx(200 / 0.75)
+    idle = replace(AFTER, cpu_s=BEFORE.cpu_s)
+    assert judged(after=idle).value(Metric.RPS_PER_CPU) is None
+
+
+def test_throughput_per_cpu_needs_as_many_requests_as_throughput() -> None:
+    few = replace(READING, requests=24)
+    for metric in (Metric.THROUGHPUT_RPS, Metric.RPS_PER_CPU):
+        assert Doubt.TOO_FEW_REQUESTS in judged(few, metrics={metric}).doubts
+        assert Doubt.TOO_FEW_REQUESTS not in judged(metrics={metric}).doubts
 
 
 def test_a_window_looks_at_the_host_around() -> None:

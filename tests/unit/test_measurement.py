@@ -9,7 +9,15 @@ from tests.builders import INI, spec
 from tests.fake_bench import FakeWorld, Options, number, side
 from tuner.errors import Aborted, Infrastructure, TargetFailed
 from tuner.measurement import Bench, SideSpec
-from tuner.model import Budget, FailureCode, Ladder, MeasurementResult
+from tuner.model import (
+    Budget,
+    Course,
+    FailureCode,
+    Futility,
+    Ladder,
+    MeasurementResult,
+    Metric,
+)
 from tuner.uwsgi.ini import IniFile
 
 SPEC = spec()
@@ -149,3 +157,50 @@ def test_windows_of_a_planted_world_follow_its_throughput() -> None:
     windows = bench(world).run_block(sides(), SPEC.workload, BUDGET, seed=1).windows
     rates = [[w.throughput_rps for w in windows if w.side == n] for n in (0, 1)]
     assert math.isclose(sum(rates[1]) / sum(rates[0]), 2.0, rel_tol=0.02)
+
+
+def by_processes() -> FakeWorld:
+    """Twice the processes serve twice as much, almost without noise."""
+    return FakeWorld(throughput=lambda o: 100.0 * number(o, "processes"), noise_sd=0.001)
+
+
+def futile_beyond(best: float) -> Course:
+    return Course(futility=Futility(metric=Metric.THROUGHPUT_RPS, best=best, sd=0.01))
+
+
+def test_a_course_may_ask_for_another_number_of_cycles() -> None:
+    result = bench(FakeWorld()).run_block(
+        sides(), SPEC.workload, BUDGET, seed=1, course=Course(cycles=5)
+    )
+    assert (len(result.windows), result.is_cut_short) == (10, False)
+
+
+def test_a_block_whose_candidate_cannot_win_is_cut_short_after_two_cycles() -> None:
+    result = bench(by_processes()).run_block(
+        sides(), SPEC.workload, BUDGET, seed=1, course=futile_beyond(math.log(3))
+    )
+    assert ([window.index for window in result.windows], result.is_cut_short) == (
+        [0, 1, 2, 3],
+        True,
+    )
+
+
+def test_a_block_whose_candidate_may_win_runs_to_its_end() -> None:
+    result = bench(by_processes()).run_block(
+        sides(), SPEC.workload, BUDGET, seed=1, course=futile_beyond(math.log(2))
+    )
+    assert (len(result.windows), result.is_cut_short) == (6, False)
+
+
+def test_a_block_that_has_all_its_cycles_is_not_cut_short_however_far_behind() -> None:
+    course = Course(cycles=2, futility=futile_beyond(5.0).futility)
+    result = bench(by_processes()).run_block(sides(), SPEC.workload, BUDGET, seed=1, course=course)
+    assert (len(result.windows), result.is_cut_short) == (4, False)
+
+
+def test_a_ladder_is_cut_short_after_whole_cycles() -> None:
+    ladder = Ladder(kind="ladder", concurrencies=(4, 16))
+    result = bench(by_processes()).run_block(
+        sides(), ladder, BUDGET, seed=1, course=futile_beyond(math.log(3))
+    )
+    assert (len(result.windows), result.is_cut_short) == (8, True)

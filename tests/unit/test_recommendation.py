@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from tests.builders import INI, block, history, job, pair, space, spec
 from tuner.model import (
     Doubt,
+    Evidence,
     Failure,
     FailureCode,
     Measurement,
@@ -54,7 +55,7 @@ SPEC = spec(
 def answer(blocks: list[Measurement]) -> Recommendation:
     rows = history(job=job(spec=SPEC, phase=Phase.CONFIRM), measurements=tuple(blocks))
     trial = finalist(processes=4, **{"thunder-lock": False})
-    return recommend(rows, derive(SPEC), trial)
+    return recommend(rows, derive(SPEC), trial, trial.params, Evidence())
 
 
 def test_a_proven_gain_is_recommended_with_only_its_lines_changed() -> None:

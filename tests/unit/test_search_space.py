@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.builders import space, spec
 from tuner.errors import InvalidInput
-from tuner.model import ClosedLoop, Limits, MemoryLine, Scalar, SearchSpace
+from tuner.model import ClosedLoop, Constraint, Limits, MemoryLine, Params, Scalar, SearchSpace
 from tuner.search_space import Domain, derive, evaluate
 
 SPACES = Path(__file__).parents[2] / "search_spaces"
@@ -198,3 +198,67 @@ def test_mistakes_of_a_space_are_named_with_their_path(
     with pytest.raises(InvalidInput, match=message) as caught:
         derive(spec(search_space=space(**parameters)))
     assert caught.value.mistakes[0].path.startswith("search_space")
+
+
+def test_params_of_an_earlier_job_come_to_the_nearest_values_of_this_one() -> None:
+    domain = default_domain(limits=Limits(cpus=0.5, memory_mb=512, somaxconn=1024))
+    earlier: Params = {"processes": 400, "threads": 7, "listen": 4096, "logging": "errors-only"}
+    fitted = domain.fitted({**earlier, "not-here": 1})
+    assert fitted is not None
+    assert fitted.keys() == domain.baseline.keys()
+    assert fitted["processes"] == next(d.high for d in domain.dimensions if d.name == "processes")
+    assert fitted["threads"] == 8
+    assert fitted["listen"] in values_of(domain, "listen")
+    assert (fitted["logging"], fitted["thunder-lock"]) == ("errors-only", False)
+
+
+def test_earlier_words_that_mean_nothing_here_become_the_users_own() -> None:
+    domain = default_domain()
+    fitted = domain.fitted({"processes": "many", "threads": "some", "logging": "loud"})
+    assert fitted == domain.baseline
+
+
+def test_earlier_params_that_break_a_rule_are_not_fitted() -> None:
+    domain = default_domain(workload=ClosedLoop(concurrency=4))
+    assert domain.fitted({"processes": 4, "threads": 32}) is None
+
+
+def test_earlier_params_without_their_condition_are_settled() -> None:
+    fitted = default_domain().fitted({"processes": 1, "thunder-lock": True})
+    assert fitted is not None
+    assert fitted["thunder-lock"] is False
+
+
+def test_a_grid_holds_every_combination_of_the_given_values_once() -> None:
+    domain = default_domain()
+    grid = domain.grid(
+        {
+            "processes": ("1", "4"),
+            "threads": ("2",),
+            "listen": ("100",),
+            "thunder-lock": ("false", "true"),
+            "logging": ("user",),
+        }
+    )
+    slots = [(params["processes"], params["thunder-lock"]) for params in grid]
+    assert slots == [(1, False), (4, False), (4, True)]  # one process has nothing to lock
+    assert all(params["threads"] == 2 for params in grid)
+
+
+def test_whole_numbers_that_a_grid_does_not_name_are_taken_at_powers_of_two() -> None:
+    domain = derive(spec(search_space=space(processes={"type": "int", "low": 1, "high": 12})))
+    assert [params["processes"] for params in domain.grid({})] == [1, 2, 4, 8, 12]
+
+
+def test_a_grid_keeps_the_rules_of_the_space_but_not_its_bounds() -> None:
+    ruled = space().model_copy(
+        update={"constraints": (Constraint(rule="processes <= 64", reason="enough"),)}
+    )
+    grid = derive(spec(search_space=ruled)).grid({"processes": ("8", "64", "65")})
+    assert [params["processes"] for params in grid] == [8, 64]
+
+
+def test_a_value_that_a_grid_cannot_take_is_named() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        default_domain().grid({"logging": ("quiet",)})
+    assert [mistake.path for mistake in caught.value.mistakes] == ["logging"]

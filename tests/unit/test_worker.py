@@ -10,7 +10,9 @@ import pytest
 from tests.builders import INI, block, history, job, spec
 from tests.fake_bench import FakeLauncher, FakeWorld
 from tuner.errors import Aborted, Infrastructure, Unavailable
+from tuner.measurement import Bench
 from tuner.model import (
+    Course,
     Fail,
     Failure,
     FailureCode,
@@ -26,7 +28,7 @@ from tuner.model import (
     Params,
     Step,
 )
-from tuner.worker import FAULTS_ALLOWED, Worker
+from tuner.worker import FAULTS_ALLOWED, Worker, make
 
 RUNNING = block(sides=(0, 1), state=MeasurementState.RUNNING)
 
@@ -133,6 +135,14 @@ def test_windows_of_both_files_are_stored() -> None:
         INI,
         INI.replace("processes = 2", "processes = 4"),
     }
+
+
+def test_a_block_takes_the_course_that_it_was_planned_with() -> None:
+    world, planned = FakeWorld(), replace(RUNNING, course=Course(cycles=5))
+    claim = Rows(measurement=planned).claim(MeasurementId(1), "a")
+    assert claim is not None
+    result = make(claim, Bench(launcher=world.launcher, load=world.load))
+    assert len(result.windows) == 10
 
 
 def test_a_prepare_stores_facts() -> None:

@@ -15,7 +15,11 @@ _LARGEST_LOG = 50.0  # beyond it a ratio is no figure, and soon not storable
 
 def effect_of(ratios: Sequence[float], metric: Metric) -> Effect:
     """Log ratios as a relative change of the metric with its 95 % interval."""
-    found = estimate(ratios)
+    return as_effect(estimate(ratios), metric)
+
+
+def as_effect(found: Estimate, metric: Metric) -> Effect:
+    """An estimated log ratio as a relative change of the metric."""
     return Effect(
         metric=metric,
         estimate=math.expm1(found.value),
@@ -31,35 +35,55 @@ def compare(
     sign: int,
     min_effect: float,
 ) -> Comparison:
-    """The verdict on a candidate from fresh blocks' log(candidate / baseline).
+    """The verdict on a candidate from fresh blocks' log(candidate / baseline), looked at once.
 
     `sign` is +1 where more is better. `better` needs the whole 95 % interval on the good side of
     0 and an estimate of at least `min_effect`; `no_difference` an interval that excludes a gain
     of `min_effect`; an answer that cannot be computed is `inconclusive`, never a win.
     """
     if len(ratios) < FEWEST_BLOCKS:
-        return Comparison(
-            verdict=Verdict.INCONCLUSIVE,
-            effect=None,
-            p_better=None,
-            mde=None,
-            blocks=len(ratios),
-            reason=f"{len(ratios)} usable blocks; at least {FEWEST_BLOCKS} are needed",
-        )
+        return too_few(len(ratios))
     gains = [sign * ratio for ratio in ratios]
     gain = estimate(gains)
-    verdict, reason = _verdict(gain, math.log1p(min_effect), min_effect)
+    verdict, reason = verdict_of(gain, min_effect)
+    return comparison_of(gains, gain, metric, sign, verdict, reason)
+
+
+def too_few(blocks: int) -> Comparison:
+    """The answer where there is nothing to compute with."""
+    return Comparison(
+        verdict=Verdict.INCONCLUSIVE,
+        effect=None,
+        p_better=None,
+        mde=None,
+        blocks=blocks,
+        reason=f"{blocks} usable blocks; at least {FEWEST_BLOCKS} are needed",
+    )
+
+
+def comparison_of(
+    gains: Sequence[float],
+    gain: Estimate,
+    metric: Metric,
+    sign: int,
+    verdict: Verdict,
+    reason: str,
+) -> Comparison:
+    """The noun of a verdict on gains, which are signed so that more is better."""
+    low, high = sorted((sign * gain.low, sign * gain.high))
     return Comparison(
         verdict=verdict,
-        effect=effect_of(ratios, metric),
+        effect=as_effect(Estimate(sign * gain.value, low, high), metric),
         p_better=p_better(gains),
         mde=detectable(stdev(gains), len(gains)),
-        blocks=len(ratios),
+        blocks=len(gains),
         reason=reason,
     )
 
 
-def _verdict(gain: Estimate, enough: float, min_effect: float) -> tuple[Verdict, str]:
+def verdict_of(gain: Estimate, min_effect: float) -> tuple[Verdict, str]:
+    """What a gain (log, signed so that more is better) amounts to, and why."""
+    enough = math.log1p(min_effect)
     asked = f"{100 * min_effect:g} %"
     if gain.high < 0:
         return Verdict.WORSE, "the whole interval is on the wrong side of 0"

@@ -14,6 +14,8 @@ from scipy import special
 Z_MDE = float(special.ndtri(0.95) + special.ndtri(0.80))
 """Standard errors that an effect must have to be seen: one-sided 5 %, power 80 %."""
 
+LARGEST_LOG = 50.0
+"""Beyond it a ratio is no figure, and soon not storable."""
 
 _EXACT_UP_TO = 200  # values; beyond it the normal approximation is as good
 
@@ -107,6 +109,16 @@ def estimate(values: Sequence[float], level: float = 0.95) -> Estimate:
     """Hodges-Lehmann with its signed-rank interval, or with Student's where that has none."""
     low, high = signed_rank_interval(values, level) or t_interval(values, level)
     return Estimate(hodges_lehmann(values), low, high)
+
+
+def bounded(found: Estimate) -> Estimate:
+    """The estimate with ends that can be stored: an infinite one becomes ±`LARGEST_LOG`."""
+    return Estimate(found.value, max(found.low, -LARGEST_LOG), min(found.high, LARGEST_LOG))
+
+
+def unbounded(value: float) -> Estimate:
+    """A value of which nothing else is known."""
+    return Estimate(value, -LARGEST_LOG, LARGEST_LOG)
 
 
 def p_better(values: Sequence[float]) -> float:

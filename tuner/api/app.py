@@ -15,6 +15,7 @@ from tuner.api import (
     measurements,
     problems,
     recommendations,
+    reports,
 )
 from tuner.api.schemas import Problem
 from tuner.api.security import OPEN_PATHS, SCHEMES, RefuseOtherSites, RequireKey
@@ -38,7 +39,7 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.services = services
     problems.install(app)
-    for part in (jobs, recommendations, measurements, calibrations, catalogue, health):
+    for part in (jobs, recommendations, reports, measurements, calibrations, catalogue, health):
         app.include_router(part.router)
     if services.api_key is None:
         app.add_middleware(RefuseOtherSites)

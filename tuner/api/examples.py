@@ -4,6 +4,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from tuner.api.evidence_examples import EVIDENCE, HTML, LOOKS, MARKDOWN, TRIALS
+
 Responses = dict[int | str, dict[str, Any]]
 
 
@@ -22,6 +24,15 @@ def text(example: str, media_type: str = "text/plain") -> Responses:
     """A 200 with a text example."""
     content = {media_type: {"schema": {"type": "string"}, "example": example}}
     return {200: {"description": "OK", "content": content}}
+
+
+def report() -> Responses:
+    """A 200 with a report in each of its forms."""
+    found = ok(REPORT)
+    words = {"text/html": HTML, "text/markdown": MARKDOWN}
+    for media_type, example in words.items():
+        found[200]["content"] |= text(example, media_type)[200]["content"]
+    return found
 
 
 def _json(example: Any, description: str) -> dict[str, Any]:
@@ -57,6 +68,8 @@ JOB_REQUEST = {
     "objective": {"maximize": "throughput_rps"},
     "slo": {"latency_p95_ms": 200, "error_rate": 0.001},
     "search_space": "default",
+    "sampler": "tpe",
+    "warm_start": True,
     "budget": {"preset": "quick"},
     "min_effect": 0.02,
 }
@@ -146,6 +159,7 @@ _TRIAL = {
     "state": "complete",
     "score": 0.1133,
     "ratio": 1.12,
+    "gains": {"throughput_rps": 0.1133},
     "constraints": {"latency_p95_ms": -0.4, "error_rate": -1.0},
     "doubts": [{"code": "shared_cpus", "sentence": "target and generator had to share CPUs"}],
     "blocks": 1,
@@ -205,6 +219,7 @@ TRIAL_RAW: dict[str, Any] = {
                 "queue_size": 100,
                 "memory_peak_mb": 99.1,
                 "oom_kills": 0,
+                "cores": 0.99,
             },
             "surroundings": {"steal": 0.0, "foreign_cpu": 0.02, "pressure": 0.01},
             "series": [36, 45, 46, 44, 45, 46, 45, 44, 46, 45, 45, 45],
@@ -235,6 +250,7 @@ RECOMMENDATION: dict[str, Any] = {
     "errors": 0,
     "side_effects": [{**EFFECT, "metric": "latency_p95_ms", "estimate": -0.09}],
     "broken": {},
+    "looks": LOOKS,
     "candidate": 3,
     "params": _PARAMS,
     "lines": [
@@ -248,6 +264,7 @@ RECOMMENDATION: dict[str, Any] = {
     "reason": "11.8 % more requests per second (95 % interval 9.4 to 14.3), 16 fresh blocks",
     "doubts": [],
     "calibration": CALIBRATION,
+    "evidence": EVIDENCE,
     "uwsgi_ini": INI,
 }
 COMPOSE = """\
@@ -311,6 +328,31 @@ HOST = {
         "kernel": "6.1.0-18-amd64",
         "cgroup_version": 2,
         "docker_version": "20.10.24",
+    },
+}
+REPORT: dict[str, Any] = {
+    "recommendation": RECOMMENDATION,
+    "trials": TRIALS,
+    "provenance": {
+        "hosts": ["bench-1"],
+        "pool": "default",
+        "fingerprint": HOST["fingerprint"],
+        "uwsgi_version": "2.0.31",
+        "image_digest": "sha256:2f1c",
+        "target": "registry.example/checkout:1.4",
+        "limits": JOB_REQUEST["limits"],
+        "workload": JOB_REQUEST["workload"],
+        "objective": JOB_REQUEST["objective"],
+        "slo": JOB_REQUEST["slo"],
+        "min_effect": 0.02,
+        "sampler": "tpe",
+        "seed": 1,
+        "blocks": 44,
+        "load_s": 610.5,
+        "setup_s": 96.2,
+        "measured_from": "2026-01-15T09:30:09Z",
+        "measured_until": "2026-01-15T09:40:51Z",
+        "rendered_by": "uwsgi-tuner 0.1.0",
     },
 }
 POOL_LIST = {"pools": [{"name": "default", "hosts": [HOST]}]}

@@ -35,6 +35,7 @@ from tuner.api.schemas import (
     WindowList,
 )
 from tuner.api.services import Host
+from tuner.dossier import bounded
 from tuner.model import (
     Calibration,
     Diagnosis,
@@ -224,8 +225,9 @@ def doubt_answers(doubts: Sequence[Doubt]) -> list[DoubtAnswer]:
 
 
 def effect_answer(effect: Effect) -> EffectAnswer:
-    """A relative change."""
-    return EffectAnswer(**asdict(effect))
+    """A relative change; an interval of few blocks may have no ends."""
+    ends = {"ci_low": bounded(effect.ci_low), "ci_high": bounded(effect.ci_high)}
+    return EffectAnswer(**asdict(effect) | ends)
 
 
 def diagnosis_answer(found: Diagnosis) -> DiagnosisAnswer:

@@ -1,12 +1,13 @@
 """How far a job is, and what it has found so far: pure functions over its rows."""
 
 import math
-from collections.abc import Sequence
-from statistics import fmean
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from tuner.api.schemas import BlockProgress, Incumbent, Progress
 from tuner.model import (
     BASELINE,
+    RUNS_OF_A_BLOCK,
     Job,
     JobKind,
     JobSpec,
@@ -31,7 +32,7 @@ def progress_of(job: Job, trials: Sequence[Trial], measurements: Sequence[Measur
     candidates = [trial for trial in trials if trial.number != BASELINE]
     done = [t for t in candidates if t.state not in (TrialState.WAITING, TrialState.RUNNING)]
     blocks = [m for m in measurements if m.kind is MeasurementKind.BLOCK]
-    left = _blocks_left(job, len(candidates), len(done), blocks)
+    left = _left(job, blocks)
     return Progress(
         trials_done=len(done),
         trials_planned=_trials_planned(job, len(candidates)),
@@ -47,10 +48,19 @@ def block_progress_of(job: Job, measurements: Sequence[Measurement]) -> BlockPro
     blocks = [m for m in measurements if m.kind is MeasurementKind.BLOCK]
     done = sum(m.state is MeasurementState.COMPLETE for m in blocks)
     left = 0 if job.state.is_final else max(wanted - done, sum(m.is_open for m in blocks))
-    return _of_blocks(job, measurements, left)
+    load_s = _load_s(job.spec, len(job.spec.variants) or 2)
+    return _of_blocks(job, measurements, _Left(left, left * load_s))
 
 
-def _of_blocks(job: Job, measurements: Sequence[Measurement], left: int) -> BlockProgress:
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """What a job still has to measure, at most: a race may end early, and so may a confirmation."""
+
+    blocks: int
+    load_s: float  # asked for; a burst may take longer
+
+
+def _of_blocks(job: Job, measurements: Sequence[Measurement], left: _Left) -> BlockProgress:
     complete = [
         m
         for m in measurements
@@ -58,7 +68,7 @@ def _of_blocks(job: Job, measurements: Sequence[Measurement], left: int) -> Bloc
     ]
     return BlockProgress(
         blocks_done=len(complete),
-        blocks_left=left,
+        blocks_left=left.blocks,
         measured_s=sum(m.result.load_s for m in measurements if m.result),
         eta_s=_eta_s(job, left, complete),
         first_window_at=min((w.started_at for m in complete for w in m.windows), default=None),
@@ -96,40 +106,68 @@ def _trials_planned(job: Job, candidates: int) -> int:
     return max(job.spec.budget.trials, candidates)
 
 
-def _blocks_left(job: Job, candidates: int, settled: int, blocks: Sequence[Measurement]) -> int:
+def _left(job: Job, blocks: Sequence[Measurement]) -> _Left:
+    """Blocks and seconds of load that the phases still to come may take."""
     if job.state.is_final:
-        return 0
-    budget = job.spec.budget
-    planned = {Phase.CALIBRATE: budget.calibrate_blocks, Phase.CONFIRM: budget.confirm_blocks}
-    left = 0
-    for phase, size in planned.items():
-        if job.phase is phase or _is_before(job, phase):
-            own = [m for m in blocks if m.phase == phase]
-            left += max(size - sum(not m.is_open for m in own), sum(m.is_open for m in own))
-    if job.phase is Phase.SEARCH or _is_before(job, Phase.SEARCH):
-        left += _trials_planned(job, candidates) - settled
-    other = (m for m in blocks if m.phase in (Phase.RACE, Phase.ABLATE))
-    return left + sum(m.is_open for m in other)
+        return _Left(0, 0.0)
+    count, load_s = 0, 0.0
+    for phase, planned in _planned(job.spec).items():
+        if job.phase is not phase and not _is_before(job, phase):
+            continue
+        own = [m for m in blocks if m.phase == phase]
+        closed = sum(not m.is_open for m in own)
+        missing = planned[closed:]
+        waiting = [_sides_and_cycles(job.spec, m) for m in own if m.is_open]
+        ahead = missing if len(missing) >= len(waiting) else waiting
+        count += len(ahead)
+        load_s += sum(_load_s(job.spec, sides, cycles) for sides, cycles in ahead)
+    return _Left(count, load_s)
 
 
-def _eta_s(job: Job, left: int, complete: Sequence[Measurement]) -> float | None:
-    """Blocks left times a block's mean wall time, shared by the hosts that have measured so far."""
+def _planned(spec: JobSpec) -> Mapping[Phase, list[tuple[int, int]]]:
+    """Sides and cycles of every block that a phase may have at most."""
+    budget = spec.budget
+    race = [
+        (racing + 1, budget.race_cycles)
+        for racing in budget.race_rounds
+        for _ in range(budget.race_blocks)
+    ]
+    runs = (RUNS_OF_A_BLOCK + 1, budget.cycles)
+    pair = (2, budget.cycles)
+    return {
+        Phase.CALIBRATE: [pair] * budget.calibrate_blocks,
+        Phase.SEARCH: [pair] * budget.trials,
+        Phase.RACE: race,
+        Phase.ABLATE: [runs] * (budget.ablate_runs // RUNS_OF_A_BLOCK),
+        Phase.CONFIRM: [pair] * budget.confirm_blocks,
+    }
+
+
+def _sides_and_cycles(spec: JobSpec, block: Measurement) -> tuple[int, int]:
+    return len(block.sides), block.course.cycles or spec.budget.cycles
+
+
+def _eta_s(job: Job, left: _Left, complete: Sequence[Measurement]) -> float | None:
+    """Load that is left, at the pace of the blocks so far, shared by the hosts that made them."""
     if job.state.is_final:
         return 0.0
     if job.state is JobState.QUEUED:
         return None
-    took = [
+    timed = [m for m in complete if m.started_at and m.finished_at]
+    took_s = sum(
         (m.finished_at - m.started_at).total_seconds()
-        for m in complete
+        for m in timed
         if m.started_at and m.finished_at
-    ]
-    each = fmean(took) if took else _block_load_s(job.spec) + START_OF_BLOCK_S
+    )
+    asked_s = sum(_load_s(job.spec, *_sides_and_cycles(job.spec, m)) for m in timed)
+    overhead_s = left.blocks * START_OF_BLOCK_S
+    expected_s = left.load_s * took_s / asked_s if asked_s else left.load_s + overhead_s
     hosts = len({m.host for m in complete if m.host}) or 1
-    return round(left * each / hosts, 1)
+    return round(expected_s / hosts, 1)
 
 
-def _block_load_s(spec: JobSpec) -> float:
-    """Seconds of load in one block, as asked for; a burst may take longer."""
-    budget, sides = spec.budget, len(spec.variants) or 2
-    windows_s = budget.cycles * len(rungs(spec.workload)) * budget.window_s
+def _load_s(spec: JobSpec, sides: int, cycles: int | None = None) -> float:
+    """Seconds of load in one block of so many sides, as asked for."""
+    budget = spec.budget
+    windows_s = (cycles or budget.cycles) * len(rungs(spec.workload)) * budget.window_s
     return sides * (budget.warmup_s + windows_s)

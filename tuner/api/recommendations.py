@@ -58,7 +58,7 @@ def of_job(
     job_id: Id, request: Request, services: Wired, if_none_match: IfNoneMatch = None
 ) -> Response:
     """Verdict, effect with its interval, each line's share, the diagnosis and the file."""
-    job, found = _confirmed(services, job_id)
+    job, found = confirmed(services, job_id)
     return conditional_json(request, recommendation_answer(job, found))
 
 
@@ -80,7 +80,7 @@ def ini_of_job(
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """The file to deploy: the user's own, unchanged, where nothing was found to be better."""
-    job, found = _confirmed(services, job_id)
+    job, found = confirmed(services, job_id)
     return _ini(request, job, found, form, require)
 
 
@@ -97,7 +97,7 @@ def compose_of_job(
     job_id: Id, request: Request, services: Wired, if_none_match: IfNoneMatch = None
 ) -> Response:
     """The limits and sysctls under which the file was measured, as a compose file."""
-    job, _ = _confirmed(services, job_id)
+    job, _ = confirmed(services, job_id)
     return conditional(request, compose_of(job), "application/yaml")
 
 
@@ -120,7 +120,7 @@ def sysctls_of_job(
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """The kernel settings that the file relies on."""
-    job, _ = _confirmed(services, job_id)
+    job, _ = confirmed(services, job_id)
     kind = "text/plain" if form == "plain" else "application/yaml"
     return conditional(request, sysctls_of(job.spec, form), kind)
 
@@ -179,7 +179,7 @@ def _ini(
     return conditional(request, ini_of(found, form), "text/plain", headers)
 
 
-def _confirmed(services: Services, job_id: int) -> tuple[Job, Recommendation]:
+def confirmed(services: Services, job_id: int) -> tuple[Job, Recommendation]:
     """A job and its answer. Raises `Conflict` with the reason where it has none (yet)."""
     job = job_of_kind(services.store, JobId(job_id), JobKind.TUNE)
     if job.recommendation is not None:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 
 from tuner import diagnosis
+from tuner.api.evidence import evidence_answer, look_answers
 from tuner.api.measured import (
     calibration_answer,
     diagnosis_answer,
@@ -84,6 +85,7 @@ def trial_answer(trial: Trial, measurements: Sequence[Measurement]) -> TrialAnsw
         state=trial.state,
         score=score,
         ratio=None if score is None else math.exp(score),
+        gains=outcome.gains if outcome else {},
         constraints=outcome.constraints if outcome else {},
         doubts=doubt_answers(outcome.doubts if outcome else ()),
         blocks=len(_blocks_of(trial.number, measurements)),
@@ -136,6 +138,7 @@ def recommendation_answer(job: Job, found: Recommendation) -> RecommendationAnsw
         errors=comparison.errors,
         side_effects=[effect_answer(effect) for effect in comparison.side_effects],
         broken=comparison.broken,
+        looks=look_answers(comparison.looks, job.spec.objective.metric),
         candidate=found.candidate,
         params=found.params,
         lines=[_line(line) for line in found.lines],
@@ -144,6 +147,7 @@ def recommendation_answer(job: Job, found: Recommendation) -> RecommendationAnsw
         reason=found.reason,
         doubts=doubt_answers(found.doubts),
         calibration=calibration_answer(job.calibration),
+        evidence=evidence_answer(found.evidence, job.spec.objective.metric),
         uwsgi_ini=found.uwsgi_ini,
     )
 

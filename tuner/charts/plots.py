@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from tuner.charts.svg import BOTTOM as BELOW
-from tuner.charts.svg import HEIGHT, TOP, Axis, Frame, Tick, even_ticks, line, log_ticks, mark
+from tuner.charts.frame import TOP, Axis, Frame, Tick, even_ticks, keys, log_ticks
+from tuner.charts.svg import line, mark
 from tuner.model import Histogram
 
 _PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9)
@@ -48,7 +48,7 @@ def windows_over_time(sides: Mapping[str, Sequence[Dot]]) -> str:
             mark(frame.x(_seconds(dot, start)), frame.y(dot.rps), side, hollow=dot.is_void)
             for dot in own
         ]
-    return frame.drawn(body, list(sides))
+    return frame.drawn(body, keys(sides))
 
 
 def _rates(dots: Sequence[Dot]) -> Axis:
@@ -75,7 +75,7 @@ def _bands(frame: Frame, dots: Iterable[Dot], start: datetime | None) -> Iterabl
             left, right = min(spans[block]) - 7, max(spans[block]) + 7
             yield (
                 f'<rect class="band" x="{left:.1f}" y="{TOP}" width="{right - left:.1f}"'
-                f' height="{HEIGHT - TOP - BELOW}"/>'
+                f' height="{frame.floor - TOP}"/>'
             )
 
 
@@ -106,7 +106,7 @@ def latency_percentiles(sides: Mapping[str, Histogram]) -> str:
         points = [(frame.x(rarity), frame.y(time)) for rarity, time in curve]
         if points:
             body += [line(points, side), mark(*points[-1], side)]
-    return frame.drawn(body, list(sides))
+    return frame.drawn(body, keys(sides))
 
 
 def _rarity(percentile: float) -> float:

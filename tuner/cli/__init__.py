@@ -5,6 +5,7 @@
     ├── asking       options → the request
     └── tables       its answer as tables for people
     demo         the whole of it once, on a real container
+    record       a grid of configurations, for searches to be replayed on
     analyze      statistics of numbers that somebody else measured; needs no service
     └── numbers      words, files and columns → numbers
     service      serve, worker, api, db upgrade: they are the service
@@ -20,7 +21,7 @@ from collections.abc import Mapping, Sequence
 
 import typer
 
-from tuner.cli import analyze, commands, demo, measure, service
+from tuner.cli import analyze, commands, demo, measure, record, service
 from tuner.errors import Conflict, InvalidInput, NotFound, TunerError, Unavailable
 
 EXIT_CODES: Mapping[type[TunerError], int] = {
@@ -49,6 +50,7 @@ for command in (commands.submit, commands.watch, commands.show, commands.recomme
 app.command("cancel")(commands.cancel)
 app.command("measure")(measure.measure)
 app.command("calibrate")(measure.calibrate)
+app.command("record")(record.record)
 app.command("analyze")(analyze.analyze)
 db.command("upgrade")(service.upgrade)
 app.add_typer(db, name="db")

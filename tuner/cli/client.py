@@ -110,6 +110,10 @@ class Client:
         """The answer to a job."""
         return self._json(self._send("GET", f"/v1/jobs/{job_id}/recommendation"))
 
+    def report(self, job_id: int, form: str) -> str:
+        """The report of a job as `html`, `md` or `json`. Raises `Conflict` before it is done."""
+        return self._send("GET", f"/v1/jobs/{job_id}/report", params={"format": form}).text
+
     def app_recommendation(self, app: str) -> dict[str, Any]:
         """The newest answer for an app."""
         return self._json(self._send("GET", f"/v1/apps/{_segment(app)}/recommendation"))

@@ -50,12 +50,30 @@ def watch(job_id: JobNumber, as_json: AsJson = False) -> None:
         _follow_to_the_end(client, job_id, client.kind_of(job_id), as_json=as_json)
 
 
-def show(job_id: JobNumber, as_json: AsJson = False) -> None:
+def show(
+    job_id: JobNumber,
+    as_json: AsJson = False,
+    report: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Write the report: .html, .md or .json; - prints Markdown."
+        ),
+    ] = None,
+) -> None:
     """Print where a job stands and, once it has one, its answer."""
+    form = _form_of(report, as_json=as_json) if report is not None else None
     with connect() as client:
         kind = client.kind_of(job_id)
         job = client.job(job_id, kind)
         answer = _answer(client, kind, job)
+        if form is not None and kind != "jobs":
+            raise _mistake("--report", "only a tuning job has one")
+        text = client.report(job_id, form) if form is not None else ""
+    if report == "-":
+        sys.stdout.write(text)
+        return
+    if report is not None:
+        _write(report, text)
     if as_json:
         _print_json(answer)
         return
@@ -151,6 +169,29 @@ def end_of(job: dict[str, Any]) -> None:
     """Leave with exit code 1 unless the job succeeded; `keep your file` is a success."""
     if job["state"] != "succeeded":
         raise typer.Exit(1)
+
+
+def _form_of(report: str, *, as_json: bool) -> str:
+    """The form of a report by its file's name. Raises `InvalidInput`, before anything is asked."""
+    if report == "-":
+        if as_json:
+            raise _mistake("--report", "- and --json both print: give the report a file")
+        return "md"
+    form = Path(report).suffix.lower().removeprefix(".")
+    if form not in ("html", "md", "json"):
+        raise _mistake("--report", f"{report} ends neither in .html nor in .md nor in .json")
+    if not Path(report).absolute().parent.is_dir():
+        raise _mistake("--report", f"there is no folder {Path(report).absolute().parent}")
+    return form
+
+
+def _write(file: str, text: str) -> None:
+    """Raises `InvalidInput` where it cannot be written."""
+    try:
+        Path(file).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise _mistake("--report", f"{file}: {error.strerror}") from error
+    _say(f"report: {file}")
 
 
 def _answer(client: "Client", kind: "Kind", job: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,9 @@
 """Answers of the API as text for people. Pure functions from JSON to lines."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
+
+from tuner.model import Metric
 
 Json = Mapping[str, Any]
 
@@ -81,12 +83,14 @@ def error_lines(job: Json) -> list[str]:
 
 
 def recommendation_lines(found: Json) -> list[str]:
-    """Verdict, effect with interval, the changed lines, the diagnosis, and what to doubt."""
-    lines = [headline(found), found["reason"], *_changes("changed lines", found["lines"])]
-    lines += _changes("tried, not worth a line", found["reverted"])
+    """Verdict, effect with interval, line by line, the diagnosis, doubts, and what was skipped."""
+    lines = [headline(found), found["reason"]]
+    lines += _changes("changed lines", found["lines"], _effect, "not ablated")
+    lines += _changes("tried, not worth a line", found["reverted"], _why_not)
     lines += _evidence(found)
     lines += ["", f"bottleneck: {found['diagnosis']['sentence']}"]
     lines += [f"doubt: {doubt['sentence']}" for doubt in found["doubts"]]
+    lines += [f"skipped: {sentence}" for sentence in found["evidence"]["skipped"]]
     return lines
 
 
@@ -131,11 +135,28 @@ def _incumbent(incumbent: Json) -> str:
 
 
 def _effect(effect: Json) -> str:
-    low, high = percent(effect["ci_low"]), percent(effect["ci_high"])
-    return f"{percent(effect['estimate'])} {effect['metric']} (95 % CI {low} .. {high})"
+    return f"{percent(effect['estimate'])} {effect['metric']} (95 % CI {_interval(effect)})"
 
 
-def _changes(title: str, changed: Sequence[Json]) -> Iterable[str]:
+def _interval(effect: Json) -> str:
+    ends = (effect["ci_low"], effect["ci_high"])
+    return " .. ".join("unbounded" if end is None else percent(end) for end in ends)
+
+
+def _why_not(effect: Json) -> str:
+    """`inside noise: +0.3 % (-0.9 % .. +1.5 %)`, or on which side of 0 the interval lies."""
+    sign, low, high = Metric(effect["metric"]).sign, effect["ci_low"], effect["ci_high"]
+    if low is None or high is None or low <= 0 <= high:
+        reason = "inside noise"
+    else:
+        reason = "too small to keep" if sign * low > 0 else "harmful"
+    return f"{reason}: {percent(effect['estimate'])} ({_interval(effect)})"
+
+
+def _changes(
+    title: str, changed: Sequence[Json], told: Callable[[Json], str], unknown: str = ""
+) -> Iterable[str]:
+    """One line for each, with its own effect; `unknown` stands where that was not measured."""
     if not changed:
         return []
     rows = [
@@ -143,7 +164,7 @@ def _changes(title: str, changed: Sequence[Json]) -> Iterable[str]:
             line["option"],
             f"{'(not set)' if line['baseline_value'] is None else line['baseline_value']}"
             f" -> {line['value']}",
-            _effect(line["effect"]) if line["effect"] else "",
+            told(line["effect"]) if line["effect"] else unknown,
         )
         for line in changed
     ]

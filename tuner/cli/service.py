@@ -59,11 +59,11 @@ def api() -> None:
 
     settings = _settings()
     settings.check_may_serve()
-    catalog = bootstrap.catalog(settings)
+    catalog, store = bootstrap.catalog(settings), bootstrap.store(settings)
     services = Services(
-        store=bootstrap.store(settings),
+        store=store,
         catalog=catalog,
-        resolve=bootstrap.resolver(catalog),
+        resolve=bootstrap.resolver(catalog, store.recommended),
         api_key=settings.api_key,
     )
     uvicorn.run(

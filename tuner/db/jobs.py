@@ -10,7 +10,7 @@ from tuner.db.ports import JobQueue
 from tuner.db.rows import SPEC, job_of, to_json
 from tuner.db.tables import jobs, measurements
 from tuner.errors import NotFound
-from tuner.model import Job, JobId, JobKind, JobSpec, JobState, MeasurementState, Phase
+from tuner.model import Job, JobId, JobKind, JobSpec, JobState, MeasurementState, Phase, Verdict
 
 _POOL_LOCKS = 7_801  # first key of our advisory locks on pools
 _OPEN_WORK = (MeasurementState.QUEUED, MeasurementState.RUNNING)
@@ -93,6 +93,22 @@ def latest_succeeded(connection: Connection, app: str) -> RowMapping | None:
         .limit(1)
     )
     return connection.execute(query).mappings().one_or_none()
+
+
+def recommended(connection: Connection, app: str, limit: int) -> Sequence[RowMapping]:
+    """The newest jobs of `app` whose recommendation was better than the user's own file."""
+    query = (
+        select(jobs)
+        .where(
+            jobs.c.app == app,
+            jobs.c.kind == JobKind.TUNE,
+            jobs.c.state == JobState.SUCCEEDED,
+            jobs.c.verdict == Verdict.BETTER,
+        )
+        .order_by(jobs.c.id.desc())
+        .limit(limit)
+    )
+    return connection.execute(query).mappings().all()
 
 
 def ahead_of(connection: Connection, job_id: JobId, pool: str) -> int:

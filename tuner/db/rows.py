@@ -10,7 +10,9 @@ from pydantic import ConfigDict, TypeAdapter
 from sqlalchemy import RowMapping
 
 from tuner.model import (
+    AS_BUDGETED,
     Calibration,
+    Course,
     Doubt,
     Failure,
     Histogram,
@@ -55,6 +57,7 @@ FAILURE = TypeAdapter[Failure | None](Failure | None, config=_CONFIG)
 OUTCOME = TypeAdapter[Outcome | None](Outcome | None, config=_CONFIG)
 PARAMS = TypeAdapter[Params | None](Params | None, config=_CONFIG)
 RESULT = TypeAdapter[MeasurementResult | None](MeasurementResult | None, config=_CONFIG)
+COURSE = TypeAdapter[Course | None](Course | None, config=_CONFIG)
 FINGERPRINT = TypeAdapter[HostFingerprint | None](HostFingerprint | None, config=_CONFIG)
 
 _WINDOW_DOCUMENTS: Mapping[str, TypeAdapter[Any]] = {
@@ -180,7 +183,13 @@ def measurement_of(row: RowMapping, windows: Sequence[Window] = ()) -> Measureme
         finished_at=row["finished_at"],
         result=replace(result, windows=tuple(windows)) if result else None,
         failure=from_json(FAILURE, row["failure"]),
+        course=from_json(COURSE, row["course"]) or AS_BUDGETED,
     )
+
+
+def course_column(course: Course) -> Any:
+    """What the column of a course takes: NULL where nothing but the budget is asked for."""
+    return to_json(COURSE, None if course == AS_BUDGETED else course)
 
 
 def result_header(result: MeasurementResult) -> Any:

@@ -2,7 +2,7 @@
 
 from typing import Any, assert_never
 
-from sqlalchemy import Connection, func, update
+from sqlalchemy import Connection, func, or_, update
 from sqlalchemy.dialects.postgresql import insert
 
 from tuner.db import hosts, jobs
@@ -14,6 +14,7 @@ from tuner.db.rows import (
     OUTCOME,
     RECOMMENDATION,
     REPORT,
+    course_column,
     to_json,
     trial_row,
 )
@@ -87,13 +88,15 @@ def _calibration(connection: Connection, job: Job, found: Calibration) -> Any:
 
 
 def _settle(connection: Connection, job: Job, step: Settle) -> None:
+    """What was written down once is rewritten only where more blocks speak than did then."""
     outcome = step.outcome
+    spoke = func.coalesce(trials.c.outcome["blocks"].as_integer(), 1)  # rows of old say nothing
     connection.execute(
         update(trials)
         .where(
             trials.c.job_id == job.id,
             trials.c.number == step.number,
-            trials.c.state.in_(_UNSETTLED),  # what was written down once is never rewritten
+            or_(trials.c.state.in_(_UNSETTLED), spoke < outcome.blocks),
         )
         .values(state=outcome.state, outcome=to_json(OUTCOME, outcome), score=outcome.score)
     )
@@ -112,6 +115,7 @@ def _measure(connection: Connection, queue: JobQueue, job: Job, step: Measure) -
                 "kind": plan.kind,
                 "phase": plan.phase,
                 "sides": list(plan.sides),
+                "course": course_column(plan.course),
                 "state": MeasurementState.QUEUED,
             }
             for plan in step.plans

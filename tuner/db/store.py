@@ -30,6 +30,7 @@ from tuner.model import (
     MeasurementId,
     MeasurementResult,
     MeasurementState,
+    Params,
     Phase,
     Step,
     Trial,
@@ -154,6 +155,13 @@ class Store:
         with self._transaction() as connection:
             row = jobs.latest_succeeded(connection, app)
         return job_of(row) if row is not None else None
+
+    def recommended(self, app: str, limit: int = 3) -> list[Params]:
+        """What the last jobs of `app` recommended in place of the user's file, newest first."""
+        with self._transaction() as connection:
+            rows = jobs.recommended(connection, app, limit)
+        found = [job_of(row).recommendation for row in rows]
+        return [answer.params for answer in found if answer is not None]
 
     # ---- trials and measurements
 

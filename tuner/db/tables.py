@@ -124,6 +124,7 @@ measurements = Table(
     Column("kind", Text, nullable=False),
     Column("phase", Text, nullable=False),
     Column("sides", ARRAY(Integer), nullable=False),
+    Column("course", _DOCUMENT),  # null: as the job's budget says
     Column("state", Text, nullable=False),
     Column("attempt", Integer, nullable=False, server_default=text("0")),
     Column("faults", Integer, nullable=False, server_default=text("0")),

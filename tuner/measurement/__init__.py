@@ -19,6 +19,7 @@ from tuner.measurement.host import (
     target_failed,
 )
 from tuner.measurement.judging import Circumstances, counters_agree, window_of
+from tuner.measurement.recording import recorded
 
 __all__ = [
     "MEMORY_PROBE_MORE",
@@ -35,6 +36,7 @@ __all__ = [
     "SideSpec",
     "Usage",
     "counters_agree",
+    "recorded",
     "target_failed",
     "window_of",
 ]

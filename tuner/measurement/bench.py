@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 from tuner.errors import Aborted, Infrastructure, TargetFailed
+from tuner.measurement.futility import is_futile
 from tuner.measurement.host import (
     Launcher,
     LoadGenerator,
@@ -18,7 +19,9 @@ from tuner.measurement.host import (
 from tuner.measurement.judging import Circumstances, window_of
 from tuner.measurement.steadiness import LONGEST, is_steady, warming
 from tuner.model import (
+    AS_BUDGETED,
     Budget,
+    Course,
     Load,
     MeasurementResult,
     MemoryLine,
@@ -70,16 +73,19 @@ class Bench:
         *,
         seed: int,
         metrics: Collection[Metric] = (Metric.THROUGHPUT_RPS,),
+        course: Course = AS_BUDGETED,
     ) -> MeasurementResult:
         """Fresh starts of all sides, warm-up, then windows in shuffled alternation.
 
         Each cycle has one window of every side and rung. `metrics` are those that the study will
-        use: each needs its number of requests. Raises `TargetFailed` (with the side at fault),
-        `Infrastructure`, or `Aborted`.
+        use: each needs its number of requests. `course` may ask for another number of cycles, and
+        for an end as soon as side 1 cannot win any more. Raises `TargetFailed` (with the side at
+        fault), `Infrastructure`, or `Aborted`.
         """
         order = random.Random(seed)  # noqa: S311  a reproducible shuffle, not a secret
         watch = _Stopwatch()
-        windows: list[Window] = []
+        planned = course.cycles or budget.cycles
+        cycles: list[list[Window]] = []
         with self._calling_off(), self._started(sides) as (running, ready_s):
             drivers = [
                 _Driver(self.load, target, side, frozenset(metrics), watch)
@@ -89,19 +95,22 @@ class Bench:
             for driver in order.sample(drivers, len(drivers)):
                 self._check_wanted()
                 driver.warm_up(rungs(workload)[0], budget.warmup_s)
-            for _ in range(budget.cycles):
-                turns = [(driver, load) for driver in drivers for load in rungs(workload)]
-                for driver, load in order.sample(turns, len(turns)):
-                    self._check_wanted()
-                    windows.append(self._window(driver, load, budget.window_s, len(windows)))
+            turns = [(driver, load) for driver in drivers for load in rungs(workload)]
+            for number in range(planned):
+                if course.futility and is_futile(cycles, course.futility, planned=planned):
+                    break
+                shuffled = order.sample(turns, len(turns))
+                first = number * len(turns)
+                cycles.append(self._cycle(shuffled, budget.window_s, first))
         return MeasurementResult(
-            windows=tuple(windows),
+            windows=tuple(window for cycle in cycles for window in cycle),
             setup_s=watch.setup_s,
             load_s=watch.load_s,
             ready_s=ready_s,
             ini_sha256=tuple(side.ini_sha256 for side in sides),
             effective_ini=effective,
             warmup_s=tuple(driver.warmup_s for driver in drivers),
+            is_cut_short=len(cycles) < planned,
         )
 
     def prepare(
@@ -185,6 +194,16 @@ class Bench:
             futures = [pool.submit(start, side) for side in sides]
             started = [future.result() for future in futures]
             yield [running for running, _ in started], tuple(seconds for _, seconds in started)
+
+    def _cycle(
+        self, turns: Sequence[tuple["_Driver", Load]], seconds: float, first: int
+    ) -> list[Window]:
+        """One window of every turn, in that order; `first` is the index of the first of them."""
+        windows = []
+        for index, (driver, load) in enumerate(turns, first):
+            self._check_wanted()
+            windows.append(self._window(driver, load, seconds, index))
+        return windows
 
     def _window(self, driver: "_Driver", load: Load, seconds: float, index: int) -> Window:
         """One window; a load generator that fails in it is given one more try."""

@@ -27,6 +27,7 @@ RATE_REACHED_FROM = 0.98  # share of the requests that fell due
 
 FEWEST_REQUESTS = {
     Metric.THROUGHPUT_RPS: 25,  # 20 % of uncertainty from counting alone
+    Metric.RPS_PER_CPU: 25,
     Metric.LATENCY_P50_MS: 100,
     Metric.LATENCY_P95_MS: 1_000,
     Metric.LATENCY_P99_MS: 5_000,  # the 95 % interval of p99 then is p98.7 .. p99.3
@@ -177,6 +178,7 @@ def _server_figures(reading: LoadReading, before: Usage, after: Usage) -> Server
         queue_size=reading.queue.size if reading.queue else None,
         memory_peak_mb=after.memory_peak_mb,
         oom_kills=after.oom_kills - before.oom_kills,
+        cores=used_s / wall_s if wall_s else None,
     )
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from tuner.model.document import Document, Name
-from tuner.model.spaces import SearchSpace
+from tuner.model.spaces import Scalar, SearchSpace
 from tuner.model.workloads import ClosedLoop, UrlPath, Workload
 
 
@@ -24,6 +24,12 @@ class Metric(StrEnum):
     LATENCY_P99_MS = "latency_p99_ms"
     ERROR_RATE = "error_rate"
     MEMORY_MB = "memory_mb"
+    RPS_PER_CPU = "rps_per_cpu"  # answered as expected, per second and CPU kept busy
+
+    @property
+    def sign(self) -> int:
+        """+1 where more is better, -1 where less is."""
+        return 1 if self in (Metric.THROUGHPUT_RPS, Metric.RPS_PER_CPU) else -1
 
 
 class Limits(Document):
@@ -36,10 +42,10 @@ class Limits(Document):
     )
 
 
-class Objective(Document):
-    """The one metric to improve: either `maximize` or `minimize` is set."""
+class Aim(Document):
+    """A metric to improve: either `maximize` or `minimize` is set."""
 
-    maximize: Literal[Metric.THROUGHPUT_RPS] | None = None
+    maximize: Literal[Metric.THROUGHPUT_RPS, Metric.RPS_PER_CPU] | None = None
     minimize: (
         Literal[
             Metric.LATENCY_P50_MS, Metric.LATENCY_P95_MS, Metric.LATENCY_P99_MS, Metric.MEMORY_MB
@@ -63,7 +69,30 @@ class Objective(Document):
     @property
     def sign(self) -> int:
         """+1 where more is better, -1 where less is."""
-        return 1 if self.maximize else -1
+        return self.metric.sign
+
+
+class Objective(Aim):
+    """The metric to improve; the file is confirmed by it.
+
+    With `also` the search looks for all configurations in which no metric can be improved without
+    another getting worse, and takes the one with the best of the others among those whose first
+    metric is not clearly behind.
+    """
+
+    also: tuple[Aim, ...] = Field((), max_length=3, description="further metrics to improve")
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Self:
+        metrics = [aim.metric for aim in self.aims]
+        if len(set(metrics)) < len(metrics):
+            raise ValueError("also names a metric twice")
+        return self
+
+    @property
+    def aims(self) -> tuple[Aim, ...]:
+        """All metrics to improve, the first being the one that confirms."""
+        return (self, *self.also)
 
 
 class RelativeBound(Document):
@@ -76,13 +105,21 @@ Bound = Annotated[float, Field(ge=0)] | RelativeBound
 
 
 class Slo(Document):
-    """Upper bounds that a recommended file must keep; none is ever traded for the objective."""
+    """Bounds that a recommended file must keep; none is ever traded for the objective.
+
+    `throughput_rps` is a lower bound, all others are upper ones.
+    """
 
     latency_p50_ms: Bound | None = None
     latency_p95_ms: Bound | None = None
     latency_p99_ms: Bound | None = None
     error_rate: Bound | None = None
     memory_mb: Bound | None = None
+    throughput_rps: Bound | None = Field(
+        None,
+        description="lower bound; 0.95 of the baseline's where nothing is given and the objective "
+        "is memory_mb or rps_per_cpu: a file that serves nothing needs neither memory nor CPU",
+    )
 
     def bounds(self) -> dict[Metric, float | RelativeBound]:
         """The bounds that were given."""
@@ -90,13 +127,22 @@ class Slo(Document):
         return {metric: bound for metric, bound in named if bound is not None}
 
 
+RUNS_OF_A_BLOCK = 4
+"""Configurations of an ablation in one block, beside the baseline."""
+
+
 class Budget(Document):
     """How much measuring a job may do. Times are seconds of load; starts come on top."""
 
     trials: int = Field(ge=0, le=1000, description="candidates tried in the search")
     calibrate_blocks: int = Field(2, ge=2, le=64, description="A/A blocks before the search")
-    confirm_blocks: int = Field(ge=0, le=256, description="fresh blocks for the verdict")
+    confirm_blocks: int = Field(ge=0, le=256, description="fresh blocks for the verdict, at most")
     compare_blocks: int = Field(0, ge=0, le=256, description="blocks of a comparison")
+    race: int = Field(0, ge=0, le=16, description="candidates that race; 0: none do")
+    race_blocks: int = Field(4, ge=4, le=32, description="blocks of each round of the race")
+    ablate_runs: int = Field(
+        0, ge=0, le=480, multiple_of=24, description="runs of the ablation; 0: there is none"
+    )
     cycles: int = Field(2, ge=1, le=64, description="windows of each side in one block")
     window_s: float = Field(2.0, ge=0.5, le=120)
     warmup_s: float = Field(1.0, ge=0, le=120)
@@ -107,19 +153,69 @@ class Budget(Document):
     @property
     def block_load_s(self) -> float:
         """Seconds of load in one block of two sides, warm-up included."""
-        return 2 * (self.warmup_s + self.cycles * self.window_s)
+        return 2 * self.side_load_s(self.cycles)
+
+    @property
+    def race_cycles(self) -> int:
+        """Cycles of a block of the race: more starts tell more than longer ones."""
+        return min(self.cycles, 2)
+
+    @property
+    def race_rounds(self) -> tuple[int, ...]:
+        """Candidates in each round of the race: after every one the better half goes on."""
+        rounds, racing = [], self.race
+        while racing > 1:
+            rounds.append(racing)
+            racing = -(-racing // 2)
+        return tuple(rounds)
+
+    @property
+    def after_search_s(self) -> float:
+        """Seconds of load from the end of the search to the answer, at most."""
+        race = self.race_blocks * sum(racing + 1 for racing in self.race_rounds)
+        ablation = self.ablate_runs // RUNS_OF_A_BLOCK * (RUNS_OF_A_BLOCK + 1)
+        return (
+            race * self.side_load_s(self.race_cycles)
+            + ablation * self.side_load_s(self.cycles)
+            + self.confirm_blocks * self.block_load_s
+        )
+
+    def side_load_s(self, cycles: int) -> float:
+        """Seconds of load on one side of a block of so many cycles, warm-up included."""
+        return self.warmup_s + cycles * self.window_s
 
 
 PRESETS = {
     "demo": Budget(trials=8, confirm_blocks=8, cycles=2, window_s=1.5, warmup_s=1.0),
     "quick": Budget(
-        trials=16, calibrate_blocks=4, confirm_blocks=16, cycles=2, window_s=2.5, warmup_s=1.5
+        trials=16,
+        calibrate_blocks=4,
+        race=3,
+        confirm_blocks=16,
+        cycles=2,
+        window_s=2.5,
+        warmup_s=1.5,
     ),
     "standard": Budget(
-        trials=30, calibrate_blocks=4, confirm_blocks=32, cycles=4, window_s=2.5, warmup_s=3.0
+        trials=30,
+        calibrate_blocks=4,
+        race=6,
+        ablate_runs=48,
+        confirm_blocks=40,
+        cycles=4,
+        window_s=2.5,
+        warmup_s=3.0,
     ),
     "thorough": Budget(
-        trials=60, calibrate_blocks=8, confirm_blocks=80, cycles=4, window_s=2.5, warmup_s=3.0
+        trials=60,
+        calibrate_blocks=8,
+        race=8,
+        race_blocks=8,
+        ablate_runs=144,
+        confirm_blocks=80,
+        cycles=4,
+        window_s=2.5,
+        warmup_s=3.0,
     ),
 }
 """Budgets by name; the figures behind them are in the README."""
@@ -132,6 +228,9 @@ class PresetBudget(Document):
     trials: int | None = Field(None, ge=1, le=1000)
     calibrate_blocks: int | None = Field(None, ge=2, le=64)
     confirm_blocks: int | None = Field(None, ge=4, le=256)
+    race: int | None = Field(None, ge=0, le=16)
+    race_blocks: int | None = Field(None, ge=4, le=32)
+    ablate_runs: int | None = Field(None, ge=0, le=480, multiple_of=24)
     cycles: int | None = Field(None, ge=1, le=64)
     window_s: float | None = Field(None, ge=0.5, le=120)
     warmup_s: float | None = Field(None, ge=0, le=120)
@@ -141,6 +240,15 @@ class PresetBudget(Document):
         """The preset's numbers with the given ones in their place."""
         given = self.model_dump(exclude={"preset"}, exclude_none=True)
         return PRESETS[self.preset].model_copy(update=given)
+
+
+class SamplerName(StrEnum):
+    """Who proposes what to try next."""
+
+    TPE = "tpe"  # tree-structured Parzen estimator (Optuna)
+    GP = "gp"  # Gaussian process that knows how noisy each trial was
+    QMC = "qmc"  # a low-discrepancy sequence
+    RANDOM = "random"
 
 
 class TargetRequest(Document):
@@ -175,6 +283,8 @@ class JobRequest(Document):
     objective: Objective = Objective(maximize=Metric.THROUGHPUT_RPS)
     slo: Slo = Slo()
     search_space: str | SearchSpace = "default"
+    sampler: SamplerName = SamplerName.TPE
+    warm_start: bool = Field(False, description="begin with what earlier jobs of the app found")
     budget: PresetBudget = PresetBudget()
     min_effect: float = Field(0.02, gt=0, lt=1, description="smallest gain worth a deployment")
     pool: Name = "default"
@@ -254,6 +364,7 @@ class JobSpec(Document):
     """A job request with every default filled in: all that the study ever asks about a job.
 
     `variants` are the files of a comparison, the first one being the baseline; empty otherwise.
+    `seeds` are values of parameters that earlier jobs of the app recommended.
     """
 
     kind: JobKind = JobKind.TUNE
@@ -266,6 +377,8 @@ class JobSpec(Document):
     objective: Objective
     slo: Slo
     search_space: SearchSpace | None  # None where nothing is varied
+    sampler: SamplerName = SamplerName.TPE
+    seeds: tuple[dict[str, Scalar], ...] = ()
     budget: Budget
     min_effect: float
     pool: str
@@ -274,7 +387,7 @@ class JobSpec(Document):
     @property
     def metrics(self) -> frozenset[Metric]:
         """What the study ranks by and holds against bounds: windows must tell these."""
-        return frozenset({self.objective.metric, *self.slo.bounds()})
+        return frozenset({*(aim.metric for aim in self.objective.aims), *self.slo.bounds()})
 
 
 def mistakes_of(error: Any) -> list[tuple[str, str]]:

@@ -10,6 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NewType
 
+from tuner.model.documents import Metric
 from tuner.model.windows import Window
 
 JobId = NewType("JobId", int)
@@ -61,10 +62,18 @@ class HostFingerprint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryLine:
-    """Memory of the target as `base_mb + per_process_mb * processes`, from two short runs."""
+    """Memory of the target: base + processes * (per process + threads * per thread).
+
+    `prepare` knows it from two short runs, the search from all that it has tried.
+    """
 
     base_mb: float
     per_process_mb: float
+    per_thread_mb: float = 0.0
+
+    def needed_mb(self, processes: float, threads: float) -> float:
+        """What so many processes of so many threads will use."""
+        return self.base_mb + processes * (self.per_process_mb + threads * self.per_thread_mb)
 
     def processes_within(self, memory_mb: float) -> int:
         """The largest number of processes that fits, never below 1."""
@@ -104,6 +113,30 @@ class MeasurementState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Futility:
+    """When to stop a block of (baseline, candidate): once the candidate cannot win any more.
+
+    `best` is the gain of the best candidate so far (log ratio of `metric` to the baseline, signed
+    so that more is better), `sd` the standard deviation of the log ratio of one cycle.
+    """
+
+    metric: Metric
+    best: float
+    sd: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """What is asked of one block otherwise than the job's budget says."""
+
+    cycles: int | None = None
+    futility: Futility | None = None
+
+
+AS_BUDGETED = Course()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MeasurementResult:
     """What a host found: `facts` for a prepare, `windows` for a block.
 
@@ -119,6 +152,7 @@ class MeasurementResult:
     ini_sha256: tuple[str, ...] = ()
     effective_ini: tuple[str, ...] = ()  # what uWSGI itself says that it runs, one a side
     warmup_s: tuple[float, ...] = ()  # load until steady, one a side
+    is_cut_short: bool = False  # stopped by its futility rule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +172,7 @@ class Measurement:
     finished_at: datetime | None = None
     result: MeasurementResult | None = None
     failure: Failure | None = None
+    course: Course = AS_BUDGETED
 
     @property
     def windows(self) -> tuple[Window, ...]:

@@ -104,6 +104,7 @@ class ServerFigures:
     queue_size: int | None = None  # how many it holds: `listen`, cut by somaxconn
     memory_peak_mb: float | None = None  # since the start, page cache included
     oom_kills: int = 0
+    cores: float | None = None  # CPUs that the target kept busy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,6 +172,11 @@ class Window:
     def is_void(self) -> bool:
         """Whether some doubt makes the window worthless."""
         return any(doubt.voids for doubt in self.doubts)
+
+    @property
+    def rps_per_cpu(self) -> float | None:
+        """Answered as expected per second of CPU time; None where that could not be seen."""
+        return self.throughput_rps / self.server.cores if self.server.cores else None
 
     def value(self, metric: Metric) -> float | None:
         """The window's value of `metric`, None where it has none."""

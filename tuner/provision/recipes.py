@@ -35,8 +35,9 @@ class Command:
     checks: tuple[checks.Check, ...] = ()
 
 
-def _benchmark(help: str, module: str, *, journeys: bool = False) -> Command:
-    return Command(help, journeys=journeys, handover=("python", "-m", f"tests.benchmarks.{module}"))
+def _benchmark(help: str, module: str, *, images: bool = True, journeys: bool = False) -> Command:
+    handover = ("python", "-m", f"tests.benchmarks.{module}")
+    return Command(help, images=images, journeys=journeys, handover=handover)
 
 
 COMMANDS: Mapping[str, Command] = {
@@ -75,6 +76,11 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "bench-burst": _benchmark("500 users at once, listen at 100 and 4096", "burst", journeys=True),
     "bench-cost": _benchmark("what measuring itself costs", "cost", journeys=True),
+    "bench-search": _benchmark(
+        "replay whole jobs on recorded landscapes; no Docker", "search", images=False
+    ),
+    "bench-planted": _benchmark("jobs on containers whose truth is planted", "planted"),
+    "bench-nulls": _benchmark("jobs on containers where no option matters", "nulls"),
 }
 
 

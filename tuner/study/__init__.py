@@ -1,12 +1,33 @@
 """The study as a state machine over rows.
 
 intake     a request → a job, or every mistake in it
-decide     a job's rows → its next step
-├── comparing  the course of a comparison
-└── planning   measurements to be made next
+└── mistakes     what is wrong with a job although every part of it is well formed
+decide     a job's rows → its next step, by phase:
+├── calibrating  the baseline against itself
+├── searching    seeds, then what the optimiser proposes
+├── racing       the likely best, in the same fresh blocks
+├── ablating     which options of the winner earn their place
+├── confirming   the file that is left, on fresh data, with looks on the way
+├── comparing    a comparison: every given file in every block
+└── answering    all of it → the recommendation and its evidence
+    ├── advice     what is asked of an optimiser
+    ├── noise      how uncertain a score is
+    ├── ends       how a job comes to its end
+    └── planning   measurements to be made next
 """
 
-from tuner.study.decide import Past, Sampler, decide, decider, derived_seed
+from tuner.study.advice import Belief, Optimiser, Past, Proposal
+from tuner.study.decide import decide, decider
 from tuner.study.intake import resolve
+from tuner.study.planning import derived_seed
 
-__all__ = ["Past", "Sampler", "decide", "decider", "derived_seed", "resolve"]
+__all__ = [
+    "Belief",
+    "Optimiser",
+    "Past",
+    "Proposal",
+    "decide",
+    "decider",
+    "derived_seed",
+    "resolve",
+]

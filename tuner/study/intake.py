@@ -1,7 +1,7 @@
 """From a request to a job: every default filled in, every mistake found before anything starts."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, assert_never
 
@@ -15,13 +15,16 @@ from tuner.model import (
     JobKind,
     JobRequest,
     JobSpec,
-    Ladder,
     Limits,
     MeasurementRequest,
     Metric,
     Objective,
     OpenLoop,
+    Params,
+    RelativeBound,
     Request,
+    SamplerName,
+    Scalar,
     SearchSpace,
     Slo,
     Target,
@@ -29,12 +32,7 @@ from tuner.model import (
     Variant,
     Workload,
 )
-from tuner.search_space import derive
-from tuner.uwsgi.ini import IniFile, as_int
-from tuner.uwsgi.topology import Topology, front_of
-
-UWSGI_BASE_MB = 16
-"""What master and interpreter take before the app has loaded anything."""
+from tuner.study.mistakes import mistakes_in
 
 DEFAULT_MEMORY_PER_PROCESS_MB = 32
 DEFAULT_INI = """\
@@ -45,10 +43,11 @@ need-app = true
 """
 
 
+THROUGHPUT_KEPT = 0.95
+"""Share of the baseline's throughput that memory or CPU is saved at where no SLO says otherwise."""
+
 OWN_FILE = "uwsgi.ini"
 """What a target's own file is called where it is the only one that is measured."""
-
-_LATENCIES = (Metric.LATENCY_P50_MS, Metric.LATENCY_P95_MS, Metric.LATENCY_P99_MS)
 
 
 class CataloguedApp(Protocol):
@@ -84,10 +83,22 @@ class _Aim:
     objective: Objective
     slo: Slo
     space: SearchSpace | None = None
+    sampler: SamplerName = SamplerName.TPE
+    seeds: tuple[dict[str, Scalar], ...] = ()
 
 
-def resolve(request: Request, catalog: Catalog) -> JobSpec:
-    """The job that a request asks for. Raises `InvalidInput` with everything that is wrong."""
+def _nothing(app: str) -> Sequence[Params]:
+    """There are no earlier jobs."""
+    return ()
+
+
+def resolve(
+    request: Request, catalog: Catalog, earlier: Callable[[str], Sequence[Params]] = _nothing
+) -> JobSpec:
+    """The job that a request asks for. Raises `InvalidInput` with everything that is wrong.
+
+    `earlier` tells what earlier jobs of an app recommended; it is asked where a request wants that.
+    """
     mistakes: list[Mistake] = []
     described = _described(request, catalog, mistakes)
     target = _target(request, described)
@@ -95,7 +106,7 @@ def resolve(request: Request, catalog: Catalog) -> JobSpec:
     workload = request.workload or (described.app.workload if described else ClosedLoop())
     match request:
         case JobRequest():
-            aim = _tuning(request, own, catalog, mistakes)
+            aim = _tuning(request, own, catalog, earlier, mistakes)
         case MeasurementRequest():
             aim = _comparing(request, own, workload)
         case CalibrationRequest():
@@ -114,34 +125,58 @@ def resolve(request: Request, catalog: Catalog) -> JobSpec:
         objective=aim.objective,
         slo=aim.slo,
         search_space=aim.space,
+        sampler=aim.sampler,
+        seeds=aim.seeds,
         budget=aim.budget,
         min_effect=request.min_effect,
         pool=request.pool,
         seed=request.seed,
     )
-    for path, variant in aim.files:
-        mistakes += _mistakes_of_ini(spec, variant.ini, path)
-    mistakes += _mistakes_of_box(spec)
-    mistakes += _mistakes_of_objective(spec)
-    mistakes += _mistakes_of_workload(spec, [variant.ini for variant in variants])
-    if aim.space is not None:
-        mistakes += _mistakes_of_space(spec)
+    mistakes += mistakes_in(spec, [(path, variant.ini) for path, variant in aim.files])
     if mistakes:
         raise InvalidInput(mistakes)
     return spec
 
 
-def _tuning(request: JobRequest, own: Variant, catalog: Catalog, mistakes: list[Mistake]) -> _Aim:
+def _tuning(
+    request: JobRequest,
+    own: Variant,
+    catalog: Catalog,
+    earlier: Callable[[str], Sequence[Params]],
+    mistakes: list[Mistake],
+) -> _Aim:
     space = _space(request, catalog, mistakes)
+    wanted = earlier(request.app) if request.warm_start else ()
     return _Aim(
         kind=JobKind.TUNE,
         app=request.app,
         files=[_baseline(request.baseline_ini, own)],
         budget=request.budget.resolve(),
         objective=request.objective,
-        slo=request.slo,
+        slo=_slo(request),
         space=space,
+        sampler=request.sampler,
+        seeds=_seeds(wanted, space) if space is not None else (),
     )
+
+
+def _slo(request: JobRequest) -> Slo:
+    """A file that serves nothing needs neither memory nor CPU: what is saved must not cost rate."""
+    thrifty = request.objective.metric in (Metric.MEMORY_MB, Metric.RPS_PER_CPU)
+    if not thrifty or request.slo.throughput_rps is not None:
+        return request.slo
+    at_least = RelativeBound(relative_to_baseline=THROUGHPUT_KEPT)
+    return request.slo.model_copy(update={"throughput_rps": at_least})
+
+
+def _seeds(wanted: Sequence[Params], space: SearchSpace) -> tuple[dict[str, Scalar], ...]:
+    """Each of the earlier params once, with those names alone that the space has too."""
+    found: list[dict[str, Scalar]] = []
+    for params in wanted:
+        known = {name: value for name, value in params.items() if name in space.parameters}
+        if known and known not in found:
+            found.append(known)
+    return tuple(found)
 
 
 def _comparing(request: MeasurementRequest, own: Variant, workload: Workload) -> _Aim:
@@ -250,72 +285,3 @@ def _target(request: Request, described: CataloguedApp | None) -> Target:
         thread_safe=asked.thread_safe,
         memory_per_process_mb=DEFAULT_MEMORY_PER_PROCESS_MB,
     )
-
-
-def _mistakes_of_ini(spec: JobSpec, text: str, path: str) -> list[Mistake]:
-    """What would keep uWSGI from starting on this file in this box, as far as text can tell."""
-    ini = IniFile.parse(text)
-    if "\x00" in text:
-        return [Mistake(path, "it holds a NUL character: this is not a text file")]
-    if not ini.has_section:
-        return [Mistake(path, "there is no [uwsgi] section: this is not a uWSGI ini file")]
-    found = []
-    listen = ini.get("listen")
-    if listen is not None and as_int(listen) > spec.limits.somaxconn:
-        message = f"listen = {listen} is above somaxconn {spec.limits.somaxconn}: uWSGI exits"
-        found.append(Mistake(f"{path}.listen", message))
-    processes, cheaper = ini.integer("processes", 1), ini.integer("cheaper", 0)
-    if processes < 1:
-        value = ini.get("processes")
-        found.append(Mistake(f"{path}.processes", f"'{value}' is no number of processes above 0"))
-    elif cheaper >= processes:
-        message = f"cheaper = {cheaper} is not below processes = {processes}: uWSGI exits"
-        found.append(Mistake(f"{path}.cheaper", message))
-    return found
-
-
-def _mistakes_of_box(spec: JobSpec) -> list[Mistake]:
-    found = []
-    needed = UWSGI_BASE_MB + spec.target.memory_per_process_mb
-    if spec.limits.memory_mb < needed:
-        message = f"too small for one process: uWSGI and one process take about {needed} MB"
-        found.append(Mistake("limits.memory_mb", message))
-    if spec.target.command and not any("{ini}" in word for word in spec.target.command):
-        message = "one word must hold {ini}, or the trial's file would not be read"
-        found.append(Mistake("target.command", message))
-    return found
-
-
-def _mistakes_of_objective(spec: JobSpec) -> list[Mistake]:
-    closed = isinstance(spec.workload, ClosedLoop | Ladder)
-    if spec.objective.metric in _LATENCIES and closed:
-        message = (
-            "latency is ranked at a fixed rate or over whole users only: a closed loop sends less "
-            "to a slower server. Give an open_loop, burst or journey workload"
-        )
-        return [Mistake("objective.minimize", message)]
-    return []
-
-
-def _mistakes_of_workload(spec: JobSpec, inis: Sequence[str]) -> list[Mistake]:
-    """What the way to uWSGI cannot carry, as far as text can tell; the rest is tried out."""
-    if not getattr(spec.workload, "keep_alive", False):
-        return []
-    fronts = [(ini, front_of(ini, spec.target.port)) for ini in map(IniFile.parse, inis)]
-    if any(
-        front.topology is Topology.HTTP_SOCKET and ini.get("http-socket") for ini, front in fronts
-    ):
-        message = (
-            "http-socket closes the connection after every answer: leave it false, or serve with "
-            "http11-socket, http or nginx"
-        )
-        return [Mistake("workload.keep_alive", message)]
-    return []
-
-
-def _mistakes_of_space(spec: JobSpec) -> list[Mistake]:
-    try:
-        derive(spec)
-    except InvalidInput as error:
-        return list(error.mistakes)
-    return []

@@ -1,23 +1,59 @@
 """Measurements to be made next, numbered on from those that a job has."""
 
-from tuner.model import History, Measure, MeasurementKind, Phase, Plan, Trial, TrialNumber
+from collections.abc import Sequence
+
+from tuner.model import (
+    AS_BUDGETED,
+    Course,
+    History,
+    Measure,
+    Measurement,
+    MeasurementKind,
+    Phase,
+    Plan,
+    Trial,
+    TrialNumber,
+)
 
 Sides = tuple[TrialNumber, ...]
 
 
-def block(history: History, phase: Phase, sides: Sides, ahead: int = 0) -> Plan:
+def derived_seed(seed: int, number: int) -> int:
+    """A seed for one draw: the same job and number give the same draw after any restart."""
+    return (seed * 1_000_003 + number) % 2**32
+
+
+def block(
+    history: History, phase: Phase, sides: Sides, ahead: int = 0, course: Course = AS_BUDGETED
+) -> Plan:
     """One block; `ahead` is how many others are planned in the same step before it."""
     return Plan(
         sequence=len(history.measurements) + ahead,
         kind=MeasurementKind.BLOCK,
         phase=phase,
         sides=sides,
+        course=course,
     )
 
 
-def blocks(history: History, phase: Phase, sides: Sides, count: int) -> Measure:
+def blocks(
+    history: History, phase: Phase, sides: Sides, count: int, course: Course = AS_BUDGETED
+) -> Measure:
     """So many blocks of the same sides."""
-    return Measure(plans=tuple(block(history, phase, sides, ahead) for ahead in range(count)))
+    return blocks_of(history, phase, [sides] * count, course=course)
+
+
+def blocks_of(
+    history: History,
+    phase: Phase,
+    sides: Sequence[Sides],
+    *,
+    trials: tuple[Trial, ...] = (),
+    course: Course = AS_BUDGETED,
+) -> Measure:
+    """One block for each of `sides`; `trials` are those among them that are new."""
+    plans = (block(history, phase, of, ahead, course) for ahead, of in enumerate(sides))
+    return Measure(plans=tuple(plans), trials=trials)
 
 
 def prepare(trials: tuple[Trial, ...]) -> Measure:
@@ -29,3 +65,9 @@ def prepare(trials: tuple[Trial, ...]) -> Measure:
         sides=(trials[0].number,),
     )
     return Measure(plans=(plan,), trials=trials)
+
+
+def broken_side(measurement: Measurement) -> TrialNumber | None:
+    """The trial whose configuration ended a block."""
+    failure = measurement.failure
+    return None if failure is None else measurement.sides[failure.side]

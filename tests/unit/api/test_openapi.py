@@ -67,7 +67,9 @@ def test_every_call_documents_its_problems(
         expected |= {"404"}
     if operation.get("parameters"):
         expected |= {"422"}
-    if path.endswith(("/cancel", "/recommendation", "/uwsgi.ini", "/sysctls", "/compose.yaml")):
+    if path.endswith(
+        ("/cancel", "/recommendation", "/report", "/uwsgi.ini", "/sysctls", "/compose.yaml")
+    ):
         expected |= {"409"}
     assert expected <= statuses
     for status, kind, _ in _contents(operation):

@@ -10,6 +10,7 @@ import pytest
 
 from tests.unit.cli.conftest import Service, run
 from tuner.api.examples import JOB_QUEUED, JOB_RUNNING, RECOMMENDATION
+from tuner.api.measured_examples import MEASUREMENT_DONE
 from tuner.cli import printing
 
 DONE: dict[str, Any] = {**JOB_RUNNING, "state": "succeeded", "phase": "done"}
@@ -140,6 +141,57 @@ def test_show_prints_where_a_job_stands(
     said = capsys.readouterr().out
     assert "job 7 · checkout" in said
     assert "can see 0.9 % or more" in said
+
+
+@pytest.mark.parametrize("form", ["html", "md", "json"])
+def test_show_writes_the_report_in_the_form_of_its_file(
+    service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    service.on("GET /v1/jobs/7", DONE)
+    service.on("GET /v1/jobs/7/recommendation", RECOMMENDATION)
+    service.on(f"GET /v1/jobs/7/report?format={form}", "größer\n")
+    file = tmp_path / f"out.{form.upper()}"
+    assert run("show", "7", "--report", str(file)) == 0
+    assert file.read_text(encoding="utf-8") == "größer\n"
+    said = capsys.readouterr()
+    assert said.err == f"report: {file}\n"
+    assert "verdict: better" in said.out
+
+
+def test_show_prints_the_report_as_markdown_alone(
+    service: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    service.on("GET /v1/jobs/7", DONE)
+    service.on("GET /v1/jobs/7/recommendation", RECOMMENDATION)
+    service.on("GET /v1/jobs/7/report?format=md", "## better\n")
+    assert run("show", "7", "--report", "-") == 0
+    assert capsys.readouterr().out == "## better\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [("out.pdf",), ("out",), ("/nowhere/out.html",), ("-", "--json")]
+)
+def test_a_report_that_could_not_be_written_is_bad_input_before_anything_is_asked(
+    service: Service, arguments: tuple[str, ...]
+) -> None:
+    assert run("show", "7", "--report", *arguments) == 2
+    assert not service.seen
+
+
+def test_a_job_without_an_answer_has_no_report(
+    service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    service.on("GET /v1/jobs/7", JOB_RUNNING)
+    service.problem("GET /v1/jobs/7/report?format=html", 409, "job 7 is still in phase search")
+    file = tmp_path / "out.html"
+    assert run("show", "7", "--report", str(file)) == 4
+    assert not file.exists()
+    assert "still in phase search" in capsys.readouterr().err
+
+
+def test_only_a_tuning_job_has_such_a_report(service: Service, tmp_path: Path) -> None:
+    service.on("GET /v1/measurements/8", MEASUREMENT_DONE)
+    assert run("show", "8", "--report", str(tmp_path / "out.html")) == 2
 
 
 def test_recommend_prints_the_file_alone(

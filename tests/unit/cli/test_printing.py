@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from tuner.api.examples import JOB_QUEUED, JOB_RUNNING, RECOMMENDATION
@@ -55,3 +57,39 @@ def test_what_was_never_confirmed_shows_no_evidence() -> None:
 def test_nothing_is_ever_certain(probability: float, text: str) -> None:
     found = {**RECOMMENDATION, "p_better": probability}
     assert f"P(better) {text};" in "\n".join(printing.recommendation_lines(found))
+
+
+def _line(**changes: Any) -> dict[str, Any]:
+    effect = {"metric": "throughput_rps", "estimate": 0.003, "ci_low": -0.009, "ci_high": 0.015}
+    return {
+        "option": "thunder-lock",
+        "value": "true",
+        "baseline_value": None,
+        "effect": {**effect, "unit": "relative", **changes},
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({}, "inside noise: +0.3 % (-0.9 % .. +1.5 %)"),
+        ({"ci_low": None, "ci_high": None}, "inside noise: +0.3 % (unbounded .. unbounded)"),
+        ({"ci_low": 0.001}, "too small to keep: +0.3 % (+0.1 % .. +1.5 %)"),
+        ({"ci_high": -0.001}, "harmful: +0.3 % (-0.9 % .. -0.1 %)"),
+        ({"ci_low": 0.001, "metric": "latency_p95_ms"}, "harmful: +0.3 % (+0.1 % .. +1.5 %)"),
+    ],
+)
+def test_a_line_put_back_says_why(changes: dict[str, Any], told: str) -> None:
+    found = {**RECOMMENDATION, "reverted": [_line(**changes)]}
+    assert f"  thunder-lock  (not set) -> true  {told}" in printing.recommendation_lines(found)
+
+
+def test_a_kept_line_without_an_effect_of_its_own_is_called_not_ablated() -> None:
+    lines = printing.recommendation_lines(RECOMMENDATION)
+    assert "  threads    (not set) -> 2  not ablated" in lines
+
+
+def test_what_was_skipped_is_said() -> None:
+    evidence = {**RECOMMENDATION["evidence"], "skipped": ["no ablation: the budget is too small"]}
+    lines = printing.recommendation_lines({**RECOMMENDATION, "evidence": evidence})
+    assert lines[-1] == "skipped: no ablation: the budget is too small"

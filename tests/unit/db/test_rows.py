@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -11,9 +11,13 @@ from tests.builders import FACTS, FINGERPRINT, INI, space, spec, window
 from tuner.db import rows
 from tuner.db.tables import windows
 from tuner.model import (
+    AS_BUDGETED,
+    Aim,
+    Course,
     Doubt,
     Failure,
     FailureCode,
+    Futility,
     Histogram,
     HttpRequest,
     JobKind,
@@ -24,6 +28,8 @@ from tuner.model import (
     OpenLoop,
     Outcome,
     RelativeBound,
+    SamplerName,
+    ServerFigures,
     Slo,
     TrialState,
     Variant,
@@ -53,6 +59,15 @@ SPECS = {
         slo=Slo(latency_p95_ms=200, memory_mb=RelativeBound(relative_to_baseline=1.05)),
         objective=Objective(minimize=Metric.LATENCY_P99_MS),
     ),
+    "several aims": spec(
+        slo=Slo(throughput_rps=RelativeBound(relative_to_baseline=0.95)),
+        objective=Objective(
+            maximize=Metric.RPS_PER_CPU, also=(Aim(minimize=Metric.LATENCY_P95_MS),)
+        ),
+    ),
+    "seeds": spec(
+        sampler=SamplerName.GP, seeds=({"processes": 4, "thunder-lock": True, "logging": "user"},)
+    ),
     "space": spec(
         search_space=space(
             listen={"type": "choice", "values": [100, "somaxconn", True]},
@@ -80,6 +95,39 @@ def test_types_within_a_choice_survive() -> None:
 
 def test_an_outcome_round_trips() -> None:
     assert through_json(rows.OUTCOME, OUTCOME) == OUTCOME
+
+
+def test_an_outcome_keeps_its_blocks_and_gains() -> None:
+    outcome = replace(OUTCOME, blocks=3, gains={"memory_mb": -0.125})
+    assert through_json(rows.OUTCOME, outcome) == outcome
+
+
+def test_an_outcome_of_old_speaks_for_one_block() -> None:
+    old = {"state": "complete", "score": 0.5, "constraints": {}}
+    outcome = rows.from_json(rows.OUTCOME, old)
+    assert outcome == Outcome(state=TrialState.COMPLETE, score=0.5, constraints={}, blocks=1)
+
+
+@pytest.mark.parametrize(
+    "course",
+    [
+        Course(cycles=1),
+        Course(futility=Futility(metric=Metric.LATENCY_P95_MS, best=0.125, sd=0.03)),
+        Course(cycles=2, futility=Futility(metric=Metric.RPS_PER_CPU, best=0.0, sd=0.5)),
+    ],
+)
+def test_a_course_round_trips(course: Course) -> None:
+    stored = json.loads(json.dumps(rows.course_column(course), allow_nan=False))
+    assert rows.from_json(rows.COURSE, stored) == course
+
+
+def test_a_course_that_asks_for_nothing_takes_no_room() -> None:
+    assert rows.course_column(AS_BUDGETED) is None
+
+
+def test_a_seed_keeps_its_types() -> None:
+    (seed,) = through_json(rows.SPEC, SPECS["seeds"]).seeds
+    assert [type(value) for value in seed.values()] == [int, bool, str]
 
 
 def test_facts_and_a_fingerprint_round_trip() -> None:
@@ -119,6 +167,13 @@ def test_what_was_not_seen_takes_no_room() -> None:
     assert [row[name] for name in documents] == [None] * len(documents)
 
 
+def test_the_cores_that_a_window_kept_busy_survive() -> None:
+    server = ServerFigures(cores=0.75)
+    row = rows.window_row(MeasurementId(5), (0,), window(server=server))
+    stored = json.loads(json.dumps(row["server"], allow_nan=False))
+    assert rows.window_of({**row, "server": stored}).server == server
+
+
 def test_a_histogram_keeps_its_buckets_as_numbers() -> None:
     row = rows.window_row(MeasurementId(5), (0,), window(histogram=Histogram({3: 4, 1300: 1})))
     stored = json.loads(json.dumps(row["histogram"], allow_nan=False))
@@ -129,3 +184,8 @@ def test_a_histogram_keeps_its_buckets_as_numbers() -> None:
 def test_the_header_of_a_result_holds_no_windows() -> None:
     header = rows.result_header(MeasurementResult(windows=(window(),), setup_s=1.0))
     assert (header["windows"], header["setup_s"]) == ([], 1.0)
+
+
+def test_a_block_that_was_cut_short_says_so() -> None:
+    result = MeasurementResult(is_cut_short=True)
+    assert through_json(rows.RESULT, result) == result

@@ -1,12 +1,12 @@
 """The state machine, one step at a time: the same rows always give the same step."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from tests.builders import FACTS, NOON, block, history, job, pair, spec, window
+from tests.fake_optimiser import Exhausted, Ladder
 from tuner.model import (
     BASELINE,
     Budget,
@@ -23,7 +23,6 @@ from tuner.model import (
     MeasurementState,
     Origin,
     Outcome,
-    Params,
     Phase,
     Settle,
     Step,
@@ -33,34 +32,15 @@ from tuner.model import (
     TrialState,
     Verdict,
 )
-from tuner.search_space import Domain
-from tuner.study import Past, decide
+from tuner.study import decide
 
 BUDGET = spec().budget
 
 
-class Ladder:
-    """Proposes processes 3, 4, 5 ... and remembers what it was told."""
-
-    def __init__(self) -> None:
-        self.told: list[Past] = []
-
-    def propose(self, domain: Domain, past: Sequence[Past], *, seed: int) -> Params | None:
-        self.told = list(past)
-        return {"processes": 2 + len(past)}
-
-
-class Exhausted:
-    """A space with nothing left in it."""
-
-    def propose(self, domain: Domain, past: Sequence[Past], *, seed: int) -> Params | None:
-        return None
-
-
 def step(rows: History) -> Step | None:
     """The step of a history, taken twice to see that it does not depend on anything else."""
-    first = decide(rows, sampler=Ladder())
-    assert decide(rows, sampler=Ladder()) == first
+    first = decide(rows, optimiser=Ladder())
+    assert decide(rows, optimiser=Ladder()) == first
     return first
 
 
@@ -216,13 +196,13 @@ def test_a_finished_block_settles_its_own_trial() -> None:
 
 
 def test_a_crash_is_told_to_the_sampler_and_a_hosts_fault_is_not() -> None:
-    sampler = Ladder()
+    optimiser = Ladder()
     rows = history(
         trials=(BASE, trial(1, state=TrialState.INFEASIBLE), trial(2, state=TrialState.FAILED)),
         measurements=(prepared(),),
     )
-    decide(rows, sampler=sampler)
-    assert [(past.told, past.feasible) for past in sampler.told] == [
+    decide(rows, optimiser=optimiser)
+    assert [(past.told, past.feasible) for past in optimiser.told] == [
         (True, True),
         (True, False),
         (False, False),
@@ -242,29 +222,9 @@ def test_a_baseline_that_keeps_breaking_in_the_search_fails_the_job() -> None:
     assert step(history(trials=trials, measurements=(prepared(), *broken))) == Fail(failure=failure)
 
 
-def searched(*scores: float | None) -> History:
-    trials = [
-        trial(n, score, None if score is not None else TrialState.INFEASIBLE)
-        for n, score in enumerate(scores, start=1)
-    ]
-    return history(trials=(BASE, *trials), measurements=(prepared(),))
-
-
-def test_the_best_feasible_candidate_becomes_the_finalist() -> None:
-    assert step(searched(0.1, 0.3, None)) == Enter(phase=Phase.RACE, finalist=TrialNumber(2))
-
-
-def test_when_nothing_came_out_ahead_the_users_file_is_kept() -> None:
-    answer = step(searched(-0.1, -0.2, None))
-    assert isinstance(answer, Succeed)
-    assert answer.recommendation is not None
-    assert answer.recommendation.verdict is Verdict.NO_DIFFERENCE
-    assert answer.recommendation.uwsgi_ini == spec().baseline_ini
-
-
 def test_the_search_ends_early_when_the_space_is_used_up() -> None:
     rows = history(trials=(BASE, trial(1, 0.2)), measurements=(prepared(),))
-    assert decide(rows, sampler=Exhausted()) == Enter(phase=Phase.RACE, finalist=TrialNumber(1))
+    assert decide(rows, optimiser=Exhausted()) == Enter(phase=Phase.RACE)
 
 
 def test_the_search_ends_early_to_keep_the_jobs_minutes() -> None:
@@ -275,7 +235,7 @@ def test_the_search_ends_early_to_keep_the_jobs_minutes() -> None:
         measurements=(prepared(),),
         now=NOON + timedelta(seconds=40),
     )
-    assert step(late) == Enter(phase=Phase.RACE, finalist=TrialNumber(1))
+    assert step(late) == Enter(phase=Phase.RACE)
     assert isinstance(step(replace(late, now=NOON)), Measure)
 
 
@@ -284,7 +244,7 @@ def confirming(*blocks: Measurement) -> History:
     return history(job=finalist, trials=(BASE, trial(1, 0.2)), measurements=(prepared(), *blocks))
 
 
-def test_the_confirmation_asks_for_all_its_fresh_blocks_at_once() -> None:
+def test_a_confirmation_too_short_for_looks_asks_for_all_its_fresh_blocks_at_once() -> None:
     asked = step(confirming())
     assert isinstance(asked, Measure)
     assert len(asked.plans) == BUDGET.confirm_blocks

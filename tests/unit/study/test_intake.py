@@ -14,6 +14,9 @@ from tuner.model import (
     JobRequest,
     Limits,
     MeasurementRequest,
+    Params,
+    RelativeBound,
+    SamplerName,
     SearchSpace,
     TargetApp,
 )
@@ -175,3 +178,73 @@ def test_a_calibration_is_of_the_targets_own_file() -> None:
     spec = resolve(CalibrationRequest(blocks=5), OneApp())
     assert (spec.kind, spec.app, spec.variants) == (JobKind.CALIBRATE, "mixed", ())
     assert (spec.baseline_ini, spec.budget.calibrate_blocks) == (INI, 5)
+
+
+@pytest.mark.parametrize("objective", [{"minimize": "memory_mb"}, {"maximize": "rps_per_cpu"}])
+def test_what_is_saved_must_not_cost_throughput(objective: dict[str, Any]) -> None:
+    slo = resolve(request(objective=objective, slo={"error_rate": 0.01}), OneApp()).slo
+    assert slo.throughput_rps == RelativeBound(relative_to_baseline=0.95)
+    assert slo.error_rate == 0.01
+
+
+def test_the_users_own_bound_on_throughput_stands() -> None:
+    spec = resolve(
+        request(objective={"minimize": "memory_mb"}, slo={"throughput_rps": 120}), OneApp()
+    )
+    assert spec.slo.throughput_rps == 120
+
+
+@pytest.mark.parametrize(
+    "objective",
+    [
+        {"maximize": "throughput_rps"},
+        {"maximize": "throughput_rps", "also": [{"minimize": "memory_mb"}]},
+    ],
+)
+def test_where_throughput_is_the_aim_it_needs_no_bound(objective: dict[str, Any]) -> None:
+    assert resolve(request(objective=objective), OneApp()).slo.throughput_rps is None
+
+
+def test_latencies_among_further_aims_are_ranked_under_the_same_loads() -> None:
+    objective = {
+        "maximize": "throughput_rps",
+        "also": [{"minimize": "memory_mb"}, {"minimize": "latency_p99_ms"}],
+    }
+    found = mistakes(objective=objective, workload={"kind": "closed_loop"})
+    assert list(found) == ["objective.also.1.minimize"]
+    at_a_rate = {"kind": "open_loop", "rate_rps": 100}
+    spec = resolve(request(objective=objective, workload=at_a_rate), OneApp())
+    assert [aim.metric.value for aim in spec.objective.aims] == [
+        "throughput_rps",
+        "memory_mb",
+        "latency_p99_ms",
+    ]
+
+
+def test_the_sampler_is_the_one_that_was_asked_for() -> None:
+    assert resolve(request(sampler="qmc"), OneApp()).sampler is SamplerName.QMC
+
+
+def earlier(app: str) -> list[Params]:
+    """What was recommended for `shop` before, in another search space too."""
+    known: list[Params] = [
+        {"processes": 6, "threads": 4},
+        {"logging": "errors-only"},
+        {"processes": 6},
+        {"processes": 400},
+    ]
+    return known if app == "shop" else []
+
+
+def test_a_warm_start_begins_with_what_earlier_jobs_recommended_as_far_as_it_is_varied() -> None:
+    spec = resolve(request(warm_start=True), OneApp(), earlier)
+    assert spec.seeds == ({"processes": 6}, {"processes": 400})
+    assert resolve(request(app="other", warm_start=True), OneApp(), earlier).seeds == ()
+
+
+def test_earlier_jobs_are_not_asked_where_no_warm_start_is_wanted() -> None:
+    def nobody(app: str) -> list[Params]:
+        raise AssertionError(app)
+
+    assert resolve(request(), OneApp(), nobody).seeds == ()
+    assert resolve(measuring(), OneApp(), nobody).seeds == ()

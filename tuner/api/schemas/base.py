@@ -51,8 +51,8 @@ class EffectAnswer(Answer):
 
     metric: Metric = Field(description="what changed")
     estimate: float = Field(description="0.068 is 6.8 % more of the metric")
-    ci_low: float = Field(description="lower end of the 95 % interval")
-    ci_high: float = Field(description="upper end of the 95 % interval")
+    ci_low: float | None = Field(description="lower end of the 95 % interval; null: unbounded")
+    ci_high: float | None = Field(description="upper end of the 95 % interval; null: unbounded")
     unit: str = Field("relative", description="relative: a share of the baseline's value")
 
 

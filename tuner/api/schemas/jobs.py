@@ -6,6 +6,7 @@ from datetime import datetime
 from pydantic import Field
 
 from tuner.api.schemas.base import Answer, DiagnosisAnswer, DoubtAnswer, EffectAnswer, ErrorAnswer
+from tuner.api.schemas.evidence import EvidenceAnswer, LookAnswer
 from tuner.api.schemas.hosts import CalibrationAnswer
 from tuner.api.schemas.windows import WindowAnswer
 from tuner.model import Doubt, JobState, Origin, Phase, Scalar, TrialState, Verdict
@@ -78,6 +79,9 @@ class TrialAnswer(Answer):
     state: TrialState = Field(description="infeasible is the configuration's fault, failed ours")
     score: float | None = Field(description="log ratio to the baseline in the same block")
     ratio: float | None = Field(description="the same as a factor")
+    gains: Mapping[str, float] = Field(
+        description="the same as score for every metric of the objective; above 0 is better"
+    )
     constraints: Mapping[str, float] = Field(description="excess over each bound; above 0: broken")
     doubts: Sequence[DoubtAnswer] = Field(description="reasons not to take the score at face value")
     blocks: int = Field(description="complete blocks in which it was measured")
@@ -116,6 +120,7 @@ class RecommendationAnswer(Answer):
     errors: int = Field(description="requests of the candidate that failed in these blocks")
     side_effects: Sequence[EffectAnswer] = Field(description="on the other metrics")
     broken: Mapping[str, float] = Field(description="bounds not kept, with their excess")
+    looks: Sequence[LookAnswer] = Field(description="at the confirmation; the last one decided")
     candidate: int | None = Field(description="the trial that was compared with the baseline")
     params: Mapping[str, Scalar] = Field(description="its parameters")
     lines: Sequence[LineAnswer] = Field(description="what changes in the file")
@@ -124,4 +129,5 @@ class RecommendationAnswer(Answer):
     reason: str = Field(description="the verdict in a sentence")
     doubts: Sequence[DoubtAnswer] = Field(description="what speaks against the figures")
     calibration: CalibrationAnswer | None = Field(description="what this job could tell apart")
+    evidence: EvidenceAnswer = Field(description="how the answer came about")
     uwsgi_ini: str = Field(description="the file to deploy; the user's own unless `better`")

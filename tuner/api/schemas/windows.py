@@ -41,6 +41,7 @@ class ServerAnswer(Answer):
     queue_size: int | None = Field(description="how many it holds")
     memory_peak_mb: float | None = Field(description="since the start, page cache included")
     oom_kills: int = Field(description="processes that the kernel killed for memory")
+    cores: float | None = Field(description="CPUs that the target kept busy")
 
 
 class SurroundingsAnswer(Answer):

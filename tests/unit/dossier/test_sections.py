@@ -1,0 +1,340 @@
+"""What a report says, whatever it is written in."""
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from tests import builders, finished_jobs
+from tuner import dossier
+from tuner.dossier import wording
+from tuner.dossier.parts import (
+    Bullets,
+    Cell,
+    Code,
+    Document,
+    Facts,
+    Folded,
+    Gallery,
+    Listing,
+    Paragraph,
+    Part,
+    Picture,
+    Section,
+    Strong,
+    Table,
+    Whisker,
+)
+from tuner.model import (
+    Aim,
+    Comparison,
+    Evidence,
+    History,
+    Metric,
+    Objective,
+    Origin,
+    Phase,
+    Recommendation,
+    TrialState,
+    Verdict,
+)
+
+
+def composed(found: Recommendation | None = None, **changes: object) -> Document:
+    return dossier.compose(dossier.gather(finished_jobs.history(found, **changes)))
+
+
+def titles(document: Document) -> list[str]:
+    return [section.title for section in document.sections]
+
+
+def section(document: Document, title: str) -> Section:
+    return next(section for section in document.sections if section.title == title)
+
+
+def plain(cell: Cell) -> str:
+    if isinstance(cell, Whisker):
+        return ""
+    return "".join(word.text if isinstance(word, Code | Strong) else word for word in cell)
+
+
+def told(parts: Iterable[Part]) -> Iterator[str]:
+    """Every text of some parts, a line each."""
+    for part in parts:
+        match part:
+            case Paragraph(words=words):
+                yield plain(words)
+            case Bullets(items=items):
+                yield from (plain(words) for words in items)
+            case Facts(rows=facts):
+                yield from (f"{name}: {plain(words)}" for name, words in facts)
+            case Table(rows=rows):
+                yield from (" | ".join(plain(cell) for cell in row) for row in rows)
+            case Listing(text=text):
+                yield text
+            case Picture(caption=caption) | Gallery(caption=caption):
+                yield caption
+            case Folded(parts=inner):
+                yield from told(inner)
+
+
+def text(document: Document, title: str) -> str:
+    return "\n".join(told(section(document, title).parts))
+
+
+def without_evidence(verdict: Verdict, estimate: float) -> Recommendation:
+    """An answer that leaves the user's file alone, as a job of old would have stored it."""
+    comparison = replace(finished_jobs.comparison(verdict, estimate), looks=())
+    return finished_jobs.recommendation(
+        comparison=comparison,
+        lines=(),
+        reverted=(finished_jobs.line("processes", "6", "2"),),
+        uwsgi_ini=finished_jobs.OWN_INI,
+        overlay_ini="",
+        evidence=Evidence(),
+    )
+
+
+def untested() -> Recommendation:
+    nothing = Comparison(
+        verdict=Verdict.NO_DIFFERENCE,
+        effect=None,
+        p_better=None,
+        mde=None,
+        blocks=0,
+        reason="no candidate kept its bounds",
+    )
+    base = without_evidence(Verdict.NO_DIFFERENCE, 0.0)
+    return replace(base, comparison=nothing, candidate=None, reverted=(), doubts=())
+
+
+def test_the_answer_is_one_sentence_with_effect_interval_blocks_and_probability() -> None:
+    headline = composed().headline
+    assert plain(headline.answer) == (
+        "Deploy the new file for checkout: +9.8 % requests per second "
+        "(95 % CI +7.4 % .. +12.2 %), from 16 fresh blocks, P(better) over 99.9 %."
+    )
+    assert headline.verdict == "better"
+    assert [figure.value for figure in headline.figures] == ["+9.8 %", "over 99.9 %", "2.7 %", "0"]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "words"),
+    [
+        (Verdict.WORSE, "Keep your file for checkout: the candidate is worse, -4.0 %"),
+        (Verdict.NO_DIFFERENCE, "Keep your file for checkout: no difference that would be worth"),
+        (Verdict.INCONCLUSIVE, "Keep your file for now for checkout: the measurement could not"),
+    ],
+)
+def test_whatever_is_not_better_keeps_the_file(verdict: Verdict, words: str) -> None:
+    document = composed(without_evidence(verdict, -0.04))
+    assert plain(document.headline.answer).startswith(words)
+    assert "byte for byte" in text(document, "The file")
+    assert "processes | 2 | 6 | not ablated" in text(document, "Tried, and not recommended")
+
+
+def test_an_answer_without_any_block_is_told_without_figures() -> None:
+    document = composed(untested(), trials=finished_jobs.trials(0), measurements=())
+    answer = plain(document.headline.answer)
+    assert answer == "Keep your file for checkout: nothing came so far as to be confirmed."
+    assert document.headline.reason == "No candidate kept its bounds."
+    assert document.headline.figures == ()
+    assert not [s for s in document.sections if s.is_evidence]
+
+
+def test_every_kept_line_has_its_own_effect_and_says_with_whom_it_was_measured() -> None:
+    rows = text(composed(), "What changes").splitlines()
+    assert rows[0].startswith("processes | 2 | 6 | +9.5 % requests per second (95 % CI +8.2 %")
+    assert rows[0].endswith("together with threads | ")
+    assert rows[1].startswith("threads | not set | 2 | ")
+    assert "together" not in rows[2]
+
+
+def test_a_line_that_was_not_measured_apart_says_so() -> None:
+    found = finished_jobs.recommendation(lines=(finished_jobs.line("threads", "2", None),))
+    changed = text(composed(found), "What changes")
+    assert "threads | not set | 2 | not ablated" in changed
+    assert "its own share is not known" in changed
+
+
+def test_lines_put_back_say_whether_they_are_noise_or_harm() -> None:
+    back = text(composed(), "Put back to your values")
+    assert "inside noise: +0.3 % (-0.9 % .. +1.5 %)" in back
+    assert "harmful: -1.6 % (-2.8 % .. -0.4 %)" in back
+
+
+def test_less_latency_is_better_and_more_memory_is_worse() -> None:
+    rows = text(composed(), "Side effects")
+    assert "p95 latency | -4.1 % | -6.1 % .. -2.1 % | better" in rows
+    assert "memory | +31.0 % | +26.0 % .. +36.0 % | worse" in rows
+    assert "Errors of the candidate: 0 of 182 431 requests." in rows
+
+
+def test_in_pictures_better_lies_to_the_right_whatever_the_metric() -> None:
+    table = next(p for p in section(composed(), "Side effects").parts if isinstance(p, Table))
+    bars = [cell for row in table.rows for cell in row if isinstance(cell, Whisker)]
+    assert [bar.gain for bar in bars] == [pytest.approx(0.041), pytest.approx(-0.31)]
+    assert bars[0].low == pytest.approx(0.021)
+    assert bars[0].high == pytest.approx(0.061)
+
+
+def test_what_could_be_seen_and_equal_files_against_each_other_are_told() -> None:
+    trust = text(composed(), "How far to trust it")
+    assert "smallest effect it could see: 2.7 % or more" in trust
+    assert "they differ by +0.2 % (99.9 % CI -1.1 % .. +1.5 %) in 4 blocks" in trust
+    assert "target and load generator had to share CPUs" in trust
+
+
+def test_an_interval_without_bounds_is_said_to_be_so() -> None:
+    few = replace(finished_jobs.CALIBRATION, bias_ci_low=-math.inf, bias_ci_high=math.inf)
+    job = finished_jobs.job(finished_jobs.recommendation(), calibration=few)
+    assert "99.9 % CI without bounds" in text(composed(job=job), "How far to trust it")
+    effect = replace(finished_jobs.effect(0.1, 0.0), ci_low=-0.2, ci_high=math.expm1(50))
+    lines = (finished_jobs.line("threads", "2", None, effect),)
+    found = finished_jobs.recommendation(lines=lines)
+    assert "95 % CI -20.0 % .. without bound" in text(composed(found), "What changes")
+
+
+def test_a_job_without_a_calibration_says_nothing_about_it() -> None:
+    job = finished_jobs.job(untested(), calibration=None)
+    document = composed(job=job, measurements=())
+    assert "How far to trust it" not in titles(document)
+
+
+def test_the_evidence_comes_in_the_order_of_the_job() -> None:
+    evidence = [s.title for s in composed().sections if s.is_evidence]
+    assert evidence == [
+        "The search",
+        "Parameter by parameter",
+        "The race",
+        "What each line contributes",
+        "The confirmation",
+        "Which parameters matter",
+    ]
+
+
+def test_a_job_stored_before_there_was_evidence_has_fewer_sections() -> None:
+    document = composed(without_evidence(Verdict.NO_DIFFERENCE, 0.01))
+    assert [s.title for s in document.sections if s.is_evidence] == [
+        "The search",
+        "The confirmation",
+    ]
+    assert "Skipped and not tried" not in titles(document)
+
+
+def test_the_best_of_the_search_is_called_no_evidence() -> None:
+    search = text(composed(), "The search")
+    assert "The best of the search stands at +20.9 %: optimistic, and no evidence." in search
+    assert "30 trials: 27 complete, 3 infeasible. It ended because the best did not rise" in search
+
+
+def test_what_did_not_work_is_told_with_its_log() -> None:
+    search = text(composed(), "The search")
+    assert "Trial 4: Out of memory: the kernel killed it at 512 MB." in search
+    assert "worker 9 died, killed by signal 9" in search
+
+
+def test_the_race_says_who_left_and_who_was_unstable() -> None:
+    race = text(composed(), "The race")
+    assert "1 | trial 4 | +15.0 % | +10.5 % .. +19.7 % | 4 | stays" in race
+    assert "2 | trial 6 (unstable) | +7.3 % | +3.0 % .. +11.6 % | 4 | leaves" in race
+
+
+def test_a_factor_that_could_not_be_told_apart_is_unknown() -> None:
+    evidence = finished_jobs.evidence()
+    assert evidence.ablation is not None
+    blind = replace(evidence.ablation.factors[2], low=-math.inf, high=math.inf, p=0.5)
+    ablation = replace(evidence.ablation, factors=(blind,))
+    found = finished_jobs.recommendation(evidence=replace(evidence, ablation=ablation))
+    rows = text(composed(found), "What each line contributes")
+    assert "thunder-lock | +0.3 % | without bounds | 0.5 | put back" in rows
+
+
+def test_skipped_phases_and_values_never_tried_are_told_word_for_word() -> None:
+    gaps = text(composed(), "Skipped and not tried")
+    assert gaps.splitlines() == [
+        "no second day was measured: what differs from day to day is not in the interval",
+        "processes above 14: the fitted memory line says that they need 530 MB",
+    ]
+
+
+def test_several_objectives_show_their_front_and_the_reason_of_the_choice() -> None:
+    evidence = replace(
+        finished_jobs.evidence(),
+        front=finished_jobs.several_objectives(),
+        chosen_because="it needs the least memory of those not clearly behind",
+    )
+    job = finished_jobs.job(finished_jobs.recommendation(evidence=evidence))
+    both = Objective(maximize=Metric.THROUGHPUT_RPS, also=(Aim(minimize=Metric.MEMORY_MB),))
+    job = replace(job, spec=job.spec.model_copy(update={"objective": both}))
+    front = text(composed(job=job), "Several objectives")
+    assert "It needs the least memory of those not clearly behind." in front
+    assert "2 (chosen) | +10.5 % | -22.1 %" in front
+
+
+def test_one_objective_has_no_front() -> None:
+    evidence = replace(finished_jobs.evidence(), front=finished_jobs.several_objectives())
+    document = composed(finished_jobs.recommendation(evidence=evidence))
+    assert "Several objectives" not in titles(document)
+
+
+def test_provenance_names_all_that_it_takes_to_do_it_again() -> None:
+    rows = text(composed(), "Where it comes from")
+    for words in (
+        "machine: Test CPU, 2 CPUs",
+        "uWSGI: 2.0.31; image sha256:0",
+        "limits: 1 CPU, 512 MB memory, somaxconn 4096",
+        "load: closed loop of 64 connections; GET /",
+        "seed 1, sampler tpe",
+        "windows began: 2026-11-21 12:00",
+    ):
+        assert words in rows
+
+
+def test_the_file_is_shown_as_a_diff_to_the_users_own() -> None:
+    file = section(composed(), "The file").parts
+    assert isinstance(file[0], Listing)
+    assert file[0].language == "diff"
+    assert "-processes = 2\n" in file[0].text
+    assert "+processes = 6\n" in file[0].text
+
+
+def test_a_file_too_long_to_show_is_named_and_left_out() -> None:
+    found = finished_jobs.recommendation(uwsgi_ini=finished_jobs.NEW_INI + "; x\n" * 10_000)
+    document = composed(found)
+    assert "fetch it from the job's uwsgi.ini" in text(document, "The file")
+    assert len(text(document, "The file")) < 1000
+
+
+def test_less_of_a_metric_of_which_less_is_better_is_an_improvement() -> None:
+    assert dossier.improvement(0.1, Metric.THROUGHPUT_RPS) == pytest.approx(0.105171, abs=1e-6)
+    assert dossier.improvement(0.1, Metric.LATENCY_P95_MS) == pytest.approx(0.095163, abs=1e-6)
+    assert dossier.improvement(-0.1, Metric.LATENCY_P95_MS) == pytest.approx(-0.105171, abs=1e-6)
+
+
+@pytest.mark.parametrize("log", [math.inf, -math.inf, math.nan, 800.0, None])
+def test_a_log_without_a_readable_value_has_no_share(log: float | None) -> None:
+    assert dossier.improvement(log, Metric.THROUGHPUT_RPS) is None
+
+
+def test_a_job_without_an_answer_has_no_dossier() -> None:
+    with pytest.raises(ValueError, match="job 1 has no recommendation"):
+        dossier.gather(builders.history())
+
+
+def test_gains_of_latency_are_signed_so_that_more_is_better() -> None:
+    job = finished_jobs.job(finished_jobs.recommendation())
+    latency = Objective(minimize=Metric.LATENCY_P95_MS)
+    job = replace(job, spec=job.spec.model_copy(update={"objective": latency}))
+    windows = builders.pair(100.0, 100.0, latency_p95_ms=10.0)
+    block = builders.block(windows, phase=Phase.CONFIRM)
+    history: History = finished_jobs.history(job=job, measurements=(block,))
+    assert list(dossier.gather(history).gains) == pytest.approx([math.log(2)])
+
+
+def test_every_state_origin_metric_and_verdict_has_a_name_for_people() -> None:
+    assert set(wording.STATES) == set(TrialState)
+    assert set(wording.ORIGINS) == set(Origin)
+    assert set(wording.NAMES) == set(Metric)
+    assert set(wording.VERDICTS) == set(Verdict)

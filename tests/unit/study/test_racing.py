@@ -1,0 +1,134 @@
+"""The race: who enters, who goes on, and who wins."""
+
+from dataclasses import replace
+
+from tests.builders import block
+from tests.fake_optimiser import Ladder
+from tests.unit.study.scenes import BUDGET, measured, rows, trial
+from tuner.model import (
+    Enter,
+    Failure,
+    FailureCode,
+    History,
+    Limits,
+    Measure,
+    Measurement,
+    Origin,
+    Phase,
+    Succeed,
+    TrialNumber,
+    TrialState,
+    Verdict,
+)
+from tuner.study import decide
+from tuner.study.racing import standings_of
+
+FIVE = tuple(trial(n, score) for n, score in enumerate((0.1, 0.3, 0.2, 0.05, 0.25), start=1))
+
+
+def race(*blocks: Measurement, **changes: object) -> History:
+    return replace(rows(Phase.RACE, FIVE, blocks), **changes)  # type: ignore[arg-type]
+
+
+def sides(history: History) -> tuple[int, ...]:
+    step = decide(history, optimiser=Ladder())
+    assert isinstance(step, Measure)
+    assert len({plan.sides for plan in step.plans}) == 1
+    return step.plans[0].sides
+
+
+def four(first: int, who: tuple[int, ...], *rps: float) -> tuple[Measurement, ...]:
+    """A round of four blocks in which nothing differs from block to block."""
+    return tuple(measured(Phase.RACE, first + n, who, *rps) for n in range(4))
+
+
+def test_the_likely_best_race_against_the_baseline_in_the_same_blocks() -> None:
+    step = decide(race(), optimiser=Ladder())
+    assert isinstance(step, Measure)
+    assert [plan.sides for plan in step.plans] == [(0, 2, 5, 3, 1)] * 4
+    assert {plan.course.cycles for plan in step.plans} == {2}
+
+
+def test_the_best_seed_races_too_if_it_is_not_hopeless() -> None:
+    seeded = (*FIVE[:3], trial(4, 0.05, origin=Origin.HEURISTIC), FIVE[4])
+    assert sides(replace(race(), trials=(race().trials[0], *seeded))) == (0, 2, 5, 3, 4)
+
+
+def test_a_host_with_little_memory_races_fewer() -> None:
+    spec = race().job.spec.model_copy(update={"limits": Limits(memory_mb=1500)})
+    small = replace(race().job, spec=spec)  # three sides of 1500 MB in 70 % of 8 GB ... and one
+    assert len(sides(race(job=small))) <= 1 + int(0.7 * 24_000 / 1500)
+    tight = replace(race().job, spec=spec.model_copy(update={"limits": Limits(memory_mb=6000)}))
+    assert decide(race(job=tight), optimiser=Ladder()) == Enter(
+        phase=Phase.ABLATE, finalist=TrialNumber(2)
+    )
+
+
+def test_after_every_round_the_better_half_goes_on() -> None:
+    first = four(1, (0, 2, 5, 3, 1), 100, 110, 126, 120, 105)
+    assert sides(race(*first)) == (0, 5, 3)
+    second = four(5, (0, 5, 3), 100, 122, 125)
+    # over both rounds trial 5 is still ahead: 126, 122 against 120, 125
+    step = decide(race(*first, *second), optimiser=Ladder())
+    assert step == Enter(phase=Phase.ABLATE, finalist=TrialNumber(5))
+    rounds = standings_of(race(*first, *second), Ladder()).rounds
+    assert [round_.survivors for round_ in rounds] == [2, 1]
+    assert [s.number for s in rounds[0].standings] == [5, 3, 2, 1]
+
+
+def test_an_open_block_is_waited_for() -> None:
+    first = four(1, (0, 2, 5, 3, 1), 100, 110, 130, 120, 105)
+    waiting = replace(first[3], state=block().state.QUEUED, result=None)
+    assert decide(race(*first[:3], waiting), optimiser=Ladder()) is None
+
+
+def broken(sequence: int, who: tuple[int, ...], side: int) -> Measurement:
+    failure = Failure(code=FailureCode.DIED, message="it died", side=side)
+    return block(sides=who, phase=Phase.RACE, sequence=sequence, failure=failure)
+
+
+def test_who_breaks_drops_out_and_the_round_is_made_up_for() -> None:
+    blocks = (
+        measured(Phase.RACE, 1, (0, 2, 5, 3, 1), 100, 110, 130, 120, 105),
+        broken(2, (0, 2, 5, 3, 1), side=2),
+        *(measured(Phase.RACE, n, (0, 2, 5, 3, 1), 100, 110, 130, 120, 105) for n in (3, 4)),
+    )
+    step = decide(race(*blocks), optimiser=Ladder())
+    assert isinstance(step, Measure)
+    assert [plan.sides for plan in step.plans] == [(0, 2, 3, 1)]
+    made_up = measured(Phase.RACE, 5, (0, 2, 3, 1), 100, 110, 120, 105)
+    assert sides(race(*blocks, made_up)) == (0, 3, 2)
+
+
+def test_when_the_best_gains_too_little_the_users_file_is_kept() -> None:
+    first = four(1, (0, 2, 5, 3, 1), 100, 99, 100.5, 98, 97)
+    second = four(5, (0, 5, 2), 100, 100.5, 99)
+    step = decide(race(*first, *second), optimiser=Ladder())
+    assert isinstance(step, Succeed)
+    assert step.recommendation is not None
+    assert step.recommendation.verdict is Verdict.NO_DIFFERENCE
+    assert len(step.recommendation.evidence.rounds) == 2
+
+
+def test_without_a_race_the_likely_best_goes_on_alone() -> None:
+    budget = BUDGET.model_copy(update={"race": 0})
+    assert decide(rows(Phase.RACE, FIVE, budget=budget), optimiser=Ladder()) == Enter(
+        phase=Phase.ABLATE, finalist=TrialNumber(2)
+    )
+
+
+def test_when_nothing_came_out_ahead_the_users_file_is_kept() -> None:
+    behind = (trial(1, -0.1), trial(2, -0.2), trial(3, state=TrialState.INFEASIBLE))
+    step = decide(rows(Phase.RACE, behind), optimiser=Ladder())
+    assert isinstance(step, Succeed)
+    assert step.recommendation is not None
+    assert "none of 3 candidates" in step.recommendation.reason
+    assert step.recommendation.uwsgi_ini == rows(Phase.RACE, behind).job.spec.baseline_ini
+
+
+def test_a_doubtful_candidate_may_race_but_not_go_straight_to_confirmation() -> None:
+    doubtful = (trial(1, -0.01), trial(2, -0.02))
+    optimiser = Ladder(noise_sd=0.05)
+    assert isinstance(decide(rows(Phase.RACE, doubtful), optimiser=optimiser), Measure)
+    straight = rows(Phase.RACE, doubtful, budget=BUDGET.model_copy(update={"race": 0}))
+    assert isinstance(decide(straight, optimiser=optimiser), Succeed)

@@ -1,0 +1,149 @@
+"""What each of several changes contributes, all of them measured at once.
+
+Every run of a Plackett-Burman design (1946) has about half of the changes, so that each run tells
+of every change: the effect of one is the mean of the runs with it less the mean of those without,
+with the standard error 2 s / √runs. Leaving out one change at a time takes five to eight times as
+many runs for the same. Each row comes with its mirror image (the fold-over): whatever two changes
+do together cancels between the two, so that no effect has it in it.
+"""
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from tuner.analysis.estimating import student_quantile
+
+MOST_FACTORS = 23
+"""Columns of the larger design."""
+
+KEEP_EFFECT = 0.01
+"""Relative gain that a change must have to stay: below it, it is not worth a line."""
+
+KEEP_P = 0.10
+"""One-sided probability of the effect by chance, below which a change stays."""
+
+_GENERATORS = ("++-+++---+-", "+++++-+-++--++--+-+----")
+_SINGULAR = 1e-9  # of the largest eigenvalue: far above rounding, far below that of any design
+_ROUNDING = 1e-6
+
+_Array = npt.NDArray[np.float64]
+Row = tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactorEstimate:
+    """The effect of one factor as a log ratio, on to off, with its 95 % interval.
+
+    `se` is its standard error, `p` the one-sided probability of such an effect by chance.
+    """
+
+    effect: float
+    low: float
+    high: float
+    p: float
+    se: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Factorial:
+    """What the runs say of each factor, in the order of the columns.
+
+    A factor that they do not tell is None: it never changes within a block, or only together with
+    others. `sd` is that of one run, as a log ratio, about what factors and blocks explain.
+    """
+
+    factors: tuple[FactorEstimate | None, ...]
+    sd: float
+
+
+def design(factors: int, runs: int, seed: int) -> tuple[Row, ...]:
+    """Rows to run, in their order; True is the winner's value, False the user's.
+
+    At most `runs` rows, but always one replicate: 24 rows for up to 11 factors, 48 for more. A
+    replicate is a Plackett-Burman design folded over, with columns permuted anew, so that effects
+    that hide in each other do so in one replicate only. Rows come shuffled, each one followed by
+    its mirror image: a block of an even number of runs has every factor on in half of them, and
+    no drift from block to block touches any effect. Raises `ValueError` for no factor, and for
+    more than `MOST_FACTORS`.
+    """
+    if not 1 <= factors <= MOST_FACTORS:
+        raise ValueError(f"{factors} factors; from 1 to {MOST_FACTORS} can be told apart")
+    base = _plackett_burman(next(g for g in _GENERATORS if len(g) >= factors))
+    draw = random.Random(seed)  # noqa: S311  shuffles, keeps no secret
+    replicates = max(1, runs // (2 * len(base)))
+    return tuple(row for _ in range(replicates) for row in _replicate(base, factors, draw))
+
+
+def factorial_effects(
+    levels: Sequence[Sequence[bool]], groups: Sequence[int], logs: Sequence[float]
+) -> Factorial | None:
+    """The effect of each factor, all others and the level of each block held equal.
+
+    `levels[run][factor]` is what really ran, `groups[run]` the block that it ran in, `logs[run]`
+    the log of the metric, signed so that more is better. Least squares; columns need not be
+    balanced. None where there are no more runs than there is to estimate.
+    """
+    if not logs:
+        return None
+    _, blocks = np.unique(groups, return_inverse=True)
+    x = _within(np.array(levels, dtype=np.float64), blocks)
+    y = _within(np.array(logs, dtype=np.float64)[:, None], blocks)[:, 0]
+    normal = x.T @ x
+    inverse = np.asarray(np.linalg.pinv(normal, rcond=_SINGULAR, hermitian=True), dtype=np.float64)
+    known = inverse @ normal  # the identity where the runs tell all factors, else a projection
+    degrees = len(y) - (int(blocks.max()) + 1) - round(float(np.trace(known)))
+    if degrees < 1:
+        return None
+    effects = inverse @ x.T @ y
+    residuals = y - x @ effects
+    sd = math.sqrt(float(residuals @ residuals) / degrees)
+    errors = sd * np.sqrt(np.diag(inverse))
+    told = np.abs(np.diag(known) - 1) < _ROUNDING
+    return Factorial(
+        factors=tuple(
+            _estimate(float(effect), float(se), degrees) if is_told else None
+            for effect, se, is_told in zip(effects, errors, told, strict=True)
+        ),
+        sd=sd,
+    )
+
+
+def is_kept(estimate: FactorEstimate) -> bool:
+    """Whether a change earns its place: a gain worth a line, and hardly one by chance."""
+    return estimate.effect > math.log1p(KEEP_EFFECT) and estimate.p < KEEP_P
+
+
+def _plackett_burman(generator: str) -> list[Row]:
+    """The design of that first row: all its cyclic shifts, and a row without any factor."""
+    first = [sign == "+" for sign in generator]
+    shifts = [tuple(first[-shift:] + first[:-shift]) for shift in range(len(first))]
+    return [*shifts, (False,) * len(first)]
+
+
+def _replicate(base: Sequence[Row], factors: int, draw: random.Random) -> list[Row]:
+    """Some columns of the design, with every row followed by its mirror image."""
+    columns = draw.sample(range(len(base[0])), factors)
+    rows = [tuple(row[column] for column in columns) for row in base]
+    draw.shuffle(rows)
+    return [each for row in rows for each in (row, tuple(not level for level in row))]
+
+
+def _within(values: _Array, blocks: npt.NDArray[np.intp]) -> _Array:
+    """Values less the mean of their block, column by column. Shape (runs, columns)."""
+    counts = np.bincount(blocks)
+    means = [np.bincount(blocks, weights=column) / counts for column in values.T]
+    return values - np.array(means).T[blocks]
+
+
+def _estimate(effect: float, se: float, degrees: int) -> FactorEstimate:
+    half = student_quantile(degrees, 0.95) * se
+    if se > 0:
+        p = float(special.stdtr(degrees, -effect / se))
+    else:
+        p = 0.5 if effect == 0 else float(effect < 0)
+    return FactorEstimate(effect=effect, low=effect - half, high=effect + half, p=p, se=se)

@@ -1,0 +1,63 @@
+"""Candidates in the same blocks: who stands where, and how many go on."""
+
+from collections.abc import Sequence
+from statistics import stdev
+
+from tuner import objective
+from tuner.analysis.doubting import unstable_sides
+from tuner.analysis.estimating import bounded, estimate
+from tuner.model import BASELINE, Measurement, Metric, Standing, TrialNumber
+
+
+def standings(
+    blocks: Sequence[Measurement],
+    metric: Metric,
+    sign: int,
+    baseline: TrialNumber = BASELINE,
+) -> tuple[Standing, ...]:
+    """Every candidate with usable windows in a block that also has the baseline's, best first.
+
+    `sign` is +1 where more is better. One that broke in any block is out. An unstable one is
+    ranked by its gain less one standard deviation: deployed, it may be one of its slow starts.
+    """
+    broken = {block.sides[block.failure.side] for block in blocks if block.failure is not None}
+    unstable = unstable_sides(blocks)
+    ranked: list[Standing] = []
+    for number in sorted({number for block in blocks for number in block.sides}):
+        ratios = [] if number in broken | {baseline} else _ratios(blocks, number, baseline, metric)
+        if ratios:
+            gains = [sign * ratio for ratio in ratios]
+            ranked.append(_standing(number, gains, is_unstable=number in unstable))
+    return tuple(sorted(ranked, key=lambda standing: standing.penalty - standing.gain))
+
+
+def survivors(count: int) -> int:
+    """How many of `count` go on to the next round: half of them rounded up, so at least one."""
+    return (count + 1) // 2
+
+
+def _ratios(
+    blocks: Sequence[Measurement], number: TrialNumber, baseline: TrialNumber, metric: Metric
+) -> list[float]:
+    """log(candidate / baseline) of every block in which both have a usable value."""
+    ratios = (
+        objective.log_ratio(
+            block, metric, of=block.sides.index(number), to=block.sides.index(baseline)
+        )
+        for block in blocks
+        if {number, baseline} <= set(block.sides)
+    )
+    return [ratio for ratio in ratios if ratio is not None]
+
+
+def _standing(number: TrialNumber, gains: Sequence[float], *, is_unstable: bool) -> Standing:
+    found = bounded(estimate(gains))
+    return Standing(
+        number=number,
+        gain=found.value,
+        low=found.low,
+        high=found.high,
+        blocks=len(gains),
+        is_unstable=is_unstable,
+        penalty=stdev(gains) if is_unstable and len(gains) > 1 else 0.0,
+    )

@@ -1,0 +1,179 @@
+"""Nouns → answers, of how an answer came about: logs become relative gains. Pure functions."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from tuner.api.schemas import (
+    AblationAnswer,
+    DossierAnswer,
+    EvidenceAnswer,
+    FactorAnswer,
+    FingerprintAnswer,
+    ImportanceAnswer,
+    LandmarkAnswer,
+    LookAnswer,
+    ProvenanceAnswer,
+    RecommendationAnswer,
+    RoundAnswer,
+    SliceAnswer,
+    SlicePointAnswer,
+    StandingAnswer,
+    TrialsAnswer,
+    TrialSummary,
+)
+from tuner.dossier import Dossier, improvement
+from tuner.model import (
+    Ablation,
+    Evidence,
+    Factor,
+    Landmark,
+    Look,
+    Metric,
+    Slice,
+    Standing,
+    Trial,
+)
+
+NO_EVIDENCE = (
+    "optimistic, not evidence: the luckiest of many noisy figures is above its own truth; "
+    "effect is what fresh blocks say"
+)
+
+
+def look_answers(looks: Sequence[Look], metric: Metric) -> list[LookAnswer]:
+    """The looks at a confirmation, in order."""
+    return [
+        LookAnswer(
+            blocks=look.blocks,
+            z=look.z if math.isfinite(look.z) else None,
+            bound=look.bound,
+            estimate=improvement(look.estimate, metric),
+            low=improvement(look.low, metric),
+            high=improvement(look.high, metric),
+        )
+        for look in looks
+    ]
+
+
+def evidence_answer(found: Evidence, metric: Metric) -> EvidenceAnswer:
+    """How the answer came about."""
+    gain = improvement(found.optimistic_gain, metric)
+    return EvidenceAnswer(
+        rounds=[
+            RoundAnswer(
+                standings=[_standing(standing, metric) for standing in own.standings],
+                survivors=own.survivors,
+            )
+            for own in found.rounds
+        ],
+        ablation=_ablation(found.ablation, metric) if found.ablation else None,
+        importances=[ImportanceAnswer(**asdict(one)) for one in found.importances],
+        slices=[_slice(one, metric) for one in found.slices],
+        front=[_landmark(one) for one in found.front],
+        optimistic_gain=gain,
+        optimistic_gain_note="" if gain is None else NO_EVIDENCE,
+        ended_because=found.ended_because,
+        chosen_because=found.chosen_because,
+        skipped=found.skipped,
+        not_tried=found.not_tried,
+    )
+
+
+def dossier_answer(found: Dossier, answer: RecommendationAnswer) -> DossierAnswer:
+    """The whole report for machines; `answer` is the recommendation as it is sent elsewhere."""
+    states = Counter(trial.state.value for trial in found.trials)
+    return DossierAnswer(
+        recommendation=answer,
+        trials=TrialsAnswer(
+            by_state=dict(sorted(states.items())),
+            trials=[_trial(trial, found.metric) for trial in found.trials],
+        ),
+        provenance=_provenance(found),
+    )
+
+
+def _standing(found: Standing, metric: Metric) -> StandingAnswer:
+    return StandingAnswer(
+        number=found.number,
+        gain=improvement(found.gain, metric),
+        low=improvement(found.low, metric),
+        high=improvement(found.high, metric),
+        blocks=found.blocks,
+        is_unstable=found.is_unstable,
+    )
+
+
+def _ablation(found: Ablation, metric: Metric) -> AblationAnswer:
+    factors = [_factor(factor, metric) for factor in found.factors]
+    return AblationAnswer(factors=factors, runs=found.runs, sd=found.sd)
+
+
+def _factor(found: Factor, metric: Metric) -> FactorAnswer:
+    return FactorAnswer(
+        parameters=found.parameters,
+        effect=improvement(found.effect, metric),
+        low=improvement(found.low, metric),
+        high=improvement(found.high, metric),
+        p=found.p,
+        is_kept=found.is_kept,
+    )
+
+
+def _slice(found: Slice, metric: Metric) -> SliceAnswer:
+    points = [
+        SlicePointAnswer(
+            value=point.value,
+            gain=improvement(point.gain, metric),
+            low=improvement(point.low, metric),
+            high=improvement(point.high, metric),
+        )
+        for point in found.points
+    ]
+    return SliceAnswer(parameter=found.parameter, points=points)
+
+
+def _landmark(found: Landmark) -> LandmarkAnswer:
+    gains = {name: improvement(gain, Metric(name)) for name, gain in found.gains.items()}
+    return LandmarkAnswer(number=found.number, gains=gains, is_chosen=found.is_chosen)
+
+
+def _trial(trial: Trial, metric: Metric) -> TrialSummary:
+    outcome = trial.outcome
+    gain = improvement(outcome.score, metric) if outcome else None
+    return TrialSummary(
+        number=trial.number,
+        origin=trial.origin,
+        state=trial.state,
+        params=trial.params,
+        gain=gain,
+        blocks=outcome.blocks if outcome and gain is not None else 0,
+        is_feasible=outcome is not None and outcome.is_feasible,
+        error=outcome.failure.code if outcome and outcome.failure else None,
+    )
+
+
+def _provenance(found: Dossier) -> ProvenanceAnswer:
+    spec, facts = found.job.spec, found.job.facts
+    return ProvenanceAnswer(
+        hosts=found.hosts,
+        pool=spec.pool,
+        fingerprint=FingerprintAnswer(**asdict(facts.fingerprint)) if facts else None,
+        uwsgi_version=facts.uwsgi_version if facts else None,
+        image_digest=facts.image_digest if facts else None,
+        target=spec.target.name,
+        limits=spec.limits,
+        workload=spec.workload,
+        objective=spec.objective,
+        slo=spec.slo,
+        min_effect=spec.min_effect,
+        sampler=spec.sampler.value,
+        seed=spec.seed,
+        blocks=found.blocks,
+        load_s=found.load_s,
+        setup_s=found.setup_s,
+        measured_from=found.measured_from,
+        measured_until=found.measured_until,
+        rendered_by=found.rendered_by,
+    )

@@ -1,0 +1,34 @@
+"""A tuning job's answer with all its evidence, as a document for people.
+
+    page, markdown   a document → HTML or Markdown; all escaping is there
+    └── composing        sections in their order
+        ├── answer           deploy or keep, in one sentence
+        ├── changes          lines, side effects, the file
+        ├── trust            what could be seen at all; doubts; diagnosis
+        ├── search           trials, slices, importances, Pareto front, gaps
+        ├── contest          race, ablation, confirmation
+        └── provenance       host, box, load, budget
+            ├── gathering        rows of a job → `Dossier`
+            ├── wording          figures as words
+            │   └── shares           logs → relative changes
+            └── parts            what a document is made of
+
+Nothing here judges: every figure was stored with the job, or is a plain count of its rows.
+"""
+
+from tuner.dossier.composing import compose
+from tuner.dossier.gathering import Dossier, gather
+from tuner.dossier.markdown import markdown
+from tuner.dossier.page import POLICY, page
+from tuner.dossier.shares import bounded, improvement
+
+__all__ = [
+    "POLICY",
+    "Dossier",
+    "bounded",
+    "compose",
+    "gather",
+    "improvement",
+    "markdown",
+    "page",
+]

@@ -1,0 +1,158 @@
+"""Evidence of what followed the search: the race, the ablation, the confirmation."""
+
+from collections.abc import Iterable
+
+from tuner import analysis, charts
+from tuner.dossier import wording
+from tuner.dossier.gathering import Dossier
+from tuner.dossier.parts import Cell, Code, Folded, Paragraph, Part, Picture, Section, Table
+from tuner.dossier.shares import improvement
+from tuner.model import Factor, Metric, Round, Standing
+
+
+def race(dossier: Dossier) -> Section | None:
+    """Round by round, who stood where; None where no race was run."""
+    rounds, metric = dossier.found.evidence.rounds, dossier.metric
+    if not rounds:
+        return None
+    drawn = charts.race_chart([_rows(own, metric) for own in rounds], wording.gain_label(metric))
+    caption = (
+        "Candidates against the baseline in fresh shared blocks, with 95 % intervals. After each "
+        "round the weaker half leaves; an unstable one, whose starts differ much, is ranked by its "
+        "gain less one standard deviation."
+    )
+    rows: list[tuple[Cell, ...]] = []
+    for place, own in enumerate(rounds, 1):
+        for rank, standing in enumerate(own.standings):
+            gain = improvement(standing.gain, metric)
+            low, high = improvement(standing.low, metric), improvement(standing.high, metric)
+            rows.append(
+                (
+                    (str(place),),
+                    (f"trial {standing.number}{' (unstable)' if standing.is_unstable else ''}",),
+                    ("unknown" if gain is None else wording.percent(gain),),
+                    (wording.interval(low, high),),
+                    (str(standing.blocks),),
+                    ("stays" if rank < own.survivors else "leaves",),
+                )
+            )
+    table = Table(("round", "candidate", "gain", "95 % CI", "blocks", ""), tuple(rows))
+    return Section(
+        title="The race",
+        parts=(Picture(drawn, caption), Folded("The same in figures", (table,))),
+        is_evidence=True,
+    )
+
+
+def _rows(own: Round, metric: Metric) -> list[charts.Row]:
+    rows = (
+        _standing(standing, metric, is_out=rank >= own.survivors)
+        for rank, standing in enumerate(own.standings)
+    )
+    return [row for row in rows if row is not None]
+
+
+def _standing(standing: Standing, metric: Metric, *, is_out: bool) -> charts.Row | None:
+    gain = improvement(standing.gain, metric)
+    if gain is None:
+        return None
+    return charts.Row(
+        name=f"trial {standing.number}",
+        gain=gain,
+        low=improvement(standing.low, metric),
+        high=improvement(standing.high, metric),
+        is_faint=is_out,
+        note="unstable" if standing.is_unstable else "",
+    )
+
+
+def ablation(dossier: Dossier) -> Section | None:
+    """Each factor's own effect; None where none was measured apart."""
+    found, metric = dossier.found.evidence.ablation, dossier.metric
+    if found is None or not found.factors:
+        return None
+    known = [row for factor in found.factors if (row := _factor(factor, metric)) is not None]
+    spread = wording.plain_percent(found.sd)
+    words = (
+        f"{wording.count(found.runs, 'run')} of a factorial design between your values and the "
+        f"candidate's; sd of one run {spread}. A line is kept where its effect is above "
+        f"{wording.plain_percent(analysis.KEEP_EFFECT)} and one-sided p is below "
+        f"{analysis.KEEP_P:.2f}; everything else goes back to your value."
+    )
+    rows = tuple(_factor_cells(factor, metric) for factor in found.factors)
+    parts: list[Part] = [Paragraph((words,))]
+    if known:
+        parts.append(Picture(charts.effects_chart(known, wording.gain_label(metric))))
+    parts.append(Table(("parameters", "gain", "95 % CI", "p", ""), rows))
+    return Section(title="What each line contributes", parts=tuple(parts), is_evidence=True)
+
+
+def _factor(factor: Factor, metric: Metric) -> charts.Row | None:
+    gain = improvement(factor.effect, metric)
+    if gain is None:
+        return None
+    return charts.Row(
+        name=" + ".join(factor.parameters),
+        gain=gain,
+        low=improvement(factor.low, metric),
+        high=improvement(factor.high, metric),
+        is_faint=not factor.is_kept,
+    )
+
+
+def _factor_cells(factor: Factor, metric: Metric) -> tuple[Cell, ...]:
+    gain = improvement(factor.effect, metric)
+    low, high = improvement(factor.low, metric), improvement(factor.high, metric)
+    return (
+        (Code(" + ".join(factor.parameters)),),
+        ("unknown" if gain is None else wording.percent(gain),),
+        (wording.interval(low, high),),
+        (f"{factor.p:.2g}",),
+        ("kept" if factor.is_kept else "put back",),
+    )
+
+
+def confirmation(dossier: Dossier) -> Section | None:
+    """The fresh blocks and the looks at them; None where there were none."""
+    metric, looks = dossier.metric, dossier.found.comparison.looks
+    gains = [gain for log in dossier.gains if (gain := improvement(log, metric)) is not None]
+    glances = [
+        charts.Glance(
+            blocks=look.blocks,
+            z=look.z if abs(look.z) < 1e6 else None,
+            bound=look.bound,
+            gain=gain,
+            low=improvement(look.low, metric),
+            high=improvement(look.high, metric),
+        )
+        for look in looks
+        if (gain := improvement(look.estimate, metric)) is not None
+    ]
+    if not gains and not glances:
+        return None
+    caption = (
+        "Fresh blocks only: none of them helped to choose the candidate. The test is looked at "
+        "several times, so its bounds are wider than those of a single look; beyond the upper one "
+        "the candidate is better, beyond the lower one it is worse."
+        if glances
+        else "Fresh blocks only: none of them helped to choose the candidate."
+    )
+    drawn = charts.confirmation(glances, gains, wording.gain_label(metric))
+    parts: list[Part] = [Picture(drawn, caption)]
+    if glances:
+        parts.append(Folded("The looks in figures", (_looks_table(glances),)))
+    return Section(title="The confirmation", parts=tuple(parts), is_evidence=True)
+
+
+def _looks_table(glances: Iterable[charts.Glance]) -> Table:
+    rows = tuple(
+        (
+            (str(look.blocks),),
+            (wording.percent(look.gain),),
+            (wording.interval(look.low, look.high),),
+            ("without bound" if look.z is None else f"{look.z:.2f}",),
+            (f"{look.bound:.2f}",),
+        )
+        for look in glances
+    )
+    return Table(("blocks", "gain", "95 % CI of this look", "z", "bound"), rows)

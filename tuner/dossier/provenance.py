@@ -1,0 +1,69 @@
+"""Where the figures come from: host, versions, box, load, search; enough to do it again."""
+
+from collections.abc import Iterable
+from datetime import UTC
+
+from tuner.dossier import wording
+from tuner.dossier.gathering import Dossier
+from tuner.dossier.parts import Code, Facts, Section, Words
+
+
+def section(dossier: Dossier) -> Section:
+    """All of it as names and values."""
+    facts = (*_host(dossier), *_subject(dossier), *_course(dossier))
+    return Section(title="Where it comes from", parts=(Facts(facts),), is_closing=True)
+
+
+def _host(dossier: Dossier) -> Iterable[tuple[str, Words]]:
+    if dossier.hosts:
+        yield "hosts", (Code(", ".join(dossier.hosts)), f" of pool {dossier.job.spec.pool}")
+    facts = dossier.job.facts
+    if facts is None:
+        return
+    host = facts.fingerprint
+    machine = f"{host.cpu_model}, {wording.count(host.cpus, 'CPU')}, {host.memory_mb} MB"
+    kernel = f"; kernel {host.kernel}, cgroup {host.cgroup_version}, Docker {host.docker_version}"
+    yield "machine", (machine + kernel,)
+    yield "uWSGI", (facts.uwsgi_version, "; image ", Code(facts.image_digest))
+
+
+def _subject(dossier: Dossier) -> Iterable[tuple[str, Words]]:
+    spec = dossier.job.spec
+    box = spec.limits
+    limits = f"{box.cpus:g} CPU, {box.memory_mb} MB memory, somaxconn {box.somaxconn}"
+    yield "target", (Code(spec.target.name),)
+    yield "limits", (limits,)
+    yield "load", (wording.load(spec.workload), "; ", *_requests(dossier))
+    aims = ", then ".join(
+        f"{'more' if aim.sign > 0 else 'less'} {wording.NAMES[aim.metric]}"
+        for aim in spec.objective.aims
+    )
+    yield "objective", (f"{aims}; worth it from {wording.plain_percent(spec.min_effect)}",)
+    bounds = ", ".join(metric.value for metric in spec.slo.bounds())
+    if bounds:
+        yield "bounds", (Code(bounds),)
+
+
+def _requests(dossier: Dossier) -> Words:
+    requests = dossier.job.spec.workload.requests
+    first = Code(f"{requests[0].method} {requests[0].path}")
+    return (first,) if len(requests) == 1 else (first, f" and {len(requests) - 1} more")
+
+
+def _course(dossier: Dossier) -> Iterable[tuple[str, Words]]:
+    job = dossier.job
+    spec, budget = job.spec, job.spec.budget
+    yield "job", (f"{job.id}, seed {spec.seed}, sampler {spec.sampler.value}",)
+    planned = f"{budget.trials} trials, race of {budget.race}, {budget.ablate_runs} ablation runs"
+    blocks = f"{budget.confirm_blocks} blocks to confirm at most; {budget.cycles} windows a side"
+    yield "budget", (f"{planned}, {blocks} of {budget.window_s:g} s",)
+    if dossier.blocks:
+        load, setup = wording.duration(dossier.load_s), wording.duration(dossier.setup_s)
+        counted = wording.count(dossier.blocks, "block")
+        yield "measured", (f"{counted}: {load} of load, {setup} of starting and stopping",)
+    if dossier.measured_from and dossier.measured_until:
+        times = (dossier.measured_from, dossier.measured_until)
+        first, last = (time.astimezone(UTC) for time in times)
+        yield "windows began", (f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC",)
+    if dossier.rendered_by:
+        yield "report written by", (dossier.rendered_by,)

@@ -1,0 +1,45 @@
+"""What every configuration of one app does on one host: the truth that a search can be held to.
+
+A landscape is recorded once on real containers (`tuner record`) and replayed as often as wanted:
+whole jobs run against it without a container. Every start of every configuration is kept with its
+single windows, so that truth and noise can both be taken from it.
+"""
+
+from tuner.model.document import Document
+from tuner.model.documents import JobSpec
+from tuner.model.measuring import FailureCode, TargetFacts
+from tuner.model.spaces import Scalar
+
+
+class Reading(Document):
+    """One window of a start. Times in ms, memory in MB of 10^6 bytes, `cpu` in cores."""
+
+    rps: float
+    p50: float | None
+    p95: float | None
+    p99: float | None
+    memory: float | None
+    cpu: float | None
+    errors: float  # share of all that was sent, 0..1
+
+
+class Start(Document):
+    """One start of one configuration: in which round and block, and what its windows said.
+
+    Starts of one block were alive at the same time, the baseline's among them; `failure` is why
+    there are no readings.
+    """
+
+    round: int
+    block: int
+    params: dict[str, Scalar]
+    readings: tuple[Reading, ...] = ()
+    failure: FailureCode | None = None
+
+
+class Landscape(Document):
+    """All starts of a grid of configurations; `spec` says which app, under which load."""
+
+    spec: JobSpec
+    facts: TargetFacts
+    starts: tuple[Start, ...] = ()

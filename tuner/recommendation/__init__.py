@@ -1,0 +1,169 @@
+"""Comparison, bounds and doubts to an answer: deploy this file, or keep yours, and why.
+
+verdict   fresh blocks → better, worse, no difference, inconclusive
+lines     which options the file changes, each with its own effect
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tuner import analysis, diagnosis
+from tuner.model import (
+    BASELINE,
+    ChangedLine,
+    Comparison,
+    Diagnosis,
+    Doubt,
+    Evidence,
+    History,
+    JobSpec,
+    Measurement,
+    Params,
+    Phase,
+    Recommendation,
+    Trial,
+    Verdict,
+    Window,
+)
+from tuner.recommendation.lines import changed_lines
+from tuner.recommendation.verdict import compare_blocks, is_decided
+from tuner.search_space import Domain
+from tuner.uwsgi.ini import overlay
+
+__all__ = ["changed_lines", "compare_blocks", "is_decided", "keep_untested", "recommend"]
+
+
+def keep_untested(
+    history: History, domain: Domain, reason: str, tried: Params, evidence: Evidence
+) -> Recommendation:
+    """The answer when nothing came so far as to be confirmed.
+
+    `tried` came closest; its lines are named as reverted. The user's own where there is none.
+    """
+    comparison = Comparison(
+        verdict=Verdict.NO_DIFFERENCE, effect=None, p_better=None, mde=None, blocks=0, reason=reason
+    )
+    windows = _baseline_windows(history.blocks(Phase.CALIBRATE))
+    found = _diagnosis(history, domain, windows)
+    answer = _keep(history.job.spec, None, comparison, domain.baseline, found, evidence)
+    return replace(answer, reverted=_lines(history, domain, tried, evidence))
+
+
+def recommend(
+    history: History, domain: Domain, finalist: Trial, winner: Params, evidence: Evidence
+) -> Recommendation:
+    """The answer from the fresh blocks of the confirmation, and from nothing else.
+
+    `winner` has all options that were looked at one by one, `finalist` those that were kept.
+    """
+    spec, blocks = history.job.spec, history.blocks(Phase.CONFIRM)
+    comparison = compare_blocks(blocks, spec)
+    better = comparison.verdict is Verdict.BETTER
+    params = finalist.params if better else domain.baseline
+    windows = [w for block in blocks for w in block.windows if w.side == int(better)]
+    found = _diagnosis(history, domain, windows, params)
+    doubts = _doubts(blocks, finalist)
+    tried = _lines(history, domain, winner, evidence)
+    if not better:
+        answer = _keep(spec, finalist, comparison, params, found, evidence)
+        return replace(answer, reverted=tried, doubts=doubts)
+    lines = _lines(history, domain, finalist.params, evidence)
+    kept = {line.option for line in lines}
+    return Recommendation(
+        comparison=comparison,
+        candidate=finalist.number,
+        params=finalist.params,
+        lines=lines,
+        reverted=tuple(line for line in tried if line.option not in kept),
+        diagnosis=found,
+        reason=f"Deploy it: {comparison.reason}. With it {found.sentence}.",
+        uwsgi_ini=_annotated(history, domain, finalist.params, comparison),
+        overlay_ini=overlay(domain.changes(finalist.params), _header(history, comparison)),
+        doubts=doubts,
+        evidence=evidence,
+    )
+
+
+def _keep(
+    spec: JobSpec,
+    finalist: Trial | None,
+    comparison: Comparison,
+    params: Params,
+    found: Diagnosis,
+    evidence: Evidence,
+) -> Recommendation:
+    return Recommendation(
+        comparison=comparison,
+        candidate=finalist.number if finalist else None,
+        params=params,
+        lines=(),
+        reverted=(),
+        diagnosis=found,
+        reason=f"Keep your file: {comparison.reason}. {_sentence(found.sentence)}",
+        uwsgi_ini=spec.baseline_ini,
+        overlay_ini=overlay({}),
+        evidence=evidence,
+    )
+
+
+def _lines(
+    history: History, domain: Domain, params: Params, evidence: Evidence
+) -> tuple[ChangedLine, ...]:
+    return changed_lines(domain, params, evidence.ablation, history.job.spec.objective)
+
+
+def _diagnosis(
+    history: History, domain: Domain, windows: Sequence[Window], params: Params | None = None
+) -> Diagnosis:
+    return diagnosis.of_file(windows, history.job.spec, domain.render(params or domain.baseline))
+
+
+def _percent(share: float) -> str:
+    return f"{share:+.1%}".replace("%", " %")
+
+
+def _sentence(text: str) -> str:
+    """With a capital and a full stop; `str.capitalize` would make "cpu" of "CPU"."""
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _annotated(history: History, domain: Domain, params: Params, comparison: Comparison) -> str:
+    patched = domain.ini.patch(domain.changes(params))
+    return patched.annotate(_header(history, comparison)).dump()
+
+
+def _header(history: History, comparison: Comparison) -> list[str]:
+    """Where the file comes from and what it holds for, for whoever opens it in a year."""
+    job, effect = history.job, comparison.effect
+    limits = job.spec.limits
+    lines = [f"job {job.id} for {job.spec.app}, {history.now:%Y-%m-%d}"]
+    if effect:
+        lines.append(
+            f"{comparison.verdict}: {effect.metric} {_percent(effect.estimate)} (95 % CI "
+            f"{_percent(effect.ci_low)} .. {_percent(effect.ci_high)}), "
+            f"{comparison.blocks} fresh blocks"
+        )
+    lines.append(
+        f"holds for {limits.cpus:g} CPU, {limits.memory_mb} MB, somaxconn {limits.somaxconn}"
+    )
+    if job.facts:
+        host = job.facts.fingerprint
+        lines.append(f"measured with uWSGI {job.facts.uwsgi_version} on {host.cpu_model}")
+    return lines
+
+
+def _doubts(blocks: Sequence[Measurement], finalist: Trial) -> tuple[Doubt, ...]:
+    """What to hold against the answer: doubts of the windows, and starts that differ too much."""
+    found = analysis.frequent([window for block in blocks for window in block.windows])
+    if analysis.unstable_sides(blocks) & {BASELINE, finalist.number}:
+        found = (*found, Doubt.UNSTABLE_START)
+    return tuple(dict.fromkeys(found))
+
+
+def _baseline_windows(blocks: Sequence[Measurement]) -> list[Window]:
+    return [
+        window
+        for block in blocks
+        for window in block.windows
+        if block.sides[window.side] == BASELINE
+    ]

@@ -1,0 +1,44 @@
+"""Which options a file sets otherwise than the user's, each with its own effect where known."""
+
+import math
+
+from tuner.model import Ablation, ChangedLine, Effect, Factor, Objective, Params
+from tuner.search_space import Domain
+
+_LARGEST_LOG = 50.0  # beyond it a ratio is no figure, and soon not storable
+
+
+def changed_lines(
+    domain: Domain, params: Params, ablation: Ablation | None, objective: Objective
+) -> tuple[ChangedLine, ...]:
+    """The options of `params`, in the order of the space."""
+    return tuple(
+        ChangedLine(
+            option=option,
+            value=value,
+            baseline_value=domain.ini.get(option),
+            effect=_effect(name, ablation, objective),
+        )
+        for name in (dimension.name for dimension in domain.dimensions)
+        for option, value in domain.changes({**domain.baseline, name: params[name]}).items()
+    )
+
+
+def _effect(name: str, ablation: Ablation | None, objective: Objective) -> Effect | None:
+    """What the ablation says of the parameter; None where nothing was measured apart."""
+    factors = ablation.factors if ablation is not None else ()
+    own = next((factor for factor in factors if name in factor.parameters), None)
+    if own is None or math.isinf(own.high - own.low):
+        return None
+    return _as_change(own, objective)
+
+
+def _as_change(factor: Factor, objective: Objective) -> Effect:
+    """A gain is an increase where more is better, a decrease where less is."""
+    ends = sorted(objective.sign * end for end in (factor.low, factor.high))
+    return Effect(
+        metric=objective.metric,
+        estimate=math.expm1(objective.sign * factor.effect),
+        ci_low=math.expm1(ends[0]),
+        ci_high=math.expm1(min(ends[1], _LARGEST_LOG)),
+    )

@@ -1,0 +1,116 @@
+"""Optuna behind ask and tell: the study is rebuilt from our rows for every proposal.
+
+Our rows are the record. There is nothing of Optuna's to store, to migrate, or to lose.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import optuna
+from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
+from optuna.samplers import BaseSampler
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState, create_trial
+
+from tuner.model import Params, Scalar
+from tuner.sampler.ground import Key, key
+from tuner.search_space import Dimension, Domain
+from tuner.study.advice import Past
+
+Distributions = Mapping[str, BaseDistribution]
+"""What may be drawn, by the name of the parameter."""
+
+_FEASIBILITY = "feasibility"  # Optuna's convention: a constraint above 0 is broken
+_BROKEN_SCORE = -5.0  # a log ratio: a hundred times slower than the baseline
+
+
+def draw(
+    domain: Domain, past: Sequence[Past], sampler: BaseSampler, *, asks: int, patience: int
+) -> Params | None:
+    """Valid params that no trial has, or those of one that may be repeated.
+
+    One is repeated where the sampler insists: `patience` draws gave nothing new. A draw that
+    breaks a rule or is known is told as infeasible or as failed, so that the next one looks
+    elsewhere. None where `asks` draws gave neither.
+    """
+    known = {key(domain, trial.params) for trial in past}
+    repeatable = repeatables(domain, past)
+    allowed = dict(distributions(domain))
+    study = _study(domain, past, sampler)
+    idle = 0
+    for _ in range(asks):
+        asked = study.ask(allowed)
+        params = domain.settle({**domain.baseline, **asked.params})
+        if domain.broken(params):
+            asked.set_constraint(_FEASIBILITY, 1.0)
+            study.tell(asked, _worst(past))
+            continue
+        drawn = key(domain, params)
+        if drawn not in known:
+            return params
+        idle += 1
+        if idle >= patience and drawn in repeatable:
+            return params
+        study.tell(asked, state=TrialState.FAIL)
+    return None
+
+
+def repeatables(domain: Domain, past: Sequence[Past]) -> dict[Key, Past]:
+    """The trials of which another block may be asked for."""
+    found = {key(domain, trial.params): trial for trial in past if _may_repeat(trial)}
+    busy = {key(domain, trial.params) for trial in past if not _may_repeat(trial)}
+    return {at: trial for at, trial in found.items() if at not in busy}
+
+
+def distributions(domain: Domain) -> Distributions:
+    """The free parameters as Optuna draws them."""
+    return {dimension.name: _distribution(dimension) for dimension in domain.free}
+
+
+def _may_repeat(trial: Past) -> bool:
+    return trial.may_repeat and trial.told and trial.feasible and trial.score is not None
+
+
+def _distribution(dimension: Dimension) -> BaseDistribution:
+    if dimension.values:
+        return CategoricalDistribution(dimension.values)
+    return IntDistribution(dimension.low, dimension.high, log=dimension.log)
+
+
+def _study(domain: Domain, past: Sequence[Past], sampler: BaseSampler) -> Study:
+    study = optuna.create_study(direction="maximize", sampler=sampler)
+    inside = [trial for trial in past if trial.told and _is_inside(domain, trial.params)]
+    allowed = distributions(domain)
+    study.add_trials([_told(trial, allowed) for trial in inside])
+    return study
+
+
+def _is_inside(domain: Domain, params: Params) -> bool:
+    """Whether the domain has these values: a file that was given may have others."""
+    return all(
+        params[free.name] in (free.values or range(free.low, free.high + 1)) for free in domain.free
+    )
+
+
+def _told(trial: Past, allowed: Distributions) -> FrozenTrial:
+    """An earlier trial as Optuna keeps it.
+
+    One that broke is told as a broken constraint with a poor score, never as FAIL: forgotten
+    failures brought the sampler back to the cliff twice as often.
+    """
+    params: dict[str, Scalar] = {name: trial.params[name] for name in allowed}
+    if trial.score is None and trial.feasible:
+        return create_trial(state=TrialState.RUNNING, params=params, distributions=dict(allowed))
+    return create_trial(
+        state=TrialState.COMPLETE,
+        params=params,
+        distributions=dict(allowed),
+        value=_BROKEN_SCORE if trial.score is None else trial.score,
+        constraints={_FEASIBILITY: 0.0 if trial.feasible else 1.0},
+    )
+
+
+def _worst(past: Sequence[Past]) -> float:
+    return min([trial.score for trial in past if trial.score is not None], default=_BROKEN_SCORE)
+
+
+optuna.logging.set_verbosity(optuna.logging.WARNING)

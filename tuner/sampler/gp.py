@@ -1,0 +1,177 @@
+"""Expected improvement under the noise-aware model, as a sampler of Optuna's.
+
+Optuna's own Gaussian process compares with the best observation, which is the luckiest one, and
+cannot be told how noisy each trial was. Here a candidate is compared with the best *belief*.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from optuna.distributions import BaseDistribution
+from optuna.samplers import BaseSampler, RandomSampler
+from optuna.study import Study
+from optuna.trial import FrozenTrial
+from scipy.special import ndtr
+
+from tuner.model import Params
+from tuner.sampler.feasibility import Feasibility, has_ended
+from tuner.sampler.features import Array
+from tuner.sampler.ground import Ground
+from tuner.sampler.surrogate import Surrogate, fit, one_thread, scored
+from tuner.study.advice import Past
+
+STARTUP_TRIALS = 5
+"""Ended trials before the model is used: from fewer it leaps from corner to corner."""
+
+LEAST_CHANCE = 0.5
+"""What is more likely to break than not is not worth a block, whatever it promises."""
+
+CENTRES = 3
+"""So many of the most promising trials are looked around, where the pool is but a sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What may be measured next, and the improvement to be expected of it as a log ratio."""
+
+    params: Params
+    gain: float
+
+
+class GaussianProcessSampler(BaseSampler):
+    """Draws the candidate with the largest expected improvement times P(feasible).
+
+    Made for one proposal: how noisy a trial was and whether it may be repeated is known to `past`
+    only, so the study is not looked at. `gain` is what the last draw expects, as a log ratio.
+    """
+
+    def __init__(
+        self,
+        ground: Ground,
+        past: Sequence[Past],
+        distributions: Mapping[str, BaseDistribution],
+        seed: int,
+    ) -> None:
+        self.gain: float | None = None
+        self._ground = ground
+        self._past = past
+        self._distributions = distributions
+        self._seed = seed
+        self._chance = RandomSampler(seed)
+
+    def infer_relative_search_space(
+        self, study: Study, trial: FrozenTrial
+    ) -> dict[str, BaseDistribution]:
+        """All of the domain: everything is drawn together."""
+        return dict(self._distributions)
+
+    def sample_relative(
+        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        """The best candidate; nothing, and thus chance, where none is left or little is known."""
+        ended = [trial for trial in self._past if has_ended(trial)]
+        is_blind = len(ended) < STARTUP_TRIALS
+        with one_thread():
+            best = None if is_blind else best_candidate(self._ground, self._past, self._seed)
+        self.gain = best.gain if best else None
+        return {name: best.params[name] for name in search_space} if best else {}
+
+    def sample_independent(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        param_name: str,
+        param_distribution: BaseDistribution,
+    ) -> Any:
+        """Chance."""
+        return self._chance.sample_independent(study, trial, param_name, param_distribution)
+
+
+def best_candidate(ground: Ground, past: Sequence[Past], seed: int) -> Candidate | None:
+    """New params, or those of a trial that may be repeated; new ones where both promise the same.
+
+    None before there is a score that a candidate could improve on, and where nothing is left.
+    """
+    incumbents = [trial for trial in scored(past) if trial.feasible]
+    if not incumbents:
+        return None
+    model = fit(ground.cube, past)
+    beliefs, _ = model.at(ground.cube.points([trial.params for trial in incumbents]))
+    running = [trial.params for trial in past if trial.told and not has_ended(trial)]
+    if running:
+        model = model.expecting(ground.cube.points(running))
+    search = _Search(ground, model, Feasibility.of(ground.cube, past), float(beliefs.max()))
+    order = np.argsort(-beliefs, kind="stable")[:CENTRES]
+    fresh = search.fresh(past, [incumbents[index].params for index in order], seed)
+    again = search.again(incumbents, beliefs)
+    found = [candidate for candidate in (fresh, again) if candidate is not None]
+    return max(found, key=lambda candidate: candidate.gain, default=None)
+
+
+def improvement(ahead: Array, sd: Array) -> Array:
+    """The expected excess over 0 of a normal variable with mean `ahead`; `sd` is above 0."""
+    deviates = ahead / sd
+    density = np.exp(-0.5 * deviates**2) / np.sqrt(2 * np.pi)
+    expected: Array = sd * (deviates * ndtr(deviates) + density)
+    return expected
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """What candidates are judged by; `threshold` is the best belief, in the model's units."""
+
+    ground: Ground
+    model: Surrogate
+    feasibility: Feasibility
+    threshold: float
+
+    def fresh(self, past: Sequence[Past], centres: Sequence[Params], seed: int) -> Candidate | None:
+        """The best of what no trial has; the seed decides between equals."""
+        taken = {self.ground.key(trial.params) for trial in past}
+        is_open = np.array([key not in taken for key in self.ground.points], dtype=bool)
+        params = list(self.ground.points.values())
+        shuffled = np.random.default_rng(seed).permutation(np.flatnonzero(is_open))
+        best = self._best([params[i] for i in shuffled], self.ground.coordinates[shuffled])
+        if self.ground.is_whole:
+            return best
+        around = self.ground.around([*centres, *([best.params] if best else [])])
+        beside = [params for key, params in around.items() if key not in taken]
+        nearby = self._best(beside, self.ground.cube.points(beside))
+        found = [candidate for candidate in (best, nearby) if candidate is not None]
+        return max(found, key=lambda candidate: candidate.gain, default=None)
+
+    def again(self, incumbents: Sequence[Past], beliefs: Array) -> Candidate | None:
+        """The best of what may be measured once more.
+
+        It is worth what the new belief, compared with that of the best other trial, can change:
+        nothing where the two are far apart or where one more block would say little.
+        """
+        repeatable = [index for index, trial in enumerate(incumbents) if trial.may_repeat]
+        if not repeatable or len(incumbents) == 1:
+            return None
+        points = self.ground.cube.points([incumbents[index].params for index in repeatable])
+        rivals = np.array([np.delete(beliefs, i).max() for i in repeatable])
+        apart = np.abs(beliefs[repeatable] - rivals)
+        gains = improvement(-apart, self._learnt(self.model.at(points)[1]))
+        best = int(np.argmax(gains))
+        return self._candidate(incumbents[repeatable[best]].params, gains[best])
+
+    def _best(self, params: Sequence[Params], points: Array) -> Candidate | None:
+        if not params:
+            return None
+        means, sds = self.model.at(points)
+        chances = self.feasibility.at(points)
+        chances[chances < LEAST_CHANCE] = 0.0
+        gains = improvement(means - self.threshold, self._learnt(sds)) * chances
+        best = int(np.argmax(gains))
+        return self._candidate(params[best], gains[best])
+
+    def _learnt(self, sds: Array) -> Array:
+        """By how much one block of the usual noise will move the belief: a standard deviation."""
+        learnt: Array = sds**2 / np.sqrt(sds**2 + self.model.noise)
+        return np.maximum(learnt, 1e-9)
+
+    def _candidate(self, params: Params, gain: float) -> Candidate:
+        return Candidate(params, float(gain) * self.model.warp.unit)

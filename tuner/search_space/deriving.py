@@ -1,0 +1,151 @@
+"""From a space and a job to the domain: bounds in numbers, conditions decided, mistakes named."""
+
+from collections.abc import Mapping
+
+from tuner.errors import InvalidInput, Mistake
+from tuner.model import (
+    BoolParameter,
+    ChoiceParameter,
+    Expression,
+    IntParameter,
+    JobSpec,
+    MemoryLine,
+    Parameter,
+    Scalar,
+    connections,
+)
+from tuner.search_space.domain import MEMORY_SHARE, USERS_OWN, Dimension, Domain, as_names
+from tuner.search_space.expressions import Names, evaluate
+from tuner.uwsgi.ini import IniFile, as_text
+
+LARGEST = 2**31 - 1
+"""Beyond this uWSGI could not read a number."""
+
+_DEFAULTS: Mapping[str, Scalar] = {"processes": 1, "threads": 1, "listen": 100}
+"""What uWSGI 2.0.31 takes where the file says nothing; every other number starts at 0."""
+
+
+def derive(spec: JobSpec, memory: MemoryLine | None = None) -> Domain:
+    """The domain of a tuning job. Raises `InvalidInput` with every mistake of the space.
+
+    `memory` is what `prepare` measured; without it the target's own hint is used.
+    """
+    space = spec.search_space
+    if space is None:
+        raise ValueError(f"nothing is varied in a job of kind {spec.kind}")
+    ini = IniFile.parse(spec.baseline_ini)
+    names = _names(spec, ini, memory)
+    mistakes: list[Mistake] = []
+    dimensions: list[Dimension] = []
+    for name, parameter in space.parameters.items():
+        path = f"search_space.parameters.{name}"
+        try:
+            dimensions.append(_dimension(name, parameter, names, ini))
+        except ValueError as error:
+            mistakes.append(Mistake(path, str(error)))
+    domain = Domain(space=space, dimensions=tuple(dimensions), names=names, ini=ini)
+    if not mistakes:
+        mistakes += _mistakes_of_rules(domain)
+    if mistakes:
+        raise InvalidInput(mistakes)
+    return domain
+
+
+def _names(spec: JobSpec, ini: IniFile, memory: MemoryLine | None) -> Names:
+    limits, target = spec.limits, spec.target
+    line = memory or MemoryLine(base_mb=0.0, per_process_mb=float(target.memory_per_process_mb))
+    return {
+        "cpus": limits.cpus,
+        "memory_mb": limits.memory_mb,
+        "somaxconn": limits.somaxconn,
+        "concurrency": connections(spec.workload),
+        "thread_safe": target.thread_safe,
+        "memory_processes": line.processes_within(MEMORY_SHARE * limits.memory_mb),
+        "cheaper": ini.integer("cheaper", 0),
+    }
+
+
+def _dimension(name: str, parameter: Parameter, names: Names, ini: IniFile) -> Dimension:
+    users = _users_value(name, parameter, ini)
+    names = {**names, USERS_OWN: users}
+    if not evaluate(parameter.when, names):
+        return Dimension(name=name, users=users, values=(users,))
+    match parameter:
+        case BoolParameter():
+            return Dimension(name=name, users=users, values=(users, not users))
+        case ChoiceParameter():
+            return Dimension(name=name, users=users, values=_choices(parameter, users, names, ini))
+        case IntParameter():
+            low, high = (_whole(bound, names) for bound in (parameter.low, parameter.high))
+            if low > high:
+                raise ValueError(f"contradictory bounds: low {low} is above high {high}")
+            own = int(users)
+            return Dimension(
+                name=name, users=own, low=min(low, own), high=max(high, own), log=parameter.log
+            )
+
+
+def _users_value(name: str, parameter: Parameter, ini: IniFile) -> Scalar:
+    """The value of a parameter that stands for the file as it is."""
+    if isinstance(parameter, BoolParameter):
+        return ini.flag(name)
+    if isinstance(parameter, ChoiceParameter) and parameter.emit:
+        return USERS_OWN
+    # 0 means 1 to uWSGI's `threads`, and a search space has no use for `processes = 0`.
+    return ini.integer(name, int(_DEFAULTS.get(name, 0))) or int(_DEFAULTS.get(name, 0))
+
+
+def _choices(
+    parameter: ChoiceParameter, users: Scalar, names: Names, ini: IniFile
+) -> tuple[Scalar, ...]:
+    values: list[Scalar] = [users]
+    for written in parameter.values:
+        if parameter.emit:
+            if written != USERS_OWN and written not in parameter.emit:
+                raise ValueError(f"'{written}' has no entry under emit")
+            options = parameter.emit.get(str(written), {})
+            if all(ini.get(option) == as_text(value) for option, value in options.items()):
+                continue  # it changes nothing: the same as the user's own
+            value: Scalar = str(written)
+        else:
+            value = _whole(written, names)
+        if value not in values:
+            values.append(value)
+    return tuple(values)
+
+
+def _whole(expression: Expression, names: Names) -> int:
+    value = evaluate(expression, names)
+    if isinstance(value, str) or not abs(value) <= LARGEST:
+        raise ValueError(f"'{str(expression)[:40]}' is not a number up to {LARGEST}")
+    return int(value)
+
+
+def _mistakes_of_rules(domain: Domain) -> list[Mistake]:
+    """Try every rule, condition and heuristic once, on the user's own values."""
+    mistakes: list[Mistake] = []
+    names = {**domain.names, **as_names(domain.baseline)}
+    for index, rule in enumerate(domain.space.constraints):
+        mistakes += _tried(f"search_space.constraints.{index}.rule", rule.rule, names)
+    for name, parameter in domain.space.parameters.items():
+        mistakes += _tried(f"search_space.parameters.{name}.needs", parameter.needs, names)
+    for index, heuristic in enumerate(domain.space.heuristics):
+        for name in heuristic.keys() - domain.space.parameters.keys():
+            path = f"search_space.heuristics.{index}.{name}"
+            mistakes.append(Mistake(path, "no parameter of this space"))
+    if not mistakes:
+        try:
+            domain.seeds()
+        except ValueError as error:
+            mistakes.append(Mistake("search_space.heuristics", str(error)))
+    if not mistakes and not domain.free:
+        mistakes.append(Mistake("search_space", "it is empty: nothing is left to choose here"))
+    return mistakes
+
+
+def _tried(path: str, expression: Expression, names: Names) -> list[Mistake]:
+    try:
+        evaluate(expression, names)
+    except ValueError as error:
+        return [Mistake(path, str(error))]
+    return []

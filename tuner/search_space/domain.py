@@ -1,0 +1,215 @@
+"""What may be proposed for one job: every parameter's values, and what a choice of them means."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tuner.errors import InvalidInput, Mistake
+from tuner.model import (
+    ChoiceParameter,
+    Constraint,
+    Expression,
+    MemoryLine,
+    Params,
+    Scalar,
+    SearchSpace,
+)
+from tuner.search_space.expressions import Names, evaluate
+from tuner.uwsgi.ini import IniFile, as_text
+
+USERS_OWN = "user"
+"""The choice that leaves the user's file as it is."""
+
+
+MEMORY_SHARE = 0.85
+"""Of the limit: what lies above is for the page cache and for requests larger than the probe's."""
+
+TOO_LARGE = Constraint(
+    rule=f"memory <= {MEMORY_SHARE} * memory_mb",
+    reason="by what the others used, it would not fit into the memory limit",
+)
+"""The rule that every space has, once enough is known of the app's memory."""
+
+_SLOTS = ("processes", "threads")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dimension:
+    """One parameter of one job: its values, and the user's own among them.
+
+    `values` lists the choices; for a whole number it is empty and `low`..`high` bound it.
+    """
+
+    name: str
+    users: Scalar
+    values: tuple[Scalar, ...] = ()
+    low: int = 0
+    high: int = 0
+    log: bool = False
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether there is nothing to choose."""
+        return self.low == self.high if not self.values else len(self.values) == 1
+
+    def nearest(self, value: Scalar | float) -> Scalar:
+        """The admissible value closest to `value`; the user's own where that means nothing."""
+        if not self.values:
+            if isinstance(value, str):
+                return self.users
+            return min(max(int(value), self.low), self.high)
+        if value in self.values:
+            return next(known for known in self.values if known == value)
+        numbers = [known for known in self.values if not isinstance(known, str)]
+        if isinstance(value, str) or not numbers:
+            return self.users
+        return min(numbers, key=lambda known: abs(known - value))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Domain:
+    """What a sampler may propose for one job."""
+
+    space: SearchSpace
+    dimensions: tuple[Dimension, ...]
+    names: Names
+    ini: IniFile
+    memory: MemoryLine | None = None  # learnt from what has run; None as long as nothing has
+
+    @property
+    def free(self) -> tuple[Dimension, ...]:
+        """The dimensions with something to choose."""
+        return tuple(dimension for dimension in self.dimensions if not dimension.is_fixed)
+
+    @property
+    def baseline(self) -> Params:
+        """The user's own values."""
+        return {dimension.name: dimension.users for dimension in self.dimensions}
+
+    def seeds(self) -> tuple[Params, ...]:
+        """The heuristics of the space that are valid here, each once, the baseline left out."""
+        found: list[Params] = []
+        for heuristic in self.space.heuristics:
+            wanted = dict(self.baseline)
+            for dimension in self.dimensions:
+                if dimension.name in heuristic:
+                    wanted[dimension.name] = self._wanted(dimension, heuristic[dimension.name])
+            params = self.settle(wanted)
+            if params not in (*found, self.baseline) and not self.broken(params):
+                found.append(params)
+        return tuple(found)
+
+    def fitted(self, wanted: Mapping[str, Scalar]) -> Params | None:
+        """Params of an earlier job as near as this domain comes to them; None where a rule forbids.
+
+        A parameter that they do not name has the user's own value; names unknown here are dropped.
+        """
+        params = self.settle(
+            {
+                dimension.name: dimension.nearest(wanted.get(dimension.name, dimension.users))
+                for dimension in self.dimensions
+            }
+        )
+        return None if self.broken(params) else params
+
+    def grid(self, values: Mapping[str, Sequence[str]]) -> tuple[Params, ...]:
+        """Every combination of the given values, or of all values of a dimension not named.
+
+        Whole numbers that are not named are taken at powers of two. Rules of the space are kept,
+        bounds are not: given values may lie outside. Raises `InvalidInput` for what is no value.
+        """
+        columns = [self._column(dimension, values) for dimension in self.dimensions]
+        names = [dimension.name for dimension in self.dimensions]
+        found: dict[tuple[Scalar, ...], Params] = {}
+        for combination in itertools.product(*columns):
+            params = self.settle(dict(zip(names, combination, strict=True)))
+            if not self.broken(params):
+                found[tuple(params.values())] = params
+        return tuple(found.values())
+
+    def _column(self, dimension: Dimension, values: Mapping[str, Sequence[str]]) -> list[Scalar]:
+        if dimension.name not in values:
+            return list(dimension.values) or _powers(dimension)
+        texts = {as_text(value): value for value in dimension.values}
+        try:
+            return [texts[t] if t in texts else int(t) for t in values[dimension.name]]
+        except ValueError as error:
+            mistake = Mistake(dimension.name, f"one of {', '.join(texts)} or whole numbers")
+            raise InvalidInput([mistake]) from error
+
+    def _wanted(self, dimension: Dimension, expression: Expression) -> Scalar:
+        """What a heuristic wants of a dimension, as near as the dimension comes to it.
+
+        A choice that would change nothing is not among the values: it is the user's own.
+        """
+        parameter = self.space.parameters[dimension.name]
+        if isinstance(parameter, ChoiceParameter) and parameter.emit:
+            if expression not in (USERS_OWN, *parameter.emit):
+                raise ValueError(f"{dimension.name}: '{expression}' has no entry under emit")
+            return expression if expression in dimension.values else dimension.users
+        names = {**self.names, USERS_OWN: dimension.users}
+        return dimension.nearest(evaluate(expression, names))
+
+    def settle(self, params: Params) -> Params:
+        """Put the user's value where a value means nothing: equal files then have equal params."""
+        settled = dict(params)
+        for dimension in self.dimensions:
+            needs = self.space.parameters[dimension.name].needs
+            if not evaluate(needs, {**self.names, **as_names(settled)}):
+                settled[dimension.name] = dimension.users
+        return settled
+
+    def broken(self, params: Params) -> tuple[Constraint, ...]:
+        """The rules that this combination breaks; one that breaks any is never started.
+
+        Beside the space's own: what is known to need more memory than there is.
+        """
+        names = {**self.names, **as_names(params)}
+        rules = [rule for rule in self.space.constraints if not evaluate(rule.rule, names)]
+        return (*rules, *([TOO_LARGE] if self.is_too_large(params) else []))
+
+    def is_too_large(self, params: Params) -> bool:
+        """Whether it is known not to fit into memory; the user's own file runs, so it fits."""
+        if self.memory is None or dict(params) == dict(self.baseline):
+            return False
+        processes, threads = (_number(params.get(n, self.ini.get(n))) for n in _SLOTS)
+        room_mb = MEMORY_SHARE * float(self.names["memory_mb"])
+        return self.memory.needed_mb(processes, threads) > room_mb
+
+    def changes(self, params: Params) -> dict[str, str]:
+        """The options to set, as text: those of parameters that differ from the user's value."""
+        changes: dict[str, str] = {}
+        for dimension in self.dimensions:  # in the space's order, whatever that of `params`
+            name, value = dimension.name, params[dimension.name]
+            if value == dimension.users:
+                continue
+            parameter = self.space.parameters[name]
+            emit = parameter.emit if isinstance(parameter, ChoiceParameter) else {}
+            options = emit.get(str(value), {} if emit else {name: value})
+            for option, setting in options.items():
+                if self.ini.get(option) != as_text(setting):
+                    changes[option] = as_text(setting)
+        return changes
+
+    def render(self, params: Params) -> str:
+        """The user's file with these values in it: what a trial runs, and what is recommended."""
+        return self.ini.patch(self.changes(params)).dump()
+
+
+def as_names(params: Params) -> dict[str, Scalar]:
+    """Params as an expression refers to them: `thunder-lock` is `thunder_lock` there."""
+    return {name.replace("-", "_"): value for name, value in params.items()}
+
+
+def _number(value: Scalar | None) -> float:
+    """Processes or threads as a number; where nothing can be read there is one."""
+    try:
+        return max(1.0, float(value or 1))
+    except ValueError:
+        return 1.0
+
+
+def _powers(dimension: Dimension) -> list[Scalar]:
+    """The bounds of a whole number, the user's own value, and the powers of two between."""
+    powers = {2**n for n in range(31) if dimension.low < 2**n < dimension.high}
+    return sorted({dimension.low, dimension.high, int(dimension.users), *powers})

@@ -1,0 +1,77 @@
+"""A/A: the baseline against itself, before anything is compared with it."""
+
+from collections.abc import Sequence
+
+from tuner import analysis
+from tuner.model import (
+    BASELINE,
+    Doubt,
+    Enter,
+    Fail,
+    Failure,
+    FailureCode,
+    History,
+    JobKind,
+    Outcome,
+    Phase,
+    Settle,
+    Step,
+    Succeed,
+    TrialState,
+    Window,
+)
+from tuner.study import planning
+
+CALIBRATION_SETS = 2
+"""A first set of A/A blocks that looks biased is checked on a second one."""
+
+
+def calibrate(history: History) -> Step | None:
+    """As many blocks as the budget says, then what they say of the host."""
+    job, blocks = history.job, history.blocks(Phase.CALIBRATE)
+    size = job.spec.budget.calibrate_blocks
+    if not blocks:
+        return planning.blocks(history, Phase.CALIBRATE, (BASELINE, BASELINE), size)
+    broken = next((block.failure for block in blocks if block.failure), None)
+    if broken is not None:
+        return Fail(failure=broken)
+    if any(block.is_open for block in blocks):
+        return None
+    calibration = analysis.calibrate(
+        blocks[-size:],
+        metric=job.spec.objective.metric,
+        confirm_blocks=job.spec.budget.confirm_blocks,
+        min_effect=job.spec.min_effect,
+    )
+    if calibration is None:
+        windows = [window for block in blocks for window in block.windows]
+        return Fail(failure=_unusable_baseline(windows))
+    if analysis.is_biased(calibration):
+        if len(blocks) < CALIBRATION_SETS * size:
+            return planning.blocks(history, Phase.CALIBRATE, (BASELINE, BASELINE), size)
+        return Fail(failure=_biased(calibration.bias))
+    if history.baseline.outcome is None:
+        outcome = Outcome(state=TrialState.COMPLETE, score=0.0, constraints={})
+        return Settle(number=BASELINE, outcome=outcome)
+    if job.spec.kind is JobKind.CALIBRATE:
+        return Succeed(calibration=calibration)
+    return Enter(phase=Phase.SEARCH, calibration=calibration)
+
+
+def _unusable_baseline(windows: Sequence[Window]) -> Failure:
+    doubts = sorted({doubt for window in windows for doubt in window.doubts if doubt.voids})
+    if not any(window.requests for window in windows):
+        classes = sorted({name for window in windows for name in window.errors_by_class})
+        message = f"the baseline answers no request under load: {', '.join(classes) or 'nothing'}"
+        return Failure(code=FailureCode.ERRORS_ONLY, message=message)
+    reasons = "; ".join(Doubt(doubt).sentence for doubt in doubts)
+    message = f"the baseline's own windows cannot be used: {reasons or 'no value for the metric'}"
+    return Failure(code=FailureCode.INFRASTRUCTURE, message=message)
+
+
+def _biased(bias: float) -> Failure:
+    message = (
+        f"two equal sides differ by {bias:+.1%} on this host, twice: what it measures is not the "
+        "configuration. Look for a neighbour on one of its CPUs"
+    )
+    return Failure(code=FailureCode.INFRASTRUCTURE, message=message)
