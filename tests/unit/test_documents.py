@@ -71,7 +71,7 @@ def test_the_time_after_the_search_counts_every_side_of_every_block() -> None:
         warmup_s=1.0,
     )
     assert budget.race_rounds == (4, 2)
-    race = 4 * (5 + 3) * (1 + 2 * 2)  # blocks, sides of both rounds, two cycles each
+    race = (4 * 5 + 8 * 3) * (1 + 2 * 2)  # blocks and sides of both rounds, two cycles each
     ablation = 6 * 5 * (1 + 3 * 2)
     confirmation = 10 * 2 * (1 + 3 * 2)
     assert budget.after_search_s == race + ablation + confirmation

@@ -130,7 +130,7 @@ def _planned(spec: JobSpec) -> Mapping[Phase, list[tuple[int, int]]]:
     race = [
         (racing + 1, budget.race_cycles)
         for racing in budget.race_rounds
-        for _ in range(budget.race_blocks)
+        for _ in range(budget.blocks_of_round(racing, entered=budget.race))
     ]
     runs = (RUNS_OF_A_BLOCK + 1, budget.cycles)
     pair = (2, budget.cycles)

@@ -20,6 +20,9 @@ from tuner.settings import Settings
 if TYPE_CHECKING:
     from tuner.measurement import Bench
 
+MEASURED = ("target", "baseline_ini", "limits", "workload", "search_space", "budget", "seed")
+"""What has to be the same of a spec for a record to go on."""
+
 
 def record(
     app: Annotated[str, typer.Argument(help="A target app's name.")],
@@ -84,7 +87,7 @@ def _begun(out: Path, spec: JobSpec, bench: "Bench") -> Landscape:
 
     if out.exists():
         landscape = Landscape.model_validate_json(out.read_text())
-        if landscape.spec != spec:
+        if any(getattr(landscape.spec, name) != getattr(spec, name) for name in MEASURED):
             raise InvalidInput([Mistake("--out", f"{out} holds a record of something else")])
         return landscape
     facts = prepared(spec, bench).facts
@@ -93,8 +96,15 @@ def _begun(out: Path, spec: JobSpec, bench: "Bench") -> Landscape:
     return Landscape(spec=spec, facts=replace(facts, options=(), effective_ini=""))
 
 
+def as_text(landscape: Landscape) -> str:
+    """JSON with one line for each start: what a later record adds is what a diff shows."""
+    head = landscape.model_copy(update={"starts": ()}).model_dump_json().removesuffix("[]}")
+    starts = [start.model_dump_json(exclude_defaults=True) for start in landscape.starts]
+    return f"{head}[\n" + ",\n".join(starts) + "\n]}\n"
+
+
 def _save(out: Path, landscape: Landscape) -> None:
     """In one piece: a record that is stopped goes on from its last whole block."""
     beside = out.with_suffix(".part")
-    beside.write_text(landscape.model_dump_json())
+    beside.write_text(as_text(landscape))
     beside.replace(out)

@@ -139,7 +139,9 @@ class Budget(Document):
     confirm_blocks: int = Field(ge=0, le=256, description="fresh blocks for the verdict, at most")
     compare_blocks: int = Field(0, ge=0, le=256, description="blocks of a comparison")
     race: int = Field(0, ge=0, le=16, description="candidates that race; 0: none do")
-    race_blocks: int = Field(4, ge=4, le=32, description="blocks of each round of the race")
+    race_blocks: int = Field(
+        4, ge=4, le=32, description="blocks of the race's first round; fewer candidates get more"
+    )
     ablate_runs: int = Field(
         0, ge=0, le=480, multiple_of=24, description="runs of the ablation; 0: there is none"
     )
@@ -169,10 +171,17 @@ class Budget(Document):
             racing = -(-racing // 2)
         return tuple(rounds)
 
+    def blocks_of_round(self, racing: int, *, entered: int) -> int:
+        """Blocks of a round of `racing` candidates: every round takes about as long."""
+        return self.race_blocks * max(1, entered // racing)
+
     @property
     def after_search_s(self) -> float:
         """Seconds of load from the end of the search to the answer, at most."""
-        race = self.race_blocks * sum(racing + 1 for racing in self.race_rounds)
+        race = sum(
+            (racing + 1) * self.blocks_of_round(racing, entered=self.race)
+            for racing in self.race_rounds
+        )
         ablation = self.ablate_runs // RUNS_OF_A_BLOCK * (RUNS_OF_A_BLOCK + 1)
         return (
             race * self.side_load_s(self.race_cycles)
@@ -200,7 +209,7 @@ PRESETS = {
         trials=30,
         calibrate_blocks=4,
         race=6,
-        ablate_runs=48,
+        ablate_runs=72,
         confirm_blocks=40,
         cycles=4,
         window_s=2.5,
@@ -283,7 +292,7 @@ class JobRequest(Document):
     objective: Objective = Objective(maximize=Metric.THROUGHPUT_RPS)
     slo: Slo = Slo()
     search_space: str | SearchSpace = "default"
-    sampler: SamplerName = SamplerName.TPE
+    sampler: SamplerName = SamplerName.GP
     warm_start: bool = Field(False, description="begin with what earlier jobs of the app found")
     budget: PresetBudget = PresetBudget()
     min_effect: float = Field(0.02, gt=0, lt=1, description="smallest gain worth a deployment")
@@ -377,7 +386,7 @@ class JobSpec(Document):
     objective: Objective
     slo: Slo
     search_space: SearchSpace | None  # None where nothing is varied
-    sampler: SamplerName = SamplerName.TPE
+    sampler: SamplerName = SamplerName.TPE  # what jobs had before there was a choice
     seeds: tuple[dict[str, Scalar], ...] = ()
     budget: Budget
     min_effect: float

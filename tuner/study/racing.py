@@ -1,7 +1,8 @@
 """The race: the few that are likely best, in the same fresh blocks, until one is left.
 
 Who races is decided by what is believed of the trials, not by the luckiest of them. After every
-round of blocks the worse half drops out (sequential halving), again by belief: that of the whole
+round of blocks the worse half drops out (sequential halving: half as many get twice as many
+blocks), again by belief: that of the whole
 search, with the blocks of the race so far added to what is known of those who are in it.
 """
 
@@ -68,6 +69,7 @@ def standings_of(history: History, optimiser: Optimiser) -> Standings:
     budget = history.job.spec.budget
     blocks = history.blocks(Phase.RACE)
     racing = blocks[0].sides[1:] if blocks else ()
+    entered = len(racing)
     rounds: list[Round] = []
     seen: list[Measurement] = []
     missing = budget.race_blocks
@@ -83,7 +85,7 @@ def standings_of(history: History, optimiser: Optimiser) -> Standings:
             going_on = analysis.survivors(len(racing))
             racing = tuple(standing.number for standing in placed[:going_on])
             rounds.append(Round(standings=placed, survivors=len(racing)))
-            missing = budget.race_blocks
+            missing = budget.blocks_of_round(len(racing), entered=entered)
     return Standings(tuple(rounds), racing, missing)
 
 

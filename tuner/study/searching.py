@@ -43,8 +43,8 @@ MOST_BLOCKS_OF_A_TRIAL = 3
 PATIENCE = 12
 """Blocks without a new best, beyond which the optimiser has to promise something."""
 
-WORTH_A_BLOCK = 0.01
-"""Expected gain (log ratio) that is enough of a promise."""
+WORTH_A_BLOCK = 0.003
+"""Expected gain (log ratio) that is enough of a promise: most draws gain nothing at all."""
 
 CYCLES_TO_CUT = 3
 """Cycles from which on a block may be cut short: after two, one at least must be left to save."""

@@ -89,7 +89,7 @@ class Case:
         return replace(self, method=DEFAULT_SAMPLER, seconds=None)
 
 
-DEFAULT_SAMPLER = SamplerName.TPE
+DEFAULT_SAMPLER = SamplerName.GP
 
 
 def run(case: Case) -> Result:

@@ -37,9 +37,11 @@ def sides(history: History) -> tuple[int, ...]:
     return step.plans[0].sides
 
 
-def four(first: int, who: tuple[int, ...], *rps: float) -> tuple[Measurement, ...]:
-    """A round of four blocks in which nothing differs from block to block."""
-    return tuple(measured(Phase.RACE, first + n, who, *rps) for n in range(4))
+def round_of(
+    first: int, who: tuple[int, ...], *rps: float, blocks: int = 4
+) -> tuple[Measurement, ...]:
+    """Blocks of a round in which nothing differs from block to block."""
+    return tuple(measured(Phase.RACE, first + n, who, *rps) for n in range(blocks))
 
 
 def test_the_likely_best_race_against_the_baseline_in_the_same_blocks() -> None:
@@ -64,11 +66,14 @@ def test_a_host_with_little_memory_races_fewer() -> None:
     )
 
 
-def test_after_every_round_the_better_half_goes_on() -> None:
-    first = four(1, (0, 2, 5, 3, 1), 100, 110, 126, 120, 105)
+def test_after_every_round_the_better_half_goes_on_with_twice_as_many_blocks() -> None:
+    first = round_of(1, (0, 2, 5, 3, 1), 100, 110, 126, 120, 105)
     assert sides(race(*first)) == (0, 5, 3)
-    second = four(5, (0, 5, 3), 100, 122, 125)
-    # over both rounds trial 5 is still ahead: 126, 122 against 120, 125
+    step = decide(race(*first), optimiser=Ladder())
+    assert isinstance(step, Measure)
+    assert len(step.plans) == 8
+    second = round_of(5, (0, 5, 3), 100, 122, 123, blocks=8)
+    # over both rounds trial 5 is still ahead: 126, 122 against 120, 123
     step = decide(race(*first, *second), optimiser=Ladder())
     assert step == Enter(phase=Phase.ABLATE, finalist=TrialNumber(5))
     rounds = standings_of(race(*first, *second), Ladder()).rounds
@@ -77,7 +82,7 @@ def test_after_every_round_the_better_half_goes_on() -> None:
 
 
 def test_an_open_block_is_waited_for() -> None:
-    first = four(1, (0, 2, 5, 3, 1), 100, 110, 130, 120, 105)
+    first = round_of(1, (0, 2, 5, 3, 1), 100, 110, 130, 120, 105)
     waiting = replace(first[3], state=block().state.QUEUED, result=None)
     assert decide(race(*first[:3], waiting), optimiser=Ladder()) is None
 
@@ -101,8 +106,8 @@ def test_who_breaks_drops_out_and_the_round_is_made_up_for() -> None:
 
 
 def test_when_the_best_gains_too_little_the_users_file_is_kept() -> None:
-    first = four(1, (0, 2, 5, 3, 1), 100, 99, 100.5, 98, 97)
-    second = four(5, (0, 5, 2), 100, 100.5, 99)
+    first = round_of(1, (0, 2, 5, 3, 1), 100, 99, 100.5, 98, 97)
+    second = round_of(5, (0, 5, 2), 100, 100.5, 99, blocks=8)
     step = decide(race(*first, *second), optimiser=Ladder())
     assert isinstance(step, Succeed)
     assert step.recommendation is not None

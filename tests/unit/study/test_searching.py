@@ -110,7 +110,7 @@ def test_a_search_stagnates_when_its_best_does_not_rise_by_what_could_be_confirm
 def test_a_stagnant_search_goes_on_only_for_a_promise() -> None:
     history = stagnant([0.1] + [0.05] * 12)
     assert decide(history, optimiser=Ladder()) == Enter(phase=Phase.RACE)
-    assert decide(history, optimiser=Ladder(gain=0.005)) == Enter(phase=Phase.RACE)
+    assert decide(history, optimiser=Ladder(gain=0.001)) == Enter(phase=Phase.RACE)
     assert isinstance(decide(history, optimiser=Ladder(gain=0.03)), Measure)
 
 
