@@ -105,10 +105,10 @@ SCENES = (
         processes=2,
     ),
     Scene(
-        # Every connection wakes up all who wait for one: 20 switches a request, where 4 tell.
+        # Every connection wakes up all who wait for one: 40 switches a request, where 4 tell.
         bottleneck=Bottleneck.LOCK_CONTENTION,
         side=work(processes=96, limits=Limits(cpus=1.0, memory_mb=1024)),
-        load=_closed(8),
+        load=_closed(4),
         processes=96,
     ),
     Scene(
