@@ -1,23 +1,25 @@
 """The nouns of the product: frozen, without I/O, units in their names."""
 
+from tuner.model.budgets import (
+    PRESETS,
+    RUNS_OF_A_BLOCK,
+    Budget,
+    PresetBudget,
+)
 from tuner.model.document import (
     Document,
     Name,
 )
 from tuner.model.documents import (
     DEFAULT_COMMAND,
-    PRESETS,
-    RUNS_OF_A_BLOCK,
     Aim,
     Bound,
-    Budget,
     JobKind,
     JobRequest,
     JobSpec,
     Limits,
     Metric,
     Objective,
-    PresetBudget,
     RelativeBound,
     SamplerName,
     Slo,
@@ -29,6 +31,18 @@ from tuner.model.documents import (
 )
 from tuner.model.doubts import (
     Doubt,
+)
+from tuner.model.evidence import (
+    Ablation,
+    Evidence,
+    Factor,
+    Importance,
+    Landmark,
+    Look,
+    Round,
+    Slice,
+    SlicePoint,
+    Standing,
 )
 from tuner.model.landscapes import (
     Landscape,
@@ -70,7 +84,6 @@ from tuner.model.spaces import (
     SearchSpace,
 )
 from tuner.model.studying import (
-    Ablation,
     Bottleneck,
     Calibration,
     ChangedLine,
@@ -78,16 +91,11 @@ from tuner.model.studying import (
     Diagnosis,
     Effect,
     Enter,
-    Evidence,
-    Factor,
     Fail,
     Figure,
     History,
-    Importance,
     Job,
     JobState,
-    Landmark,
-    Look,
     Measure,
     Origin,
     Outcome,
@@ -96,12 +104,8 @@ from tuner.model.studying import (
     Plan,
     Recommendation,
     Report,
-    Round,
     Settle,
     SideReport,
-    Slice,
-    SlicePoint,
-    Standing,
     Step,
     Succeed,
     Trial,

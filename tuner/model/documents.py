@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from tuner.model.budgets import Budget, PresetBudget
 from tuner.model.document import Document, Name
 from tuner.model.spaces import Scalar, SearchSpace
 from tuner.model.workloads import ClosedLoop, UrlPath, Workload
@@ -125,130 +126,6 @@ class Slo(Document):
         """The bounds that were given."""
         named = ((Metric(name), getattr(self, name)) for name in type(self).model_fields)
         return {metric: bound for metric, bound in named if bound is not None}
-
-
-RUNS_OF_A_BLOCK = 4
-"""Configurations of an ablation in one block, beside the baseline."""
-
-
-class Budget(Document):
-    """How much measuring a job may do. Times are seconds of load; starts come on top."""
-
-    trials: int = Field(ge=0, le=1000, description="candidates tried in the search")
-    calibrate_blocks: int = Field(2, ge=2, le=64, description="A/A blocks before the search")
-    confirm_blocks: int = Field(ge=0, le=256, description="fresh blocks for the verdict, at most")
-    compare_blocks: int = Field(0, ge=0, le=256, description="blocks of a comparison")
-    race: int = Field(0, ge=0, le=16, description="candidates that race; 0: none do")
-    race_blocks: int = Field(
-        4, ge=4, le=32, description="blocks of the race's first round; fewer candidates get more"
-    )
-    ablate_runs: int = Field(
-        0, ge=0, le=480, multiple_of=24, description="runs of the ablation; 0: there is none"
-    )
-    cycles: int = Field(2, ge=1, le=64, description="windows of each side in one block")
-    window_s: float = Field(2.0, ge=0.5, le=120)
-    warmup_s: float = Field(1.0, ge=0, le=120)
-    minutes: float | None = Field(
-        None, gt=0, le=1440, description="stop the search early to end within this"
-    )
-
-    @property
-    def block_load_s(self) -> float:
-        """Seconds of load in one block of two sides, warm-up included."""
-        return 2 * self.side_load_s(self.cycles)
-
-    @property
-    def race_cycles(self) -> int:
-        """Cycles of a block of the race: more starts tell more than longer ones."""
-        return min(self.cycles, 2)
-
-    @property
-    def race_rounds(self) -> tuple[int, ...]:
-        """Candidates in each round of the race: after every one the better half goes on."""
-        rounds, racing = [], self.race
-        while racing > 1:
-            rounds.append(racing)
-            racing = -(-racing // 2)
-        return tuple(rounds)
-
-    def blocks_of_round(self, racing: int, *, entered: int) -> int:
-        """Blocks of a round of `racing` candidates: every round takes about as long."""
-        return self.race_blocks * max(1, entered // racing)
-
-    @property
-    def after_search_s(self) -> float:
-        """Seconds of load from the end of the search to the answer, at most."""
-        race = sum(
-            (racing + 1) * self.blocks_of_round(racing, entered=self.race)
-            for racing in self.race_rounds
-        )
-        ablation = self.ablate_runs // RUNS_OF_A_BLOCK * (RUNS_OF_A_BLOCK + 1)
-        return (
-            race * self.side_load_s(self.race_cycles)
-            + ablation * self.side_load_s(self.cycles)
-            + self.confirm_blocks * self.block_load_s
-        )
-
-    def side_load_s(self, cycles: int) -> float:
-        """Seconds of load on one side of a block of so many cycles, warm-up included."""
-        return self.warmup_s + cycles * self.window_s
-
-
-PRESETS = {
-    "demo": Budget(trials=8, confirm_blocks=8, cycles=2, window_s=1.5, warmup_s=1.0),
-    "quick": Budget(
-        trials=16,
-        calibrate_blocks=4,
-        race=3,
-        confirm_blocks=16,
-        cycles=2,
-        window_s=2.5,
-        warmup_s=1.5,
-    ),
-    "standard": Budget(
-        trials=30,
-        calibrate_blocks=4,
-        race=6,
-        ablate_runs=72,
-        confirm_blocks=40,
-        cycles=4,
-        window_s=2.5,
-        warmup_s=3.0,
-    ),
-    "thorough": Budget(
-        trials=60,
-        calibrate_blocks=8,
-        race=8,
-        race_blocks=8,
-        ablate_runs=144,
-        confirm_blocks=80,
-        cycles=4,
-        window_s=2.5,
-        warmup_s=3.0,
-    ),
-}
-"""Budgets by name; the figures behind them are in the README."""
-
-
-class PresetBudget(Document):
-    """A budget by name, optionally with some of its numbers replaced."""
-
-    preset: Literal["demo", "quick", "standard", "thorough"] = "quick"
-    trials: int | None = Field(None, ge=1, le=1000)
-    calibrate_blocks: int | None = Field(None, ge=2, le=64)
-    confirm_blocks: int | None = Field(None, ge=4, le=256)
-    race: int | None = Field(None, ge=0, le=16)
-    race_blocks: int | None = Field(None, ge=4, le=32)
-    ablate_runs: int | None = Field(None, ge=0, le=480, multiple_of=24)
-    cycles: int | None = Field(None, ge=1, le=64)
-    window_s: float | None = Field(None, ge=0.5, le=120)
-    warmup_s: float | None = Field(None, ge=0, le=120)
-    minutes: float | None = Field(None, gt=0, le=1440)
-
-    def resolve(self) -> Budget:
-        """The preset's numbers with the given ones in their place."""
-        given = self.model_dump(exclude={"preset"}, exclude_none=True)
-        return PRESETS[self.preset].model_copy(update=given)
 
 
 class SamplerName(StrEnum):

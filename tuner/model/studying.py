@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from tuner.model.documents import JobSpec, Metric
 from tuner.model.doubts import Doubt
+from tuner.model.evidence import NO_EVIDENCE, Evidence, Look
 from tuner.model.measuring import (
     AS_BUDGETED,
     BASELINE,
@@ -133,21 +134,6 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
-    """One look at the confirmation while it ran. All but `blocks` and `z` are log ratios.
-
-    `z` is the test statistic as a standard normal deviate; it ends the confirmation at `bound`.
-    """
-
-    blocks: int
-    z: float
-    bound: float
-    estimate: float
-    low: float  # of the 95 % interval, as if this were the only look
-    high: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """A candidate against the baseline over `blocks` fresh blocks.
 
@@ -216,118 +202,6 @@ class Diagnosis:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """Where one candidate stands in a race: its gain over the baseline as a log ratio.
-
-    `gain` and its 95 % interval are of all race blocks so far, signed so that more is better. One
-    whose starts differ much is unstable, and has a `penalty` of one standard deviation. `belief` is
-    what it is ranked by: its gain given search and race together, less the penalty.
-    """
-
-    number: TrialNumber
-    gain: float
-    low: float
-    high: float
-    blocks: int
-    is_unstable: bool = False
-    penalty: float = 0.0
-    belief: float | None = None  # None where nobody was asked
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Round:
-    """One round of a race: everyone's standing, the best first; the first `survivors` go on."""
-
-    standings: tuple[Standing, ...]
-    survivors: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Factor:
-    """What some parameters contribute to the winner, measured apart from all others.
-
-    `effect` is the log ratio of the winner's values to the user's, signed so that more is better,
-    over all combinations of the other factors. `p` is one-sided.
-    """
-
-    parameters: tuple[str, ...]
-    effect: float
-    low: float  # of the 95 % interval
-    high: float
-    p: float
-    is_kept: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ablation:
-    """Which of the winner's parameters earn their place: `runs` of a factorial design."""
-
-    factors: tuple[Factor, ...]
-    runs: int
-    sd: float  # of one run, as a log ratio
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Importance:
-    """Share of a parameter in what the search saw change, 0..1, with its 90 % interval."""
-
-    parameter: str
-    share: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlicePoint:
-    """The expected gain at one value of a parameter, all others as in the candidate's params.
-
-    A log ratio to the baseline, signed so that more is better, with its 90 % band.
-    """
-
-    value: Scalar
-    gain: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slice:
-    """What the search expects along one parameter."""
-
-    parameter: str
-    points: tuple[SlicePoint, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Landmark:
-    """One trial of the Pareto front: its gains by metric, signed so that more is better."""
-
-    number: TrialNumber
-    gains: Mapping[str, float]
-    is_chosen: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """How the answer came about, phase by phase; what was skipped, and what was not tried.
-
-    `optimistic_gain` is the best score of the search as it stands there: no evidence, for the
-    luckiest of many is above its own truth.
-    """
-
-    rounds: tuple[Round, ...] = ()
-    ablation: Ablation | None = None
-    importances: tuple[Importance, ...] = ()
-    slices: tuple[Slice, ...] = ()
-    front: tuple[Landmark, ...] = ()
-    optimistic_gain: float | None = None
-    ended_because: str = ""  # of the search
-    chosen_because: str = ""  # of several objectives
-    skipped: tuple[str, ...] = ()  # sentences: phases that the budget left out, and what that means
-    not_tried: tuple[str, ...] = ()  # sentences: values that were never measured, and why
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedLine:
     """One option that the recommended file sets otherwise than the user's.
 
@@ -355,7 +229,7 @@ class Recommendation:
     uwsgi_ini: str  # the user's file, patched; unchanged unless the verdict is `better`
     overlay_ini: str  # the changed options alone, for a second --ini
     doubts: tuple[Doubt, ...] = ()
-    evidence: Evidence = Evidence()
+    evidence: Evidence = NO_EVIDENCE
 
     @property
     def verdict(self) -> Verdict:
