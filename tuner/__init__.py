@@ -22,6 +22,7 @@ Imports point down only; import-linter holds that, and that each outside system 
 | adapter   | `load`           | drives oha, reads what it and uWSGI say                          |
 | adapter   | `db`             | tables, store, embedded PostgreSQL                               |
 | adapter   | `queue`          | procrastinate: defer within our transaction, run, retry, sweep   |
+| adapter   | `client`         | the service over HTTP: typed, with retries and ETags             |
 | use case  | `study`          | the state machine: rows → next step (pure); requests → jobs      |
 | use case  | `measurement`    | one measurement: start sides, alternate windows, always stop     |
 | judgement | `recommendation` | comparison, bounds, doubts → deploy this, or keep yours          |
@@ -31,8 +32,9 @@ Imports point down only; import-linter holds that, and that each outside system 
 | judgement | `analysis`       | blocks → noise, effect, interval, verdict                        |
 | judgement | `charts`         | windows, latencies, searches, confirmations → SVG                |
 | judgement | `objective`      | windows → score and broken bounds                                |
-| format    | `uwsgi`          | `ini` (lossless parse, patch, overlay), `stats` (stats JSON)     |
+| format    | `uwsgi`          | `ini` (lossless parse, patch, overlay), `options`, `lint`, stats |
 | format    | `search_space`   | bounds, conditions and rules of a space, evaluated for one job   |
+| format    | `schemas`        | the JSON answers, as `api` sends and `client` reads them         |
 | nouns     | `model`          | frozen, no I/O, units in names                                   |
 | nouns     | `errors`         | the tree of failures                                             |
 

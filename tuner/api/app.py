@@ -17,10 +17,10 @@ from tuner.api import (
     recommendations,
     reports,
 )
-from tuner.api.schemas import Problem
 from tuner.api.security import OPEN_PATHS, SCHEMES, RefuseOtherSites, RequireKey
 from tuner.api.services import Services
 from tuner.model import CalibrationRequest, JobRequest, MeasurementRequest
+from tuner.schemas import Problem
 
 DESCRIPTION = """\
 An app in a container, a workload and the present uwsgi.ini go in; the uwsgi.ini to deploy comes

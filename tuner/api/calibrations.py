@@ -11,10 +11,10 @@ from tuner.api.kinds import job_of_kind, polled
 from tuner.api.parameters import NAME, After, Body, Id, IfNoneMatch, InState, Key, Limit
 from tuner.api.problems import documented
 from tuner.api.reading import read_request, sha256_of
-from tuner.api.schemas import CalibrationJobAnswer, CalibrationPage, PoolHosts
 from tuner.api.services import Services, Wired
 from tuner.errors import NotFound
 from tuner.model import CalibrationRequest, Job, JobId, JobKind
+from tuner.schemas import CalibrationJobAnswer, CalibrationPage, PoolHosts
 
 router = APIRouter(prefix="/v1", tags=["calibrations"])
 

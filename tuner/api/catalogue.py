@@ -7,16 +7,16 @@ from fastapi import APIRouter, Path
 from tuner.api import examples
 from tuner.api.measured import pool_list
 from tuner.api.problems import documented
-from tuner.api.schemas import (
+from tuner.api.services import Wired
+from tuner.errors import NotFound
+from tuner.model import SearchSpace
+from tuner.schemas import (
     PoolList,
     SpaceList,
     SpaceSummary,
     TargetAppAnswer,
     TargetAppList,
 )
-from tuner.api.services import Wired
-from tuner.errors import NotFound
-from tuner.model import SearchSpace
 
 router = APIRouter(prefix="/v1", tags=["catalogue"])
 

@@ -5,7 +5,19 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from tuner.api.schemas import (
+from tuner.dossier import Dossier, improvement
+from tuner.model import (
+    Ablation,
+    Evidence,
+    Factor,
+    Landmark,
+    Look,
+    Metric,
+    Slice,
+    Standing,
+    Trial,
+)
+from tuner.schemas import (
     AblationAnswer,
     DossierAnswer,
     EvidenceAnswer,
@@ -22,18 +34,6 @@ from tuner.api.schemas import (
     StandingAnswer,
     TrialsAnswer,
     TrialSummary,
-)
-from tuner.dossier import Dossier, improvement
-from tuner.model import (
-    Ablation,
-    Evidence,
-    Factor,
-    Landmark,
-    Look,
-    Metric,
-    Slice,
-    Standing,
-    Trial,
 )
 
 NO_EVIDENCE = (

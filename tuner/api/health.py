@@ -5,9 +5,9 @@ from fastapi import APIRouter
 from tuner.api import examples
 from tuner.api.measured import what_is_away
 from tuner.api.problems import documented
-from tuner.api.schemas import Health
 from tuner.api.services import Wired
 from tuner.errors import Unavailable
+from tuner.schemas import Health
 
 router = APIRouter(tags=["health"])
 

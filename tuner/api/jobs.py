@@ -13,10 +13,10 @@ from tuner.api.parameters import After, Body, Id, IfNoneMatch, InState, Key, Lim
 from tuner.api.problems import documented
 from tuner.api.progress import incumbent_of
 from tuner.api.reading import read_request, sha256_of
-from tuner.api.schemas import Incumbent, JobAnswer, JobPage, TrialAnswer, TrialList
 from tuner.api.services import Services, Wired
 from tuner.errors import NotFound
 from tuner.model import Job, JobId, JobKind, JobRequest, TrialNumber
+from tuner.schemas import Incumbent, JobAnswer, JobPage, TrialAnswer, TrialList
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 

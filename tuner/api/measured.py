@@ -8,7 +8,24 @@ from itertools import groupby
 
 from tuner import analysis
 from tuner.api.progress import block_progress_of
-from tuner.api.schemas import (
+from tuner.api.services import Host
+from tuner.dossier import bounded
+from tuner.model import (
+    Calibration,
+    Diagnosis,
+    Doubt,
+    Effect,
+    Failure,
+    Job,
+    JobState,
+    Measurement,
+    Phase,
+    Report,
+    SideReport,
+    Spread,
+    Window,
+)
+from tuner.schemas import (
     CalibratedHostAnswer,
     CalibrationAnswer,
     CalibrationJobAnswer,
@@ -33,23 +50,6 @@ from tuner.api.schemas import (
     SpreadAnswer,
     WindowAnswer,
     WindowList,
-)
-from tuner.api.services import Host
-from tuner.dossier import bounded
-from tuner.model import (
-    Calibration,
-    Diagnosis,
-    Doubt,
-    Effect,
-    Failure,
-    Job,
-    JobState,
-    Measurement,
-    Phase,
-    Report,
-    SideReport,
-    Spread,
-    Window,
 )
 
 LIVE_WITHIN = timedelta(seconds=30)

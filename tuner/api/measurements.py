@@ -10,9 +10,9 @@ from tuner.api.kinds import job_of_kind, polled
 from tuner.api.parameters import After, Body, Id, IfNoneMatch, InState, Key, Limit, OfApp
 from tuner.api.problems import documented
 from tuner.api.reading import read_request, sha256_of
-from tuner.api.schemas import MeasurementAnswer, MeasurementPage, WindowList
 from tuner.api.services import Services, Wired
 from tuner.model import Job, JobId, JobKind, MeasurementRequest
+from tuner.schemas import MeasurementAnswer, MeasurementPage, WindowList
 
 router = APIRouter(prefix="/v1/measurements", tags=["measurements"])
 

@@ -10,9 +10,9 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from tuner.api.schemas import MistakeAnswer, Problem
 from tuner.errors import Conflict, InvalidInput, Mistake, NotFound, TunerError, Unavailable
 from tuner.model import mistakes_of
+from tuner.schemas import MistakeAnswer, Problem
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_S = 5

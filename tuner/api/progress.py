@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tuner.api.schemas import BlockProgress, Incumbent, Progress
 from tuner.model import (
     BASELINE,
     RUNS_OF_A_BLOCK,
@@ -20,6 +19,7 @@ from tuner.model import (
     TrialState,
     rungs,
 )
+from tuner.schemas import BlockProgress, Incumbent, Progress
 
 START_OF_BLOCK_S = 1.5
 """What starting and removing a block's containers takes, until the job has blocks of its own."""

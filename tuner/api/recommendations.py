@@ -12,11 +12,11 @@ from tuner.api.files import IniForm, SysctlForm, compose_of, ini_of, sysctls_of
 from tuner.api.kinds import job_of_kind
 from tuner.api.parameters import NAME, Id, IfNoneMatch
 from tuner.api.problems import documented
-from tuner.api.schemas import RecommendationAnswer
 from tuner.api.services import Services, Wired
 from tuner.api.views import recommendation_answer
 from tuner.errors import Conflict, NotFound
 from tuner.model import Job, JobId, JobKind, JobState, Recommendation, Verdict
+from tuner.schemas import RecommendationAnswer
 
 MAX_AGE_DAYS = 36_500  # a century: what a timedelta can surely hold
 

@@ -12,10 +12,10 @@ from tuner.api.evidence import dossier_answer
 from tuner.api.parameters import Id, IfNoneMatch
 from tuner.api.problems import documented
 from tuner.api.recommendations import confirmed
-from tuner.api.schemas import DossierAnswer
 from tuner.api.services import Wired
 from tuner.api.views import recommendation_answer
 from tuner.model import History, Recommendation
+from tuner.schemas import DossierAnswer
 
 Format = Literal["html", "md", "json"]
 

@@ -14,14 +14,6 @@ from tuner.api.measured import (
     window_answer,
 )
 from tuner.api.progress import incumbent_of, progress_of
-from tuner.api.schemas import (
-    JobAnswer,
-    JobPage,
-    JobSummary,
-    LineAnswer,
-    RecommendationAnswer,
-    TrialAnswer,
-)
 from tuner.model import (
     ChangedLine,
     History,
@@ -33,6 +25,14 @@ from tuner.model import (
     Recommendation,
     Trial,
     TrialNumber,
+)
+from tuner.schemas import (
+    JobAnswer,
+    JobPage,
+    JobSummary,
+    LineAnswer,
+    RecommendationAnswer,
+    TrialAnswer,
 )
 
 

@@ -5,11 +5,11 @@ from datetime import datetime
 
 from pydantic import Field
 
-from tuner.api.schemas.base import Answer, DiagnosisAnswer, DoubtAnswer, EffectAnswer, ErrorAnswer
-from tuner.api.schemas.evidence import EvidenceAnswer, LookAnswer
-from tuner.api.schemas.hosts import CalibrationAnswer
-from tuner.api.schemas.windows import WindowAnswer
 from tuner.model import Doubt, JobState, Origin, Phase, Scalar, TrialState, Verdict
+from tuner.schemas.base import Answer, DiagnosisAnswer, DoubtAnswer, EffectAnswer, ErrorAnswer
+from tuner.schemas.evidence import EvidenceAnswer, LookAnswer
+from tuner.schemas.hosts import CalibrationAnswer
+from tuner.schemas.windows import WindowAnswer
 
 
 class BlockProgress(Answer):

@@ -1,6 +1,6 @@
 """The JSON answers, field by field. Times are ISO 8601 in UTC; units are in the names."""
 
-from tuner.api.schemas.base import (
+from tuner.schemas.base import (
     Answer,
     DiagnosisAnswer,
     DoubtAnswer,
@@ -10,13 +10,13 @@ from tuner.api.schemas.base import (
     MistakeAnswer,
     Problem,
 )
-from tuner.api.schemas.catalogue import (
+from tuner.schemas.catalogue import (
     SpaceList,
     SpaceSummary,
     TargetAppAnswer,
     TargetAppList,
 )
-from tuner.api.schemas.evidence import (
+from tuner.schemas.evidence import (
     AblationAnswer,
     EvidenceAnswer,
     FactorAnswer,
@@ -28,7 +28,7 @@ from tuner.api.schemas.evidence import (
     SlicePointAnswer,
     StandingAnswer,
 )
-from tuner.api.schemas.hosts import (
+from tuner.schemas.hosts import (
     CalibratedHostAnswer,
     CalibrationAnswer,
     FingerprintAnswer,
@@ -38,7 +38,7 @@ from tuner.api.schemas.hosts import (
     PoolList,
     SeesAnswer,
 )
-from tuner.api.schemas.jobs import (
+from tuner.schemas.jobs import (
     BlockProgress,
     Incumbent,
     JobAnswer,
@@ -50,7 +50,7 @@ from tuner.api.schemas.jobs import (
     TrialAnswer,
     TrialList,
 )
-from tuner.api.schemas.measurements import (
+from tuner.schemas.measurements import (
     CalibrationJobAnswer,
     CalibrationPage,
     CalibrationSummary,
@@ -62,13 +62,13 @@ from tuner.api.schemas.measurements import (
     SideAnswer,
     WindowList,
 )
-from tuner.api.schemas.reports import (
+from tuner.schemas.reports import (
     DossierAnswer,
     ProvenanceAnswer,
     TrialsAnswer,
     TrialSummary,
 )
-from tuner.api.schemas.windows import (
+from tuner.schemas.windows import (
     ProxyAnswer,
     ServerAnswer,
     SpreadAnswer,

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from tuner.api.schemas.base import Answer
 from tuner.model import Limits, Workload
+from tuner.schemas.base import Answer
 
 
 class SpaceSummary(Answer):

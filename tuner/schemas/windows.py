@@ -5,8 +5,8 @@ from datetime import datetime
 
 from pydantic import Field
 
-from tuner.api.schemas.base import Answer
 from tuner.model import Doubt, Phase
+from tuner.schemas.base import Answer
 
 
 class SpreadAnswer(Answer):

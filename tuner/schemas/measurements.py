@@ -5,11 +5,11 @@ from datetime import datetime
 
 from pydantic import Field
 
-from tuner.api.schemas.base import Answer, DiagnosisAnswer, DoubtAnswer, EffectAnswer, ErrorAnswer
-from tuner.api.schemas.hosts import CalibrationAnswer, SeesAnswer
-from tuner.api.schemas.jobs import BlockProgress
-from tuner.api.schemas.windows import SpreadAnswer, WindowAnswer
 from tuner.model import JobState, Metric, Phase, Verdict, Workload
+from tuner.schemas.base import Answer, DiagnosisAnswer, DoubtAnswer, EffectAnswer, ErrorAnswer
+from tuner.schemas.hosts import CalibrationAnswer, SeesAnswer
+from tuner.schemas.jobs import BlockProgress
+from tuner.schemas.windows import SpreadAnswer, WindowAnswer
 
 
 class FigureAnswer(Answer):

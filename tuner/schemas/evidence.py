@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import Field
 
-from tuner.api.schemas.base import Answer
 from tuner.model import Scalar
+from tuner.schemas.base import Answer
 
 UNIT = "relative"
 

@@ -5,10 +5,10 @@ from datetime import datetime
 
 from pydantic import Field
 
-from tuner.api.schemas.base import Answer
-from tuner.api.schemas.hosts import FingerprintAnswer
-from tuner.api.schemas.jobs import RecommendationAnswer
 from tuner.model import FailureCode, Limits, Objective, Origin, Scalar, Slo, TrialState, Workload
+from tuner.schemas.base import Answer
+from tuner.schemas.hosts import FingerprintAnswer
+from tuner.schemas.jobs import RecommendationAnswer
 
 
 class TrialSummary(Answer):

@@ -1,0 +1,1 @@
+"""The service over HTTP: typed answers, retries, ETags, and its problems as our errors."""

@@ -1,0 +1,34 @@
+"""All options of one build of uWSGI."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Self
+
+from tuner.uwsgi.options.option import Option
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """The options of one build; `version` is what that uWSGI says of itself.
+
+    `is_of_build` tells whether an image was asked; else it is everything that the sources of that
+    version can have, plugins and libraries included.
+    """
+
+    version: str
+    options: tuple[Option, ...]
+    is_of_build: bool = False
+    _by_name: Mapping[str, Option] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        names = {name: option for option in self.options for name in option.names}
+        object.__setattr__(self, "_by_name", names)
+
+    @classmethod
+    def of(cls, version: str, options: Iterable[Option], *, is_of_build: bool = False) -> Self:
+        """From options in any order."""
+        return cls(version, tuple(sorted(options, key=lambda o: o.name)), is_of_build)
+
+    def find(self, name: str) -> Option | None:
+        """The option of that spelling; None where this build has none."""
+        return self._by_name.get(name)

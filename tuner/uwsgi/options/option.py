@@ -1,0 +1,56 @@
+"""What there is to know of one option of uWSGI."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """How uWSGI reads what stands behind the `=`."""
+
+    FLAG = "flag"  # true unless it is one of four words: false, off, no, 0
+    INTEGER = "integer"  # by C's atoi: `8 ; c` is 8, `abc`, `true` and nothing are 0
+    TEXT = "text"
+    LIST = "list"  # every line adds one more; of all other kinds the last line counts
+    ACTION = "action"  # done as soon as it is read: `set`, `ini`, `print`, `if-env`, ...
+
+
+class Advice(StrEnum):
+    """What a tuner may do with it."""
+
+    TUNE = "tune"  # changes speed, and nothing that the app can see
+    SEMANTIC = "semantic"  # changes what the app or its users see: the owner's to decide
+    NEVER = "never"  # commands, sockets, identity: no business of a benchmark
+
+
+class Danger(StrEnum):
+    """What an option may do besides serving the app; a trial goes without unless the job allows."""
+
+    COMMANDS = "commands"  # starts programs
+    FILES = "files"  # writes or removes files that it names
+    NETWORK = "network"  # talks to others, or listens for others than clients
+    PRIVILEGES = "privileges"  # namespaces, capabilities, mounts, other users
+    CODE = "code"  # loads a plugin or a library
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One option under its canonical name.
+
+    `names` are all its spellings, `name` among them. `default` is as a file would say it; None
+    where there is none, or where it is not known. `since` is the first version that has it, `until`
+    the last; None where no version is known without it. `needs` names what the build must have
+    been made with (`pcre`, `ssl`, a plugin); empty where every build has it. `rules` are
+    constraints as sentences. `sentence` says what it does.
+    """
+
+    name: str
+    names: tuple[str, ...]
+    kind: Kind
+    sentence: str = ""
+    default: str | None = None
+    since: str | None = None
+    until: str | None = None
+    needs: str = ""
+    rules: tuple[str, ...] = ()
+    advice: Advice = Advice.SEMANTIC
+    danger: Danger | None = None
