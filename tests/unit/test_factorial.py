@@ -238,25 +238,25 @@ def kept_shares(designs: Sequence[Sequence[Sequence[bool]]], sd: float) -> tuple
     return null, real
 
 
-def test_nulls_are_kept_in_one_of_ten_cases_and_four_percent_in_nine() -> None:
-    """48 runs of 4 %: what the ablation of the standard budget has to do."""
+def test_nulls_are_kept_in_one_of_twenty_cases_and_four_percent_in_nineteen() -> None:
+    """48 runs of 4 %: an ordinary host."""
     null, real = kept_shares([analysis.design(8, 48, seed) for seed in range(400)], 0.04)
-    assert null <= 0.115  # 10 %, and two standard errors
-    assert real >= 0.95
+    assert null <= 0.065  # 5 %, and two standard errors
+    assert real >= 0.94
 
 
 def test_at_twice_the_usual_noise_48_runs_are_just_too_few_and_72_enough() -> None:
-    """Runs of 5.7 % are pairs of 8 %: even an ideal design keeps 86 % of +4 % in 48 of them."""
+    """Runs of 5.7 % are pairs of 8 %: even an ideal design keeps 76 % of +4 % in 48 of them."""
     _, of_48 = kept_shares([analysis.design(8, 48, seed) for seed in range(400)], 0.057)
     null, of_72 = kept_shares([analysis.design(8, 72, seed) for seed in range(400)], 0.057)
-    assert 0.81 <= of_48 < of_72
-    assert of_72 >= 0.92
-    assert null <= 0.115
+    assert 0.71 <= of_48 < of_72
+    assert of_72 >= 0.87
+    assert null <= 0.065
 
 
 def test_a_design_needs_far_fewer_runs_than_rows_by_chance() -> None:
     """Drawn by chance, columns tell of each other and of the blocks."""
     _, by_design = kept_shares([analysis.design(8, 48, seed) for seed in range(200)], 0.057)
     null, by_chance = kept_shares([random_rows(48, 8, seed) for seed in range(200)], 0.057)
-    assert null <= 0.13
+    assert null <= 0.08
     assert by_chance < by_design - 0.1

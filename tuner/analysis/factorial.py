@@ -24,8 +24,11 @@ MOST_FACTORS = 23
 KEEP_EFFECT = 0.01
 """Relative gain that a change must have to stay: below it, it is not worth a line."""
 
-KEEP_P = 0.10
-"""One-sided probability of the effect by chance, below which a change stays."""
+KEEP_P = 0.05
+"""One-sided probability of the effect by chance, below which a change stays: two-sided 0.10.
+
+One-sided 0.10 would keep one useless change in ten wherever noise is larger than `KEEP_EFFECT`.
+"""
 
 _GENERATORS = ("++-+++---+-", "+++++-+-++--++--+-+----")
 _SINGULAR = 1e-9  # of the largest eigenvalue: far above rounding, far below that of any design
