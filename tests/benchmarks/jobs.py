@@ -23,7 +23,7 @@ def tuned(service: Service, planting: Planting, *, seed: int) -> Json:
     """Run one job to its end; what a journal keeps of it."""
     began = time.monotonic()
     job = service.submit(**planting.request(seed=seed))
-    ended = service.finish(job["id"], within_s=LONGEST_JOB_S)
+    ended = service.finish(job["id"], within_s=LONGEST_JOB_S, every_s=2.0)
     row: Json = {
         "name": planting.name,
         "seed": seed,

@@ -32,7 +32,7 @@ class Serving:
     def submit(self, **request: Any) -> dict[str, Any]:
         return self.ended
 
-    def finish(self, job_id: int, *, within_s: float) -> dict[str, Any]:
+    def finish(self, job_id: int, *, within_s: float, every_s: float) -> dict[str, Any]:
         return self.ended
 
     def get(self, path: str) -> Any:

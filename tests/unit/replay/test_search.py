@@ -88,10 +88,10 @@ def test_a_rival_spends_the_seconds_that_it_is_given_on_its_search(rival: Rival)
 def test_the_luckiest_trial_claims_a_gain_where_nothing_matters() -> None:
     cases = (
         replace(CASE, scene=Scene.NULL, level=0.08, method=Rival.TPE_BEST, seed=s, seconds=600.0)
-        for s in range(10)
+        for s in range(20)
     )
     found = [run(case) for case in cases]
-    assert sum(result.is_claim for result in found) >= 8
+    assert sum(result.is_claim for result in found) >= 12
     assert all((result.bias or 0.0) >= 0 for result in found)
 
 
