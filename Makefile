@@ -3,7 +3,7 @@ PYTHON ?= python3
 PROVISION = $(PYTHON) -m tuner.provision
 ARGS ?=
 
-.PHONY: help demo measure calibrate test check images journeys serve bench-host bench-honesty bench-classes bench-burst bench-cost bench-search bench-planted bench-nulls setup clean clean-images
+.PHONY: help demo measure calibrate test check images journeys serve bench-host bench-honesty bench-classes bench-burst bench-cost bench-search bench-planted bench-nulls bench-ini bench-polls setup clean clean-images
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -56,6 +56,12 @@ bench-planted: ## plant a gain, and options that look good and must never ship, 
 
 bench-nulls: ## 20 jobs in the demo budget where no option matters: at most 3 may claim a gain (ARGS="--jobs 5" runs 5 more)
 	@$(PROVISION) bench-nulls $(ARGS)
+
+bench-ini: ## parse, lint and patch a file of 300 lines
+	@$(PROVISION) bench-ini $(ARGS)
+
+bench-polls: ## 200 polls a second by If-None-Match, with 10 000 trials in the database
+	@$(PROVISION) bench-polls $(ARGS)
 
 setup: ## set up what is missing and nothing more
 	@$(PROVISION) setup

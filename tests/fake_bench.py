@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from tuner.errors import Infrastructure
-from tuner.measurement import BuildInfo, LoadReading, SideSpec, Usage, target_failed
+from tuner.measurement import BuildInfo, Checked, LoadReading, SideSpec, Usage, target_failed
 from tuner.model import (
     SERIES_STEP_S,
     FailureCode,
@@ -233,9 +233,18 @@ class FakeLauncher:
             image_digest="sha256:fake", uwsgi_version="2.0.31", options=self.world.known_options
         )
 
-    def check(self, side: SideSpec) -> None:
+    def check(self, side: SideSpec) -> Checked:
         """Raise the faults that uWSGI finds without serving."""
         self.world.raise_if(side, _ON_CHECK)
+        return Checked(somaxconn=side.limits.somaxconn, effective_ini=side.ini)
+
+    def strict(self, side: SideSpec) -> str:
+        """Refuse the first key that is neither a known option nor a placeholder."""
+        options = options_of(side.ini)
+        unknown = [
+            key for key in options if key not in (*self.world.known_options, "set-placeholder")
+        ]
+        return f"[strict-mode] unknown config directive: {unknown[0]}" if unknown else ""
 
     @contextmanager
     def launch(self, side: SideSpec) -> Iterator[FakeTarget]:

@@ -13,6 +13,7 @@ from tuner.db import Claim, HostRow
 from tuner.db.history import DETAILED
 from tuner.errors import Conflict, NotFound
 from tuner.model import (
+    AnswerInBrief,
     Calibration,
     Enter,
     Fail,
@@ -180,6 +181,17 @@ class FakeStore:
     def latest_recommendation(self, app: str) -> Job | None:
         found = self.jobs(app=app, state=JobState.SUCCEEDED, limit=1, kind=JobKind.TUNE)
         return found[0] if found else None
+
+    def latest_in_brief(self, app: str) -> AnswerInBrief | None:
+        job = self.latest_recommendation(app)
+        if job is None or job.recommendation is None or job.finished_at is None:
+            return None
+        return AnswerInBrief(
+            job=job.id,
+            revision=self.revision(job.id),
+            verdict=job.recommendation.verdict,
+            finished_at=job.finished_at,
+        )
 
     def recommended(self, app: str, limit: int = 3) -> list[Params]:
         jobs = self.jobs(app=app, state=JobState.SUCCEEDED, limit=10_000, kind=JobKind.TUNE)

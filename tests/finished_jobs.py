@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from tests import builders
+from tuner.db import Store
 from tuner.model import (
     BASELINE,
     Ablation,
@@ -19,6 +20,7 @@ from tuner.model import (
     Diagnosis,
     Doubt,
     Effect,
+    Enter,
     Evidence,
     Factor,
     Failure,
@@ -26,6 +28,7 @@ from tuner.model import (
     History,
     Importance,
     Job,
+    JobId,
     JobState,
     Landmark,
     Look,
@@ -41,6 +44,8 @@ from tuner.model import (
     Slice,
     SlicePoint,
     Standing,
+    Step,
+    Succeed,
     Trial,
     TrialNumber,
     TrialState,
@@ -345,3 +350,20 @@ def confirmed(blocks: int = 16, gain: float = 0.098, seed: int = 2) -> tuple[Mea
         )
         for n, rate in enumerate(rates, 1)
     )
+
+
+def stored(
+    store: Store,
+    found: Recommendation,
+    *,
+    calibration: Calibration = CALIBRATION,
+    steps: Sequence[Step] = (),
+    **changes: Any,
+) -> JobId:
+    """Put such a job into a store with what `steps` write; `changes` are to its spec."""
+    spec = job(found).spec.model_copy(update=changes)
+    made, _ = store.create_job(spec, idempotency_key=None, request_sha256="")
+    ahead = Enter(phase=Phase.CONFIRM, facts=builders.FACTS, calibration=calibration)
+    left = [ahead, *steps, Succeed(recommendation=found)]
+    store.advance(made.id, lambda _: left.pop(0) if left else None)
+    return made.id

@@ -25,6 +25,7 @@ from tuner.errors import Conflict
 from tuner.measurement import LoadReading
 from tuner.model import Budget, FailureCode, JobId, Load, Measurement, Target
 from tuner.queue import Queue, host_lock, run_worker
+from tuner.worker import alone, working
 
 HOST = "host-1"
 POOL = "default"
@@ -85,7 +86,7 @@ def invented() -> FakeWorld:
     return FakeWorld(throughput=throughput, fails=does_not_fit, noise_sd=0.03, start_sd=0.015)
 
 
-class Rows(worker.Store, Protocol):
+class Rows(working.Store, Protocol):
     """The store of a worker, which can also be looked at."""
 
     def measurements(self, job_id: JobId, *, detailed: bool = True) -> tuple[Measurement, ...]:
@@ -144,7 +145,7 @@ def work(url: str, lock: str, pause_s: float, runs: ctypes.c_int) -> None:
         runs.value += 1
         time.sleep(pause_s)
 
-    worker.HOST_LOCK = Path(lock)
+    alone.HOST_LOCK = Path(lock)
     working = worker_on(Store(make_engine(url), Queue()), begins)
     try:
         with host_lock(url, HOST):

@@ -21,6 +21,7 @@ from tuner.study import decider, resolve
 
 if TYPE_CHECKING:
     from tuner.engine import DockerLauncher
+    from tuner.engine.image_facts import ImageFacts
     from tuner.load import Generators
 
 STATS_ADDRESS = "127.0.0.1:61717"
@@ -89,6 +90,22 @@ def launcher(settings: Settings, known: Catalog) -> DockerLauncher:
         check_timeout_s=settings.ready_timeout_s,
     )
     return DockerLauncher(config, known.build_dir)
+
+
+def image_facts(settings: Settings, image: str) -> ImageFacts:
+    """What an image has to say to whoever lints its uwsgi.ini. Raises `InvalidInput`."""
+    from tuner.engine import EngineConfig
+    from tuner.engine.image_facts import facts_of
+
+    config = EngineConfig(
+        instance="lint",  # of no service: none would find these containers its own
+        base_image=settings.base_image,
+        load_image=settings.load_image,
+        build_network=settings.build_network,
+        stats_address=STATS_ADDRESS,
+        cache_dir=settings.data_dir / "engine",
+    )
+    return facts_of(config, image)
 
 
 def load_generator(settings: Settings) -> Generators:

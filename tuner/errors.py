@@ -4,6 +4,7 @@
     ├── InvalidInput      the request is wrong: every mistake, each with its path   422 · exit 2
     ├── NotFound          nothing under that name                                  404 · exit 3
     ├── Conflict          not in this state, or not with that key                  409 · exit 4
+    │   └── Stale             there was an answer, and it is too old now           410 · exit 4
     ├── Unavailable       PostgreSQL, Docker or the API is away; try again         503 · exit 5
     ├── TargetFailed      a configuration's own fault: this is a result, not an accident
     ├── Infrastructure    the benchmark host's fault: never held against a configuration
@@ -45,6 +46,10 @@ class NotFound(TunerError):
 
 class Conflict(TunerError):
     """The request is well formed but does not fit the state that things are in."""
+
+
+class Stale(Conflict):
+    """What was asked for exists, and is older than was allowed: it has to be made anew."""
 
 
 class Unavailable(TunerError):

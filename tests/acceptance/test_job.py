@@ -154,6 +154,6 @@ def test_every_mistake_of_a_request_comes_at_once(service: Service) -> None:
     assert paths == {
         "target.target_app",
         "limits.memory_mb",
-        "baseline_ini.listen",
+        "baseline_ini:2",
         "search_space",
     }

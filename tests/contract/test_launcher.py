@@ -16,6 +16,7 @@ from tuner.errors import Infrastructure, TargetFailed
 from tuner.load import Oha
 from tuner.measurement import Launcher, LoadGenerator, LoadReading, RunningTarget, SideSpec
 from tuner.model import ClosedLoop, FailureCode, HttpRequest, Load, OpenLoop
+from tuner.uwsgi.ini import IniFile
 
 CLOSED = ClosedLoop(concurrency=8)
 
@@ -108,6 +109,18 @@ class TestBench:
         assert before.system_cpu_s is not None
         assert 0 < after.system_cpu_s - before.system_cpu_s < after.cpu_s
         assert 1 < after.memory_mb < 256
+
+    def test_the_check_says_which_somaxconn_it_saw_and_what_is_merged(self, rig: Rig) -> None:
+        checked = rig.launcher.check(rig.good)
+        assert checked.somaxconn == rig.good.limits.somaxconn
+        assert IniFile.parse(checked.effective_ini).get("processes") == "2"
+
+    def test_a_strict_reading_names_what_is_no_option_and_takes_placeholders(
+        self, rig: Rig
+    ) -> None:
+        assert rig.launcher.strict(rig.good) == ""
+        odd = real_bench.moody_side("set-placeholder = base=/app", "vaccum = true")
+        assert rig.launcher.strict(odd).endswith("unknown config directive: vaccum")
 
     def test_an_open_loop_sends_what_was_asked(self, rig: Rig) -> None:
         workload = OpenLoop(kind="open_loop", rate_rps=200, concurrency=20)

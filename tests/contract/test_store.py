@@ -15,6 +15,7 @@ from tuner.errors import Conflict, NotFound
 from tuner.model import (
     AS_BUDGETED,
     BASELINE,
+    AnswerInBrief,
     Bottleneck,
     Calibration,
     ChangedLine,
@@ -426,6 +427,25 @@ class TestAdvance:
         assert job.finished_at is not None
         assert store.latest_recommendation("shop") == job
         assert store.latest_recommendation("other") is None
+
+    def test_the_newest_answer_in_brief_is_that_of_the_newest_job(self, store: AnyStore) -> None:
+        assert store.latest_in_brief("shop") is None
+        keep = replace(
+            RECOMMENDATION,
+            comparison=replace(RECOMMENDATION.comparison, verdict=Verdict.NO_DIFFERENCE),
+        )
+        store.advance(started(store), once(Succeed(recommendation=RECOMMENDATION)))
+        second = started(store)
+        store.advance(second, once(Succeed(recommendation=keep)))
+        newest = store.job(second)
+        assert newest.finished_at is not None
+        assert store.latest_in_brief("shop") == AnswerInBrief(
+            job=newest.id,
+            revision=store.revision(newest.id),
+            verdict=Verdict.NO_DIFFERENCE,
+            finished_at=newest.finished_at,
+        )
+        assert store.latest_in_brief("other") is None
 
     def test_what_earlier_jobs_of_the_app_recommended_comes_newest_first(
         self, store: AnyStore

@@ -15,9 +15,9 @@ import pytest
 
 from tests.fake_store import FakeStore
 from tests.killable_worker import SPEC, Killable, worker_on
-from tuner import worker
 from tuner.db import Store
 from tuner.model import Job, JobId, JobState, Measurement, MeasurementId, Origin, Phase
+from tuner.worker import alone
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -41,7 +41,7 @@ ENDS_WITHIN_S = 60.0
 def lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Nothing is measured here: whoever measures on this machine is not kept waiting."""
     path = tmp_path / "bench.lock"
-    monkeypatch.setattr(worker, "HOST_LOCK", path)
+    monkeypatch.setattr(alone, "HOST_LOCK", path)
     return path
 
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tuner import worker
+from tuner.worker import alone
 
 
 @pytest.fixture(autouse=True)
 def own_lock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No unit test waits for what else is being measured on this machine."""
-    monkeypatch.setattr(worker, "HOST_LOCK", tmp_path / "bench.lock")
+    monkeypatch.setattr(alone, "HOST_LOCK", tmp_path / "bench.lock")

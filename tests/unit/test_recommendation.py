@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tests.builders import INI, block, history, job, pair, space, spec
+from tests.builders import FACTS, INI, block, history, job, pair, space, spec
 from tuner.model import (
     Doubt,
     Evidence,
@@ -73,6 +73,22 @@ def test_the_file_says_where_it_comes_from_and_what_it_holds_for() -> None:
     assert "better: throughput_rps +20" in text
     assert "holds for 1 CPU, 512 MB, somaxconn 4096" in text
     assert IniFile.parse(text).get("processes") == "4"
+
+
+def test_each_tuned_line_has_a_comment_of_ours_above_it() -> None:
+    found = answer(confirm(FASTER))
+    for text in (found.uwsgi_ini, found.overlay_ini):
+        lines = text.splitlines()
+        above = lines[lines.index("processes = 4") - 1]
+        assert above.startswith("; uwsgi-tuner: processes was 2; throughput_rps +20")
+        assert above.endswith(" %), confirmed")
+
+
+def test_the_header_names_uwsgi_and_the_host() -> None:
+    text = answer(confirm(FASTER)).uwsgi_ini
+    host = FACTS.fingerprint
+    assert f"measured with uWSGI 2.0.31 on {host.cpu_model}, {host.cpus} CPUs" in text
+    assert f"Linux {host.kernel}, cgroup v{host.cgroup_version}" in text
 
 
 def test_the_overlay_holds_the_changes_alone() -> None:

@@ -45,6 +45,8 @@ def values_of(domain: Domain, name: str) -> tuple[Scalar, ...]:
         ("7 // 2 - -1", 4),
         ("cpus >= 1.5 and not cpus > 2", True),
         ("'errors-only'", "errors-only"),
+        ("'user' == 'user' and 'kept' != 'user'", True),
+        ("'1' == 1", False),
         (12, 12),
     ],
 )
@@ -63,6 +65,7 @@ def test_expressions_are_arithmetic_over_the_jobs_numbers(expression: Any, value
         "1 / 0",
         "1 +",
         "'a' + 1",
+        "'a' < 'b'",
         "lambda: 1",
         "max()",
         "(" * 500,

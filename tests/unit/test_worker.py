@@ -13,6 +13,7 @@ from tuner.errors import Aborted, Infrastructure, Unavailable
 from tuner.measurement import Bench
 from tuner.model import (
     Course,
+    Danger,
     Fail,
     Failure,
     FailureCode,
@@ -20,6 +21,7 @@ from tuner.model import (
     HostFingerprint,
     Job,
     JobId,
+    JobSpec,
     Measurement,
     MeasurementId,
     MeasurementKind,
@@ -152,6 +154,36 @@ def test_a_prepare_stores_facts() -> None:
     rows = Rows(measurement=prepare)
     measure(rows)
     assert rows.completed[0].facts is not None
+
+
+@dataclass
+class OfSpec(Rows):
+    """The same for a job of one's own."""
+
+    spec: JobSpec = field(default_factory=spec)
+
+    def claim(self, measurement_id: MeasurementId, host: str) -> Claimed | None:
+        found = Rows.claim(self, measurement_id, host)
+        return replace(found, job=job(spec=self.spec)) if found else None
+
+
+CRON = f"{INI}cron = 1 1 1 1 1 report\n"
+
+
+def test_no_side_runs_what_the_job_does_not_allow() -> None:
+    for allow, runs in (((), False), ((Danger.COMMANDS,), True)):
+        world = FakeWorld()
+        measure(OfSpec(spec=spec(baseline_ini=CRON, allow=allow)), world)
+        assert len(world.launches) == 2
+        assert all(("\ncron = " in launch.ini) is runs for launch in world.launches)
+
+
+def test_a_file_that_fails_without_what_is_left_out_is_told_how_to_have_it() -> None:
+    rows, world = OfSpec(spec=spec(baseline_ini=CRON)), planted(FailureCode.APP_FAILED)
+    measure(rows, world)
+    assert rows.failed[0].message.endswith(
+        "; it was run without cron: give allow: [commands] to run all of it"
+    )
 
 
 def test_what_is_not_wanted_any_more_is_not_made() -> None:

@@ -12,7 +12,9 @@ from tuner.api import (
     examples,
     health,
     jobs,
+    lint,
     measurements,
+    newest,
     problems,
     recommendations,
     reports,
@@ -20,7 +22,7 @@ from tuner.api import (
 from tuner.api.security import OPEN_PATHS, SCHEMES, RefuseOtherSites, RequireKey
 from tuner.api.services import Services
 from tuner.model import CalibrationRequest, JobRequest, MeasurementRequest
-from tuner.schemas import Problem
+from tuner.schemas import LintRequest, Problem
 
 DESCRIPTION = """\
 An app in a container, a workload and the present uwsgi.ini go in; the uwsgi.ini to deploy comes
@@ -39,7 +41,17 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.services = services
     problems.install(app)
-    for part in (jobs, recommendations, reports, measurements, calibrations, catalogue, health):
+    for part in (
+        jobs,
+        recommendations,
+        newest,
+        reports,
+        measurements,
+        calibrations,
+        catalogue,
+        lint,
+        health,
+    ):
         app.include_router(part.router)
     if services.api_key is None:
         app.add_middleware(RefuseOtherSites)
@@ -79,6 +91,7 @@ def _schemas() -> dict[str, Any]:
             (JobRequest, "validation"),
             (MeasurementRequest, "validation"),
             (CalibrationRequest, "validation"),
+            (LintRequest, "validation"),
             (Problem, "serialization"),
         ],
         ref_template="#/components/schemas/{model}",

@@ -16,7 +16,7 @@ def conditional(
     """The body with its tag, or 304 where the caller has it already."""
     content = body.encode()
     tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
-    kept = {"ETag": tag, "Cache-Control": "no-cache", **(headers or {})}
+    kept = {**kept_by(tag), **(headers or {})}
     if unchanged(request, tag):
         return Response(status_code=304, headers=kept)
     return Response(content, headers=kept, media_type=media_type)
@@ -29,8 +29,12 @@ def conditional_json(request: Request, answer: BaseModel) -> Response:
 
 def tagged(answer: BaseModel, tag: str) -> Response:
     """A JSON answer under a tag that was known before it was made."""
-    headers = {"ETag": tag, "Cache-Control": "no-cache"}
-    return Response(answer.model_dump_json(), headers=headers, media_type="application/json")
+    return Response(answer.model_dump_json(), headers=kept_by(tag), media_type="application/json")
+
+
+def kept_by(tag: str) -> dict[str, str]:
+    """Headers of whatever goes out under a tag: keep it, and ask before using it again."""
+    return {"ETag": tag, "Cache-Control": "no-cache"}
 
 
 def unchanged(request: Request, tag: str) -> bool:

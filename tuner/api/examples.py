@@ -21,8 +21,10 @@ def created(example: Any) -> Responses:
 
 
 def text(example: str, media_type: str = "text/plain") -> Responses:
-    """A 200 with a text example."""
-    content = {media_type: {"schema": {"type": "string"}, "example": example}}
+    """A 200 with a text example; YAML is text to who sends it, and a document to who reads it."""
+    is_yaml = media_type == "application/yaml"
+    schema = {"description": "a YAML document"} if is_yaml else {"type": "string"}
+    content = {media_type: {"schema": schema, "example": example}}
     return {200: {"description": "OK", "content": content}}
 
 
@@ -32,6 +34,13 @@ def report() -> Responses:
     words = {"text/html": HTML, "text/markdown": MARKDOWN}
     for media_type, example in words.items():
         found[200]["content"] |= text(example, media_type)[200]["content"]
+    return found
+
+
+def sysctls() -> Responses:
+    """A 200 with sysctls for whoever sets them."""
+    found = text(SYSCTLS)
+    found[200]["content"] |= text(SYSCTLS_COMPOSE, "application/yaml")[200]["content"]
     return found
 
 
@@ -59,7 +68,7 @@ _kept: list[Any] = []
 
 NOT_MODIFIED: Responses = {304: {"description": "what If-None-Match names is still current"}}
 
-JOB_REQUEST = {
+JOB_REQUEST: dict[str, Any] = {
     "app": "checkout",
     "target": {"image": "registry.example/checkout:1.4", "port": 8000, "health_path": "/healthz"},
     "baseline_ini": "[uwsgi]\nhttp-socket = :8000\nmodule = checkout.wsgi\nprocesses = 2\n",
@@ -72,6 +81,7 @@ JOB_REQUEST = {
     "warm_start": True,
     "budget": {"preset": "quick"},
     "min_effect": 0.02,
+    "allow": ["network"],
 }
 
 
@@ -103,6 +113,27 @@ CALIBRATION = {
     "block_s": 16.2,
     "hosts": ["bench-1"],
 }
+UNSEEN: dict[str, Any] = {"left_out": [], "somaxconn": None, "findings": None}
+_LEFT_OUT = {
+    "option": "cron",
+    "line": 9,
+    "danger": "commands",
+    "file": "",
+    "sentence": "trials go without cron (line 9): it starts programs",
+}
+PREFLIGHT: dict[str, Any] = {
+    "left_out": [_LEFT_OUT],
+    "somaxconn": 4096,
+    "findings": [
+        {
+            "rule": "strict",
+            "severity": "warning",
+            "line": None,
+            "file": "",
+            "message": "a file that it includes sets vaccum, which this uWSGI does not know",
+        }
+    ],
+}
 _SUMMARY = {
     "id": 7,
     "app": "checkout",
@@ -128,6 +159,7 @@ JOB_RUNNING: dict[str, Any] = {
     "progress": _PROGRESS,
     "incumbent": INCUMBENT,
     "calibration": CALIBRATION,
+    "preflight": PREFLIGHT,
     "error": None,
     "queue_position": None,
 }
@@ -147,6 +179,7 @@ JOB_QUEUED: dict[str, Any] = {
     },
     "incumbent": None,
     "calibration": None,
+    "preflight": {**UNSEEN, "left_out": [_LEFT_OUT]},
     "queue_position": 1,
 }
 JOB_CANCELLED = {**JOB_RUNNING, "state": "cancelled", "finished_at": "2026-01-15T09:33:00Z"}
@@ -265,19 +298,46 @@ RECOMMENDATION: dict[str, Any] = {
     "doubts": [],
     "calibration": CALIBRATION,
     "evidence": EVIDENCE,
+    "circumstances": {
+        "baseline_ini": JOB_REQUEST["baseline_ini"],
+        "target": {
+            "target_app": None,
+            **JOB_REQUEST["target"],
+            "command": ["uwsgi", "--ini", "{ini}"],
+            "thread_safe": False,
+            "memory_per_process_mb": 32,
+        },
+        "limits": JOB_REQUEST["limits"],
+        "workload": JOB_REQUEST["workload"],
+        "objective": JOB_REQUEST["objective"],
+        "slo": JOB_REQUEST["slo"],
+        "allow": [],
+        "pool": "default",
+        "cycles": 2,
+        "window_s": 2.5,
+        "warmup_s": 1.5,
+        "min_effect": 0.02,
+    },
     "uwsgi_ini": INI,
 }
 COMPOSE = """\
 services:
-  checkout:
+  "checkout":
     image: "registry.example/checkout:1.4"
     cpus: 1
     mem_limit: 512m
     memswap_limit: 512m
+    ulimits:
+      nofile: 65536
     sysctls:
       net.core.somaxconn: 4096
 """
-SYSCTLS = "net.core.somaxconn = 4096\n"
+SYSCTLS = """\
+# besides, per container: 1 CPU, 512 MB, no swap
+# and ulimit -n 65536
+net.core.somaxconn = 4096
+"""
+SYSCTLS_COMPOSE = "sysctls:\n  net.core.somaxconn: 4096\n"
 
 SPACE_LIST = {
     "search_spaces": [

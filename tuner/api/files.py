@@ -1,12 +1,16 @@
 """The files that a recommendation consists of: the ini, and what its box has to look like."""
 
 import json
+import re
+from collections.abc import Sequence
 from typing import Literal
 
-from tuner.model import Job, JobSpec, Recommendation
+from tuner.model import Job, Recommendation
 
 IniForm = Literal["patched", "overlay"]
 SysctlForm = Literal["plain", "compose", "kubernetes"]
+
+_UNFIT = re.compile(r"[^a-z0-9-]")  # in a name that becomes part of a DNS name
 
 INI_PATH = "/etc/uwsgi/uwsgi.ini"
 """Where the rendered compose file mounts the recommended ini."""
@@ -18,37 +22,95 @@ def ini_of(found: Recommendation, form: IniForm) -> str:
 
 
 def compose_of(job: Job) -> str:
-    """A compose file with the limits and sysctls under which the file was measured."""
-    spec, limits = job.spec, job.spec.limits
-    command = [word.replace("{ini}", INI_PATH) for word in spec.target.command]
+    """A compose file with the box in which the file was measured."""
+    spec = job.spec
+    words = [word.replace("{ini}", INI_PATH) for word in spec.target.command]
+    command = [word.replace("$", "$$") for word in words]  # or Compose would put variables in
     # JSON strings are YAML strings, whatever is in them.
-    return f"""\
+    head = f"""\
 # The box in which job {job.id} measured {spec.app}: the recommended uwsgi.ini relies on it.
 services:
-  {spec.app}:
+  {json.dumps(spec.app)}:
     image: {json.dumps(spec.target.image or f"{spec.target.target_app}:latest")}
     command: {json.dumps(command)}
     volumes:
       - ./uwsgi.ini:{INI_PATH}:ro
-    cpus: {limits.cpus:g}
-    mem_limit: {limits.memory_mb}m
-    memswap_limit: {limits.memory_mb}m
-    sysctls:
-      net.core.somaxconn: {limits.somaxconn}
 """
+    return head + _lines(_of_service(job), indent=4)
 
 
-def sysctls_of(spec: JobSpec, form: SysctlForm) -> str:
-    """The kernel settings that the file relies on, for whoever has to set them."""
-    somaxconn = spec.limits.somaxconn
-    if form == "plain":
-        return f"net.core.somaxconn = {somaxconn}\n"
-    if form == "compose":
-        return f"sysctls:\n  net.core.somaxconn: {somaxconn}\n"
-    return f"""\
-# In the pod's spec. The kubelet needs --allowed-unsafe-sysctls=net.core.somaxconn.
-securityContext:
-  sysctls:
-    - name: net.core.somaxconn
-      value: "{somaxconn}"
-"""
+def sysctls_of(job: Job, form: SysctlForm) -> str:
+    """The kernel settings that the file relies on and the rest of its box, for who sets them.
+
+    `plain` is for sysctl.conf, which takes the kernel's settings alone: the rest is comments.
+    `compose` goes below a service, `kubernetes` into a pod's spec.
+    """
+    match form:
+        case "plain":
+            return _lines(_plain(job))
+        case "compose":
+            return _lines(_of_service(job))
+        case "kubernetes":
+            return _lines(_of_pod(job))
+
+
+def media_type_of(form: SysctlForm) -> str:
+    """Of what `sysctls_of` writes."""
+    return "text/plain" if form == "plain" else "application/yaml"
+
+
+def _plain(job: Job) -> list[str]:
+    limits = job.spec.limits
+    lines = [f"# besides, per container: {limits.cpus:g} CPU, {limits.memory_mb} MB, no swap"]
+    if _nofile(job) is not None:
+        lines += [f"# and ulimit -n {_nofile(job)}"]
+    return [*lines, f"net.core.somaxconn = {limits.somaxconn}"]
+
+
+def _of_service(job: Job) -> list[str]:
+    limits = job.spec.limits
+    lines = [
+        f"cpus: {limits.cpus:g}",
+        f"mem_limit: {limits.memory_mb}m",
+        f"memswap_limit: {limits.memory_mb}m",
+    ]
+    if _nofile(job) is not None:
+        lines += ["ulimits:", f"  nofile: {_nofile(job)}"]
+    return [*lines, "sysctls:", f"  net.core.somaxconn: {limits.somaxconn}"]
+
+
+def _of_pod(job: Job) -> list[str]:
+    """What is reserved is what it may use: less would be other people's when it is needed."""
+    limits = job.spec.limits
+    sizes = [f"cpu: {round(1000 * limits.cpus)}m", f"memory: {limits.memory_mb}Mi"]
+    lines = [
+        "# In the pod's spec. The kubelet needs --allowed-unsafe-sysctls=net.core.somaxconn.",
+        "securityContext:",
+        "  sysctls:",
+        "    - name: net.core.somaxconn",
+        f'      value: "{limits.somaxconn}"',
+    ]
+    if _nofile(job) is not None:
+        lines += [
+            f"# ulimit -n was {_nofile(job)}: a pod cannot ask for it, the node's runtime sets it."
+        ]
+    return [
+        *lines,
+        "containers:",
+        f'  - name: "{_UNFIT.sub("-", job.spec.app)}"',
+        "    resources:",
+        *(
+            line
+            for kind in ("requests", "limits")
+            for line in (f"      {kind}:", *(f"        {size}" for size in sizes))
+        ),
+    ]
+
+
+def _nofile(job: Job) -> int | None:
+    """None where the job was measured before that was written down."""
+    return job.facts.nofile if job.facts is not None else None
+
+
+def _lines(lines: Sequence[str], indent: int = 0) -> str:
+    return "".join(f"{' ' * indent}{line}\n" for line in lines)

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from itertools import groupby
 
 from tuner import analysis
+from tuner.api.preflight import preflight_answer
 from tuner.api.progress import block_progress_of
 from tuner.api.services import Host
 from tuner.dossier import bounded
@@ -68,6 +69,7 @@ def measurement_answer(
         metric=job.spec.objective.metric,
         progress=block_progress_of(job, measurements),
         report=_report(job.report) if job.report else None,
+        preflight=preflight_answer(job),
         error=error_answer(job.failure),
         queue_position=queue_position if job.state is JobState.QUEUED else None,
     )
@@ -123,6 +125,7 @@ def calibration_job_answer(
         progress=block_progress_of(job, measurements),
         calibration=calibration_answer(job.calibration),
         sees=sees(job.calibration),
+        preflight=preflight_answer(job),
         error=error_answer(job.failure),
         queue_position=queue_position if job.state is JobState.QUEUED else None,
     )

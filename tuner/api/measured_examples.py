@@ -2,7 +2,17 @@
 
 from typing import Any
 
-from tuner.api.examples import CALIBRATION, DIAGNOSIS, EFFECT, HOST, JOB_REQUEST, TRIAL_RAW, body
+from tuner.api.examples import (
+    CALIBRATION,
+    DIAGNOSIS,
+    EFFECT,
+    HOST,
+    JOB_REQUEST,
+    PREFLIGHT,
+    TRIAL_RAW,
+    UNSEEN,
+    body,
+)
 
 MEASUREMENT_REQUEST = {
     "target": JOB_REQUEST["target"],
@@ -59,6 +69,7 @@ MEASUREMENT_RUNNING: dict[str, Any] = {
     "metric": "throughput_rps",
     "progress": _PROGRESS,
     "report": None,
+    "preflight": {**PREFLIGHT, "left_out": []},
     "error": None,
     "queue_position": None,
 }
@@ -68,6 +79,7 @@ MEASUREMENT_QUEUED: dict[str, Any] = {
     "phase": "validate",
     "started_at": None,
     "progress": _NOT_BEGUN,
+    "preflight": UNSEEN,
     "queue_position": 1,
 }
 MEASUREMENT_CANCELLED = {**MEASUREMENT_RUNNING, "state": "cancelled"}
@@ -138,6 +150,7 @@ CALIBRATION_DONE: dict[str, Any] = {
     "progress": _DONE,
     "calibration": CALIBRATION,
     "sees": _SEES,
+    "preflight": {**PREFLIGHT, "left_out": [], "findings": []},
     "error": None,
     "queue_position": None,
 }
@@ -150,6 +163,7 @@ CALIBRATION_QUEUED: dict[str, Any] = {
     "progress": _NOT_BEGUN,
     "calibration": None,
     "sees": [],
+    "preflight": UNSEEN,
     "queue_position": 0,
 }
 CALIBRATION_CANCELLED = {**CALIBRATION_QUEUED, "state": "cancelled", "queue_position": None}

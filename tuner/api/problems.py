@@ -10,7 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from tuner.errors import Conflict, InvalidInput, Mistake, NotFound, TunerError, Unavailable
+from tuner.errors import Conflict, InvalidInput, Mistake, NotFound, Stale, TunerError, Unavailable
 from tuner.model import mistakes_of
 from tuner.schemas import MistakeAnswer, Problem
 
@@ -20,6 +20,7 @@ RETRY_AFTER_S = 5
 _STATUS: Mapping[type[TunerError], int] = {
     InvalidInput: 422,
     NotFound: 404,
+    Stale: 410,  # before Conflict, which it is too
     Conflict: 409,
     Unavailable: 503,
 }

@@ -9,6 +9,7 @@ from fastapi import Depends
 from fastapi import Request as HttpRequest
 
 from tuner.model import (
+    AnswerInBrief,
     Calibration,
     History,
     HostFingerprint,
@@ -107,6 +108,9 @@ class Store(Protocol):
 
     def latest_recommendation(self, app: str) -> Job | None:
         """The newest job of the app that ended with an answer."""
+
+    def latest_in_brief(self, app: str) -> AnswerInBrief | None:
+        """The same without its documents: cheap, for who polls."""
 
     def hosts(self, pool: str | None = None) -> Sequence[Host]:
         """The hosts that ever reported, of one pool or all."""

@@ -13,11 +13,13 @@ from tuner.api.measured import (
     error_answer,
     window_answer,
 )
+from tuner.api.preflight import preflight_answer
 from tuner.api.progress import incumbent_of, progress_of
 from tuner.model import (
     ChangedLine,
     History,
     Job,
+    JobSpec,
     JobState,
     Measurement,
     MeasurementKind,
@@ -27,6 +29,7 @@ from tuner.model import (
     TrialNumber,
 )
 from tuner.schemas import (
+    CircumstancesAnswer,
     JobAnswer,
     JobPage,
     JobSummary,
@@ -69,6 +72,7 @@ def job_answer(
         progress=progress_of(job, trials, measurements),
         incumbent=incumbent_of(trials),
         calibration=calibration_answer(job.calibration),
+        preflight=preflight_answer(job),
         error=error_answer(job.failure),
         queue_position=queue_position if job.state is JobState.QUEUED else None,
     )
@@ -148,7 +152,25 @@ def recommendation_answer(job: Job, found: Recommendation) -> RecommendationAnsw
         doubts=doubt_answers(found.doubts),
         calibration=calibration_answer(job.calibration),
         evidence=evidence_answer(found.evidence, job.spec.objective.metric),
+        circumstances=_circumstances(job.spec),
         uwsgi_ini=found.uwsgi_ini,
+    )
+
+
+def _circumstances(spec: JobSpec) -> CircumstancesAnswer:
+    return CircumstancesAnswer(
+        baseline_ini=spec.baseline_ini,
+        target=spec.target,
+        limits=spec.limits,
+        workload=spec.workload,
+        objective=spec.objective,
+        slo=spec.slo,
+        allow=spec.allow,
+        pool=spec.pool,
+        cycles=spec.budget.cycles,
+        window_s=spec.budget.window_s,
+        warmup_s=spec.budget.warmup_s,
+        min_effect=spec.min_effect,
     )
 
 

@@ -1,6 +1,9 @@
 """The command line: parse, call, print, exit code.
 
-    commands     submit, watch, show, recommend, cancel: they talk to the API
+    commands     submit, watch, show, cancel: they talk to the API
+    recommending recommend: the file to deploy, and whether it is the one that is
+    gate         does the recommended file still hold for a new image?
+    └── gating       what it asks for, and what it makes of the answer
     measure      measure, calibrate: figures and what to make of them, without tuning
     ├── asking       options → the request
     └── tables       its answer as tables for people
@@ -8,20 +11,39 @@
     record       a grid of configurations, for searches to be replayed on
     analyze      statistics of numbers that somebody else measured; needs no service
     └── numbers      words, files and columns → numbers
+    ini          one uwsgi.ini: shown, patched, overlaid; needs no service
+    lint         what is wrong with a uwsgi.ini; needs no service
+    options      what there is to know of uWSGI's options
+    spaces       the search spaces, and their bounds as an app has them
     service      serve, worker, api, db upgrade: they are the service
     ├── own_service  a service for the time of one command
     ├── following    a job as it goes on
-    ├── printing     answers as text for people
-    └── client       HTTP, and its errors as ours
+    └── printing     answers as text for people
 
-Exit codes: 0 done, 1 the job failed, 2 bad input, 3 not found, 4 conflict, 5 something is away.
+The service is spoken to through `tuner.client`.
+
+Exit codes: 0 done, 1 the job failed or a check did not pass, 2 bad input, 3 not found, 4 conflict,
+5 something is away.
 """
 
 from collections.abc import Mapping, Sequence
 
 import typer
 
-from tuner.cli import analyze, commands, demo, measure, record, service
+from tuner.cli import (
+    analyze,
+    commands,
+    demo,
+    gate,
+    ini,
+    lint,
+    measure,
+    options,
+    recommending,
+    record,
+    service,
+    spaces,
+)
 from tuner.errors import Conflict, InvalidInput, NotFound, TunerError, Unavailable
 
 EXIT_CODES: Mapping[type[TunerError], int] = {
@@ -45,13 +67,17 @@ app.command("demo")(demo.demo)
 app.command("serve")(service.serve)
 app.command("worker")(service.worker)
 app.command("api", hidden=True)(service.api)
-for command in (commands.submit, commands.watch, commands.show, commands.recommend):
+for command in (commands.submit, commands.watch, commands.show, recommending.recommend, gate.gate):
     app.command(command.__name__)(command)
 app.command("cancel")(commands.cancel)
 app.command("measure")(measure.measure)
 app.command("calibrate")(measure.calibrate)
 app.command("record")(record.record)
 app.command("analyze")(analyze.analyze)
+app.command("lint")(lint.lint)
+app.command("options")(options.options)
+app.add_typer(ini.ini, name="ini")
+app.add_typer(spaces.spaces, name="spaces")
 db.command("upgrade")(service.upgrade)
 app.add_typer(db, name="db")
 

@@ -1,30 +1,24 @@
-"""Commands that talk to the API: submit, watch, show, recommend, cancel."""
+"""Commands that talk to the API: submit, watch, show, cancel."""
 
 import json
 import os
 import sys
-from collections.abc import Iterable
-from enum import StrEnum
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tuner.errors import InvalidInput, Mistake
+from tuner.model import JobState
 from tuner.settings import Settings
 
 if TYPE_CHECKING:
-    from tuner.cli.client import Client, Kind
+    from tuner.client import AnyJob, Client, Kind, ReportForm
+    from tuner.schemas import RecommendationAnswer
 
 JobNumber = Annotated[int, typer.Argument(metavar="JOB", min=1, help="The job's number.")]
 AsJson = Annotated[bool, typer.Option("--json", help="For machines: the API's own answer.")]
-
-
-class Form(StrEnum):
-    """How the recommended file is rendered."""
-
-    PATCHED = "patched"
-    OVERLAY = "overlay"
 
 
 def submit(
@@ -39,7 +33,7 @@ def submit(
         if not as_json:
             _say(submitted_line(job))
         if wait:
-            _follow_to_the_end(client, job["id"], "jobs", as_json=as_json)
+            _follow_to_the_end(client, job.id, "jobs", as_json=as_json)
         elif as_json:
             _print_json(job)
 
@@ -65,7 +59,7 @@ def show(
     with connect() as client:
         kind = client.kind_of(job_id)
         job = client.job(job_id, kind)
-        answer = _answer(client, kind, job)
+        found = _recommendation(client, job)
         if form is not None and kind != "jobs":
             raise _mistake("--report", "only a tuning job has one")
         text = client.report(job_id, form) if form is not None else ""
@@ -75,35 +69,15 @@ def show(
     if report is not None:
         _write(report, text)
     if as_json:
-        _print_json(answer)
+        _print_json(_whole(job, found))
         return
     from tuner.cli import printing
+    from tuner.client import document_of
 
-    _print_lines(printing.job_lines(job))
-    if kind != "jobs":
-        _print_measured(kind, job)
-    elif answer["recommendation"] is not None:
-        _print_lines(["", *printing.recommendation_lines(answer["recommendation"])])
-
-
-def recommend(
-    app: Annotated[str, typer.Argument(help="The app's name in its jobs.")],
-    form: Annotated[Form, typer.Option(help="The whole file, or the changes alone.")] = (
-        Form.PATCHED
-    ),
-    as_json: AsJson = False,
-) -> None:
-    """Print the uwsgi.ini to deploy, and nothing else, on standard output."""
-    from tuner.cli import printing
-
-    with connect() as client:
-        found = client.app_recommendation(app)
-        if as_json:
-            _print_json(found)
-            return
-        text = client.app_ini(app, form.value)
-    _say(printing.headline(found))
-    sys.stdout.write(text)
+    _print_lines(printing.job_lines(document_of(job)))
+    _print_measured(job)
+    if found is not None:
+        _print_lines(["", *printing.recommendation_lines(document_of(found))])
 
 
 def cancel(job_id: JobNumber, as_json: AsJson = False) -> None:
@@ -113,12 +87,12 @@ def cancel(job_id: JobNumber, as_json: AsJson = False) -> None:
     if as_json:
         _print_json(job)
     else:
-        typer.echo(f"job {job['id']} is {job['state']}")
+        typer.echo(f"job {job.id} is {job.state}")
 
 
 def connect() -> "Client":
     """A client of the service that the environment names."""
-    from tuner.cli.client import Client
+    from tuner.client import Client
 
     settings = Settings.from_environ(os.environ)
     return Client(settings.url, settings.api_key)
@@ -157,28 +131,30 @@ def _parsed(text: str) -> Any:
         return yaml.safe_load(text)
 
 
-def submitted_line(job: dict[str, Any]) -> str:
+def submitted_line(job: "AnyJob") -> str:
     """`job 7: submitted`, or what it is queued behind."""
     from tuner.cli import printing
+    from tuner.client import document_of
 
-    waits = printing.behind(job)
-    return f"job {job['id']}: submitted" + (f", queued {waits}" if waits else "")
+    waits = printing.behind(document_of(job))
+    return f"job {job.id}: submitted" + (f", queued {waits}" if waits else "")
 
 
-def end_of(job: dict[str, Any]) -> None:
+def end_of(job: Mapping[str, Any]) -> None:
     """Leave with exit code 1 unless the job succeeded; `keep your file` is a success."""
-    if job["state"] != "succeeded":
+    if job["state"] != JobState.SUCCEEDED:
         raise typer.Exit(1)
 
 
-def _form_of(report: str, *, as_json: bool) -> str:
+def _form_of(report: str, *, as_json: bool) -> "ReportForm":
     """The form of a report by its file's name. Raises `InvalidInput`, before anything is asked."""
     if report == "-":
         if as_json:
             raise _mistake("--report", "- and --json both print: give the report a file")
         return "md"
-    form = Path(report).suffix.lower().removeprefix(".")
-    if form not in ("html", "md", "json"):
+    forms: Mapping[str, ReportForm] = {".html": "html", ".md": "md", ".json": "json"}
+    form = forms.get(Path(report).suffix.lower())
+    if form is None:
         raise _mistake("--report", f"{report} ends neither in .html nor in .md nor in .json")
     if not Path(report).absolute().parent.is_dir():
         raise _mistake("--report", f"there is no folder {Path(report).absolute().parent}")
@@ -194,28 +170,38 @@ def _write(file: str, text: str) -> None:
     _say(f"report: {file}")
 
 
-def _answer(client: "Client", kind: "Kind", job: dict[str, Any]) -> dict[str, Any]:
-    """All there is for machines: a tuning job has its answer at an address of its own."""
-    if kind != "jobs":
-        return job
-    done = job["state"] == "succeeded"
-    return {"job": job, "recommendation": client.recommendation(job["id"]) if done else None}
+def _recommendation(client: "Client", job: "AnyJob") -> "RecommendationAnswer | None":
+    """The answer of a tuning job that is done; it has an address of its own."""
+    from tuner.schemas import JobAnswer
+
+    done = job.state is JobState.SUCCEEDED
+    return client.recommendation(job.id) if done and isinstance(job, JobAnswer) else None
 
 
-def _print_measured(kind: "Kind", job: dict[str, Any]) -> None:
+def _whole(job: "AnyJob", found: "RecommendationAnswer | None") -> Any:
+    """All there is for machines."""
+    from tuner.schemas import JobAnswer
+
+    return {"job": job, "recommendation": found} if isinstance(job, JobAnswer) else job
+
+
+def _print_measured(job: "AnyJob") -> None:
     """The answer of a measurement or a calibration, once there is one."""
     from tuner.cli import tables
+    from tuner.client import document_of
+    from tuner.schemas import CalibrationJobAnswer, MeasurementAnswer
 
-    if kind == "measurements" and job["report"] is not None:
-        tables.show(*tables.measurement_parts(job))
-    if kind == "calibrations" and job["calibration"] is not None:
-        tables.show(*tables.calibration_parts(job))
+    if isinstance(job, MeasurementAnswer) and job.report is not None:
+        tables.show(*tables.measurement_parts(document_of(job)))
+    if isinstance(job, CalibrationJobAnswer) and job.calibration is not None:
+        tables.show(*tables.calibration_parts(document_of(job)))
 
 
 def _follow_to_the_end(client: "Client", job_id: int, kind: "Kind", *, as_json: bool) -> None:
     from rich.console import Console
 
     from tuner.cli import following, printing
+    from tuner.client import document_of
 
     try:
         with following.shown_on(Console(stderr=True, quiet=as_json)) as shown:
@@ -223,17 +209,17 @@ def _follow_to_the_end(client: "Client", job_id: int, kind: "Kind", *, as_json: 
     except KeyboardInterrupt:
         _say(f"the job goes on; see it with: tuner watch {job_id}")
         raise
-    answer = _answer(client, kind, job)
+    found = _recommendation(client, job)
     if as_json:
-        _print_json(answer)
-    elif job["state"] == "succeeded" and kind != "jobs":
-        _print_measured(kind, job)
-    elif job["state"] == "succeeded":
-        found = answer["recommendation"]
-        _print_lines([*printing.recommendation_lines(found), "", found["uwsgi_ini"].rstrip()])
+        _print_json(_whole(job, found))
+    elif found is not None:
+        lines = printing.recommendation_lines(document_of(found))
+        _print_lines([*lines, "", found.uwsgi_ini.rstrip()])
+    elif job.state is JobState.SUCCEEDED:
+        _print_measured(job)
     else:
-        _say("\n".join([f"job {job_id} {job['state']}", *printing.error_lines(job)]))
-    end_of(job)
+        _say("\n".join([f"job {job_id} {job.state}", *printing.error_lines(document_of(job))]))
+    end_of(document_of(job))
 
 
 def _mistake(path: str, message: str) -> InvalidInput:
@@ -250,4 +236,6 @@ def _print_lines(lines: Iterable[str]) -> None:
 
 
 def _print_json(answer: Any) -> None:
-    typer.echo(json.dumps(answer, indent=2))
+    from tuner.client import document_of
+
+    typer.echo(json.dumps(document_of(answer), indent=2))

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tuner.model import JobState
 from tuner.settings import Settings
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tuner.cli.client import Client
+    from tuner.client import AnyJob, Client
 
 YOUR_OWN = """\
 Your own app, in three lines:
@@ -36,10 +37,10 @@ def demo(
     folder = settings.data_dir / "demo"
     with started(folder) as client:
         job = client.submit(_request(target))
-        _print(console, f"job {job['id']}: tuning target_apps/{target} on this machine")
-        job = _follow(client, job["id"], console)
-        _print_answer(client, job, began, console)
-    if job["state"] != "succeeded":
+        _print(console, f"job {job.id}: tuning target_apps/{target} on this machine")
+        done = _follow(client, job.id, console)
+        _print_answer(client, done, began, console)
+    if done.state is not JobState.SUCCEEDED:
         raise typer.Exit(1)
 
 
@@ -47,33 +48,33 @@ def _request(target: str) -> dict[str, Any]:
     return {"app": target, "target": {"target_app": target}, "budget": {"preset": "demo"}}
 
 
-def _follow(client: "Client", job_id: int, console: "Console") -> dict[str, Any]:
+def _follow(client: "Client", job_id: int, console: "Console") -> "AnyJob":
     from tuner.cli import following
 
     with following.shown_on(console) as shown:
         return following.follow(client, job_id, shown)
 
 
-def _print_answer(
-    client: "Client", job: dict[str, Any], began: datetime, console: "Console"
-) -> None:
+def _print_answer(client: "Client", job: "AnyJob", began: datetime, console: "Console") -> None:
     from tuner.cli import printing
+    from tuner.client import document_of
 
-    first = job["progress"]["first_window_at"]
+    first = job.progress.first_window_at
     if first is not None:
-        seconds = (datetime.fromisoformat(first) - began).total_seconds()
+        seconds = (first - began).total_seconds()
         _print(console, f"from the command to the first window: {seconds:.1f} s")
-    if job["state"] != "succeeded":
-        _print(console, "\n".join([f"the job {job['state']}", *printing.error_lines(job)]))
+    if job.state is not JobState.SUCCEEDED:
+        lines = printing.error_lines(document_of(job))
+        _print(console, "\n".join([f"the job {job.state}", *lines]))
         return
-    found = client.recommendation(job["id"])
+    found = client.recommendation(job.id)
     text = [
         "",
-        *printing.recommendation_lines(found),
+        *printing.recommendation_lines(document_of(found)),
         "",
         "the uwsgi.ini to deploy:",
         "",
-        found["uwsgi_ini"].rstrip(),
+        found.uwsgi_ini.rstrip(),
         "",
         _your_own(),
     ]

@@ -1,19 +1,17 @@
 """A job as it goes on: one live line on a terminal, one line a change elsewhere."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Protocol
 
 from rich.console import Console
 
-from tuner.cli.client import Client, Kind
-from tuner.cli.printing import FINAL, progress, sight
+from tuner.cli.printing import progress, sight
+from tuner.client import AnyJob, Client, Kind, document_of
 from tuner.errors import Unavailable
+from tuner.schemas import JobAnswer
 
 POLL_S = 1.0
-PATIENCE_S = 60.0
-"""A service that restarts is waited for; its jobs go on where they were."""
 
 
 class Show(Protocol):
@@ -22,38 +20,23 @@ class Show(Protocol):
     def __call__(self, line: str, *, keep: bool = False) -> None: ...
 
 
-def follow(
-    client: Client,
-    job_id: int,
-    show: Show,
-    *,
-    kind: Kind = "jobs",
-    sleep: Callable[[float], None] = time.sleep,
-    clock: Callable[[], float] = time.monotonic,
-) -> dict[str, Any]:
+def follow(client: Client, job_id: int, show: Show, *, kind: Kind = "jobs") -> AnyJob:
     """Show every change of a job until it has ended; the job.
 
     Raises `Unavailable` when the service has been away for a minute.
     """
-    phase, away_since, calibrated = None, None, False
-    while True:
-        try:
-            job = client.job(job_id, kind)
-            away_since = None
-        except Unavailable as error:
-            away_since = clock() if away_since is None else away_since
-            if clock() - away_since > PATIENCE_S:
-                raise
-            show(f"waiting: {error}")
-        else:
-            is_new_phase, phase = job["phase"] != phase, job["phase"]
-            if kind == "jobs" and job["calibration"] is not None and not calibrated:
-                calibrated = True
-                show(sight(job["calibration"]), keep=True)
-            show(progress(job), keep=is_new_phase)
-            if job["state"] in FINAL:
-                return job
-        sleep(POLL_S)
+
+    def wait(error: Unavailable) -> None:
+        show(f"waiting: {error}")
+
+    phase, calibrated = None, False
+    for job in client.watch(job_id, kind, poll_s=POLL_S, on_away=wait):
+        is_new_phase, phase = job.phase != phase, job.phase
+        if isinstance(job, JobAnswer) and job.calibration is not None and not calibrated:
+            calibrated = True
+            show(sight(document_of(job.calibration)), keep=True)
+        show(progress(document_of(job)), keep=is_new_phase)
+    return job
 
 
 @contextmanager

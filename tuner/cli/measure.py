@@ -3,15 +3,14 @@
 import json
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from tuner.cli.commands import AsJson, end_of, submitted_line
+from tuner.cli.commands import AsJson, end_of
+from tuner.cli.running import run
 from tuner.errors import InvalidInput, Mistake
-
-if TYPE_CHECKING:
-    from tuner.cli.client import Client, Kind
+from tuner.model import Danger
 
 Json = dict[str, Any]
 Pool = Annotated[str | None, typer.Option(help="The set of like hosts to measure on.")]
@@ -57,12 +56,17 @@ def measure(
     min_effect: Annotated[
         float | None, typer.Option(help="Smallest difference that matters, as in 0.02.")
     ] = None,
+    allow: Annotated[
+        list[Danger] | None,
+        typer.Option(help="What options of the files may do besides serving; may repeat."),
+    ] = None,
     pool: Pool = None,
     as_json: AsJson = False,
     svg: Annotated[Path | None, typer.Option(help="Also draw two charts into this file.")] = None,
 ) -> None:
     """Measure one uwsgi.ini, or compare several in interleaved blocks."""
-    from tuner.cli import asking, own_service, tables
+    from tuner.cli import asking, own_service, printing, tables
+    from tuner.client import document_of
 
     load = asking.Load(
         concurrency=concurrency,
@@ -77,7 +81,7 @@ def measure(
     inis = asking.inis_of(ini or ())
     _check_can_write(svg)
     with own_service.reached() as (client, goes_on):
-        apps = client.target_apps()
+        apps = document_of(client.target_apps())
         known = apps.get(app, {})
         document = _given(
             target=asking.target_of(app, apps, port, health_path),
@@ -91,15 +95,18 @@ def measure(
             window_s=window_s,
             warmup_s=warmup_s,
             min_effect=min_effect,
+            allow=[danger.value for danger in allow or ()] or None,
             pool=pool,
         )
-        job = _run(client, "measurements", document, goes_on=goes_on, quiet=as_json)
+        job: Json = document_of(
+            run(client, "measurements", document, goes_on=goes_on, quiet=as_json)
+        )
         if svg is not None and job["report"] is not None:
-            _draw(svg, job["report"], client.windows(job["id"]))
+            _draw(svg, job["report"], document_of(client.windows(job["id"])))
     if as_json:
         typer.echo(json.dumps(job, indent=2))
     elif job["report"] is not None:
-        tables.show(*tables.measurement_parts(job))
+        tables.show(*tables.measurement_parts(job), *printing.left_out_lines(job))
     end_of(job)
 
 
@@ -114,6 +121,7 @@ def calibrate(
 ) -> None:
     """Measure one file against itself: what this host can tell apart, and in which time."""
     from tuner.cli import own_service, tables
+    from tuner.client import document_of
 
     document = _given(
         target={"target_app": target},
@@ -124,7 +132,9 @@ def calibrate(
         pool=pool,
     )
     with own_service.reached() as (client, goes_on):
-        job = _run(client, "calibrations", document, goes_on=goes_on, quiet=as_json)
+        job: Json = document_of(
+            run(client, "calibrations", document, goes_on=goes_on, quiet=as_json)
+        )
     if as_json:
         typer.echo(json.dumps(job, indent=2))
     elif job["calibration"] is not None:
@@ -135,28 +145,6 @@ def calibrate(
 def _given(**fields: Any) -> Json:
     """A request: what was not said is left to the service."""
     return {name: value for name, value in fields.items() if value is not None}
-
-
-def _run(client: "Client", kind: "Kind", document: Json, *, goes_on: bool, quiet: bool) -> Json:
-    """Submit, follow to the end, and say why where it failed; the job."""
-    from rich.console import Console
-
-    from tuner.cli import following, printing
-
-    job = client.submit(document, kind)
-    if not quiet:
-        typer.echo(submitted_line(job), err=True)
-    try:
-        with following.shown_on(Console(stderr=True, quiet=quiet)) as shown:
-            job = following.follow(client, job["id"], shown, kind=kind)
-    except KeyboardInterrupt:
-        if goes_on:
-            typer.echo(f"it goes on; see it with: tuner watch {job['id']}", err=True)
-        raise
-    if job["state"] != "succeeded" and not quiet:
-        lines = [f"job {job['id']} {job['state']}", *printing.error_lines(job)]
-        typer.echo("\n".join(lines), err=True)
-    return job
 
 
 def _check_can_write(file: Path | None) -> None:

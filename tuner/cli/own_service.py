@@ -13,7 +13,7 @@ from pathlib import Path
 
 import typer
 
-from tuner.cli.client import KINDS, Client
+from tuner.client import Client
 from tuner.errors import Conflict, Infrastructure, Unavailable
 from tuner.settings import Settings
 
@@ -150,7 +150,10 @@ def _tail(log: Path, lines: int = 15) -> str:
 
 def _cancel_leftovers(client: Client) -> None:
     """A command that was killed left its job behind, and it would go on before ours."""
-    for kind in KINDS:
-        for state in ("running", "queued"):
-            for job in client.jobs(state, kind):
-                client.cancel(job["id"], kind)
+    for state in ("running", "queued"):
+        for job in client.jobs(state):
+            client.cancel(job.id)
+        for measurement in client.measurements(state):
+            client.cancel(measurement.id, "measurements")
+        for calibration in client.calibrations(state):
+            client.cancel(calibration.id, "calibrations")

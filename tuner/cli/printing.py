@@ -61,7 +61,30 @@ def job_lines(job: Json) -> list[str]:
     lines = [f"job {job['id']} · {job['app']} · pool {job['pool']}", progress(job)]
     if job.get("calibration") is not None and "incumbent" in job:
         lines.append(sight(job["calibration"]))
-    return lines + error_lines(job)
+    return lines + preflight_lines(job) + error_lines(job)
+
+
+def preflight_lines(job: Json) -> list[str]:
+    """What trials go without, and what is odd about the job's files; notes are left out."""
+    seen = job.get("preflight") or {}  # not there in a service that is older
+    return left_out_lines(job) + [
+        f"{finding['severity']}: {_place(finding)}{finding['message']} ({finding['rule']})"
+        for finding in seen.get("findings") or ()
+        if finding["severity"] != "note"
+    ]
+
+
+def left_out_lines(job: Json) -> list[str]:
+    """What trials go without."""
+    seen = job.get("preflight") or {}
+    return [f"left out: {gone['sentence']}" for gone in seen.get("left_out", ())]
+
+
+def _place(finding: Json) -> str:
+    """`today.ini:7: `, or as much of it as there is."""
+    line = "" if finding["line"] is None else f"line {finding['line']}"
+    parts = [part for part in (finding["file"], line) if part]
+    return f"{', '.join(parts)}: " if parts else ""
 
 
 def sight(calibration: Json) -> str:
@@ -85,7 +108,7 @@ def error_lines(job: Json) -> list[str]:
 def recommendation_lines(found: Json) -> list[str]:
     """Verdict, effect with interval, line by line, the diagnosis, doubts, and what was skipped."""
     lines = [headline(found), found["reason"]]
-    lines += _changes("changed lines", found["lines"], _effect, "not ablated")
+    lines += _changes("changed lines", found["lines"], change, "not ablated")
     lines += _changes("tried, not worth a line", found["reverted"], _why_not)
     lines += _evidence(found)
     lines += ["", f"bottleneck: {found['diagnosis']['sentence']}"]
@@ -99,7 +122,7 @@ def headline(found: Json) -> str:
     verdict = str(found["verdict"]).replace("_", " ")
     if found["effect"] is None:
         return f"verdict: {verdict}"
-    return f"verdict: {verdict}: {_effect(found['effect'])}, {found['blocks']} interleaved blocks"
+    return f"verdict: {verdict}: {change(found['effect'])}, {found['blocks']} interleaved blocks"
 
 
 def _evidence(found: Json) -> list[str]:
@@ -113,7 +136,7 @@ def _evidence(found: Json) -> list[str]:
         f"these blocks could show {share(found['mde'])} or more",
         f"  {found['errors']} errors in {found['errors'] + found['requests']} requests",
     ]
-    lines += [f"  {_effect(effect)}" for effect in found["side_effects"]]
+    lines += [f"  {change(effect)}" for effect in found["side_effects"]]
     calibration = found["calibration"]
     if calibration is not None:
         bias, spread = percent(calibration["bias"]), share(calibration["block_sd"])
@@ -134,7 +157,8 @@ def _incumbent(incumbent: Json) -> str:
     return f"{percent(incumbent['ratio'] - 1)} (trial {incumbent['number']})"
 
 
-def _effect(effect: Json) -> str:
+def change(effect: Json) -> str:
+    """`+6.8 % throughput_rps (95 % CI +4.9 % .. +8.7 %)`."""
     return f"{percent(effect['estimate'])} {effect['metric']} (95 % CI {_interval(effect)})"
 
 

@@ -20,7 +20,10 @@ from tuner.settings import Settings
 if TYPE_CHECKING:
     from tuner.measurement import Bench
 
-MEASURED = ("target", "baseline_ini", "limits", "workload", "search_space", "budget", "seed")
+MEASURED = (
+    *("target", "baseline_ini", "limits", "workload", "search_space", "budget", "seed"),
+    "allow",
+)
 """What has to be the same of a spec for a record to go on."""
 
 

@@ -3,7 +3,17 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, and_, func, or_, select, update
+from sqlalchemy import (
+    Connection,
+    RowMapping,
+    Select,
+    and_,
+    bindparam,
+    func,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.dialects.postgresql import insert
 
 from tuner.db.ports import JobQueue
@@ -82,17 +92,29 @@ def listed(
 
 def latest_succeeded(connection: Connection, app: str) -> RowMapping | None:
     """The last job of `app` that came to a recommendation."""
-    query = (
-        select(jobs)
-        .where(
-            jobs.c.app == app,
+    return connection.execute(_latest(select(jobs)), {"app": app}).mappings().one_or_none()
+
+
+def latest_succeeded_briefly(connection: Connection, app: str) -> RowMapping | None:
+    """What there is to know of it without its documents."""
+    return connection.execute(_LATEST_BRIEFLY, {"app": app}).mappings().one_or_none()
+
+
+def _latest(query: Select[Any]) -> Select[Any]:
+    """Of the newest job with an answer of the app that is called `app`."""
+    return (
+        query.where(
+            jobs.c.app == bindparam("app"),
             jobs.c.kind == JobKind.TUNE,
             jobs.c.state == JobState.SUCCEEDED,
         )
         .order_by(jobs.c.id.desc())
         .limit(1)
     )
-    return connection.execute(query).mappings().one_or_none()
+
+
+# Built once, not for every poll.
+_LATEST_BRIEFLY = _latest(select(jobs.c.id, jobs.c.revision, jobs.c.verdict, jobs.c.finished_at))
 
 
 def recommended(connection: Connection, app: str, limit: int) -> Sequence[RowMapping]:

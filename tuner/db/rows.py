@@ -11,6 +11,7 @@ from sqlalchemy import RowMapping
 
 from tuner.model import (
     AS_BUDGETED,
+    AnswerInBrief,
     Calibration,
     Course,
     Doubt,
@@ -40,6 +41,7 @@ from tuner.model import (
     Trial,
     TrialNumber,
     TrialState,
+    Verdict,
     Window,
 )
 
@@ -137,6 +139,16 @@ def job_of(row: RowMapping) -> Job:
         recommendation=from_json(RECOMMENDATION, row["recommendation"]),
         report=from_json(REPORT, row["report"]),
         failure=from_json(FAILURE, row["failure"]),
+    )
+
+
+def brief_of(row: RowMapping) -> AnswerInBrief:
+    """Some columns of a row of `jobs` that succeeded."""
+    return AnswerInBrief(
+        job=JobId(row["id"]),
+        revision=row["revision"],
+        verdict=Verdict(row["verdict"]),
+        finished_at=row["finished_at"],
     )
 
 

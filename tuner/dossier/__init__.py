@@ -5,6 +5,7 @@
         ├── answer           deploy or keep, in one sentence
         ├── changes          lines, side effects, the file
         ├── trust            what could be seen at all; doubts; diagnosis
+        ├── preflight        what was odd about the file, and what trials went without
         ├── search           trials, slices, importances, Pareto front, gaps
         ├── contest          race, ablation, confirmation
         └── provenance       host, box, load, budget

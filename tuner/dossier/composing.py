@@ -1,6 +1,6 @@
 """All sections in their order: the answer, what it means, how far to trust it, the evidence."""
 
-from tuner.dossier import answer, changes, contest, provenance, search, trust
+from tuner.dossier import answer, changes, contest, preflight, provenance, search, trust
 from tuner.dossier.gathering import Dossier
 from tuner.dossier.parts import Document
 
@@ -19,12 +19,14 @@ _EVIDENCE = (
 def compose(dossier: Dossier) -> Document:
     """The whole report, not yet written in any form; what there is nothing of is left out."""
     evidence = (section_of(dossier) for section_of in _EVIDENCE)
+    before = preflight.section(dossier)
     return Document(
         headline=answer.headline(dossier),
         sections=(
             *changes.sections(dossier),
             *trust.sections(dossier),
             changes.file_section(dossier),
+            *([before] if before is not None else []),
             *(section for section in evidence if section is not None),
             provenance.section(dossier),
         ),

@@ -9,12 +9,21 @@ from pathlib import PurePosixPath
 FOLDER = "/tuner"
 INI = f"{FOLDER}/uwsgi.ini"
 HARNESS = f"{FOLDER}/harness.ini"
+PROBE = f"{FOLDER}/probe.ini"
 NOBODY = 65534
 _PLACEHOLDER = "{ini}"
 
 SERVE = ("--ini", HARNESS)
 """The harness's own file comes after the user's: in uWSGI the last value of a key wins."""
-CHECK = ("--no-server", "--need-app")
+CHECK = ("--no-server", "--need-app", "--ini", PROBE)
+"""The probe's file makes uWSGI print what it runs with, and what it sees of its kernel."""
+
+_SOMAXCONN = "tuner-somaxconn="
+PROBE_INI = f"""\
+[uwsgi]
+show-config = true
+print = {_SOMAXCONN}@(/proc/sys/net/core/somaxconn)
+"""
 
 
 def harness_ini(stats_address: str) -> str:
@@ -42,6 +51,17 @@ def with_ini(command: Sequence[str], flags: Sequence[str]) -> list[str]:
         else:
             words += [word.replace(_PLACEHOLDER, INI), *flags]
     return words
+
+
+def strictly(command: Sequence[str]) -> list[str]:
+    """The program of `command` reading the side's file and no more; exit 1 for an unknown key."""
+    return [program(command), "--strict", "--ini", INI, "--exit=0"]
+
+
+def somaxconn_in(log: str) -> int | None:
+    """The value that the probe's file made uWSGI print; None where it printed none."""
+    found = re.search(rf"^{_SOMAXCONN}(\d+)\s*$", log, re.MULTILINE)
+    return int(found.group(1)) if found else None
 
 
 def program(command: Sequence[str]) -> str:

@@ -71,6 +71,13 @@ class Images:
             self._known[image] = self._remembered(image) or self._asked(image, program, containers)
         return self._known[image]
 
+    def started_with(self, image: str) -> tuple[tuple[str, ...], dict[str, str]]:
+        """The command that an image runs by itself, and its environment."""
+        config = (self._inspected(image) or {}).get("Config") or {}
+        command = (*(config.get("Entrypoint") or ()), *(config.get("Cmd") or ()))
+        pairs = (text.partition("=") for text in config.get("Env") or ())
+        return command, {name: value for name, _, value in pairs}
+
     def _id(self, name: str) -> str | None:
         found = self._inspected(name)
         return str(found["Id"]) if found else None

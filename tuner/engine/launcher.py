@@ -9,21 +9,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tuner.engine import command, labels, nginx
+from tuner.engine import command, effective, labels, nginx
 from tuner.engine.config import EngineConfig
 from tuner.engine.connection import Connection
 from tuner.engine.containers import Containers
 from tuner.engine.ending import own_words, raise_if_ended
+from tuner.engine.failures import telling_line
 from tuner.engine.host import FACTS_COMMAND, HostFacts, Placement, place
 from tuner.engine.images import Images
 from tuner.engine.target import DockerTarget
 from tuner.errors import Infrastructure
-from tuner.measurement import BuildInfo, SideSpec, target_failed
+from tuner.measurement import BuildInfo, Checked, SideSpec, target_failed
 from tuner.model import FailureCode, HostFingerprint, Target
 from tuner.uwsgi.ini import IniFile
 from tuner.uwsgi.topology import front_of
 
 FACTS_TIMEOUT_S = 30.0
+STRICT_TIMEOUT_S = 20.0
 KILL_FOR_S = 1.5  # containers that were being created while we killed the others
 
 
@@ -84,7 +86,7 @@ class DockerLauncher:
         image = self._host.images.find(target)
         return self._host.images.ask(image, command.program(target.command), self._containers)
 
-    def check(self, side: SideSpec) -> None:
+    def check(self, side: SideSpec) -> Checked:
         """Let uWSGI load the file and the app without serving. Raises `TargetFailed`.
 
         An app with lazy-apps is loaded by the workers only, so that its faults show at launch.
@@ -101,6 +103,20 @@ class DockerLauncher:
                 )
             if state["ExitCode"] != 0:
                 raise_if_ended(self._connection, container, was_ready=False)
+            log = self._connection.log_tail(container, "all")
+        return Checked(somaxconn=command.somaxconn_in(log), effective_ini=effective.printed(log))
+
+    def strict(self, side: SideSpec) -> str:
+        """What a strict uWSGI refuses of the file, in its words, loading nothing; empty: nothing.
+
+        Raises `TargetFailed` where uWSGI cannot even be started.
+        """
+        argv = command.strictly(side.target.command)
+        with self._target(side, argv, {}) as (container, _):
+            state = self._connection.wait_end(container, STRICT_TIMEOUT_S)
+            if state is not None and state["ExitCode"] == 0:
+                return ""
+            return telling_line(own_words(self._connection, container))
 
     @contextmanager
     def launch(self, side: SideSpec) -> Iterator[DockerTarget]:
@@ -191,6 +207,7 @@ class DockerLauncher:
         files = {
             command.INI: side.ini.encode(),
             command.HARNESS: command.harness_ini(self._config.stats_address).encode(),
+            command.PROBE: command.PROBE_INI.encode(),
         }
         image = self._host.images.find(side.target)
         with self._containers.target(image, argv, files, options) as container:

@@ -5,11 +5,12 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tuner.errors import Aborted, Infrastructure, TargetFailed
 from tuner.measurement.futility import is_futile
 from tuner.measurement.host import (
+    BuildInfo,
     Launcher,
     LoadGenerator,
     LoadReading,
@@ -17,6 +18,7 @@ from tuner.measurement.host import (
     SideSpec,
 )
 from tuner.measurement.judging import Circumstances, window_of
+from tuner.measurement.preflight import seen, strict_copy
 from tuner.measurement.steadiness import LONGEST, is_steady, warming
 from tuner.model import (
     AS_BUDGETED,
@@ -26,12 +28,14 @@ from tuner.model import (
     MeasurementResult,
     MemoryLine,
     Metric,
+    Preflight,
     Target,
     TargetFacts,
     Window,
     Workload,
     rungs,
 )
+from tuner.uwsgi.ini import IniFile
 
 MEMORY_PROBE_S = 0.6  # long enough for every process to have served something
 MEMORY_PROBE_MORE = 2  # processes more than the baseline has, for the second point of the line
@@ -125,7 +129,7 @@ class Bench:
         watch = _Stopwatch()
         with self._calling_off():
             build = self.launcher.inspect(baseline.target)
-            self.launcher.check(baseline)
+            preflight = self._preflight(baseline, build)
             self._check_wanted()
             looks, ready_s = self._looked_at(baseline, larger, workload, watch)
         facts = TargetFacts(
@@ -136,6 +140,8 @@ class Bench:
             memory=_memory_line([look.memory_mb for look in looks], processes, baseline.target),
             topology=looks[0].topology,
             effective_ini=looks[0].effective_ini,
+            nofile=looks[0].nofile,
+            preflight=preflight,
         )
         return MeasurementResult(
             facts=facts,
@@ -144,6 +150,15 @@ class Bench:
             ready_s=ready_s,
             ini_sha256=(baseline.ini_sha256,),
         )
+
+    def _preflight(self, baseline: SideSpec, build: BuildInfo) -> Preflight:
+        """What uWSGI says of the baseline before it serves, strictly too."""
+        with _side_at_fault(baseline):
+            checked = self.launcher.check(baseline)
+            self._check_wanted()
+            copy = strict_copy(IniFile.parse(baseline.ini), frozenset(build.options))
+            refused = self.launcher.strict(replace(baseline, ini=copy))
+            return seen(baseline, checked, refused)
 
     def _looked_at(
         self, baseline: SideSpec, larger: SideSpec, workload: Workload, watch: _Stopwatch
@@ -164,6 +179,7 @@ class Bench:
                             target.usage().memory_mb,
                             target.front.topology.value,
                             target.effective_ini(),
+                            target.nofile,
                         )
                     )
             return looks, ready_s
@@ -235,6 +251,7 @@ class _Look:
     memory_mb: float
     topology: str
     effective_ini: str
+    nofile: int
 
 
 @dataclass(slots=True)

@@ -25,7 +25,10 @@ from tuner.uwsgi.topology import Front
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideSpec:
-    """Everything that starting one side takes. `ini` is the very file that would be deployed."""
+    """Everything that starting one side takes. `ini` is the very file that runs.
+
+    That is the one that would be deployed, less what trials go without (`sides.side_of`).
+    """
 
     index: int
     ini: str
@@ -45,6 +48,18 @@ class BuildInfo:
     image_digest: str
     uwsgi_version: str
     options: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What uWSGI says of a file that it loads without serving.
+
+    `somaxconn` is net.core.somaxconn as uWSGI reads it there, None where it cannot; `effective_ini`
+    holds the merged options, those of the command and of included files among them.
+    """
+
+    somaxconn: int | None = None
+    effective_ini: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,8 +193,14 @@ class Launcher(Protocol):
     def inspect(self, target: Target) -> BuildInfo:
         """Build or find the target's image. Raises `TargetFailed` where there is none."""
 
-    def check(self, side: SideSpec) -> None:
+    def check(self, side: SideSpec) -> Checked:
         """Let uWSGI load the file and the app without serving. Raises `TargetFailed`."""
+
+    def strict(self, side: SideSpec) -> str:
+        """What a strict uWSGI refuses of the file, in its words, loading nothing; empty: nothing.
+
+        Raises `TargetFailed` where uWSGI cannot even be started.
+        """
 
     def launch(self, side: SideSpec) -> AbstractContextManager[RunningTarget]:
         """Start a side; leaving the context removes its containers, whatever happened."""

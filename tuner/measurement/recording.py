@@ -11,6 +11,7 @@ from statistics import fmean
 from tuner.errors import TargetFailed
 from tuner.measurement.bench import Bench
 from tuner.measurement.host import SideSpec
+from tuner.measurement.sides import side_of
 from tuner.model import (
     FailureCode,
     JobSpec,
@@ -68,10 +69,7 @@ def _block(
     """The starts of one block, and what is to be started again without the side that failed."""
     spec, block = landscape.spec, 1 + max((s.block for s in landscape.starts), default=-1)
     together = [domain.baseline, *chosen]
-    sides = [
-        SideSpec(index=index, ini=domain.render(params), target=spec.target, limits=spec.limits)
-        for index, params in enumerate(together)
-    ]
+    sides = [side_of(spec, index, domain.render(params)) for index, params in enumerate(together)]
     try:
         result = _undisturbed(bench, sides, spec, spec.seed + block)
     except TargetFailed as failure:

@@ -1,5 +1,19 @@
 """The nouns of the product: frozen, without I/O, units in their names."""
 
+from tuner.model.answers import (
+    AnswerInBrief,
+    Bottleneck,
+    Calibration,
+    ChangedLine,
+    Comparison,
+    Diagnosis,
+    Effect,
+    Figure,
+    Recommendation,
+    Report,
+    SideReport,
+    Verdict,
+)
 from tuner.model.budgets import (
     PRESETS,
     RUNS_OF_A_BLOCK,
@@ -67,6 +81,13 @@ from tuner.model.measuring import (
     TargetFacts,
     TrialNumber,
 )
+from tuner.model.preflight import (
+    Danger,
+    LeftOut,
+    Preflight,
+    PreflightFinding,
+    options_of,
+)
 from tuner.model.requests import (
     MOST_FILES,
     CalibrationRequest,
@@ -80,37 +101,26 @@ from tuner.model.spaces import (
     Expression,
     IntParameter,
     Parameter,
+    Params,
     Scalar,
     SearchSpace,
 )
 from tuner.model.studying import (
-    Bottleneck,
-    Calibration,
-    ChangedLine,
-    Comparison,
-    Diagnosis,
-    Effect,
     Enter,
     Fail,
-    Figure,
     History,
     Job,
     JobState,
     Measure,
     Origin,
     Outcome,
-    Params,
     Phase,
     Plan,
-    Recommendation,
-    Report,
     Settle,
-    SideReport,
     Step,
     Succeed,
     Trial,
     TrialState,
-    Verdict,
 )
 from tuner.model.windows import (
     SERIES_STEP_S,
@@ -146,6 +156,7 @@ __all__ = [
     "SERIES_STEP_S",
     "Ablation",
     "Aim",
+    "AnswerInBrief",
     "BoolParameter",
     "Bottleneck",
     "Bound",
@@ -159,6 +170,7 @@ __all__ = [
     "Comparison",
     "Constraint",
     "Course",
+    "Danger",
     "Diagnosis",
     "Document",
     "Doubt",
@@ -188,6 +200,7 @@ __all__ = [
     "Ladder",
     "Landmark",
     "Landscape",
+    "LeftOut",
     "Limits",
     "Load",
     "Look",
@@ -209,6 +222,8 @@ __all__ = [
     "Params",
     "Phase",
     "Plan",
+    "Preflight",
+    "PreflightFinding",
     "PresetBudget",
     "ProxyTimes",
     "Reading",
@@ -245,5 +260,6 @@ __all__ = [
     "Workload",
     "connections",
     "mistakes_of",
+    "options_of",
     "rungs",
 ]

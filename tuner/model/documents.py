@@ -12,6 +12,7 @@ from pydantic import Field, field_validator, model_validator
 
 from tuner.model.budgets import Budget, PresetBudget
 from tuner.model.document import Document, Name
+from tuner.model.preflight import Danger
 from tuner.model.spaces import Scalar, SearchSpace
 from tuner.model.workloads import ClosedLoop, UrlPath, Workload
 
@@ -146,6 +147,7 @@ class TargetRequest(Document):
     health_path: UrlPath = "/"
     command: tuple[str, ...] | None = None
     thread_safe: bool = False
+    gevent_ok: bool = Field(False, description="its image has gevent, and its code allows for it")
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
@@ -156,6 +158,15 @@ class TargetRequest(Document):
                 "a target_app brings its own port, path and command; give image instead"
             )
         return self
+
+
+Allowed = Annotated[
+    tuple[Danger, ...],
+    Field(
+        max_length=len(Danger),
+        description="what the file's options may do besides serving: trials go without all others",
+    ),
+]
 
 
 class JobRequest(Document):
@@ -173,6 +184,7 @@ class JobRequest(Document):
     warm_start: bool = Field(False, description="begin with what earlier jobs of the app found")
     budget: PresetBudget = PresetBudget()
     min_effect: float = Field(0.02, gt=0, lt=1, description="smallest gain worth a deployment")
+    allow: Allowed = ()
     pool: Name = "default"
     seed: int = Field(1, ge=0, le=2**31 - 1)
 
@@ -192,6 +204,7 @@ class TargetApp(Document):
     uwsgi_ini: str = "uwsgi.ini"
     command: tuple[str, ...] = DEFAULT_COMMAND
     thread_safe: bool = False
+    gevent_ok: bool = Field(False, description="its image has gevent, and its code allows for it")
     memory_per_process_mb: int = Field(32, ge=1, description="rough; measured before the search")
     limits: Limits = Limits()
     workload: Workload = ClosedLoop()
@@ -223,6 +236,7 @@ class Target(Document):
     health_path: str
     command: tuple[str, ...]
     thread_safe: bool
+    gevent_ok: bool = False
     memory_per_process_mb: int
 
     @property
@@ -250,7 +264,8 @@ class JobSpec(Document):
     """A job request with every default filled in: all that the study ever asks about a job.
 
     `variants` are the files of a comparison, the first one being the baseline; empty otherwise.
-    `seeds` are values of parameters that earlier jobs of the app recommended.
+    `seeds` are values of parameters that earlier jobs of the app recommended. `allow` is what
+    options of the files may do besides serving: of all others trials go without.
     """
 
     kind: JobKind = JobKind.TUNE
@@ -267,6 +282,7 @@ class JobSpec(Document):
     seeds: tuple[dict[str, Scalar], ...] = ()
     budget: Budget
     min_effect: float
+    allow: Allowed = ()
     pool: str
     seed: int
 

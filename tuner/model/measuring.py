@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import NewType
 
 from tuner.model.documents import Metric
+from tuner.model.preflight import Preflight
 from tuner.model.windows import Window
 
 JobId = NewType("JobId", int)
@@ -93,6 +94,8 @@ class TargetFacts:
     memory: MemoryLine
     topology: str = "http_socket"  # a `uwsgi.topology.Topology` value
     effective_ini: str = ""  # the merged options that uWSGI itself printed of the baseline
+    nofile: int | None = None  # open files that the target may have
+    preflight: Preflight | None = None  # what was seen of the user's file; None in older rows
 
 
 class MeasurementKind(StrEnum):

@@ -3,7 +3,7 @@
 from pydantic import Field, field_validator
 
 from tuner.model.document import Document, Name
-from tuner.model.documents import JobRequest, Limits, TargetRequest, Variant
+from tuner.model.documents import Allowed, JobRequest, Limits, TargetRequest, Variant
 from tuner.model.workloads import Workload
 
 MOST_FILES = 6
@@ -27,6 +27,7 @@ class MeasurementRequest(Document):
     window_s: float = Field(2.5, ge=0.5, le=120)
     warmup_s: float = Field(1.5, ge=0, le=120)
     min_effect: float = Field(0.02, gt=0, lt=1, description="smallest difference that matters")
+    allow: Allowed = ()
     pool: Name = "default"
     seed: int = Field(1, ge=0, le=2**31 - 1)
 
@@ -52,6 +53,7 @@ class CalibrationRequest(Document):
     window_s: float = Field(2.5, ge=0.5, le=120)
     warmup_s: float = Field(1.5, ge=0, le=120)
     min_effect: float = Field(0.02, gt=0, lt=1, description="smallest difference that matters")
+    allow: Allowed = ()
     pool: Name = "default"
     seed: int = Field(1, ge=0, le=2**31 - 1)
 

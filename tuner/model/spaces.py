@@ -5,12 +5,16 @@ Bounds and conditions are small arithmetic expressions over the job's own number
 `tuner.search_space` gives them their meaning; this module only says what may be written.
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 Scalar = bool | int | str
 """A parameter's value. `bool` stands first: it must not be read as an int."""
+
+Params = Mapping[str, Scalar]
+"""Values by parameter name of the search space, as in `{"processes": 4, "logging": "user"}`."""
 
 Expression = int | bool | Annotated[str, Field(max_length=500)]
 """A number, or arithmetic such as `min(max(4, 4 * ceil(cpus)), 64)`."""
@@ -29,6 +33,7 @@ class _Part(BaseModel):
 class _Parameter(_Part):
     when: Expression = Field(True, description="searched only where this holds for the job")
     needs: Expression = Field(True, description="meaningful only where this holds for the others")
+    note: str = Field("", max_length=500, description="what else it changes, for people")
 
 
 class IntParameter(_Parameter):
@@ -58,7 +63,7 @@ Parameter = Annotated[IntParameter | ChoiceParameter | BoolParameter, Field(disc
 
 
 class Constraint(_Part):
-    """A rule over the parameters together; what breaks it is never started."""
+    """A rule with what to say where it does not hold."""
 
     rule: str = Field(max_length=500)
     reason: str = Field(max_length=500)
@@ -69,8 +74,17 @@ class SearchSpace(_Part):
 
     name: str = "inline"
     description: str = ""
+    requires: tuple[Constraint, ...] = Field(
+        (),
+        max_length=16,
+        description="rules over the job; one that does not hold refuses the space",
+    )
     parameters: dict[OptionName, Parameter] = Field(min_length=1, max_length=32)
-    constraints: tuple[Constraint, ...] = Field((), max_length=64)
+    constraints: tuple[Constraint, ...] = Field(
+        (),
+        max_length=64,
+        description="rules over the parameters together; what breaks one is never started",
+    )
     heuristics: tuple[dict[str, Expression], ...] = Field(
         (),
         max_length=32,

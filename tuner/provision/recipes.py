@@ -81,6 +81,8 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "bench-planted": _benchmark("jobs on containers whose truth is planted", "planted"),
     "bench-nulls": _benchmark("jobs on containers where no option matters", "nulls"),
+    "bench-ini": _benchmark("parse, lint and patch a file of 300 lines", "ini", images=False),
+    "bench-polls": _benchmark("200 conditional requests a second", "polling", images=False),
 }
 
 

@@ -25,7 +25,7 @@ from tuner.model import (
     Verdict,
     Window,
 )
-from tuner.recommendation.lines import changed_lines
+from tuner.recommendation.lines import changed_lines, notes_on, percent_of
 from tuner.recommendation.verdict import compare_blocks, is_decided
 from tuner.search_space import Domain
 from tuner.uwsgi.ini import overlay
@@ -69,6 +69,8 @@ def recommend(
         return replace(answer, reverted=tried, doubts=doubts)
     lines = _lines(history, domain, finalist.params, evidence)
     kept = {line.option for line in lines}
+    changes, header = domain.changes(finalist.params), _header(history, comparison)
+    notes = notes_on(lines, comparison.effect)
     return Recommendation(
         comparison=comparison,
         candidate=finalist.number,
@@ -77,8 +79,8 @@ def recommend(
         reverted=tuple(line for line in tried if line.option not in kept),
         diagnosis=found,
         reason=f"Deploy it: {comparison.reason}. With it {found.sentence}.",
-        uwsgi_ini=_annotated(history, domain, finalist.params, comparison),
-        overlay_ini=overlay(domain.changes(finalist.params), _header(history, comparison)),
+        uwsgi_ini=domain.ini.patch(changes, notes).annotate(header).dump(),
+        overlay_ini=overlay(changes, header, notes),
         doubts=doubts,
         evidence=evidence,
     )
@@ -118,18 +120,9 @@ def _diagnosis(
     return diagnosis.of_file(windows, history.job.spec, domain.render(params or domain.baseline))
 
 
-def _percent(share: float) -> str:
-    return f"{share:+.1%}".replace("%", " %")
-
-
 def _sentence(text: str) -> str:
     """With a capital and a full stop; `str.capitalize` would make "cpu" of "CPU"."""
     return f"{text[:1].upper()}{text[1:]}."
-
-
-def _annotated(history: History, domain: Domain, params: Params, comparison: Comparison) -> str:
-    patched = domain.ini.patch(domain.changes(params))
-    return patched.annotate(_header(history, comparison)).dump()
 
 
 def _header(history: History, comparison: Comparison) -> list[str]:
@@ -139,16 +132,18 @@ def _header(history: History, comparison: Comparison) -> list[str]:
     lines = [f"job {job.id} for {job.spec.app}, {history.now:%Y-%m-%d}"]
     if effect:
         lines.append(
-            f"{comparison.verdict}: {effect.metric} {_percent(effect.estimate)} (95 % CI "
-            f"{_percent(effect.ci_low)} .. {_percent(effect.ci_high)}), "
-            f"{comparison.blocks} fresh blocks"
+            f"{comparison.verdict}: {percent_of(effect)}, {comparison.blocks} fresh blocks"
         )
     lines.append(
         f"holds for {limits.cpus:g} CPU, {limits.memory_mb} MB, somaxconn {limits.somaxconn}"
     )
     if job.facts:
         host = job.facts.fingerprint
-        lines.append(f"measured with uWSGI {job.facts.uwsgi_version} on {host.cpu_model}")
+        lines.append(
+            f"measured with uWSGI {job.facts.uwsgi_version} on {host.cpu_model}, {host.cpus} CPUs,"
+            f" {host.memory_mb} MB, Linux {host.kernel}, cgroup v{host.cgroup_version},"
+            f" Docker {host.docker_version}"
+        )
     return lines
 
 

@@ -40,6 +40,7 @@ from tuner.schemas.hosts import (
 )
 from tuner.schemas.jobs import (
     BlockProgress,
+    CircumstancesAnswer,
     Incumbent,
     JobAnswer,
     JobPage,
@@ -49,6 +50,12 @@ from tuner.schemas.jobs import (
     RecommendationAnswer,
     TrialAnswer,
     TrialList,
+)
+from tuner.schemas.lint import (
+    FindingAnswer,
+    FixAnswer,
+    LintAnswer,
+    LintRequest,
 )
 from tuner.schemas.measurements import (
     CalibrationJobAnswer,
@@ -61,6 +68,11 @@ from tuner.schemas.measurements import (
     ReportAnswer,
     SideAnswer,
     WindowList,
+)
+from tuner.schemas.preflight import (
+    LeftOutAnswer,
+    PreflightAnswer,
+    PreflightFindingAnswer,
 )
 from tuner.schemas.reports import (
     DossierAnswer,
@@ -85,6 +97,7 @@ __all__ = [
     "CalibrationJobAnswer",
     "CalibrationPage",
     "CalibrationSummary",
+    "CircumstancesAnswer",
     "DiagnosisAnswer",
     "DossierAnswer",
     "DoubtAnswer",
@@ -93,7 +106,9 @@ __all__ = [
     "EvidenceAnswer",
     "FactorAnswer",
     "FigureAnswer",
+    "FindingAnswer",
     "FingerprintAnswer",
+    "FixAnswer",
     "Health",
     "HostAnswer",
     "ImportanceAnswer",
@@ -102,7 +117,10 @@ __all__ = [
     "JobPage",
     "JobSummary",
     "LandmarkAnswer",
+    "LeftOutAnswer",
     "LineAnswer",
+    "LintAnswer",
+    "LintRequest",
     "LookAnswer",
     "MeasurementAnswer",
     "MeasurementPage",
@@ -111,6 +129,8 @@ __all__ = [
     "PoolAnswer",
     "PoolHosts",
     "PoolList",
+    "PreflightAnswer",
+    "PreflightFindingAnswer",
     "Problem",
     "Progress",
     "ProvenanceAnswer",

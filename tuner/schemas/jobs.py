@@ -5,10 +5,25 @@ from datetime import datetime
 
 from pydantic import Field
 
-from tuner.model import Doubt, JobState, Origin, Phase, Scalar, TrialState, Verdict
+from tuner.model import (
+    Danger,
+    Doubt,
+    JobState,
+    Limits,
+    Objective,
+    Origin,
+    Phase,
+    Scalar,
+    Slo,
+    Target,
+    TrialState,
+    Verdict,
+    Workload,
+)
 from tuner.schemas.base import Answer, DiagnosisAnswer, DoubtAnswer, EffectAnswer, ErrorAnswer
 from tuner.schemas.evidence import EvidenceAnswer, LookAnswer
 from tuner.schemas.hosts import CalibrationAnswer
+from tuner.schemas.preflight import PreflightAnswer
 from tuner.schemas.windows import WindowAnswer
 
 
@@ -59,6 +74,7 @@ class JobAnswer(JobSummary):
     progress: Progress = Field(description="how far it is")
     incumbent: Incumbent | None = Field(description="the best so far; null before the first score")
     calibration: CalibrationAnswer | None = Field(description="what this job can tell apart")
+    preflight: PreflightAnswer = Field(description="what its file is like, and what trials lack")
     error: ErrorAnswer | None = Field(description="why it failed")
     queue_position: int | None = Field(description="jobs before it in its pool; null: not queued")
 
@@ -105,6 +121,23 @@ class LineAnswer(Answer):
     effect: EffectAnswer | None = Field(description="this line's own share, where it was measured")
 
 
+class CircumstancesAnswer(Answer):
+    """What a job was asked, every default filled in: enough to measure its answer once more."""
+
+    baseline_ini: str = Field(description="the user's own file")
+    target: Target = Field(description="what was tuned, and how it is started")
+    limits: Limits = Field(description="the box of every container")
+    workload: Workload = Field(description="what was sent")
+    objective: Objective = Field(description="what was to be improved")
+    slo: Slo = Field(description="the bounds that were to be kept")
+    allow: Sequence[Danger] = Field(description="what options of the file might do besides serving")
+    pool: str = Field(description="the set of like hosts that measured")
+    cycles: int = Field(description="windows of each side in one block")
+    window_s: float = Field(description="seconds of load in one window")
+    warmup_s: float = Field(description="seconds of load before the first window")
+    min_effect: float = Field(description="smallest gain worth a deployment")
+
+
 class RecommendationAnswer(Answer):
     """The answer to a job: which file to deploy, and why."""
 
@@ -130,4 +163,5 @@ class RecommendationAnswer(Answer):
     doubts: Sequence[DoubtAnswer] = Field(description="what speaks against the figures")
     calibration: CalibrationAnswer | None = Field(description="what this job could tell apart")
     evidence: EvidenceAnswer = Field(description="how the answer came about")
+    circumstances: CircumstancesAnswer = Field(description="what the answer holds for")
     uwsgi_ini: str = Field(description="the file to deploy; the user's own unless `better`")

@@ -9,6 +9,7 @@ from tuner.model import JobState, Metric, Phase, Verdict, Workload
 from tuner.schemas.base import Answer, DiagnosisAnswer, DoubtAnswer, EffectAnswer, ErrorAnswer
 from tuner.schemas.hosts import CalibrationAnswer, SeesAnswer
 from tuner.schemas.jobs import BlockProgress
+from tuner.schemas.preflight import PreflightAnswer
 from tuner.schemas.windows import SpreadAnswer, WindowAnswer
 
 
@@ -74,6 +75,7 @@ class MeasurementAnswer(MeasurementSummary):
     metric: Metric = Field(description="what verdicts go by")
     progress: BlockProgress = Field(description="how far it is")
     report: ReportAnswer | None = Field(description="the answer; null until it is done")
+    preflight: PreflightAnswer = Field(description="what its files are like, and what is left out")
     error: ErrorAnswer | None = Field(description="why it failed")
     queue_position: int | None = Field(description="jobs before it in its pool; null: not queued")
 
@@ -111,6 +113,7 @@ class CalibrationJobAnswer(CalibrationSummary):
     progress: BlockProgress = Field(description="how far it is")
     calibration: CalibrationAnswer | None = Field(description="the answer; null until it is done")
     sees: Sequence[SeesAnswer] = Field(description="what such a host can tell apart, by minutes")
+    preflight: PreflightAnswer = Field(description="what its file is like, and what is left out")
     error: ErrorAnswer | None = Field(description="why it failed")
     queue_position: int | None = Field(description="jobs before it in its pool; null: not queued")
 

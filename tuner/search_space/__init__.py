@@ -1,18 +1,30 @@
 """A search space given its meaning for one job: bounds in numbers, what may not be combined.
 
-deriving          a space and a job → the domain
-└── domain        what may be proposed, and the file that it means
+outlining        a domain as people read it: free, fixed and why, lines, combinations
+deriving         a space and a job → the domain; a space that needs what the job has not is refused
+├── names        what expressions may refer to, in one job
+└── domain       what may be proposed, and the file that it means
     └── expressions   the arithmetic of bounds, conditions and rules
 
 A space is written once for every size of box (`tuner.model.spaces`); `derive` evaluates its
-expressions against the job's limits, workload and the user's own file. Names that an expression
-may use: `cpus`, `memory_mb`, `somaxconn`, `concurrency`, `thread_safe`, `memory_processes` (how
-many processes fit into memory), `cheaper` (the user's, else 0), `user` (the user's own value of
-the parameter at hand), and in `needs` and rules the parameters themselves (`-` written as `_`).
+expressions against the job's limits, workload and the user's own file. `NAMES` lists what an
+expression may refer to; docs/spaces.md says the same to those who write spaces.
 """
 
 from tuner.search_space.deriving import derive
 from tuner.search_space.domain import USERS_OWN, Dimension, Domain
 from tuner.search_space.expressions import Names, evaluate
+from tuner.search_space.names import NAMES
+from tuner.search_space.outlining import Outline, outline
 
-__all__ = ["USERS_OWN", "Dimension", "Domain", "Names", "derive", "evaluate"]
+__all__ = [
+    "NAMES",
+    "USERS_OWN",
+    "Dimension",
+    "Domain",
+    "Names",
+    "Outline",
+    "derive",
+    "evaluate",
+    "outline",
+]

@@ -1,27 +1,33 @@
 """From a space and a job to the domain: bounds in numbers, conditions decided, mistakes named."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tuner.errors import InvalidInput, Mistake
 from tuner.model import (
     BoolParameter,
     ChoiceParameter,
+    Constraint,
     Expression,
     IntParameter,
     JobSpec,
     MemoryLine,
     Parameter,
     Scalar,
-    connections,
 )
-from tuner.search_space.domain import MEMORY_SHARE, USERS_OWN, Dimension, Domain, as_names
+from tuner.search_space.domain import USERS_OWN, Dimension, Domain, as_names
 from tuner.search_space.expressions import Names, evaluate
+from tuner.search_space.names import names_of
 from tuner.uwsgi.ini import IniFile, as_text
 
 LARGEST = 2**31 - 1
 """Beyond this uWSGI could not read a number."""
 
-_DEFAULTS: Mapping[str, Scalar] = {"processes": 1, "threads": 1, "listen": 100}
+_DEFAULTS: Mapping[str, Scalar] = {
+    "processes": 1,
+    "threads": 1,
+    "listen": 100,
+    "http-processes": 1,
+}
 """What uWSGI 2.0.31 takes where the file says nothing; every other number starts at 0."""
 
 
@@ -34,8 +40,11 @@ def derive(spec: JobSpec, memory: MemoryLine | None = None) -> Domain:
     if space is None:
         raise ValueError(f"nothing is varied in a job of kind {spec.kind}")
     ini = IniFile.parse(spec.baseline_ini)
-    names = _names(spec, ini, memory)
-    mistakes: list[Mistake] = []
+    # By the hint, not by what was measured: a job that was taken is not refused half-way.
+    mistakes = _unmet(space.name, space.requires, names_of(spec, ini, None))
+    if mistakes:
+        raise InvalidInput(mistakes)
+    names = names_of(spec, ini, memory)
     dimensions: list[Dimension] = []
     for name, parameter in space.parameters.items():
         path = f"search_space.parameters.{name}"
@@ -51,18 +60,16 @@ def derive(spec: JobSpec, memory: MemoryLine | None = None) -> Domain:
     return domain
 
 
-def _names(spec: JobSpec, ini: IniFile, memory: MemoryLine | None) -> Names:
-    limits, target = spec.limits, spec.target
-    line = memory or MemoryLine(base_mb=0.0, per_process_mb=float(target.memory_per_process_mb))
-    return {
-        "cpus": limits.cpus,
-        "memory_mb": limits.memory_mb,
-        "somaxconn": limits.somaxconn,
-        "concurrency": connections(spec.workload),
-        "thread_safe": target.thread_safe,
-        "memory_processes": line.processes_within(MEMORY_SHARE * limits.memory_mb),
-        "cheaper": ini.integer("cheaper", 0),
-    }
+def _unmet(name: str, requires: Sequence[Constraint], names: Names) -> list[Mistake]:
+    """What the space needs of the job and does not find."""
+    mistakes = []
+    for index, rule in enumerate(requires):
+        try:
+            if not evaluate(rule.rule, names):
+                mistakes.append(Mistake("search_space", f"{name}: {rule.reason}"))
+        except ValueError as error:
+            mistakes.append(Mistake(f"search_space.requires.{index}.rule", str(error)))
+    return mistakes
 
 
 def _dimension(name: str, parameter: Parameter, names: Names, ini: IniFile) -> Dimension:
@@ -91,7 +98,7 @@ def _users_value(name: str, parameter: Parameter, ini: IniFile) -> Scalar:
         return ini.flag(name)
     if isinstance(parameter, ChoiceParameter) and parameter.emit:
         return USERS_OWN
-    # 0 means 1 to uWSGI's `threads`, and a search space has no use for `processes = 0`.
+    # 0 means 1 to uWSGI's `threads` and `http-processes`, and `processes = 0` serves nothing.
     return ini.integer(name, int(_DEFAULTS.get(name, 0))) or int(_DEFAULTS.get(name, 0))
 
 

@@ -90,14 +90,20 @@ class Domain:
         """The heuristics of the space that are valid here, each once, the baseline left out."""
         found: list[Params] = []
         for heuristic in self.space.heuristics:
-            wanted = dict(self.baseline)
-            for dimension in self.dimensions:
-                if dimension.name in heuristic:
-                    wanted[dimension.name] = self._wanted(dimension, heuristic[dimension.name])
-            params = self.settle(wanted)
+            params = self.seed(heuristic)
             if params not in (*found, self.baseline) and not self.broken(params):
                 found.append(params)
         return tuple(found)
+
+    def seed(self, heuristic: Mapping[str, Expression]) -> Params:
+        """What a heuristic comes to here, valid or not. Raises `ValueError`."""
+        wanted = {
+            dimension.name: self._wanted(dimension, heuristic[dimension.name])
+            if dimension.name in heuristic
+            else dimension.users
+            for dimension in self.dimensions
+        }
+        return self.settle(wanted)
 
     def fitted(self, wanted: Mapping[str, Scalar]) -> Params | None:
         """Params of an earlier job as near as this domain comes to them; None where a rule forbids.

@@ -5,6 +5,7 @@ import math
 import operator
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from typing import Any
 
 from tuner.model import Expression, Scalar
 
@@ -19,7 +20,7 @@ _BINARY: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
-_COMPARE: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
+_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
     ast.Gt: operator.gt,
@@ -54,6 +55,16 @@ def evaluate(expression: Expression, names: Names) -> Scalar | float:
         raise ValueError(f"'{expression}' has no value: {error}") from error
 
 
+def names_in(expression: Expression) -> tuple[str, ...]:
+    """The names that an expression refers to, each once; none where it cannot be read."""
+    try:
+        nodes = list(ast.walk(_parsed(expression))) if isinstance(expression, str) else []
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    found = [node.id for node in nodes if isinstance(node, ast.Name)]
+    return tuple(dict.fromkeys(name for name in found if name not in _FUNCTIONS))
+
+
 @lru_cache(maxsize=1024)
 def _parsed(expression: str) -> ast.expr:
     """A sampler asks for the same few expressions thousands of times."""
@@ -75,7 +86,9 @@ def _value(node: ast.expr, names: Names) -> Scalar | float:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return not _value(operand, names)
         case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARE:
-            return _COMPARE[type(op)](_number(left, names), _number(right, names))
+            # Words may be equal too: a choice may be one, as in `logging == 'user'`.
+            read = _value if isinstance(op, ast.Eq | ast.NotEq) else _number
+            return _COMPARE[type(op)](read(left, names), read(right, names))
         case ast.BoolOp(op=op, values=values):
             found = [bool(_value(value, names)) for value in values]
             return all(found) if isinstance(op, ast.And) else any(found)

@@ -1,6 +1,7 @@
 """The answer of a job that tunes: what is recommended, and all that speaks for it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tuner import recommendation
 from tuner.model import (
@@ -11,6 +12,7 @@ from tuner.model import (
     Phase,
     Recommendation,
     Scalar,
+    options_of,
 )
 from tuner.search_space import Dimension, Domain
 from tuner.study import searching
@@ -21,7 +23,17 @@ from tuner.study.racing import chosen, front_of, standings_of
 
 
 def answer(history: History, end: Keep | Confirmed, optimiser: Optimiser) -> Recommendation:
-    """The recommendation with its evidence."""
+    """The recommendation with its evidence, and what all of it was measured without."""
+    found = _answer(history, end, optimiser)
+    preflight = history.job.facts.preflight if history.job.facts else None
+    if preflight is None or not preflight.left_out:
+        return found
+    names = options_of(preflight.left_out)
+    reason = f"{found.reason} All files were measured without {names}, which trials do not run."
+    return replace(found, reason=reason)
+
+
+def _answer(history: History, end: Keep | Confirmed, optimiser: Optimiser) -> Recommendation:
     domain = searching.domain_of(history)
     ablated = winner_of(history, domain)
     if isinstance(end, Keep):

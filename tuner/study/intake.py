@@ -129,6 +129,7 @@ def resolve(
         seeds=aim.seeds,
         budget=aim.budget,
         min_effect=request.min_effect,
+        allow=tuple(dict.fromkeys(request.allow)),
         pool=request.pool,
         seed=request.seed,
     )
@@ -273,6 +274,7 @@ def _target(request: Request, described: CataloguedApp | None) -> Target:
             health_path=app.health_path,
             command=app.command,
             thread_safe=app.thread_safe,
+            gevent_ok=app.gevent_ok,
             memory_per_process_mb=app.memory_per_process_mb,
         )
     asked = request.target
@@ -283,5 +285,6 @@ def _target(request: Request, described: CataloguedApp | None) -> Target:
         health_path=asked.health_path,
         command=asked.command or DEFAULT_COMMAND,
         thread_safe=asked.thread_safe,
+        gevent_ok=asked.gevent_ok,
         memory_per_process_mb=DEFAULT_MEMORY_PER_PROCESS_MB,
     )

@@ -5,11 +5,30 @@ from collections.abc import Sequence
 from tuner.errors import InvalidInput, Mistake
 from tuner.model import ClosedLoop, JobSpec, Ladder, Metric
 from tuner.search_space import derive
-from tuner.uwsgi.ini import IniFile, as_int
+from tuner.uwsgi.ini import IniFile
+from tuner.uwsgi.lint import RULES, Box, lint, subject_of
+from tuner.uwsgi.options import known
 from tuner.uwsgi.topology import Topology, front_of
 
 UWSGI_BASE_MB = 16
 """What master and interpreter take before the app has loaded anything."""
+
+_FATAL_NAMES = frozenset(
+    {
+        *("binary", "too-large", "other-format", "byte-order-mark", "no-uwsgi-section"),
+        *("include-cycle", "unclosed-block", "nested-block", "include-refused"),
+        *("wrong-placeholder", "endless-reference", "listen-above-somaxconn", "no-workers"),
+        *("cheaper-not-below-processes", "cheaper-rss-without-report", "lifetime-too-short"),
+        *("chmod-socket-invalid", "unknown-lock-engine", "unknown-environ-strategy"),
+        "static-map-without-folder",
+    }
+)
+"""Rules about files with which uWSGI reads nothing, does not start, or starts without workers.
+
+The other errors are findings: with them the file runs today, if not as it is meant. Where an
+include leads is none here: in a job that is a place in the image.
+"""
+_FATAL = tuple(rule for rule in RULES if rule.name in _FATAL_NAMES)
 
 _LATENCIES = (Metric.LATENCY_P50_MS, Metric.LATENCY_P95_MS, Metric.LATENCY_P99_MS)
 
@@ -30,24 +49,13 @@ def mistakes_in(spec: JobSpec, files: Sequence[tuple[str, str]]) -> list[Mistake
 
 def _of_ini(spec: JobSpec, text: str, path: str) -> list[Mistake]:
     """What would keep uWSGI from starting on this file in this box, as far as text can tell."""
-    ini = IniFile.parse(text)
-    if "\x00" in text:
-        return [Mistake(path, "it holds a NUL character: this is not a text file")]
-    if not ini.has_section:
-        return [Mistake(path, "there is no [uwsgi] section: this is not a uWSGI ini file")]
-    found = []
-    listen = ini.get("listen")
-    if listen is not None and as_int(listen) > spec.limits.somaxconn:
-        message = f"listen = {listen} is above somaxconn {spec.limits.somaxconn}: uWSGI exits"
-        found.append(Mistake(f"{path}.listen", message))
-    processes, cheaper = ini.integer("processes", 1), ini.integer("cheaper", 0)
-    if processes < 1:
-        value = ini.get("processes")
-        found.append(Mistake(f"{path}.processes", f"'{value}' is no number of processes above 0"))
-    elif cheaper >= processes:
-        message = f"cheaper = {cheaper} is not below processes = {processes}: uWSGI exits"
-        found.append(Mistake(f"{path}.cheaper", message))
-    return found
+    subject = subject_of(text, known(), Box(somaxconn=spec.limits.somaxconn))
+    if subject.ini.has_section and not subject.entries:
+        return []  # an empty section is enough: the command may say it all
+    return [
+        Mistake(path if found.line is None else f"{path}:{found.line}", found.message)
+        for found in lint(subject, _FATAL)
+    ]
 
 
 def _of_box(spec: JobSpec) -> list[Mistake]:

@@ -15,6 +15,7 @@ from tuner.api import Services, create_app
 from tuner.catalog import Catalog, CataloguedApp
 from tuner.errors import Conflict, NotFound, Unavailable
 from tuner.model import (
+    AnswerInBrief,
     Bottleneck,
     Calibration,
     ChangedLine,
@@ -163,6 +164,17 @@ class FakeStore:
         self.ping()
         found = [j for j in self.kept.values() if j.spec.app == app and j.recommendation]
         return found[-1] if found else None
+
+    def latest_in_brief(self, app: str) -> AnswerInBrief | None:
+        job = self.latest_recommendation(app)
+        if job is None or job.recommendation is None or job.finished_at is None:
+            return None
+        return AnswerInBrief(
+            job=job.id,
+            revision=self.revision(job.id),
+            verdict=job.recommendation.verdict,
+            finished_at=job.finished_at,
+        )
 
     def hosts(self, pool: str | None = None) -> list[FakeHost]:
         self.ping()

@@ -67,7 +67,7 @@ def test_mistakes_of_shape_and_of_meaning_come_together() -> None:
         "colour",
         "target.target_app",
         "search_space",
-        "baseline_ini.listen",
+        "baseline_ini:2",
     }
 
 

@@ -5,7 +5,17 @@ import pytest
 
 from tests import builders
 from tests.unit.api.fakes import Api, FakeStore, finished, trial
-from tuner.model import Failure, FailureCode, JobId, JobState, Measurement, MeasurementResult, Phase
+from tuner.model import (
+    Failure,
+    FailureCode,
+    JobId,
+    JobState,
+    Measurement,
+    MeasurementResult,
+    Phase,
+    Preflight,
+    PreflightFinding,
+)
 
 
 @pytest.fixture
@@ -39,6 +49,56 @@ def test_the_same_key_with_another_request_is_a_conflict(api: Api) -> None:
     api.submit(**{"Idempotency-Key": "k"})
     other = {"app": "other", "target": {"target_app": "mixed"}}
     assert api.submit(other, **{"Idempotency-Key": "k"}).status_code == 409
+
+
+JOB_WITH_CRON = {
+    "app": "shop",
+    "target": {"image": "shop:1"},
+    "baseline_ini": f"{builders.INI}cron = 1 1 1 1 1 report\n",
+}
+
+
+def test_a_job_says_at_once_what_its_trials_go_without(api: Api) -> None:
+    seen = api.submit(JOB_WITH_CRON).json()["preflight"]
+    assert seen["left_out"] == [
+        {
+            "option": "cron",
+            "line": 4,
+            "danger": "commands",
+            "file": "",
+            "sentence": "trials go without cron (line 4): it starts programs",
+        }
+    ]
+    assert (seen["somaxconn"], seen["findings"]) == (None, None)
+
+
+def test_what_a_job_allows_is_not_left_out(api: Api) -> None:
+    found = api.submit({**JOB_WITH_CRON, "allow": ["commands"]})
+    assert found.json()["preflight"]["left_out"] == []
+
+
+def test_an_unknown_permission_is_a_mistake(api: Api) -> None:
+    answer = api.submit({**JOB_WITH_CRON, "allow": ["everything"]})
+    assert answer.status_code == 422
+    assert [mistake["path"] for mistake in answer.json()["mistakes"]] == ["allow.0"]
+
+
+def test_a_job_shows_what_the_host_saw_of_its_file(api: Api) -> None:
+    api.submit()
+    finding = PreflightFinding(rule="U019", severity="error", line=3, message="no such option")
+    facts = replace(builders.FACTS, preflight=Preflight(somaxconn=128, findings=(finding,)))
+    api.store.kept[1] = replace(api.store.kept[1], facts=facts)
+    seen = api.get("/v1/jobs/1").json()["preflight"]
+    assert (seen["somaxconn"], seen["left_out"]) == (128, [])
+    assert seen["findings"] == [
+        {
+            "rule": "U019",
+            "severity": "error",
+            "line": 3,
+            "file": "",
+            "message": "no such option",
+        }
+    ]
 
 
 def test_jobs_are_listed_newest_first_in_pages(api: Api) -> None:

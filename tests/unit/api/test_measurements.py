@@ -124,7 +124,7 @@ def test_every_file_is_checked_under_its_own_path(api: Api) -> None:
     ]
     assert set(mistakes(measure(api, {**DOCUMENT, "inis": inis}))) == {
         "inis.1.ini",
-        "inis.2.ini.listen",
+        "inis.2.ini:2",
     }
 
 

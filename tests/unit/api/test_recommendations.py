@@ -1,15 +1,22 @@
+from dataclasses import replace
+
 import pytest
 import yaml
 
 from tests import builders
 from tests.unit.api.fakes import Api, FakeStore, finished
-from tuner.model import JobId, JobState, Verdict
+from tuner.model import Job, JobId, JobState, Verdict
 
 INI = "[uwsgi]\nmaster = true\nprocesses = 4\n"
 
 
 def _api(verdict: Verdict = Verdict.BETTER, *, days_ago: float = 1) -> Api:
-    return Api(FakeStore(kept={1: finished(1, verdict, days_ago=days_ago)}))
+    facts = replace(builders.FACTS, nofile=20_000)
+    return _with(replace(finished(1, verdict, days_ago=days_ago), facts=facts))
+
+
+def _with(job: Job) -> Api:
+    return Api(FakeStore(kept={1: job}))
 
 
 def test_the_answer_holds_verdict_effect_lines_and_diagnosis() -> None:
@@ -82,20 +89,115 @@ def test_nothing_is_handed_out_before_it_is_confirmed(
     assert reason in answer.json()["detail"]
 
 
-def test_compose_holds_the_box_that_was_measured() -> None:
-    service = yaml.safe_load(_api().get("/v1/jobs/1/compose.yaml").text)["services"]["shop"]
+@pytest.mark.parametrize("place", ["jobs/1", "apps/shop"])
+def test_compose_holds_the_box_that_was_measured(place: str) -> None:
+    service = yaml.safe_load(_api().get(f"/v1/{place}/compose.yaml").text)["services"]["shop"]
+    assert service["cpus"] == 1
     assert service["mem_limit"] == service["memswap_limit"] == "512m"
+    assert service["ulimits"] == {"nofile": 20_000}
     assert service["sysctls"] == {"net.core.somaxconn": 4096}
     assert service["command"] == ["uwsgi", "--ini", "/etc/uwsgi/uwsgi.ini"]
 
 
-@pytest.mark.parametrize(
-    ("form", "expected"),
-    [
-        ("plain", "net.core.somaxconn = 4096\n"),
-        ("compose", "  net.core.somaxconn: 4096\n"),
-        ("kubernetes", '      value: "4096"\n'),
-    ],
-)
-def test_sysctls_are_written_for_whoever_sets_them(form: str, expected: str) -> None:
-    assert _api().get(f"/v1/jobs/1/sysctls?form={form}").text.endswith(expected)
+def test_compose_puts_no_variable_into_a_command() -> None:
+    done = finished(1)
+    target = done.spec.target.model_copy(update={"command": ("sh", "-c", "uwsgi $OPTS {ini}")})
+    api = _with(replace(done, spec=done.spec.model_copy(update={"target": target})))
+    service = yaml.safe_load(api.get("/v1/jobs/1/compose.yaml").text)["services"]["shop"]
+    assert service["command"][-1] == "uwsgi $$OPTS /etc/uwsgi/uwsgi.ini"
+
+
+@pytest.mark.parametrize("place", ["jobs/1", "apps/shop"])
+def test_sysctls_are_written_for_whoever_sets_them(place: str) -> None:
+    api = _api()
+    plain = api.get(f"/v1/{place}/sysctls")
+    assert plain.headers["content-type"] == "text/plain; charset=utf-8"
+    assert plain.text.splitlines() == [
+        "# besides, per container: 1 CPU, 512 MB, no swap",
+        "# and ulimit -n 20000",
+        "net.core.somaxconn = 4096",
+    ]
+    compose = api.get(f"/v1/{place}/sysctls?form=compose")
+    assert compose.headers["content-type"] == "application/yaml"
+    assert yaml.safe_load(compose.text) == {
+        "cpus": 1,
+        "mem_limit": "512m",
+        "memswap_limit": "512m",
+        "ulimits": {"nofile": 20_000},
+        "sysctls": {"net.core.somaxconn": 4096},
+    }
+
+
+def test_a_pod_gets_sysctls_as_text_and_reserves_what_it_may_use() -> None:
+    text = _api().get("/v1/apps/shop/sysctls?form=kubernetes").text
+    pod = yaml.safe_load(text)
+    assert pod["securityContext"]["sysctls"] == [{"name": "net.core.somaxconn", "value": "4096"}]
+    sizes = {"cpu": "1000m", "memory": "512Mi"}
+    assert pod["containers"] == [
+        {"name": "shop", "resources": {"requests": sizes, "limits": sizes}}
+    ]
+    assert "# ulimit -n was 20000" in text
+
+
+def test_open_files_that_nobody_wrote_down_are_left_out() -> None:
+    old = replace(finished(1), facts=builders.FACTS)
+    for form in ("plain", "compose", "kubernetes"):
+        assert "ulimit" not in _with(old).get(f"/v1/jobs/1/sysctls?form={form}").text
+
+
+def test_the_answer_says_what_it_holds_for() -> None:
+    found = _api().get("/v1/apps/shop/recommendation").json()["circumstances"]
+    assert found["baseline_ini"] == builders.INI
+    assert found["limits"] == {"cpus": 1.0, "memory_mb": 512, "somaxconn": 4096}
+    assert found["workload"]["concurrency"] == 64
+    assert found["target"]["target_app"] == "mixed"
+
+
+FILES = [
+    "recommendation",
+    "uwsgi.ini",
+    "uwsgi.ini?form=overlay",
+    "compose.yaml",
+    "sysctls",
+    "sysctls?form=kubernetes",
+]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_who_has_the_newest_answer_gets_nothing_again_and_nothing_is_read_for_it(
+    file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api = _api()
+    tag = api.get(f"/v1/apps/shop/{file}").headers["etag"]
+    assert not tag.startswith("W/")
+
+    def read(*_: object) -> None:
+        raise AssertionError("a whole job was read")
+
+    monkeypatch.setattr("tuner.api.newest.confirmed", read)
+    answer = api.get(f"/v1/apps/shop/{file}", **{"If-None-Match": tag})
+    assert (answer.status_code, answer.content) == (304, b"")
+    assert answer.headers["etag"] == tag
+    assert answer.headers["x-tuner-job"] == "1"
+    assert answer.headers["x-tuner-verdict"] == "better"
+
+
+def test_each_file_and_each_answer_has_a_tag_of_its_own() -> None:
+    api = _api()
+    tags = [api.get(f"/v1/apps/shop/{file}").headers["etag"] for file in FILES]
+    assert len(set(tags)) == len(FILES)
+    api.store.kept[2] = finished(2)
+    for file, tag in zip(FILES, tags, strict=True):
+        answer = api.get(f"/v1/apps/shop/{file}", **{"If-None-Match": tag})
+        assert (answer.status_code, answer.headers["x-tuner-job"]) == (200, "2")
+
+
+@pytest.mark.parametrize("file", ["recommendation", "uwsgi.ini", "compose.yaml", "sysctls"])
+def test_every_file_of_an_app_is_refused_for_the_same_reasons(file: str) -> None:
+    path = f"/v1/apps/shop/{file}"
+    old = _api(Verdict.NO_DIFFERENCE, days_ago=45)
+    tag = {"If-None-Match": old.get(path).headers["etag"]}
+    assert old.get(path, **tag).status_code == 304
+    assert old.get(f"{path}?max_age_days=30", **tag).status_code == 410
+    assert old.get(f"{path}?require=better", **tag).status_code == 409
+    assert _api().get(f"/v1/apps/other/{file}").status_code == 404

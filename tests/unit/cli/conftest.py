@@ -63,6 +63,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     known.url = f"http://127.0.0.1:{server.server_port}"
     monkeypatch.setenv("TUNER_URL", known.url)
     monkeypatch.setattr("tuner.cli.following.POLL_S", 0.01)
+    monkeypatch.setattr("tuner.client.retries.FIRST_S", 0.01)
     yield known
     server.shutdown()
     thread.join()

@@ -194,17 +194,6 @@ def test_only_a_tuning_job_has_such_a_report(service: Service, tmp_path: Path) -
     assert run("show", "8", "--report", str(tmp_path / "out.html")) == 2
 
 
-def test_recommend_prints_the_file_alone(
-    service: Service, capsys: pytest.CaptureFixture[str]
-) -> None:
-    service.on("GET /v1/apps/checkout/recommendation", RECOMMENDATION)
-    service.on("GET /v1/apps/checkout/uwsgi.ini?form=overlay", "[uwsgi]\nprocesses = 6\n")
-    assert run("recommend", "checkout", "--form", "overlay") == 0
-    said = capsys.readouterr()
-    assert said.out == "[uwsgi]\nprocesses = 6\n"
-    assert "verdict: better" in said.err
-
-
 def test_cancel_says_what_became_of_the_job(
     service: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:

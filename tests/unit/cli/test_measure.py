@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.unit.cli.conftest import Service, run
-from tuner.api.examples import TARGET_APP_LIST
+from tuner.api.examples import PREFLIGHT, TARGET_APP_LIST
 from tuner.api.measured_examples import (
     CALIBRATION_DONE,
     CALIBRATION_QUEUED,
@@ -20,7 +20,7 @@ from tuner.api.measured_examples import (
     WINDOW_LIST,
 )
 from tuner.cli import own_service
-from tuner.cli.client import Client
+from tuner.client import Client
 
 FAILED: dict[str, Any] = {
     **MEASUREMENT_RUNNING,
@@ -63,6 +63,17 @@ def test_files_are_submitted_followed_and_printed(
     assert "161.4   158.0 .. 164.9" in said.out
     assert "+11.8 %" in said.out
     assert "threads.ini: bottleneck: all slots are busy" in said.out
+
+
+def test_what_the_files_may_do_is_sent_and_what_is_left_out_is_said(
+    measuring: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measuring.on("GET /v1/measurements/8", {**MEASUREMENT_DONE, "preflight": PREFLIGHT})
+    assert run("measure", "mixed", "--allow", "network", "--allow", "code") == 0
+    assert _sent(measuring, "POST /v1/measurements")["allow"] == ["network", "code"]
+    said = capsys.readouterr().out
+    assert "left out: trials go without cron (line 9): it starts programs" in said
+    assert run("measure", "mixed", "--allow", "everything") == 2
 
 
 def test_machines_get_the_answer_alone(

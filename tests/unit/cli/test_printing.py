@@ -93,3 +93,23 @@ def test_what_was_skipped_is_said() -> None:
     evidence = {**RECOMMENDATION["evidence"], "skipped": ["no ablation: the budget is too small"]}
     lines = printing.recommendation_lines({**RECOMMENDATION, "evidence": evidence})
     assert lines[-1] == "skipped: no ablation: the budget is too small"
+
+
+def test_a_job_names_what_trials_lack_and_what_is_odd_about_its_file_but_no_notes() -> None:
+    odd = {"rule": "U019", "severity": "error", "line": 3, "file": "", "message": "no such option"}
+    seen = {
+        "left_out": [{"sentence": "trials go without cron (line 9): it starts programs"}],
+        "findings": [
+            odd,
+            {**odd, "file": "today.ini", "line": None, "severity": "warning"},
+            {**odd, "severity": "note"},
+        ],
+    }
+    assert printing.preflight_lines({"preflight": seen}) == [
+        "left out: trials go without cron (line 9): it starts programs",
+        "error: line 3: no such option (U019)",
+        "warning: today.ini: no such option (U019)",
+    ]
+    assert printing.preflight_lines(JOB_RUNNING)[0].startswith("left out: ")
+    assert printing.preflight_lines({"preflight": {**seen, "left_out": [], "findings": None}}) == []
+    assert printing.preflight_lines({}) == []

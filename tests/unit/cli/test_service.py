@@ -9,8 +9,9 @@ import pytest
 
 from tests.unit.cli.conftest import Service
 from tuner.api.examples import JOB_QUEUED, JOB_RUNNING
+from tuner.api.measured_examples import CALIBRATION_QUEUED, MEASUREMENT_RUNNING
 from tuner.cli import demo, main, own_service
-from tuner.cli.client import Client
+from tuner.client import Client
 from tuner.errors import Conflict
 
 
@@ -61,10 +62,11 @@ def test_a_second_command_on_the_same_data_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_command_left_is_cancelled(service: Service) -> None:
-    for kind in ("measurements", "calibrations"):
-        service.on(f"GET /v1/{kind}?state=running", {kind: [{"id": 5}], "next": None})
+    left = {"measurements": MEASUREMENT_RUNNING, "calibrations": CALIBRATION_QUEUED}
+    for kind, job in left.items():
+        service.on(f"GET /v1/{kind}?state=running", {kind: [{**job, "id": 5}], "next": None})
         service.on(f"GET /v1/{kind}?state=queued", {kind: [], "next": None})
-        service.on(f"POST /v1/{kind}/5/cancel", {})
+        service.on(f"POST /v1/{kind}/5/cancel", job)
     service.on("GET /v1/jobs?state=running", {"jobs": [{**JOB_RUNNING, "id": 3}], "next": None})
     service.on("GET /v1/jobs?state=queued", {"jobs": [{**JOB_QUEUED, "id": 4}], "next": None})
     for number in (3, 4):

@@ -14,6 +14,7 @@ from tuner.model import (
     AS_BUDGETED,
     Aim,
     Course,
+    Danger,
     Doubt,
     Failure,
     FailureCode,
@@ -21,12 +22,15 @@ from tuner.model import (
     Histogram,
     HttpRequest,
     JobKind,
+    LeftOut,
     MeasurementId,
     MeasurementResult,
     Metric,
     Objective,
     OpenLoop,
     Outcome,
+    Preflight,
+    PreflightFinding,
     RelativeBound,
     SamplerName,
     ServerFigures,
@@ -65,6 +69,7 @@ SPECS = {
             maximize=Metric.RPS_PER_CPU, also=(Aim(minimize=Metric.LATENCY_P95_MS),)
         ),
     ),
+    "allowed": spec(allow=(Danger.COMMANDS, Danger.NETWORK)),
     "seeds": spec(
         sampler=SamplerName.GP, seeds=({"processes": 4, "thunder-lock": True, "logging": "user"},)
     ),
@@ -133,6 +138,23 @@ def test_a_seed_keeps_its_types() -> None:
 def test_facts_and_a_fingerprint_round_trip() -> None:
     assert through_json(rows.FACTS, FACTS) == FACTS
     assert through_json(rows.FINGERPRINT, FINGERPRINT) == FINGERPRINT
+
+
+def test_what_was_seen_of_a_file_round_trips_and_is_none_in_older_rows() -> None:
+    preflight = Preflight(
+        somaxconn=4096,
+        findings=(PreflightFinding(rule="U019", severity="error", line=3, message="odd"),),
+        left_out=(LeftOut(option="cron", line=9, danger=Danger.COMMANDS, file="a.ini"),),
+    )
+    assert through_json(rows.FACTS, replace(FACTS, preflight=preflight)).preflight == preflight
+    older = rows.to_json(rows.FACTS, FACTS)
+    del older["preflight"]
+    found = rows.from_json(rows.FACTS, older)
+    assert found is not None
+    assert found.preflight is None
+    spec_of_old = rows.to_json(rows.SPEC, SPECS["plain"])
+    del spec_of_old["allow"]
+    assert rows.from_json(rows.SPEC, spec_of_old) == SPECS["plain"]
 
 
 def test_none_is_null() -> None:

@@ -29,12 +29,17 @@ from tuner.dossier.parts import (
 from tuner.model import (
     Aim,
     Comparison,
+    Danger,
     Evidence,
     History,
+    Job,
+    LeftOut,
     Metric,
     Objective,
     Origin,
     Phase,
+    Preflight,
+    PreflightFinding,
     Recommendation,
     TrialState,
     Verdict,
@@ -338,3 +343,38 @@ def test_every_state_origin_metric_and_verdict_has_a_name_for_people() -> None:
     assert set(wording.ORIGINS) == set(Origin)
     assert set(wording.NAMES) == set(Metric)
     assert set(wording.VERDICTS) == set(Verdict)
+
+
+SEEN = Preflight(
+    somaxconn=4096,
+    left_out=(
+        LeftOut(option="cron", line=9, danger=Danger.COMMANDS),
+        LeftOut(option="subscribe-to", line=11, danger=Danger.NETWORK),
+    ),
+    findings=tuple(
+        PreflightFinding(rule=f"U0{line}", severity="warning", line=line, message="is odd")
+        for line in range(20, 34)
+    ),
+)
+
+
+def seen_job(seen: Preflight | None) -> Job:
+    facts = replace(builders.FACTS, preflight=seen)
+    return finished_jobs.job(finished_jobs.recommendation(), facts=facts)
+
+
+def test_what_trials_went_without_and_what_is_odd_about_the_file_is_said() -> None:
+    found = section(composed(job=seen_job(SEEN)), "Your file, before the first trial")
+    lines = list(told(found.parts))
+    assert lines[0] == (
+        "Left out of all trials: cron (line 9: it starts programs), "
+        "subscribe-to (line 11: it talks to others, or lets others in)."
+    )
+    assert "20 | warning | is odd | U020" in lines
+    assert "33 | warning | is odd | U033" in lines
+    assert [len(part.rows) for part in found.parts if isinstance(part, Table)] == [12]
+
+
+def test_a_file_with_nothing_odd_has_no_section_of_its_own() -> None:
+    for seen in (Preflight(somaxconn=4096), None):
+        assert "Your file, before the first trial" not in titles(composed(job=seen_job(seen)))

@@ -5,7 +5,19 @@ import tarfile
 
 import pytest
 
-from tuner.engine.command import CHECK, HARNESS, INI, SERVE, archive, harness_ini, program, with_ini
+from tuner.engine.command import (
+    CHECK,
+    HARNESS,
+    INI,
+    PROBE,
+    SERVE,
+    archive,
+    harness_ini,
+    program,
+    somaxconn_in,
+    strictly,
+    with_ini,
+)
 
 
 @pytest.mark.parametrize(
@@ -26,7 +38,26 @@ def test_the_harness_follows_the_file(command: list[str], started: list[str]) ->
 
 def test_a_check_loads_the_app_without_serving() -> None:
     words = with_ini(["uwsgi", "--ini", "{ini}"], CHECK)
-    assert words == ["uwsgi", "--ini", INI, "--no-server", "--need-app"]
+    assert words == ["uwsgi", "--ini", INI, "--no-server", "--need-app", "--ini", PROBE]
+
+
+def test_a_strict_reading_starts_the_commands_own_program_and_reads_the_file_alone() -> None:
+    words = strictly(["sh", "-c", "exec /opt/bin/uwsgi --ini {ini} --processes 9"])
+    assert words == ["/opt/bin/uwsgi", "--strict", "--ini", INI, "--exit=0"]
+
+
+@pytest.mark.parametrize(
+    ("log", "found"),
+    [
+        ("[uWSGI] getting INI\ntuner-somaxconn=4096\n\n*** Starting", 4096),
+        ("tuner-somaxconn=128", 128),
+        ("print = tuner-somaxconn=@(/proc/sys/net/core/somaxconn)\n", None),
+        ("tuner-somaxconn=\n", None),
+        ("", None),
+    ],
+)
+def test_somaxconn_is_what_uwsgi_printed_on_a_line_of_its_own(log: str, found: int | None) -> None:
+    assert somaxconn_in(log) == found
 
 
 @pytest.mark.parametrize(

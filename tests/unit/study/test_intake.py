@@ -10,6 +10,7 @@ from tuner.errors import InvalidInput
 from tuner.model import (
     Budget,
     CalibrationRequest,
+    Danger,
     JobKind,
     JobRequest,
     Limits,
@@ -20,7 +21,9 @@ from tuner.model import (
     SearchSpace,
     TargetApp,
 )
+from tuner.study import mistakes as mistakes_module
 from tuner.study import resolve
+from tuner.uwsgi.lint import RULES
 
 
 @dataclass(frozen=True)
@@ -81,22 +84,111 @@ def test_all_mistakes_come_at_once_each_with_its_path() -> None:
     assert set(found) == {
         "target.target_app",
         "search_space",
-        "baseline_ini.listen",
-        "baseline_ini.cheaper",
+        "baseline_ini:2",
+        "baseline_ini:4",
         "limits.memory_mb",
         "objective.minimize",
     }
-    assert "above somaxconn 1024" in found["baseline_ini.listen"]
+    assert "somaxconn, which is 1024" in found["baseline_ini:2"]
 
 
-@pytest.mark.parametrize("text", ["", "<uwsgi></uwsgi>", '{"uwsgi": {}}', "\ufeff[uwsgi]\n"])
+@pytest.mark.parametrize("text", ["", "hello", "[django]\nprocesses = 2\n"])
 def test_what_uwsgi_would_not_find_a_section_in_is_no_ini(text: str) -> None:
-    assert "no [uwsgi] section" in mistakes(baseline_ini=text)["baseline_ini"]
+    assert "[uwsgi]" in mistakes(baseline_ini=text)["baseline_ini"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("<uwsgi></uwsgi>", "xml"),
+        ('{"uwsgi": {}}', "json"),
+        ("uwsgi:\n  processes: 2\n", "yaml"),
+    ],
+)
+def test_another_format_is_named_with_the_command_that_converts_it(text: str, name: str) -> None:
+    found = mistakes(baseline_ini=text)["baseline_ini:1"]
+    assert name.upper() in found
+    assert f"--{name} FILE" in found
+
+
+@pytest.mark.parametrize(
+    ("line", "word"),
+    [
+        ("if-env = SHOP", "never closed"),
+        ("ini = :uwsgi", "itself"),
+        ("include =", "no file"),
+    ],
+)
+def test_what_uwsgi_cannot_read_is_told_with_its_line(line: str, word: str) -> None:
+    text = f"{INI}{line}\n"
+    found = mistakes(baseline_ini=text)
+    assert word in found[f"baseline_ini:{len(INI.splitlines()) + 1}"]
+
+
+def test_the_line_that_counts_is_the_one_that_is_named() -> None:
+    text = "[uwsgi]\nlisten = 9000\n; listen = 5\nlisten = 8000\n"
+    assert set(mistakes(baseline_ini=text)) == {"baseline_ini:4"}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "chmod-socket = rw",
+        "max-worker-lifetime = 5",
+        "cheaper-rss-limit-soft = 100",
+        "lock-engine = futex",
+        "wsgi-env-behaviour = fast",
+        "static-map = /srv/static",
+        "set = threads",
+    ],
+)
+def test_what_uwsgi_does_not_start_with_is_refused(lines: str) -> None:
+    assert set(mistakes(baseline_ini=f"{INI}{lines}\n")) == {"baseline_ini:4"}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "procceses = 4",
+        "lazy-apps = false ; later",
+        "http-keepalive = true",
+        "threads = 4\ngevent = 10",
+        "workers = %(processes)",
+        "ini = :nowhere",
+        "route = ^/a redirect:/b",
+    ],
+)
+def test_a_file_that_runs_today_is_not_refused_for_what_is_odd_in_it(lines: str) -> None:
+    assert resolve(request(baseline_ini=f"{INI}{lines}\n"), OneApp())
+
+
+def test_an_empty_section_is_enough_for_the_command_may_say_it_all() -> None:
+    assert resolve(request(baseline_ini="[uwsgi]\n"), OneApp()).baseline_ini == "[uwsgi]\n"
+
+
+def test_every_rule_that_refuses_a_file_exists() -> None:
+    assert {rule.name for rule in RULES} >= mistakes_module._FATAL_NAMES
+
+
+def test_a_file_of_a_comparison_is_named_with_its_line() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        resolve(measuring(inis=[{"name": "a", "ini": f"{INI}listen = 9000\n"}]), OneApp())
+    assert [mistake.path for mistake in caught.value.mistakes] == ["inis.0.ini:4"]
+
+
+def test_what_the_file_may_do_is_kept_once_each() -> None:
+    spec = resolve(request(allow=["network", "commands", "network"]), OneApp())
+    assert spec.allow == (Danger.NETWORK, Danger.COMMANDS)
+    assert resolve(request(), OneApp()).allow == ()
+
+
+def test_an_include_of_the_image_is_no_mistake() -> None:
+    assert resolve(request(baseline_ini=f"{INI}ini = /etc/uwsgi/base.ini\n"), OneApp())
 
 
 def test_processes_that_uwsgi_reads_as_none_are_named() -> None:
     found = mistakes(baseline_ini="[uwsgi]\nprocesses = auto\n")
-    assert "'auto'" in found["baseline_ini.processes"]
+    assert "`auto`" in found["baseline_ini:2"]
 
 
 def test_an_image_without_a_file_is_asked_for_one() -> None:

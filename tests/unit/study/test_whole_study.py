@@ -15,6 +15,7 @@ from tuner import bootstrap
 from tuner.errors import Infrastructure
 from tuner.model import (
     Budget,
+    Danger,
     FailureCode,
     Job,
     JobSpec,
@@ -198,3 +199,29 @@ def test_memory_is_saved_where_the_bound_on_throughput_is_latency() -> None:
     kept = number({name: str(value) for name, value in answer.params.items()}, "processes")
     assert kept < 12
     assert kept * int(answer.params["threads"]) >= 11  # else the latency bound is broken
+
+
+def test_no_trial_runs_what_is_not_allowed_and_the_recommended_file_still_has_it() -> None:
+    cron = "cron = 1 1 1 1 1 report"
+    chosen = SPEC.model_copy(update={"baseline_ini": f"{INI}{cron}\n"})
+    world = FakeWorld(throughput=slots)
+    _, job = run(world, chosen)
+    answer = job.recommendation
+    assert answer is not None
+    assert answer.verdict is Verdict.BETTER
+    assert cron in answer.uwsgi_ini.splitlines()
+    assert all(cron not in launch.ini.splitlines() for launch in world.launches)
+    assert "All files were measured without cron, which trials do not run." in answer.reason
+    assert job.facts is not None
+    assert job.facts.preflight is not None
+    assert [out.option for out in job.facts.preflight.left_out] == ["cron"]
+
+
+def test_what_is_allowed_runs_in_every_trial() -> None:
+    cron = "cron = 1 1 1 1 1 report"
+    changes = {"baseline_ini": f"{INI}{cron}\n", "allow": (Danger.COMMANDS,)}
+    world = FakeWorld(throughput=slots)
+    _, job = run(world, SPEC.model_copy(update=changes))
+    assert all(cron in launch.ini.splitlines() for launch in world.launches)
+    assert job.recommendation is not None
+    assert "without" not in job.recommendation.reason

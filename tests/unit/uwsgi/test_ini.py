@@ -84,7 +84,9 @@ def test_a_conditional_copy_below_cannot_override_the_patch() -> None:
     patched = file.patch({"processes": "8"})
     live = [line.value for line in patched.lines if line.key == "processes"]
     assert live == ["8"]
-    assert patched.dump().endswith("processes = 8\n")
+    assert patched.dump() == (
+        "[uwsgi]\nprocesses = 8\nif-env = P\n; uwsgi-tuner: was: processes = 3\nendif =\n"
+    )
 
 
 def test_an_include_below_cannot_override_the_patch() -> None:

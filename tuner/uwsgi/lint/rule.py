@@ -9,11 +9,12 @@ from tuner.uwsgi.lint.subject import Subject
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """What a rule's function says; the rule adds its id and severity."""
+    """What a rule's function says; the rule adds its id, and its severity unless told another."""
 
     line: int | None
     message: str
     fix: Fix | None = None
+    severity: Severity | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +41,7 @@ class Rule:
         for hit in self.look(subject):
             yield Finding(
                 rule=self.id,
-                severity=self.severity,
+                severity=hit.severity or self.severity,
                 line=hit.line,
                 message=hit.message,
                 fix=hit.fix,

@@ -1,6 +1,6 @@
 """All options of one build of uWSGI."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -32,3 +32,8 @@ class Catalogue:
     def find(self, name: str) -> Option | None:
         """The option of that spelling; None where this build has none."""
         return self._by_name.get(name)
+
+    @property
+    def spellings(self) -> Collection[str]:
+        """Every name of every option."""
+        return self._by_name.keys()

@@ -3,11 +3,15 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from tuner.model import Danger
+
+__all__ = ["Advice", "Danger", "Kind", "Option"]
+
 
 class Kind(StrEnum):
     """How uWSGI reads what stands behind the `=`."""
 
-    FLAG = "flag"  # true unless it is one of four words: false, off, no, 0
+    FLAG = "flag"  # true unless it is one of four words in any case: false, off, no, 0
     INTEGER = "integer"  # by C's atoi: `8 ; c` is 8, `abc`, `true` and nothing are 0
     TEXT = "text"
     LIST = "list"  # every line adds one more; of all other kinds the last line counts
@@ -22,16 +26,6 @@ class Advice(StrEnum):
     NEVER = "never"  # commands, sockets, identity: no business of a benchmark
 
 
-class Danger(StrEnum):
-    """What an option may do besides serving the app; a trial goes without unless the job allows."""
-
-    COMMANDS = "commands"  # starts programs
-    FILES = "files"  # writes or removes files that it names
-    NETWORK = "network"  # talks to others, or listens for others than clients
-    PRIVILEGES = "privileges"  # namespaces, capabilities, mounts, other users
-    CODE = "code"  # loads a plugin or a library
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
     """One option under its canonical name.
@@ -40,7 +34,8 @@ class Option:
     where there is none, or where it is not known. `since` is the first version that has it, `until`
     the last; None where no version is known without it. `needs` names what the build must have
     been made with (`pcre`, `ssl`, a plugin); empty where every build has it. `rules` are
-    constraints as sentences. `sentence` says what it does.
+    constraints as sentences. `sentence` says what it does. `is_immediate` ones are read at their
+    line, before `%(name)`, `$(NAME)` and `@(file)` are replaced: they see these as plain text.
     """
 
     name: str
@@ -54,3 +49,4 @@ class Option:
     rules: tuple[str, ...] = ()
     advice: Advice = Advice.SEMANTIC
     danger: Danger | None = None
+    is_immediate: bool = False

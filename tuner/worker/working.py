@@ -1,47 +1,35 @@
-"""One per benchmark host: takes `advance` and `measure` off the queue and runs them, one at a time.
+"""The tasks of one benchmark host, and the process that runs them."""
 
-Measurements that run together disturb each other. So a host has one worker (an advisory lock in
-the database sees to that), the worker does one thing at a time, and a file lock keeps workers of
-other databases on the same machine from measuring meanwhile.
-"""
-
-import fcntl
 import logging
-import os
-import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Protocol, assert_never
+from dataclasses import dataclass
+from typing import Protocol
 
 from tuner import bootstrap
 from tuner.errors import Aborted, Infrastructure, TargetFailed, TunerError, Unavailable
-from tuner.measurement import MEMORY_PROBE_MORE, Bench, Launcher, LoadGenerator, SideSpec
+from tuner.measurement import (
+    Bench,
+    Launcher,
+    LoadGenerator,
+)
 from tuner.model import (
     Fail,
     Failure,
     FailureCode,
     History,
     HostFingerprint,
-    Job,
     JobId,
-    JobKind,
-    JobSpec,
     Measurement,
     MeasurementId,
-    MeasurementKind,
     MeasurementResult,
-    Params,
     Step,
 )
 from tuner.queue import host_lock, run_worker
-from tuner.search_space import derive
 from tuner.settings import Settings
-from tuner.study import derived_seed
-from tuner.uwsgi.ini import IniFile
+from tuner.worker.alone import alone_on_this_machine
+from tuner.worker.making import Claim, failure_of, make
 
 log = logging.getLogger(__name__)
 
@@ -49,23 +37,6 @@ FAULTS_ALLOWED = 3
 """How often a host's fault is repeated before the job is failed for it."""
 
 WATCH_INTERVAL_S = 0.3  # a cancelled measurement has to stop within 2 s
-HOST_LOCK = Path(tempfile.gettempdir()) / "uwsgi-tuner-bench.lock"
-
-
-class Claim(Protocol):
-    """A measurement that is this worker's to make, with what making it takes."""
-
-    @property
-    def measurement(self) -> Measurement:
-        """The row, its attempt already counted."""
-
-    @property
-    def job(self) -> Job:
-        """Its job."""
-
-    @property
-    def params(self) -> tuple[Params, ...]:
-        """The params of each side."""
 
 
 class Store(Protocol):
@@ -163,7 +134,7 @@ class Worker:
                 self._reap()
                 result = make(claim, bench)
         except TargetFailed as failure:
-            self.store.fail(measurement_id, attempt, _failure(failure))
+            self.store.fail(measurement_id, attempt, failure_of(failure, claim.job.spec))
         except Aborted:
             self._give_back(claim, fault=None)
             raise
@@ -253,69 +224,8 @@ class Worker:
             self.store.fail(measurement.id, again.measurement.attempt, failure)
 
 
-def make(claim: Claim, bench: Bench) -> MeasurementResult:
-    """Make the measurement that was claimed, of whichever kind it is."""
-    measurement, spec = claim.measurement, claim.job.spec
-    sides = [
-        SideSpec(index=index, ini=ini, target=spec.target, limits=spec.limits)
-        for index, ini in enumerate(_inis(claim))
-    ]
-    match measurement.kind:
-        case MeasurementKind.PREPARE:
-            return prepared(spec, bench)
-        case MeasurementKind.BLOCK:
-            seed = derived_seed(spec.seed, measurement.sequence)
-            return bench.run_block(
-                sides,
-                spec.workload,
-                spec.budget,
-                seed=seed,
-                metrics=spec.metrics,
-                course=measurement.course,
-            )
-
-
-def prepared(spec: JobSpec, bench: Bench) -> MeasurementResult:
-    """What there is to know of a job's baseline before anything is compared with it."""
-    baseline = SideSpec(index=0, ini=spec.baseline_ini, target=spec.target, limits=spec.limits)
-    ini = IniFile.parse(baseline.ini)
-    processes = ini.integer("cheaper", 0) or ini.integer("processes", 1)
-    more = _with_processes(processes + MEMORY_PROBE_MORE, ini)
-    larger = replace(baseline, index=1, ini=more)
-    return bench.prepare(baseline, larger, spec.workload, processes=processes)
-
-
-def _inis(claim: Claim) -> list[str]:
-    """The file that each side runs: as it was given, or rendered from the side's params."""
-    spec, facts = claim.job.spec, claim.job.facts
-    match spec.kind:
-        case JobKind.COMPARE:
-            given = {variant.name: variant.ini for variant in spec.variants}
-            return [given[str(params["ini"])] for params in claim.params]
-        case JobKind.CALIBRATE:
-            return [spec.baseline_ini for _ in claim.params]
-        case JobKind.TUNE:
-            domain = derive(spec, facts.memory if facts else None)
-            return [domain.render(params) for params in claim.params]
-        case _:
-            assert_never(spec.kind)
-
-
-def _with_processes(processes: int, ini: IniFile) -> str:
-    return ini.patch({"processes": str(processes), "cheaper": "0"}).dump()
-
-
 def _our_fault(bug: Exception) -> str:
     return f"a fault of the tuner itself, please report it: {bug!r}"
-
-
-def _failure(failure: TargetFailed) -> Failure:
-    return Failure(
-        code=FailureCode(failure.code),
-        message=failure.message,
-        side=failure.side,
-        log_tail=failure.log_tail,
-    )
 
 
 def _problem_of(host: Host) -> str | None:
@@ -324,30 +234,6 @@ def _problem_of(host: Host) -> str | None:
     except Unavailable as away:
         return str(away)
     return None
-
-
-@contextmanager
-def alone_on_this_machine(aborted: Callable[[], bool]) -> Iterator[None]:
-    """Wait until no other worker measures on this machine. Raises `Aborted` while waiting."""
-    handle = os.open(HOST_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    try:
-        if not _locked(handle):
-            log.info("another service measures on this machine: waiting for it (%s)", HOST_LOCK)
-            while not _locked(handle):
-                if aborted():
-                    raise Aborted("called off while another service measured here")
-                time.sleep(WATCH_INTERVAL_S)
-        yield
-    finally:
-        os.close(handle)
-
-
-def _locked(handle: int) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def run(settings: Settings, pool: str) -> None:

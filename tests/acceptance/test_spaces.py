@@ -1,0 +1,138 @@
+"""Every search space on real uWSGI: what it proposes is taken, starts, and does what it says."""
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from tests import real_bench
+from tests.space_jobs import CATALOG, FITTING, job_for
+from tuner.engine import DockerLauncher
+from tuner.errors import TargetFailed
+from tuner.load import Oha
+from tuner.measurement import LoadReading, SideSpec
+from tuner.model import ClosedLoop, HttpRequest, JobSpec, Params
+from tuner.search_space import derive
+
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
+
+AT_RANDOM = 5
+LOAD_S = 0.5
+
+
+@pytest.fixture(scope="module")
+def launcher() -> Iterator[DockerLauncher]:
+    with real_bench.engine(apps=CATALOG.build_dir) as launcher:
+        yield launcher.for_measurement("1", "7")
+
+
+@pytest.fixture(scope="module")
+def oha() -> Oha:
+    return Oha(stats_address=real_bench.STATS_ADDRESS, ready_timeout_s=20.0)
+
+
+def built(launcher: DockerLauncher, job: JobSpec) -> JobSpec:
+    """The job, with its image there; skips where gevent cannot be had for it."""
+    try:
+        launcher.inspect(job.target)
+    except TargetFailed as failed:
+        if job.target.target_app != "greenlets":
+            raise
+        pytest.skip(f"needs a Python package index to build an image with gevent: {failed}")
+    return job
+
+
+def side_of(job: JobSpec, params: Params) -> SideSpec:
+    ini = derive(job).render(params)
+    return SideSpec(index=0, ini=ini, target=job.target, limits=job.limits)
+
+
+def candidates(job: JobSpec) -> list[Params]:
+    """The file as it is, every heuristic, and a few combinations at random; always the same."""
+    domain = derive(job)
+    first = [domain.baseline, *domain.seeds()]
+    rest = [params for params in domain.grid({}) if params not in first]
+    return [*first, *random.Random(1).sample(rest, min(AT_RANDOM, len(rest)))]  # noqa: S311
+
+
+def driven(
+    launcher: DockerLauncher, oha: Oha, side: SideSpec, *paths: str, keep_alive: bool = False
+) -> LoadReading:
+    """A short load that nothing may be lost of."""
+    requests = tuple(HttpRequest(path=path) for path in paths or ("/",))
+    load = ClosedLoop(concurrency=16, requests=requests, keep_alive=keep_alive)
+    with launcher.launch(side) as running:
+        oha.wait_ready(running, side.target)
+        reading = oha.drive(running, side.target, load, LOAD_S)
+        log = running.log_tail()
+    assert reading.errors_by_class == {}, log
+    assert reading.before is not None
+    assert reading.after is not None
+    assert reading.after.requests - reading.before.requests == reading.sent > 0
+    return reading
+
+
+@pytest.mark.parametrize("space", FITTING)
+def test_whatever_a_space_proposes_is_taken_and_gets_ready(
+    launcher: DockerLauncher, oha: Oha, space: str
+) -> None:
+    job = built(launcher, job_for(space))
+    for params in candidates(job):
+        side = side_of(job, params)
+        launcher.check(side)
+        with launcher.launch(side) as running:
+            oha.wait_ready(running, side.target)
+            effective = running.effective_ini().splitlines()
+        for option, value in derive(job).changes(params).items():
+            assert f"{option} = {value}" in effective, side.ini
+
+
+def test_files_that_threads_send_arrive_whole(launcher: DockerLauncher, oha: Oha) -> None:
+    job = built(launcher, job_for("static"))
+    side = side_of(job, {**derive(job).baseline, "offload-threads": 2})
+    driven(launcher, oha, side, "/static/app.js", "/static/app.css", "/")
+
+
+def test_the_router_keeps_connections(launcher: DockerLauncher, oha: Oha) -> None:
+    job = built(launcher, job_for("http-router"))
+    params = {**derive(job).baseline, "http-keepalive": "kept", "http-processes": 2}
+    driven(launcher, oha, side_of(job, params), keep_alive=True)
+
+
+def test_greenlets_wait_together_where_threads_took_turns(
+    launcher: DockerLauncher, oha: Oha
+) -> None:
+    """Sixteen connections that wait 20 ms: one process of greenlets serves them at once."""
+    job = built(launcher, job_for("gevent"))
+    alone = {**derive(job).baseline, "processes": 1, "threads": 1}
+    greenlets = {**alone, "gevent": "100"}
+    one, all_at_once = (
+        driven(launcher, oha, side_of(job, params)).requests for params in (alone, greenlets)
+    )
+    assert all_at_once > 4 * one
+
+
+def test_gevent_without_the_package_fails_and_says_so(launcher: DockerLauncher, oha: Oha) -> None:
+    own = job_for("io-bound")
+    allowed = own.target.model_copy(update={"gevent_ok": True})
+    job = built(launcher, own.model_copy(update={"target": allowed}))
+    space = CATALOG.spaces["gevent"]
+    job = job.model_copy(update={"search_space": space})
+    side = side_of(job, {**derive(job).baseline, "gevent": "100"})
+    with pytest.raises(TargetFailed) as failed, launcher.launch(side) as running:
+        oha.wait_ready(running, side.target)
+    assert "No module named 'gevent'" in failed.value.log_tail
+
+
+def test_cheaper_starts_few_and_serves_with_them(launcher: DockerLauncher, oha: Oha) -> None:
+    job = built(launcher, job_for("cheaper"))
+    side = side_of(job, {**derive(job).baseline, "cheaper": 1})
+    with launcher.launch(side) as running:
+        oha.wait_ready(running, side.target)
+        few = running.usage().memory_mb
+    with launcher.launch(side_of(job, derive(job).baseline)) as running:
+        oha.wait_ready(running, side.target)
+        many = running.usage().memory_mb
+    assert few is not None
+    assert many is not None
+    assert few < 0.6 * many  # one process in place of eight

@@ -1,0 +1,92 @@
+"""The whole OpenAPI document against the service, over real PostgreSQL: whatever is sent.
+
+Nothing may be a fault of the service's own, and every answer is as the document says: status, type
+and schema. The database holds a finished job of each kind, so that answers have something in them.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from tests.killable_worker import SPEC, worker_on
+from tests.postgres import fresh_database
+from tests.unit.api.fakes import Api
+from tuner.api.measured_examples import CALIBRATION_REQUEST, MEASUREMENT_REQUEST
+from tuner.db import Store, make_engine
+from tuner.model import JobId
+from tuner.queue import Queue
+from tuner.worker import alone
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+]
+KEY = {"X-API-Key": "k"}  # without one, a request that names another host is refused
+EXAMPLES = 40  # of each call, many of which differ in what has been left out or is wrong
+
+schema = schemathesis.openapi.from_dict(Api(api_key="k").app.openapi())
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    with fresh_database() as url, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(alone, "HOST_LOCK", tmp_path_factory.mktemp("lock") / "bench.lock")
+        engine = make_engine(url)
+        store = Store(engine, Queue())
+        api = Api(store, api_key=KEY["X-API-Key"])
+        store.see_host("bench-1", "default", None, None)
+        tuned, _ = store.create_job(SPEC, idempotency_key=None, request_sha256="0")
+        measured = submitted(api, "/v1/measurements", MEASUREMENT_REQUEST)
+        calibrated = submitted(api, "/v1/calibrations", CALIBRATION_REQUEST)
+        for job_id in (tuned.id, measured, calibrated):
+            run(store, job_id)
+        yield api
+        engine.dispose()
+
+
+@schema.parametrize()
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
+)
+def test_whatever_is_sent_the_answer_is_as_documented(
+    api: Api, case: schemathesis.Case[Any]
+) -> None:
+    case.call_and_validate(app=api.app, headers=KEY, checks=CHECKS)
+
+
+def test_the_finished_jobs_have_their_answers(api: Api) -> None:
+    assert api.get("/v1/jobs/1/recommendation", **KEY).status_code == 200
+    assert api.get("/v1/measurements/2", **KEY).json()["state"] == "succeeded"
+    assert api.get("/v1/calibrations/3", **KEY).json()["state"] == "succeeded"
+
+
+def submitted(api: Api, path: str, document: Any) -> JobId:
+    """The number of a job of that kind."""
+    return JobId(api.send("POST", path, json=document, headers=KEY).json()["id"])
+
+
+def run(store: Store, job_id: JobId) -> None:
+    """Work on a job to its end, on an invented host."""
+    working = worker_on(store)
+    working.advance(job_id)
+    while not store.job(job_id).state.is_final:
+        for measurement in store.measurements(job_id, detailed=False):
+            if measurement.is_open:
+                working.measure(measurement.id, lambda: False)
+        working.advance(job_id)

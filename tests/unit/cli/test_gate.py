@@ -1,0 +1,217 @@
+"""`tuner gate` against a service that answers as a test says."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.cli.conftest import Service, run
+from tuner.api.examples import EFFECT, INI, RECOMMENDATION
+from tuner.api.measured_examples import (
+    MEASUREMENT_CANCELLED,
+    MEASUREMENT_DONE,
+    MEASUREMENT_QUEUED,
+    MEASUREMENT_RUNNING,
+)
+
+IMAGE = "registry.example/checkout:1.5"
+NEWEST = "GET /v1/apps/checkout/recommendation"
+SIDES = MEASUREMENT_DONE["report"]["sides"]
+
+
+@pytest.fixture
+def gating(service: Service) -> Service:
+    """A service with an answer for `checkout`, which measures."""
+    found = {**RECOMMENDATION, "circumstances": {**RECOMMENDATION["circumstances"], "slo": {}}}
+    service.on(NEWEST, found)
+    service.on("POST /v1/measurements", MEASUREMENT_QUEUED, status=201)
+    _ends(service, _done())
+    return service
+
+
+def _ends(service: Service, job: dict[str, Any]) -> None:
+    service.on("GET /v1/measurements/8", MEASUREMENT_QUEUED, MEASUREMENT_RUNNING, job)
+
+
+def _done(low: float = 0.094, high: float = 0.143, **side: Any) -> dict[str, Any]:
+    effect = {**EFFECT, "estimate": (low + high) / 2, "ci_low": low, "ci_high": high}
+    other = {**SIDES[1], "name": "recommended.ini", "effects": [effect], **side}
+    return {**MEASUREMENT_DONE, "report": {"blocks": 8, "sides": [SIDES[0], other]}}
+
+
+def _failed(code: str) -> dict[str, Any]:
+    error = {"code": code, "message": "that is why", "log_tail": "Boom"}
+    return {**MEASUREMENT_RUNNING, "state": "failed", "error": error}
+
+
+def _sent(service: Service) -> dict[str, Any]:
+    bodies = [body for call, _, body in service.seen if call == "POST /v1/measurements"]
+    assert len(bodies) == 1
+    return dict(json.loads(bodies[0]))
+
+
+def test_the_jobs_circumstances_are_measured_on_the_new_image(
+    gating: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("gate", "checkout", "--image", IMAGE, "--budget", "5m") == 0
+    sent, asked = _sent(gating), RECOMMENDATION["circumstances"]
+    assert sent["app"] == "checkout"
+    assert sent["target"]["image"] == IMAGE
+    assert sent["target"]["health_path"] == "/healthz"
+    assert sent["target"]["command"] == ["uwsgi", "--ini", "{ini}"]
+    assert "target_app" not in sent["target"]
+    assert [(one["name"], one["ini"]) for one in sent["inis"]] == [
+        ("own.ini", asked["baseline_ini"]),
+        ("recommended.ini", INI),
+    ]
+    assert sent["limits"] == asked["limits"]
+    assert sent["workload"]["concurrency"] == asked["workload"]["concurrency"]
+    assert sent["blocks"] == 18  # 300 s of 16.2 s each
+    assert (sent["window_s"], sent["cycles"], sent["pool"]) == (2.5, 2, "default")
+    said = capsys.readouterr()
+    assert "18 blocks of your own file and job 7's, about 4 min 52 s" in said.err
+    assert "with a margin of 0.8 %" in said.err
+    assert "compare · 5 blocks left" in said.err
+    assert said.out.splitlines() == [
+        "holds: the interval excludes that it is worse by 2 %; "
+        "no more of its requests fail than of your own file's",
+        "+11.8 % throughput_rps (95 % CI +9.4 % .. +14.3 %), 8 interleaved blocks",
+        "when job 7 found it: +11.8 % throughput_rps (95 % CI +9.4 % .. +14.3 %)",
+    ]
+
+
+def test_a_budget_that_is_too_short_for_the_margin_says_what_does(
+    gating: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ("--budget", "10s", "--margin", "0.5%")
+    assert run("gate", "checkout", "--image", IMAGE, *arguments) == 0
+    assert _sent(gating)["blocks"] == 4
+    said = capsys.readouterr().err
+    assert "too few for the 0.5 % asked for: " in said
+    assert "min" in said
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "arguments", "code", "word"),
+    [
+        (-0.09, -0.05, (), 1, "does not hold: "),
+        (-0.09, -0.05, ("--margin", "10%"), 0, "holds: "),
+        (-0.09, -0.05, ("--margin", "0.1"), 0, "holds: "),
+        (-0.09, 0.05, (), 1, "inconclusive: "),
+        (-0.09, 0.05, ("--allow-inconclusive",), 0, "inconclusive: "),
+        (-0.09, -0.05, ("--allow-inconclusive",), 1, "does not hold: "),
+    ],
+)
+def test_the_exit_code_is_the_answer(
+    gating: Service,
+    capsys: pytest.CaptureFixture[str],
+    low: float,
+    high: float,
+    arguments: tuple[str, ...],
+    code: int,
+    word: str,
+) -> None:
+    _ends(gating, _done(low, high))
+    assert run("gate", "checkout", "--image", IMAGE, *arguments) == code
+    assert capsys.readouterr().out.startswith(word)
+
+
+def test_a_file_that_does_not_start_there_says_why(
+    gating: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = {"code": "bad_options", "message": "it refuses `x`", "log_tail": "unrecognized option"}
+    _ends(gating, _done(effects=[], error=error))
+    assert run("gate", "checkout", "--image", IMAGE) == 1
+    said = capsys.readouterr().out
+    assert said.startswith("does not hold: the recommended file does not run on it: bad_options")
+    assert "  | unrecognized option" in said
+
+
+@pytest.mark.parametrize(
+    ("job", "code", "words"),
+    [
+        (_failed("app_failed"), 1, "your own file does not run on it"),
+        (_failed("image_missing"), 2, "--image: that is why"),
+        (_failed("infrastructure"), 5, "the benchmark host is away: that is why"),
+        (MEASUREMENT_CANCELLED, 4, "measurement 8 was cancelled"),
+    ],
+)
+def test_what_is_not_the_files_fault_is_told_apart(
+    gating: Service,
+    capsys: pytest.CaptureFixture[str],
+    job: dict[str, Any],
+    code: int,
+    words: str,
+) -> None:
+    _ends(gating, job)
+    assert run("gate", "checkout", "--image", IMAGE) == code
+    said = capsys.readouterr()
+    assert words in said.out + said.err
+
+
+def test_a_recommendation_to_keep_the_file_is_only_seen_to_run(
+    gating: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = {**RECOMMENDATION["circumstances"], "slo": {}}
+    keep = {**RECOMMENDATION, "verdict": "no_difference", "uwsgi_ini": asked["baseline_ini"]}
+    gating.on(NEWEST, {**keep, "circumstances": asked})
+    alone = {**MEASUREMENT_DONE, "files": ["recommended.ini"]}
+    _ends(gating, {**alone, "report": {"blocks": 4, "sides": [SIDES[0]]}})
+    assert run("gate", "checkout", "--image", IMAGE, "--budget", "1h") == 0
+    sent = _sent(gating)
+    assert [one["name"] for one in sent["inis"]] == ["recommended.ini"]
+    assert sent["blocks"] == 4
+    said = capsys.readouterr()
+    assert "it is only seen to run" in said.err
+    assert "holds: it is the file that you have" in said.out
+
+
+def test_machines_get_one_document(gating: Service, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("gate", "checkout", "--image", IMAGE, "--json") == 0
+    said = capsys.readouterr()
+    found = json.loads(said.out)
+    assert said.err == ""
+    assert (found["outcome"], found["image"], found["blocks"]) == ("holds", IMAGE, 8)
+    assert (found["job"], found["measurement"]) == (7, 8)
+    assert found["margins"]["effect"] == 0.02
+    assert found["effect"]["ci_low"] == 0.094
+
+
+def test_a_file_that_has_drifted_is_said_before_anything_is_measured(
+    gating: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "uwsgi.ini"
+    file.write_text(INI.replace("processes = 6", "processes = 2"))
+    assert run("gate", "checkout", "--image", IMAGE, "--check", str(file)) == 1
+    assert "+processes = 6" in capsys.readouterr().out
+    assert [call for call, _, _ in gating.seen] == [NEWEST]
+    file.write_text(INI)
+    assert run("gate", "checkout", "--image", IMAGE, "--check", str(file)) == 0
+
+
+@pytest.mark.parametrize(("status", "code"), [(404, 3), (410, 3)])
+def test_without_a_recommendation_there_is_nothing_to_gate(
+    service: Service, status: int, code: int
+) -> None:
+    service.problem(f"{NEWEST}?max_age_days=90.0", status, "there is none")
+    arguments = ("--image", IMAGE, "--max-age-days", "90")
+    assert run("gate", "checkout", *arguments) == code
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--budget", "5"),
+        ("--budget", "soon"),
+        ("--margin", "200%"),
+        ("--margin", "0"),
+        ("--margin", "nan"),
+        ("--p95-margin", "x"),
+    ],
+)
+def test_what_makes_no_sense_is_bad_input_before_anything_is_asked(
+    gating: Service, arguments: tuple[str, ...]
+) -> None:
+    assert run("gate", "checkout", "--image", IMAGE, *arguments) == 2
+    assert not gating.seen

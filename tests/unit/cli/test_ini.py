@@ -1,0 +1,124 @@
+"""`tuner ini`: bytes in, bytes out."""
+
+import io
+from pathlib import Path
+
+import pytest
+
+from tuner.cli.ini import ini
+from tuner.errors import InvalidInput
+
+CONTENT = (
+    b"[uwsgi]\r\n; caf\xe9\r\nprocesses = 2\r\nif-env = TUNER_ABSENT\r\nthreads = 9\r\nendif =\r\n"
+)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "uwsgi.ini"
+    path.write_bytes(CONTENT)
+    return str(path)
+
+
+def said(capsys: pytest.CaptureFixture[bytes], *words: str) -> bytes:
+    ini(list(words), standalone_mode=False)
+    return capsys.readouterr().out
+
+
+def mistakes(*words: str) -> list[str]:
+    with pytest.raises(InvalidInput) as refused:
+        ini(list(words), standalone_mode=False)
+    return [str(mistake) for mistake in refused.value.mistakes]
+
+
+def test_a_file_is_shown_byte_for_byte(
+    capsysbinary: pytest.CaptureFixture[bytes], file: str
+) -> None:
+    assert said(capsysbinary, "show", file) == CONTENT
+
+
+def test_what_counts_is_shown(capsysbinary: pytest.CaptureFixture[bytes], file: str) -> None:
+    assert said(capsysbinary, "show", file, "--effective") == b"[uwsgi]\nprocesses = 2\n"
+
+
+def test_what_may_count_is_shown_with_its_line(
+    capsysbinary: pytest.CaptureFixture[bytes], tmp_path: Path
+) -> None:
+    path = tmp_path / "a.ini"
+    path.write_bytes(b"[uwsgi]\nif-file = /x\nname = %n\nendif\nini = b.ini\n")
+    assert said(capsysbinary, "show", str(path), "--effective") == (
+        b"[uwsgi]\n; line 3 may not count\nname = a\n"
+        b"; line 5 reads another file, which is not looked into\nini = b.ini\n"
+    )
+
+
+def test_files_beside_it_are_read_where_they_are_included(
+    capsysbinary: pytest.CaptureFixture[bytes], tmp_path: Path
+) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "up.ini").write_bytes(b"[uwsgi]\nthreads = 9\n")
+    (tmp_path / "conf" / "b.ini").write_bytes(
+        b"[uwsgi]\nini = ../up.ini\nname = \xe9\n[web]\nprocesses = 3\nini = b.ini\n"
+    )
+    path = tmp_path / "conf" / "a.ini"
+    path.write_bytes(b"[uwsgi]\nprocesses = 2\nini = b.ini:web\nini = ../up.ini\n")
+    assert said(capsysbinary, "show", str(path), "--effective") == (
+        b"[uwsgi]\nprocesses = 2\nprocesses = 3\n"
+        b"; line 2 of b.ini reads another file, which is not looked into\nini = ../up.ini\n"
+        b"name = \xe9\n"
+        b"; line 4 reads another file, which is not looked into\nini = ../up.ini\n"
+    )
+
+
+@pytest.mark.parametrize("words", [["show"], ["show", "--effective"], ["patch", "--set", "a=1"]])
+def test_a_file_too_long_to_be_one_is_refused(tmp_path: Path, words: list[str]) -> None:
+    path = tmp_path / "uwsgi.ini"
+    path.write_bytes(b"[uwsgi]\n" + b"env = A=1\n" * 1_000_000)
+    assert mistakes(words[0], str(path), *words[1:]) == [
+        f"{path}: is longer than 200000 characters, which no uwsgi.ini is"
+    ]
+
+
+def test_a_patch_comes_out_with_the_rest_untouched(
+    capsysbinary: pytest.CaptureFixture[bytes], file: str
+) -> None:
+    found = said(capsysbinary, "patch", file, "--set", "processes=4", "--set", "thunder-lock=true")
+    assert found == CONTENT.replace(b"processes = 2", b"processes = 4") + b"thunder-lock = true\r\n"
+
+
+def test_a_file_may_come_in_on_standard_input(
+    capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(CONTENT)))
+    found = said(capsysbinary, "patch", "-", "--set", "workers = 4")
+    assert found == CONTENT.replace(b"processes = 2", b"processes = 4")
+
+
+def test_an_overlay_needs_no_file(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert said(capsysbinary, "overlay", "--set", "env=A=1") == b"[uwsgi]\nenv = A=1\n"
+
+
+def test_all_mistakes_are_told_at_once(file: str) -> None:
+    found = mistakes(
+        *("patch", file, "--set", "processes", "--set", "x=5%", "--set", "a=1", "--set", "a=2"),
+        *("--set", "workers=1", "--set", "processes=1"),
+    )
+    assert found == [
+        "--set processes: is no OPTION=VALUE",
+        "--set x=5%: ends in a single %, which would take the next line with it; write %%",
+        "--set a=2: sets a for the second time",
+        "--set workers=1: sets workers for the second time",
+        "--set processes=1: sets processes for the second time",
+    ]
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    assert mistakes("show", f"{tmp_path}/none") == [f"{tmp_path}/none: No such file or directory"]
+    assert mistakes("show", str(tmp_path)) == [f"{tmp_path}: Is a directory"]
+
+
+def test_another_format_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "uwsgi.yml"
+    path.write_text("uwsgi:\n  processes: 4\n")
+    (found,) = mistakes("patch", str(path), "--set", "processes=2")
+    assert "this is YAML, not ini" in found

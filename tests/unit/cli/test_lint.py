@@ -1,0 +1,270 @@
+"""`tuner lint`: exit codes, formats, and files that are put right."""
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.unit.cli.conftest import run
+from tests.unit.cli.sarif import SCHEMA
+from tuner.cli.findings import github_of, sarif_of
+from tuner.uwsgi.lint import RULES, Edit, Finding, Fix, Severity
+
+GOOD = """\
+[uwsgi]
+http-socket = :8000
+module = app
+master = true
+need-app = true
+die-on-term = true
+single-interpreter = true
+buffer-size = 16384
+harakiri = 30
+post-buffering = 8192
+processes = 2
+"""
+NOTE = f"{GOOD}threads = 2 ; two\n"
+WARNING = f"{GOOD}vaccum = true\n"
+ERROR = f"{GOOD}disable-logging = false # keep\n"
+ONLY_SYNTAX = ("--rule", "U027", "--rule", "U028", "--rule", "U019")
+
+
+@pytest.fixture
+def ini(tmp_path: Path) -> Path:
+    return tmp_path / "uwsgi.ini"
+
+
+def _linted(ini: Path, text: str, *words: str) -> int:
+    ini.write_text(text)
+    return run("lint", str(ini), *words)
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "code"),
+    [
+        (GOOD, (), 0),
+        (NOTE, ONLY_SYNTAX, 0),
+        (NOTE, (*ONLY_SYNTAX, "--fail-on", "note"), 1),
+        (WARNING, (), 1),
+        (WARNING, ("--fail-on", "error"), 0),
+        (ERROR, ("--fail-on", "error"), 1),
+        (ERROR, ("--ignore", "U027", "--fail-on", "error"), 0),
+        (ERROR, ("--ignore", "comment-changes-value", "--fail-on", "error"), 0),
+        (WARNING, ("--rule", "U027"), 0),
+        ('{"uwsgi": {}}', (), 2),
+        ("uwsgi:\n  master: true\n", ("--rule", "U027"), 2),
+        ("[uwsgi]\nmodule = a\0b\n", (), 2),
+    ],
+)
+def test_the_exit_code_says_how_bad_it_is(
+    ini: Path, text: str, words: tuple[str, ...], code: int
+) -> None:
+    assert _linted(ini, text, *words) == code
+
+
+def test_a_file_that_is_not_there_is_unusable(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("lint", str(tmp_path / "none.ini")) == 2
+    assert "No such file" in capsys.readouterr().err
+    assert run("lint", str(tmp_path)) == 2
+    assert run("lint") == 2
+
+
+def test_text_has_place_rule_sentence_and_fix(
+    ini: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _linted(ini, WARNING, *ONLY_SYNTAX)
+    out = capsys.readouterr().out
+    assert f"{ini}:12: warning U019 misspelt-key: there is no option `vaccum`" in out
+    assert "fix (--fix --unsafe): write vacuum" in out
+    assert "1 finding: 1 warning\n" in out
+
+
+def test_what_is_known_of_the_box_is_held_against_the_file(
+    ini: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = f"{GOOD}listen = 1024\n"
+    assert _linted(ini, text, "--somaxconn", "4096", "--fail-on", "error") == 0
+    assert _linted(ini, text, "--somaxconn", "128", "--fail-on", "error") == 1
+    assert "U050" in capsys.readouterr().out
+
+
+def test_a_fix_changes_the_file_and_keeps_its_mode(
+    ini: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ini.write_text(NOTE)
+    ini.chmod(0o640)
+    assert run("lint", str(ini), "--fix", "--rule", "U028") == 0
+    assert ini.read_text() == f"{GOOD}; two\nthreads = 2\n"
+    assert ini.stat().st_mode & 0o777 == 0o640
+    assert "put right 1 of its findings" in capsys.readouterr().err
+    assert list(ini.parent.iterdir()) == [ini]
+
+
+def test_a_link_stays_a_link_when_its_file_is_fixed(ini: Path, tmp_path: Path) -> None:
+    ini.write_text(NOTE)
+    link = tmp_path / "link.ini"
+    link.symlink_to(ini)
+    assert run("lint", str(link), "--fix", "--rule", "U028") == 0
+    assert link.is_symlink()
+    assert "; two\n" in ini.read_text()
+
+
+def test_a_guess_is_made_only_when_asked_for(ini: Path) -> None:
+    assert _linted(ini, WARNING, "--fix") == 1
+    assert ini.read_text() == WARNING
+    assert run("lint", str(ini), "--fix", "--unsafe") == 0
+    assert "\nvacuum = true\n" in ini.read_text()
+    assert run("lint", str(ini), "--unsafe") == 2
+
+
+def test_bytes_that_are_no_utf_8_survive_a_fix(ini: Path) -> None:
+    ini.write_bytes(b"[uwsgi]\r\n; caf\xe9\r\nthreads = 2 ; two\xff")
+    run("lint", str(ini), "--fix", "--rule", "U028")
+    assert ini.read_bytes() == b"[uwsgi]\r\n; caf\xe9\r\n; two\xff\r\nthreads = 2"
+
+
+def _tuner(*words: str, stdin: bytes) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "tuner.cli", *words], input=stdin, capture_output=True, check=False
+    )
+
+
+def test_standard_input_is_fixed_to_standard_output() -> None:
+    done = _tuner("lint", "-", "--fix", "--rule", "U028", stdin=NOTE.encode())
+    assert done.returncode == 0
+    assert done.stdout == f"{GOOD}; two\nthreads = 2\n".encode()
+    assert b"nothing found" in done.stderr
+
+
+def test_nothing_comes_out_for_a_file_that_cannot_be_looked_at() -> None:
+    done = _tuner("lint", "-", "--fix", stdin=b"[uwsgi]\n" + b"; x\n" * 400_000)
+    assert done.returncode == 2
+    assert done.stdout.startswith(b"-: error U003 too-large")
+    assert len(done.stdout) < 500
+
+
+def test_bytes_in_a_message_do_not_upset_a_terminal() -> None:
+    done = _tuner("lint", "-", stdin=b"[uwsgi]\n\x1b[31m\xff = 1\n")
+    assert done.returncode == 1
+    assert b"\x1b" not in done.stdout
+    assert b"Traceback" not in done.stderr
+
+
+def test_json_is_what_the_api_answers(ini: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _linted(ini, WARNING, "--format", "json")
+    found = json.loads(capsys.readouterr().out)
+    assert found["uwsgi_version"] == "2.0.31"
+    assert [f["rule"] for f in found["findings"]] == ["U019"]
+    assert found["fixed_ini"] is None
+
+
+def _finding(line: int | None = 3, message: str = "100% wrong:\nso, it is") -> Finding:
+    fix = Fix(sentence="do it", edits=(Edit(first=3, last=2, lines=("x = 1",)),), is_safe=True)
+    return Finding(rule="U019", severity=Severity.NOTE, line=line, message=message, fix=fix)
+
+
+def test_github_gets_workflow_commands_with_its_signs_escaped() -> None:
+    said = github_of("a,b:c%.ini", [_finding()])
+    assert said == (
+        "::notice file=a%2Cb%3Ac%25.ini,line=3,title=U019 misspelt-key::"
+        "100%25 wrong:%0Aso, it is. Fix: do it"
+    )
+    assert "line=" not in github_of("a.ini", [_finding(line=None)])
+
+
+@pytest.mark.parametrize("severity", Severity)
+def test_github_knows_every_command_that_is_used(severity: Severity) -> None:
+    finding = Finding(rule="U019", severity=severity, line=1, message="m")
+    assert re.match(r"::(error|warning|notice) file=", github_of("a.ini", [finding]))
+
+
+def _sarif(ini: Path, text: str, capsys: pytest.CaptureFixture[str]) -> Any:
+    _linted(ini, text, "--format", "sarif")
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("text", [GOOD, ERROR + "vaccum = 1\n", "module = app\n", "{}"])
+def test_sarif_is_what_the_standard_asks_for(
+    ini: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = _sarif(ini, text, capsys)
+    jsonschema.validate(log, SCHEMA)
+    (found,) = log["runs"]
+    rules = found["tool"]["driver"]["rules"]
+    assert len({rule["id"] for rule in rules}) == len(rules) == len(RULES)
+    for result in found["results"]:
+        assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
+
+
+def test_a_fix_in_sarif_deletes_and_inserts_whole_lines(
+    ini: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = _sarif(ini, ERROR, capsys)
+    (result,) = (r for r in log["runs"][0]["results"] if r["ruleId"] == "U027")
+    (replacement,) = result["fixes"][0]["artifactChanges"][0]["replacements"]
+    region = {"startLine": 12, "startColumn": 1, "endLine": 13, "endColumn": 1}
+    assert replacement["deletedRegion"] == region
+    assert replacement["insertedContent"]["text"] == "# keep\ndisable-logging = false\n"
+
+
+def test_an_insertion_in_sarif_deletes_nothing() -> None:
+    log = json.loads(sarif_of("dir with space/a.ini", [_finding()]))
+    jsonschema.validate(log, SCHEMA)
+    (result,) = log["runs"][0]["results"]
+    change = result["fixes"][0]["artifactChanges"][0]
+    assert change["artifactLocation"]["uri"] == "dir%20with%20space/a.ini"
+    region = change["replacements"][0]["deletedRegion"]
+    assert (region["startLine"], region["endLine"]) == (3, 3)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_every_rule_can_be_explained(rule: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("lint", "--explain", rule.name) == 0
+    said = capsys.readouterr().out
+    assert rule.id in said
+    assert rule.why in said
+
+
+@pytest.mark.parametrize("option", ["--rule", "--ignore", "--explain"])
+def test_an_unknown_rule_is_bad_input(
+    ini: Path, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _linted(ini, GOOD, option, "U999") == 2
+    assert f"{option}: there is no rule 'U999'" in capsys.readouterr().err
+
+
+def test_an_image_is_asked_through_docker(ini: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tuner.engine.image_facts import ImageFacts
+
+    def facts(settings: object, image: str) -> ImageFacts:
+        assert image == "shop:1"
+        command = ("uwsgi", "--ini", "uwsgi.ini", "--processes", "8")
+        names = tuple(line.partition(" ")[0] for line in GOOD.splitlines()[1:])
+        return ImageFacts(uwsgi_version="2.0.20", options=names, command=command, environ={})
+
+    monkeypatch.setattr("tuner.bootstrap.image_facts", facts)
+    out = io.StringIO()
+    monkeypatch.setattr("sys.stdout", out)
+    assert _linted(ini, f"{GOOD}vacuum = true\n", "--image", "shop:1", "--fail-on", "error") == 1
+    assert "this build of uWSGI has no vacuum" in out.getvalue()
+    assert "--processes" in out.getvalue()
+
+
+def test_starting_does_not_wait_for_docker_or_the_database() -> None:
+    code = (
+        "import sys, tuner.cli.lint, tuner.cli.findings\n"
+        "print([m for m in ('docker', 'sqlalchemy', 'optuna', 'numpy') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ
+    )
+    assert done.stdout == "[]\n"

@@ -1,0 +1,104 @@
+"""Lint a uwsgi.ini: what is wrong with it, and the same file put right."""
+
+from typing import Any
+
+from fastapi import APIRouter
+from pydantic import ValidationError
+
+from tuner.api import examples
+from tuner.api.parameters import Body
+from tuner.api.problems import documented
+from tuner.api.services import Services, Wired
+from tuner.api.shape import mistakes_of_shape
+from tuner.errors import Conflict, InvalidInput, Mistake
+from tuner.model import Job, JobId
+from tuner.schemas import LintAnswer, LintRequest
+from tuner.uwsgi.lint import Box, lint, repaired, subject_of
+from tuner.uwsgi.lint.answering import answer_of
+from tuner.uwsgi.options import Catalogue, known, of_build
+
+router = APIRouter(prefix="/v1", tags=["lint"])
+
+REQUEST = {
+    "ini": "[uwsgi]\nhttp-socket = :8000\nmodule = checkout.wsgi\nmaster = true\n"
+    "need-app = true\ndie-on-term = true\nprocesses = 2 ; as many as CPUs\nvaccum = true\n",
+    "limits": {"cpus": 1.0, "memory_mb": 512, "somaxconn": 4096},
+    "fix": True,
+}
+_MISSPELT = {
+    "rule": "U019",
+    "name": "misspelt-key",
+    "severity": "warning",
+    "line": 9,
+    "message": "there is no option `vaccum`: uWSGI ignores it; vacuum is the nearest",
+    "fix": {
+        "sentence": "write vacuum, if that is meant",
+        "is_safe": False,
+        "is_automatic": True,
+    },
+}
+ANSWER: dict[str, Any] = {
+    "uwsgi_version": "2.0.31",
+    "is_of_build": False,
+    "is_usable": True,
+    "findings": [_MISSPELT],
+    "fixed_ini": "[uwsgi]\nhttp-socket = :8000\nmodule = checkout.wsgi\nmaster = true\n"
+    "need-app = true\ndie-on-term = true\n; as many as CPUs\nprocesses = 2\nvaccum = true\n",
+}
+
+
+@router.post(
+    "/lint",
+    response_model=LintAnswer,
+    openapi_extra=examples.body("LintRequest", REQUEST),
+    responses={**examples.ok(ANSWER), **documented(404, 409, 413, 415, 422)},
+)
+def lint_ini(document: Body, services: Wired) -> LintAnswer:
+    """Findings in a uwsgi.ini, each with its line and its fix. Nothing is stored or run."""
+    request = _read(document)
+    job = _job(services, request.job) if request.job is not None else None
+    catalogue = _catalogue(job)
+    subject = subject_of(request.ini, catalogue, _box(request, job))
+    if not request.fix:
+        return answer_of(lint(subject), catalogue)
+    fixed_ini, findings = repaired(request.ini, subject)
+    return answer_of(findings, catalogue, fixed_ini)
+
+
+def _read(document: Any) -> LintRequest:
+    try:
+        request = LintRequest.model_validate(document)
+    except ValidationError as error:
+        raise InvalidInput(mistakes_of_shape(document, error)) from None
+    try:
+        request.ini.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput([Mistake("ini", "text may not hold half of a surrogate pair")]) from None
+    return request
+
+
+def _job(services: Services, number: int) -> Job:
+    job = services.store.job(JobId(number))
+    if job.facts is None:
+        raise Conflict(f"job {number} has not seen its image yet: its options are not known")
+    return job
+
+
+def _catalogue(job: Job | None) -> Catalogue:
+    if job is None or job.facts is None:
+        return known()
+    return of_build(job.facts.uwsgi_version, job.facts.options)
+
+
+def _box(request: LintRequest, job: Job | None) -> Box:
+    limits = request.limits or (job.spec.limits if job else None)
+    memory = request.memory_per_process_mb
+    if memory is None and job is not None and job.facts is not None:
+        memory = job.facts.memory.per_process_mb
+    return Box(
+        cpus=limits.cpus if limits else None,
+        memory_mb=limits.memory_mb if limits else None,
+        somaxconn=limits.somaxconn if limits else None,
+        memory_per_process_mb=memory,
+        command=job.spec.target.command if job else (),
+    )

@@ -1,0 +1,160 @@
+"""Findings of the linter as text: for people, for GitHub, and as SARIF for code scanning."""
+
+import json
+from collections.abc import Iterable, Sequence
+from importlib.metadata import version
+from typing import Any
+from urllib.parse import quote
+
+from tuner.uwsgi.lint import RULES, Finding, Rule, Severity, applicable, rule_of
+
+SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_GITHUB = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
+
+
+def text_of(file: str, findings: Sequence[Finding]) -> str:
+    """One line a finding, its fix below it, and how many there are."""
+    lines: list[str] = []
+    for finding in findings:
+        place = file if finding.line is None else f"{file}:{finding.line}"
+        head = f"{finding.severity} {finding.rule} {_name(finding)}"
+        lines.append(f"{place}: {head}: {finding.message}")
+        if finding.fix:
+            lines.append(f"    fix{_how(finding)}: {finding.fix.sentence}")
+    return "\n".join([*lines, counted(findings)])
+
+
+def counted(findings: Sequence[Finding]) -> str:
+    """`3 findings: 1 error, 2 notes; --fix puts 1 right`."""
+    if not findings:
+        return "nothing found"
+    counts = [(s, sum(f.severity is s for f in findings)) for s in Severity]
+    parts = ", ".join(_plural(count, severity.value) for severity, count in counts if count)
+    said = f"{_plural(len(findings), 'finding')}: {parts}"
+    mended = len(applicable(findings))
+    return f"{said}; --fix puts {mended} right" if mended else said
+
+
+def github_of(file: str, findings: Sequence[Finding]) -> str:
+    """Workflow commands, which GitHub shows beside the lines of a pull request."""
+    return "\n".join(_command(file, finding) for finding in findings)
+
+
+def sarif_of(file: str, findings: Sequence[Finding]) -> str:
+    """A SARIF 2.1.0 log of one run, with all rules that there are."""
+    places = {rule.id: index for index, rule in enumerate(RULES)}
+    driver = {
+        "name": "uwsgi-tuner",
+        "semanticVersion": version("uwsgi-tuner"),
+        "rules": [_described(rule) for rule in RULES],
+    }
+    results = [_result(file, finding, places[finding.rule]) for finding in findings]
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    return json.dumps({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
+
+
+def explained(rule: Rule) -> str:
+    """All that there is to say of a rule."""
+    return "\n".join(
+        (
+            f"{rule.id} {rule.name} ({rule.severity})",
+            "",
+            rule.why,
+            "",
+            "Instead of",
+            *_indented(rule.example),
+            "write",
+            *_indented(rule.better),
+            f"Known from: {rule.evidence}",
+        )
+    )
+
+
+def _name(finding: Finding) -> str:
+    rule = rule_of(finding.rule)
+    return rule.name if rule else ""
+
+
+def _how(finding: Finding) -> str:
+    if not finding.fix or not finding.fix.edits:
+        return ""
+    return " (--fix)" if finding.fix.is_safe else " (--fix --unsafe)"
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
+def _command(file: str, finding: Finding) -> str:
+    title = f"{finding.rule} {_name(finding)}"
+    line = [] if finding.line is None else [f"line={finding.line}"]
+    properties = ",".join([f"file={_property(file)}", *line, f"title={_property(title)}"])
+    message = (
+        finding.message
+        if finding.fix is None
+        else f"{finding.message}. Fix: {finding.fix.sentence}"
+    )
+    return f"::{_GITHUB[finding.severity]} {properties}::{_data(message)}"
+
+
+def _data(text: str) -> str:
+    """As GitHub's runner wants the text of a command."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def _described(rule: Rule) -> dict[str, Any]:
+    return {
+        "id": rule.id,
+        "name": "".join(word.capitalize() for word in rule.name.split("-")),
+        "shortDescription": {"text": rule.name.replace("-", " ")},
+        "fullDescription": {"text": rule.why},
+        "help": {"text": "\n".join(("Instead of", rule.example, "write", rule.better))},
+        "defaultConfiguration": {"level": rule.severity.value},
+    }
+
+
+def _result(file: str, finding: Finding, index: int) -> dict[str, Any]:
+    artifact = {"uri": quote(file)}
+    place: dict[str, Any] = {"artifactLocation": artifact}
+    if finding.line is not None:
+        place["region"] = {"startLine": finding.line}
+    result: dict[str, Any] = {
+        "ruleId": finding.rule,
+        "ruleIndex": index,
+        "level": finding.severity.value,
+        "message": {"text": finding.message},
+        "locations": [{"physicalLocation": place}],
+    }
+    if finding.fix and finding.fix.edits:
+        result["fixes"] = [_fix(artifact, finding)]
+    return result
+
+
+def _fix(artifact: dict[str, str], finding: Finding) -> dict[str, Any]:
+    fix = finding.fix
+    edits = fix.edits if fix else ()
+    replacements = [
+        {
+            "deletedRegion": _region(edit.first, edit.last),
+            "insertedContent": {"text": "".join(f"{line}\n" for line in edit.lines)},
+        }
+        for edit in edits
+    ]
+    return {
+        "description": {"text": fix.sentence if fix else ""},
+        "artifactChanges": [{"artifactLocation": artifact, "replacements": replacements}],
+    }
+
+
+def _region(first: int, last: int) -> dict[str, int]:
+    """From the start of one line to the start of another; nothing, where lines are put in."""
+    return {"startLine": first, "startColumn": 1, "endLine": max(last + 1, first), "endColumn": 1}
+
+
+def _indented(text: str) -> Iterable[str]:
+    printable = text if text.isprintable() else text.encode("ascii", "backslashreplace").decode()
+    return (f"    {line}".rstrip() for line in (*printable.splitlines(), ""))

@@ -1,0 +1,80 @@
+"""What a request may name, what is wrong with a file, and whether the service is ready."""
+
+from collections.abc import Mapping, Sequence
+from urllib.parse import quote
+
+from tuner.client.replies import ReadAs
+from tuner.client.wire import Wire
+from tuner.model import Limits, SearchSpace
+from tuner.schemas import (
+    CalibratedHostAnswer,
+    Health,
+    LintAnswer,
+    PoolAnswer,
+    PoolHosts,
+    PoolList,
+    SpaceList,
+    SpaceSummary,
+    TargetAppAnswer,
+    TargetAppList,
+)
+
+
+class Catalogue:
+    """Calls about the service itself."""
+
+    _wire: Wire
+
+    def target_apps(self) -> Mapping[str, TargetAppAnswer]:
+        """The described target apps by name."""
+        listed = self._wire.get("/v1/target-apps", ReadAs(TargetAppList)).target_apps
+        return {app.name: app for app in listed}
+
+    def search_spaces(self) -> Mapping[str, SpaceSummary]:
+        """The search spaces by name."""
+        listed = self._wire.get("/v1/search-spaces", ReadAs(SpaceList)).search_spaces
+        return {space.name: space for space in listed}
+
+    def search_space(self, name: str) -> SearchSpace:
+        """One search space, as a request may also hold it."""
+        return self._wire.get(f"/v1/search-spaces/{quote(name, safe='')}", ReadAs(SearchSpace))
+
+    def pools(self) -> Sequence[PoolAnswer]:
+        """Who measures."""
+        return self._wire.get("/v1/pools", ReadAs(PoolList)).pools
+
+    def hosts(self, pool: str) -> Sequence[CalibratedHostAnswer]:
+        """The hosts of a pool, with what each of them can tell apart."""
+        return self._wire.get(f"/v1/pools/{quote(pool, safe='')}/hosts", ReadAs(PoolHosts)).hosts
+
+    def lint(
+        self,
+        ini: str,
+        *,
+        limits: Limits | None = None,
+        memory_per_process_mb: float | None = None,
+        job: int | None = None,
+        fix: bool = False,
+    ) -> LintAnswer:
+        """What is wrong with a uwsgi.ini; `fix`: and the same file with its safe fixes made.
+
+        `limits` is the box that it will run in, `job` one whose build of uWSGI will read it. Raises
+        `Conflict` where that job has not seen its image yet.
+        """
+        said = {
+            "ini": ini,
+            "limits": limits,
+            "memory_per_process_mb": memory_per_process_mb,
+            "job": job,
+            "fix": fix or None,
+        }
+        given = {name: value for name, value in said.items() if value is not None}
+        return self._wire.post("/v1/lint", ReadAs(LintAnswer), given)
+
+    def answers(self) -> bool:
+        """Whether anything listens there at all; asked once."""
+        return self._wire.listens()
+
+    def check_ready(self) -> None:
+        """Raise `Unavailable` with what is away; asked once."""
+        self._wire.get("/readyz", ReadAs(Health), is_retried=False)

@@ -1,0 +1,48 @@
+"""Models → JSON documents, with what was said and nothing else."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import to_jsonable_python
+
+
+def document_of(value: Any) -> Any:
+    """A request or an answer as JSON; lists and mappings of them too.
+
+    A request holds the fields that its author gave: the rest is left to the service. An answer
+    holds what the service sent, fields that this client does not know included.
+    """
+    if isinstance(value, BaseModel):
+        return _said(value)
+    if isinstance(value, Mapping):
+        return {_leaf(key): document_of(member) for key, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [document_of(member) for member in value]
+    return _leaf(value)
+
+
+def _said(model: BaseModel) -> dict[str, Any]:
+    known = type(model).model_fields
+    said = {
+        name: document_of(getattr(model, name))
+        for name, field in known.items()
+        if name in model.model_fields_set or _is_tag(field)
+    }
+    unknown = {
+        name: document_of(member)
+        for name, member in (model.model_extra or {}).items()
+        if name not in known
+    }
+    return said | unknown
+
+
+def _is_tag(field: FieldInfo) -> bool:
+    """Whether it tells one model from another, as `kind` does: nobody gives it by hand."""
+    return get_origin(field.annotation) is Literal and len(get_args(field.annotation)) == 1
+
+
+def _leaf(value: Any) -> Any:
+    """Text stays as it is, halves of surrogate pairs included: JSON escapes them."""
+    return value if type(value) is str else to_jsonable_python(value)

@@ -1,0 +1,86 @@
+"""The verdicts and the files to deploy, by job (for people) and by app (for CI); reports."""
+
+from typing import Literal
+from urllib.parse import quote
+
+from tuner.client.replies import ReadAs, page, text
+from tuner.client.wire import Wire
+from tuner.schemas import DossierAnswer, RecommendationAnswer
+
+IniForm = Literal["patched", "overlay"]
+SysctlForm = Literal["plain", "compose", "kubernetes"]
+ReportForm = Literal["html", "md", "json"]
+Require = Literal["better"]
+
+
+class Recommendations:
+    """Calls about answers.
+
+    All of them raise `Conflict` with the reason where a job has no confirmed answer, and with
+    `require="better"` also where its verdict is another.
+    """
+
+    _wire: Wire
+
+    def recommendation(self, job_id: int) -> RecommendationAnswer:
+        """The answer to a job."""
+        return self._wire.get(f"{_job(job_id)}/recommendation", ReadAs(RecommendationAnswer))
+
+    def ini(self, job_id: int, form: IniForm = "patched", *, require: Require | None = None) -> str:
+        """The file to deploy that a job found."""
+        params = {"form": form, "require": require}
+        return self._wire.get(f"{_job(job_id)}/uwsgi.ini", text, params)
+
+    def compose(self, job_id: int) -> str:
+        """The box that the file relies on, as a compose file."""
+        return self._wire.get(f"{_job(job_id)}/compose.yaml", text)
+
+    def sysctls(self, job_id: int, form: SysctlForm = "plain") -> str:
+        """The kernel settings that the file relies on."""
+        return self._wire.get(f"{_job(job_id)}/sysctls", text, {"form": form})
+
+    def report(self, job_id: int, form: ReportForm) -> str:
+        """The report of a job, as a page, as Markdown or as JSON."""
+        return self._wire.get(f"{_job(job_id)}/report", page, {"format": form})
+
+    def dossier(self, job_id: int) -> DossierAnswer:
+        """The report of a job with its trials and where it comes from, read."""
+        return self._wire.get(f"{_job(job_id)}/report", ReadAs(DossierAnswer), {"format": "json"})
+
+    def app_recommendation(
+        self, app: str, *, max_age_days: float | None = None, require: Require | None = None
+    ) -> RecommendationAnswer:
+        """The newest answer for an app.
+
+        Raises `NotFound` where it has none, and `Stale` where the newest is older than asked for.
+        """
+        params = {"max_age_days": max_age_days, "require": require}
+        return self._wire.get(f"{_app(app)}/recommendation", ReadAs(RecommendationAnswer), params)
+
+    def app_ini(
+        self,
+        app: str,
+        form: IniForm = "patched",
+        *,
+        max_age_days: float | None = None,
+        require: Require | None = None,
+    ) -> str:
+        """The newest file to deploy for an app. Raises as `app_recommendation` does."""
+        params = {"form": form, "max_age_days": max_age_days, "require": require}
+        return self._wire.get(f"{_app(app)}/uwsgi.ini", text, params)
+
+    def app_compose(self, app: str) -> str:
+        """The box that an app's newest file relies on, as a compose file."""
+        return self._wire.get(f"{_app(app)}/compose.yaml", text)
+
+    def app_sysctls(self, app: str, form: SysctlForm = "plain") -> str:
+        """The kernel settings that an app's newest file relies on."""
+        return self._wire.get(f"{_app(app)}/sysctls", text, {"form": form})
+
+
+def _job(job_id: int) -> str:
+    return f"/v1/jobs/{job_id:d}"
+
+
+def _app(name: str) -> str:
+    return f"/v1/apps/{quote(name, safe='')}"

@@ -1,0 +1,86 @@
+"""A job until it has ended: asked again and again, through restarts of the service."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol, TypedDict, TypeVar
+
+from tuner.errors import Conflict, Unavailable
+from tuner.model import JobState
+
+POLL_S = 1.0
+PATIENCE_S = 60.0
+"""A service that restarts is waited for; its jobs go on where they were."""
+
+
+class Watching(TypedDict, total=False):
+    """How a job is watched.
+
+    `poll_s`: seconds between two looks [1]. `patience_s`: a service that is away for no longer is
+    waited for [60], and `on_away` is told each time that it was. `timeout_s`: seconds until
+    `Conflict` is raised because the job still goes on [never].
+    """
+
+    poll_s: float
+    patience_s: float
+    timeout_s: float | None
+    on_away: Callable[[Unavailable], None]
+
+
+class HasState(Protocol):
+    """All that is asked of a job here."""
+
+    @property
+    def state(self) -> JobState: ...
+
+
+Job = TypeVar("Job", bound=HasState)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Time:
+    """The passing of time, in seconds."""
+
+    clock: Callable[[], float]
+    sleep: Callable[[float], None]
+
+
+REAL_TIME = Time(clock=time.monotonic, sleep=time.sleep)
+
+
+def states(look: Callable[[], Job], name: str, how: Watching, clocked: Time) -> Iterator[Job]:
+    """What `look` finds first, and each change of it, up to a final state.
+
+    Raises `Unavailable` once `look` has done so for longer than the patience lasts, and `Conflict`
+    when the time is up.
+    """
+    until = _deadline(how.get("timeout_s"), clocked.clock())
+    known: Job | None = None
+    away_since: float | None = None
+    while True:
+        try:
+            found = look()
+        except Unavailable as error:
+            away_since = clocked.clock() if away_since is None else away_since
+            if clocked.clock() - away_since > how.get("patience_s", PATIENCE_S):
+                raise
+            how.get("on_away", _ignore)(error)
+        else:
+            away_since = None
+            if known is None or found != known:
+                yield found
+            known = found
+            if found.state.is_final:
+                return
+        left_s = until - clocked.clock()
+        if left_s <= 0:
+            raise Conflict(f"{name} goes on: {known.state if known else 'not seen yet'}")
+        clocked.sleep(min(how.get("poll_s", POLL_S), left_s))
+
+
+def _deadline(timeout_s: float | None, now: float) -> float:
+    return float("inf") if timeout_s is None else now + timeout_s
+
+
+def _ignore(error: Unavailable) -> None:
+    """Nobody wants to be told."""

@@ -1,0 +1,195 @@
+"""One call: sent with the key, again where that is safe, and not read twice where it has a tag."""
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeVar
+
+import httpx
+
+from tuner.client.documents import document_of
+from tuner.client.problems import error_of
+from tuner.client.remembered import Remembered
+from tuner.client.retries import RETRIED, Retries, asked_s
+from tuner.client.watching import REAL_TIME, Time
+from tuner.errors import InvalidInput, Mistake, TunerError, Unavailable
+
+T = TypeVar("T")
+Read = Callable[[httpx.Response], T]
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+NOTICED_S = 2.0
+"""A person wonders about a longer wait than this."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """What is sent; again where nobody has an answer, unless `is_retried` says otherwise."""
+
+    method: Literal["GET", "POST"]
+    path: str
+    params: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    content: bytes | None = None
+    is_retried: bool = True
+
+    @property
+    def address(self) -> str:
+        """Path and parameters: what a tag belongs to."""
+        return str(httpx.URL(self.path, params=self.params))
+
+
+class Wire:
+    """The way to one service. Every call may raise `Unavailable`, and what a problem stands for."""
+
+    def __init__(
+        self,
+        url: str,
+        api_key: str | None = None,
+        *,
+        timeout_s: float = 30.0,
+        retries: Retries | None = None,
+        transport: httpx.BaseTransport | None = None,
+        time: Time = REAL_TIME,
+    ) -> None:
+        """Raises `InvalidInput` for what is no address, and for a key that no header can hold."""
+        self.url = url
+        self.retries = retries or Retries()
+        self.time = time
+        self._remembered = Remembered()
+        self._http = httpx.Client(
+            base_url=url,
+            headers=_headers(api_key),
+            timeout=timeout_s,
+            transport=transport,
+            trust_env=_host_of(url) not in LOOPBACK,  # no proxy reaches loopback
+        )
+
+    def close(self) -> None:
+        """Close what connections are kept open."""
+        self._http.close()
+
+    def get(
+        self,
+        path: str,
+        read: Read[T],
+        params: Mapping[str, object] | None = None,
+        *,
+        is_retried: bool = True,
+    ) -> T:
+        """Ask for what is there; the answer of before where it has not changed since."""
+        call = Call(method="GET", path=path, params=_given(params or {}), is_retried=is_retried)
+        kept_as = (call.address, read)  # one address may be read in two ways
+        known = self._remembered.get(kept_as)
+        if known is not None:
+            call = replace(call, headers={"If-None-Match": known[0]})
+        answer = self._sent(call)
+        if known is not None and answer.status_code == httpx.codes.NOT_MODIFIED:
+            found: T = known[1]
+            return found
+        found = read(_expected(answer))
+        self._remembered.keep(kept_as, answer.headers.get("etag"), found)
+        return found
+
+    def post(self, path: str, read: Read[T], document: Any = None, *, key: str | None = None) -> T:
+        """Have something done that is done once however often it is sent; a `key` sees to that.
+
+        Raises `InvalidInput` where the document is no JSON.
+        """
+        headers = {"Content-Type": "application/json"} if document is not None else {}
+        if key is not None:
+            headers["Idempotency-Key"] = key
+        content = _written(document) if document is not None else None
+        call = Call(method="POST", path=path, headers=headers, content=content)
+        return read(_expected(self._sent(call)))
+
+    def listens(self) -> bool:
+        """Whether anything takes connections there at all."""
+        try:
+            self._http.request("GET", "/healthz")
+        except httpx.ConnectError:
+            return False
+        except httpx.RequestError:
+            return True
+        return True
+
+    def _sent(self, call: Call) -> httpx.Response:
+        """The first answer that is one: any status but those of somebody in between."""
+        attempt = 0
+        while True:
+            away: TunerError
+            asked = None
+            try:
+                answer = self._once(call)
+            except Unavailable as error:
+                away = error
+            else:
+                if answer.status_code not in RETRIED:
+                    return answer
+                asked = asked_s(answer.headers.get("retry-after"))
+                away = error_of(answer)
+            pause_s = self.retries.pause_s(attempt, asked) if call.is_retried else None
+            if pause_s is None:
+                raise away
+            level = logging.WARNING if pause_s >= NOTICED_S else logging.INFO
+            log.log(level, "%s; trying again in %.1f s", away, pause_s)
+            self.time.sleep(pause_s)
+            attempt += 1
+
+    def _once(self, call: Call) -> httpx.Response:
+        try:
+            return self._http.request(
+                call.method,
+                call.path,
+                params=dict(call.params),
+                headers=dict(call.headers),
+                content=call.content,
+            )
+        except httpx.ConnectError as error:
+            advice = f"nothing answers at {self.url}; start it with `tuner serve`, or set TUNER_URL"
+            raise Unavailable("api", advice) from error
+        except httpx.RequestError as error:
+            raise Unavailable("api", f"{self.url}: {error or type(error).__name__}") from error
+
+
+def _expected(answer: httpx.Response) -> httpx.Response:
+    if not answer.is_success:
+        raise error_of(answer)
+    return answer
+
+
+def _given(params: Mapping[str, object]) -> dict[str, str]:
+    """Parameters that were said, as they are written in an address."""
+    return {name: str(value) for name, value in params.items() if value is not None}
+
+
+def _written(document: Any) -> bytes:
+    try:
+        return json.dumps(document_of(document), allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput([Mistake("", f"the request is no JSON: {error}")]) from error
+
+
+def _headers(api_key: str | None) -> dict[str, str]:
+    if not api_key:
+        return {}
+    if not (api_key.isascii() and api_key.isprintable()):
+        raise InvalidInput([Mistake("api_key", "a key is printable ASCII")])
+    return {"X-API-Key": api_key}
+
+
+def _host_of(url: str) -> str:
+    try:
+        parsed = httpx.URL(url)
+    except (httpx.InvalidURL, TypeError) as error:
+        raise _no_address(url) from error
+    if parsed.scheme not in ("http", "https") or not parsed.host:
+        raise _no_address(url)
+    return parsed.host
+
+
+def _no_address(url: object) -> InvalidInput:
+    return InvalidInput([Mistake("url", f"{url!r} is no address such as http://127.0.0.1:8321")])

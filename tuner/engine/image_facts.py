@@ -1,0 +1,62 @@
+"""What an image says of itself: its uWSGI, the command that it starts, its environment."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tuner.engine import command, labels
+from tuner.engine.config import EngineConfig
+from tuner.engine.connection import Connection
+from tuner.engine.containers import Containers
+from tuner.engine.images import Images
+from tuner.errors import InvalidInput, Mistake, TargetFailed
+from tuner.model import Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageFacts:
+    """`options` is every name that the image's uWSGI knows; `command` is ENTRYPOINT and CMD."""
+
+    uwsgi_version: str
+    options: tuple[str, ...]
+    command: tuple[str, ...]
+    environ: Mapping[str, str]
+
+
+def facts_of(config: EngineConfig, image: str) -> ImageFacts:
+    """Ask an image, which is pulled where it is not here.
+
+    Raises `InvalidInput` where there is none of that name or no uWSGI in it, and `Unavailable`.
+    """
+    connection = Connection()
+    config = replace(config, cache_dir=_writable(config.cache_dir))
+    images = Images(connection, config, Path)
+    containers = Containers(connection, config, labels.of_instance(config.instance))
+    try:
+        found = images.find(_named(image))
+        starts, environ = images.started_with(found)
+        said = images.ask(found, command.program(starts), containers)
+    except TargetFailed as failure:
+        raise InvalidInput([Mistake("--image", failure.message)]) from failure
+    finally:
+        connection.close()
+    return ImageFacts(
+        uwsgi_version=said.uwsgi_version, options=said.options, command=starts, environ=environ
+    )
+
+
+def _named(image: str) -> Target:
+    """A target of which nothing but the image is asked for."""
+    return Target(
+        image=image, port=1, health_path="/", command=(), thread_safe=False, memory_per_process_mb=1
+    )
+
+
+def _writable(folder: Path | None) -> Path | None:
+    """The folder, made where it is missing; None where this user may not."""
+    try:
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder

@@ -1,0 +1,138 @@
+"""What is to be said of a user's file before it is measured: what uWSGI and our rules make of it.
+
+Nothing here keeps a file from being measured, but a listen queue that its container does not
+grant: uWSGI would not start.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+
+from tuner.errors import TargetFailed
+from tuner.measurement.host import Checked, SideSpec, target_failed
+from tuner.measurement.sides import left_out
+from tuner.model import (
+    FailureCode,
+    JobSpec,
+    Preflight,
+    PreflightFinding,
+    TargetFacts,
+)
+from tuner.uwsgi.harmless import harmless
+from tuner.uwsgi.ini import IniFile, Line
+from tuner.uwsgi.lint import Box, Severity, lint, subject_of
+from tuner.uwsgi.options import Catalogue, of_build
+
+STRICT = "strict"
+RUNS_ANYWAY = "runs-anyway"
+MOST_FINDINGS = 200
+"""A file with more is not mended line by line, and all of them are stored with the job."""
+
+_UNKNOWN = "unknown config directive:"
+_PLACEHOLDER = "set-placeholder"
+_DEFAULT_LISTEN = 100  # of uWSGI 2.0.31
+
+
+def strict_copy(ini: IniFile, known: Collection[str]) -> str:
+    """The file as a strict uWSGI is asked about it: keys that are no option are placeholders.
+
+    uWSGI lets a file name any key to use it as `%(key)` further down, and a strict one does not.
+    """
+    lines: list[Line] = []
+    is_declared = False
+    for line in ini.lines:
+        if line.joined and is_declared:
+            continue  # its text is in the value of the line above it
+        declared = _declared(line, known)
+        is_declared = declared is not line
+        lines.append(declared)
+    return IniFile(tuple(lines)).dump()
+
+
+def _declared(line: Line, known: Collection[str]) -> Line:
+    if line.setting is None or line.setting[0] in known:
+        return line
+    option, value = line.setting
+    text = f"{_PLACEHOLDER} = {option}={value}{line.ending}"
+    return replace(line, raw=text, key=_PLACEHOLDER, value=f"{option}={value}")
+
+
+def seen(side: SideSpec, checked: Checked, refused: str) -> Preflight:
+    """What a host found of the side's file. Raises `TargetFailed` for a listen queue too long.
+
+    `refused` is what a strict uWSGI said of the `strict_copy`.
+    """
+    listen = IniFile.parse(checked.effective_ini or side.ini).integer("listen", _DEFAULT_LISTEN)
+    if checked.somaxconn is not None and listen > checked.somaxconn:
+        raise _too_long(listen, checked.somaxconn)
+    return Preflight(somaxconn=checked.somaxconn, findings=tuple(_refused(refused)))
+
+
+def completed(spec: JobSpec, facts: TargetFacts) -> TargetFacts:
+    """The facts with what there is to say of each of the job's files, as its build reads them."""
+    found = facts.preflight or Preflight()
+    catalogue = of_build(facts.uwsgi_version, facts.options)
+    files = {variant.name: variant.ini for variant in spec.variants} or {"": spec.baseline_ini}
+    linted = _linted(spec, facts, found.somaxconn, catalogue, files)
+    findings = (*found.findings, *_run_anyway(spec, facts), *linted)[:MOST_FINDINGS]
+    return replace(facts, preflight=replace(found, findings=findings, left_out=left_out(spec)))
+
+
+def _linted(
+    spec: JobSpec,
+    facts: TargetFacts,
+    somaxconn: int | None,
+    catalogue: Catalogue,
+    files: Mapping[str, str],
+) -> Iterable[PreflightFinding]:
+    limits = spec.limits
+    box = Box(
+        cpus=limits.cpus,
+        memory_mb=limits.memory_mb,
+        somaxconn=somaxconn or limits.somaxconn,
+        nofile=facts.nofile,
+        memory_per_process_mb=facts.memory.per_process_mb,
+        command=spec.target.command,
+    )
+    for name, text in files.items():
+        for finding in lint(subject_of(text, catalogue, box)):
+            yield PreflightFinding(
+                rule=finding.rule,
+                severity=finding.severity.value,
+                line=finding.line,
+                message=finding.message,
+                file=name if len(files) > 1 else "",
+            )
+
+
+def _refused(refused: str) -> Iterable[PreflightFinding]:
+    """The user's own unknown keys are the rules' to name: what is left lies elsewhere.
+
+    Of other words nothing follows: the check has read the file, as the job's own command does.
+    """
+    if _UNKNOWN in refused:
+        name = refused.partition(_UNKNOWN)[2].strip()
+        message = f"a file that it includes sets {name}, which this uWSGI does not know and ignores"
+        yield PreflightFinding(
+            rule=STRICT, severity=Severity.WARNING.value, line=None, message=message
+        )
+
+
+def _run_anyway(spec: JobSpec, facts: TargetFacts) -> Iterable[PreflightFinding]:
+    """What trials should go without and do not: it is not in the job's own file."""
+    merged = harmless(IniFile.parse(facts.effective_ini), spec.allow).left_out
+    for option in dict.fromkeys(out.option for out in merged):
+        message = (
+            f"{option} comes from the command, from the image's environment or from a file that "
+            "is included: trials do run it"
+        )
+        yield PreflightFinding(
+            rule=RUNS_ANYWAY, severity=Severity.WARNING.value, line=None, message=message
+        )
+
+
+def _too_long(listen: int, somaxconn: int) -> TargetFailed:
+    return target_failed(
+        FailureCode.BAD_OPTIONS,
+        f"listen = {listen} is above net.core.somaxconn, which is {somaxconn} in the container: "
+        "uWSGI exits",
+    )

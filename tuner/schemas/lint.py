@@ -1,0 +1,59 @@
+"""What the linter is asked, and what it says of a uwsgi.ini."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from tuner.model import Document, Limits
+from tuner.schemas.base import Answer
+
+SeverityName = Literal["error", "warning", "note"]
+
+
+class LintRequest(Document):
+    """The body of `POST /v1/lint`. Rules about what nobody says keep silent."""
+
+    ini: str = Field(max_length=200_000, description="the text of the uwsgi.ini")
+    limits: Limits | None = Field(None, description="where it will run; default: the job's")
+    memory_per_process_mb: float | None = Field(
+        None, gt=0, le=1_048_576, description="what one worker takes; default: as the job measured"
+    )
+    job: int | None = Field(
+        None, ge=1, le=2**63 - 1, description="a job whose build of uWSGI will read the file"
+    )
+    fix: bool = Field(False, description="whether to answer with the safe fixes made")
+
+
+class FixAnswer(Answer):
+    """How a finding is put right."""
+
+    sentence: str = Field(description="what to do")
+    is_safe: bool = Field(
+        description="true: it keeps what uWSGI does today, or makes it do what is plainly written"
+    )
+    is_automatic: bool = Field(description="whether `tuner lint --fix` can do it")
+
+
+class FindingAnswer(Answer):
+    """One thing that is wrong with the file."""
+
+    rule: str = Field(description="the rule's id, which stays")
+    name: str = Field(description="the rule's name")
+    severity: SeverityName = Field(description="error, warning or note, the worst first")
+    line: int | None = Field(description="from 1; null: the file as a whole")
+    message: str = Field(description="what is wrong")
+    fix: FixAnswer | None = Field(description="how to put it right; null: no advice")
+
+
+class LintAnswer(Answer):
+    """All findings in a uwsgi.ini, by line."""
+
+    uwsgi_version: str = Field(description="the release whose options it was held against")
+    is_of_build: bool = Field(description="whether one build's own list of options was known")
+    is_usable: bool = Field(description="false: it is no ini that can be looked at any further")
+    findings: Sequence[FindingAnswer] = Field(description="by line, the worst first")
+    fixed_ini: str | None = Field(
+        description="the file with its safe fixes made, where that was asked for; "
+        "`findings` are what is left"
+    )

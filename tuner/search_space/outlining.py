@@ -1,0 +1,170 @@
+"""What a space comes to in one job, for people: what is free, what is fixed, which lines."""
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tuner.model import Expression, IntParameter, Parameter, Params, Scalar
+from tuner.search_space.domain import Dimension, Domain
+from tuner.search_space.expressions import Names, evaluate, names_in
+from tuner.uwsgi.ini import as_text
+
+COUNTED = 5000
+"""Combinations up to which the valid ones are counted; beyond, their number is a bound."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParameterOutline:
+    """One parameter: `values`, or `low`..`high` where it is a whole number.
+
+    `fixed_because` is empty where it is free. `lines` are what each value but the file's own
+    writes; one line with the bounds where it is a whole number. `needs` is empty where it always
+    means something.
+    """
+
+    name: str
+    users: Scalar
+    values: tuple[Scalar, ...]
+    low: int
+    high: int
+    log: bool
+    fixed_because: str
+    needs: str
+    note: str
+    lines: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeuristicOutline:
+    """One heuristic: the lines that it writes, or why it is not tried here."""
+
+    wanted: Mapping[str, Expression]
+    lines: tuple[str, ...]
+    left_out_because: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleOutline:
+    """A rule over the parameters together, and what to say of what breaks it."""
+
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outline:
+    """A space in one job. `combinations` is the number of valid ones, or no less than it."""
+
+    name: str
+    description: str
+    parameters: tuple[ParameterOutline, ...]
+    constraints: tuple[RuleOutline, ...]
+    heuristics: tuple[HeuristicOutline, ...]
+    combinations: int
+    combinations_are_counted: bool
+
+
+def outline(domain: Domain) -> Outline:
+    """The outline of a domain."""
+    space, most = domain.space, math.prod(_count(d) for d in domain.dimensions)
+    is_small = most <= COUNTED
+    return Outline(
+        name=space.name,
+        description=space.description,
+        parameters=tuple(_parameter(domain, dimension) for dimension in domain.dimensions),
+        constraints=tuple(RuleOutline(rule=c.rule, reason=c.reason) for c in space.constraints),
+        heuristics=_heuristics(domain),
+        combinations=_valid(domain) if is_small else most,
+        combinations_are_counted=is_small,
+    )
+
+
+def _count(dimension: Dimension) -> int:
+    return len(dimension.values) or dimension.high - dimension.low + 1
+
+
+def _valid(domain: Domain) -> int:
+    """Combinations that break no rule; those that mean the same are one."""
+    columns = [d.values or range(d.low, d.high + 1) for d in domain.dimensions]
+    names = [d.name for d in domain.dimensions]
+    found = set()
+    for combination in itertools.product(*columns):
+        params = domain.settle(dict(zip(names, combination, strict=True)))
+        if not domain.broken(params):
+            found.add(tuple(params.values()))
+    return len(found)
+
+
+def _parameter(domain: Domain, dimension: Dimension) -> ParameterOutline:
+    parameter = domain.space.parameters[dimension.name]
+    return ParameterOutline(
+        name=dimension.name,
+        users=dimension.users,
+        values=dimension.values,
+        low=dimension.low,
+        high=dimension.high,
+        log=dimension.log,
+        fixed_because=_fixed_because(domain, dimension, parameter),
+        needs="" if parameter.needs is True else str(parameter.needs),
+        note=parameter.note,
+        lines=_lines_by_value(domain, dimension),
+    )
+
+
+def _fixed_because(domain: Domain, dimension: Dimension, parameter: Parameter) -> str:
+    if not dimension.is_fixed:
+        return ""
+    if not evaluate(parameter.when, domain.names):
+        return f"searched only where {parameter.when}; here {_told(parameter.when, domain.names)}"
+    if isinstance(parameter, IntParameter):
+        return f"its bounds leave {dimension.low} only"
+    return "every value that the space has comes to the file's own"
+
+
+def _told(expression: Expression, names: Names) -> str:
+    """The names of an expression with their values: `thread_safe = false`."""
+    found = (name for name in names_in(expression) if name in names)
+    return ", ".join(f"{name} = {_text(names[name])}" for name in found)
+
+
+def _text(value: Scalar | float) -> str:
+    return f"{value:g}" if isinstance(value, float) else as_text(value)
+
+
+def _lines_by_value(domain: Domain, dimension: Dimension) -> dict[str, tuple[str, ...]]:
+    if dimension.is_fixed:
+        return {}
+    if not dimension.values:
+        line = f"{dimension.name} = {dimension.low}..{dimension.high}"
+        return {f"{dimension.low}..{dimension.high}": (line,)}
+    others = (value for value in dimension.values if value != dimension.users)
+    return {
+        as_text(value): _lines(domain, {**domain.baseline, dimension.name: value})
+        for value in others
+    }
+
+
+def _lines(domain: Domain, params: Params) -> tuple[str, ...]:
+    return tuple(f"{option} = {value}" for option, value in domain.changes(params).items())
+
+
+def _heuristics(domain: Domain) -> tuple[HeuristicOutline, ...]:
+    """Each heuristic as `Domain.seeds` takes it, and what becomes of the others."""
+    found, taken = [], [domain.baseline]
+    for wanted in domain.space.heuristics:
+        params = domain.seed(wanted)
+        why = _left_out(domain, params, taken)
+        taken.append(params)
+        found.append(
+            HeuristicOutline(
+                wanted=wanted, lines=() if why else _lines(domain, params), left_out_because=why
+            )
+        )
+    return tuple(found)
+
+
+def _left_out(domain: Domain, params: Params, taken: list[Params]) -> str:
+    if params in taken:
+        return "the same as the file" if params == taken[0] else "the same as one above"
+    return "; ".join(rule.reason for rule in domain.broken(params))

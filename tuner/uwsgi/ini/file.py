@@ -1,0 +1,105 @@
+"""A file as a whole: what it holds, what counts of it, and the same with something changed."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from tuner.uwsgi.ini.lines import MARK, SECTION, Line, read_lines
+from tuner.uwsgi.ini.patching import ending_of, with_option
+from tuner.uwsgi.ini.values import as_comment, as_int, canonical, is_true, why_unwritable
+from tuner.uwsgi.ini.walking import Walk, walk
+
+_CODEC = ("utf-8", "surrogateescape")
+
+
+@dataclass(frozen=True, slots=True)
+class IniFile:
+    """A parsed file: `dump()` gives back exactly what was parsed.
+
+    `read` is how uWSGI goes through it, from `[uwsgi]` on and through the sections that it
+    includes of itself.
+    """
+
+    lines: tuple[Line, ...]
+    read: Walk = field(init=False, repr=False, compare=False)
+    _plain: Mapping[str, list[str]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        read, plain = walk(self.lines), dict[str, list[str]]()
+        for step in read.steps:
+            setting = None if step.is_conditional else step.line.setting
+            if setting is not None:
+                plain.setdefault(canonical(setting[0]), []).append(setting[1])
+        object.__setattr__(self, "read", read)
+        object.__setattr__(self, "_plain", plain)
+
+    @classmethod
+    def parse(cls, text: str) -> "IniFile":
+        """Read any text; what uWSGI would not understand is kept as it is."""
+        return cls(read_lines(text))
+
+    @classmethod
+    def parse_bytes(cls, content: bytes) -> "IniFile":
+        """Read any bytes; those that are no UTF-8 are kept as lone surrogates."""
+        return cls.parse(content.decode(*_CODEC))
+
+    def dump(self) -> str:
+        """The file's text."""
+        return "".join(line.raw for line in self.lines)
+
+    def dump_bytes(self) -> bytes:
+        """The file's bytes, for one that was read from bytes."""
+        return self.dump().encode(*_CODEC)
+
+    @property
+    def has_section(self) -> bool:
+        """Whether uWSGI would find anything to read."""
+        return any(line.section == SECTION for line in self.lines)
+
+    def values(self, option: str) -> list[str]:
+        """All unconditional values of an option under any of its names, as uWSGI meets them."""
+        return list(self._plain.get(canonical(option), ()))
+
+    def get(self, option: str) -> str | None:
+        """The value that counts, which is the last; None where the option is not set."""
+        values = self._plain.get(canonical(option))
+        return values[-1] if values else None
+
+    def integer(self, option: str, default: int) -> int:
+        """The option as a number."""
+        value = self.get(option)
+        return default if value is None else as_int(value)
+
+    def flag(self, option: str) -> bool:
+        """The option as a boolean, False where it is not set."""
+        value = self.get(option)
+        return value is not None and is_true(value)
+
+    def patch(
+        self, changes: Mapping[str, str], notes: Mapping[str, str] | None = None
+    ) -> "IniFile":
+        """Set each option so that its value is the one that counts; nothing else changes.
+
+        `notes` puts a comment of ours above the line of an option, in place of an older one.
+        Patching twice with the same values and notes is the same as patching once. What an
+        `inherit` brings cannot be overruled: uWSGI reads that after everything else. Raises
+        `ValueError` for an option or a value that no line can hold.
+        """
+        file = self
+        for option, value in changes.items():
+            wrong = why_unwritable(option, value)
+            if wrong:
+                raise ValueError(f"{option} {wrong}")
+            note = (notes or {}).get(option)
+            lines = with_option(file.lines, file.read, option, value, note)
+            file = file if lines == file.lines else IniFile(lines)
+        return file
+
+    def annotate(self, comments: Iterable[str]) -> "IniFile":
+        """Put comment lines of ours on top, in place of those of an earlier time."""
+        ending = ending_of(self.lines)
+        ours = tuple(Line(f"{MARK}{as_comment(text)}{ending}", None) for text in comments)
+        return IniFile(ours + tuple(line for line in self.lines if not self._is_header(line)))
+
+    @staticmethod
+    def _is_header(line: Line) -> bool:
+        return line.section is None and not line.joined and line.raw.startswith(MARK)

@@ -1,0 +1,29 @@
+"""A file of its own that is read after the user's."""
+
+from collections.abc import Iterable, Mapping
+
+from tuner.uwsgi.ini.lines import MARK, SECTION
+from tuner.uwsgi.ini.values import as_comment, why_unwritable
+
+
+def overlay(
+    changes: Mapping[str, str],
+    comments: Iterable[str] = (),
+    notes: Mapping[str, str] | None = None,
+) -> str:
+    """A file for a second `--ini`, which wins over the first.
+
+    It adds to lists instead of replacing them, and `%(option)` in the first file still means the
+    first file's value. `notes` are comments on single options. Raises `ValueError` for an option
+    or a value that no line can hold.
+    """
+    lines = [f"{MARK}{as_comment(comment)}" for comment in comments]
+    lines.append(f"[{SECTION}]")
+    for option, value in changes.items():
+        wrong = why_unwritable(option, value)
+        if wrong:
+            raise ValueError(f"{option} {wrong}")
+        if notes and option in notes:
+            lines.append(f"{MARK}{as_comment(notes[option])}")
+        lines.append(f"{option} = {value}")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,153 @@
+"""One option made to count, and nothing else changed.
+
+set without a condition   its last occurrence gets the value, in place
+  copies that may follow  become comments
+  another file follows    that may set it too: the line moves below it
+not set, or on a condition alone: a new line at the end of the section's last block
+"""
+
+from collections.abc import Iterable, Sequence
+
+from tuner.uwsgi.ini.lines import MARK, SECTION, Line, read_lines
+from tuner.uwsgi.ini.values import as_comment, canonical, eats_newline
+from tuner.uwsgi.ini.walking import Step, Walk
+
+_Edits = dict[int, list[str]]  # raw lines in place of the one at that index
+
+
+def with_option(
+    lines: Sequence[Line], read: Walk, option: str, value: str, note: str | None
+) -> tuple[Line, ...]:
+    """The lines with `option` at `value`, and `note` as our one comment on it.
+
+    Without a note an older one of ours goes away where the value changes. `read` is the walk
+    through `lines`.
+    """
+    wanted = canonical(option)
+    places = [
+        (turn, step) for turn, step in enumerate(read.steps) if _option_of(step.line) == wanted
+    ]
+    plain = [(turn, step) for turn, step in places if not step.is_conditional]
+    if plain and not _is_overtaken(read, plain[-1][0]):
+        turn, last = plain[-1]
+        edits = _out_of(lines, (s for t, s in places if t > turn and s.index != last.index))
+        edits |= _in_place(lines, last.index, value, note)
+    else:
+        moved = [plain[-1][1]] if plain else []
+        edits = _out_of(lines, [*moved, *(s for t, s in places if t >= read.done)])
+        edits = _appended(lines, read, edits, f"{option} = {value}", note)
+    changed = {i: raws for i, raws in edits.items() if "".join(raws) != _raw_at(lines, i)}
+    if not changed:
+        return tuple(lines)
+    return read_lines(
+        "".join("".join(changed.get(i, (line.raw,))) for i, line in enumerate(lines))
+        + "".join(changed.get(len(lines), ()))
+    )
+
+
+def ending_of(lines: Sequence[Line]) -> str:
+    """How a new line is to end: as on Windows where any line of the file does."""
+    return "\r\n" if any(line.ending == "\r\n" for line in lines) else "\n"
+
+
+def _raw_at(lines: Sequence[Line], index: int) -> str:
+    return lines[index].raw if index < len(lines) else ""
+
+
+def _option_of(line: Line) -> str | None:
+    return canonical(line.setting[0]) if line.setting else None
+
+
+def _is_overtaken(read: Walk, turn: int) -> bool:
+    """Whether another file is read after that turn, and before a line of ours could be.
+
+    One that a never closed condition holds cannot be overtaken by any line of ours.
+    """
+    return any(step.is_foreign for step in read.steps[turn + 1 : read.done])
+
+
+def _out_of(lines: Sequence[Line], steps: Iterable[Step]) -> _Edits:
+    """The lines as comments; what they joined to themselves stays within the comment."""
+    edits: _Edits = {}
+    for step in steps:
+        edits[step.index] = [lines[step.index].commented_out().raw]
+        edits |= _without_note(lines, step.index)
+    return edits
+
+
+def _in_place(lines: Sequence[Line], index: int, value: str, note: str | None) -> _Edits:
+    line = lines[index]
+    if line.setting is None or line.setting[1] == value:
+        raw, edits = line.raw, _Edits()
+    else:
+        raw, edits = line.with_value(value).raw, _without_joined(lines, index)
+    if note is None and raw == line.raw:
+        return edits
+    above = [] if note is None else [_note(note, line.indent, line.ending or ending_of(lines))]
+    return {**edits, **_without_note(lines, index), index: [*above, raw]}
+
+
+def _without_joined(lines: Sequence[Line], index: int) -> _Edits:
+    """What hung on the line's old value, and would now stand on its own."""
+    edits: _Edits = {}
+    for after in range(index + 1, _last_joined(lines, index) + 1):
+        if lines[after].text.strip():
+            edits[after] = [lines[after].commented_out().raw]
+    return edits
+
+
+def _without_note(lines: Sequence[Line], index: int) -> _Edits:
+    return {index - 1: []} if index > 0 and lines[index - 1].is_note else {}
+
+
+def _appended(
+    lines: Sequence[Line], read: Walk, edits: _Edits, text: str, note: str | None
+) -> _Edits:
+    """A new line below the last one that always counts; a new section where there is none."""
+    at = _end(lines, read)
+    new = [text] if at is not None else [f"[{SECTION}]", text]
+    if note is not None:
+        new.insert(-1, _note(note, "", ""))
+    after = _last_joined(lines, len(lines) - 1 if at is None else at)
+    ending = (lines[after].ending if lines else "") or ending_of(lines)
+    fresh = [f"{line}{ending}" for line in new]
+    if not lines:
+        return {0: fresh}
+    raws = edits.get(after, [lines[after].raw])
+    return {**edits, after: [*_ended(raws, lines[after], ending), *fresh]}
+
+
+def _ended(raws: list[str], line: Line, ending: str) -> list[str]:
+    """`raws` so that what follows is a line of its own."""
+    missing = "" if line.ending else ending
+    if eats_newline(line.raw.removesuffix("\n")):
+        missing += ending
+    return [*raws, missing] if missing else raws
+
+
+def _end(lines: Sequence[Line], read: Walk) -> int | None:
+    """The line that a new one goes below: the last that always counts, comments included.
+
+    A condition that is never closed reaches to the end of the file, so that is above it.
+    """
+    first = -1 if read.end is None else read.end
+    found = read.end
+    for index in range(first + 1, len(lines)):
+        line = lines[index]
+        if line.section != SECTION or line.joined:
+            continue
+        if line.key is not None:
+            break
+        if line.raw.strip():
+            found = index
+    return found
+
+
+def _last_joined(lines: Sequence[Line], index: int) -> int:
+    while index + 1 < len(lines) and lines[index + 1].joined:
+        index += 1
+    return index
+
+
+def _note(text: str, indent: str, ending: str) -> str:
+    return f"{indent}{MARK}{as_comment(text)}{ending}"

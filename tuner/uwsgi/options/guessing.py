@@ -1,0 +1,130 @@
+"""The real option that somebody meant who wrote one that does not exist."""
+
+from collections.abc import Iterator
+
+from tuner.uwsgi.options.catalogue import Catalogue
+
+_SHORT = 6
+"""Names below this many letters may be wrong in one place, longer ones in two."""
+
+_SHORTEST = 4
+"""Below that anything is near anything."""
+
+_MOST_MISSING = 3
+"""Letters at the end of a name that may be missing."""
+
+_OTHER_NAMES = {
+    # What other servers, older documents and habit call it.
+    "access-log": "req-logger",
+    "app": "module",
+    "application": "module",
+    "backlog": "listen",
+    "bind": "http-socket",
+    "error-log": "logto",
+    "group": "gid",
+    "keepalive": "http-keepalive",
+    "log-file": "logto",
+    "logfile": "logto",
+    "max-requests-jitter": "max-requests-delta",
+    "port": "http-socket",
+    "so-rcvbuf": "socket-rcvbuf",
+    "so-sndbuf": "socket-sndbuf",
+    "timeout": "harakiri",
+    "user": "uid",
+    "worker-class": "gevent",
+    "worker-processes": "processes",
+    "wsgi-app": "module",
+}
+
+
+def nearest(catalogue: Catalogue, name: str) -> str | None:
+    """A spelling of the option that is most likely meant; None where none is near.
+
+    It is one of the catalogue's, but not `name` itself.
+    """
+    wanted = name.strip().lower().replace("_", "-").strip("-")
+    spellings = tuple(catalogue.spellings)
+    for guess in (_same_letters, _by_other_name, _same_words, _few_slips, _longer):
+        found = guess(wanted, spellings)
+        if found is not None and found != name:
+            return found
+    return None
+
+
+def _same_letters(wanted: str, spellings: tuple[str, ...]) -> str | None:
+    """`thunder_lock`, `wsgifile`, `py-callos-afterfork`: only the joints are wrong."""
+    letters = wanted.replace("-", "")
+    return next((name for name in spellings if name.replace("-", "") == letters), None)
+
+
+def _by_other_name(wanted: str, spellings: tuple[str, ...]) -> str | None:
+    known = _OTHER_NAMES.get(wanted)
+    return known if known in spellings else None
+
+
+def _same_words(wanted: str, spellings: tuple[str, ...]) -> str | None:
+    """`timeout-http`: the words in another order."""
+    words = sorted(wanted.split("-"))
+    if len(words) < 2:
+        return None
+    length = len(wanted)
+    same_length = (name for name in spellings if len(name) == length)
+    return next((name for name in same_length if sorted(name.split("-")) == words), None)
+
+
+def _few_slips(wanted: str, spellings: tuple[str, ...]) -> str | None:
+    """`vaccum`, `process`, `harakri`: letters too many, too few, wrong or swapped."""
+    if len(wanted) < _SHORTEST:
+        return None
+    most = 1 if len(wanted) < _SHORT else 2
+    ranked = (
+        (slips, -_same_beginning(wanted, name), abs(len(name) - len(wanted)), name)
+        for name in _alike(wanted, spellings, most)
+        if (slips := _slips(wanted, name, most)) <= most
+    )
+    best = min(ranked, default=None)
+    return best[-1] if best else None
+
+
+def _same_beginning(one: str, other: str) -> int:
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _alike(wanted: str, spellings: tuple[str, ...], most: int) -> Iterator[str]:
+    """Those of nearly the same letters; slips are counted for no others, for it takes time."""
+    letters, length = set(wanted), len(wanted)
+    for name in spellings:
+        if -most <= len(name) - length <= most and len(letters.symmetric_difference(name)) <= (
+            2 * most
+        ):
+            yield name
+
+
+def _slips(one: str, other: str, most: int) -> int:
+    """How many letters lie between two names; a swap of neighbours is one. May stop at `most`."""
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, letter in enumerate(one, 1):
+        before, last, row = row, before, [i]
+        for j, match in enumerate(other, 1):
+            cost = min(row[j - 1] + 1, before[j] + 1, before[j - 1] + (letter != match))
+            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == match:
+                cost = min(cost, last[j - 2] + 1)
+            row.append(cost)
+        if min(row) > most:
+            return most + 1
+    return row[-1]
+
+
+def _longer(wanted: str, spellings: tuple[str, ...]) -> str | None:
+    """`exec-pre`, `proces`: a whole beginning of one, or all but its last letters."""
+    if len(wanted) < _SHORTEST:
+        return None
+    beginning = f"{wanted}-"
+    found = min((n for n in spellings if n.startswith(beginning)), key=len, default=None)
+    if found is not None or len(wanted) < _SHORT:
+        return found
+    most = len(wanted) + _MOST_MISSING
+    cut = (n for n in spellings if n.startswith(wanted) and len(n) <= most)
+    return min(cut, key=len, default=None)

@@ -1,0 +1,83 @@
+"""Everything that uWSGI 2.0.31 can have, and what one build of it has."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+
+from tuner.uwsgi.options import table
+from tuner.uwsgi.options.catalogue import Catalogue
+from tuner.uwsgi.options.danger import danger_of
+from tuner.uwsgi.options.notes import NOTES, Note
+from tuner.uwsgi.options.option import Advice, Danger, Kind, Option
+from tuner.uwsgi.options.other_releases import elsewhere
+
+_NOTHING = Note()
+_VALUES = frozenset({Kind.INTEGER, Kind.TEXT, Kind.LIST})
+
+
+@cache
+def known() -> Catalogue:
+    """All options of 2.0.31, plugins and libraries included; `is_of_build` is False."""
+    return Catalogue.of(table.VERSION, map(_option, table.rows()))
+
+
+def of_build(version: str, names: Sequence[str]) -> Catalogue:
+    """The options of one build: `names` is what its `--dump-options` says.
+
+    Options keep only the spellings that the build has; one that we know nothing of is text.
+    """
+    return Catalogue.of(version, _of_build(names), is_of_build=True)
+
+
+def _of_build(names: Iterable[str]) -> Iterator[Option]:
+    present = dict.fromkeys(names)
+    everything = known()
+    for option in everything.options:
+        spellings = tuple(name for name in option.names if name in present)
+        if spellings == option.names:
+            yield option
+        elif spellings:
+            yield replace(option, name=spellings[0], names=spellings)
+    for name in present:
+        if everything.find(name) is None:
+            yield elsewhere(name) or _unknown(name)
+
+
+def _unknown(name: str) -> Option:
+    """What the build has and we know nothing of."""
+    return Option(
+        name=name, names=(name,), kind=Kind.TEXT, advice=Advice.NEVER, danger=danger_of(name)
+    )
+
+
+def _option(row: table.Row) -> Option:
+    name = row.names[0]
+    note = NOTES.get(name, _NOTHING)
+    danger = danger_of(name)
+    return Option(
+        name=name,
+        names=row.names,
+        kind=row.kind,
+        sentence=note.sentence,
+        default=note.default,
+        since=note.since,
+        needs=row.needs,
+        rules=note.rules + _common_rules(row),
+        advice=note.advice or _advice(row, danger),
+        danger=danger,
+        is_immediate=row.is_immediate,
+    )
+
+
+def _common_rules(row: table.Row) -> tuple[str, ...]:
+    rules: tuple[str, ...] = ()
+    if row.forces:
+        rules += (f"Switches on {' and '.join(row.forces)}.",)
+    if row.is_immediate and row.kind in _VALUES:
+        rules += ("Read at its line: `%(name)` and `$(NAME)` in its value are not replaced.",)
+    return rules
+
+
+def _advice(row: table.Row, danger: Danger | None) -> Advice:
+    """Of an option that nobody wrote about."""
+    return Advice.NEVER if danger or row.kind is Kind.ACTION else Advice.SEMANTIC
