@@ -201,6 +201,14 @@ def test_a_line_that_is_well_has_no_finding(line: str) -> None:
     assert [rule for rule, _ in _found(*line.split("\n")) if rule != "U021"] == []
 
 
+def test_a_comment_that_changes_nothing_is_a_note() -> None:
+    found = _syntax("[uwsgi]\nvacuum = true ; c\nlazy-apps = false ; c\n")
+    assert [(f.rule, f.severity) for f in found] == [
+        ("U027", Severity.NOTE),
+        ("U027", Severity.ERROR),
+    ]
+
+
 def test_a_comment_behind_a_value_is_moved_above_it() -> None:
     text = "[uwsgi]\r\n\tlazy-apps=false ; not yet\r\n"
     assert fixed(text, _syntax(text)) == "[uwsgi]\r\n\t; not yet\r\n\tlazy-apps=false\r\n"
@@ -241,6 +249,13 @@ def test_a_line_below_a_backslash_is_not_called_a_dead_key() -> None:
     assert fixed(text, found, unsafe=True) == "[uwsgi]\nchdir = /srv more of it\n"
 
 
+def test_any_number_of_lines_with_backslashes_is_one_finding() -> None:
+    text = "[uwsgi]\nchdir = /srv \\\n  a \\\n  b = c\nthreads = 2\n"
+    found = _syntax(text)
+    assert [(finding.rule, finding.line) for finding in found] == [("U035", 2)]
+    assert fixed(text, found, unsafe=True) == "[uwsgi]\nchdir = /srv a b = c\nthreads = 2\n"
+
+
 def test_a_percent_sign_at_the_end_of_a_comment_is_found_and_doubled() -> None:
     text = "[uwsgi]\n; at most 50%\nprocesses = 4\n"
     found = _syntax(text)
@@ -251,3 +266,13 @@ def test_a_percent_sign_at_the_end_of_a_comment_is_found_and_doubled() -> None:
 def test_a_file_without_a_header_gets_one() -> None:
     text = "; the app\nmodule = app\n"
     assert fixed(text, _syntax(text)) == "; the app\n[uwsgi]\nmodule = app\n"
+
+
+def test_what_set_sets_is_put_right_where_it_stands() -> None:
+    text = "[uwsgi]\nset = lazy-apps=false # c\n"
+    assert fixed(text, _syntax(text)) == "[uwsgi]\n# c\nset = lazy-apps=false\n"
+
+
+def test_a_value_that_goes_on_in_the_next_line_is_not_changed_in_passing() -> None:
+    text = "[uwsgi]\nchdir = /a ; 50%\nmaster = true\n"
+    assert fixed(text, _syntax(text)) == "[uwsgi]\nchdir = /a ; 50%%\nmaster = true\n"

@@ -35,24 +35,25 @@ class Problem:
     message: str
 
 
-def problems(ini: IniFile, *, directory: str = "") -> tuple[Problem, ...]:
+def problems(ini: IniFile, *, directory: str = "", most: int | None = _MOST) -> tuple[Problem, ...]:
     """All problems of a file, top to bottom; the work grows with its size and no faster.
 
     Includes of other files may lead to `directory` (absolute; empty: to where the file is itself)
-    and below, and nowhere else.
+    and below, and nowhere else. Of each kind at most `most` are told.
     """
     found = [
         *(*_of_text(ini), *_of_sections(ini), *_of_blocks(ini)),
         *(*_of_includes(ini, directory), *_of_references(ini)),
     ]
-    return tuple(sorted(_no_more_than(found), key=lambda p: p.line or 0))
+    told = found if most is None else _no_more_than(most, found)
+    return tuple(sorted(told, key=lambda p: p.line or 0))
 
 
-def _no_more_than(found: list[Problem]) -> Iterator[Problem]:
+def _no_more_than(most: int, found: list[Problem]) -> Iterator[Problem]:
     counts: dict[str, int] = {}
     for problem in found:
         counts[problem.code] = counts.get(problem.code, 0) + 1
-        if counts[problem.code] <= _MOST:
+        if counts[problem.code] <= most:
             yield problem
 
 

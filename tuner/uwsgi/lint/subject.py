@@ -77,7 +77,7 @@ class Subject:
         for entry in entries:
             by_name.setdefault(entry.name, []).append(entry)
         object.__setattr__(self, "entries", entries)
-        object.__setattr__(self, "problems", problems(self.ini))
+        object.__setattr__(self, "problems", problems(self.ini, most=None))
         object.__setattr__(self, "_by_name", by_name)
 
     def named(self, *options: str) -> tuple[Entry, ...]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from tuner.uwsgi.ini import is_true
 from tuner.uwsgi.lint.finding import Severity
 from tuner.uwsgi.lint.rule import Hit, Rule
 from tuner.uwsgi.lint.rules.parts import comment_at, comment_moved_up, file_of, quoted
@@ -22,10 +23,12 @@ def _changed(subject: Subject) -> Iterator[Hit]:
         at = _comment(entry)
         if at is None or (entry.option is None and entry.key not in used):
             continue
-        message = f"{entry.key} is {quoted(entry.value)}, comment included"
+        message, severity = f"{entry.key} is {quoted(entry.value)}, comment included", None
         if entry.option and entry.option.kind is Kind.FLAG:
             message = f"{entry.key} is on: {quoted(entry.value)} is none of false, off, no and 0"
-        yield Hit(line=entry.number, message=message, fix=comment_moved_up(entry, at))
+            severity = Severity.NOTE if is_true(entry.value[:at].rstrip()) else None
+        fix = comment_moved_up(entry, at)
+        yield Hit(line=entry.number, message=message, fix=fix, severity=severity)
 
 
 def _comment(entry: Entry) -> int | None:

@@ -14,6 +14,7 @@ _HEAD = (
     "need-app = true",
     "die-on-term = true",
 )
+_BLANKS = " \t\r"
 _DYNAMIC = re.compile(r"[%$@]\(|%[0-9A-Za-z]")
 _COMMENT = re.compile(r"[;#]")
 _SPACED_COMMENT = re.compile(r"[ \t][;#]")
@@ -27,6 +28,11 @@ def file_of(*lines: str) -> str:
 def is_dynamic(value: str) -> bool:
     """Whether uWSGI puts something else in its place, wholly or in part, before it is used."""
     return _DYNAMIC.search(value) is not None
+
+
+def is_continued(entry: Entry) -> bool:
+    """Whether somebody meant the line to go on in the next one, which it does not."""
+    return entry.line.text.rstrip(_BLANKS).endswith("\\")
 
 
 def comment_at(value: str, *, spaced: bool = True) -> int | None:
@@ -64,8 +70,11 @@ def removed(numbers: Sequence[int], sentence: str, *, is_safe: bool) -> Fix:
 
 
 def text_of(entry: Entry, value: str) -> str:
-    """The line with another value, its ending left out."""
-    return entry.line.with_value(value).raw.rstrip("\r\n")
+    """The line with another text behind its `=`, its ending left out."""
+    head, equals, rest = entry.line.text.partition("=")
+    if not equals:
+        return f"{head.rstrip(_BLANKS)} = {value}"
+    return f"{head}={rest[: len(rest) - len(rest.lstrip(_BLANKS))]}{value}"
 
 
 def indent_of(entry: Entry) -> str:
@@ -75,5 +84,7 @@ def indent_of(entry: Entry) -> str:
 
 
 def _of_line(entry: Entry, lines: tuple[str, ...], sentence: str, is_safe: bool) -> Fix:
+    if entry.value not in entry.line.raw:
+        return Fix(sentence=sentence)  # a percent sign has made the next line a part of it
     edit = Edit(first=entry.number, last=entry.number, lines=lines)
     return Fix(sentence=sentence, edits=(edit,), is_safe=is_safe)

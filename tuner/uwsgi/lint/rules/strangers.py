@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from tuner.uwsgi.ini import CLOSES, OPENS
+from tuner.uwsgi.lint.rules.parts import is_continued
 from tuner.uwsgi.lint.rules.placeholders import referenced
 from tuner.uwsgi.lint.subject import Entry, Subject
 from tuner.uwsgi.options import elsewhere, known
@@ -49,7 +50,7 @@ def strangers(subject: Subject, *, guess: bool = False) -> Iterator[Stranger]:
 
 def _certain(subject: Subject) -> Iterator[Stranger]:
     explained = referenced(subject) | _declared(subject) | OPENS | CLOSES
-    continued = {e.number + 1 for e in subject.entries if e.value.endswith("\\")}
+    continued = {e.number + 1 for e in subject.entries if is_continued(e)}
     for entry in subject.entries:
         is_plain = entry.option is None and entry.key not in explained
         if is_plain and entry.number not in continued and not _OTHERWISE_SAID.search(entry.key):

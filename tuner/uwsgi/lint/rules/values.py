@@ -1,13 +1,21 @@
 """Values that are not what they look like: quotes, words, and what is left out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tuner.uwsgi.lint.finding import Edit, Fix, Severity
 from tuner.uwsgi.lint.rule import Hit, Rule
-from tuner.uwsgi.lint.rules.parts import comment_at, file_of, is_dynamic, quoted, set_to
+from tuner.uwsgi.lint.rules.parts import (
+    comment_at,
+    file_of,
+    is_continued,
+    is_dynamic,
+    quoted,
+    set_to,
+)
 from tuner.uwsgi.lint.subject import Entry, Subject
 from tuner.uwsgi.options.option import Kind
 
+_BACKSLASH = "\\"
 _QUOTES = "\"'"
 _TRUE = frozenset({"", "true", "on", "yes", "1"})
 _FALSE = frozenset({"false", "off", "no", "0"})
@@ -66,21 +74,28 @@ def _quotes(subject: Subject) -> Iterator[Hit]:
 
 
 def _continued(subject: Subject) -> Iterator[Hit]:
+    """One hit for each run of lines that were to be one."""
     entries = {entry.number: entry for entry in subject.entries}
-    for entry in subject.entries:
-        if not entry.value.endswith("\\"):
+    goes_on = {number for number, entry in entries.items() if is_continued(entry)}
+    for number in sorted(goes_on):
+        if number - 1 in goes_on:
             continue
-        follower = entries.get(entry.number + 1)
+        last = number
+        while last in goes_on:
+            last += 1
+        entry = entries[number]
         message = f"the backslash is part of {entry.key}; the next line is an option of its own"
-        yield Hit(line=entry.number, message=message, fix=_joined(entry, follower))
+        meant = [entries[at] for at in range(number, last + 1) if at in entries]
+        yield Hit(line=number, message=message, fix=_joined(meant, last))
 
 
-def _joined(entry: Entry, follower: Entry | None) -> Fix:
+def _joined(meant: Sequence[Entry], last: int) -> Fix:
     sentence = "write the value on one line"
-    if follower is None or follower.value.endswith("\\"):
-        return Fix(sentence=sentence)
-    text = f"{entry.line.raw.rstrip().removesuffix(chr(92)).rstrip()} {follower.line.raw.strip()}"
-    edit = Edit(first=entry.number, last=follower.number, lines=(text,))
+    if meant[-1].number != last:
+        return Fix(sentence=sentence)  # what was to go on is a comment, a header, or the end
+    head = meant[0].line.text.rstrip().removesuffix(_BACKSLASH).rstrip()
+    rest = (entry.line.text.strip().removesuffix(_BACKSLASH).rstrip() for entry in meant[1:])
+    edit = Edit(first=meant[0].number, last=last, lines=(" ".join([head, *rest]),))
     return Fix(sentence=sentence, edits=(edit,))
 
 
