@@ -51,7 +51,7 @@ bench-cost: ## what measuring itself costs: windows, starts, the generators' CPU
 bench-search: ## replay whole jobs on recorded landscapes: regret, false claims, lines kept (stops and goes on)
 	@$(PROVISION) bench-search $(ARGS)
 
-bench-planted: ## plant a gain, and options that look good and must never ship, as jobs on containers (about 40 minutes; stops and goes on)
+bench-planted: ## plant a gain, and options that look good and must never ship, as jobs on containers (about 75 minutes; stops and goes on)
 	@$(PROVISION) bench-planted $(ARGS)
 
 bench-nulls: ## 20 jobs in the demo budget where no option matters: at most 3 may claim a gain (ARGS="--jobs 5" runs 5 more)
