@@ -117,6 +117,13 @@ def test_a_unit_is_dropped_from_a_number(uwsgi: Lab, line: str, is_answered: boo
     assert (seen.seen == 200) == is_answered
 
 
+def test_a_short_form_counts_on_the_command_line_alone(uwsgi: Lab) -> None:
+    in_file = uwsgi.play(_file(*SERVING, "p = 3"))
+    on_command = uwsgi.play(_file(*SERVING), args=("--ini", "uwsgi.ini", "-p", "3"))
+    assert "MODE: single process" in in_file.log
+    assert "MODE: preforking" in on_command.log
+
+
 def test_a_variable_in_listen_is_not_put_in(uwsgi: Lab) -> None:
     probe = (
         "time.sleep(2.5)  # the master looks once a second\n"

@@ -163,18 +163,17 @@ def test_finished_work_leaves_nothing_behind(database_url: str) -> None:
     assert len(handlers.seen) == 2
 
 
-def test_news_arrive_in_milliseconds(database_url: str) -> None:
+def test_news_arrive_though_nobody_looks_for_them(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tuner.queue.worker.POLL_EVERY_S", 600.0)
     handlers = Recording()
-    delays = []
     with working(handlers, database_url):
         defer(database_url, advance=(0,))
         wait_for(lambda: handlers.seen)
         for id_ in range(1, 11):
-            began = time.perf_counter()
             defer(database_url, advance=(id_,))
             wait_for(partial(seen_by, handlers, id_))
-            delays.append(time.perf_counter() - began)
-    assert sorted(delays)[5] < 0.2, delays
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from schemathesis.specs.openapi.checks import (
 from tests.killable_worker import SPEC, worker_on
 from tests.postgres import fresh_database
 from tests.unit.api.fakes import Api
-from tuner.api.measured_examples import CALIBRATION_REQUEST, MEASUREMENT_REQUEST
+from tuner.api.examples import CALIBRATION_REQUEST, MEASUREMENT_REQUEST
 from tuner.db import Store, make_engine
 from tuner.model import JobId
 from tuner.queue import Queue

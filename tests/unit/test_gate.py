@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from tuner import analysis
-from tuner.api.examples import EFFECT, RECOMMENDATION
+from tuner.api.examples import EFFECT, MEASUREMENT_DONE, RECOMMENDATION
 from tuner.api.measured import effect_answer
-from tuner.api.measured_examples import MEASUREMENT_DONE
 from tuner.model import FailureCode, Metric
 from tuner.recommendation.gate import (
     Judged,

@@ -6,7 +6,6 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request, Response
 
 from tuner.api import examples, measured
-from tuner.api import measured_examples as shown
 from tuner.api.kinds import job_of_kind, polled
 from tuner.api.parameters import NAME, After, Body, Id, IfNoneMatch, InState, Key, Limit
 from tuner.api.problems import documented
@@ -23,11 +22,11 @@ router = APIRouter(prefix="/v1", tags=["calibrations"])
     "/calibrations",
     status_code=201,
     response_model=CalibrationJobAnswer,
-    openapi_extra=shown.CALIBRATION_BODY,
+    openapi_extra=examples.CALIBRATION_BODY,
     responses={
-        **examples.created(shown.CALIBRATION_QUEUED),
+        **examples.created(examples.CALIBRATION_QUEUED),
         **examples.ok(
-            shown.CALIBRATION_QUEUED, "this key has already made this one", CalibrationJobAnswer
+            examples.CALIBRATION_QUEUED, "this key has already made this one", CalibrationJobAnswer
         ),
         **documented(409, 413, 415, 422),
     },
@@ -47,7 +46,9 @@ def calibrate(
     return _answer(services, job)
 
 
-@router.get("/calibrations", responses={**examples.ok(shown.CALIBRATION_PAGE), **documented(422)})
+@router.get(
+    "/calibrations", responses={**examples.ok(examples.CALIBRATION_PAGE), **documented(422)}
+)
 def list_calibrations(
     services: Wired, state: InState = None, after: After = None, limit: Limit = 50
 ) -> CalibrationPage:
@@ -61,7 +62,7 @@ def list_calibrations(
     "/calibrations/{id}",
     response_model=CalibrationJobAnswer,
     responses={
-        **examples.ok(shown.CALIBRATION_DONE),
+        **examples.ok(examples.CALIBRATION_DONE),
         **examples.NOT_MODIFIED,
         **documented(404, 422),
     },
@@ -76,7 +77,7 @@ def show_calibration(
 
 @router.post(
     "/calibrations/{id}/cancel",
-    responses={**examples.ok(shown.CALIBRATION_CANCELLED), **documented(404, 409, 422)},
+    responses={**examples.ok(examples.CALIBRATION_CANCELLED), **documented(404, 409, 422)},
 )
 def cancel_calibration(job_id: Id, services: Wired) -> CalibrationJobAnswer:
     """Call a calibration off."""
@@ -86,7 +87,7 @@ def cancel_calibration(job_id: Id, services: Wired) -> CalibrationJobAnswer:
 
 @router.get(
     "/pools/{pool}/hosts",
-    responses={**examples.ok(shown.POOL_HOSTS), **documented(404, 422)},
+    responses={**examples.ok(examples.POOL_HOSTS), **documented(404, 422)},
 )
 def list_hosts(
     pool: Annotated[str, Path(pattern=NAME, description="the pool's name", examples=["default"])],

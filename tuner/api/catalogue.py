@@ -57,6 +57,7 @@ def list_target_apps(services: Wired) -> TargetAppList:
                 name=name,
                 description=known.app.description,
                 thread_safe=known.app.thread_safe,
+                gevent_ok=known.app.gevent_ok,
                 limits=known.app.limits,
                 workload=known.app.workload,
                 uwsgi_ini=known.baseline_ini,

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from tuner.api.preflight import preflight_answer
 from tuner.dossier import Dossier, improvement
 from tuner.model import (
     Ablation,
@@ -86,6 +87,7 @@ def dossier_answer(found: Dossier, answer: RecommendationAnswer) -> DossierAnswe
     states = Counter(trial.state.value for trial in found.trials)
     return DossierAnswer(
         recommendation=answer,
+        preflight=preflight_answer(found.job),
         trials=TrialsAnswer(
             by_state=dict(sorted(states.items())),
             trials=[_trial(trial, found.metric) for trial in found.trials],

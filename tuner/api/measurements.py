@@ -5,7 +5,6 @@ from functools import partial
 from fastapi import APIRouter, Request, Response
 
 from tuner.api import examples, measured
-from tuner.api import measured_examples as shown
 from tuner.api.kinds import job_of_kind, polled
 from tuner.api.parameters import After, Body, Id, IfNoneMatch, InState, Key, Limit, OfApp
 from tuner.api.problems import documented
@@ -21,11 +20,11 @@ router = APIRouter(prefix="/v1/measurements", tags=["measurements"])
     "",
     status_code=201,
     response_model=MeasurementAnswer,
-    openapi_extra=shown.MEASUREMENT_BODY,
+    openapi_extra=examples.MEASUREMENT_BODY,
     responses={
-        **examples.created(shown.MEASUREMENT_QUEUED),
+        **examples.created(examples.MEASUREMENT_QUEUED),
         **examples.ok(
-            shown.MEASUREMENT_QUEUED, "this key has already made this one", MeasurementAnswer
+            examples.MEASUREMENT_QUEUED, "this key has already made this one", MeasurementAnswer
         ),
         **documented(409, 413, 415, 422),
     },
@@ -45,7 +44,7 @@ def measure(
     return _answer(services, job)
 
 
-@router.get("", responses={**examples.ok(shown.MEASUREMENT_PAGE), **documented(422)})
+@router.get("", responses={**examples.ok(examples.MEASUREMENT_PAGE), **documented(422)})
 def list_measurements(
     services: Wired,
     app: OfApp = None,
@@ -63,7 +62,7 @@ def list_measurements(
     "/{id}",
     response_model=MeasurementAnswer,
     responses={
-        **examples.ok(shown.MEASUREMENT_DONE),
+        **examples.ok(examples.MEASUREMENT_DONE),
         **examples.NOT_MODIFIED,
         **documented(404, 422),
     },
@@ -78,7 +77,7 @@ def show_measurement(
 
 @router.post(
     "/{id}/cancel",
-    responses={**examples.ok(shown.MEASUREMENT_CANCELLED), **documented(404, 409, 422)},
+    responses={**examples.ok(examples.MEASUREMENT_CANCELLED), **documented(404, 409, 422)},
 )
 def cancel_measurement(job_id: Id, services: Wired) -> MeasurementAnswer:
     """Call a measurement off: what runs stops within 2 s, and nothing is left running."""
@@ -89,7 +88,7 @@ def cancel_measurement(job_id: Id, services: Wired) -> MeasurementAnswer:
 @router.get(
     "/{id}/windows",
     response_model=WindowList,
-    responses={**examples.ok(shown.WINDOW_LIST), **documented(404, 422)},
+    responses={**examples.ok(examples.WINDOW_LIST), **documented(404, 422)},
 )
 def list_windows(job_id: Id, services: Wired) -> Response:
     """Every window as it was measured, void ones included: the raw data of the report."""

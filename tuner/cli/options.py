@@ -103,23 +103,8 @@ def _lines(catalogue: Catalogue, option: Option) -> Iterator[str]:
 
 
 def _asked(image: str) -> Catalogue:
-    """What the uWSGI of that image says of itself. Raises `TargetFailed` and `Unavailable`."""
+    """What the uWSGI of that image says of itself. Raises `InvalidInput` and `Unavailable`."""
     from tuner import bootstrap
-    from tuner.model import Target
 
-    settings = Settings.from_environ(os.environ)
-    target = Target(
-        image=image,
-        command=("uwsgi",),
-        port=8000,
-        health_path="/",
-        thread_safe=False,
-        memory_per_process_mb=1,
-    )
-    engine = bootstrap.launcher(settings, bootstrap.catalog(settings))
-    try:
-        engine.ping()
-        info = engine.inspect(target)
-    finally:
-        engine.close()
-    return of_build(info.uwsgi_version, info.options)
+    facts = bootstrap.image_facts(Settings.from_environ(os.environ), image)
+    return of_build(facts.uwsgi_version, facts.options)

@@ -28,6 +28,7 @@ class TargetAppAnswer(Answer):
     name: str = Field(description="what a job names it by")
     description: str = Field(description="what it is")
     thread_safe: bool = Field(description="false: threads stay 1")
+    gevent_ok: bool = Field(description="false: the search space gevent is not for it")
     limits: Limits = Field(description="its box, unless a job says otherwise")
     workload: Workload = Field(description="its load, unless a job says otherwise")
     uwsgi_ini: str = Field(description="its own file, the default baseline")

@@ -9,6 +9,7 @@ from tuner.model import FailureCode, Limits, Objective, Origin, Scalar, Slo, Tri
 from tuner.schemas.base import Answer
 from tuner.schemas.hosts import FingerprintAnswer
 from tuner.schemas.jobs import RecommendationAnswer
+from tuner.schemas.preflight import PreflightAnswer
 
 
 class TrialSummary(Answer):
@@ -59,5 +60,6 @@ class DossierAnswer(Answer):
     """The report of a tuning job; the calibration is part of the recommendation."""
 
     recommendation: RecommendationAnswer = Field(description="the answer with its evidence")
+    preflight: PreflightAnswer = Field(description="what its file is like, and what trials lack")
     trials: TrialsAnswer = Field(description="what was tried")
     provenance: ProvenanceAnswer = Field(description="where it comes from")

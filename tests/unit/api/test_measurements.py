@@ -9,7 +9,7 @@ import pytest
 
 from tests import builders
 from tests.unit.api.fakes import CALIBRATION, Api, FakeHost, FakeStore
-from tuner.api.measured_examples import CALIBRATION_REQUEST, MEASUREMENT_REQUEST
+from tuner.api.examples import CALIBRATION_REQUEST, MEASUREMENT_REQUEST
 from tuner.model import (
     Bottleneck,
     Budget,

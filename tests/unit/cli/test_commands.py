@@ -2,15 +2,13 @@ import io
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.unit.cli.conftest import Service, run
-from tuner.api.examples import JOB_QUEUED, JOB_RUNNING, RECOMMENDATION
-from tuner.api.measured_examples import MEASUREMENT_DONE
+from tuner.api.examples import JOB_QUEUED, JOB_RUNNING, MEASUREMENT_DONE, RECOMMENDATION
 from tuner.cli import printing
 
 DONE: dict[str, Any] = {**JOB_RUNNING, "state": "succeeded", "phase": "done"}
@@ -281,6 +279,4 @@ def test_help_loads_nothing_heavy() -> None:
         "heavy = {'optuna', 'sklearn', 'scipy', 'docker', 'fastapi', 'sqlalchemy', 'httpx'}\n"
         "sys.exit(', '.join(heavy & set(sys.modules)) or 0)"
     )
-    began = time.monotonic()
     subprocess.run([sys.executable, "-c", program], check=True)
-    assert time.monotonic() - began < 2.0  # about 0.1 s on an idle machine

@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from tests.unit.cli.conftest import Service, run
-from tuner.api.examples import EFFECT, INI, RECOMMENDATION
-from tuner.api.measured_examples import (
+from tuner.api.examples import (
+    EFFECT,
+    INI,
     MEASUREMENT_CANCELLED,
     MEASUREMENT_DONE,
     MEASUREMENT_QUEUED,
     MEASUREMENT_RUNNING,
+    RECOMMENDATION,
 )
 
 IMAGE = "registry.example/checkout:1.5"

@@ -10,13 +10,14 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.unit.cli.conftest import Service, run
-from tuner.api.examples import PREFLIGHT, TARGET_APP_LIST
-from tuner.api.measured_examples import (
+from tuner.api.examples import (
     CALIBRATION_DONE,
     CALIBRATION_QUEUED,
     MEASUREMENT_DONE,
     MEASUREMENT_QUEUED,
     MEASUREMENT_RUNNING,
+    PREFLIGHT,
+    TARGET_APP_LIST,
     WINDOW_LIST,
 )
 from tuner.cli import own_service

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.cli.conftest import Service
-from tuner.api.examples import JOB_QUEUED, JOB_RUNNING
-from tuner.api.measured_examples import CALIBRATION_QUEUED, MEASUREMENT_RUNNING
+from tuner.api.examples import CALIBRATION_QUEUED, JOB_QUEUED, JOB_RUNNING, MEASUREMENT_RUNNING
 from tuner.cli import demo, main, own_service
 from tuner.client import Client
 from tuner.errors import Conflict

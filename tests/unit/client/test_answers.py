@@ -9,7 +9,6 @@ import pytest
 
 from tests.unit.client.scripted import ok, scripted
 from tuner.api import examples as shown
-from tuner.api import measured_examples as measured
 from tuner.api.lint import ANSWER as LINTED
 from tuner.client import Client, document_of
 from tuner.errors import NotFound
@@ -37,13 +36,13 @@ ANSWERS: list[tuple[str, Callable[[Client], Any], Any, type]] = [
     (
         "GET /v1/measurements/7",
         lambda c: c.job(7, "measurements"),
-        measured.MEASUREMENT_DONE,
+        shown.MEASUREMENT_DONE,
         MeasurementAnswer,
     ),
     (
         "GET /v1/calibrations/7",
         lambda c: c.job(7, "calibrations"),
-        measured.CALIBRATION_DONE,
+        shown.CALIBRATION_DONE,
         CalibrationJobAnswer,
     ),
     ("GET /v1/jobs/7/best", lambda c: c.best(7), shown.INCUMBENT, Incumbent),
@@ -68,7 +67,7 @@ ANSWERS: list[tuple[str, Callable[[Client], Any], Any, type]] = [
     (
         "GET /v1/measurements/8/windows",
         lambda c: c.windows(8),
-        measured.WINDOW_LIST,
+        shown.WINDOW_LIST,
         WindowList,
     ),
     (
@@ -161,8 +160,8 @@ def test_a_kind_that_nobody_wrote_is_sent_all_the_same() -> None:
                 "slo": {"latency_p95_ms": {"relative_to_baseline": 1.1}, "error_rate": 0},
             },
         ),
-        (MeasurementRequest, measured.MEASUREMENT_REQUEST),
-        (CalibrationRequest, measured.CALIBRATION_REQUEST),
+        (MeasurementRequest, shown.MEASUREMENT_REQUEST),
+        (CalibrationRequest, shown.CALIBRATION_REQUEST),
         (CalibrationRequest, {}),
     ],
 )
@@ -179,7 +178,7 @@ def test_every_request_survives_the_wire(model: Any, document: Any) -> None:
     ],
 )
 def test_each_kind_has_its_address(call: Callable[[Client], Any], path: str) -> None:
-    answer = measured.MEASUREMENT_QUEUED if "meas" in path else measured.CALIBRATION_QUEUED
+    answer = shown.MEASUREMENT_QUEUED if "meas" in path else shown.CALIBRATION_QUEUED
     service = scripted(ok(answer, 201))
     call(service.client())
     assert service.calls == [f"POST {path}"]
@@ -197,15 +196,15 @@ def test_lists_go_on_over_all_pages() -> None:
         "GET /v1/jobs?state=running&app=checkout",
         "GET /v1/jobs?state=running&app=checkout&after=8",
     ]
-    service = scripted(ok(measured.MEASUREMENT_PAGE))
+    service = scripted(ok(shown.MEASUREMENT_PAGE))
     assert [found.files[0] for found in service.client().measurements()] == ["today.ini"]
-    service = scripted(ok(measured.CALIBRATION_PAGE))
+    service = scripted(ok(shown.CALIBRATION_PAGE))
     assert [found.app for found in service.client().calibrations()] == ["mixed"]
 
 
 def test_a_number_is_looked_for_among_all_kinds() -> None:
     nothing = httpx.Response(404, json={"detail": "there is no job 8"})
-    service = scripted(nothing, ok(measured.MEASUREMENT_RUNNING))
+    service = scripted(nothing, ok(shown.MEASUREMENT_RUNNING))
     assert service.client().kind_of(8) == "measurements"
     with pytest.raises(NotFound, match="there is no job 8"):
         scripted(nothing).client().kind_of(8)
@@ -235,7 +234,7 @@ def test_every_text_has_its_address(call: Callable[[Client], str], address: str)
 def test_what_a_request_may_name_comes_by_name() -> None:
     assert list(scripted(ok(shown.SPACE_LIST)).client().search_spaces()) == ["default"]
     assert scripted(ok(shown.POOL_LIST)).client().pools()[0].name == "default"
-    assert scripted(ok(measured.POOL_HOSTS)).client().hosts("default")[0].sees[0].minutes == 5.0
+    assert scripted(ok(shown.POOL_HOSTS)).client().hosts("default")[0].sees[0].minutes == 5.0
     assert [t.number for t in scripted(ok(shown.TRIAL_LIST)).client().trials(7)] == [3]
     assert scripted(ok(shown.REPORT)).client().dossier(7).provenance.pool == "default"
 

@@ -4,8 +4,7 @@ import httpx
 import pytest
 
 from tests.unit.client.scripted import ok, problem, scripted
-from tuner.api.examples import JOB_QUEUED, JOB_RUNNING
-from tuner.api.measured_examples import MEASUREMENT_DONE, MEASUREMENT_RUNNING
+from tuner.api.examples import JOB_QUEUED, JOB_RUNNING, MEASUREMENT_DONE, MEASUREMENT_RUNNING
 from tuner.errors import Conflict, NotFound, Unavailable
 
 DONE = {**JOB_RUNNING, "state": "succeeded", "phase": "done"}

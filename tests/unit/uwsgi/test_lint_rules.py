@@ -63,6 +63,7 @@ def test_a_rule_says_why_and_how_it_is_known(rule: Rule) -> None:
         ("vaccum = true", "vacuum"),
         ("py-callos-afterfork = true", "py-call-osafterfork"),
         ("harakri = 30", "harakiri"),
+        ("p = 4", "processes"),
     ],
 )
 def test_a_misspelt_key_has_the_nearest_option_as_its_fix(line: str, meant: str) -> None:

@@ -266,6 +266,10 @@ def test_all_is_read_once() -> None:
         ("so-sndbuf", "socket-sndbuf"),
         ("timeout", "harakiri"),
         ("max_requests_jitter", "max-requests-delta"),
+        ("p", "processes"),
+        ("-M", "master"),
+        ("s", "socket"),
+        ("C", "chmod-socket"),
     ],
 )
 def test_the_option_that_was_meant_is_found(written: str, meant: str) -> None:
@@ -274,7 +278,7 @@ def test_the_option_that_was_meant_is_found(written: str, meant: str) -> None:
 
 @pytest.mark.parametrize(
     "written",
-    ["log-buffering", "base", "project_name", "my-app-dir", "x", "", "-", "é" * 9, "a" * 5000],
+    ["log-buffering", "base", "project_name", "x", "S", "q", "", "-", "é" * 9, "a" * 5000],
 )
 def test_what_is_like_nothing_is_told_nothing(written: str) -> None:
     assert nearest(known(), written) is None

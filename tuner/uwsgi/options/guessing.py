@@ -36,14 +36,44 @@ _OTHER_NAMES = {
     "wsgi-app": "module",
 }
 
+_SHORT_FORMS = {
+    # Of the command line alone: a file is searched for whole names.
+    "a": "abstract-socket",
+    "b": "buffer-size",
+    "C": "chmod-socket",
+    "c": "cgi-mode",
+    "d": "daemonize",
+    "H": "virtualenv",
+    "i": "single-interpreter",
+    "L": "disable-logging",
+    "l": "listen",
+    "M": "master",
+    "m": "memory-report",
+    "O": "optimize",
+    "p": "processes",
+    "Q": "spooler",
+    "R": "max-requests",
+    "r": "reaper",
+    "s": "socket",
+    "T": "enable-threads",
+    "t": "harakiri",
+    "v": "max-vars",
+    "w": "module",
+    "z": "socket-timeout",
+}
+
 
 def nearest(catalogue: Catalogue, name: str) -> str | None:
     """A spelling of the option that is most likely meant; None where none is near.
 
     It is one of the catalogue's, but not `name` itself.
     """
-    wanted = name.strip().lower().replace("_", "-").strip("-")
     spellings = tuple(catalogue.spellings)
+    bare = name.strip().strip("-")
+    if len(bare) == 1:
+        whole = _SHORT_FORMS.get(bare)
+        return whole if whole in spellings else None
+    wanted = bare.lower().replace("_", "-").strip("-")
     for guess in (_same_letters, _by_other_name, _same_words, _few_slips, _longer):
         found = guess(wanted, spellings)
         if found is not None and found != name:

@@ -45,12 +45,16 @@ def _misspelt(subject: Subject) -> Iterator[Hit]:
         if found.why is not Why.SLIP:
             continue
         entry, meant = found.entry, found.meant
-        message = (
-            f"there is no option {quoted(entry.key)}: uWSGI ignores it; {meant} is the nearest"
-        )
         new = _renamed(entry, meant)
         fix = written_as(entry, new, f"write {meant}, if that is meant", is_safe=False)
-        yield Hit(line=entry.number, message=message, fix=fix, severity=severity)
+        yield Hit(line=entry.number, message=_slip(found), fix=fix, severity=severity)
+
+
+def _slip(found: Stranger) -> str:
+    key, meant = quoted(found.entry.key), found.meant
+    if len(found.entry.key.strip("-")) == 1:
+        return f"{key} is ignored: short for {meant} on a command line alone, not in a file"
+    return f"there is no option {key}: uWSGI ignores it; {meant} is the nearest"
 
 
 def _unknown(subject: Subject) -> Iterator[Hit]:

@@ -1,18 +1,18 @@
-"""More of the story for OpenAPI: two files of `checkout` are compared, and a host is calibrated."""
+"""Two files of `checkout` are compared, and a host is calibrated."""
 
 from typing import Any
 
-from tuner.api.examples import (
+from tuner.api.examples.catalogue import HOST
+from tuner.api.examples.jobs import (
     CALIBRATION,
     DIAGNOSIS,
-    EFFECT,
-    HOST,
     JOB_REQUEST,
     PREFLIGHT,
     TRIAL_RAW,
     UNSEEN,
-    body,
 )
+from tuner.api.examples.recommending import EFFECT
+from tuner.api.examples.responses import body
 
 MEASUREMENT_REQUEST = {
     "target": JOB_REQUEST["target"],

@@ -1,4 +1,4 @@
-"""More of the story for OpenAPI: how job 7 came to its answer."""
+"""How job 7 came to its answer."""
 
 from typing import Any
 
