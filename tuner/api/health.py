@@ -22,6 +22,7 @@ def alive() -> Health:
 def ready(services: Wired) -> Health:
     """200 when a job that is submitted now would be measured; 503 says what is away."""
     services.store.ping()
+    services.require_room()
     away = what_is_away(services.store.hosts(), services.now())
     if away is not None:
         raise Unavailable(*away)

@@ -149,13 +149,18 @@ def _utc_now() -> datetime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """Handed to `create_app`. `resolve` raises `InvalidInput` with every mistake in a request."""
+    """Handed to `create_app`.
+
+    `resolve` raises `InvalidInput` with every mistake in a request, `require_room` `Unavailable`
+    where the disk of the rows is full.
+    """
 
     store: Store
     catalog: Catalog
     resolve: Callable[[Request], JobSpec]
     api_key: str | None = field(default=None, repr=False)
     now: Callable[[], datetime] = _utc_now
+    require_room: Callable[[], None] = lambda: None
 
 
 def _of_request(request: HttpRequest) -> Services:

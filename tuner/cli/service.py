@@ -56,6 +56,7 @@ def api() -> None:
 
     from tuner import bootstrap
     from tuner.api import Services, create_app
+    from tuner.db import require_room
 
     settings = _settings()
     settings.check_may_serve()
@@ -65,6 +66,7 @@ def api() -> None:
         catalog=catalog,
         resolve=bootstrap.resolver(catalog, store.recommended),
         api_key=settings.api_key,
+        require_room=lambda: require_room(settings.data_dir),
     )
     uvicorn.run(
         create_app(services),

@@ -19,10 +19,18 @@
 Nothing else imports sqlalchemy or alembic.
 """
 
-from tuner.db.embedded import EmbeddedPostgres
+from tuner.db.embedded import EmbeddedPostgres, require_room
 from tuner.db.engine import make_engine
 from tuner.db.ports import JobQueue
 from tuner.db.rows import Claim, HostRow
 from tuner.db.store import Store
 
-__all__ = ["Claim", "EmbeddedPostgres", "HostRow", "JobQueue", "Store", "make_engine"]
+__all__ = [
+    "Claim",
+    "EmbeddedPostgres",
+    "HostRow",
+    "JobQueue",
+    "Store",
+    "make_engine",
+    "require_room",
+]

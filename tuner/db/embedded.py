@@ -8,6 +8,7 @@ a new container, or with a zombie nobody reaped.
 import fcntl
 import hashlib
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -27,6 +28,7 @@ START_TIMEOUT_S = 60.0  # crash recovery of a busy database on a loaded machine
 STOP_TIMEOUT_S = 10.0  # for a fast shutdown; then an immediate one
 _SOCKET_PATH_LIMIT = 107  # bytes, of sockaddr_un
 _SOCKET_NAME = ".s.PGSQL.5432"
+ROOM = 64 << 20  # bytes: a few segments of its write-ahead log
 _LOG_KEPT = 10_000_000  # bytes; a longer log is begun anew
 
 # Runs between fork and postgres. A program of its own and no preexec_fn: that may deadlock when
@@ -250,6 +252,19 @@ class _LockFile:
 
     def __exit__(self, *_: object) -> None:
         os.close(self._fd)
+
+
+def require_room(data_dir: Path) -> None:
+    """Raise `Unavailable` where the disk below an embedded server's files is as good as full.
+
+    A server that cannot write its log ends, and starts only when there is room again: whoever is
+    to make room should know before.
+    """
+    if (data_dir / "postgres").is_dir() and (free := shutil.disk_usage(data_dir).free) < ROOM:
+        detail = (
+            f"{free >> 20} MB are left on the disk of {data_dir}, of {ROOM >> 20} that it needs"
+        )
+        raise Unavailable("postgresql", f"{detail}: make room")
 
 
 def _taken(lock: _LockFile) -> bool:

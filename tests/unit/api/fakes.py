@@ -1,7 +1,7 @@
 """A store in memory, and a client that calls the app without a network."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -246,6 +246,7 @@ class Api:
     store: Any = field(default_factory=FakeStore)  # or the real one
     api_key: str | None = None
     resolve: Any = None
+    require_room: Callable[[], None] = lambda: None
     app: FastAPI = field(init=False)
 
     def __post_init__(self) -> None:
@@ -261,6 +262,7 @@ class Api:
                 resolve=self.resolve or real_resolve,
                 api_key=self.api_key,
                 now=lambda: builders.NOON,
+                require_room=self.require_room,
             )
         )
 

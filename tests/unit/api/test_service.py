@@ -6,6 +6,7 @@ import pytest
 
 from tests import builders
 from tests.unit.api.fakes import Api, FakeHost, FakeStore
+from tuner.errors import Unavailable
 
 KEY = "0123456789abcdef"
 LONG_AGO = builders.NOON - timedelta(minutes=5)
@@ -37,6 +38,15 @@ def test_what_is_away_makes_it_not_ready(store: FakeStore, system: str, words: s
     assert answer.status_code == 503
     assert answer.json()["system"] == system
     assert words in answer.json()["detail"]
+
+
+def test_a_full_disk_makes_it_not_ready() -> None:
+    def full() -> None:
+        raise Unavailable("postgresql", "3 MB are left on the disk of /data")
+
+    answer = Api(FakeStore(machines=[FakeHost()]), require_room=full).get("/readyz")
+    assert (answer.status_code, answer.json()["system"]) == (503, "postgresql")
+    assert "3 MB are left" in answer.json()["detail"]
 
 
 def test_one_host_that_can_measure_is_enough() -> None:

@@ -1,0 +1,76 @@
+"""The disk of the data directory runs full in the middle of a job, and has room again later."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests import misbehaving
+from tests.recovery.test_kills import check_rows, submit, wait_for_phase
+from tests.service import running
+
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(400)]
+
+DISK_MB = 200  # a new cluster and its WAL need about 60
+
+
+def may_mount() -> bool:
+    """Whether this machine lets us have a small disk of our own."""
+    if os.geteuid() != 0:
+        return False
+    tried = subprocess.run(
+        ["unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"],
+        check=False,
+        capture_output=True,
+    )
+    return tried.returncode == 0
+
+
+@contextmanager
+def small_disk(at: Path) -> Iterator[Path]:
+    """A disk of `DISK_MB` that is gone afterwards."""
+    at.mkdir()
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m,mode=0711", "none", str(at)], check=True
+    )
+    try:
+        yield at
+    finally:
+        subprocess.run(["umount", "--lazy", str(at)], check=True)
+        at.rmdir()
+
+
+def fill(path: Path) -> None:
+    """Write until there is no byte left."""
+    with path.open("wb", buffering=0) as filler:
+        for piece in (1 << 20, 1 << 12, 1):
+            try:
+                while True:
+                    filler.write(b"\0" * piece)
+            except OSError:
+                continue
+
+
+@pytest.mark.skipif(not may_mount(), reason="only root may mount a small disk")
+def test_a_job_waits_for_room_on_a_full_disk_and_goes_on(tmp_path: Path) -> None:
+    misbehaving.write_app(tmp_path, "fine", misbehaving.FINE)
+    place = Path("/tmp") / f"tuner-small-disk-{os.getpid()}"
+    with (
+        small_disk(place) as disk,
+        running(TUNER_TARGET_APPS=str(tmp_path), TUNER_DATA_DIR=str(disk)) as service,
+    ):
+        job = submit(service)
+        assert wait_for_phase(service, job["id"], "search")
+        fill(disk / "filler")
+        said = service.http.get("/readyz")
+        assert (said.status_code, said.json()["system"]) == (503, "postgresql")
+        assert f"0 MB are left on the disk of {disk}" in said.json()["detail"]
+        service.pause(20.0)
+        assert service.process.poll() is None, service.log()
+        (disk / "filler").unlink()
+        ended = service.finish(job["id"], within_s=200)
+        assert ended["state"] == "succeeded", (ended, service.log())
+        check_rows(service, job["id"])
