@@ -189,7 +189,7 @@ def test_a_deep_directory_gets_a_short_socket(make: Make, home: Path) -> None:
     socket_dir.rmdir()
 
 
-@pytest.mark.parametrize("number", [os.getpid(), os.getppid(), 1])
+@pytest.mark.parametrize("number", [os.getpid(), os.getppid(), 1], ids=["own", "parent", "init"])
 def test_a_pid_file_of_another_life_is_no_obstacle(make: Make, home: Path, number: int) -> None:
     postgres = make()
     postgres.start()

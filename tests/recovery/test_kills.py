@@ -25,7 +25,7 @@ from tuner.model import (
 from tuner.objective import outcome_of
 from tuner.search_space import derive
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
 
 TRIALS, CALIBRATE, CONFIRM, CYCLES = 3, 2, 4, 1
 BUDGET = {
@@ -75,7 +75,7 @@ def wait_for_phase(service: Service, job_id: int, phase: str) -> bool:
             job["phase"] == phase and bool(service.containers())
         )
 
-    service.wait_for(there, 90, f"job {job_id} is in {phase}")
+    service.wait_for(there, 180, f"job {job_id} is in {phase}")
     return bool(service.job(job_id)["phase"] == phase)
 
 

@@ -33,8 +33,10 @@ FAST = (
         "unit and contract tests", ("pytest", "-m", "not docker", "tests/unit", "tests/contract")
     ),
 )
-# One pytest run, so that its closing line counts every level.
-FULL = (*_STATIC, Check("all test levels", ("pytest", "tests")))
+# One pytest run, so that its closing line counts every level. Modules run side by side, for most of
+# them wait most of the time; tests/conftest.py has what measures run when all others have ended.
+SIDE_BY_SIDE = ("-n", "4", "--no-loadscope-reorder")
+FULL = (*_STATIC, Check("all test levels", ("pytest", *SIDE_BY_SIDE, "tests")))
 
 
 def run(steps: Steps, checkout: Path, checks: Sequence[Check]) -> list[str]:

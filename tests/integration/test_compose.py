@@ -25,7 +25,10 @@ READY_S = 60
 DOWN_S = 90
 JOB_S = 120
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(BUILD_S + UP_S + READY_S + JOB_S + DOWN_S)]
+pytestmark = [
+    pytest.mark.docker,
+    pytest.mark.timeout(BUILD_S + UP_S + READY_S + JOB_S + DOWN_S),
+]
 
 
 @dataclass(frozen=True)
