@@ -64,7 +64,7 @@ def run(command: Command, folder: Path, **environ: str) -> Ran:
         env={**clean, "PATH": path, **command.variables, **environ},
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=1200,
         check=False,
     )
     return Ran(done.returncode, done.stdout, done.stderr)

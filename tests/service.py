@@ -17,13 +17,14 @@ from typing import Any
 import docker
 import httpx
 
+from tests.patience import JOB_ENDS_WITHIN_S
 from tuner import bootstrap
 from tuner.db import Store, make_engine
 from tuner.queue import Queue
 from tuner.settings import Settings
 
-READY_WITHIN_S = 60.0
-STOP_WITHIN_S = 30.0
+READY_WITHIN_S = 180.0
+STOP_WITHIN_S = 60.0
 FINAL = ("succeeded", "failed", "cancelled")
 Json = dict[str, Any]
 
@@ -72,7 +73,9 @@ class Service:
         assert answer.status_code == 200, answer.text
         return answer
 
-    def finish(self, job_id: int, within_s: float, *, every_s: float = 0.05) -> Json:
+    def finish(
+        self, job_id: int, *, within_s: float = JOB_ENDS_WITHIN_S, every_s: float = 0.05
+    ) -> Json:
         """Wait until a job has ended, whatever the service does meanwhile.
 
         Every look costs the machine some 6 ms of CPU: where figures are to be reported, look less.

@@ -8,10 +8,11 @@ import docker
 import pytest
 
 from tests import finished_jobs, misbehaving, pipelines
+from tests.patience import TEST_ENDS_WITHIN_S
 from tests.service import Service, opened_store, running
 from tuner.model import DEFAULT_COMMAND, Budget, ClosedLoop, Limits, Slo, Target
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(TEST_ENDS_WITHIN_S)]
 
 WAITS = """
 import time

@@ -2,9 +2,10 @@
 
 import pytest
 
+from tests.patience import JOB_ENDS_WITHIN_S, TEST_ENDS_WITHIN_S
 from tests.service import running
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(TEST_ENDS_WITHIN_S)]
 
 GOOD = """\
 [uwsgi]
@@ -38,7 +39,7 @@ def test_files_are_compared_and_one_that_does_not_start_is_a_result() -> None:
         def ended() -> bool:
             return service.get(path).json()["state"] in ("succeeded", "failed")
 
-        service.wait_for(ended, 150, "the measurement has ended")
+        service.wait_for(ended, JOB_ENDS_WITHIN_S, "the measurement has ended")
         found = service.get(path).json()
         assert found["state"] == "succeeded", found["error"]
         two, broken, eight = found["report"]["sides"]

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import pytest
 
 from tests import plants
+from tests.patience import TEST_ENDS_WITHIN_S
 from tests.plants import TWO_LARGE_GAINS, USELESS
 from tests.service import Json, Service, opened_store, running
 from tuner.model import Evidence, JobId
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(TEST_ENDS_WITHIN_S)]
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ def service() -> Iterator[Service]:
 @pytest.fixture(scope="module")
 def tuned(service: Service) -> Tuned:
     job = service.submit(**TWO_LARGE_GAINS.request())
-    ended = service.finish(job["id"], within_s=240)
+    ended = service.finish(job["id"])
     assert ended["state"] == "succeeded", (ended, service.log())
     with opened_store(service) as store:
         recommendation = store.job(JobId(job["id"])).recommendation

@@ -2,10 +2,13 @@
 
 import math
 import os
+import statistics
 import threading
+import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +18,7 @@ from tests.hog import hog
 from tuner import analysis
 from tuner.diagnosis import diagnose
 from tuner.measurement import SideSpec
+from tuner.measurement.judging import FOREIGN_ABOVE, STEAL_ABOVE
 from tuner.model import (
     SERIES_STEP_S,
     Bottleneck,
@@ -82,7 +86,8 @@ def test_http11_socket_with_more_connections_than_workers_never_counts() -> None
     side = bench_sides.side("flawed", front="http11-socket = :8000", processes=2)
     result = block(side, load=closed(8, keep_alive=True))
     for window in result.windows:
-        assert window.requests > 1000  # it looks excellent
+        assert window.requests > 100  # it looks excellent: no error, no slow answer
+        assert window.errors == 0
         assert window.stalled >= 4
         assert Doubt.UNFINISHED_CONNECTIONS in window.doubts
         assert window.is_void
@@ -157,16 +162,41 @@ def fewest_of_a_kind(starts: Sequence[Measurement]) -> int:
 
 
 def test_a_neighbour_that_takes_40_percent_of_a_cpu_for_half_of_the_run() -> None:
-    budget = SHORT.model_copy(update={"cycles": 14, "window_s": 1.0})
-    neighbour = Neighbour(cpu=min(os.sched_getaffinity(0)), comes_after_s=6.0, stays_s=8.0)
+    budget = SHORT.model_copy(update={"cycles": 18, "window_s": 1.0})
+    neighbour = Neighbour(cpu=min(os.sched_getaffinity(0)), comes_after_s=8.0, stays_s=10.0)
     side = bench_sides.work(units=500)
+    of_the_machine = busy_cpus(2.0)
     result = block(side, load=closed(16), budget=budget, beside=neighbour)
     beside = [window for window in result.windows if neighbour.was_there_all(window)]
     alone = [window for window in result.windows if neighbour.was_away_all(window)]
     assert len(beside) >= 3
     assert len(alone) >= 3
+    assert foreign_cpu(beside) - foreign_cpu(alone) == pytest.approx(0.4, abs=0.2)
     assert all(Doubt.NOISY_HOST in window.doubts for window in beside)
-    assert sum(Doubt.NOISY_HOST in window.doubts for window in alone) <= 1
+    if of_the_machine < FOREIGN_ABOVE / 2:  # else it has neighbours that no test could stop
+        quiet = [window for window in alone if (window.surroundings.steal or 0.0) <= STEAL_ABOVE]
+        assert sum(Doubt.NOISY_HOST in window.doubts for window in quiet) <= 1
+
+
+def foreign_cpu(windows: Sequence[Window]) -> float:
+    """CPUs that something else than the bench used, as the windows have it: their median."""
+    return statistics.median(window.surroundings.foreign_cpu or 0.0 for window in windows)
+
+
+def busy_cpus(seconds: float) -> float:
+    """CPUs that are used on this machine, by its own count, while the test does nothing."""
+    before = cpu_times()
+    time.sleep(seconds)
+    return (cpu_times() - before) / seconds
+
+
+def cpu_times() -> float:
+    """Seconds that all CPUs have been used or taken away, from /proc/stat."""
+    _, user, nice, system, _, _, irq, softirq, steal = (
+        Path("/proc/stat").read_text().split(maxsplit=9)[:9]
+    )
+    ticks = sum(map(int, (user, nice, system, irq, softirq, steal)))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 class Neighbour(AbstractContextManager[None]):

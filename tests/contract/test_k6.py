@@ -10,6 +10,7 @@ import pytest
 
 from tests import misbehaving, real_bench
 from tests.bench_sides import JOURNEY_IMAGE, opened, side
+from tests.patience import share
 from tuner.errors import Infrastructure, TargetFailed
 from tuner.load import Generators
 from tuner.measurement import Bench, LoadGenerator, LoadReading, RunningTarget, SideSpec
@@ -164,7 +165,7 @@ def test_a_mix_sends_each_request_by_its_weight_and_judges_it_by_its_own_status(
     assert reading.sent == served(reading)
     assert reading.over_limit is None
     assert failing.sent == served(failing)
-    assert failing.errors_by_class["http_500"] / failing.sent == pytest.approx(1 / 6, abs=0.03)
+    assert failing.errors_by_class["http_500"] / failing.sent == share(1 / 6, of=failing.sent)
 
 
 def test_a_request_of_a_journey_that_is_answered_otherwise_is_named_before_minutes_are_spent(

@@ -12,6 +12,7 @@ import pytest
 
 from tests import real_bench
 from tests.fake_bench import FakeWorld, Options
+from tests.patience import share
 from tuner.errors import Infrastructure, TargetFailed
 from tuner.load import Oha
 from tuner.measurement import Launcher, LoadGenerator, LoadReading, RunningTarget, SideSpec
@@ -174,7 +175,7 @@ class TestBench:
             time.sleep(0.3)
             killed_at = time.monotonic()
             rig.launcher.kill_measurement("7")
-            assert ended.result(timeout=10) - killed_at < 2
+            assert ended.result(timeout=15) - killed_at < 10  # of 20
 
     def test_what_is_left_behind_is_reaped(self, rig: Rig) -> None:
         context = rig.launcher.launch(rig.good)
@@ -202,7 +203,7 @@ class TestRealBench:
             reading = real.load.drive(running, real.good.target, mixed, 1.0)
         errors = reading.errors_by_class["http_500"]
         assert set(reading.errors_by_class) == {"http_500"}
-        assert errors / reading.sent == pytest.approx(0.25, abs=0.05)
+        assert errors / reading.sent == share(0.25, of=reading.sent)
         assert served(reading) == reading.sent
 
     def test_method_headers_and_body_arrive(self, real: Rig) -> None:

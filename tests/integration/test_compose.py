@@ -21,9 +21,9 @@ KEY = "a-key-for-the-compose-test"
 
 BUILD_S = 600  # the first time; seconds afterwards
 UP_S = 240
-READY_S = 60
-DOWN_S = 90
-JOB_S = 120
+READY_S = 180
+DOWN_S = 180
+JOB_S = 600
 
 pytestmark = [
     pytest.mark.docker,

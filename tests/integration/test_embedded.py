@@ -53,7 +53,7 @@ def make(home: Path) -> Iterator[Callable[..., EmbeddedPostgres]]:
         postgres.stop()
 
 
-def wait_for(condition: Callable[[], object], seconds: float = 10.0) -> None:
+def wait_for(condition: Callable[[], object], seconds: float = 30.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests import misbehaving
+from tests.patience import TEST_ENDS_WITHIN_S
 from tests.recovery.test_kills import check_rows, submit, wait_for_phase
 from tests.service import running
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(TEST_ENDS_WITHIN_S)]
 
 DISK_MB = 200  # a new cluster and its WAL need about 60
 
@@ -71,6 +72,6 @@ def test_a_job_waits_for_room_on_a_full_disk_and_goes_on(tmp_path: Path) -> None
         service.pause(20.0)
         assert service.process.poll() is None, service.log()
         (disk / "filler").unlink()
-        ended = service.finish(job["id"], within_s=200)
+        ended = service.finish(job["id"])
         assert ended["state"] == "succeeded", (ended, service.log())
         check_rows(service, job["id"])

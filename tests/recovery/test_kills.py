@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests import misbehaving
+from tests.patience import JOB_ENDS_WITHIN_S, TEST_ENDS_WITHIN_S
 from tests.service import Json, Service, opened_store, running
 from tuner.model import (
     JobId,
@@ -25,7 +26,7 @@ from tuner.model import (
 from tuner.objective import outcome_of
 from tuner.search_space import derive
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(TEST_ENDS_WITHIN_S)]
 
 TRIALS, CALIBRATE, CONFIRM, CYCLES = 3, 2, 4, 1
 BUDGET = {
@@ -62,8 +63,8 @@ def submit(service: Service) -> Json:
 def kill_and_wait(service: Service, victim: str) -> None:
     """Kill one part, and wait until another is in its place and the service is ready."""
     dead = service.kill(victim)
-    service.wait_for(lambda: service.child(victim) not in (None, dead), 30, f"another {victim}")
-    service.wait_for(lambda: service.status("/readyz") == 200, 60, "ready again")
+    service.wait_for(lambda: service.child(victim) not in (None, dead), 120, f"another {victim}")
+    service.wait_for(lambda: service.status("/readyz") == 200, 180, "ready again")
 
 
 def wait_for_phase(service: Service, job_id: int, phase: str) -> bool:
@@ -75,7 +76,7 @@ def wait_for_phase(service: Service, job_id: int, phase: str) -> bool:
             job["phase"] == phase and bool(service.containers())
         )
 
-    service.wait_for(there, 180, f"job {job_id} is in {phase}")
+    service.wait_for(there, JOB_ENDS_WITHIN_S, f"job {job_id} is in {phase}")
     return bool(service.job(job_id)["phase"] == phase)
 
 
@@ -88,7 +89,7 @@ def test_a_job_survives_the_death_of_any_part_in_every_phase(service: Service, v
             break  # nothing came out ahead, so that there is nothing to confirm
         service.pause(moment.uniform(0.0, 1.5))
         kill_and_wait(service, victim)
-    ended = service.finish(job["id"], within_s=150)
+    ended = service.finish(job["id"])
     assert ended["state"] == "succeeded", (ended, service.log())
     check_rows(service, job["id"])
 
@@ -99,9 +100,9 @@ def test_a_job_goes_on_after_the_whole_service_was_killed(service: Service) -> N
     children = [service.child(name) for name in ("worker", "api", "postgres")]
     os.kill(service.process.pid, signal.SIGKILL)
     service.process.wait()
-    service.wait_for(lambda: not any(map(alive, children)), 15, "its children have ended too")
+    service.wait_for(lambda: not any(map(alive, children)), 60, "its children have ended too")
     service.start()
-    ended = service.finish(job["id"], within_s=150)
+    ended = service.finish(job["id"])
     assert ended["state"] == "succeeded", (ended, service.log())
     check_rows(service, job["id"])
 
@@ -111,15 +112,15 @@ def test_a_job_waits_for_docker_and_goes_on_when_it_is_back(apps: str, tmp_path:
     with running(
         TUNER_TARGET_APPS=apps, DOCKER_HOST=f"unix://{socket}", until="/healthz"
     ) as service:
-        service.wait_for(lambda: service.status("/readyz") == 503, 30, "not ready")
+        service.wait_for(lambda: service.status("/readyz") == 503, 120, "not ready")
         service.wait_for(
-            lambda: "docker" in service.http.get("/readyz").text, 30, "it says that docker is away"
+            lambda: "docker" in service.http.get("/readyz").text, 120, "it says that docker is away"
         )
         job = submit(service)
         service.pause(4.0)
         assert service.job(job["id"])["state"] == "running"
         socket.symlink_to("/var/run/docker.sock")
-        ended = service.finish(job["id"], within_s=150)
+        ended = service.finish(job["id"])
         assert ended["state"] == "succeeded", (ended, service.log())
         check_rows(service, job["id"])
 
@@ -135,7 +136,7 @@ def alive(pid: int | None) -> bool:
 
 def check_rows(service: Service, job_id: int) -> None:
     """Nothing is lost, doubled, or attached to other params; nothing is left running."""
-    service.wait_for(lambda: not service.containers(), 10, "no container of ours is left")
+    service.wait_for(lambda: not service.containers(), 30, "no container of ours is left")
     with opened_store(service) as store:
         job = store.job(JobId(job_id))
         trials, measurements = store.trials(job.id), store.measurements(job.id)

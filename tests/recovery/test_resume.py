@@ -19,7 +19,7 @@ from tuner.db import Store
 from tuner.model import Job, JobId, JobState, Measurement, MeasurementId, Origin, Phase
 from tuner.worker import alone
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(600)
 
 KILLS = (
     *(Phase.CALIBRATE,) * 3,
@@ -34,7 +34,7 @@ PAUSE_S = 0.03  # of every run of load; a block has six and more
 MOST_RUNS = 10  # of load in a life, from when the job has come so far
 LONGEST_WAIT_S = 0.15  # beyond the last of them: into the next, the end of the block, the next step
 MOMENTS_SEED = 20
-ENDS_WITHIN_S = 60.0
+ENDS_WITHIN_S = 180.0
 
 
 @pytest.fixture(autouse=True)
