@@ -70,6 +70,16 @@ def test_a_design_has_whole_replicates_and_at_least_one(
 def test_a_number_of_factors_that_no_design_has_is_refused(factors: int) -> None:
     with pytest.raises(ValueError, match="from 1 to 23"):
         analysis.design(factors, 48, 1)
+    with pytest.raises(ValueError, match="from 1 to 23"):
+        analysis.columns(factors)
+
+
+@pytest.mark.parametrize("factors", [1, 5, 11, 12, 23])
+def test_more_factors_up_to_the_columns_take_no_more_runs(factors: int) -> None:
+    columns = analysis.columns(factors)
+    assert len(analysis.design(columns, 0, 1)) == len(analysis.design(factors, 0, 1))
+    if columns < analysis.MOST_FACTORS:
+        assert len(analysis.design(columns + 1, 0, 1)) > len(analysis.design(factors, 0, 1))
 
 
 @pytest.mark.parametrize("factors", [1, 7, 11, 12, 23])

@@ -74,12 +74,18 @@ def design(factors: int, runs: int, seed: int) -> tuple[Row, ...]:
     no drift from block to block touches any effect. Raises `ValueError` for no factor, and for
     more than `MOST_FACTORS`.
     """
-    if not 1 <= factors <= MOST_FACTORS:
-        raise ValueError(f"{factors} factors; from 1 to {MOST_FACTORS} can be told apart")
-    base = _plackett_burman(next(g for g in _GENERATORS if len(g) >= factors))
+    base = _plackett_burman(_generator(factors))
     draw = random.Random(seed)  # noqa: S311  shuffles, keeps no secret
     replicates = max(1, runs // (2 * len(base)))
     return tuple(row for _ in range(replicates) for row in _replicate(base, factors, draw))
+
+
+def columns(factors: int) -> int:
+    """How many factors the design for so many tells without a further run.
+
+    Raises `ValueError` as `design` does.
+    """
+    return len(_generator(factors))
 
 
 def factorial_effects(
@@ -119,6 +125,13 @@ def factorial_effects(
 def is_kept(estimate: FactorEstimate) -> bool:
     """Whether a change earns its place: a gain worth a line, and hardly one by chance."""
     return estimate.effect > math.log1p(KEEP_EFFECT) and estimate.p < KEEP_P
+
+
+def _generator(factors: int) -> str:
+    """The first row of the smallest design that tells so many factors."""
+    if not 1 <= factors <= MOST_FACTORS:
+        raise ValueError(f"{factors} factors; from 1 to {MOST_FACTORS} can be told apart")
+    return next(generator for generator in _GENERATORS if len(generator) >= factors)
 
 
 def _plackett_burman(generator: str) -> list[Row]:

@@ -75,7 +75,8 @@ def ablation(dossier: Dossier) -> Section | None:
     spread = wording.plain_percent(found.sd)
     words = (
         f"{wording.count(found.runs, 'run')} of a factorial design between your values and the "
-        f"candidate's; sd of one run {spread}. A line is kept where its effect is above "
+        "candidate's, or the most promising other one where the candidate had yours; sd of one "
+        f"run {spread}. A line is kept where its effect is above "
         f"{wording.plain_percent(analysis.KEEP_EFFECT)} and one-sided p is below "
         f"{analysis.KEEP_P:.2f}; everything else goes back to your value."
     )

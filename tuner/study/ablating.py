@@ -1,8 +1,8 @@
 """The ablation: which of the winner's options earn their place; the rest go back to the user's.
 
-All effects are measured at once: runs that have about half of the winner's options each, in a
-factorial design, and every option is judged by all runs. Processes and threads are one factor,
-for one means little without the other.
+All effects are measured at once: runs that have about half of the options each, in a factorial
+design, and every option is judged by all runs. Columns that the winner's own changes leave free
+have values that the winner lacks (`widening`): what is ablated is the wide file.
 """
 
 import math
@@ -31,37 +31,29 @@ from tuner.model import (
 )
 from tuner.search_space import Domain
 from tuner.study import planning, searching
+from tuner.study.advice import Optimiser
 from tuner.study.ends import Keep
-
-TOGETHER = frozenset({"processes", "threads"})
-"""Parameters that make one factor."""
-
-MOST_FACTORS = 23
-"""What the largest design tells apart; a winner that changes more is confirmed as a whole."""
+from tuner.study.factors import Factors, factors_of, levels_of, with_levels
+from tuner.study.widening import widened
 
 _WORTH_A_LINE = math.log1p(analysis.KEEP_EFFECT)
-
-Factors = tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One run of the design: whose block, which of the factors were the winner's, log level."""
+    """One run of the design: whose block, which of the factors it really had, log level."""
 
     block: int
     levels: tuple[bool, ...]
     log: float
 
 
-def ablate(history: History) -> Step | Keep | None:
+def ablate(history: History, optimiser: Optimiser) -> Step | Keep | None:
     """Let the design be measured, then name the file with the smallest diff."""
     domain = searching.domain_of(history)
     blocks = history.blocks(Phase.ABLATE)
     if not blocks:
-        winner = _finalist(history)
-        if not _is_worth_it(history, factors_of(domain, winner.params)):
-            return Enter(phase=Phase.CONFIRM, finalist=winner.number)
-        return _begin(history, domain, winner.params)
+        return _begin(history, domain, optimiser)
     if any(block.is_open for block in blocks):
         return None
     return (
@@ -75,11 +67,11 @@ def ablate(history: History) -> Step | Keep | None:
 def ablation_of(history: History) -> Ablation | None:
     """What the runs say of each factor; None where there were none, or too few that worked."""
     domain = searching.domain_of(history)
-    winner = winner_of(history, domain)
-    if winner is None:
+    wide = wide_of(history, domain)
+    if wide is None:
         return None
-    factors = factors_of(domain, winner)
-    runs = list(_runs(history, domain, factors, winner))
+    factors = factors_of(domain, wide)
+    runs = list(_runs(history, factors, wide))
     found = analysis.factorial_effects(
         [run.levels for run in runs], [run.block for run in runs], [run.log for run in runs]
     )
@@ -103,18 +95,10 @@ def ablation_of(history: History) -> Ablation | None:
     )
 
 
-def factors_of(domain: Domain, params: Params) -> Factors:
-    """The parameters in which `params` differ from the user's own, those of `TOGETHER` as one."""
-    differing = [d.name for d in domain.dimensions if params[d.name] != d.users]
-    paired = tuple(name for name in differing if name in TOGETHER)
-    single = [(name,) for name in differing if name not in TOGETHER]
-    return (paired, *single) if paired else tuple(single)
+def wide_of(history: History, domain: Domain) -> Params | None:
+    """The params that were taken apart; None where there was no ablation.
 
-
-def winner_of(history: History, domain: Domain) -> Params | None:
-    """The params that were ablated; None where there was no ablation.
-
-    Every run has either the user's value of a parameter or the winner's.
+    Every run has either the user's value of a parameter or this one.
     """
     blocks = history.blocks(Phase.ABLATE)
     if not blocks:
@@ -133,38 +117,33 @@ def _finalist(history: History) -> Trial:
     return history.trial(finalist)
 
 
-def _is_worth_it(history: History, factors: Factors) -> bool:
-    """With one factor there is nothing to tell apart: the confirmation measures it anyway."""
-    return history.job.spec.budget.ablate_runs > 0 and 1 < len(factors) <= MOST_FACTORS
+def _begin(history: History, domain: Domain, optimiser: Optimiser) -> Measure | Enter:
+    """All runs of the design in blocks of a few, each with the baseline.
 
-
-def _with(domain: Domain, winner: Params, factors: Factors, levels: Sequence[bool]) -> Params:
-    """The winner's values where a factor is on, the user's everywhere else."""
-    chosen = {n for names, is_on in zip(factors, levels, strict=True) if is_on for n in names}
-    own = domain.baseline
-    return domain.settle({name: winner[name] if name in chosen else own[name] for name in own})
-
-
-def _begin(history: History, domain: Domain, winner: Params) -> Measure:
-    """All runs of the design in blocks of a few, each with the baseline."""
+    With one factor there is nothing to tell apart: the confirmation measures it anyway.
+    """
+    winner, budget = _finalist(history), history.job.spec.budget
+    wide = widened(history, domain, winner.params, optimiser) if budget.ablate_runs else {}
+    if not wide or not 1 < len(factors_of(domain, wide)) <= analysis.MOST_FACTORS:
+        return Enter(phase=Phase.CONFIRM, finalist=winner.number)
     new: list[Trial] = []
     numbers = []
-    for params in _design(history, domain, winner, len(history.measurements)):
+    for params in _design(history, domain, wide, len(history.measurements)):
         trial = _trial(history, new, params)
         if trial.state not in (TrialState.INFEASIBLE, TrialState.FAILED):
             numbers.append(trial.number)
     return _blocks(history, numbers, tuple(new))
 
 
-def _design(history: History, domain: Domain, winner: Params, first: int) -> list[Params]:
+def _design(history: History, domain: Domain, wide: Params, first: int) -> list[Params]:
     """What each run of the design starts; `first` is the sequence of its first block.
 
     A combination that breaks a rule of the space is left out: the effects are fitted to the rest.
     """
-    spec, factors = history.job.spec, factors_of(domain, winner)
+    spec, factors = history.job.spec, factors_of(domain, wide)
     seed = planning.derived_seed(spec.seed, first)
     rows = analysis.design(len(factors), spec.budget.ablate_runs, seed)
-    runs = (_with(domain, winner, factors, levels) for levels in rows)
+    runs = (with_levels(domain, wide, factors, levels) for levels in rows)
     lasting = replace(domain, memory=None)  # what is learnt of memory goes on while the runs do
     return [params for params in runs if not lasting.broken(params)]
 
@@ -190,12 +169,12 @@ def _blocks(history: History, numbers: Sequence[TrialNumber], new: tuple[Trial, 
 
 def _once_more(history: History, domain: Domain, blocks: Sequence[Measurement]) -> Measure | None:
     """The runs that were lost with another side of their block, each once; broken ones are out."""
-    winner = winner_of(history, domain)
-    assert winner is not None  # noqa: S101  there are blocks
+    wide = wide_of(history, domain)
+    assert wide is not None  # noqa: S101  there are blocks
     broken = {planning.broken_side(block) for block in blocks}
     wanted = [
         trial.number
-        for params in _design(history, domain, winner, blocks[0].sequence)
+        for params in _design(history, domain, wide, blocks[0].sequence)
         if (trial := history.twin(params)) is not None
     ]
     planned = Counter(number for block in blocks for number in block.sides)
@@ -225,20 +204,15 @@ def _settle_next(history: History, blocks: Sequence[Measurement]) -> Settle | No
     return None
 
 
-def _runs(history: History, domain: Domain, factors: Factors, winner: Params) -> Iterator[_Run]:
-    """Every usable run, the baseline's own among them, by what it really had of the winner."""
+def _runs(history: History, factors: Factors, wide: Params) -> Iterator[_Run]:
+    """Every usable run, the baseline's own among them, by what it really had."""
     main = history.job.spec.objective
     for block in history.blocks(Phase.ABLATE):
         for side, number in enumerate(block.sides):
             level = objective.log_level(objective.usable(block.windows, side), main.metric)
             if level is not None:
-                levels = _levels(domain, factors, history.trial(number).params, winner)
+                levels = levels_of(factors, history.trial(number).params, wide)
                 yield _Run(block.sequence, levels, main.sign * level)
-
-
-def _levels(domain: Domain, factors: Factors, params: Params, winner: Params) -> tuple[bool, ...]:
-    """Which factors a file really has: a value that means nothing beside others was put back."""
-    return tuple(all(params[name] == winner[name] for name in names) for names in factors)
 
 
 def _end(history: History, domain: Domain) -> Step | Keep:
@@ -254,25 +228,33 @@ def _end(history: History, domain: Domain) -> Step | Keep:
 
 
 def _minimal(history: History, domain: Domain) -> Params | None:
-    """The kept factors' values; the whole winner where the runs cannot take it apart.
+    """The kept factors' values; the winner of the race where the runs cannot take it apart.
 
     None where nothing was kept, and the race did not show a clear gain either.
     """
-    winner = winner_of(history, domain)
-    assert winner is not None  # noqa: S101  there are blocks
+    wide, winner = wide_of(history, domain), _finalist(history).params
+    assert wide is not None  # noqa: S101  there are blocks
     found = ablation_of(history)
     if found is None:
         return winner
     kept = {factor.parameters for factor in found.factors if factor.is_kept}
-    if not kept and _gains_as_a_whole(history):
+    if not kept and _is_for_the_confirmation(history, domain):
         kept = {factor.parameters for factor in found.factors if factor.effect > _WORTH_A_LINE}
-        if not kept:
+        kept &= set(factors_of(domain, winner))
+        if not kept and _gains_as_a_whole(history):
             return winner  # what only all options together make, no factor has by itself
     if not kept:
         return None
-    factors = factors_of(domain, winner)
-    params = _with(domain, winner, factors, [names in kept for names in factors])
+    factors = factors_of(domain, wide)
+    params = with_levels(domain, wide, factors, [names in kept for names in factors])
     return winner if domain.broken(params) else params
+
+
+def _is_for_the_confirmation(history: History, domain: Domain) -> bool:
+    """Whether the winner may gain although no line of it was shown to: the race says so, or it has
+    but one, and there is nothing that it hides behind."""
+    only_one = len(factors_of(domain, _finalist(history).params)) == 1
+    return only_one or _gains_as_a_whole(history)
 
 
 def _gains_as_a_whole(history: History) -> bool:

@@ -16,7 +16,7 @@ from tuner.model import (
 )
 from tuner.search_space import Dimension, Domain
 from tuner.study import searching
-from tuner.study.ablating import ablation_of, winner_of
+from tuner.study.ablating import ablation_of, wide_of
 from tuner.study.advice import Optimiser
 from tuner.study.ends import Confirmed, Keep
 from tuner.study.racing import chosen, front_of, standings_of
@@ -35,7 +35,7 @@ def answer(history: History, end: Keep | Confirmed, optimiser: Optimiser) -> Rec
 
 def _answer(history: History, end: Keep | Confirmed, optimiser: Optimiser) -> Recommendation:
     domain = searching.domain_of(history)
-    ablated = winner_of(history, domain)
+    ablated = wide_of(history, domain)
     if isinstance(end, Keep):
         tried = ablated or domain.baseline
         found = _evidence(history, domain, tried, optimiser)

@@ -72,7 +72,7 @@ def _in_phase(history: History, optimiser: Optimiser) -> Step | Keep | Confirmed
         case Phase.RACE:
             return race(history, optimiser)
         case Phase.ABLATE:
-            return ablate(history)
+            return ablate(history, optimiser)
         case Phase.CONFIRM:
             return confirm(history)
         case Phase.COMPARE:

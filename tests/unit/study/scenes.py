@@ -1,13 +1,17 @@
 """Rows of jobs on their way, for the tests of single phases."""
 
+import math
+from collections.abc import Callable
 from dataclasses import replace
 
 from tests.builders import FACTS, block, history, job, space, spec, window
+from tests.fake_optimiser import Ladder
 from tuner.model import (
     BASELINE,
     Budget,
     Calibration,
     History,
+    Measure,
     Measurement,
     MeasurementKind,
     MeasurementResult,
@@ -15,11 +19,13 @@ from tuner.model import (
     Outcome,
     Params,
     Phase,
+    Settle,
     Trial,
     TrialNumber,
     TrialState,
     Window,
 )
+from tuner.study import Optimiser, decide
 
 SPACE = space(
     processes={"type": "int", "low": 1, "high": 16, "log": True},
@@ -109,3 +115,52 @@ def levels(*rps: float) -> list[Window]:
 def measured(phase: Phase, first: int, sides: tuple[int, ...], *rps: float) -> Measurement:
     """A complete block of one window a side."""
     return block(levels(*rps), sides=sides, phase=phase, sequence=first)
+
+
+def designed(history: History, optimiser: Optimiser | None = None) -> History:
+    """The history once the blocks of an ablation are planned."""
+    step = decide(history, optimiser=optimiser or Ladder())
+    assert isinstance(step, Measure)
+    blocks = [
+        block(sides=plan.sides, phase=Phase.ABLATE, sequence=plan.sequence, state=None)
+        for plan in step.plans
+    ]
+    return replace(
+        history,
+        trials=(*history.trials, *step.trials),
+        measurements=(*history.measurements, *blocks),
+    )
+
+
+def run(history: History, truth: Callable[[Params], float]) -> History:
+    """Every block of the ablation measured: `truth` is the log of a file's rate.
+
+    Each block has a level of its own.
+    """
+    done = []
+    for planned in history.measurements:
+        if planned.phase is not Phase.ABLATE:
+            done.append(planned)
+            continue
+        drift = 0.1 * math.sin(planned.sequence)
+        found = [
+            window(side, 100 * math.exp(truth(history.trial(number).params) + drift))
+            for side, number in enumerate(planned.sides)
+        ]
+        done.append(
+            block(found, sides=planned.sides, phase=Phase.ABLATE, sequence=planned.sequence)
+        )
+    return replace(history, measurements=tuple(done))
+
+
+def settled(history: History) -> History:
+    """Every trial of the design settled; ends before the step that follows."""
+    while isinstance(step := decide(history, optimiser=Ladder()), Settle):
+        changed = [
+            replace(t, outcome=step.outcome, state=step.outcome.state)
+            if t.number == step.number
+            else t
+            for t in history.trials
+        ]
+        history = replace(history, trials=tuple(changed))
+    return history

@@ -1,14 +1,24 @@
 """The ablation: what is measured, what stays, what goes back to the user's value."""
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
-from tests.builders import block, window
+from tests.builders import block
 from tests.fake_optimiser import Ladder
-from tests.unit.study.scenes import BASE, BUDGET, OWN, PREPARED, measured, rows, trial
+from tests.unit.study.scenes import (
+    BASE,
+    BUDGET,
+    OWN,
+    PREPARED,
+    designed,
+    measured,
+    rows,
+    run,
+    settled,
+    trial,
+)
 from tuner.model import (
     BASELINE,
     Enter,
@@ -20,7 +30,6 @@ from tuner.model import (
     Origin,
     Params,
     Phase,
-    Settle,
     Succeed,
     TrialNumber,
     TrialState,
@@ -36,54 +45,8 @@ def start(**budget: int) -> History:
     return rows(Phase.ABLATE, (WINNER,), finalist=1, budget=chosen)
 
 
-def designed(history: History) -> History:
-    """The history once the design's blocks are planned."""
-    step = decide(history, optimiser=Ladder())
-    assert isinstance(step, Measure)
-    blocks = [
-        block(sides=plan.sides, phase=Phase.ABLATE, sequence=plan.sequence, state=None)
-        for plan in step.plans
-    ]
-    return replace(
-        history,
-        trials=(*history.trials, *step.trials),
-        measurements=(*history.measurements, *blocks),
-    )
-
-
-def run(history: History, truth: Callable[[Params], float]) -> History:
-    """Every block measured: `truth` is the log of a file's rate; each block has its own level."""
-    done = []
-    for planned in history.measurements:
-        if planned.phase is not Phase.ABLATE:
-            done.append(planned)
-            continue
-        drift = 0.1 * math.sin(planned.sequence)
-        found = [
-            window(side, 100 * math.exp(truth(history.trial(number).params) + drift))
-            for side, number in enumerate(planned.sides)
-        ]
-        done.append(
-            block(found, sides=planned.sides, phase=Phase.ABLATE, sequence=planned.sequence)
-        )
-    return replace(history, measurements=tuple(done))
-
-
 def by_concurrency_and_vacuum(params: Params) -> float:
     return 0.15 * (params["processes"] == 8) + 0.05 * bool(params["vacuum"])
-
-
-def settled(history: History) -> History:
-    """Every trial of the design settled; ends before the step that follows."""
-    while isinstance(step := decide(history, optimiser=Ladder()), Settle):
-        changed = [
-            replace(t, outcome=step.outcome, state=step.outcome.state)
-            if t.number == step.number
-            else t
-            for t in history.trials
-        ]
-        history = replace(history, trials=tuple(changed))
-    return history
 
 
 def test_all_runs_of_the_design_are_planned_in_blocks_with_the_baseline() -> None:
