@@ -7,6 +7,7 @@ one, and then none of this makes a difference.
 import fcntl
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Generator
 from pathlib import Path
 
@@ -32,7 +33,13 @@ def _turn(node: str) -> int:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """In several processes, the longest come first and what is alone last."""
+    """In several processes, the longest come first and what is alone last.
+
+    pytest-xdist tells tests apart by their node ids alone: of two with the same it runs but one.
+    """
+    twice = [nodeid for nodeid, times in Counter(i.nodeid for i in items).items() if times > 1]
+    if twice:
+        raise pytest.UsageError(f"more than one test has the id {', '.join(sorted(twice))}")
     if _run_of(config) is not None:
         items.sort(key=lambda item: _turn(item.nodeid))
 

@@ -136,7 +136,7 @@ def test_a_target_that_ends_takes_the_generator_along_and_is_blamed(
         with pytest.raises(TargetFailed) as failed:
             load.drive(running, side.target, deadly, 20.0)
     assert failed.value.code == FailureCode.DIED
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 15  # of 20
 
 
 def test_a_generator_that_ends_is_not_the_targets_fault(

@@ -261,7 +261,7 @@ class TestRealBench:
         began = time.monotonic()
         failure = self.drive_to_failure(real, real.good, workload, duration_s=20.0)
         assert failure.code == FailureCode.DIED
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 15  # of 20
 
     def test_running_out_of_memory_has_its_own_code(self, real: Rig) -> None:
         greedy = real_bench.moody_side("env = HOARD_10_MB=40")
