@@ -87,8 +87,8 @@ PRESETS = {
     "standard": Budget(
         trials=30,
         calibrate_blocks=4,
-        race=6,
-        ablate_runs=72,
+        race=4,
+        ablate_runs=96,
         confirm_blocks=40,
         cycles=4,
         window_s=2.5,

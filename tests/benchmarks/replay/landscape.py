@@ -26,6 +26,7 @@ from tuner.model import (
     Scalar,
     TargetFacts,
 )
+from tuner.objective import MEMORY_GUARD
 from tuner.recommendation.verdict import ERRORS_MARGIN, P95_MARGIN
 from tuner.search_space import USERS_OWN, Dimension, Domain, derive
 
@@ -157,14 +158,29 @@ class Truth:
         return None if ratio is None else objective.sign * ratio
 
     def may_ship(self, params: Params) -> bool:
-        """Whether params run, keep every bound of the job, and harm neither latency nor errors."""
+        """Whether params run, keep every bound of the job, and harm neither latency nor errors.
+
+        What fills the memory limit by more than `MEMORY_GUARD` may not: it is a cliff's edge.
+        """
         found = self.at(params)
         if isinstance(found, FailureCode) or self.gain(params) is None:
+            return False
+        if self._fills_memory(found):
             return False
         if found.errors > self.baseline.errors + ERRORS_MARGIN:
             return False
         p95 = self.log_ratio(params, Metric.LATENCY_P95_MS)
         return (p95 is None or p95 <= math.log1p(P95_MARGIN)) and all(self._keeps_bounds(params))
+
+    def _fills_memory(self, found: Point) -> bool:
+        """Whether it uses more than the guard allows, and more than the user's own file.
+
+        A job with a bound of its own on memory is not guarded.
+        """
+        if Metric.MEMORY_MB in self.spec.slo.bounds():
+            return False
+        used, own = (_log_of(point, Metric.MEMORY_MB) for point in (found, self.baseline))
+        return used > max(own, math.log(MEMORY_GUARD * self.spec.limits.memory_mb))
 
     def _keeps_bounds(self, params: Params) -> Iterator[bool]:
         found = self.at(params)

@@ -40,7 +40,7 @@ class Result:
     low: float | None = None
     high: float | None = None
     compared: float | None = None
-    nulls_seen: int = 0  # factors of the winner that do nothing
+    nulls_seen: int = 0  # factors of the ablation that do nothing
     nulls_kept: int = 0
     reals_seen: int = 0  # ... and those of 4 % or more
     reals_kept: int = 0
@@ -160,18 +160,33 @@ def _signed(effect: Effect, truth: Truth) -> tuple[float, float]:
 
 
 def _kept(played: Played, answer: Recommendation, truth: Truth) -> Iterator[tuple[float, bool]]:
-    """True effect of every factor of the winner, and whether the recommended file has it.
+    """True effect of every factor of the ablation, and whether the recommended file has it.
 
-    The winner is what the ablation began with. Only of jobs that recommend something.
+    Only of jobs that recommend something.
     """
-    number = played.finalists.get(Phase.ABLATE)
-    if answer.verdict is not Verdict.BETTER or number is None:
+    if answer.verdict is not Verdict.BETTER or Phase.ABLATE not in played.finalists:
         return
-    winner, users = _params(played, number), truth.domain.baseline
-    changed = [name for name in winner if winner[name] != users[name]]
+    told, users = _ablated(played, truth.domain.baseline), truth.domain.baseline
+    changed = [name for name in told if told[name] != users[name]]
     for names in _factors(changed):
-        is_kept = any(answer.params[name] == winner[name] for name in names)
-        yield truth.effect(names, winner), is_kept
+        is_kept = any(answer.params[name] == told[name] for name in names)
+        yield truth.effect(names, told), is_kept
+
+
+def _ablated(played: Played, users: Params) -> Params:
+    """The values that the ablation's runs had where they had not the user's; those of the winner
+    that it began with where nothing was run."""
+    runs = [
+        _params(played, number)
+        for measurement in played.measurements
+        if measurement.phase is Phase.ABLATE
+        for number in measurement.sides
+    ]
+    tried = runs or [_params(played, played.finalists[Phase.ABLATE])]
+    return {
+        name: next((params[name] for params in tried if params[name] != own), own)
+        for name, own in users.items()
+    }
 
 
 def _factors(changed: Sequence[str]) -> Iterator[tuple[str, ...]]:

@@ -3,14 +3,16 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from tests.benchmarks.replay.landscape import NULL_OPTIONS, Answer, Truth
-from tests.benchmarks.replay.surface import Point
+from tests.benchmarks.replay.surface import COLUMNS, Point
 from tests.unit.replay.recorded import by_slots, landscape, params
-from tuner.model import FailureCode, Metric, Params, Slo
+from tuner.model import FailureCode, Limits, Metric, Params, Slo
 
 TRUTH = Truth.of(landscape())
+IS_MEMORY = np.array([column == "memory" for column in COLUMNS])
 
 
 def planted_gain(asked: Params) -> float:
@@ -108,6 +110,24 @@ def test_what_doubles_the_95th_percentile_may_not_ship() -> None:
     truth = replace(TRUTH, answer=slow_at_the_tail)
     assert not truth.may_ship(params(8))
     assert truth.best["processes"] != 8
+
+
+@pytest.mark.parametrize(("limit_mb", "may_ship"), [(60, True), (52, False)])
+def test_what_fills_the_memory_limit_may_not_ship(limit_mb: int, may_ship: bool) -> None:
+    """Every file of the record uses 50 MB, the user's own uses 40 here."""
+
+    def answer(asked: Params) -> Answer:
+        found = TRUTH.at(asked)
+        assert isinstance(found, Point)
+        is_users = asked == TRUTH.domain.baseline
+        return Point(found.logs + math.log(0.8) * IS_MEMORY, found.errors) if is_users else found
+
+    spec = TRUTH.spec.model_copy(update={"limits": Limits(memory_mb=limit_mb)})
+    truth = replace(TRUTH, answer=answer, spec=spec)
+    assert truth.may_ship(params(8)) is may_ship
+    assert truth.may_ship(params())
+    own_bound = spec.model_copy(update={"slo": Slo(memory_mb=60.0)})
+    assert replace(truth, spec=own_bound).may_ship(params(8))
 
 
 def test_what_breaks_a_bound_of_the_job_may_not_ship() -> None:

@@ -1,6 +1,7 @@
 """Answers held to the truth, and what many of them add up to."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from tests.benchmarks.replay.driver import Played
 from tests.benchmarks.replay.figures import summary
 from tests.benchmarks.replay.landscape import Truth
 from tests.benchmarks.replay.scoring import Result, best_of, score
-from tests.builders import job
+from tests.builders import block, job
 from tests.unit.replay.recorded import SPEC, landscape, params
 from tuner.model import (
     BASELINE,
@@ -57,9 +58,18 @@ def recommendation(verdict: Verdict, shipped: Params, effect: Effect | None) -> 
 
 
 def answered(
-    verdict: Verdict, estimate: float | None = None, low: float = 0.0, high: float = 1.0
+    verdict: Verdict,
+    estimate: float | None = None,
+    low: float = 0.0,
+    high: float = 1.0,
+    *,
+    winner: int = 1,
+    ablated: Sequence[Params] = (),
 ) -> Result:
-    """The score of a job whose winner was cut down to `MINIMAL`, then confirmed."""
+    """The score of a job whose trial `winner` was cut down to `MINIMAL`, then confirmed.
+
+    `ablated` are the params of the ablation's runs.
+    """
     effect = None
     if estimate is not None:
         effect = Effect(metric=Metric.THROUGHPUT_RPS, estimate=estimate, ci_low=low, ci_high=high)
@@ -71,7 +81,7 @@ def answered(
             origin=Origin.SAMPLER,
             state=TrialState.COMPLETE,
         )
-        for number, values in enumerate((USERS, WINNER, MINIMAL))
+        for number, values in enumerate((USERS, WINNER, MINIMAL, *ablated))
     )
     played = Played(
         job=job(
@@ -80,8 +90,10 @@ def answered(
             recommendation=recommendation(verdict, shipped, effect),
         ),
         trials=trials,
-        measurements=(),
-        finalists={Phase.ABLATE: TrialNumber(1), Phase.CONFIRM: TrialNumber(2)},
+        measurements=tuple(
+            block(phase=Phase.ABLATE, sides=(BASELINE, 3 + run)) for run in range(len(ablated))
+        ),
+        finalists={Phase.ABLATE: TrialNumber(winner), Phase.CONFIRM: TrialNumber(2)},
         seconds={"search": 60.0},
     )
     return score(played, TRUTH)
@@ -123,6 +135,14 @@ def test_without_an_interval_nothing_is_covered_or_missed() -> None:
 
 def test_lines_of_the_winner_count_by_what_they_truly_do() -> None:
     result = answered(Verdict.BETTER, 0.5)
+    assert (result.nulls_seen, result.nulls_kept) == (2, 1)
+    assert (result.reals_seen, result.reals_kept) == (2, 2)
+
+
+def test_lines_that_the_winner_lacked_count_where_the_ablation_told_them() -> None:
+    assert answered(Verdict.BETTER, 0.5, winner=2).nulls_seen == 1
+    runs = [{**USERS, "single-interpreter": True}, {**WINNER, "single-interpreter": False}]
+    result = answered(Verdict.BETTER, 0.5, winner=2, ablated=runs)
     assert (result.nulls_seen, result.nulls_kept) == (2, 1)
     assert (result.reals_seen, result.reals_kept) == (2, 2)
 
