@@ -71,7 +71,7 @@ def _memory_by_processes(options: Options) -> float:
 class FakeWorld:
     """What is true of every configuration, and what has happened so far.
 
-    `throughput` is in requests per second, `memory_mb` in MB of 10^6 bytes; `noise_sd` is the
+    `throughput` is in requests per second, `memory_mb` in MB; `noise_sd` is the
     standard deviation of a window's log throughput, `start_sd` that of one start.
     """
 

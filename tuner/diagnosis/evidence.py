@@ -5,8 +5,6 @@ from statistics import median
 
 from tuner.model import Limits, Window
 
-MIB = 1.048576  # MB of 10^6 bytes, in which memory is read; limits are in MB of 2^20
-
 _NEVER_LET_IN = frozenset({"connect_timeout", "read_timeout", "timeout", "deadline"})
 """Errors of requests that waited too long: the answer to a full server, not a fault of the app."""
 
@@ -24,7 +22,7 @@ def gather(windows: Sequence[Window], limits: Limits) -> dict[str, float]:
     """
     found = {name: _middle(windows, read) for name, read in _WATCHED.items()}
     found["memory"] = _middle(
-        windows, lambda w: w.memory_mb / (limits.memory_mb * MIB) if w.memory_mb else None
+        windows, lambda w: w.memory_mb / limits.memory_mb if w.memory_mb else None
     )
     if any(window.server.oom_kills for window in windows):
         found["oom_kills"] = float(sum(window.server.oom_kills for window in windows))

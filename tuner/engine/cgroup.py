@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tuner.measurement import Usage
+from tuner.model import BYTES_PER_MB
 
 V1_FILES = (
     "cpuacct/{dir}/cpuacct.usage",
@@ -24,7 +25,6 @@ V2_FILES = tuple(
     for name in ("cpu.stat", "memory.current", "memory.stat", "memory.events", _PEAK)
 )
 _MARK = "==> "
-_BYTES_PER_MB = 1e6
 _TICKS_PER_S = 100  # what the kernel calls USER_HZ, whatever its own clock
 
 SHOW_SCRIPT = (
@@ -77,10 +77,10 @@ def _usage_v1(named: Mapping[str, str]) -> Usage:
         cpu_s=int(named["cpuacct.usage"]) / 1e9,
         periods=cpu.get("nr_periods", 0),
         throttled_periods=cpu.get("nr_throttled", 0),
-        memory_mb=max(0, held) / _BYTES_PER_MB,
+        memory_mb=max(0, held) / BYTES_PER_MB,
         # The kernel samples it: 10 ms are its smallest step.
         system_cpu_s=_table(named["cpuacct.stat"])["system"] / _TICKS_PER_S,
-        memory_peak_mb=int(named["memory.max_usage_in_bytes"]) / _BYTES_PER_MB,
+        memory_peak_mb=int(named["memory.max_usage_in_bytes"]) / BYTES_PER_MB,
         oom_kills=_table(named["memory.oom_control"]).get("oom_kill", 0),  # since Linux 4.13
     )
 
@@ -92,9 +92,9 @@ def _usage_v2(named: Mapping[str, str]) -> Usage:
         cpu_s=cpu["usage_usec"] / 1e6,
         periods=cpu.get("nr_periods", 0),  # absent where no quota is set
         throttled_periods=cpu.get("nr_throttled", 0),
-        memory_mb=max(0, held) / _BYTES_PER_MB,
+        memory_mb=max(0, held) / BYTES_PER_MB,
         system_cpu_s=cpu["system_usec"] / 1e6,
-        memory_peak_mb=int(named[_PEAK]) / _BYTES_PER_MB if _PEAK in named else None,
+        memory_peak_mb=int(named[_PEAK]) / BYTES_PER_MB if _PEAK in named else None,
         oom_kills=_table(named["memory.events"])["oom_kill"],
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tuner.model import HostFingerprint
+from tuner.model import BYTES_PER_MB, HostFingerprint
 
 FACTS_COMMAND = ("cat", "/proc/self/limits", "/proc/self/status", "/proc/cpuinfo")
 """Run in a container without limits: right for a remote engine and for a worker in a container."""
@@ -40,7 +40,7 @@ class HostFacts:
         return HostFingerprint(
             cpu_model=self.cpu_model,
             cpus=len(self.cpu_ids),
-            memory_mb=int(info["MemTotal"]) // 1_000_000,
+            memory_mb=int(info["MemTotal"]) // BYTES_PER_MB,
             kernel=str(info["KernelVersion"]),
             cgroup_version=int(info.get("CgroupVersion") or 1),
             docker_version=str(info["ServerVersion"]),

@@ -24,14 +24,22 @@ from tuner.load.probing import ask_probe
 from tuner.load.readiness import SLACK_S, host_header
 from tuner.load.results import reading_of
 from tuner.measurement import LoadReading, RunningTarget
-from tuner.model import Burst, ClosedLoop, HttpRequest, Journey, Ladder, Target, connections
+from tuner.model import (
+    BYTES_PER_MB,
+    Burst,
+    ClosedLoop,
+    HttpRequest,
+    Journey,
+    Ladder,
+    Target,
+    connections,
+)
 
 REQUEST_TIMEOUT_S = 10.0
 BEYOND_LIMIT_S = 5.0  # a request is waited for so long after its limit, so that its time is known
 SHORT_S = 10.0
 BASE_MB = 160  # k6 itself, the probe, and a run's rows in /dev/shm
 USER_MB = 0.3  # 0.17 while it waits to begin, 0.25 in the middle of a request
-MB = 1_000_000
 UNLIMITED_MB = 1_000_000
 
 SCRIPT = "load.js"
@@ -232,7 +240,7 @@ def _limit_mb(words: str) -> int:
     if words == "max":
         return UNLIMITED_MB
     try:
-        return int(words) // MB
+        return int(words) // BYTES_PER_MB
     except ValueError as error:
         raise Infrastructure(f"the load generator's memory is {words!r}") from error
 

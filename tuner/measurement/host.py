@@ -69,7 +69,7 @@ class Usage:
     cpu_s: float
     periods: int  # CFS periods in which the target wanted to run
     throttled_periods: int  # of these, the ones in which its quota ran out
-    memory_mb: float  # working set: usage less inactive page cache, MB of 10^6 bytes
+    memory_mb: float  # working set: usage less inactive page cache, in MB
     system_cpu_s: float | None = None  # of cpu_s, what the kernel took
     memory_peak_mb: float | None = None  # since the start, page cache included
     oom_kills: int = 0

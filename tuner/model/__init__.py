@@ -25,6 +25,7 @@ from tuner.model.document import (
     Name,
 )
 from tuner.model.documents import (
+    BYTES_PER_MB,
     DEFAULT_COMMAND,
     Aim,
     Bound,
@@ -148,6 +149,7 @@ from tuner.model.workloads import (
 __all__ = [
     "AS_BUDGETED",
     "BASELINE",
+    "BYTES_PER_MB",
     "DEFAULT_COMMAND",
     "MOST_CONNECTIONS",
     "MOST_FILES",

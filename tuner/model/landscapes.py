@@ -12,7 +12,7 @@ from tuner.model.spaces import Scalar
 
 
 class Reading(Document):
-    """One window of a start. Times in ms, memory in MB of 10^6 bytes, `cpu` in cores."""
+    """One window of a start. Times in ms, memory in MB (`BYTES_PER_MB`), `cpu` in cores."""
 
     rps: float
     p50: float | None

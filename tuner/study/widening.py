@@ -24,8 +24,9 @@ Candidate = tuple[float, str, Scalar]
 def widened(history: History, domain: Domain, winner: Params, optimiser: Optimiser) -> Params:
     """The winner with other values where it has the user's, as far as the design has columns.
 
-    None of them breaks a rule of the space beside the others, has failed more often than not, or
-    surely costs as much as a gain must be worth.
+    None of them breaks a rule of the space beside the others, surely costs as much as a gain must
+    be worth, is a choice that failed at least as often as it worked, or a number beyond all that
+    worked.
     """
     past = searching.past(history)
     _, slices = optimiser.explain(domain, past, winner)
@@ -68,7 +69,7 @@ def _may_gain(point: SlicePoint, own: SlicePoint, min_effect: float) -> bool:
 
 
 def _holds(dimension: Dimension, value: Scalar, past: Sequence[Past]) -> bool:
-    """Whether trials with this value, or with numbers on both sides of it, mostly worked."""
+    """Whether most trials with this choice worked, or some with numbers on both sides of it."""
     ended = [trial for trial in past if trial.score is not None or not trial.feasible]
     if not dimension.values:
         worked = [int(t.params[dimension.name]) for t in ended if t.feasible]

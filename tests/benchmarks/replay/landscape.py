@@ -26,9 +26,9 @@ from tuner.model import (
     Scalar,
     TargetFacts,
 )
-from tuner.objective import MEMORY_GUARD
 from tuner.recommendation.verdict import ERRORS_MARGIN, P95_MARGIN
 from tuner.search_space import USERS_OWN, Dimension, Domain, derive
+from tuner.search_space.domain import MEMORY_SHARE
 
 NULL_OPTIONS = ("auto-procname", "single-interpreter")
 """Options of uWSGI that no user's file sets; in a planted truth they do nothing at all."""
@@ -160,7 +160,7 @@ class Truth:
     def may_ship(self, params: Params) -> bool:
         """Whether params run, keep every bound of the job, and harm neither latency nor errors.
 
-        What fills the memory limit by more than `MEMORY_GUARD` may not: it is a cliff's edge.
+        Nor may what fills more than `MEMORY_SHARE` of the memory limit: no search proposes it.
         """
         found = self.at(params)
         if isinstance(found, FailureCode) or self.gain(params) is None:
@@ -173,14 +173,14 @@ class Truth:
         return (p95 is None or p95 <= math.log1p(P95_MARGIN)) and all(self._keeps_bounds(params))
 
     def _fills_memory(self, found: Point) -> bool:
-        """Whether it uses more than the guard allows, and more than the user's own file.
+        """Whether it uses more than the share allows, and more than the user's own file.
 
         A job with a bound of its own on memory is not guarded.
         """
         if Metric.MEMORY_MB in self.spec.slo.bounds():
             return False
         used, own = (_log_of(point, Metric.MEMORY_MB) for point in (found, self.baseline))
-        return used > max(own, math.log(MEMORY_GUARD * self.spec.limits.memory_mb))
+        return used > max(own, math.log(MEMORY_SHARE * self.spec.limits.memory_mb))
 
     def _keeps_bounds(self, params: Params) -> Iterator[bool]:
         found = self.at(params)

@@ -21,19 +21,19 @@ V1 = {
     "cpuacct/docker/abc/cpuacct.usage": "1500000000\n",
     "cpuacct/docker/abc/cpuacct.stat": "user 100\nsystem 50\n",
     "cpu/docker/abc/cpu.stat": "nr_periods 40\nnr_throttled 10\nthrottled_time 123\n",
-    "memory/docker/abc/memory.usage_in_bytes": "10000000\n",
-    "memory/docker/abc/memory.stat": "inactive_file 1\ntotal_inactive_file 2000000\n",
-    "memory/docker/abc/memory.max_usage_in_bytes": "12000000\n",
+    "memory/docker/abc/memory.usage_in_bytes": "10485760\n",
+    "memory/docker/abc/memory.stat": "inactive_file 1\ntotal_inactive_file 2097152\n",
+    "memory/docker/abc/memory.max_usage_in_bytes": "12582912\n",
     "memory/docker/abc/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n",
 }
 V2 = {
     "docker/abc/cpu.stat": (
         "usage_usec 1500000\nsystem_usec 500000\nnr_periods 40\nnr_throttled 10\n"
     ),
-    "docker/abc/memory.current": "10000000\n",
-    "docker/abc/memory.stat": "anon 5\ninactive_file 2000000\n",
+    "docker/abc/memory.current": "10485760\n",
+    "docker/abc/memory.stat": "anon 5\ninactive_file 2097152\n",
     "docker/abc/memory.events": "low 0\noom 3\noom_kill 3\n",
-    "docker/abc/memory.peak": "12000000\n",
+    "docker/abc/memory.peak": "12582912\n",
 }
 
 

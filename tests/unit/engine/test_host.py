@@ -29,7 +29,7 @@ def test_something_else_is_refused() -> None:
 
 
 def test_the_fingerprint_survives_an_engine_that_does_not_know_its_cgroups() -> None:
-    info = {"MemTotal": 8_000_000_000, "KernelVersion": "6.1", "ServerVersion": "19.03"}
+    info = {"MemTotal": 8_000 * 2**20, "KernelVersion": "6.1", "ServerVersion": "19.03"}
     fingerprint = HostFacts.parse(SHOWN).fingerprint(info)
     assert fingerprint.memory_mb == 8000
     assert fingerprint.cgroup_version == 1

@@ -239,7 +239,7 @@ def test_users_have_to_fit_into_the_generators_memory(limit: str, users: int) ->
     burst = BURST.model_copy(update={"users": 4000})
 
     if users:
-        with pytest.raises(TargetFailed, match="ask for at most 2150"):
+        with pytest.raises(TargetFailed, match="ask for at most 2026"):
             K6(stats_address="127.0.0.1:1").check(running, TARGET, burst)
     else:
         K6(stats_address="127.0.0.1:1").check(running, TARGET, burst)
