@@ -8,6 +8,7 @@ optimiser            answers the study: propose, believe, explain
 ├── judging          what the model believes of trials, whoever proposed them
 │   └── explaining   importances and slices
 ├── surrogate        scores with their noise → a Gaussian process, the model
+│   └── kernel       parameters that add up, and what they do together
 ├── ground           the valid points of a domain
 └── features         params → coordinates
 """

@@ -44,6 +44,11 @@ class Axis:
     scale: Scale | None
     specials: tuple[Scalar, ...]
 
+    @property
+    def width(self) -> int:
+        """How many columns it has."""
+        return (1 if self.scale else 0) + len(self.specials)
+
     def columns(self, value: Scalar) -> list[float]:
         """The parameter's share of a point's coordinates."""
         indicators = [1.0 if value == special else 0.0 for special in self.specials]
@@ -82,6 +87,23 @@ class Cube:
             for kind in (*([True] if axis.scale else []), *(False for _ in axis.specials))
         ]
         return (*kinds, *([True] if self.slots else []))
+
+    @property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """The columns of each parameter; those of `SLOTS` are one group, for they act together."""
+        slots: list[int] = []
+        found: list[tuple[int, ...]] = []
+        first = 0
+        for axis in self.axes:
+            columns = range(first, first + axis.width)
+            first += axis.width
+            if axis.name in SLOTS:
+                slots += columns
+            elif columns:
+                found.append(tuple(columns))
+        if self.slots is not None:
+            slots.append(first)
+        return (tuple(slots), *found) if slots else tuple(found)
 
     def points(self, many: Sequence[Params]) -> Array:
         """Coordinates of shape (len(many), columns)."""

@@ -43,6 +43,20 @@ def test_total_concurrency_is_a_coordinate_where_both_factors_are_free() -> None
     assert cube(processes={"type": "int", "low": 1, "high": 8}).slots is None
 
 
+def test_processes_and_threads_are_one_group_of_columns_and_all_others_their_own() -> None:
+    assert Cube.of(slots_domain()).groups == ((0, 1, 2),)
+    found = cube(
+        buffer={"type": "choice", "values": [1, 2, 4]},
+        processes={"type": "int", "low": 1, "high": 8},
+        threads={"type": "int", "low": 1, "high": 8},
+        **{"thunder-lock": {"type": "bool"}},
+    )
+    assert found.groups == ((2, 3, 5), (0, 1), (4,))
+    assert found.points([{"buffer": 2, "processes": 8, "threads": 1, "thunder-lock": True}])[
+        0
+    ].tolist() == [0.5, 0, 1, 0, 1, pytest.approx(0.5)]
+
+
 def test_a_small_domain_is_laid_out_whole_and_once() -> None:
     ground = Ground.of(slots_domain())
     assert ground.is_whole
