@@ -160,7 +160,8 @@ class Truth:
     def may_ship(self, params: Params) -> bool:
         """Whether params run, keep every bound of the job, and harm neither latency nor errors.
 
-        Nor may what fills more than `MEMORY_SHARE` of the memory limit: no search proposes it.
+        What fills more than `MEMORY_SHARE` of the memory limit may not ship: once a search has
+        learnt that, it does not propose it.
         """
         found = self.at(params)
         if isinstance(found, FailureCode) or self.gain(params) is None:
