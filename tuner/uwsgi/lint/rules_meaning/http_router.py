@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from tuner.model import BYTES_PER_MB
 from tuner.uwsgi.ini import as_int
 from tuner.uwsgi.lint.finding import Fix, Severity
 from tuner.uwsgi.lint.rule import Hit, Rule
@@ -112,7 +113,7 @@ def _large_table(subject: Subject) -> Iterator[Hit]:
         return
     slots = most or nofile
     if slots >= _FULL_TABLE:
-        megabytes = slots * _TABLE_SLOT_BYTES // 1_000_000
+        megabytes = slots * _TABLE_SLOT_BYTES // BYTES_PER_MB
         yield Hit(
             line=router.number,
             message=f"each router process fills a table of {slots} file descriptors at its start: "
