@@ -40,8 +40,10 @@ def demo(
         _print(console, f"job {job.id}: tuning target_apps/{target} on this machine")
         done = _follow(client, job.id, console)
         _print_answer(client, done, began, console)
-    if done.state is not JobState.SUCCEEDED:
-        raise typer.Exit(1)
+        if done.state is not JobState.SUCCEEDED:
+            raise typer.Exit(1)
+        page = _save_report(client, done.id, folder)
+        _print(console, f"\nthe evidence as a page, with its charts: {page}\n\n{_your_own()}")
 
 
 def _request(target: str) -> dict[str, Any]:
@@ -75,10 +77,15 @@ def _print_answer(client: "Client", job: "AnyJob", began: datetime, console: "Co
         "the uwsgi.ini to deploy:",
         "",
         found.uwsgi_ini.rstrip(),
-        "",
-        _your_own(),
     ]
     _print(console, "\n".join(text))
+
+
+def _save_report(client: "Client", job_id: int, folder: Path) -> Path:
+    """The report beside the demo's other data, where it stays when its service has gone."""
+    page = folder / f"job-{job_id}.html"
+    page.write_text(client.report(job_id, "html"), encoding="utf-8")
+    return page
 
 
 def _your_own() -> str:

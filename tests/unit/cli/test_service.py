@@ -85,3 +85,13 @@ def test_how_to_tune_ones_own_app_takes_three_lines() -> None:
     lines = demo._your_own().splitlines()
     assert len(lines) == 4
     assert "target_apps/mixed" in lines[1]
+
+
+def test_the_report_of_the_demo_stays_when_its_service_has_gone(
+    service: Service, tmp_path: Path
+) -> None:
+    service.on("GET /v1/jobs/7/report?format=html", "<title>größer</title>\n")
+    with Client(service.url) as client:
+        page = demo._save_report(client, 7, tmp_path)
+    assert page == tmp_path / "job-7.html"
+    assert page.read_text(encoding="utf-8") == "<title>größer</title>\n"
