@@ -143,6 +143,14 @@ def test_a_trial_far_below_the_others_does_not_flatten_them() -> None:
     assert min(float(w) for w in words(chart) if re.fullmatch(r"-\d+", w)) >= -60
 
 
+def test_a_gain_is_drawn_where_it_is_however_far_below_the_best() -> None:
+    tried = [attempt(0, 0.0), attempt(1, 0.25), attempt(2, 1.88)]
+    assert "lower still" not in words(trials_over_time(tried, LABEL))
+    with_a_loss = trials_over_time([*tried, attempt(3, -0.99)], LABEL)
+    assert "lower still" in words(with_a_loss)
+    assert not any(re.fullmatch(r"-\d+", word) for word in words(with_a_loss))
+
+
 @pytest.mark.parametrize("count", [0, 1, 8, 100])
 @pytest.mark.parametrize("parameters", [1, 12])
 def test_any_number_of_trials_and_parameters_can_be_drawn(count: int, parameters: int) -> None:

@@ -26,7 +26,7 @@ Value = bool | int | str
 
 _FEASIBLE, _BROKEN, _DEAD = 0, 1, 4  # sides, as colours and shapes go
 _DEPTH = 0.6
-"""A trial this far below the best is drawn at the lower edge: the rest would be a flat line."""
+"""A loss this far below the best is drawn at the lower edge: the rest would be a flat line."""
 
 _LOG_FROM = 8
 """Numbers of which the largest is so many times the smallest are spread by their logs."""
@@ -72,11 +72,16 @@ def trials_over_time(attempts: Sequence[Attempt], label: str) -> str:
             label="trial",
             ticks=[t for t in even_ticks(0, max(1, last), 10) if t.at == int(t.at)],
         ),
-        up=percent_axis([max(gain, best - _DEPTH) for gain in scored], label),
+        up=percent_axis([max(gain, _edge(best)) for gain in scored], label),
     )
     body = [frame.level(0), *_incumbent(frame, attempts)]
     body += [_attempt(frame, attempt, best) for attempt in attempts]
     return frame.drawn(body, _legend_of(attempts, best))
+
+
+def _edge(best: float) -> float:
+    """What is below it is drawn at it; 0 is always on the axis, so that no gain is."""
+    return min(0.0, best - _DEPTH)
 
 
 def _best_told(attempts: Sequence[Attempt]) -> str:
@@ -91,7 +96,7 @@ def _legend_of(attempts: Sequence[Attempt], best: float) -> list[Key]:
         keys.append(Key(name="breaks a bound", side=_BROKEN, shape="hollow"))
     if any(a.gain is None for a in attempts):
         keys.append(Key(name="no result", side=_DEAD, shape="cross"))
-    if any(a.gain is not None and a.gain < best - _DEPTH for a in attempts):
+    if any(a.gain is not None and a.gain < _edge(best) for a in attempts):
         keys.append(Key(name="lower still", side=4))
     return keys
 
@@ -100,8 +105,8 @@ def _attempt(frame: Frame, attempt: Attempt, best: float) -> str:
     x = frame.x(attempt.number)
     if attempt.gain is None:
         return cross(x, frame.floor - 8, _DEAD, attempt.told)
-    if attempt.gain < best - _DEPTH:
-        y = frame.y(100 * (best - _DEPTH))
+    if attempt.gain < _edge(best):
+        y = frame.y(100 * _edge(best))
         return mark(x, y, 4, hollow=not attempt.is_feasible, hint=attempt.told)
     side = _FEASIBLE if attempt.is_feasible else _BROKEN
     y = frame.y(100 * attempt.gain)
