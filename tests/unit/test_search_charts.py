@@ -151,6 +151,12 @@ def test_a_gain_is_drawn_where_it_is_however_far_below_the_best() -> None:
     assert not any(re.fullmatch(r"-\d+", word) for word in words(with_a_loss))
 
 
+def test_gains_far_below_the_best_still_end_at_places_of_their_own() -> None:
+    tried = [attempt(n, gain, p=n) for n, gain in enumerate((0.0, 0.25, 1.88))]
+    ends = {d.split()[-1] for d in steps(parallel_coordinates(tried, LABEL), "s0 thin")}
+    assert len(ends) == 3
+
+
 @pytest.mark.parametrize("count", [0, 1, 8, 100])
 @pytest.mark.parametrize("parameters", [1, 12])
 def test_any_number_of_trials_and_parameters_can_be_drawn(count: int, parameters: int) -> None:

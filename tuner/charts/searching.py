@@ -80,7 +80,7 @@ def trials_over_time(attempts: Sequence[Attempt], label: str) -> str:
 
 
 def _edge(best: float) -> float:
-    """What is below it is drawn at it; 0 is always on the axis, so that no gain is."""
+    """The lowest that is drawn where it is. It is no gain: 0 is on every axis anyway."""
     return min(0.0, best - _DEPTH)
 
 
@@ -144,7 +144,7 @@ def parallel_coordinates(attempts: Sequence[Attempt], label: str) -> str:
     axes = [_Scale.of(_distinct(attempts, name)) for name in names]
     gains = [a.gain for a in attempts if a.gain is not None]
     best = max(gains, default=0.0)
-    last = percent_axis([max(gain, best - _DEPTH) for gain in gains], label, 5)
+    last = percent_axis([max(gain, _edge(best)) for gain in gains], label, 5)
     width, height, left = 760, 380, 48
     step = (width - left - RIGHT - 30) / max(1, len(names))
     places = [left + step * n for n in range(len(names) + 1)]
@@ -162,7 +162,7 @@ def parallel_coordinates(attempts: Sequence[Attempt], label: str) -> str:
             if name in attempt.values
         ]
         if attempt.gain is not None:
-            gain = max(attempt.gain, best - _DEPTH)
+            gain = max(attempt.gain, _edge(best))
             points.append((places[-1], across(last.share(100 * gain))))
         body += _thread(points, attempt, (rank + 1) / len(order))
     for place, (name, scale, x) in enumerate(zip(names, axes, places[:-1], strict=True)):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tuner.errors import Conflict
 from tuner.model import JobState
 from tuner.settings import Settings
 
@@ -82,9 +83,16 @@ def _print_answer(client: "Client", job: "AnyJob", began: datetime, console: "Co
 
 
 def _save_report(client: "Client", job_id: int, folder: Path) -> Path:
-    """The report beside the demo's other data, where it stays when its service has gone."""
+    """The report beside the demo's other data, where it stays when its service has gone.
+
+    Raises `Conflict` where it cannot be written.
+    """
     page = folder / f"job-{job_id}.html"
-    page.write_text(client.report(job_id, "html"), encoding="utf-8")
+    text = client.report(job_id, "html")
+    try:
+        page.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise Conflict(f"{page}: {error.strerror}") from error
     return page
 
 

@@ -3,12 +3,19 @@
 import fcntl
 import socket
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.unit.cli.conftest import Service
-from tuner.api.examples import CALIBRATION_QUEUED, JOB_QUEUED, JOB_RUNNING, MEASUREMENT_RUNNING
+from tests.unit.cli.conftest import Service, run
+from tuner.api.examples import (
+    CALIBRATION_QUEUED,
+    JOB_QUEUED,
+    JOB_RUNNING,
+    MEASUREMENT_RUNNING,
+    RECOMMENDATION,
+)
 from tuner.cli import demo, main, own_service
 from tuner.client import Client
 from tuner.errors import Conflict
@@ -87,11 +94,42 @@ def test_how_to_tune_ones_own_app_takes_three_lines() -> None:
     assert "target_apps/mixed" in lines[1]
 
 
-def test_the_report_of_the_demo_stays_when_its_service_has_gone(
-    service: Service, tmp_path: Path
-) -> None:
+@pytest.fixture
+def demo_folder(service: Service, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Where the demo leaves its page; its service is the one that answers, and its job is done."""
+    done = {**JOB_RUNNING, "state": "succeeded", "phase": "done"}
+    service.on("POST /v1/jobs", JOB_QUEUED, status=201)
+    service.on("GET /v1/jobs/7", done)
+    service.on("GET /v1/jobs/7/recommendation", RECOMMENDATION)
     service.on("GET /v1/jobs/7/report?format=html", "<title>größer</title>\n")
-    with Client(service.url) as client:
-        page = demo._save_report(client, 7, tmp_path)
-    assert page == tmp_path / "job-7.html"
+
+    @contextmanager
+    def started(folder: Path) -> Iterator[Client]:
+        assert folder == tmp_path / "demo"
+        with Client(service.url) as client:
+            yield client
+
+    monkeypatch.setattr(own_service, "started", started)
+    monkeypatch.setenv("TUNER_DATA_DIR", str(tmp_path))
+    return tmp_path / "demo"
+
+
+def test_the_demo_leaves_its_report_as_a_page_and_says_where(
+    demo_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    demo_folder.mkdir()
+    assert run("demo") == 0
+    page = demo_folder / "job-7.html"
     assert page.read_text(encoding="utf-8") == "<title>größer</title>\n"
+    said = capsys.readouterr().out
+    assert said.index("uwsgi.ini to deploy") < said.index(f"charts: {page}\n")
+    assert said.index(f"charts: {page}\n") < said.index("Your own app")
+
+
+def test_a_page_that_cannot_be_written_is_said_after_the_answer(
+    demo_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("demo") == 4
+    said = capsys.readouterr()
+    assert "uwsgi.ini to deploy" in said.out
+    assert f"{demo_folder / 'job-7.html'}: No such file" in said.err

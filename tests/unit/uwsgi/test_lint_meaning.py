@@ -130,3 +130,11 @@ def test_a_rule_about_a_limit_keeps_silent_where_nobody_says_the_limit(rule_id: 
     rule = next(rule for rule in RULES if rule.id == rule_id)
     nowhere = Subject(ini=IniFile.parse(rule.example), catalogue=known())
     assert [f for f in rule.findings(nowhere) if f.severity is not Severity.NOTE] == []
+
+
+def test_a_table_of_the_router_is_as_large_as_it_says() -> None:
+    rule = next(rule for rule in RULES if rule.id == "U069")
+    (finding,) = rule.findings(
+        replace(subject(rule.example, rule), box=replace(HERE, nofile=2**30))
+    )
+    assert finding.message.endswith("1073741824 file descriptors at its start: 8192 MB")
