@@ -6,7 +6,16 @@ import pytest
 from pydantic import ValidationError
 
 from tests.builders import spec
-from tuner.model import Budget, HttpRequest, Metric, Objective, PresetBudget, SearchSpace, Slo
+from tuner.model import (
+    PRESETS,
+    Budget,
+    HttpRequest,
+    Metric,
+    Objective,
+    PresetBudget,
+    SearchSpace,
+    Slo,
+)
 
 BOOL = {"type": "bool"}
 
@@ -75,6 +84,12 @@ def test_the_time_after_the_search_counts_every_side_of_every_block() -> None:
     ablation = 6 * 5 * (1 + 3 * 2)
     confirmation = 10 * 2 * (1 + 3 * 2)
     assert budget.after_search_s == race + ablation + confirmation
+
+
+@pytest.mark.parametrize(("cycles", "of_race"), [(1, 1), (2, 2), (4, 2), (16, 8)])
+def test_a_race_has_half_the_windows_of_other_blocks(cycles: int, of_race: int) -> None:
+    budget = PRESETS["standard"].model_copy(update={"cycles": cycles})
+    assert budget.race_cycles == of_race
 
 
 def test_an_objective_names_each_metric_once() -> None:

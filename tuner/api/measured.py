@@ -152,12 +152,12 @@ def calibration_page(jobs: Sequence[Job], limit: int) -> CalibrationPage:
 
 
 def calibration_answer(found: Calibration | None) -> CalibrationAnswer | None:
-    """A calibration; of few blocks the interval of its bias has no ends."""
+    """A calibration; of few blocks the interval of its bias has no ends, or tells nothing."""
     if found is None:
         return None
     ends = {"bias_ci_low": found.bias_ci_low, "bias_ci_high": found.bias_ci_high}
     known = {name: end if math.isfinite(end) else None for name, end in ends.items()}
-    return CalibrationAnswer(**asdict(found) | known)
+    return CalibrationAnswer(**asdict(found) | known, smallest_bias=analysis.smallest_bias(found))
 
 
 def sees(found: Calibration | None) -> list[SeesAnswer]:

@@ -93,7 +93,8 @@ def sight(calibration: Json) -> str:
     line = f"the baseline makes {rps:.1f} requests/s; this job can see {share(mde)} or more"
     if calibration["resolves_min_effect"]:
         return line
-    return f"{line}: not as little as was asked for, which takes more blocks or a quieter host"
+    finer = "a quieter host, or more and longer blocks (budget standard or noisy)"
+    return f"{line}: not as little as was asked for, which takes {finer}"
 
 
 def error_lines(job: Json) -> list[str]:

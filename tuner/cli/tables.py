@@ -60,20 +60,26 @@ def calibration_parts(found: Json) -> Iterator[RenderableType]:
 
 
 def _calibration_rows(known: Json) -> Iterator[tuple[str, str]]:
-    low, high = known["bias_ci_low"], known["bias_ci_high"]
     yield "requests/s", f"{known['throughput_rps']:.1f}"
     yield "noise of a block", share(known["block_sd"])
     for name, field in (("from start to start", "start_sd"), ("window to window", "window_sd")):
         if known[field] is not None:
             yield f"  {name}", share(known[field])
-    ends = "too few blocks to tell" if low is None else f"{_of_log(low)} .. {_of_log(high)}"
-    yield "bias", f"{_of_log(known['bias'])} (99.9 % interval {ends})"
+    yield "bias", f"{_of_log(known['bias'])} ({_certainty(known)})"
     if known["client_cpu"] is not None:
         yield "load generator's CPU in use", share(known["client_cpu"])
     if known["period_s"] is not None:
         yield "quietest alternation", f"{known['period_s']:g} s"
     if known["block_s"] is not None:
         yield "one block takes", f"{known['block_s']:.1f} s"
+
+
+def _certainty(known: Json) -> str:
+    """How sure a bias is; an interval in which a factor of two could hide says nothing."""
+    if known["smallest_bias"] is None:
+        return "too few blocks to tell"
+    low, high = known["bias_ci_low"], known["bias_ci_high"]
+    return f"99.9 % interval {_of_log(low)} .. {_of_log(high)}"
 
 
 def _of_log(ratio: float) -> str:

@@ -2,11 +2,15 @@
 
 from collections.abc import Iterable
 
+from tuner import analysis
 from tuner.dossier import wording
 from tuner.dossier.gathering import Dossier
-from tuner.dossier.parts import Bullets, Facts, Paragraph, Part, Section, Strong, Words
+from tuner.dossier.parts import Bullets, Code, Facts, Paragraph, Part, Section, Strong, Words
 from tuner.dossier.shares import improvement
-from tuner.model import Calibration, Metric
+from tuner.model import PRESETS, Calibration, Metric
+
+_LONGER = ("standard", "noisy")
+"""Budgets with longer and longer blocks."""
 
 
 def sections(dossier: Dossier) -> Iterable[Section]:
@@ -23,32 +27,41 @@ def sections(dossier: Dossier) -> Iterable[Section]:
 
 def _facts(dossier: Dossier) -> Iterable[tuple[str, Words]]:
     comparison, calibration = dossier.found.comparison, dossier.job.calibration
-    asked = wording.plain_percent(dossier.job.spec.min_effect)
     if comparison.mde is not None:
-        seen = f"{wording.plain_percent(comparison.mde)} or more, from the confirmation's own noise"
-        yield "smallest effect it could see", (f"{seen}; asked for was {asked}",)
-    if calibration is None:
-        return
-    if comparison.mde is None:
-        seen = f"{wording.plain_percent(calibration.mde)} or more, as planned"
-        yield "smallest effect it could see", (f"{seen}; asked for was {asked}",)
-    yield "equal files against each other (A/A)", (_equals(calibration, dossier.metric),)
+        yield _sight(dossier, comparison.mde, "from the confirmation's own noise")
+    elif calibration is not None:
+        yield _sight(dossier, calibration.mde, "as planned")
+    if calibration is not None:
+        yield "equal files against each other (A/A)", (_equals(calibration, dossier.metric),)
+
+
+def _sight(dossier: Dossier, mde: float, source: str) -> tuple[str, Words]:
+    spec = dossier.job.spec
+    asked = wording.plain_percent(spec.min_effect)
+    seen = f"{wording.plain_percent(mde)} or more, {source}; asked for was {asked}"
+    longer = next((name for name in _LONGER if PRESETS[name].cycles > spec.budget.cycles), None)
+    if mde <= spec.min_effect or longer is None:
+        return "smallest effect it could see", (seen,)
+    seen += ". A quieter host shows smaller ones, and so do the longer blocks of the budget "
+    return "smallest effect it could see", (seen, Code(longer))
 
 
 def _equals(calibration: Calibration, metric: Metric) -> str:
-    # The bias is a log ratio of the metric itself: more is more, whether or not it is better.
-    bias, low, high = (
-        _change(log, metric)
-        for log in (calibration.bias, calibration.bias_ci_low, calibration.bias_ci_high)
-    )
+    bias = _change(calibration.bias, metric)
     found = "not known" if bias is None else wording.percent(bias)
-    spread = wording.plain_percent(calibration.block_sd)
     blocks = wording.count(calibration.blocks, "block")
-    ends = wording.interval(low, high)
+    spread = wording.plain_percent(calibration.block_sd)
+    if analysis.smallest_bias(calibration) is None:
+        few = f"they differ by {found} in {blocks}, too few to tell a bias from noise"
+        return f"{few}; sd of a block {spread}"
+    ends = wording.interval(
+        _change(calibration.bias_ci_low, metric), _change(calibration.bias_ci_high, metric)
+    )
     return f"they differ by {found} (99.9 % CI {ends}) in {blocks}; sd of a block {spread}"
 
 
 def _change(log: float, metric: Metric) -> float | None:
+    # The bias is a log ratio of the metric itself: more is more, whether or not it is better.
     share = improvement(metric.sign * log, metric)
     return None if share is None else metric.sign * share
 

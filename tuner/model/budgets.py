@@ -38,8 +38,12 @@ class Budget(Document):
 
     @property
     def race_cycles(self) -> int:
-        """Cycles of a block of the race: more starts tell more than longer ones."""
-        return min(self.cycles, 2)
+        """Cycles of a block of the race: half of the others', for there more starts tell more.
+
+        Not fewer than that: who asks for long blocks has a host on which windows differ more than
+        starts do.
+        """
+        return min(self.cycles, max(2, self.cycles // 2))
 
     @property
     def race_rounds(self) -> tuple[int, ...]:
@@ -105,14 +109,25 @@ PRESETS = {
         window_s=2.5,
         warmup_s=3.0,
     ),
+    "noisy": Budget(
+        trials=30,
+        calibrate_blocks=4,
+        race=4,
+        race_blocks=12,
+        ablate_runs=192,
+        confirm_blocks=40,
+        cycles=16,
+        window_s=2.5,
+        warmup_s=3.0,
+    ),
 }
-"""Budgets by name; the figures behind them are in the README."""
+"""Budgets by name; the figures behind them are in `docs/searching.md`."""
 
 
 class PresetBudget(Document):
     """A budget by name, optionally with some of its numbers replaced."""
 
-    preset: Literal["demo", "quick", "standard", "thorough"] = "quick"
+    preset: Literal["demo", "quick", "standard", "thorough", "noisy"] = "quick"
     trials: int | None = Field(None, ge=1, le=1000)
     calibrate_blocks: int | None = Field(None, ge=2, le=64)
     confirm_blocks: int | None = Field(None, ge=4, le=256)

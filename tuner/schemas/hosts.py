@@ -20,6 +20,9 @@ class CalibrationAnswer(Answer):
     bias_ci_high: float | None = Field(
         description="upper end of its 99.9 % interval; null: unbounded"
     )
+    smallest_bias: float | None = Field(
+        description="relative bias that these blocks would have found; null: too few to tell of one"
+    )
     block_sd: float = Field(description="standard deviation of a block's log ratio")
     mde: float = Field(description="smallest relative effect that the confirmation will see")
     throughput_rps: float = Field(description="the baseline's own throughput, median of windows")

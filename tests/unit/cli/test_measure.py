@@ -138,6 +138,17 @@ def test_a_calibration_says_what_the_host_can_see(
     assert "99.9 % interval -1.1 % .. +1.5 %" in said
 
 
+def test_a_bias_that_few_blocks_cannot_tell_is_said_without_an_interval(
+    service: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = {**CALIBRATION_DONE["calibration"], "smallest_bias": None}
+    service.on("GET /v1/calibrations/9", {**CALIBRATION_DONE, "calibration": found})
+    assert run("show", "9") == 0
+    said = capsys.readouterr().out
+    assert "(too few blocks to tell)" in said
+    assert "99.9 %" not in said
+
+
 def test_show_and_watch_find_what_is_no_tuning_job(
     service: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -27,6 +27,7 @@ from tuner.dossier.parts import (
     Whisker,
 )
 from tuner.model import (
+    PRESETS,
     Aim,
     Comparison,
     Danger,
@@ -191,10 +192,32 @@ def test_what_could_be_seen_and_equal_files_against_each_other_are_told() -> Non
     assert "target and load generator had to share CPUs" in trust
 
 
-def test_an_interval_without_bounds_is_said_to_be_so() -> None:
-    few = replace(finished_jobs.CALIBRATION, bias_ci_low=-math.inf, bias_ci_high=math.inf)
+@pytest.mark.parametrize(
+    ("budget", "longer"), [("quick", "budget standard"), ("standard", "budget noisy")]
+)
+def test_who_could_see_too_little_is_told_of_longer_blocks(budget: str, longer: str) -> None:
+    assert f"the longer blocks of the {longer}" in _trust_of_a_coarse_job(budget)
+    assert "longer blocks" not in _trust_of_a_coarse_job("noisy")
+
+
+def _trust_of_a_coarse_job(budget: str) -> str:
+    job = finished_jobs.job(finished_jobs.recommendation())
+    spec = job.spec.model_copy(update={"budget": PRESETS[budget], "min_effect": 0.01})
+    trust = text(composed(job=replace(job, spec=spec)), "How far to trust it")
+    assert "2.7 % or more, from the confirmation's own noise; asked for was 1.0 %" in trust
+    return trust
+
+
+@pytest.mark.parametrize("ends", [(-math.inf, math.inf), (math.log(0.05), math.log(21))])
+def test_an_interval_of_the_bias_that_says_nothing_is_not_shown(ends: tuple[float, float]) -> None:
+    few = replace(finished_jobs.CALIBRATION, bias_ci_low=ends[0], bias_ci_high=ends[1])
     job = finished_jobs.job(finished_jobs.recommendation(), calibration=few)
-    assert "99.9 % CI without bounds" in text(composed(job=job), "How far to trust it")
+    trust = text(composed(job=job), "How far to trust it")
+    assert "in 4 blocks, too few to tell a bias from noise; sd of a block" in trust
+    assert "99.9 %" not in trust
+
+
+def test_an_interval_without_bounds_is_said_to_be_so() -> None:
     effect = replace(finished_jobs.effect(0.1, 0.0), ci_low=-0.2, ci_high=math.expm1(50))
     lines = (finished_jobs.line("threads", "2", None, effect),)
     found = finished_jobs.recommendation(lines=lines)
