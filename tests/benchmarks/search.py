@@ -45,7 +45,8 @@ from tests.benchmarks.replay.tables import Grid
 from tuner.model import PRESETS, SamplerName
 
 SEEDS = range(1, 201)
-LEVELS = (0.03, 0.08)
+BUDGETS = {0.03: "standard", 0.08: "noisy"}
+"""Noise levels, and what a job on so noisy a host is told to use."""
 
 REGRET_AT_MOST = {0.03: 0.01, 0.08: 0.03}  # median loss on cpu-bound, by noise
 REGRET_OF_RIVAL = 0.5  # of the median regret of TPE + best_trial at equal measured seconds
@@ -122,7 +123,7 @@ def parsed() -> Namespace:
     parser.add_argument("--only", action="append", default=[], help="cases whose key holds this")
     parser.add_argument("--sampler", type=SamplerName, help="only our jobs with this sampler")
     parser.add_argument("--seeds", type=int, default=len(SEEDS), help="the first so many")
-    parser.add_argument("--budget", choices=sorted(PRESETS), default="standard")
+    parser.add_argument("--budget", choices=sorted(PRESETS), help="whatever the noise is")
     parser.add_argument("--bad-machine", action="store_true", help="bursts of -30 %% besides")
     parser.add_argument(
         "--smoothed", action="store_true", help="draw the record towards an additive model"
@@ -138,7 +139,7 @@ def chosen(apps: Sequence[str], options: Namespace) -> Iterator[Case]:
     """All cases that are asked for: seed by seed, so that a stopped run has some of everything."""
     for seed in SEEDS[: options.seeds]:
         for app in apps:
-            for level in LEVELS:
+            for level, budget in BUDGETS.items():
                 for scene, methods in METHODS.items():
                     for method in methods:
                         case = Case(
@@ -147,7 +148,7 @@ def chosen(apps: Sequence[str], options: Namespace) -> Iterator[Case]:
                             level=level,
                             method=method,
                             seed=seed,
-                            budget=options.budget,
+                            budget=options.budget or budget,
                             is_bad_machine=options.bad_machine,
                             is_smoothed=options.smoothed,
                         )
@@ -250,7 +251,8 @@ def thresholds(
     for group, case in groups.items():
         if case.method != DEFAULT_SAMPLER:
             continue
-        where, seen = f"{case.app}, {case.scene}, {100 * case.level:g} %", summaries[group]
+        where = f"{case.app}, {case.scene}, {100 * case.level:g} %, {case.budget}"
+        seen = summaries[group]
         if case.scene is Scene.PLAIN and case.app == HONEST_APP and case.level in REGRET_AT_MOST:
             yield regret_verdict(where, seen, REGRET_AT_MOST[case.level], overview.resolution(case))
             rivals = found.get(replace(case, method=Rival.TPE_BEST).group)

@@ -112,8 +112,7 @@ PRESETS = {
     "noisy": Budget(
         trials=30,
         calibrate_blocks=4,
-        race=4,
-        race_blocks=12,
+        race=8,
         ablate_runs=192,
         confirm_blocks=40,
         cycles=16,

@@ -34,11 +34,12 @@ def records(apps: Iterable[tuple[str, bool]]) -> Grid:
 
 
 def groups(cases: Mapping[str, Case], summaries: Mapping[str, Summary]) -> Iterator[Grid]:
-    """One table for each landscape and noise: what was lost, and what was claimed."""
-    places = dict.fromkeys((case.app, case.level) for case in cases.values())
-    for app, level in places:
-        mine = {g: c for g, c in cases.items() if (c.app, c.level) == (app, level)}
-        title = f"{app}, noise {100 * level:g} %"
+    """One table for each landscape, noise and budget: what was lost, and what was claimed."""
+    places = dict.fromkeys((case.app, case.level, case.budget) for case in cases.values())
+    for app, level, budget in places:
+        place = (app, level, budget)
+        mine = {g: c for g, c in cases.items() if (c.app, c.level, c.budget) == place}
+        title = f"{app}, noise {100 * level:g} %, budget {budget}"
         lost = Grid(
             f"{title}: what was shipped",
             (
