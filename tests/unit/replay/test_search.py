@@ -53,6 +53,11 @@ def test_every_landscape_noise_and_seed_is_run_with_the_default_on_all_truths() 
     assert len(ours) == 2 * 2 * len(Scene) * 200
 
 
+def test_a_job_has_the_budget_for_its_noise_where_none_is_named() -> None:
+    cases = list(search.chosen(["cpu-bound"], options(budget=None, seeds=1)))
+    assert {(case.level, case.budget) for case in cases} == {(0.03, "standard"), (0.08, "noisy")}
+
+
 def test_cases_can_be_picked_by_key_and_sampler() -> None:
     picked = search.chosen(["cpu-bound"], options(only=["/plain/", "/3%/"], seeds=2))
     assert {(case.scene, case.level, case.seed) for case in picked} == {
@@ -116,27 +121,27 @@ def test_results_are_read_back_and_forgotten_when_asked(tmp_path: Path) -> None:
 def test_at_most_15_of_200_null_jobs_may_claim(claims: int, holds: bool) -> None:
     null = replace(CASE, scene=Scene.NULL)
     found = verdicts({null: [CLAIM] * claims + [KEPT] * (200 - claims)})
-    assert found == {"cpu-bound, null, 3 %: false claims": holds}
+    assert found == {"cpu-bound, null, 3 %, standard: false claims": holds}
 
 
 @pytest.mark.parametrize(("worse", "holds"), [(2, True), (3, False)])
 def test_at_most_one_percent_may_ship_something_worse(worse: int, holds: bool) -> None:
     bad = replace(CLAIM, shipped=-0.01)
     found = verdicts({CASE: [bad] * worse + [CLAIM] * (200 - worse)})
-    assert found["cpu-bound, plain, 3 %: truly worse"] is holds
+    assert found["cpu-bound, plain, 3 %, standard: truly worse"] is holds
 
 
 @pytest.mark.parametrize(("shipped", "holds"), [(0.191, True), (0.189, False)])
 def test_the_median_regret_is_held_to_its_threshold(shipped: float, holds: bool) -> None:
     found = verdicts({CASE: [replace(CLAIM, shipped=shipped)] * 200})
-    assert found["cpu-bound, plain, 3 %: regret"] is holds
+    assert found["cpu-bound, plain, 3 %, standard: regret"] is holds
 
 
 @pytest.mark.parametrize(("theirs", "holds"), [(0.18, True), (0.181, False)])
 def test_our_regret_is_at_most_half_of_that_of_best_trial(theirs: float, holds: bool) -> None:
     ours, rival = [replace(CLAIM, shipped=0.19)] * 200, [replace(CLAIM, shipped=theirs)] * 200
     found = verdicts({CASE: ours, replace(CASE, method=Rival.TPE_BEST): rival})
-    name = "cpu-bound, plain, 3 %: regret over that of tpe+best_trial"
+    name = "cpu-bound, plain, 3 %, standard: regret over that of tpe+best_trial"
     assert found[name] is holds
 
 
@@ -147,8 +152,8 @@ def test_the_interval_holds_in_92_to_98_of_100(covered: int, holds: bool) -> Non
     hit = replace(CLAIM, reported=0.2, low=0.1, high=0.3, compared=0.2)
     miss = replace(hit, low=0.21)
     found = verdicts({CASE: [hit] * covered + [miss] * (200 - covered)})
-    assert found["cpu-bound, plain, 3 %: 95 % interval holds"] is holds
-    assert found["cpu-bound, plain, 3 %: bias"] is True
+    assert found["cpu-bound, plain, 3 %, standard: 95 % interval holds"] is holds
+    assert found["cpu-bound, plain, 3 %, standard: bias"] is True
 
 
 @pytest.mark.parametrize(("kept", "holds"), [(20, True), (21, False)])
@@ -157,8 +162,8 @@ def test_at_most_a_tenth_of_the_null_lines_may_be_kept(kept: int, holds: bool) -
     lines = replace(CLAIM, nulls_seen=1, reals_seen=1, reals_kept=1)
     rows = [replace(lines, nulls_kept=1)] * kept + [lines] * (200 - kept)
     found = verdicts({planted: rows})
-    assert found["cpu-bound, planted, 3 %: null lines kept"] is holds
-    assert found["cpu-bound, planted, 3 %: lines of 4 % or more kept"] is True
+    assert found["cpu-bound, planted, 3 %, standard: null lines kept"] is holds
+    assert found["cpu-bound, planted, 3 %, standard: lines of 4 % or more kept"] is True
 
 
 def test_the_ask_of_the_default_has_a_threshold_the_others_are_shown() -> None:
