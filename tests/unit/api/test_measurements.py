@@ -254,6 +254,8 @@ def test_a_calibration_says_what_its_hosts_can_see() -> None:
     body = Api(FakeStore({1: done})).get("/v1/calibrations/1").json()
     assert body["calibration"]["bias_ci_low"] is None
     assert body["calibration"]["smallest_bias"] is None
+    told = Api(FakeStore({1: replace(done, calibration=CALIBRATION)})).get("/v1/calibrations/1")
+    assert told.json()["calibration"]["smallest_bias"] == pytest.approx(math.expm1(0.01))
     effects = [sight["effect"] for sight in body["sees"]]
     assert [sight["minutes"] for sight in body["sees"]] == [5, 20, 60]
     assert effects == sorted(effects, reverse=True)
