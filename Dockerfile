@@ -14,6 +14,7 @@ COPY search_spaces ./search_spaces
 COPY target_apps ./target_apps
 COPY tuner ./tuner
 RUN /opt/uv/bin/uv sync --locked --no-dev --no-editable --python "$(command -v python3)"
+LABEL tuner.image=service
 
 FROM ${PYTHON_IMAGE}
 RUN useradd --uid 10001 --user-group --create-home --home-dir /var/lib/tuner tuner
@@ -22,5 +23,6 @@ ENV PATH=/opt/tuner/bin:$PATH PYTHONUNBUFFERED=1
 WORKDIR /var/lib/tuner
 USER tuner
 EXPOSE 8321
+LABEL tuner.image=service
 ENTRYPOINT ["tuner"]
 CMD ["serve", "--no-worker"]

@@ -71,3 +71,4 @@ clean: ## remove every container the product left behind
 
 clean-images: clean ## remove the images too; the next run builds them again
 	@docker images --quiet 'uwsgi-tuner/*' | sort -u | xargs -r docker rmi --force
+	@docker image prune --force --filter label=tuner.image >/dev/null # what later builds replaced
