@@ -1,5 +1,6 @@
 """Answers of the API as text for people. Pure functions from JSON to lines."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -11,8 +12,22 @@ FINAL = frozenset({"succeeded", "failed", "cancelled"})
 
 
 def percent(share: float) -> str:
-    """+0.068 as `+6.8 %`."""
-    return f"{share:+.1%}".replace("%", " %")
+    """+0.068 as `+6.8 %`; never `-0.0 %`."""
+    return f"{round(100 * share, 1) + 0.0:+.1f} %"
+
+
+def of_log(ratio: float) -> str:
+    """A log ratio as the change it is: +0.068 as `+7.0 %`."""
+    return percent(math.expm1(ratio))
+
+
+def certainty(known: Json) -> str:
+    """How sure a calibration's bias is; an interval in which a factor of two could hide says
+    nothing."""
+    if known["smallest_bias"] is None:
+        return "too few blocks to tell"
+    low, high = known["bias_ci_low"], known["bias_ci_high"]
+    return f"99.9 % interval {of_log(low)} .. {of_log(high)}"
 
 
 def share(part: float) -> str:
@@ -140,8 +155,9 @@ def _evidence(found: Json) -> list[str]:
     lines += [f"  {change(effect)}" for effect in found["side_effects"]]
     calibration = found["calibration"]
     if calibration is not None:
-        bias, spread = percent(calibration["bias"]), share(calibration["block_sd"])
-        lines.append(f"  A/A check: equal files differ by {bias} (sd of a block {spread})")
+        bias, sure = of_log(calibration["bias"]), certainty(calibration)
+        spread = share(calibration["block_sd"])
+        lines.append(f"  A/A check: equal files differ by {bias} ({sure}); sd of a block {spread}")
     return lines
 
 

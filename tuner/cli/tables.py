@@ -1,6 +1,5 @@
 """Measurements and calibrations as tables and sentences for people; from the API's JSON."""
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -8,7 +7,7 @@ from rich import box
 from rich.console import Console, RenderableType
 from rich.table import Table
 
-from tuner.cli.printing import percent, share
+from tuner.cli.printing import certainty, of_log, percent, share
 from tuner.model import Doubt
 
 Json = Mapping[str, Any]
@@ -65,25 +64,13 @@ def _calibration_rows(known: Json) -> Iterator[tuple[str, str]]:
     for name, field in (("from start to start", "start_sd"), ("window to window", "window_sd")):
         if known[field] is not None:
             yield f"  {name}", share(known[field])
-    yield "bias", f"{_of_log(known['bias'])} ({_certainty(known)})"
+    yield "bias", f"{of_log(known['bias'])} ({certainty(known)})"
     if known["client_cpu"] is not None:
         yield "load generator's CPU in use", share(known["client_cpu"])
     if known["period_s"] is not None:
         yield "quietest alternation", f"{known['period_s']:g} s"
     if known["block_s"] is not None:
         yield "one block takes", f"{known['block_s']:.1f} s"
-
-
-def _certainty(known: Json) -> str:
-    """How sure a bias is; an interval in which a factor of two could hide says nothing."""
-    if known["smallest_bias"] is None:
-        return "too few blocks to tell"
-    low, high = known["bias_ci_low"], known["bias_ci_high"]
-    return f"99.9 % interval {_of_log(low)} .. {_of_log(high)}"
-
-
-def _of_log(ratio: float) -> str:
-    return percent(math.expm1(ratio))
 
 
 def _sight(effect: float | None) -> str:

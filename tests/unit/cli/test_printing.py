@@ -1,3 +1,4 @@
+import math
 from typing import Any
 
 import pytest
@@ -43,7 +44,20 @@ def test_the_evidence_names_errors_side_effects_and_the_check_of_equals() -> Non
     text = "\n".join(printing.recommendation_lines(RECOMMENDATION))
     assert "0 errors in 182000 requests" in text
     assert "latency_p95_ms" in text
-    assert "A/A check: equal files differ by" in text
+    assert (
+        "A/A check: equal files differ by +0.2 % (99.9 % interval -1.1 % .. +1.5 %); "
+        "sd of a block 1.2 %"
+    ) in text
+
+
+def test_the_check_of_equals_is_a_change_and_says_when_blocks_were_too_few() -> None:
+    few = {**RECOMMENDATION["calibration"], "bias": math.log(0.8), "smallest_bias": None}
+    text = "\n".join(printing.recommendation_lines({**RECOMMENDATION, "calibration": few}))
+    assert "equal files differ by -20.0 % (too few blocks to tell); sd of a block" in text
+
+
+def test_a_change_of_nothing_has_no_minus() -> None:
+    assert printing.percent(-0.0004) == "+0.0 %"
 
 
 def test_what_was_never_confirmed_shows_no_evidence() -> None:
