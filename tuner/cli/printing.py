@@ -4,16 +4,11 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from tuner.model import Metric
+from tuner.model import Metric, percent
 
 Json = Mapping[str, Any]
 
 FINAL = frozenset({"succeeded", "failed", "cancelled"})
-
-
-def percent(share: float) -> str:
-    """+0.068 as `+6.8 %`; never `-0.0 %`."""
-    return f"{round(100 * share, 1) + 0.0:+.1f} %"
 
 
 def of_log(ratio: float) -> str:

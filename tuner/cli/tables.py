@@ -7,8 +7,8 @@ from rich import box
 from rich.console import Console, RenderableType
 from rich.table import Table
 
-from tuner.cli.printing import certainty, of_log, percent, share
-from tuner.model import Doubt
+from tuner.cli.printing import certainty, of_log, share
+from tuner.model import Doubt, percent
 
 Json = Mapping[str, Any]
 

@@ -6,7 +6,7 @@ from typing import assert_never
 from tuner.dossier import wording
 from tuner.dossier.gathering import Dossier
 from tuner.dossier.parts import Code, Figure, Headline, Mood, Strong, Words
-from tuner.model import Verdict
+from tuner.model import Verdict, percent
 
 
 def headline(dossier: Dossier) -> Headline:
@@ -66,7 +66,7 @@ def _figures(dossier: Dossier) -> Iterable[Figure]:
     if comparison.effect is not None:
         yield Figure(
             label=wording.NAMES[comparison.effect.metric],
-            value=wording.percent(comparison.effect.estimate),
+            value=percent(comparison.effect.estimate),
             note=wording.confidence(comparison.effect),
         )
     if comparison.p_better is not None:

@@ -19,7 +19,7 @@ from tuner.dossier.parts import (
     Words,
 )
 from tuner.dossier.shares import bounded
-from tuner.model import ChangedLine, Effect, Verdict
+from tuner.model import ChangedLine, Effect, Verdict, percent
 
 _LONGEST_FILE = 12_000  # characters of a listing
 
@@ -50,7 +50,7 @@ def _kept(dossier: Dossier, line: ChangedLine) -> Words:
         return ("not ablated",)
     shared = _sharers(dossier, line)
     together = f"; together with {', '.join(shared)}" if shared else ""
-    return (Strong(wording.percent(line.effect.estimate)), f" {_rest(line.effect)}{together}")
+    return (Strong(percent(line.effect.estimate)), f" {_rest(line.effect)}{together}")
 
 
 def _rest(effect: Effect) -> str:
@@ -87,7 +87,7 @@ def _why_not(effect: Effect | None) -> Words:
     reasons = {"better": "too small to keep", "worse": "harmful", "inside noise": "inside noise"}
     ends = wording.interval(effect.ci_low, effect.ci_high)
     reason = reasons[wording.standing_of(effect)]
-    return (f"{reason}: {wording.percent(effect.estimate)} ({ends})",)
+    return (f"{reason}: {percent(effect.estimate)} ({ends})",)
 
 
 def _lines_table(lines: Sequence[ChangedLine], told: Sequence[Words]) -> Table:
@@ -113,7 +113,7 @@ def _side_effects(dossier: Dossier) -> Section | None:
         rows = tuple(
             (
                 (wording.NAMES[effect.metric],),
-                (Strong(wording.percent(effect.estimate)),),
+                (Strong(percent(effect.estimate)),),
                 (wording.interval(effect.ci_low, effect.ci_high),),
                 (wording.standing_of(effect),),
                 _whisker(effect, reach),

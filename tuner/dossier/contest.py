@@ -7,7 +7,7 @@ from tuner.dossier import wording
 from tuner.dossier.gathering import Dossier
 from tuner.dossier.parts import Cell, Code, Folded, Paragraph, Part, Picture, Section, Table
 from tuner.dossier.shares import improvement
-from tuner.model import Factor, Metric, Round, Standing
+from tuner.model import Factor, Metric, Round, Standing, percent
 
 
 def race(dossier: Dossier) -> Section | None:
@@ -30,7 +30,7 @@ def race(dossier: Dossier) -> Section | None:
                 (
                     (str(place),),
                     (f"trial {standing.number}{' (unstable)' if standing.is_unstable else ''}",),
-                    ("unknown" if gain is None else wording.percent(gain),),
+                    ("unknown" if gain is None else percent(gain),),
                     (wording.interval(low, high),),
                     (str(standing.blocks),),
                     ("stays" if rank < own.survivors else "leaves",),
@@ -106,7 +106,7 @@ def _factor_cells(factor: Factor, metric: Metric) -> tuple[Cell, ...]:
     low, high = improvement(factor.low, metric), improvement(factor.high, metric)
     return (
         (Code(" + ".join(factor.parameters)),),
-        ("unknown" if gain is None else wording.percent(gain),),
+        ("unknown" if gain is None else percent(gain),),
         (wording.interval(low, high),),
         (f"{factor.p:.2g}",),
         ("kept" if factor.is_kept else "put back",),
@@ -149,7 +149,7 @@ def _looks_table(glances: Iterable[charts.Glance]) -> Table:
     rows = tuple(
         (
             (str(look.blocks),),
-            (wording.percent(look.gain),),
+            (percent(look.gain),),
             (wording.interval(look.low, look.high),),
             ("without bound" if look.z is None else f"{look.z:.2f}",),
             (f"{look.bound:.2f}",),

@@ -22,7 +22,7 @@ from tuner.dossier.parts import (
     Words,
 )
 from tuner.dossier.shares import improvement
-from tuner.model import BASELINE, Failure, Metric, Origin, Slice, Trial
+from tuner.model import BASELINE, Failure, Metric, Origin, Slice, Trial, percent
 
 _AFTER_SEARCH = (Origin.ABLATION, Origin.MINIMAL)
 _LOG_LINES = 12
@@ -107,7 +107,7 @@ def _optimistic(dossier: Dossier) -> str:
     if gain is None:
         return ""
     return (
-        f"The best of the search stands at {wording.percent(gain)}: optimistic, and no evidence. "
+        f"The best of the search stands at {percent(gain)}: optimistic, and no evidence. "
         "The luckiest of many noisy figures is above its own truth; the answer rests on fresh "
         "blocks alone."
     )
@@ -123,7 +123,7 @@ def _table(trials: Sequence[Trial], metric: Metric) -> Table:
                 (str(trial.number),),
                 (wording.ORIGINS[trial.origin],),
                 (wording.STATES[trial.state],),
-                ("",) if gain is None else (wording.percent(gain),),
+                ("",) if gain is None else (percent(gain),),
                 (blocks,),
                 (Code(wording.params(trial.params)),),
             )
@@ -219,7 +219,7 @@ def _guesses(found: Slice, metric: Metric) -> list[charts.Guess]:
 
 
 def _expected(guess: charts.Guess) -> Words:
-    return (f"{wording.percent(guess.gain)} ({wording.interval(guess.low, guess.high)})",)
+    return (f"{percent(guess.gain)} ({wording.interval(guess.low, guess.high)})",)
 
 
 def front(dossier: Dossier) -> Section | None:
@@ -249,7 +249,7 @@ def front(dossier: Dossier) -> Section | None:
         name: Words = (
             (Strong(f"{spot.number} (chosen)"),) if spot.is_chosen else (str(spot.number),)
         )
-        told = [("",) if own[m] is None else (wording.percent(own[m] or 0.0),) for m in own]
+        told = [("",) if own[m] is None else (percent(own[m] or 0.0),) for m in own]
         rows.append((name, *told))
     headings = ("trial", *(wording.gain_label(metric).removesuffix(", %") for metric in gains[0]))
     parts.append(Table(headings, tuple(rows)))

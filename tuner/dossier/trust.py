@@ -7,7 +7,7 @@ from tuner.dossier import wording
 from tuner.dossier.gathering import Dossier
 from tuner.dossier.parts import Bullets, Code, Facts, Paragraph, Part, Section, Strong, Words
 from tuner.dossier.shares import improvement
-from tuner.model import PRESETS, Calibration, Metric
+from tuner.model import PRESETS, Calibration, Metric, percent
 
 _LONGER = ("standard", "noisy")
 """Budgets with longer and longer blocks."""
@@ -48,7 +48,7 @@ def _sight(dossier: Dossier, mde: float, source: str) -> tuple[str, Words]:
 
 def _equals(calibration: Calibration, metric: Metric) -> str:
     bias = _change(calibration.bias, metric)
-    found = "not known" if bias is None else wording.percent(bias)
+    found = "not known" if bias is None else percent(bias)
     blocks = wording.count(calibration.blocks, "block")
     spread = wording.plain_percent(calibration.block_sd)
     if analysis.smallest_bias(calibration) is None:

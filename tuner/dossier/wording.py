@@ -1,7 +1,7 @@
 """Figures as words: percent, intervals, probabilities, metrics. The same in every form."""
 
 from tuner.dossier.shares import bounded
-from tuner.model import Effect, Metric, Origin, Params, Scalar, TrialState, Verdict
+from tuner.model import Effect, Metric, Origin, Params, Scalar, TrialState, Verdict, percent
 from tuner.model.workloads import Burst, ClosedLoop, Journey, Ladder, OpenLoop, Workload
 
 NAMES = {
@@ -36,11 +36,6 @@ ORIGINS = {
     Origin.ABLATION: "ablation",
     Origin.MINIMAL: "smallest diff",
 }
-
-
-def percent(share: float) -> str:
-    """+0.068 as `+6.8 %`; never `-0.0 %`."""
-    return f"{round(100 * share, 1) + 0.0:+.1f} %"
 
 
 def plain_percent(share: float) -> str:

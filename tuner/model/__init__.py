@@ -59,6 +59,7 @@ from tuner.model.evidence import (
     SlicePoint,
     Standing,
 )
+from tuner.model.figures import percent
 from tuner.model.landscapes import (
     Landscape,
     Reading,
@@ -263,5 +264,6 @@ __all__ = [
     "connections",
     "mistakes_of",
     "options_of",
+    "percent",
     "rungs",
 ]

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from tuner.model import Ablation, ChangedLine, Effect, Factor, Objective, Params
+from tuner.model import Ablation, ChangedLine, Effect, Factor, Objective, Params, percent
 from tuner.search_space import Domain
 
 _LARGEST_LOG = 50.0  # beyond it a ratio is no figure, and soon not storable
@@ -38,11 +38,6 @@ def percent_of(effect: Effect) -> str:
     """An effect with its metric and interval."""
     low, high = percent(effect.ci_low), percent(effect.ci_high)
     return f"{effect.metric} {percent(effect.estimate)} (95 % CI {low} .. {high})"
-
-
-def percent(share: float) -> str:
-    """A share as people read it, with its sign."""
-    return f"{share:+.1%}".replace("%", " %")
 
 
 def _was(line: ChangedLine) -> str:

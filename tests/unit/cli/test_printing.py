@@ -56,10 +56,6 @@ def test_the_check_of_equals_is_a_change_and_says_when_blocks_were_too_few() -> 
     assert "equal files differ by -20.0 % (too few blocks to tell); sd of a block" in text
 
 
-def test_a_change_of_nothing_has_no_minus() -> None:
-    assert printing.percent(-0.0004) == "+0.0 %"
-
-
 def test_what_was_never_confirmed_shows_no_evidence() -> None:
     text = "\n".join(printing.recommendation_lines({**RECOMMENDATION, "p_better": None}))
     assert "evidence" not in text
