@@ -84,11 +84,11 @@ def spec(**changes: Any) -> JobSpec:
     return base.model_copy(update=changes)
 
 
-def window(side: int = 0, rps: float = 100.0, **changes: Any) -> Window:
+def window(arm: int = 0, rps: float = 100.0, **changes: Any) -> Window:
     """A clean one-second window; `changes` replaces fields."""
     values: dict[str, Any] = {
         "index": 0,
-        "side": side,
+        "arm": arm,
         "started_at": NOON,
         "duration_s": 1.0,
         "requests": round(rps),
@@ -115,7 +115,7 @@ def window(side: int = 0, rps: float = 100.0, **changes: Any) -> Window:
 def block(
     windows: Sequence[Window] = (),
     *,
-    sides: tuple[int, ...] = (0, 1),
+    arms: tuple[int, ...] = (0, 1),
     phase: Phase = Phase.SEARCH,
     sequence: int = 1,
     failure: Failure | None = None,
@@ -131,7 +131,7 @@ def block(
         sequence=sequence,
         kind=MeasurementKind.BLOCK,
         phase=phase,
-        sides=tuple(TrialNumber(side) for side in sides),
+        arms=tuple(TrialNumber(arm) for arm in arms),
         state=final,
         attempt=1,
         result=MeasurementResult(windows=tuple(windows)) if complete else None,
@@ -140,7 +140,7 @@ def block(
 
 
 def pair(baseline_rps: float, candidate_rps: float, **changes: Any) -> list[Window]:
-    """One window of each side; `changes` goes to the candidate's."""
+    """One window of each arm; `changes` goes to the candidate's."""
     return [window(0, baseline_rps), window(1, candidate_rps, **changes)]
 
 

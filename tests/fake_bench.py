@@ -1,7 +1,7 @@
 """A benchmark host without containers and without waiting, for tests of whole studies.
 
 What a file is worth is planted: a function of its options. Windows differ by seeded noise, so one
-seed gives the same figures again as long as every side is started equally often.
+seed gives the same figures again as long as every arm is started equally often.
 """
 
 import math
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from tuner.errors import Infrastructure
-from tuner.measurement import BuildInfo, Checked, LoadReading, SideSpec, Usage, target_failed
+from tuner.measurement import ArmSpec, BuildInfo, Checked, LoadReading, Usage, target_failed
 from tuner.model import (
     SERIES_STEP_S,
     FailureCode,
@@ -84,7 +84,7 @@ class FakeWorld:
     seed: int = 1
     known_options: tuple[str, ...] = KNOWN_OPTIONS
     hiccups: int = 0  # runs of load that fail by the generator's fault before one succeeds
-    launches: list[SideSpec] = field(default_factory=list)
+    launches: list[ArmSpec] = field(default_factory=list)
     running: set[int] = field(default_factory=set)
     _killed: set[int] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -99,26 +99,26 @@ class FakeWorld:
         """The world's load generator."""
         return FakeLoad(self)
 
-    def start(self, side: SideSpec, moment: str | None = None) -> "FakeTarget":
-        """A started side; its noise depends on the side and on `moment`.
+    def start(self, arm: ArmSpec, moment: str | None = None) -> "FakeTarget":
+        """A started arm; its noise depends on the arm and on `moment`.
 
-        Without one, it depends on how often the side was started.
+        Without one, it depends on how often the arm was started.
         """
         with self._lock:
-            twins = sum(s.ini == side.ini and s.index == side.index for s in self.launches)
+            twins = sum(s.ini == arm.ini and s.index == arm.index for s in self.launches)
             when = twins if moment is None else moment
-            self.launches.append(side)
+            self.launches.append(arm)
             target = FakeTarget(
                 world=self,
                 number=len(self.launches),
-                side=side,
-                noise=random.Random(f"{self.seed} {side.index} {when} {side.ini}"),  # noqa: S311
+                arm=arm,
+                noise=random.Random(f"{self.seed} {arm.index} {when} {arm.ini}"),  # noqa: S311
             )
             self.running.add(target.number)
         return target
 
     def stop(self, target: "FakeTarget") -> None:
-        """Forget a side that ran."""
+        """Forget an arm that ran."""
         with self._lock:
             self.running.discard(target.number)
 
@@ -129,9 +129,9 @@ class FakeWorld:
             self._killed |= doomed
         return len(doomed)
 
-    def raise_if(self, side: SideSpec, codes: Sequence[FailureCode]) -> None:
-        """Raise the planted failure of the side's file, where it is one of `codes`."""
-        code = self.fails(options_of(side.ini))
+    def raise_if(self, arm: ArmSpec, codes: Sequence[FailureCode]) -> None:
+        """Raise the planted failure of the arm's file, where it is one of `codes`."""
+        code = self.fails(options_of(arm.ini))
         if code is not None and code in codes:
             raise target_failed(code, f"planted: {code.value}", "the log's last line")
 
@@ -150,11 +150,11 @@ class FakeWorld:
 
 @dataclass(slots=True)
 class FakeTarget:
-    """A side that runs: its counters only."""
+    """An arm that runs: its counters only."""
 
     world: FakeWorld
     number: int
-    side: SideSpec
+    arm: ArmSpec
     noise: random.Random
     client_cpus: int = 1
     shares_cpus: bool = False
@@ -175,18 +175,18 @@ class FakeTarget:
 
     def usage(self) -> Usage:
         """A target that uses nine tenths of its CPUs while it is loaded."""
-        cpus = self.side.limits.cpus
+        cpus = self.arm.limits.cpus
         return Usage(
             cpu_s=0.9 * cpus * self.loaded_s,
             periods=round(10 * self.loaded_s),
             throttled_periods=0,
-            memory_mb=self.world.memory_mb(options_of(self.side.ini)),
+            memory_mb=self.world.memory_mb(options_of(self.arm.ini)),
             system_cpu_s=0.1 * cpus * self.loaded_s,
         )
 
     def effective_ini(self) -> str:
         """The file itself."""
-        return self.side.ini
+        return self.arm.ini
 
     def log_tail(self) -> str:
         """One line."""
@@ -194,7 +194,7 @@ class FakeTarget:
 
     def stats(self) -> Stats:
         """uWSGI's counters, as they stand."""
-        options = options_of(self.side.ini)
+        options = options_of(self.arm.ini)
         processes = number(options, "processes", "workers")
         return Stats(
             processes=processes,
@@ -233,24 +233,24 @@ class FakeLauncher:
             image_digest="sha256:fake", uwsgi_version="2.0.31", options=self.world.known_options
         )
 
-    def check(self, side: SideSpec) -> Checked:
+    def check(self, arm: ArmSpec) -> Checked:
         """Raise the faults that uWSGI finds without serving."""
-        self.world.raise_if(side, _ON_CHECK)
-        return Checked(somaxconn=side.limits.somaxconn, effective_ini=side.ini)
+        self.world.raise_if(arm, _ON_CHECK)
+        return Checked(somaxconn=arm.limits.somaxconn, effective_ini=arm.ini)
 
-    def strict(self, side: SideSpec) -> str:
+    def strict(self, arm: ArmSpec) -> str:
         """Refuse the first key that is neither a known option nor a placeholder."""
-        options = options_of(side.ini)
+        options = options_of(arm.ini)
         unknown = [
             key for key in options if key not in (*self.world.known_options, "set-placeholder")
         ]
         return f"[strict-mode] unknown config directive: {unknown[0]}" if unknown else ""
 
     @contextmanager
-    def launch(self, side: SideSpec) -> Iterator[FakeTarget]:
-        """A running side, until the context ends."""
-        self.world.raise_if(side, _ON_LAUNCH)
-        target = self.world.start(side, self.moment)
+    def launch(self, arm: ArmSpec) -> Iterator[FakeTarget]:
+        """A running arm, until the context ends."""
+        self.world.raise_if(arm, _ON_LAUNCH)
+        target = self.world.start(arm, self.moment)
         try:
             yield target
         finally:
@@ -285,19 +285,19 @@ class FakeLoad:
         """Ready at once, or not at all."""
         fake = _fake(running)
         self.world.raise_if_killed(fake)
-        self.world.raise_if(fake.side, _ON_READY)
+        self.world.raise_if(fake.arm, _ON_READY)
 
     def check(self, running: object, target: Target, workload: Workload) -> None:
         """Every workload can be carried, unless the world says otherwise."""
-        self.world.raise_if(_fake(running).side, (FailureCode.WORKLOAD_REFUSED,))
+        self.world.raise_if(_fake(running).arm, (FailureCode.WORKLOAD_REFUSED,))
 
     def drive(self, running: object, target: Target, load: Load, duration_s: float) -> LoadReading:
         """A window of the planted throughput, give or take the noise."""
         fake = _fake(running)
         self.world.raise_if_killed(fake)
-        self.world.raise_if(fake.side, _ON_DRIVE)
+        self.world.raise_if(fake.arm, _ON_DRIVE)
         self.world.hiccup()
-        if self.world.fails(options_of(fake.side.ini)) is FailureCode.INFRASTRUCTURE:
+        if self.world.fails(options_of(fake.arm.ini)) is FailureCode.INFRASTRUCTURE:
             raise Infrastructure("planted: the host's fault")
         capacity = self._capacity(fake)
         rate = min(capacity, load.rate_rps) if isinstance(load, OpenLoop) else capacity
@@ -327,7 +327,7 @@ class FakeLoad:
         )
 
     def _capacity(self, fake: FakeTarget) -> float:
-        planted = self.world.throughput(options_of(fake.side.ini))
+        planted = self.world.throughput(options_of(fake.arm.ini))
         return planted * fake.start_factor * math.exp(fake.noise.gauss(0, self.world.noise_sd))
 
 
@@ -347,6 +347,6 @@ def _latency_ms(load: Load, capacity_rps: float, rate_rps: float) -> float:
     return 1000 * connections(load) / capacity_rps
 
 
-def side(ini: str, target: Target, *, index: int = 0, limits: Limits | None = None) -> SideSpec:
-    """A side, in one line."""
-    return SideSpec(index=index, ini=ini, target=target, limits=limits or Limits())
+def arm(ini: str, target: Target, *, index: int = 0, limits: Limits | None = None) -> ArmSpec:
+    """An arm, in one line."""
+    return ArmSpec(index=index, ini=ini, target=target, limits=limits or Limits())

@@ -1,38 +1,45 @@
-"""Optimisers that do as they are told, for tests of the study's course."""
+"""Optimisers that do as they are told, for tests of the study."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tuner.model import Importance, Params, SamplerName, Slice, TrialNumber
 from tuner.search_space import Domain
-from tuner.study import Belief, Past, Proposal
+from tuner.study import Belief, Observation, Proposal
 
 
 @dataclass(slots=True)
 class Ladder:
     """Proposes processes 3, 4, 5 ..., believes what it sees, and remembers what it was told."""
 
-    told: list[Past] = field(default_factory=list)
+    told: list[Observation] = field(default_factory=list)
     gain: float | None = None
     noise_sd: float = 0.0
 
     def propose(
-        self, domain: Domain, past: Sequence[Past], *, sampler: SamplerName, seed: int
+        self,
+        domain: Domain,
+        observations: Sequence[Observation],
+        *,
+        sampler: SamplerName,
+        seed: int,
     ) -> Proposal | None:
         """One process more than the last."""
-        self.told = list(past)
-        return Proposal(params={"processes": 2 + len(past)}, gain=self.gain)
+        self.told = list(observations)
+        return Proposal(params={"processes": 2 + len(observations)}, gain=self.gain)
 
-    def believe(self, domain: Domain, past: Sequence[Past]) -> Mapping[TrialNumber, Belief]:
+    def believe(
+        self, domain: Domain, observations: Sequence[Observation]
+    ) -> Mapping[TrialNumber, Belief]:
         """The score itself."""
         return {
             trial.number: Belief(mean=trial.score, sd=self.noise_sd)
-            for trial in past
+            for trial in observations
             if trial.score is not None and trial.feasible
         }
 
     def explain(
-        self, domain: Domain, past: Sequence[Past], at: Params
+        self, domain: Domain, observations: Sequence[Observation], at: Params
     ) -> tuple[tuple[Importance, ...], tuple[Slice, ...]]:
         """Nothing."""
         return (), ()
@@ -42,7 +49,12 @@ class Exhausted(Ladder):
     """A space with nothing left in it."""
 
     def propose(
-        self, domain: Domain, past: Sequence[Past], *, sampler: SamplerName, seed: int
+        self,
+        domain: Domain,
+        observations: Sequence[Observation],
+        *,
+        sampler: SamplerName,
+        seed: int,
     ) -> Proposal | None:
         """Nothing."""
         return None
@@ -55,8 +67,13 @@ class Again(Ladder):
     params: Params = field(default_factory=dict)
 
     def propose(
-        self, domain: Domain, past: Sequence[Past], *, sampler: SamplerName, seed: int
+        self,
+        domain: Domain,
+        observations: Sequence[Observation],
+        *,
+        sampler: SamplerName,
+        seed: int,
     ) -> Proposal | None:
         """The same again."""
-        self.told = list(past)
+        self.told = list(observations)
         return Proposal(params=self.params, gain=self.gain)

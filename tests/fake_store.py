@@ -243,7 +243,7 @@ class FakeStore:
             return Claim(
                 measurement=measurement,
                 job=self._jobs[measurement.job_id],
-                params=tuple(trials[side].params for side in measurement.sides),
+                params=tuple(trials[arm].params for arm in measurement.arms),
             )
 
     def beat(self, measurement_id: MeasurementId, attempt: int) -> bool:
@@ -396,10 +396,10 @@ class FakeStore:
             sequence=plan.sequence,
             kind=plan.kind,
             phase=plan.phase,
-            sides=plan.sides,
+            arms=plan.arms,
             state=MeasurementState.QUEUED,
             attempt=0,
-            course=plan.course,
+            block_options=plan.block_options,
         )
         self._measurements[measurement.id] = measurement
         self.deferred.append(("measure", measurement.id))

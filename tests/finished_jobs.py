@@ -30,13 +30,13 @@ from tuner.model import (
     Job,
     JobId,
     JobState,
-    Landmark,
     Look,
     Measurement,
     Metric,
     Origin,
     Outcome,
     Params,
+    ParetoPoint,
     Phase,
     Recommendation,
     Round,
@@ -87,7 +87,7 @@ CALIBRATION = Calibration(
 
 
 def effect(estimate: float, margin: float, metric: Metric = Metric.THROUGHPUT_RPS) -> Effect:
-    """A relative change with an interval of so much to both sides."""
+    """A relative change with an interval of so much to both arms."""
     return Effect(
         metric=metric, estimate=estimate, ci_low=estimate - margin, ci_high=estimate + margin
     )
@@ -156,7 +156,7 @@ def _broken(trial: Trial) -> Trial:
     failure = Failure(
         code=FailureCode.OUT_OF_MEMORY,
         message="the kernel killed it at 512 MB",
-        side=1,
+        arm=1,
         log_tail="spawned uWSGI worker 14 (pid: 31)\nworker 9 died, killed by signal 9",
     )
     outcome = Outcome(state=TrialState.INFEASIBLE, score=None, constraints={}, failure=failure)
@@ -297,11 +297,11 @@ def recommendation(**changes: Any) -> Recommendation:
     return replace(base, **changes)
 
 
-def several_objectives() -> tuple[Landmark, ...]:
+def several_objectives() -> tuple[ParetoPoint, ...]:
     """A front of throughput and memory."""
     gains = ((0.12, -0.35), (0.10, -0.20), (0.06, 0.02), (0.01, 0.10))
     return tuple(
-        Landmark(
+        ParetoPoint(
             number=TrialNumber(number),
             gains={"throughput_rps": first, "memory_mb": second},
             is_chosen=number == 2,
@@ -346,7 +346,7 @@ def confirmed(blocks: int = 16, gain: float = 0.098, seed: int = 2) -> tuple[Mea
     rates = [160 * (1 + gain) * math.exp(draw.gauss(0, 0.04)) for _ in range(blocks)]
     return tuple(
         builders.block(
-            builders.pair(160.0, rate), sides=(BASELINE, 31), phase=Phase.CONFIRM, sequence=n
+            builders.pair(160.0, rate), arms=(BASELINE, 31), phase=Phase.CONFIRM, sequence=n
         )
         for n, rate in enumerate(rates, 1)
     )

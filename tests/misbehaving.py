@@ -23,7 +23,7 @@ _DOCKERFILE = "ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\nCOPY app.py /app/app.py\n"
 
 
 def write_app(folder: Path, name: str, source: str, *, ini: str = _INI) -> None:
-    """Write `<folder>/<name>/` with everything that the catalog and the engine ask for."""
+    """Write `<folder>/<name>/` with everything that the catalogue and the engine ask for."""
     home = folder / name
     home.mkdir(parents=True)
     (home / "app.py").write_text(source)

@@ -10,7 +10,7 @@ import docker
 
 from tuner.engine import DockerLauncher, EngineConfig
 from tuner.load import Generators, Oha, probe_files
-from tuner.measurement import SideSpec
+from tuner.measurement import ArmSpec
 from tuner.model import DEFAULT_COMMAND, Limits, Target
 
 BASE_IMAGE = "uwsgi-tuner/base:2.0.31"
@@ -105,11 +105,11 @@ def moody(health_path: str = "/", port: int = 8000) -> Target:
     )
 
 
-def moody_side(
+def moody_arm(
     *lines: str, index: int = 0, target: Target | None = None, limits: Limits | None = None
-) -> SideSpec:
+) -> ArmSpec:
     """The moody app with further lines in its file."""
-    return SideSpec(
+    return ArmSpec(
         index=index,
         ini=MOODY_INI + "".join(f"{line}\n" for line in lines),
         target=target or moody(),

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tuner.catalog import Catalog
+from tuner.catalogue import Catalogue
 from tuner.model import JobRequest, JobSpec
 from tuner.study import resolve
 
-CATALOG = Catalog.load([Path(__file__).parent / "bench_apps"])
+CATALOG = Catalogue.load([Path(__file__).parent / "bench_apps"])
 
 FITTING: Mapping[str, Mapping[str, Any]] = {
     "default": {"target": {"target_app": "mixed"}},

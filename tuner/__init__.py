@@ -1,7 +1,7 @@
 """The uWSGI autotuner: an app, a workload and the present uwsgi.ini in; the file to deploy out.
 
     ops / CI / dashboard ──HTTP──► api ──SQL──► PostgreSQL ◄──SQL── worker (one per host) ──► Docker
-                                                rows + queue          │ per side: target + oha in
+                                                rows + queue          │ per arm: target + oha in
                                                                       │ one network namespace
                                                                       └ windows, counters, doubts
 
@@ -16,7 +16,7 @@ Imports point down only; import-linter holds that, and that each outside system 
 | entry     | `supervisor`     | keeps PostgreSQL, API and worker running under `tuner serve`     |
 | wiring    | `bootstrap`      | the only place where settings meet adapters                      |
 | adapter   | `settings`       | environment → one frozen `Settings`                              |
-| adapter   | `catalog`        | reads `search_spaces/*.yaml` and `target_apps/*/target.yaml`     |
+| adapter   | `catalogue`      | reads `search_spaces/*.yaml` and `target_apps/*/target.yaml`     |
 | adapter   | `sampler`        | Optuna behind ask and tell; what to believe of what was seen     |
 | adapter   | `engine`         | Docker: images, targets, namespaces, counters                    |
 | adapter   | `load`           | drives oha, reads what it and uWSGI say                          |
@@ -24,10 +24,10 @@ Imports point down only; import-linter holds that, and that each outside system 
 | adapter   | `queue`          | procrastinate: defer within our transaction, run, retry, sweep   |
 | adapter   | `client`         | the service over HTTP: typed, with retries and ETags             |
 | use case  | `study`          | the state machine: rows → next step (pure); requests → jobs      |
-| use case  | `measurement`    | one measurement: start sides, alternate windows, always stop     |
+| use case  | `measurement`    | one measurement: start arms, alternate windows, always stop     |
 | judgement | `recommendation` | comparison, bounds, doubts → deploy this, or keep yours          |
 | judgement | `report`         | a comparison's blocks → figures, effects, doubts, file by file   |
-| judgement | `dossier`        | a tuning job's answer and evidence → HTML, Markdown              |
+| judgement | `evidence`       | a tuning job's answer and evidence → HTML, Markdown              |
 | judgement | `diagnosis`      | counters → the bottleneck, with its evidence                     |
 | judgement | `analysis`       | blocks → noise, effect, interval, verdict                        |
 | judgement | `charts`         | windows, latencies, searches, confirmations → SVG                |
@@ -38,7 +38,7 @@ Imports point down only; import-linter holds that, and that each outside system 
 | nouns     | `model`          | frozen, no I/O, units in names                                   |
 | nouns     | `errors`         | the tree of failures                                             |
 
-A **window** is one stretch of load; a **block** is fresh starts of every side with windows in
+A **window** is one stretch of load; a **block** is fresh starts of every arm with windows in
 shuffled alternation, and the unit of replication; a **trial** is one candidate configuration;
 the **baseline** is the user's own file.
 """

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tuner.catalog import Catalog
+from tuner.catalogue import Catalogue
 from tuner.db import EmbeddedPostgres, Store, make_engine, migrate
 from tuner.errors import InvalidInput, Mistake
 from tuner.model import History, JobSpec, Params, Request, Step
@@ -52,18 +52,18 @@ def upgrade(settings: Settings) -> None:
     migrate.upgrade(database_url(settings))
 
 
-def catalog(settings: Settings) -> Catalog:
+def catalogue(settings: Settings) -> Catalogue:
     """All target apps and search spaces. Raises `InvalidInput` with every mistake in them."""
-    return Catalog.load(settings.target_apps, settings.search_spaces)
+    return Catalogue.load(settings.target_apps, settings.search_spaces)
 
 
 def resolver(
-    known: Catalog, earlier: Callable[[str], Sequence[Params]] | None = None
+    known: Catalogue, earlier: Callable[[str], Sequence[Params]] | None = None
 ) -> Callable[[Request], JobSpec]:
     """Turns requests into jobs; `earlier` tells what was recommended for an app before."""
     if earlier is None:
-        return partial(resolve, catalog=known)
-    return partial(resolve, catalog=known, earlier=earlier)
+        return partial(resolve, catalogue=known)
+    return partial(resolve, catalogue=known, earlier=earlier)
 
 
 def decide() -> Callable[[History], Step | None]:
@@ -73,7 +73,7 @@ def decide() -> Callable[[History], Step | None]:
     return decider(TrialOptimiser())
 
 
-def launcher(settings: Settings, known: Catalog) -> DockerLauncher:
+def launcher(settings: Settings, known: Catalogue) -> DockerLauncher:
     """This host's containers, marked as belonging to this service's database."""
     from tuner.engine import DockerLauncher, EngineConfig
     from tuner.load import probe_files

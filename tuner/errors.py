@@ -64,13 +64,13 @@ class Unavailable(TunerError):
 class TargetFailed(TunerError):
     """A target could not be started, did not get ready, or broke under load.
 
-    `side` is the index of the side within its block; `code` is a `FailureCode` value.
+    `arm` is the index of the arm within its block; `code` is a `FailureCode` value.
     """
 
-    def __init__(self, code: str, message: str, *, side: int = 0, log_tail: str = "") -> None:
+    def __init__(self, code: str, message: str, *, arm: int = 0, log_tail: str = "") -> None:
         self.code = code
         self.message = message
-        self.side = side
+        self.arm = arm
         self.log_tail = log_tail
         super().__init__(message)
 

@@ -1,7 +1,7 @@
 """Windows to scores: how a candidate did against the baseline of the same block.
 
 Scores are log ratios: noise of a benchmark is multiplicative, so ratios become differences and
-a drift of the host, which both sides meet alike, cancels. Bounds are kept apart from the score:
+a drift of the host, which both arms meet alike, cancels. Bounds are kept apart from the score:
 a broken one is never traded for the objective.
 """
 
@@ -51,9 +51,9 @@ is the bound.
 """
 
 
-def usable(windows: Iterable[Window], side: int) -> list[Window]:
-    """The windows of one side that say something about its configuration."""
-    return [window for window in windows if window.side == side and not window.is_void]
+def usable(windows: Iterable[Window], arm: int) -> list[Window]:
+    """The windows of one arm that say something about its configuration."""
+    return [window for window in windows if window.arm == arm and not window.is_void]
 
 
 def log_level(windows: Sequence[Window], metric: Metric) -> float | None:
@@ -64,7 +64,7 @@ def log_level(windows: Sequence[Window], metric: Metric) -> float | None:
 
 
 def log_ratio(block: Measurement, metric: Metric, *, of: int = 1, to: int = 0) -> float | None:
-    """log(side `of` / side `to`) of a metric within one block; None where either has no value."""
+    """log(arm `of` / arm `to`) of a metric within one block; None where either has no value."""
     windows = block.windows
     numerator = log_level(usable(windows, of), metric)
     denominator = log_level(usable(windows, to), metric)
@@ -79,11 +79,11 @@ def error_rate(windows: Sequence[Window]) -> float:
 
 
 def excesses(block: Measurement, spec: JobSpec) -> dict[str, float]:
-    """By how much side 1 misses each bound, side 0 being the baseline; above 0 is broken.
+    """By how much arm 1 misses each bound, arm 0 being the baseline; above 0 is broken.
 
     Error rates differ by a share of requests, respawns by a count, everything else by a log ratio.
     Throughput has to stay above its bound, everything else below. `P95_GUARD` is one of the bounds
-    where neither the objective nor the user has a word on the p95 and both sides have one; so is
+    where neither the objective nor the user has a word on the p95 and both arms have one; so is
     `MEMORY_GUARD`.
     """
     windows = block.windows
@@ -145,7 +145,7 @@ def outcome_of(blocks: Sequence[Measurement], spec: JobSpec) -> Outcome:
     nothing. All of `blocks` count as looked at.
     """
     failures = [b.failure for b in blocks if b.state is MeasurementState.FAILED and b.failure]
-    own_fault = next((failure for failure in failures if failure.side == 1), None)
+    own_fault = next((failure for failure in failures if failure.arm == 1), None)
     heard = [block for block in blocks if usable(block.windows, 1)]
     if own_fault is not None or not heard:
         return Outcome(
@@ -194,13 +194,13 @@ def _doubts(blocks: Sequence[Measurement]) -> tuple[Doubt, ...]:
     return tuple(sorted({d for block in blocks for w in block.windows for d in w.doubts}))
 
 
-def versus(block: Measurement, side: int) -> Measurement:
-    """A block of many sides as one of (baseline, that side); the baseline is its side 0."""
+def versus(block: Measurement, arm: int) -> Measurement:
+    """A block of many arms as one of (baseline, that arm); the baseline is its arm 0."""
     windows = tuple(
-        replace(window, side=int(window.side != 0))
+        replace(window, arm=int(window.arm != 0))
         for window in block.windows
-        if window.side in (0, side)
+        if window.arm in (0, arm)
     )
     result = replace(block.result, windows=windows) if block.result is not None else None
-    failure = replace(block.failure, side=1) if block.failure is not None else None
-    return replace(block, sides=(block.sides[0], block.sides[side]), result=result, failure=failure)
+    failure = replace(block.failure, arm=1) if block.failure is not None else None
+    return replace(block, arms=(block.arms[0], block.arms[arm]), result=result, failure=failure)

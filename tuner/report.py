@@ -12,6 +12,7 @@ from statistics import fmean, median
 from tuner import analysis, diagnosis, objective
 from tuner.model import (
     BASELINE,
+    ArmReport,
     Doubt,
     Effect,
     Failure,
@@ -24,7 +25,6 @@ from tuner.model import (
     Metric,
     Phase,
     Report,
-    SideReport,
     Spread,
     TrialNumber,
     Verdict,
@@ -54,23 +54,23 @@ class _Part:
 def build(history: History) -> Report:
     """The report of a comparison from the blocks measured so far."""
     spec, blocks = history.job.spec, history.blocks(Phase.COMPARE)
-    unstable = analysis.unstable_sides(blocks)
-    sides = tuple(
-        _side(spec, blocks, TrialNumber(number), is_unstable=number in unstable)
+    unstable = analysis.unstable_arms(blocks)
+    arms = tuple(
+        _arm(spec, blocks, TrialNumber(number), is_unstable=number in unstable)
         for number in range(len(spec.variants))
     )
-    return Report(sides=sides, blocks=sum(bool(block.windows) for block in blocks))
+    return Report(arms=arms, blocks=sum(bool(block.windows) for block in blocks))
 
 
-def _side(
+def _arm(
     spec: JobSpec, blocks: Sequence[Measurement], number: TrialNumber, *, is_unstable: bool
-) -> SideReport:
+) -> ArmReport:
     variant = spec.variants[number]
     windows = _windows_of(blocks, number)
     usable = [window for window in windows if not window.is_void]
     ratios = _ratios(blocks, number, spec.objective.metric) if number != BASELINE else []
     doubts = analysis.frequent(windows) + ((Doubt.UNSTABLE_START,) if is_unstable else ())
-    return SideReport(
+    return ArmReport(
         name=variant.name,
         figures=_figures(spec, _parts(blocks, number)),
         effects=_effects(blocks, number),
@@ -90,7 +90,7 @@ def _side(
 
 
 def _windows_of(blocks: Sequence[Measurement], number: TrialNumber) -> list[Window]:
-    return [w for block in blocks for w in block.windows if block.sides[w.side] == number]
+    return [w for block in blocks for w in block.windows if block.arms[w.arm] == number]
 
 
 def _parts(blocks: Sequence[Measurement], number: TrialNumber) -> list[_Part]:
@@ -216,6 +216,6 @@ def _failure(blocks: Sequence[Measurement], number: TrialNumber) -> Failure | No
     failures = [
         block.failure
         for block in blocks
-        if block.failure is not None and block.sides[block.failure.side] == number
+        if block.failure is not None and block.arms[block.failure.arm] == number
     ]
     return failures[-1] if failures else None

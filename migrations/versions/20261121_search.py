@@ -31,7 +31,7 @@ NEW_FIELDS = {
 
 def upgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '5s'")
-    op.add_column("measurements", sa.Column("course", JSONB(), nullable=True))
+    op.add_column("measurements", sa.Column("block_options", JSONB(), nullable=True))
     _allow((*ORIGINS, *NEW_ORIGINS))
 
 
@@ -49,7 +49,7 @@ def downgrade() -> None:
             {"nearest": nearest, "origin": origin},
         )
     _allow(ORIGINS)
-    op.drop_column("measurements", "course")
+    op.drop_column("measurements", "block_options")
     for job_id, spec in connection.execute(sa.text("SELECT id, spec FROM jobs")).all():
         if _has_new_objective(spec):
             connection.execute(sa.text("DELETE FROM jobs WHERE id = :id"), {"id": job_id})

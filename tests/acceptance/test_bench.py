@@ -32,12 +32,12 @@ def bench(launcher: DockerLauncher) -> Bench:
 
 
 def test_a_block_has_every_window_and_the_counters_agree(launcher: DockerLauncher) -> None:
-    sides = [
-        real_bench.moody_side(index=0),
-        real_bench.moody_side("threads = 2", "listen = 1024", "thunder-lock = true", index=1),
+    arms = [
+        real_bench.moody_arm(index=0),
+        real_bench.moody_arm("threads = 2", "listen = 1024", "thunder-lock = true", index=1),
     ]
-    result = bench(launcher).run_block(sides, CLOSED, BUDGET, seed=1)
-    assert sorted(window.side for window in result.windows) == [0, 0, 1, 1]
+    result = bench(launcher).run_block(arms, CLOSED, BUDGET, seed=1)
+    assert sorted(window.arm for window in result.windows) == [0, 0, 1, 1]
     assert_counters_agree(result)
     assert all(window.client_cpu > 0 for window in result.windows)
     assert all(window.target_cpu for window in result.windows)
@@ -49,15 +49,15 @@ def test_a_block_has_every_window_and_the_counters_agree(launcher: DockerLaunche
 
 def test_an_open_loop_block_keeps_its_rate(launcher: DockerLauncher) -> None:
     workload = OpenLoop(kind="open_loop", rate_rps=100, concurrency=32)
-    result = bench(launcher).run_block([real_bench.moody_side()], workload, BUDGET, seed=1)
+    result = bench(launcher).run_block([real_bench.moody_arm()], workload, BUDGET, seed=1)
     assert_counters_agree(result)
     for window in result.windows:
         assert window.sent == pytest.approx(100 * BUDGET.window_s, abs=3)
 
 
 def test_prepare_tells_what_the_target_is(launcher: DockerLauncher) -> None:
-    larger = real_bench.moody_side("processes = 4", index=1)
-    result = bench(launcher).prepare(real_bench.moody_side(), larger, CLOSED, processes=2)
+    larger = real_bench.moody_arm("processes = 4", index=1)
+    result = bench(launcher).prepare(real_bench.moody_arm(), larger, CLOSED, processes=2)
     facts = result.facts
     assert facts is not None
     assert facts.uwsgi_version.startswith("2.0.")
@@ -67,11 +67,11 @@ def test_prepare_tells_what_the_target_is(launcher: DockerLauncher) -> None:
     assert facts.fingerprint.cpus >= 1
 
 
-def test_the_side_at_fault_is_named(launcher: DockerLauncher) -> None:
-    sides = [real_bench.moody_side(index=0), real_bench.moody_side("listen = 60000", index=1)]
+def test_the_arm_at_fault_is_named(launcher: DockerLauncher) -> None:
+    arms = [real_bench.moody_arm(index=0), real_bench.moody_arm("listen = 60000", index=1)]
     with pytest.raises(TargetFailed, match="somaxconn") as failed:
-        bench(launcher).run_block(sides, CLOSED, BUDGET, seed=1)
-    assert failed.value.side == 1
+        bench(launcher).run_block(arms, CLOSED, BUDGET, seed=1)
+    assert failed.value.arm == 1
     assert failed.value.code == FailureCode.BAD_OPTIONS
 
 
@@ -90,7 +90,7 @@ def calling_off_took(launcher: DockerLauncher) -> float:
     def measure() -> None:
         long = BUDGET.model_copy(update={"window_s": 30.0})
         with pytest.raises(Aborted):
-            called_off.run_block([real_bench.moody_side()], CLOSED, long, seed=1)
+            called_off.run_block([real_bench.moody_arm()], CLOSED, long, seed=1)
         ended.append(time.monotonic())
 
     thread = threading.Thread(target=measure)

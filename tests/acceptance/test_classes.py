@@ -6,8 +6,8 @@ for each connection depends on how the kernel's scheduler has spread them.
 
 import pytest
 
+from tests.bench_arms import opened
 from tests.bench_scenes import SCENES, Scene
-from tests.bench_sides import opened
 
 pytestmark = pytest.mark.docker
 

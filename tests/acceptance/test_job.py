@@ -79,7 +79,7 @@ def test_a_cancel_stops_a_running_measurement_within_two_seconds(service: Servic
                 service.job(job["id"])["phase"] == "calibrate" and len(service.containers()) == 4
             ),
             180,
-            "two sides are running",
+            "two arms are running",
         )
         time.sleep(1.0)  # in the middle of a window
         began = time.monotonic()

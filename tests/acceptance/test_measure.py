@@ -42,7 +42,7 @@ def test_files_are_compared_and_one_that_does_not_start_is_a_result() -> None:
         service.wait_for(ended, JOB_ENDS_WITHIN_S, "the measurement has ended")
         found = service.get(path).json()
         assert found["state"] == "succeeded", found["error"]
-        two, broken, eight = found["report"]["sides"]
+        two, broken, eight = found["report"]["arms"]
         assert broken["error"]["code"] == "app_failed"
         assert (two["blocks"], broken["blocks"], eight["blocks"]) == (4, 0, 4)
         effects = {effect["metric"]: effect["estimate"] for effect in eight["effects"]}

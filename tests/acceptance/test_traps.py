@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from tests import bench_sides, builders
-from tests.bench_sides import SHORT
+from tests import bench_arms, builders
+from tests.bench_arms import SHORT
 from tests.hog import hog
 from tuner import analysis
 from tuner.diagnosis import diagnose
-from tuner.measurement import SideSpec
+from tuner.measurement import ArmSpec
 from tuner.measurement.judging import FOREIGN_ABOVE, STEAL_ABOVE
 from tuner.model import (
     SERIES_STEP_S,
@@ -39,17 +39,17 @@ pytestmark = pytest.mark.docker
 
 
 def block(
-    *sides: SideSpec,
+    *arms: ArmSpec,
     load: ClosedLoop,
     budget: Budget = SHORT,
     sysctls: dict[str, str] | None = None,
     beside: AbstractContextManager[None] | None = None,
 ) -> MeasurementResult:
     """One block as the product measures it, with something else going on `beside` it."""
-    with bench_sides.opened(extra_sysctls=sysctls or {}) as bench:
-        bench.launcher.inspect(sides[0].target)  # the first time it is built, which takes a while
+    with bench_arms.opened(extra_sysctls=sysctls or {}) as bench:
+        bench.launcher.inspect(arms[0].target)  # the first time it is built, which takes a while
         with beside or nullcontext():
-            return bench.run_block(sides, load, budget, seed=1)
+            return bench.run_block(arms, load, budget, seed=1)
 
 
 def closed(connections: int, path: str = "/", *, keep_alive: bool = False) -> ClosedLoop:
@@ -65,27 +65,27 @@ def bottleneck(windows: tuple[Window, ...], limits: Limits, slots: int) -> Bottl
 
 
 def test_an_app_that_answers_500_to_one_request_in_twenty() -> None:
-    result = block(bench_sides.side("flawed"), load=closed(16, "/fails"))
+    result = block(bench_arms.arm("flawed"), load=closed(16, "/fails"))
     for window in result.windows:
         assert set(window.errors_by_class) == {"http_500"}
         assert Doubt.ERRORS in window.doubts
         assert 0.04 <= window.error_rate <= 0.06
         assert not window.is_void
-    assert bottleneck(result.windows, bench_sides.ONE_CPU, 2) is Bottleneck.APP_ERRORS
+    assert bottleneck(result.windows, bench_arms.ONE_CPU, 2) is Bottleneck.APP_ERRORS
 
 
 def test_an_app_that_resets_one_connection_in_fifty() -> None:
-    result = block(bench_sides.side("flawed"), load=closed(16, "/resets"))
+    result = block(bench_arms.arm("flawed"), load=closed(16, "/resets"))
     for window in result.windows:
         assert set(window.errors_by_class) <= {"reset", "early_close"}
         assert Doubt.ERRORS in window.doubts
         assert 0.01 <= window.error_rate <= 0.03
-    assert bottleneck(result.windows, bench_sides.ONE_CPU, 2) is Bottleneck.APP_ERRORS
+    assert bottleneck(result.windows, bench_arms.ONE_CPU, 2) is Bottleneck.APP_ERRORS
 
 
 def test_http11_socket_with_more_connections_than_workers_never_counts() -> None:
-    side = bench_sides.side("flawed", front="http11-socket = :8000", processes=2)
-    result = block(side, load=closed(8, keep_alive=True))
+    arm = bench_arms.arm("flawed", front="http11-socket = :8000", processes=2)
+    result = block(arm, load=closed(8, keep_alive=True))
     for window in result.windows:
         assert window.requests > 100  # it looks excellent: no error, no slow answer
         assert window.errors == 0
@@ -95,22 +95,22 @@ def test_http11_socket_with_more_connections_than_workers_never_counts() -> None
 
 
 def test_http11_socket_with_a_worker_for_every_connection_does_count() -> None:
-    side = bench_sides.side("flawed", "threads = 2", front="http11-socket = :8000", processes=4)
-    result = block(side, load=closed(8, keep_alive=True))
+    arm = bench_arms.arm("flawed", "threads = 2", front="http11-socket = :8000", processes=4)
+    result = block(arm, load=closed(8, keep_alive=True))
     for window in result.windows:
         assert window.stalled == 0
         assert not window.is_void
 
 
 def test_a_listen_queue_of_8_under_200_connections() -> None:
-    side = bench_sides.work("listen = 8", wait_ms=1, processes=4)
-    result = block(side, load=closed(200))
+    arm = bench_arms.work("listen = 8", wait_ms=1, processes=4)
+    result = block(arm, load=closed(200))
     for window in result.windows:
         assert window.listen_overflows > 0
         assert window.server.queue_size == 8
         assert (window.server.queue_max or 0) >= 8
         assert waited_for_a_second_syn(window)
-    assert bottleneck(result.windows, side.limits, 4) is Bottleneck.BACKLOG
+    assert bottleneck(result.windows, arm.limits, 4) is Bottleneck.BACKLOG
 
 
 def waited_for_a_second_syn(window: Window) -> bool:
@@ -122,10 +122,10 @@ def waited_for_a_second_syn(window: Window) -> bool:
 def test_a_client_that_runs_out_of_ports() -> None:
     # http11-socket leaves closing to the client, so that the client's ports stay in TIME_WAIT:
     # what a published port does to a client on the host.
-    side = bench_sides.side("flawed", "threads = 4", front="http11-socket = :8000", processes=2)
+    arm = bench_arms.arm("flawed", "threads = 4", front="http11-socket = :8000", processes=2)
     few = {"net.ipv4.tcp_tw_reuse": "0", "net.ipv4.ip_local_port_range": "40000 41999"}
     cold = SHORT.model_copy(update={"warmup_s": 0.0})
-    result = block(side, load=closed(8), budget=cold, sysctls=few)
+    result = block(arm, load=closed(8), budget=cold, sysctls=few)
     assert result.windows[0].served  # until the last port was used up
     for window in result.windows:
         assert window.errors_by_class["ports_exhausted"] > 0
@@ -135,7 +135,7 @@ def test_a_client_that_runs_out_of_ports() -> None:
 
 def test_a_generator_on_the_target_s_own_cpus() -> None:
     limits = Limits(cpus=os.cpu_count() or 1, memory_mb=256)
-    result = block(bench_sides.work(units=20, limits=limits), load=closed(16))
+    result = block(bench_arms.work(units=20, limits=limits), load=closed(16))
     for window in result.windows:
         assert Doubt.SHARED_CPUS in window.doubts
         assert (Doubt.CLIENT_SATURATED in window.doubts) == (window.client_cpu > 0.8)
@@ -146,14 +146,14 @@ def test_an_app_that_starts_slow_in_4_of_10_cases_is_called_unstable() -> None:
     """And the steady one beside it is not. A machine that is shaken for a while has a second go."""
     called: list[set[TrialNumber]] = []
     while len(called) < 3 and {1} not in called:
-        called.append(analysis.unstable_sides(starts_of_both()))
+        called.append(analysis.unstable_arms(starts_of_both()))
     assert {1} in called, called
 
 
 def starts_of_both() -> list[Measurement]:
     """Ten starts or more of a steady app and of one that starts slow in 4 of 10 cases."""
-    steady = bench_sides.work(units=500)
-    unstable = bench_sides.work(units=500, slow_starts=4, index=1)
+    steady = bench_arms.work(units=500)
+    unstable = bench_arms.work(units=500, slow_starts=4, index=1)
     budget = SHORT.model_copy(update={"cycles": 1, "window_s": 1.0, "warmup_s": 0.25})
     starts: list[Measurement] = []
     # Chance decides which starts are slow: some more, where it gave fewer than two of a kind.
@@ -165,7 +165,7 @@ def starts_of_both() -> list[Measurement]:
 
 
 def fewest_of_a_kind(starts: Sequence[Measurement]) -> int:
-    """Of slow and of normal starts of side 1, against side 0 of the same block."""
+    """Of slow and of normal starts of arm 1, against arm 0 of the same block."""
     ratios = [log_ratio(start, Metric.THROUGHPUT_RPS) for start in starts]
     slow = sum(ratio is not None and ratio < math.log(0.85) for ratio in ratios)
     return min(slow, len(starts) - slow)
@@ -174,9 +174,9 @@ def fewest_of_a_kind(starts: Sequence[Measurement]) -> int:
 def test_a_neighbour_that_takes_40_percent_of_a_cpu_for_half_of_the_run() -> None:
     budget = SHORT.model_copy(update={"cycles": 18, "window_s": 1.0})
     neighbour = Neighbour(cpu=min(os.sched_getaffinity(0)), comes_after_s=8.0, stays_s=10.0)
-    side = bench_sides.work(units=500)
+    arm = bench_arms.work(units=500)
     of_the_machine = busy_cpus(2.0)
-    result = block(side, load=closed(16), budget=budget, beside=neighbour)
+    result = block(arm, load=closed(16), budget=budget, beside=neighbour)
     beside = [window for window in result.windows if neighbour.was_there_all(window)]
     alone = [window for window in result.windows if neighbour.was_away_all(window)]
     assert len(beside) >= 3

@@ -15,11 +15,11 @@ import numpy as np
 
 from tests.benchmarks.host import line, spread
 from tests.builders import spec
-from tuner.catalog import Catalog
+from tuner.catalogue import Catalogue
 from tuner.model import ClosedLoop, Limits, Params, SamplerName, TrialNumber
 from tuner.sampler import TrialOptimiser
 from tuner.search_space import Domain, derive
-from tuner.study import Past
+from tuner.study import Observation
 
 ROOT = Path(__file__).parents[2]
 SIZES = (30, 100)
@@ -35,24 +35,29 @@ def main() -> None:
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     domain = default_domain()
     line("free parameters", str(len(domain.free)))
-    past = searched(domain, 8)
-    first = timed(lambda _: OPTIMISER.propose(domain, past, sampler=SamplerName.GP, seed=1), 1)
+    observations = searched(domain, 8)
+    first = timed(
+        lambda _: OPTIMISER.propose(domain, observations, sampler=SamplerName.GP, seed=1), 1
+    )
     line("first ask of the Gaussian process", f"{first[0]:.0f} ms: the domain is laid out")
     for size in SIZES:
         report(domain, searched(domain, size), count)
 
 
-def report(domain: Domain, past: list[Past], count: int) -> None:
+def report(domain: Domain, observations: list[Observation], count: int) -> None:
     """One line for every sampler, and for the judgements."""
-    print(f"\n{len(past)} trials, CPU ms")
+    print(f"\n{len(observations)} trials, CPU ms")
     for sampler in SamplerName:
 
         def ask(seed: int, sampler: SamplerName = sampler) -> object:
-            return OPTIMISER.propose(domain, past, sampler=sampler, seed=seed)
+            return OPTIMISER.propose(domain, observations, sampler=sampler, seed=seed)
 
         show(f"propose, {sampler}", timed(ask, count))
-    show("believe", timed(lambda _: OPTIMISER.believe(domain, past), count))
-    show("explain", timed(lambda _: OPTIMISER.explain(domain, past, past[-1].params), count))
+    show("believe", timed(lambda _: OPTIMISER.believe(domain, observations), count))
+    show(
+        "explain",
+        timed(lambda _: OPTIMISER.explain(domain, observations, observations[-1].params), count),
+    )
 
 
 def show(what: str, times_ms: list[float]) -> None:
@@ -73,28 +78,34 @@ def timed(call: Callable[[int], object], count: int) -> list[float]:
 
 def default_domain() -> Domain:
     """The default space on a box of two CPUs with room for 60 processes."""
-    catalog = Catalog.load([ROOT / "target_apps"], [ROOT / "search_spaces"])
+    catalogue = Catalogue.load([ROOT / "target_apps"], [ROOT / "search_spaces"])
     return derive(
         spec(
-            search_space=catalog.space("default"),
+            search_space=catalogue.space("default"),
             limits=Limits(cpus=2.0, memory_mb=4096, somaxconn=4096),
             workload=ClosedLoop(concurrency=128),
         )
     )
 
 
-def searched(domain: Domain, trials: int) -> list[Past]:
+def searched(domain: Domain, trials: int) -> list[Observation]:
     """So many trials by the Sobol sequence with scores of a smooth hill and its noise."""
     rng = np.random.default_rng(trials)
-    past = [Past(number=TrialNumber(0), params=domain.baseline, score=0.0, feasible=True)]
-    while len(past) < trials:
-        proposal = OPTIMISER.propose(domain, past, sampler=SamplerName.QMC, seed=len(past))
+    observations = [
+        Observation(number=TrialNumber(0), params=domain.baseline, score=0.0, feasible=True)
+    ]
+    while len(observations) < trials:
+        proposal = OPTIMISER.propose(
+            domain, observations, sampler=SamplerName.QMC, seed=len(observations)
+        )
         if proposal is None:
-            raise SystemExit(f"the space has no more than {len(past)} combinations")
+            raise SystemExit(f"the space has no more than {len(observations)} combinations")
         score = height(proposal.params) + SD * rng.standard_normal()
-        number = TrialNumber(len(past))
-        past.append(Past(number=number, params=proposal.params, score=score, feasible=True, sd=SD))
-    return past
+        number = TrialNumber(len(observations))
+        observations.append(
+            Observation(number=number, params=proposal.params, score=score, feasible=True, sd=SD)
+        )
+    return observations
 
 
 def height(params: Params) -> float:

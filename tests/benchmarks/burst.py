@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from statistics import median
 
-from tests.bench_sides import HTTP_SOCKET, opened, work
+from tests.bench_arms import HTTP_SOCKET, opened, work
 from tests.benchmarks import rig
 from tuner import diagnosis
 from tuner.errors import Infrastructure, TargetFailed
@@ -57,7 +57,7 @@ def parsed() -> Namespace:
 def measure(bench: Bench, front: str, load: Burst, budget: Budget, options: Namespace) -> None:
     """One block of both values of `listen` behind one front."""
     processes = options.processes
-    sides = [
+    arms = [
         work(
             f"listen = {listen}",
             wait_ms=WAIT_MS,
@@ -70,13 +70,13 @@ def measure(bench: Bench, front: str, load: Burst, budget: Budget, options: Name
         for index, listen in enumerate(LISTENS)
     ]
     try:
-        windows = bench.run_block(sides, load, budget, seed=1).windows
+        windows = bench.run_block(arms, load, budget, seed=1).windows
     except (Infrastructure, TargetFailed) as error:
         print(f"{front}: failed: {error}\n", flush=True)
         return
     for index, listen in enumerate(LISTENS):
         print(f"{front}, listen = {listen}, {processes} processes")
-        report([window for window in windows if window.side == index], load, processes)
+        report([window for window in windows if window.arm == index], load, processes)
 
 
 def report(windows: Sequence[Window], load: Burst, processes: int) -> None:

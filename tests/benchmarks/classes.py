@@ -10,8 +10,8 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from tests.bench_arms import opened
 from tests.bench_scenes import SCENES, Scene
-from tests.bench_sides import opened
 from tests.benchmarks import rig
 from tuner.errors import Infrastructure, TargetFailed
 from tuner.measurement import Bench

@@ -1,7 +1,7 @@
 """What measuring itself costs: `make bench-cost`, or `python -m tests.benchmarks.cost`.
 
 The wall time of a 2.5 s window beyond those 2.5 s, from the start of one window's load to the
-start of the next; the time from the start of a block of two sides until both can be measured; the
+start of the next; the time from the start of a block of two arms until both can be measured; the
 load generators' CPU time per 1 000 requests. Nothing here asserts: figures depend on the machine.
 """
 
@@ -11,10 +11,10 @@ from functools import partial
 from itertools import pairwise
 from statistics import median
 
-from tests.bench_sides import HTTP_SOCKET, opened, side
+from tests.bench_arms import HTTP_SOCKET, arm, opened
 from tests.benchmarks import rig
 from tuner.errors import Infrastructure, TargetFailed
-from tuner.measurement import Bench, SideSpec
+from tuner.measurement import ArmSpec, Bench
 from tuner.model import Budget, ClosedLoop, HttpRequest, Journey, Load
 
 WINDOW_S = 2.5
@@ -40,7 +40,7 @@ def main() -> None:
             beyond = partial(windows, bench, front, options.windows)
             attempt(f"beyond a {WINDOW_S:g} s window, {name}", beyond)
         for name, front in FRONTS.items():
-            attempt(f"two sides ready, {name}", partial(starts, bench, front, options.blocks))
+            attempt(f"two arms ready, {name}", partial(starts, bench, front, options.blocks))
         for what, load, threads in (
             ("oha, one connection a request", CLOSE, 1),
             ("oha, keep-alive", KEEP_ALIVE, CONNECTIONS),
@@ -59,9 +59,9 @@ def parsed() -> Namespace:
     return parser.parse_args()
 
 
-def trivial(front: str, index: int = 0, *lines: str) -> SideSpec:
+def trivial(front: str, index: int = 0, *lines: str) -> ArmSpec:
     """An app that does nothing, behind `front`."""
-    return side("flawed", *lines, front=front, index=index)
+    return arm("flawed", *lines, front=front, index=index)
 
 
 def windows(bench: Bench, front: str, count: int) -> str:
@@ -73,20 +73,20 @@ def windows(bench: Bench, front: str, count: int) -> str:
         window_s=WINDOW_S,
         warmup_s=0.5,
     )
-    sides = [trivial(front, 0), trivial(front, 1)]
-    result = bench.run_block(sides, CLOSE, budget, seed=1)
+    arms = [trivial(front, 0), trivial(front, 1)]
+    result = bench.run_block(arms, CLOSE, budget, seed=1)
     begun = [window.started_at for window in result.windows]
     beyond = [(then - now).total_seconds() - WINDOW_S for now, then in pairwise(begun)]
     return f"{rig.middle_half(beyond)} s"
 
 
 def starts(bench: Bench, front: str, count: int) -> str:
-    """Seconds until the slower of two sides is ready, both started at once."""
+    """Seconds until the slower of two arms is ready, both started at once."""
     budget = Budget(trials=1, confirm_blocks=4, cycles=1, window_s=0.5, warmup_s=0)
     slower = []
     for seed in range(count):
-        sides = [trivial(front, 0), trivial(front, 1)]
-        slower.append(max(bench.run_block(sides, CLOSE, budget, seed=seed).ready_s))
+        arms = [trivial(front, 0), trivial(front, 1)]
+        slower.append(max(bench.run_block(arms, CLOSE, budget, seed=seed).ready_s))
     return f"{rig.middle_half(slower)} s"
 
 

@@ -1,6 +1,6 @@
 """Does the measuring lie? `make bench-honesty`, or `python -m tests.benchmarks.honesty`.
 
-Blocks with three sides: an app; the same app again; the app with 5 % less to compute. The first
+Blocks with three arms: an app; the same app again; the app with 5 % less to compute. The first
 two are compared in sets of 10 blocks: the 95 % interval of their difference must hold 0 (in 200
 blocks there are 20 sets; at most 3 may miss it). The first and the third are compared in sets of
 20 blocks: the interval must exclude 0 (in at least 8 of 10).
@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean, median, stdev
 
-from tests.bench_sides import opened, work
+from tests.bench_arms import opened, work
 from tests.benchmarks import rig
 from tuner import analysis
 from tuner.errors import Infrastructure, TargetFailed
@@ -39,14 +39,14 @@ OUT = Path(tempfile.gettempdir()) / "tuner-honesty.jsonl"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """One block: log ratios to its first side; None where windows were void or it failed."""
+    """One block: log ratios to its first arm; None where windows were void or it failed."""
 
     number: int
     same: float | None  # the same app again
     planted: float | None  # 5 % less to compute
     wall_s: float
     setup_s: float
-    rps: float | None  # of the first side
+    rps: float | None  # of the first arm
     load_average: float
     doubts: tuple[str, ...]
     failure: str = ""
@@ -108,8 +108,8 @@ def measure(blocks: list[Block], options: Namespace, ends: float) -> None:
 
 
 def one_block(bench: Bench, budget: Budget, *, number: int) -> Block:
-    """Measure the three sides side by side."""
-    sides = [
+    """Measure the three arms side by side."""
+    arms = [
         work(units=UNITS, processes=PROCESSES, plant=planted, index=index)
         for index, planted in enumerate((True, True, False))
     ]
@@ -117,11 +117,11 @@ def one_block(bench: Bench, budget: Budget, *, number: int) -> Block:
     windows: Sequence[Window] = ()
     setup_s, failure = 0.0, ""
     try:
-        result = bench.run_block(sides, ClosedLoop(concurrency=16), budget, seed=number)
+        result = bench.run_block(arms, ClosedLoop(concurrency=16), budget, seed=number)
         windows, setup_s = result.windows, result.setup_s
     except (Infrastructure, TargetFailed) as error:
         failure = str(error)
-    levels = [log_level(usable(windows, side), Metric.THROUGHPUT_RPS) for side in range(3)]
+    levels = [log_level(usable(windows, arm), Metric.THROUGHPUT_RPS) for arm in range(3)]
     return Block(
         number=number,
         same=difference(levels[1], levels[0]),

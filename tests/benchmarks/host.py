@@ -14,7 +14,7 @@ from statistics import mean, median, quantiles, stdev
 
 from tests.service import opened_store, running
 from tuner import bootstrap
-from tuner.measurement import Bench, SideSpec
+from tuner.measurement import ArmSpec, Bench
 from tuner.model import Job, JobId, JobRequest, Measurement, Window
 from tuner.settings import Settings
 
@@ -76,15 +76,15 @@ def ten_windows(target: str) -> list[float]:
         settings = Settings.from_environ(
             {"TUNER_DATA_DIR": folder, "TUNER_DATABASE_URL": "postgresql://not-used/"}
         )
-        catalog = bootstrap.catalog(settings)
+        catalogue = bootstrap.catalogue(settings)
         request = JobRequest.model_validate({"app": target, "target": {"target_app": target}})
-        spec = bootstrap.resolver(catalog)(request)
-        launcher = bootstrap.launcher(settings, catalog).for_measurement("bench", "bench")
-        side = SideSpec(index=0, ini=spec.baseline_ini, target=spec.target, limits=spec.limits)
+        spec = bootstrap.resolver(catalogue)(request)
+        launcher = bootstrap.launcher(settings, catalogue).for_measurement("bench", "bench")
+        arm = ArmSpec(index=0, ini=spec.baseline_ini, target=spec.target, limits=spec.limits)
         budget = spec.budget.model_copy(update={"cycles": WINDOWS, "window_s": 2.0})
         try:
             bench = Bench(launcher=launcher, load=bootstrap.load_generator(settings))
-            result = bench.run_block([side], spec.workload, budget, seed=1)
+            result = bench.run_block([arm], spec.workload, budget, seed=1)
         finally:
             launcher.reap()
             launcher.close()

@@ -10,7 +10,7 @@ import pytest
 from tests import real_bench
 from tuner.engine import DockerLauncher
 from tuner.errors import Infrastructure, TargetFailed
-from tuner.measurement import SideSpec
+from tuner.measurement import ArmSpec
 from tuner.model import ClosedLoop, FailureCode, HttpRequest
 from tuner.uwsgi.topology import Topology
 
@@ -39,25 +39,25 @@ def engine() -> Iterator[docker.APIClient]:
     client.close()
 
 
-def behind(*lines: str, **limits: float) -> SideSpec:
+def behind(*lines: str, **limits: float) -> ArmSpec:
     """The moody app with `lines` in place of its own front."""
-    side = real_bench.moody_side()
-    return SideSpec(
+    arm = real_bench.moody_arm()
+    return ArmSpec(
         index=0,
-        ini=side.ini.replace("http-socket = :8000", "\n".join(lines)),
-        target=side.target,
-        limits=side.limits.model_copy(update=limits),
+        ini=arm.ini.replace("http-socket = :8000", "\n".join(lines)),
+        target=arm.target,
+        limits=arm.limits.model_copy(update=limits),
     )
 
 
 @pytest.mark.parametrize("line", ALL_FRONTS)
 def test_every_front_carries_load_and_nothing_is_lost(launcher: DockerLauncher, line: str) -> None:
-    side, load = behind(line), real_bench.oha()
-    launcher.check(side)
-    with launcher.launch(side) as running:
-        load.wait_ready(running, side.target)
+    arm, load = behind(line), real_bench.oha()
+    launcher.check(arm)
+    with launcher.launch(arm) as running:
+        load.wait_ready(running, arm.target)
         effective = running.effective_ini()
-        reading = load.drive(running, side.target, LOAD, 0.5)
+        reading = load.drive(running, arm.target, LOAD, 0.5)
     assert running.front.topology is ALL_FRONTS[line]
     assert line in effective.splitlines()
     assert "processes = 2" in effective.splitlines()
@@ -71,33 +71,33 @@ def test_every_front_carries_load_and_nothing_is_lost(launcher: DockerLauncher, 
 
 
 def test_what_uwsgi_runs_with_is_found_in_a_log_file_too(launcher: DockerLauncher) -> None:
-    side = behind("http-socket = :8000", "logto = /tmp/uwsgi.log")
-    with launcher.launch(side) as running:
-        real_bench.oha().wait_ready(running, side.target)
+    arm = behind("http-socket = :8000", "logto = /tmp/uwsgi.log")
+    with launcher.launch(arm) as running:
+        real_bench.oha().wait_ready(running, arm.target)
         effective = running.effective_ini()
     assert "processes = 2" in effective.splitlines()
 
 
 def test_a_socket_that_lets_nobody_in_is_reached_all_the_same(launcher: DockerLauncher) -> None:
-    side = behind("socket = /app/app.sock", "chmod-socket = 600")
-    with launcher.launch(side) as running:
-        real_bench.oha().wait_ready(running, side.target)
+    arm = behind("socket = /app/app.sock", "chmod-socket = 600")
+    with launcher.launch(arm) as running:
+        real_bench.oha().wait_ready(running, arm.target)
 
 
-def test_the_volume_of_a_socket_goes_with_its_side(launcher: DockerLauncher) -> None:
+def test_the_volume_of_a_socket_goes_with_its_arm(launcher: DockerLauncher) -> None:
     with launcher.launch(behind("socket = /tmp/app.sock")):
         assert len(real_bench.volumes_of(launcher.instance)) == 1
     assert real_bench.volumes_of(launcher.instance) == []
 
 
 def test_the_volumes_of_dead_measurements_are_reaped(launcher: DockerLauncher) -> None:
-    side = behind("socket = /tmp/app.sock")
+    arm = behind("socket = /tmp/app.sock")
     dead = launcher.for_measurement("1", "dead")
-    with launcher.launch(side) as running, dead.launch(side):
+    with launcher.launch(arm) as running, dead.launch(arm):
         assert len(real_bench.volumes_of(launcher.instance)) == 2
         launcher.reap(keep={"7"})
         assert len(real_bench.volumes_of(launcher.instance)) == 1
-        real_bench.oha().wait_ready(running, side.target)
+        real_bench.oha().wait_ready(running, arm.target)
 
 
 def test_killing_a_measurement_leaves_no_volume(launcher: DockerLauncher) -> None:
@@ -113,10 +113,10 @@ def test_an_abstract_socket_is_refused_before_anything_starts(launcher: DockerLa
 
 
 def test_an_nginx_that_cannot_listen_says_why(launcher: DockerLauncher) -> None:
-    side = behind("socket = :3031")
+    arm = behind("socket = :3031")
     command = ("uwsgi", "--http-socket", ":8000", "--ini", "{ini}")
-    target = side.target.model_copy(update={"command": command})
-    taken = SideSpec(index=0, ini=side.ini, target=target, limits=side.limits)
+    target = arm.target.model_copy(update={"command": command})
+    taken = ArmSpec(index=0, ini=arm.ini, target=target, limits=arm.limits)
     load = real_bench.oha()
     with launcher.launch(taken) as running, pytest.raises(TargetFailed, match="nginx") as failed:
         load.wait_ready(running, target)
@@ -128,13 +128,13 @@ def test_an_nginx_that_cannot_listen_says_why(launcher: DockerLauncher) -> None:
 def test_a_target_that_ends_takes_the_generator_along_and_is_blamed(
     launcher: DockerLauncher, front: str
 ) -> None:
-    side, load = behind(front), real_bench.oha()
-    with launcher.launch(side) as running:
-        load.wait_ready(running, side.target)
+    arm, load = behind(front), real_bench.oha()
+    with launcher.launch(arm) as running:
+        load.wait_ready(running, arm.target)
         deadly = ClosedLoop(concurrency=2, requests=(HttpRequest(path="/die"),))
         began = time.monotonic()
         with pytest.raises(TargetFailed) as failed:
-            load.drive(running, side.target, deadly, 20.0)
+            load.drive(running, arm.target, deadly, 20.0)
     assert failed.value.code == FailureCode.DIED
     assert time.monotonic() - began < 15  # of 20
 
@@ -142,8 +142,8 @@ def test_a_target_that_ends_takes_the_generator_along_and_is_blamed(
 def test_a_generator_that_ends_is_not_the_targets_fault(
     launcher: DockerLauncher, engine: docker.APIClient
 ) -> None:
-    side = behind("http-socket = :8000")
-    with launcher.launch(side) as running:
+    arm = behind("http-socket = :8000")
+    with launcher.launch(arm) as running:
         running.run_beside(["true"], timeout_s=5)
         engine.kill(running.generator)
         with pytest.raises(Infrastructure, match="load generator"):
@@ -152,9 +152,9 @@ def test_a_generator_that_ends_is_not_the_targets_fault(
 
 
 def test_uwsgis_processes_are_seen_from_beside(launcher: DockerLauncher) -> None:
-    side = behind("http-socket = :8000")
-    with launcher.launch(side) as running:
-        real_bench.oha().wait_ready(running, side.target)
+    arm = behind("http-socket = :8000")
+    with launcher.launch(arm) as running:
+        real_bench.oha().wait_ready(running, arm.target)
         script = "grep -l uwsgi /proc/[0-9]*/comm | wc -l; grep -h ctxt /proc/1/task/*/status"
         seen = running.run_beside(["sh", "-c", script], timeout_s=5).splitlines()
         stat = running.run_beside(["cat", "/proc/1/stat"], timeout_s=5)
@@ -172,8 +172,8 @@ def test_files_come_before_the_command_that_reads_them(launcher: DockerLauncher)
 
 
 def test_a_somaxconn_that_the_kernel_refuses_is_named(launcher: DockerLauncher) -> None:
-    side = behind("http-socket = :8000", somaxconn=2**31)
-    with pytest.raises(TargetFailed, match=r"limits\.somaxconn") as failed, launcher.launch(side):
+    arm = behind("http-socket = :8000", somaxconn=2**31)
+    with pytest.raises(TargetFailed, match=r"limits\.somaxconn") as failed, launcher.launch(arm):
         raise AssertionError("it started")
     assert failed.value.code == FailureCode.WORKLOAD_REFUSED
 
@@ -191,8 +191,8 @@ def test_the_image_with_k6_is_used_where_it_is_current(
         engine.tag(made_on_top_of, repository, tag)
     try:
         with real_bench.engine(journey_image=name) as launcher:
-            side = behind("http-socket = :8000")
-            with launcher.launch(side) as running:
+            arm = behind("http-socket = :8000")
+            with launcher.launch(arm) as running:
                 image = engine.inspect_container(running.generator)["Config"]["Image"]
     finally:
         if made_on_top_of is not None:

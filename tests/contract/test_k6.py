@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests import misbehaving, real_bench
-from tests.bench_sides import JOURNEY_IMAGE, opened, side
+from tests.bench_arms import JOURNEY_IMAGE, arm, opened
 from tests.patience import share
 from tuner.errors import Infrastructure, TargetFailed
 from tuner.load import Generators
-from tuner.measurement import Bench, LoadGenerator, LoadReading, RunningTarget, SideSpec
+from tuner.measurement import ArmSpec, Bench, LoadGenerator, LoadReading, RunningTarget
 from tuner.model import (
     Burst,
     ClosedLoop,
@@ -60,11 +60,11 @@ def bench() -> Iterator[Bench]:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A side that is ready, and the generator that loads it."""
+    """An arm that is ready, and the generator that loads it."""
 
     load: LoadGenerator
     running: RunningTarget
-    app: SideSpec
+    app: ArmSpec
 
     def check(self, workload: Workload) -> None:
         self.load.check(self.running, self.app.target, workload)
@@ -74,7 +74,7 @@ class Started:
 
 
 @contextmanager
-def ready(bench: Bench, app: SideSpec) -> Iterator[Started]:
+def ready(bench: Bench, app: ArmSpec) -> Iterator[Started]:
     with bench.launcher.launch(app) as running:
         bench.load.wait_ready(running, app.target)
         yield Started(bench.load, running, app)
@@ -91,7 +91,7 @@ def three(path: str = "/") -> tuple[HttpRequest, ...]:
 
 
 def test_a_burst_of_users_is_served_to_the_last_request(bench: Bench) -> None:
-    with ready(bench, side("flawed", QUEUE)) as started:
+    with ready(bench, arm("flawed", QUEUE)) as started:
         reading = started.drive(Burst(kind="burst", users=200, requests=three()))
 
     assert reading.sent == reading.requests == served(reading) == 600
@@ -106,7 +106,7 @@ def test_a_burst_of_users_is_served_to_the_last_request(bench: Bench) -> None:
 
 
 def test_answers_of_the_wrong_status_are_counted_as_uwsgi_counts_them(bench: Bench) -> None:
-    app = side("flawed", QUEUE, processes=1)
+    app = arm("flawed", QUEUE, processes=1)
     with ready(bench, app) as started:
         reading = started.drive(Burst(kind="burst", users=200, requests=three("/fails")))
 
@@ -117,7 +117,7 @@ def test_answers_of_the_wrong_status_are_counted_as_uwsgi_counts_them(bench: Ben
 
 
 def test_connections_that_are_reset_are_counted_as_uwsgi_counts_them(bench: Bench) -> None:
-    app = side("flawed", QUEUE, processes=1)
+    app = arm("flawed", QUEUE, processes=1)
     with ready(bench, app) as started:
         reading = started.drive(Burst(kind="burst", users=200, requests=three("/resets")))
 
@@ -127,7 +127,7 @@ def test_connections_that_are_reset_are_counted_as_uwsgi_counts_them(bench: Benc
 
 
 def test_users_of_a_journey_go_on_until_the_window_ends(bench: Bench) -> None:
-    with ready(bench, side("flawed")) as started:
+    with ready(bench, arm("flawed")) as started:
         reading = started.drive(Journey(kind="journey", users=8, requests=three()), 1.0)
 
     assert reading.sent == served(reading)
@@ -142,7 +142,7 @@ def test_users_of_a_journey_go_on_until_the_window_ends(bench: Bench) -> None:
 def test_a_mix_sends_each_request_by_its_weight_and_judges_it_by_its_own_status(
     bench: Bench,
 ) -> None:
-    moody = real_bench.moody_side()
+    moody = real_bench.moody_arm()
     mix = ClosedLoop(
         concurrency=8,
         requests=(
@@ -176,7 +176,7 @@ def test_a_request_of_a_journey_that_is_answered_otherwise_is_named_before_minut
         users=4,
         requests=(HttpRequest(path="/"), HttpRequest(path="/500?a=1", method="POST")),
     )
-    with ready(bench, real_bench.moody_side()) as started:
+    with ready(bench, real_bench.moody_arm()) as started:
         with pytest.raises(TargetFailed, match=r"POST /500\?a=1 is answered with 500") as caught:
             started.check(journey)
         started.check(journey.model_copy(update={"requests": journey.requests[:1]}))
@@ -195,9 +195,9 @@ def test_a_user_keeps_the_cookies_of_a_journey_and_begins_the_next_without(
         users=4,
         requests=(HttpRequest(path="/login", method="POST"), HttpRequest(path="/inside")),
     )
-    app = side("members").target
+    app = arm("members").target
     ini = (tmp_path / "members" / "uwsgi.ini").read_text()
-    members = SideSpec(index=0, ini=ini, target=app, limits=Limits(cpus=1, memory_mb=256))
+    members = ArmSpec(index=0, ini=ini, target=app, limits=Limits(cpus=1, memory_mb=256))
     with (
         real_bench.engine(tmp_path.joinpath, journey_image=JOURNEY_IMAGE) as launcher,
         launcher.launch(members) as running,
@@ -214,7 +214,7 @@ def test_a_user_keeps_the_cookies_of_a_journey_and_begins_the_next_without(
 
 def test_more_users_than_the_generator_has_memory_for_are_refused(bench: Bench) -> None:
     with (
-        ready(bench, side("flawed")) as started,
+        ready(bench, arm("flawed")) as started,
         pytest.raises(TargetFailed, match=r"users need .* MB in the load generator") as caught,
     ):
         started.check(Burst(kind="burst", users=9000))
@@ -224,7 +224,7 @@ def test_more_users_than_the_generator_has_memory_for_are_refused(bench: Bench) 
 
 def test_a_host_without_k6_says_what_to_run() -> None:
     load = Generators(stats_address=real_bench.STATS_ADDRESS)
-    app = side("flawed")
+    app = arm("flawed")
     mix = Ladder(
         kind="ladder",
         concurrencies=(1, 2),
@@ -240,7 +240,7 @@ def test_a_host_without_k6_says_what_to_run() -> None:
 
 
 def test_a_generator_that_is_killed_is_the_hosts_fault(bench: Bench) -> None:
-    with ready(bench, side("flawed")) as started:
+    with ready(bench, arm("flawed")) as started:
         with ThreadPoolExecutor(1) as pool:
             driving = pool.submit(started.drive, Journey(kind="journey", users=4), 30.0)
             started.running.run_beside(["python3", "-c", KILL_K6], timeout_s=20)

@@ -15,7 +15,7 @@ from tests.fake_bench import FakeWorld, Options
 from tests.patience import share
 from tuner.errors import Infrastructure, TargetFailed
 from tuner.load import Oha
-from tuner.measurement import Launcher, LoadGenerator, LoadReading, RunningTarget, SideSpec
+from tuner.measurement import ArmSpec, Launcher, LoadGenerator, LoadReading, RunningTarget
 from tuner.model import ClosedLoop, FailureCode, HttpRequest, Load, OpenLoop
 from tuner.uwsgi.ini import IniFile
 
@@ -34,12 +34,12 @@ class Killing(Launcher, Protocol):
 
 @dataclass
 class Rig:
-    """One implementation of both, and a side for each way to fail."""
+    """One implementation of both, and an arm for each way to fail."""
 
     launcher: Killing
     load: LoadGenerator
-    good: SideSpec
-    broken: dict[FailureCode, SideSpec]
+    good: ArmSpec
+    broken: dict[FailureCode, ArmSpec]
     workload: Load = CLOSED
 
 
@@ -61,25 +61,25 @@ def fake() -> Iterator[Rig]:
     yield Rig(
         launcher=world.launcher,
         load=world.load,
-        good=real_bench.moody_side(),
-        broken={code: real_bench.moody_side(f"planted = {code.value}") for code in FailureCode},
+        good=real_bench.moody_arm(),
+        broken={code: real_bench.moody_arm(f"planted = {code.value}") for code in FailureCode},
     )
     assert world.running == set()
 
 
 @pytest.fixture
 def real() -> Iterator[Rig]:
-    side = real_bench.moody_side
+    arm = real_bench.moody_arm
     with real_bench.engine() as launcher:
         yield Rig(
             launcher=launcher.for_measurement("1", "7"),
             load=real_bench.generators(),
-            good=side(),
+            good=arm(),
             broken={
-                FailureCode.BAD_OPTIONS: side("cheaper = 5"),
-                FailureCode.APP_FAILED: side("wsgi-file = absent.py"),
-                FailureCode.ERRORS_ONLY: side(target=real_bench.moody("/500")),
-                FailureCode.NOT_READY: side(target=real_bench.moody(port=8001)),
+                FailureCode.BAD_OPTIONS: arm("cheaper = 5"),
+                FailureCode.APP_FAILED: arm("wsgi-file = absent.py"),
+                FailureCode.ERRORS_ONLY: arm(target=real_bench.moody("/500")),
+                FailureCode.NOT_READY: arm(target=real_bench.moody(port=8001)),
             },
         )
 
@@ -94,7 +94,7 @@ def rig(request: pytest.FixtureRequest) -> Rig:
 class TestBench:
     """The promise."""
 
-    def test_a_side_starts_serves_and_is_removed(self, rig: Rig) -> None:
+    def test_an_arm_starts_serves_and_is_removed(self, rig: Rig) -> None:
         rig.launcher.check(rig.good)
         with rig.launcher.launch(rig.good) as running:
             rig.load.wait_ready(running, rig.good.target)
@@ -120,7 +120,7 @@ class TestBench:
         self, rig: Rig
     ) -> None:
         assert rig.launcher.strict(rig.good) == ""
-        odd = real_bench.moody_side("set-placeholder = base=/app", "vaccum = true")
+        odd = real_bench.moody_arm("set-placeholder = base=/app", "vaccum = true")
         assert rig.launcher.strict(odd).endswith("unknown config directive: vaccum")
 
     def test_an_open_loop_sends_what_was_asked(self, rig: Rig) -> None:
@@ -147,13 +147,13 @@ class TestBench:
             FailureCode.NOT_READY,
         ],
     )
-    def test_a_bad_side_does_not_get_ready(self, rig: Rig, code: FailureCode) -> None:
+    def test_a_bad_arm_does_not_get_ready(self, rig: Rig, code: FailureCode) -> None:
         with pytest.raises(TargetFailed) as failed:
             self.start(rig, rig.broken[code])
         assert failed.value.code == code
         assert failed.value.log_tail
 
-    def test_two_sides_start_side_by_side(self, rig: Rig) -> None:
+    def test_two_arms_start_arm_by_arm(self, rig: Rig) -> None:
         with ThreadPoolExecutor(max_workers=2) as pool:
             list(pool.map(lambda _: self.start(rig, rig.good), range(2)))
 
@@ -185,9 +185,9 @@ class TestBench:
         context.__exit__(None, None, None)
 
     @staticmethod
-    def start(rig: Rig, side: SideSpec) -> None:
-        with rig.launcher.launch(side) as running:
-            rig.load.wait_ready(running, side.target)
+    def start(rig: Rig, arm: ArmSpec) -> None:
+        with rig.launcher.launch(arm) as running:
+            rig.load.wait_ready(running, arm.target)
 
 
 @pytest.mark.docker
@@ -224,13 +224,13 @@ class TestRealBench:
         assert reading.wall_s > 1.0
 
     def test_a_file_with_stats_of_its_own_behind_the_router(self, real: Rig) -> None:
-        side = real_bench.moody_side(
+        arm = real_bench.moody_arm(
             *("http = :8100", "stats = /tmp/stats.sock", "stats-http = true"),
             *("stats-minified = true", "stats-no-cores = true", "strict = true"),
             target=real_bench.moody(port=8100),
         )
-        ini = side.ini.replace("http-socket = :8000\n", "")
-        routed = SideSpec(index=0, ini=ini, target=side.target, limits=side.limits)
+        ini = arm.ini.replace("http-socket = :8000\n", "")
+        routed = ArmSpec(index=0, ini=ini, target=arm.target, limits=arm.limits)
         with real.launcher.launch(routed) as running:
             real.load.wait_ready(running, routed.target)
             reading = real.load.drive(running, routed.target, CLOSED, 0.5)
@@ -248,9 +248,9 @@ class TestRealBench:
         code = "application = lambda e, s: (s('200 OK', [('Content-Length', '2')]), [b'ok'])[1]"
         lines = ("http-socket = :80", "uid = app", "gid = app", "master = true", f"eval = {code}")
         ini = "[uwsgi]\n" + "\n".join(lines) + "\n"
-        side = SideSpec(index=0, ini=ini, target=target, limits=real.good.limits)
-        real.launcher.check(side)
-        TestBench.start(real, side)
+        arm = ArmSpec(index=0, ini=ini, target=target, limits=real.good.limits)
+        real.launcher.check(arm)
+        TestBench.start(real, arm)
 
     def test_a_workload_of_errors_is_the_targets_fault(self, real: Rig) -> None:
         workload = ClosedLoop(concurrency=2, requests=(HttpRequest(path="/500"),))
@@ -264,20 +264,20 @@ class TestRealBench:
         assert time.monotonic() - began < 15  # of 20
 
     def test_running_out_of_memory_has_its_own_code(self, real: Rig) -> None:
-        greedy = real_bench.moody_side("env = HOARD_10_MB=40")
+        greedy = real_bench.moody_arm("env = HOARD_10_MB=40")
         with pytest.raises(TargetFailed) as failed:
             TestBench.start(real, greedy)
         assert failed.value.code == FailureCode.OUT_OF_MEMORY
 
     def test_workers_that_run_out_of_memory_have_the_same_code(self, real: Rig) -> None:
-        greedy = real_bench.moody_side("env = HOARD_10_MB=40", "lazy-apps = true")
+        greedy = real_bench.moody_arm("env = HOARD_10_MB=40", "lazy-apps = true")
         with pytest.raises(TargetFailed) as failed:
             TestBench.start(real, greedy)
         assert failed.value.code == FailureCode.OUT_OF_MEMORY
 
     def test_processes_that_keep_dying_are_not_waited_for(self, real: Rig) -> None:
         patient = Oha(stats_address=real_bench.STATS_ADDRESS, ready_timeout_s=60)
-        greedy = real_bench.moody_side("env = HOARD_10_MB=40", "lazy-apps = true")
+        greedy = real_bench.moody_arm("env = HOARD_10_MB=40", "lazy-apps = true")
         with real.launcher.launch(greedy) as running, pytest.raises(TargetFailed) as failed:
             patient.wait_ready(running, greedy.target)
         assert failed.value.code == FailureCode.OUT_OF_MEMORY
@@ -296,20 +296,20 @@ class TestRealBench:
 
     def test_reaping_spares_what_is_live_and_finds_what_never_ran(self) -> None:
         with real_bench.engine() as launcher:
-            side = real_bench.moody_side()
+            arm = real_bench.moody_arm()
             live, dead = (launcher.for_measurement("1", name) for name in ("live", "dead"))
-            with live.launch(side) as running:
-                with dead.launch(side):
+            with live.launch(arm) as running:
+                with dead.launch(arm):
                     assert launcher.reap(keep={"live"}) == 2
                 real_bench.create_only(launcher, "dead")
                 assert launcher.reap(keep={"live"}) == 1
-                real_bench.oha().wait_ready(running, side.target)
+                real_bench.oha().wait_ready(running, arm.target)
 
     def test_usage_is_the_same_from_within_and_from_outside(self) -> None:
         with real_bench.engine(cgroup_root=Path("/nowhere")) as launcher:
-            side = real_bench.moody_side()
-            with launcher.launch(side) as running:
-                real_bench.oha().wait_ready(running, side.target)
+            arm = real_bench.moody_arm()
+            with launcher.launch(arm) as running:
+                real_bench.oha().wait_ready(running, arm.target)
                 inside = running.usage()
                 running.cgroup_root = Path("/sys/fs/cgroup")
                 outside = running.usage()
@@ -332,10 +332,10 @@ class TestRealBench:
 
     @staticmethod
     def drive_to_failure(
-        rig: Rig, side: SideSpec, workload: Load, duration_s: float = 1.0
+        rig: Rig, arm: ArmSpec, workload: Load, duration_s: float = 1.0
     ) -> TargetFailed:
-        with rig.launcher.launch(side) as running:
-            rig.load.wait_ready(running, side.target)
+        with rig.launcher.launch(arm) as running:
+            rig.load.wait_ready(running, arm.target)
             with pytest.raises(TargetFailed) as failed:
-                rig.load.drive(running, side.target, workload, duration_s)
+                rig.load.drive(running, arm.target, workload, duration_s)
         return failed.value

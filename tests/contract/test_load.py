@@ -11,7 +11,7 @@ from tests.patience import share
 from tuner.engine import DockerLauncher
 from tuner.errors import TargetFailed
 from tuner.load import Oha
-from tuner.measurement import LoadReading, RunningTarget, SideSpec
+from tuner.measurement import ArmSpec, LoadReading, RunningTarget
 from tuner.model import ClosedLoop, FailureCode, HttpRequest, OpenLoop
 
 pytestmark = pytest.mark.docker
@@ -29,10 +29,10 @@ def launcher() -> Iterator[DockerLauncher]:
 @contextmanager
 def ready(launcher: DockerLauncher, *front: str) -> Iterator[RunningTarget]:
     """The moody app behind these lines, or behind its own http-socket."""
-    side = real_bench.moody_side()
+    arm = real_bench.moody_arm()
     own = "http-socket = :8000"
-    ini = side.ini.replace(own, "\n".join(front or (own,)))
-    changed = SideSpec(index=0, ini=ini, target=side.target, limits=side.limits)
+    ini = arm.ini.replace(own, "\n".join(front or (own,)))
+    changed = ArmSpec(index=0, ini=ini, target=arm.target, limits=arm.limits)
     with launcher.launch(changed) as running:
         OHA.wait_ready(running, TARGET)
         yield running

@@ -11,7 +11,7 @@ from tests.builders import spec
 from tuner.engine import DockerLauncher
 from tuner.engine.target import DockerTarget
 from tuner.errors import TargetFailed
-from tuner.measurement import Bench, SideSpec, side_of, strict_copy
+from tuner.measurement import ArmSpec, Bench, arm_of, strict_copy
 from tuner.model import (
     ClosedLoop,
     Danger,
@@ -58,9 +58,9 @@ def of(*lines: str, allow: tuple[Danger, ...] = ()) -> JobSpec:
     )
 
 
-def side(*lines: str, allow: tuple[Danger, ...] = ()) -> SideSpec:
+def arm(*lines: str, allow: tuple[Danger, ...] = ()) -> ArmSpec:
     job = of(*lines, allow=allow)
-    return side_of(job, 0, job.baseline_ini)
+    return arm_of(job, 0, job.baseline_ini)
 
 
 def prepare(launcher: DockerLauncher, job: JobSpec) -> MeasurementResult:
@@ -68,13 +68,13 @@ def prepare(launcher: DockerLauncher, job: JobSpec) -> MeasurementResult:
 
 
 def strictly(launcher: DockerLauncher, options: frozenset[str], *lines: str) -> str:
-    given = side(*lines)
+    given = arm(*lines)
     copy = strict_copy(IniFile.parse(given.ini), options)
-    return launcher.strict(SideSpec(index=0, ini=copy, target=given.target, limits=given.limits))
+    return launcher.strict(ArmSpec(index=0, ini=copy, target=given.target, limits=given.limits))
 
 
-def has_run(launcher: DockerLauncher, given: SideSpec) -> bool:
-    """Whether starting the side left /tmp/ran behind in its container."""
+def has_run(launcher: DockerLauncher, given: ArmSpec) -> bool:
+    """Whether starting the arm left /tmp/ran behind in its container."""
     with launcher.launch(given) as running:
         assert isinstance(running, DockerTarget)
         real_bench.oha().wait_ready(running, given.target)
@@ -85,8 +85,8 @@ def test_a_command_of_the_file_is_run_only_where_the_job_allows_it(
     launcher: DockerLauncher,
 ) -> None:
     line = "exec-asap = echo ran > /tmp/ran"
-    assert not has_run(launcher, side(line))
-    assert has_run(launcher, side(line, allow=(Danger.COMMANDS,)))
+    assert not has_run(launcher, arm(line))
+    assert has_run(launcher, arm(line, allow=(Danger.COMMANDS,)))
 
 
 def test_a_command_in_a_condition_an_own_section_or_a_set_is_not_run_either(
@@ -98,14 +98,14 @@ def test_a_command_in_a_condition_an_own_section_or_a_set_is_not_run_either(
         "stamp = @(exec://echo ran > /tmp/ran)",
         *("ini = :more", "[more]", "hook-asap = exec:echo ran > /tmp/ran"),
     )
-    assert not has_run(launcher, side(*lines))
-    assert has_run(launcher, side(*lines, allow=(Danger.COMMANDS,)))
+    assert not has_run(launcher, arm(*lines))
+    assert has_run(launcher, arm(*lines, allow=(Danger.COMMANDS,)))
 
 
 def test_the_check_reads_somaxconn_inside_and_says_what_is_merged(
     launcher: DockerLauncher,
 ) -> None:
-    checked = launcher.check(side("threads = 3"))
+    checked = launcher.check(arm("threads = 3"))
     assert checked.somaxconn == 777
     merged = IniFile.parse(checked.effective_ini)
     assert (merged.get("threads"), merged.get("wsgi-file")) == ("3", "app.py")

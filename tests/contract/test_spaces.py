@@ -10,7 +10,7 @@ from tests.space_jobs import CATALOG, FITTING, job_for
 from tuner.engine import DockerLauncher
 from tuner.errors import TargetFailed
 from tuner.load import Oha
-from tuner.measurement import LoadReading, SideSpec
+from tuner.measurement import ArmSpec, LoadReading
 from tuner.model import ClosedLoop, HttpRequest, JobSpec, Params
 from tuner.search_space import derive
 
@@ -42,9 +42,9 @@ def built(launcher: DockerLauncher, job: JobSpec) -> JobSpec:
     return job
 
 
-def side_of(job: JobSpec, params: Params) -> SideSpec:
+def arm_of(job: JobSpec, params: Params) -> ArmSpec:
     ini = derive(job).render(params)
-    return SideSpec(index=0, ini=ini, target=job.target, limits=job.limits)
+    return ArmSpec(index=0, ini=ini, target=job.target, limits=job.limits)
 
 
 def candidates(job: JobSpec) -> list[Params]:
@@ -56,14 +56,14 @@ def candidates(job: JobSpec) -> list[Params]:
 
 
 def driven(
-    launcher: DockerLauncher, oha: Oha, side: SideSpec, *paths: str, keep_alive: bool = False
+    launcher: DockerLauncher, oha: Oha, arm: ArmSpec, *paths: str, keep_alive: bool = False
 ) -> LoadReading:
     """A short load that nothing may be lost of."""
     requests = tuple(HttpRequest(path=path) for path in paths or ("/",))
     load = ClosedLoop(concurrency=16, requests=requests, keep_alive=keep_alive)
-    with launcher.launch(side) as running:
-        oha.wait_ready(running, side.target)
-        reading = oha.drive(running, side.target, load, LOAD_S)
+    with launcher.launch(arm) as running:
+        oha.wait_ready(running, arm.target)
+        reading = oha.drive(running, arm.target, load, LOAD_S)
         log = running.log_tail()
     assert reading.errors_by_class == {}, log
     assert reading.before is not None
@@ -78,25 +78,25 @@ def test_whatever_a_space_proposes_is_taken_and_gets_ready(
 ) -> None:
     job = built(launcher, job_for(space))
     for params in candidates(job):
-        side = side_of(job, params)
-        launcher.check(side)
-        with launcher.launch(side) as running:
-            oha.wait_ready(running, side.target)
+        arm = arm_of(job, params)
+        launcher.check(arm)
+        with launcher.launch(arm) as running:
+            oha.wait_ready(running, arm.target)
             effective = running.effective_ini().splitlines()
         for option, value in derive(job).changes(params).items():
-            assert f"{option} = {value}" in effective, side.ini
+            assert f"{option} = {value}" in effective, arm.ini
 
 
 def test_files_that_threads_send_arrive_whole(launcher: DockerLauncher, oha: Oha) -> None:
     job = built(launcher, job_for("static"))
-    side = side_of(job, {**derive(job).baseline, "offload-threads": 2})
-    driven(launcher, oha, side, "/static/app.js", "/static/app.css", "/")
+    arm = arm_of(job, {**derive(job).baseline, "offload-threads": 2})
+    driven(launcher, oha, arm, "/static/app.js", "/static/app.css", "/")
 
 
 def test_the_router_keeps_connections(launcher: DockerLauncher, oha: Oha) -> None:
     job = built(launcher, job_for("http-router"))
     params = {**derive(job).baseline, "http-keepalive": "kept", "http-processes": 2}
-    driven(launcher, oha, side_of(job, params), keep_alive=True)
+    driven(launcher, oha, arm_of(job, params), keep_alive=True)
 
 
 def test_greenlets_wait_together_where_threads_took_turns(
@@ -107,7 +107,7 @@ def test_greenlets_wait_together_where_threads_took_turns(
     alone = {**derive(job).baseline, "processes": 1, "threads": 1}
     greenlets = {**alone, "gevent": "100"}
     one, all_at_once = (
-        driven(launcher, oha, side_of(job, params)).requests for params in (alone, greenlets)
+        driven(launcher, oha, arm_of(job, params)).requests for params in (alone, greenlets)
     )
     assert all_at_once > 4 * one
 
@@ -118,20 +118,20 @@ def test_gevent_without_the_package_fails_and_says_so(launcher: DockerLauncher, 
     job = built(launcher, own.model_copy(update={"target": allowed}))
     space = CATALOG.spaces["gevent"]
     job = job.model_copy(update={"search_space": space})
-    side = side_of(job, {**derive(job).baseline, "gevent": "100"})
-    with pytest.raises(TargetFailed) as failed, launcher.launch(side) as running:
-        oha.wait_ready(running, side.target)
+    arm = arm_of(job, {**derive(job).baseline, "gevent": "100"})
+    with pytest.raises(TargetFailed) as failed, launcher.launch(arm) as running:
+        oha.wait_ready(running, arm.target)
     assert "No module named 'gevent'" in failed.value.log_tail
 
 
 def test_cheaper_starts_few_and_serves_with_them(launcher: DockerLauncher, oha: Oha) -> None:
     job = built(launcher, job_for("cheaper"))
-    side = side_of(job, {**derive(job).baseline, "cheaper": 1})
-    with launcher.launch(side) as running:
-        oha.wait_ready(running, side.target)
+    arm = arm_of(job, {**derive(job).baseline, "cheaper": 1})
+    with launcher.launch(arm) as running:
+        oha.wait_ready(running, arm.target)
         few = running.usage().memory_mb
-    with launcher.launch(side_of(job, derive(job).baseline)) as running:
-        oha.wait_ready(running, side.target)
+    with launcher.launch(arm_of(job, derive(job).baseline)) as running:
+        oha.wait_ready(running, arm.target)
         many = running.usage().memory_mb
     assert few is not None
     assert many is not None

@@ -16,11 +16,12 @@ from tuner.model import (
     AS_BUDGETED,
     BASELINE,
     AnswerInBrief,
+    ArmReport,
+    BlockOptions,
     Bottleneck,
     Calibration,
     ChangedLine,
     Comparison,
-    Course,
     Diagnosis,
     Doubt,
     Effect,
@@ -52,7 +53,6 @@ from tuner.model import (
     Report,
     ServerFigures,
     Settle,
-    SideReport,
     Spread,
     Step,
     Succeed,
@@ -117,8 +117,8 @@ RECOMMENDATION = Recommendation(
 DIAGNOSIS = Diagnosis(bottleneck=Bottleneck.IO_WAIT, sentence="it waits", evidence={"busy": 0.97})
 SPREAD = Spread(p50_ms=1.5, p95_ms=9.25, max_ms=1007.0)
 REPORT = Report(
-    sides=(
-        SideReport(
+    arms=(
+        ArmReport(
             name="a.ini",
             figures=(
                 Figure(
@@ -145,7 +145,7 @@ REPORT = Report(
     ),
     blocks=4,
 )
-FAILURE = Failure(code=FailureCode.NOT_READY, message="no 200", side=1, log_tail="boom\n")
+FAILURE = Failure(code=FailureCode.NOT_READY, message="no 200", arm=1, log_tail="boom\n")
 RESULT = MeasurementResult(
     windows=(
         window(0, 100.0),
@@ -208,9 +208,9 @@ def trial(number: int, **params: bool | int | str) -> Trial:
     return Trial(number=TrialNumber(number), params=params, origin=origin, state=TrialState.RUNNING)
 
 
-def plan(sequence: int, *sides: int, phase: Phase = Phase.SEARCH) -> Plan:
-    numbers = tuple(TrialNumber(side) for side in sides)
-    return Plan(sequence=sequence, kind=MeasurementKind.BLOCK, phase=phase, sides=numbers)
+def plan(sequence: int, *arms: int, phase: Phase = Phase.SEARCH) -> Plan:
+    numbers = tuple(TrialNumber(arm) for arm in arms)
+    return Plan(sequence=sequence, kind=MeasurementKind.BLOCK, phase=phase, arms=numbers)
 
 
 PARAMS: Params = {"processes": 4, "thunder_lock": True, "logging": "errors"}
@@ -396,15 +396,18 @@ class TestAdvance:
 
     def test_a_block_keeps_the_course_that_it_was_planned_with(self, store: AnyStore) -> None:
         futility = Futility(metric=Metric.THROUGHPUT_RPS, best=0.125, sd=0.03)
-        courses = [Course(cycles=3, futility=futility), AS_BUDGETED, Course(cycles=1)]
-        plans = [replace(plan(n, 0, 1), course=course) for n, course in enumerate(courses)]
+        courses = [BlockOptions(cycles=3, futility=futility), AS_BUDGETED, BlockOptions(cycles=1)]
+        plans = [
+            replace(plan(n, 0, 1), block_options=block_options)
+            for n, block_options in enumerate(courses)
+        ]
         job = create(store)
         trials = (trial(0, processes=2), trial(1, **PARAMS))
         store.advance(job.id, once(START, Measure(plans=tuple(plans), trials=trials)))
-        assert [m.course for m in store.measurements(job.id)] == courses
+        assert [m.block_options for m in store.measurements(job.id)] == courses
         claim = store.claim(block_of(store, job.id), "a")
         assert claim is not None
-        assert claim.measurement.course == courses[0]
+        assert claim.measurement.block_options == courses[0]
 
     def test_all_of_an_advance_is_written_or_nothing(self, store: AnyStore) -> None:
         job = create(store)

@@ -18,7 +18,7 @@ from tuner.model import (
     AS_BUDGETED,
     BASELINE,
     Aim,
-    Course,
+    BlockOptions,
     Enter,
     Histogram,
     JobId,
@@ -55,7 +55,7 @@ OLD_SPEC = SPEC.dump_json(spec(), exclude={"kind": True, "variants": True, **SIN
 
 OLD_WINDOW = """
 INSERT INTO windows (
-    measurement_id, "index", side, trial_number, started_at, duration_s, requests, errors,
+    measurement_id, "index", arm, trial_number, started_at, duration_s, requests, errors,
     errors_by_class, throughput_rps, respawns, client_cpu, listen_overflows, time_wait, doubts
 ) VALUES (1, 0, 0, 0, now(), 1.0, 100, 0, '{}', 100.0, 0, 0.1, 0, 0, '{}')
 """
@@ -136,7 +136,7 @@ def test_rows_of_the_first_release_read_as_they_were(empty_database_url: str) ->
             [OLD_SPEC],
         )
         connection.execute(
-            "INSERT INTO measurements (job_id, sequence, kind, phase, sides, state, result) "
+            "INSERT INTO measurements (job_id, sequence, kind, phase, arms, state, result) "
             "VALUES (1, 0, 'block', 'search', '{0}', 'complete', %s)",
             ['{"windows": [], "setup_s": 1.0, "load_s": 2.0, "ready_s": [], "ini_sha256": []}'],
         )
@@ -187,8 +187,8 @@ def test_going_back_before_the_search_leaves_what_can_be_read_there(
         sequence=0,
         kind=MeasurementKind.BLOCK,
         phase=Phase.SEARCH,
-        sides=(BASELINE,),
-        course=Course(cycles=1),
+        arms=(BASELINE,),
+        block_options=BlockOptions(cycles=1),
     )
     trials = tuple(
         Trial(
@@ -213,7 +213,7 @@ def test_going_back_before_the_search_leaves_what_can_be_read_there(
     engine = make_engine(url)
     store = Store(engine, Queue())
     assert store.job(JobId(1)).spec == spec()
-    assert [m.course for m in store.measurements(JobId(1))] == [AS_BUDGETED]
+    assert [m.block_options for m in store.measurements(JobId(1))] == [AS_BUDGETED]
     engine.dispose()
 
 

@@ -61,12 +61,12 @@ def trial(number: int) -> Trial:
     )
 
 
-def plan(sequence: int, *sides: int) -> Plan:
+def plan(sequence: int, *arms: int) -> Plan:
     return Plan(
         sequence=sequence,
         kind=MeasurementKind.BLOCK,
         phase=Phase.SEARCH,
-        sides=tuple(TrialNumber(side) for side in sides),
+        arms=tuple(TrialNumber(arm) for arm in arms),
     )
 
 

@@ -157,7 +157,7 @@ def check_rows(service: Service, job_id: int) -> None:
     for block in blocks:
         check_block(block, files)
     for trial in trials[1:]:
-        own = [b for b in blocks if b.phase == Phase.SEARCH and b.sides[1] == trial.number]
+        own = [b for b in blocks if b.phase == Phase.SEARCH and b.arms[1] == trial.number]
         assert len(own) == 1
         assert trial.outcome == outcome_of(own, job.spec)
         assert trial.state in (TrialState.COMPLETE, TrialState.INFEASIBLE)
@@ -167,7 +167,7 @@ def check_block(block: Measurement, files: dict[TrialNumber, str]) -> None:
     """The block ran the files of its own trials, and has each of its windows once."""
     assert block.state is MeasurementState.COMPLETE, block
     assert block.result is not None
-    assert list(block.result.ini_sha256) == [files[side] for side in block.sides]
+    assert list(block.result.ini_sha256) == [files[arm] for arm in block.arms]
     windows = block.result.windows
     assert [window.index for window in windows] == list(range(2 * CYCLES))
-    assert sorted(window.side for window in windows) == [0] * CYCLES + [1] * CYCLES
+    assert sorted(window.arm for window in windows) == [0] * CYCLES + [1] * CYCLES

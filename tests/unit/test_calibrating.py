@@ -14,15 +14,15 @@ from tuner.model import SERIES_STEP_S, Calibration, Measurement, MeasurementResu
 
 
 def a_a_block(draw: random.Random, *, start: float, noise: float, bias: float = 0.0) -> Measurement:
-    """Four windows a side; `start` and `noise` are standard deviations of logs."""
+    """Four windows an arm; `start` and `noise` are standard deviations of logs."""
     windows = []
-    for side in (0, 1):
-        level = draw.gauss(0, start) + bias * side
+    for arm in (0, 1):
+        level = draw.gauss(0, start) + bias * arm
         windows += [
-            window(side, 1000 * math.exp(level + draw.gauss(0, noise)), index=2 * n + side)
+            window(arm, 1000 * math.exp(level + draw.gauss(0, noise)), index=2 * n + arm)
             for n in range(4)
         ]
-    return block(windows, sides=(0, 0))
+    return block(windows, arms=(0, 0))
 
 
 def calibrated(blocks: list[Measurement], confirm_blocks: int = 8) -> Calibration:
@@ -39,7 +39,7 @@ def set_of(draw: random.Random, blocks: int, bias: float = 0.0) -> list[Measurem
 
 def test_the_spread_of_a_block_is_taken_about_zero() -> None:
     blocks = [
-        block([window(0, 100), window(1, 100 * math.exp(ratio))], sides=(0, 0))
+        block([window(0, 100), window(1, 100 * math.exp(ratio))], arms=(0, 0))
         for ratio in (0.03, -0.04)
     ]
     found = calibrated(blocks)
@@ -62,23 +62,23 @@ def test_where_only_windows_scatter_no_noise_of_starts_is_made_up() -> None:
     assert found.window_sd == pytest.approx(0.03, rel=0.1)
 
 
-def test_one_window_a_side_cannot_tell_the_two_noises_apart() -> None:
-    found = calibrated([block([window(0), window(1, 103)], sides=(0, 0)) for _ in range(4)])
+def test_one_window_an_arm_cannot_tell_the_two_noises_apart() -> None:
+    found = calibrated([block([window(0), window(1, 103)], arms=(0, 0)) for _ in range(4)])
     assert (found.start_sd, found.window_sd) == (None, None)
 
 
 def test_the_rungs_of_a_ladder_are_no_noise() -> None:
     windows = [
-        window(side, rps, connections=connections)
-        for side in (0, 1)
+        window(arm, rps, connections=connections)
+        for arm in (0, 1)
         for connections, rps in ((10, 100.0), (100, 900.0), (10, 100.0), (100, 900.0))
     ]
-    found = calibrated([block(windows, sides=(0, 0))] * 3)
+    found = calibrated([block(windows, arms=(0, 0))] * 3)
     assert found.window_sd == 0
 
 
 def test_fewer_than_two_usable_blocks_calibrate_nothing() -> None:
-    blocks = [block([window(0), window(1)], sides=(0, 0)), block([window(0)], sides=(0, 0))]
+    blocks = [block([window(0), window(1)], arms=(0, 0)), block([window(0)], arms=(0, 0))]
     assert (
         analysis.calibrate(blocks, metric=Metric.THROUGHPUT_RPS, confirm_blocks=8, min_effect=0.02)
         is None
@@ -108,7 +108,7 @@ def test_two_blocks_say_that_they_could_not_have_seen_a_bias() -> None:
 
 
 def test_headroom_hosts_and_wall_time_come_along() -> None:
-    done = block([window(0, client_cpu=0.3), window(1, client_cpu=0.6)], sides=(0, 0))
+    done = block([window(0, client_cpu=0.3), window(1, client_cpu=0.6)], arms=(0, 0))
     result = MeasurementResult(windows=done.windows, setup_s=1.0, load_s=9.0)
     found = calibrated([replace(done, result=result, host=host) for host in ("b", "a", "b")])
     assert found.client_cpu == 0.6
@@ -122,7 +122,7 @@ def test_what_a_host_sees_in_an_hour_follows_from_noise_and_length_of_its_blocks
 
 
 def series_block(rates: list[float], windows: int, window_s: float) -> Measurement:
-    """A block whose windows cut the rates (per step) into equal parts, sides in turns."""
+    """A block whose windows cut the rates (per step) into equal parts, arms in turns."""
     steps = round(window_s / SERIES_STEP_S)
     made: list[Window] = []
     for n in range(windows):
@@ -137,7 +137,7 @@ def series_block(rates: list[float], windows: int, window_s: float) -> Measureme
                 series=head + tuple(round(rate) for rate in part),
             )
         )
-    return block(made, sides=(0, 0))
+    return block(made, arms=(0, 0))
 
 
 def test_on_a_host_with_even_noise_long_windows_waste_least_time() -> None:

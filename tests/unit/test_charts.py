@@ -25,12 +25,12 @@ def parsed(svg: str) -> ElementTree.Element:
     return ElementTree.fromstring(svg)  # noqa: S314  our own text
 
 
-def marks(svg: str, side: int) -> list[tuple[float, str]]:
-    """Height of the first point and class of every mark of a side, the legend's left out."""
+def marks(svg: str, arm: int) -> list[tuple[float, str]]:
+    """Height of the first point and class of every mark of an arm, the legend's left out."""
     found = [
         (float(re.match(r"M[\d.]+ ([\d.]+)", path.attrib["d"])[1]), path.attrib["class"])  # type: ignore[index]
         for path in parsed(svg).iter(f"{SVG}path")
-        if path.attrib["class"].split()[0] == f"s{side}" and "line" not in path.attrib["class"]
+        if path.attrib["class"].split()[0] == f"s{arm}" and "line" not in path.attrib["class"]
     ]
     return [mark for mark in found if mark[0] > 60]
 

@@ -272,7 +272,7 @@ def test_a_trial_is_diagnosed_from_its_own_windows_and_its_own_file() -> None:
     rows = history(
         job=job(spec=chosen),
         trials=(trial(0, processes=2), trial(3, processes=64)),
-        measurements=(block(windows, sides=(0, 3)),),
+        measurements=(block(windows, arms=(0, 3)),),
     )
     assert diagnosis.of_trial(rows, TrialNumber(0)).bottleneck is Bottleneck.CPU_QUOTA
     assert diagnosis.of_trial(rows, TrialNumber(3)).bottleneck is Bottleneck.CONCURRENCY
@@ -283,7 +283,7 @@ def test_a_trial_of_a_comparison_is_one_of_the_given_files() -> None:
     chosen = spec(kind=JobKind.COMPARE, variants=(Variant(name="a.ini", ini="[uwsgi]\n"), many))
     rows = history(
         job=job(spec=chosen),
-        measurements=(block([window(0), window(1, busy=0.4)], sides=(0, 1)),),
+        measurements=(block([window(0), window(1, busy=0.4)], arms=(0, 1)),),
     )
     assert diagnosis.of_trial(rows, TrialNumber(1)).bottleneck is Bottleneck.CONCURRENCY
 

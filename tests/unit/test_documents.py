@@ -68,7 +68,7 @@ def test_a_study_uses_its_objective_and_the_metrics_of_its_bounds() -> None:
     assert chosen.metrics == {Metric.THROUGHPUT_RPS, Metric.LATENCY_P99_MS}
 
 
-def test_the_time_after_the_search_counts_every_side_of_every_block() -> None:
+def test_the_time_after_the_search_counts_every_arm_of_every_block() -> None:
     budget = Budget(
         trials=1,
         race=4,
@@ -80,7 +80,7 @@ def test_the_time_after_the_search_counts_every_side_of_every_block() -> None:
         warmup_s=1.0,
     )
     assert budget.race_rounds == (4, 2)
-    race = (4 * 5 + 8 * 3) * (1 + 2 * 2)  # blocks and sides of both rounds, two cycles each
+    race = (4 * 5 + 8 * 3) * (1 + 2 * 2)  # blocks and arms of both rounds, two cycles each
     ablation = 6 * 5 * (1 + 3 * 2)
     confirmation = 10 * 2 * (1 + 3 * 2)
     assert budget.after_search_s == race + ablation + confirmation

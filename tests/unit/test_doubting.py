@@ -12,11 +12,9 @@ NOISE = 0.03
 
 
 def blocks_of(*rates: list[float]) -> list[Measurement]:
-    """One block for each place of the lists, which hold one rate a side."""
+    """One block for each place of the lists, which hold one rate an arm."""
     return [
-        block(
-            [window(side, rate) for side, rate in enumerate(found)], sides=tuple(range(len(found)))
-        )
+        block([window(arm, rate) for arm, rate in enumerate(found)], arms=tuple(range(len(found))))
         for found in zip(*rates, strict=True)
     ]
 
@@ -35,23 +33,23 @@ def slow_at_times(draw: random.Random, slow: int = 4, blocks: int = 10) -> list[
 @pytest.mark.parametrize("seed", range(20))
 def test_a_file_of_which_four_in_ten_starts_are_slow_is_found(seed: int) -> None:
     draw = random.Random(seed)  # noqa: S311
-    assert analysis.unstable_sides(blocks_of(slow_at_times(draw))) == {0}
-    assert analysis.unstable_sides(blocks_of(steady(draw), slow_at_times(draw))) == {1}
-    assert analysis.unstable_sides(blocks_of(slow_at_times(draw), steady(draw))) == {0}
+    assert analysis.unstable_arms(blocks_of(slow_at_times(draw))) == {0}
+    assert analysis.unstable_arms(blocks_of(steady(draw), slow_at_times(draw))) == {1}
+    assert analysis.unstable_arms(blocks_of(slow_at_times(draw), steady(draw))) == {0}
 
 
 def test_files_of_ordinary_noise_are_never_called_unstable() -> None:
     draw = random.Random(3)  # noqa: S311
     for _ in range(500):
         blocks = blocks_of(steady(draw, 20), steady(draw, 20), steady(draw, 20))
-        assert analysis.unstable_sides(blocks) == set()
+        assert analysis.unstable_arms(blocks) == set()
 
 
 def test_a_host_that_drifts_makes_no_file_unstable() -> None:
     draw = random.Random(4)  # noqa: S311
     drift = [1.0, 0.9, 0.8, 0.7, 0.6, 0.6, 0.7, 0.8, 0.9, 1.0]
-    sides = [[f * r for f, r in zip(drift, steady(draw), strict=True)] for _ in range(2)]
-    assert analysis.unstable_sides(blocks_of(*sides)) == set()
+    arms = [[f * r for f, r in zip(drift, steady(draw), strict=True)] for _ in range(2)]
+    assert analysis.unstable_arms(blocks_of(*arms)) == set()
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -59,23 +57,23 @@ def test_on_a_noisy_host_the_steady_partner_is_not_blamed(seed: int) -> None:
     draw = random.Random(seed)  # noqa: S311
     drift = [draw.lognormvariate(0, 0.12) for _ in range(10)]
     steady_one, slow_one = steady(draw), slow_at_times(draw)
-    sides = [[f * r for f, r in zip(drift, rates, strict=True)] for rates in (steady_one, slow_one)]
-    assert 0 not in analysis.unstable_sides(blocks_of(*sides))
+    arms = [[f * r for f, r in zip(drift, rates, strict=True)] for rates in (steady_one, slow_one)]
+    assert 0 not in analysis.unstable_arms(blocks_of(*arms))
 
 
 def test_both_starts_of_a_block_of_equal_files_count() -> None:
-    blocks = [block([window(0, 1000), window(1, 600)], sides=(0, 0)) for _ in range(2)]
-    assert analysis.unstable_sides(blocks) == {0}
+    blocks = [block([window(0, 1000), window(1, 600)], arms=(0, 0)) for _ in range(2)]
+    assert analysis.unstable_arms(blocks) == {0}
 
 
 def test_three_starts_are_too_few_to_tell() -> None:
-    assert analysis.unstable_sides(blocks_of([1000, 600, 1000])) == set()
+    assert analysis.unstable_arms(blocks_of([1000, 600, 1000])) == set()
 
 
 def test_a_candidate_that_scatters_far_more_than_the_baseline_is_unstable() -> None:
     baseline = [1000.0, 1005, 995, 1000, 1004, 996]
     candidate = [900.0, 1100, 950, 1050, 1000, 1120]
-    assert analysis.unstable_sides(blocks_of(baseline, candidate)) == {1}
+    assert analysis.unstable_arms(blocks_of(baseline, candidate)) == {1}
 
 
 def test_a_doubt_of_few_windows_is_not_one_of_the_file_unless_it_voids() -> None:

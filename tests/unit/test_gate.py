@@ -22,7 +22,7 @@ from tuner.schemas import CircumstancesAnswer, ErrorAnswer, ReportAnswer
 
 USUAL = Margins()
 RPS, P95 = Metric.THROUGHPUT_RPS, Metric.LATENCY_P95_MS
-OWN, NEW = MEASUREMENT_DONE["report"]["sides"]
+OWN, NEW = MEASUREMENT_DONE["report"]["arms"]
 
 
 def effect(low: float | None, high: float | None, metric: Metric = RPS) -> dict[str, Any]:
@@ -38,12 +38,12 @@ def judged(
     margins: Margins = USUAL,
     **new: Any,
 ) -> Judged:
-    """The answer from these effects of the recommended file; the rest changes its side."""
+    """The answer from these effects of the recommended file; the rest changes its arm."""
     other = {**NEW, "effects": list(effects), **new}
-    sides = [other] if alone else [{**OWN, **(own or {})}, other]
+    arms = [other] if alone else [{**OWN, **(own or {})}, other]
     circumstances = {**RECOMMENDATION["circumstances"], "slo": {}, **(asked or {})}
     return judge(
-        ReportAnswer.model_validate({"blocks": 8, "sides": sides}),
+        ReportAnswer.model_validate({"blocks": 8, "arms": arms}),
         CircumstancesAnswer.model_validate(circumstances),
         RPS,
         margins,

@@ -70,7 +70,7 @@ AFTER = Usage(
     engine_cpu_s=7.04,
 )
 UNDER = Circumstances(
-    side=1,
+    arm=1,
     load=ClosedLoop(concurrency=8),
     planned_s=2.0,
     limits=Limits(cpus=1.0),
@@ -85,7 +85,7 @@ def judged(reading: LoadReading = READING, after: Usage = AFTER, **circumstances
 
 def test_a_window_brings_client_server_and_kernel_together() -> None:
     window = judged()
-    assert (window.index, window.side, window.connections) == (3, 1, 8)
+    assert (window.index, window.arm, window.connections) == (3, 1, 8)
     assert window.throughput_rps == 200  # of the stretch after the head
     assert (window.sent, window.served) == (400, 400)  # of the whole run
     assert window.client_cpu == pytest.approx(0.25)  # probe and proxy included

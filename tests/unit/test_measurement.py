@@ -6,12 +6,12 @@ from collections.abc import Callable
 import pytest
 
 from tests.builders import INI, spec
-from tests.fake_bench import FakeWorld, Options, number, side
+from tests.fake_bench import FakeWorld, Options, arm, number
 from tuner.errors import Aborted, Infrastructure, TargetFailed
-from tuner.measurement import Bench, SideSpec
+from tuner.measurement import ArmSpec, Bench
 from tuner.model import (
+    BlockOptions,
     Budget,
-    Course,
     FailureCode,
     Futility,
     Ladder,
@@ -29,13 +29,13 @@ def bench(world: FakeWorld, aborted: Callable[[], bool] = lambda: False) -> Benc
     return Bench(launcher=world.launcher, load=world.load, aborted=aborted)
 
 
-def sides(second: str = CANDIDATE) -> list[SideSpec]:
-    return [side(INI, SPEC.target), side(second, SPEC.target, index=1)]
+def arms(second: str = CANDIDATE) -> list[ArmSpec]:
+    return [arm(INI, SPEC.target), arm(second, SPEC.target, index=1)]
 
 
 def prepare(world: FakeWorld) -> MeasurementResult:
     larger = IniFile.parse(INI).patch({"processes": "4"}).dump()
-    baseline, more = sides(larger)
+    baseline, more = arms(larger)
     return bench(world).prepare(baseline, more, SPEC.workload, processes=2)
 
 
@@ -43,41 +43,41 @@ def fails_at(processes: int, code: FailureCode) -> Callable[[Options], FailureCo
     return lambda options: code if number(options, "processes") == processes else None
 
 
-def test_each_cycle_has_a_window_of_every_side() -> None:
-    result = bench(FakeWorld()).run_block(sides(), SPEC.workload, BUDGET, seed=3)
+def test_each_cycle_has_a_window_of_every_arm() -> None:
+    result = bench(FakeWorld()).run_block(arms(), SPEC.workload, BUDGET, seed=3)
     assert [window.index for window in result.windows] == [0, 1, 2, 3, 4, 5]
     for cycle in (result.windows[0:2], result.windows[2:4], result.windows[4:6]):
-        assert {window.side for window in cycle} == {0, 1}
+        assert {window.arm for window in cycle} == {0, 1}
 
 
 def test_the_order_is_shuffled_anew_and_the_same_for_the_same_seed() -> None:
     def order(seed: int) -> list[int]:
-        windows = bench(FakeWorld()).run_block(sides(), SPEC.workload, BUDGET, seed=seed).windows
-        return [window.side for window in windows]
+        windows = bench(FakeWorld()).run_block(arms(), SPEC.workload, BUDGET, seed=seed).windows
+        return [window.arm for window in windows]
 
     assert order(1) == order(1)
     assert len({tuple(order(seed)) for seed in range(12)}) > 3
 
 
 def test_the_result_names_the_files_that_ran() -> None:
-    result = bench(FakeWorld()).run_block(sides(), SPEC.workload, BUDGET, seed=1)
-    assert result.ini_sha256 == tuple(one.ini_sha256 for one in sides())
+    result = bench(FakeWorld()).run_block(arms(), SPEC.workload, BUDGET, seed=1)
+    assert result.ini_sha256 == tuple(one.ini_sha256 for one in arms())
     assert len(set(result.ini_sha256)) == 2
 
 
-def test_the_side_at_fault_is_named_and_nothing_is_left_running() -> None:
+def test_the_arm_at_fault_is_named_and_nothing_is_left_running() -> None:
     for code in (FailureCode.NOT_STARTED, FailureCode.NOT_READY, FailureCode.OUT_OF_MEMORY):
         world = FakeWorld(fails=fails_at(4, code))
         with pytest.raises(TargetFailed) as caught:
-            bench(world).run_block(sides(), SPEC.workload, BUDGET, seed=1)
-        assert (caught.value.side, caught.value.code) == (1, code.value)
+            bench(world).run_block(arms(), SPEC.workload, BUDGET, seed=1)
+        assert (caught.value.arm, caught.value.code) == (1, code.value)
         assert not world.running
 
 
-def test_a_hosts_fault_is_nobodys_side() -> None:
+def test_a_hosts_fault_is_nobodys_arm() -> None:
     world = FakeWorld(fails=fails_at(4, FailureCode.INFRASTRUCTURE))
     with pytest.raises(Infrastructure):
-        bench(world).run_block(sides(), SPEC.workload, BUDGET, seed=1)
+        bench(world).run_block(arms(), SPEC.workload, BUDGET, seed=1)
     assert not world.running
 
 
@@ -85,14 +85,14 @@ def test_a_block_that_is_called_off_stops_and_leaves_nothing() -> None:
     world = FakeWorld()
     calls = iter([False] * 4 + [True] * 99)
     with pytest.raises(Aborted):
-        bench(world, lambda: next(calls)).run_block(sides(), SPEC.workload, BUDGET, seed=1)
+        bench(world, lambda: next(calls)).run_block(arms(), SPEC.workload, BUDGET, seed=1)
     assert not world.running
 
 
 def test_a_failure_after_calling_off_counts_as_calling_off() -> None:
     world = FakeWorld(fails=fails_at(4, FailureCode.NOT_READY))
     with pytest.raises(Aborted):
-        bench(world, lambda: True).run_block(sides(), SPEC.workload, BUDGET, seed=1)
+        bench(world, lambda: True).run_block(arms(), SPEC.workload, BUDGET, seed=1)
 
 
 def test_prepare_finds_the_version_and_the_line_of_memory() -> None:
@@ -119,43 +119,43 @@ def test_a_baseline_that_does_not_start_fails_the_preparation() -> None:
 def test_a_generator_that_dies_once_costs_one_more_try_and_no_window() -> None:
     world = FakeWorld(hiccups=1)
     no_warmup = BUDGET.model_copy(update={"warmup_s": 0.0})
-    result = bench(world).run_block(sides(), SPEC.workload, no_warmup, seed=1)
+    result = bench(world).run_block(arms(), SPEC.workload, no_warmup, seed=1)
     assert [window.index for window in result.windows] == [0, 1, 2, 3, 4, 5]
 
 
 def test_a_generator_that_dies_twice_is_the_hosts_fault() -> None:
     no_warmup = BUDGET.model_copy(update={"warmup_s": 0.0})
     with pytest.raises(Infrastructure, match="load generator"):
-        bench(FakeWorld(hiccups=2)).run_block(sides(), SPEC.workload, no_warmup, seed=1)
+        bench(FakeWorld(hiccups=2)).run_block(arms(), SPEC.workload, no_warmup, seed=1)
 
 
-def test_a_ladder_has_a_window_of_every_rung_and_side_in_each_cycle() -> None:
+def test_a_ladder_has_a_window_of_every_rung_and_arm_in_each_cycle() -> None:
     ladder = Ladder(kind="ladder", concurrencies=(4, 16))
-    windows = bench(FakeWorld()).run_block(sides(), ladder, BUDGET, seed=1).windows
+    windows = bench(FakeWorld()).run_block(arms(), ladder, BUDGET, seed=1).windows
     for cycle in (windows[0:4], windows[4:8], windows[8:12]):
-        assert {(w.side, w.connections) for w in cycle} == {(0, 4), (0, 16), (1, 4), (1, 16)}
+        assert {(w.arm, w.connections) for w in cycle} == {(0, 4), (0, 16), (1, 4), (1, 16)}
 
 
 def test_a_workload_that_cannot_be_carried_ends_the_preparation() -> None:
     with pytest.raises(TargetFailed, match="workload_refused") as refused:
         prepare(FakeWorld(fails=fails_at(2, FailureCode.WORKLOAD_REFUSED)))
-    assert refused.value.side == 0
+    assert refused.value.arm == 0
 
 
-def test_the_result_holds_what_every_side_says_that_it_runs() -> None:
-    result = bench(FakeWorld()).run_block(sides(), SPEC.workload, BUDGET, seed=1)
+def test_the_result_holds_what_every_arm_says_that_it_runs() -> None:
+    result = bench(FakeWorld()).run_block(arms(), SPEC.workload, BUDGET, seed=1)
     assert result.effective_ini == (INI, CANDIDATE)
 
 
 def test_a_steady_target_is_warmed_up_once() -> None:
-    result = bench(FakeWorld()).run_block(sides(), SPEC.workload, BUDGET, seed=1)
+    result = bench(FakeWorld()).run_block(arms(), SPEC.workload, BUDGET, seed=1)
     assert result.warmup_s == (BUDGET.warmup_s, BUDGET.warmup_s)
 
 
 def test_windows_of_a_planted_world_follow_its_throughput() -> None:
     world = FakeWorld(throughput=lambda o: 100.0 * number(o, "processes"), noise_sd=0.001)
-    windows = bench(world).run_block(sides(), SPEC.workload, BUDGET, seed=1).windows
-    rates = [[w.throughput_rps for w in windows if w.side == n] for n in (0, 1)]
+    windows = bench(world).run_block(arms(), SPEC.workload, BUDGET, seed=1).windows
+    rates = [[w.throughput_rps for w in windows if w.arm == n] for n in (0, 1)]
     assert math.isclose(sum(rates[1]) / sum(rates[0]), 2.0, rel_tol=0.02)
 
 
@@ -164,20 +164,20 @@ def by_processes() -> FakeWorld:
     return FakeWorld(throughput=lambda o: 100.0 * number(o, "processes"), noise_sd=0.001)
 
 
-def futile_beyond(best: float) -> Course:
-    return Course(futility=Futility(metric=Metric.THROUGHPUT_RPS, best=best, sd=0.01))
+def futile_beyond(best: float) -> BlockOptions:
+    return BlockOptions(futility=Futility(metric=Metric.THROUGHPUT_RPS, best=best, sd=0.01))
 
 
 def test_a_course_may_ask_for_another_number_of_cycles() -> None:
     result = bench(FakeWorld()).run_block(
-        sides(), SPEC.workload, BUDGET, seed=1, course=Course(cycles=5)
+        arms(), SPEC.workload, BUDGET, seed=1, block_options=BlockOptions(cycles=5)
     )
     assert (len(result.windows), result.is_cut_short) == (10, False)
 
 
 def test_a_block_whose_candidate_cannot_win_is_cut_short_after_two_cycles() -> None:
     result = bench(by_processes()).run_block(
-        sides(), SPEC.workload, BUDGET, seed=1, course=futile_beyond(math.log(3))
+        arms(), SPEC.workload, BUDGET, seed=1, block_options=futile_beyond(math.log(3))
     )
     assert ([window.index for window in result.windows], result.is_cut_short) == (
         [0, 1, 2, 3],
@@ -187,20 +187,22 @@ def test_a_block_whose_candidate_cannot_win_is_cut_short_after_two_cycles() -> N
 
 def test_a_block_whose_candidate_may_win_runs_to_its_end() -> None:
     result = bench(by_processes()).run_block(
-        sides(), SPEC.workload, BUDGET, seed=1, course=futile_beyond(math.log(2))
+        arms(), SPEC.workload, BUDGET, seed=1, block_options=futile_beyond(math.log(2))
     )
     assert (len(result.windows), result.is_cut_short) == (6, False)
 
 
 def test_a_block_that_has_all_its_cycles_is_not_cut_short_however_far_behind() -> None:
-    course = Course(cycles=2, futility=futile_beyond(5.0).futility)
-    result = bench(by_processes()).run_block(sides(), SPEC.workload, BUDGET, seed=1, course=course)
+    block_options = BlockOptions(cycles=2, futility=futile_beyond(5.0).futility)
+    result = bench(by_processes()).run_block(
+        arms(), SPEC.workload, BUDGET, seed=1, block_options=block_options
+    )
     assert (len(result.windows), result.is_cut_short) == (4, False)
 
 
 def test_a_ladder_is_cut_short_after_whole_cycles() -> None:
     ladder = Ladder(kind="ladder", concurrencies=(4, 16))
     result = bench(by_processes()).run_block(
-        sides(), ladder, BUDGET, seed=1, course=futile_beyond(math.log(3))
+        arms(), ladder, BUDGET, seed=1, block_options=futile_beyond(math.log(3))
     )
     assert (len(result.windows), result.is_cut_short) == (8, True)

@@ -98,9 +98,9 @@ def test_a_bound_without_a_value_to_show_is_not_kept() -> None:
     assert found["latency_p99_ms"] == objective.NOTHING_TO_SHOW
 
 
-def test_a_failed_block_is_held_against_the_side_at_fault_only() -> None:
-    own = Failure(code=FailureCode.OUT_OF_MEMORY, message="killed", side=1)
-    hosts = Failure(code=FailureCode.NOT_READY, message="baseline", side=0)
+def test_a_failed_block_is_held_against_the_arm_at_fault_only() -> None:
+    own = Failure(code=FailureCode.OUT_OF_MEMORY, message="killed", arm=1)
+    hosts = Failure(code=FailureCode.NOT_READY, message="baseline", arm=0)
     assert objective.outcome_of([block(failure=own)], spec()).state is TrialState.INFEASIBLE
     assert objective.outcome_of([block(failure=hosts)], spec()).state is TrialState.FAILED
 
@@ -171,7 +171,7 @@ def test_a_bound_that_is_broken_in_one_block_of_a_trial_is_broken() -> None:
 
 
 def test_a_candidate_that_breaks_in_its_second_block_is_infeasible() -> None:
-    broken = Failure(code=FailureCode.DIED, message="died", side=1)
+    broken = Failure(code=FailureCode.DIED, message="died", arm=1)
     outcome = objective.outcome_of([block(pair(100, 120)), block(failure=broken)], spec())
     assert (outcome.state, outcome.failure) == (TrialState.INFEASIBLE, broken)
     assert (outcome.score, outcome.blocks) == (None, 2)
@@ -179,7 +179,7 @@ def test_a_candidate_that_breaks_in_its_second_block_is_infeasible() -> None:
 
 def test_a_block_that_says_nothing_takes_nothing_from_the_others() -> None:
     void = block(pair(100, 120, doubts=(Doubt.COUNTER_MISMATCH,)))
-    hosts = block(failure=Failure(code=FailureCode.NOT_READY, message="baseline", side=0))
+    hosts = block(failure=Failure(code=FailureCode.NOT_READY, message="baseline", arm=0))
     outcome = objective.outcome_of([void, block(pair(100, 120)), hosts], spec())
     assert outcome.state is TrialState.COMPLETE
     assert outcome.score == pytest.approx(math.log(1.2))
@@ -244,9 +244,9 @@ def test_the_p95_is_guarded_where_requests_come_one_by_one(
     assert ("latency_p95_ms" in found) is guarded
 
 
-@pytest.mark.parametrize("side", [0, 1])
-def test_a_p95_that_one_side_does_not_have_is_not_guarded(side: int) -> None:
-    windows = [window(n, latency_p95_ms=None if n == side else 20.0 * (1 + n)) for n in (0, 1)]
+@pytest.mark.parametrize("arm", [0, 1])
+def test_a_p95_that_one_arm_does_not_have_is_not_guarded(arm: int) -> None:
+    windows = [window(n, latency_p95_ms=None if n == arm else 20.0 * (1 + n)) for n in (0, 1)]
     assert "latency_p95_ms" not in objective.excesses(block(windows), spec())
 
 

@@ -8,12 +8,12 @@ from tests.builders import FACTS, INI, spec
 from tests.fake_bench import KNOWN_OPTIONS, FakeLauncher, FakeWorld
 from tuner.errors import TargetFailed
 from tuner.measurement import (
+    ArmSpec,
     Bench,
     Checked,
-    SideSpec,
+    arm_of,
     completed,
     left_out,
-    side_of,
     strict_copy,
 )
 from tuner.measurement.preflight import MOST_FINDINGS
@@ -38,13 +38,13 @@ class Telling(FakeLauncher):
 
     checked = Checked()
     refused = ""
-    asked: list[SideSpec]
+    asked: list[ArmSpec]
 
-    def check(self, side: SideSpec) -> Checked:
+    def check(self, arm: ArmSpec) -> Checked:
         return self.checked
 
-    def strict(self, side: SideSpec) -> str:
-        self.asked.append(side)
+    def strict(self, arm: ArmSpec) -> str:
+        self.asked.append(arm)
         return self.refused
 
 
@@ -64,10 +64,10 @@ def preflight(job: JobSpec, host: FakeLauncher | None = None) -> Preflight:
     return facts.preflight
 
 
-def test_a_side_runs_without_what_the_job_does_not_allow() -> None:
-    assert side_of(spec(), 0, INI).ini == INI
-    assert IniFile.parse(side_of(spec(), 0, INI + CRON).ini).get("cron") is None
-    assert side_of(spec(allow=(Danger.COMMANDS,)), 0, INI + CRON).ini == INI + CRON
+def test_an_arm_runs_without_what_the_job_does_not_allow() -> None:
+    assert arm_of(spec(), 0, INI).ini == INI
+    assert IniFile.parse(arm_of(spec(), 0, INI + CRON).ini).get("cron") is None
+    assert arm_of(spec(allow=(Danger.COMMANDS,)), 0, INI + CRON).ini == INI + CRON
 
 
 def test_every_file_of_a_comparison_goes_without_and_is_named() -> None:
@@ -127,7 +127,7 @@ def test_a_listen_queue_beyond_what_the_container_has_fails_the_baseline(merged:
     host = telling(Checked(somaxconn=128, effective_ini=merged))
     with pytest.raises(TargetFailed, match=r"listen = 200 .* 128 in the container") as failed:
         preflight(spec(), host)
-    assert (failed.value.code, failed.value.side) == (FailureCode.BAD_OPTIONS, 0)
+    assert (failed.value.code, failed.value.arm) == (FailureCode.BAD_OPTIONS, 0)
 
 
 @pytest.mark.parametrize("somaxconn", [200, None])

@@ -27,8 +27,8 @@ def blocks_of(
     numbers = tuple(rates)
     return [
         block(
-            [window(side, factor * rates[number][place]) for side, number in enumerate(numbers)],
-            sides=numbers,
+            [window(arm, factor * rates[number][place]) for arm, number in enumerate(numbers)],
+            arms=numbers,
             sequence=place + 1,
         )
         for place, factor in enumerate(drift)
@@ -68,8 +68,8 @@ def test_gain_and_interval_are_those_of_the_log_ratios() -> None:
 def test_where_less_is_better_the_smaller_one_gains() -> None:
     blocks = [
         block(
-            [window(side, latency_p95_ms=latency) for side, latency in enumerate((20, 18, 25))],
-            sides=(0, 1, 2),
+            [window(arm, latency_p95_ms=latency) for arm, latency in enumerate((20, 18, 25))],
+            arms=(0, 1, 2),
         )
         for _ in range(4)
     ]
@@ -78,7 +78,7 @@ def test_where_less_is_better_the_smaller_one_gains() -> None:
     assert found[0].gain == pytest.approx(math.log(20 / 18))
 
 
-def test_the_place_of_a_side_in_its_block_does_not_matter() -> None:
+def test_the_place_of_an_arm_in_its_block_does_not_matter() -> None:
     blocks = blocks_of({0: [1000] * 6, 5: rates(1100)})
     turned = blocks_of({5: rates(1100), 0: [1000] * 6})
     assert standings(turned) == standings(blocks)
@@ -100,7 +100,7 @@ def test_only_blocks_with_the_baseline_count() -> None:
 
 
 def test_a_block_of_void_windows_does_not_count() -> None:
-    void = block([window(0, 1000), window(1, 5000, doubts=(Doubt.PORTS_EXHAUSTED,))], sides=(0, 1))
+    void = block([window(0, 1000), window(1, 5000, doubts=(Doubt.PORTS_EXHAUSTED,))], arms=(0, 1))
     (found,) = standings([*blocks_of({0: [1000] * 6, 1: rates(1100)}), void])
     assert found.blocks == 6
     assert standings([void]) == []
@@ -108,8 +108,8 @@ def test_a_block_of_void_windows_does_not_count() -> None:
 
 def test_a_candidate_that_broke_is_out_and_the_others_stay() -> None:
     good = blocks_of({0: [1000] * 6, 1: rates(1100), 2: rates(1300)})
-    failure = Failure(code=FailureCode.OUT_OF_MEMORY, message="killed", side=2)
-    found = standings([*good, block(sides=(0, 1, 2), failure=failure)])
+    failure = Failure(code=FailureCode.OUT_OF_MEMORY, message="killed", arm=2)
+    found = standings([*good, block(arms=(0, 1, 2), failure=failure)])
     assert numbers(found) == [1]
     assert found[0].blocks == 6
 

@@ -123,7 +123,7 @@ def test_a_faster_file_that_answers_errors_is_not_recommended() -> None:
 
 
 def test_a_candidate_that_breaks_once_on_fresh_data_is_worse() -> None:
-    failure = Failure(code=FailureCode.OUT_OF_MEMORY, message="killed", side=1)
+    failure = Failure(code=FailureCode.OUT_OF_MEMORY, message="killed", arm=1)
     blocks = [*confirm(FASTER), block(phase=Phase.CONFIRM, sequence=9, failure=failure)]
     found = compare_blocks(blocks, spec())
     assert found.verdict is Verdict.WORSE

@@ -8,6 +8,7 @@ import pytest
 from tests.builders import block, history, job, spec, window
 from tuner import report
 from tuner.model import (
+    ArmReport,
     Bottleneck,
     Doubt,
     Failure,
@@ -20,7 +21,6 @@ from tuner.model import (
     Metric,
     Phase,
     Report,
-    SideReport,
     Spread,
     Variant,
     Verdict,
@@ -40,8 +40,8 @@ def comparison(blocks: list[Measurement], files: int = 2, **changes: Any) -> Rep
     return report.build(history(job=done, measurements=tuple(blocks)))
 
 
-def compared(*windows: Window, sequence: int = 1, sides: tuple[int, ...] = (0, 1)) -> Measurement:
-    return block(windows, phase=Phase.COMPARE, sequence=sequence, sides=sides)
+def compared(*windows: Window, sequence: int = 1, arms: tuple[int, ...] = (0, 1)) -> Measurement:
+    return block(windows, phase=Phase.COMPARE, sequence=sequence, arms=arms)
 
 
 def faster(factor: float, **changes: Any) -> list[Measurement]:
@@ -52,12 +52,12 @@ def faster(factor: float, **changes: Any) -> list[Measurement]:
     ]
 
 
-def figure(side: SideReport, metric: Metric, concurrency: int | None = None) -> Figure:
-    return next(f for f in side.figures if (f.metric, f.concurrency) == (metric, concurrency))
+def figure(arm: ArmReport, metric: Metric, concurrency: int | None = None) -> Figure:
+    return next(f for f in arm.figures if (f.metric, f.concurrency) == (metric, concurrency))
 
 
 def test_each_file_has_its_figures_with_an_interval_over_the_blocks() -> None:
-    first, second = comparison(faster(1.2)).sides
+    first, second = comparison(faster(1.2)).arms
     rate = figure(first, Metric.THROUGHPUT_RPS)
     assert rate.value == pytest.approx(100, abs=0.5)
     assert rate.ci_low is not None
@@ -68,7 +68,7 @@ def test_each_file_has_its_figures_with_an_interval_over_the_blocks() -> None:
 
 
 def test_effects_and_verdict_are_against_the_first_file() -> None:
-    first, second = comparison(faster(1.2, memory_mb=100.0)).sides
+    first, second = comparison(faster(1.2, memory_mb=100.0)).arms
     assert (first.effects, first.verdict) == ((), None)
     effects = {effect.metric: effect for effect in second.effects}
     assert effects[Metric.THROUGHPUT_RPS].estimate == pytest.approx(0.2)
@@ -77,11 +77,11 @@ def test_effects_and_verdict_are_against_the_first_file() -> None:
 
 
 def test_equal_files_do_not_differ() -> None:
-    assert comparison(faster(1.0)).sides[1].verdict is Verdict.NO_DIFFERENCE
+    assert comparison(faster(1.0)).arms[1].verdict is Verdict.NO_DIFFERENCE
 
 
 def test_one_block_gives_figures_without_an_interval_and_no_effects() -> None:
-    first, second = comparison(faster(1.2)[:1]).sides
+    first, second = comparison(faster(1.2)[:1]).arms
     rate = figure(first, Metric.THROUGHPUT_RPS)
     assert rate.value == pytest.approx(100)
     assert (rate.ci_low, rate.ci_high) == (None, None)
@@ -90,9 +90,9 @@ def test_one_block_gives_figures_without_an_interval_and_no_effects() -> None:
 
 
 def test_one_file_alone_is_reported_too() -> None:
-    blocks = [compared(window(0, rate), sides=(0,), sequence=n) for n, rate in enumerate(RATES, 1)]
+    blocks = [compared(window(0, rate), arms=(0,), sequence=n) for n, rate in enumerate(RATES, 1)]
     found = comparison(blocks, files=1)
-    assert [side.name for side in found.sides] == ["a.ini"]
+    assert [arm.name for arm in found.arms] == ["a.ini"]
     assert found.blocks == 8
 
 
@@ -100,7 +100,7 @@ def test_void_windows_are_counted_and_named_and_used_for_nothing() -> None:
     blocks = faster(1.2)
     void = window(1, 10.0, doubts=(Doubt.COUNTER_MISMATCH,))
     blocks[0] = compared(*blocks[0].windows, void)
-    second = comparison(blocks).sides[1]
+    second = comparison(blocks).arms[1]
     assert figure(second, Metric.THROUGHPUT_RPS).value == pytest.approx(120, abs=1)
     assert second.windows == 9
     assert second.doubts == (Doubt.COUNTER_MISMATCH,)
@@ -111,18 +111,18 @@ def test_a_file_whose_starts_differ_by_far_says_so() -> None:
         compared(window(0, rate), window(1, rate * (0.6 if n % 2 else 1.0)), sequence=n)
         for n, rate in enumerate(RATES, 1)
     ]
-    first, second = comparison(blocks).sides
+    first, second = comparison(blocks).arms
     assert Doubt.UNSTABLE_START in second.doubts
     assert Doubt.UNSTABLE_START not in first.doubts
 
 
 def test_p99_needs_requests_enough_in_a_window_or_in_the_block() -> None:
-    few = comparison(faster(1.2)).sides[1]
+    few = comparison(faster(1.2)).arms[1]
     assert all(f.metric is not Metric.LATENCY_P99_MS for f in few.figures)
-    many = comparison(faster(1.2, requests=6000)).sides[1]
+    many = comparison(faster(1.2, requests=6000)).arms[1]
     assert figure(many, Metric.LATENCY_P99_MS).value == pytest.approx(30.0)
     histogram = Histogram({Histogram.bucket(20_000): 4930, Histogram.bucket(80_000): 70})
-    pooled = comparison(faster(1.2, histogram=histogram)).sides[1]
+    pooled = comparison(faster(1.2, histogram=histogram)).arms[1]
     assert figure(pooled, Metric.LATENCY_P99_MS).value == pytest.approx(80.0, rel=0.01)
     assert pooled.latency.total == 8 * 5000
 
@@ -132,28 +132,28 @@ def test_a_ladder_has_figures_for_every_rung_and_effects_over_all() -> None:
     blocks = [
         compared(
             *(
-                window(side, rate * rung * (1 + 0.2 * side), connections=rung)
-                for side in (0, 1)
+                window(arm, rate * rung * (1 + 0.2 * arm), connections=rung)
+                for arm in (0, 1)
                 for rung in (10, 100)
             ),
             sequence=n,
         )
         for n, rate in enumerate(RATES, 1)
     ]
-    second = comparison(blocks, workload=ladder).sides[1]
+    second = comparison(blocks, workload=ladder).arms[1]
     low = figure(second, Metric.THROUGHPUT_RPS, 10).value
     assert figure(second, Metric.THROUGHPUT_RPS, 100).value == pytest.approx(10 * low)
     assert second.effects[0].estimate == pytest.approx(0.2)
 
 
 def test_a_file_that_fails_is_reported_with_its_reason_and_the_others_are_measured_on() -> None:
-    broken = Failure(code=FailureCode.BAD_OPTIONS, message="unknown option", side=1)
-    failed = block(phase=Phase.COMPARE, sequence=1, sides=(0, 1, 2), failure=broken)
+    broken = Failure(code=FailureCode.BAD_OPTIONS, message="unknown option", arm=1)
+    failed = block(phase=Phase.COMPARE, sequence=1, arms=(0, 1, 2), failure=broken)
     rest = [
-        compared(window(0, rate), window(1, rate * 1.2), sequence=n, sides=(0, 2))
+        compared(window(0, rate), window(1, rate * 1.2), sequence=n, arms=(0, 2))
         for n, rate in enumerate(RATES, 2)
     ]
-    first, second, third = comparison([failed, *rest], files=3).sides
+    first, second, third = comparison([failed, *rest], files=3).arms
     assert first.failure is None
     assert second.failure is broken
     assert (second.figures, second.blocks) == ((), 0)
@@ -167,27 +167,27 @@ def test_connect_times_and_the_share_over_the_limit_are_of_all_windows() -> None
         return window(0, connect=connect, over_limit=over, sent=sent)
 
     blocks = [compared(burst(10.0, 0.0, 300), burst(30.0, 0.5, 100), burst(20.0, 0.1, 100))]
-    side = comparison(blocks, files=1).sides[0]
-    assert side.connect == Spread(p50_ms=1.0, p95_ms=20.0, max_ms=40.0)
-    assert side.over_limit == pytest.approx((0.5 * 100 + 0.1 * 100) / 500)
-    assert side.proxy_connect is None
+    arm = comparison(blocks, files=1).arms[0]
+    assert arm.connect == Spread(p50_ms=1.0, p95_ms=20.0, max_ms=40.0)
+    assert arm.over_limit == pytest.approx((0.5 * 100 + 0.1 * 100) / 500)
+    assert arm.proxy_connect is None
 
 
 def test_the_diagnosis_reads_processes_from_the_files_own_text() -> None:
     blocks = faster(1.2, busy=1.0, target_cpu=0.1)
-    second = comparison(blocks).sides[1]
+    second = comparison(blocks).arms[1]
     assert second.diagnosis.bottleneck is Bottleneck.IO_WAIT
     assert "all 3 slots are" in second.diagnosis.sentence
 
 
 def test_errors_add_up_by_class() -> None:
     blocks = faster(1.0, errors=2, errors_by_class={"http_500": 2})
-    assert comparison(blocks).sides[1].errors_by_class == {"http_500": 16}
+    assert comparison(blocks).arms[1].errors_by_class == {"http_500": 16}
 
 
 def test_a_bound_that_two_unlike_blocks_put_beyond_all_numbers_is_left_out() -> None:
-    blocks = [compared(window(0, rate), sides=(0,)) for rate in (1.0, 1000.0)]
-    rate = figure(comparison(blocks, files=1).sides[0], Metric.THROUGHPUT_RPS)
+    blocks = [compared(window(0, rate), arms=(0,)) for rate in (1.0, 1000.0)]
+    rate = figure(comparison(blocks, files=1).arms[0], Metric.THROUGHPUT_RPS)
     assert rate.value == pytest.approx(math.sqrt(1000))
     assert rate.ci_high is None
 
@@ -195,4 +195,4 @@ def test_a_bound_that_two_unlike_blocks_put_beyond_all_numbers_is_left_out() -> 
 def test_without_blocks_there_is_a_report_without_figures() -> None:
     found = comparison([])
     assert found.blocks == 0
-    assert all(side.figures == () for side in found.sides)
+    assert all(arm.figures == () for arm in found.arms)

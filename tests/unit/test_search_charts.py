@@ -130,8 +130,8 @@ def test_trials_that_broke_a_bound_and_trials_without_a_result_are_told_apart() 
 
 def test_the_best_so_far_follows_feasible_trials_only() -> None:
     tried = [attempt(0, 0.0), attempt(1, 0.2, feasible=False), attempt(2, 0.1), attempt(3, 0.05)]
-    course, _legend = steps(trials_over_time(tried, LABEL), "s5 l5 line")
-    heights = [float(y) for y in re.findall(r"[\d.]+ ([\d.]+)", course)]
+    block_options, _legend = steps(trials_over_time(tried, LABEL), "s5 l5 line")
+    heights = [float(y) for y in re.findall(r"[\d.]+ ([\d.]+)", block_options)]
     assert len(set(heights)) == 2, "from the baseline up to trial 2, and never to trial 1"
     description = parsed(trials_over_time(tried, LABEL)).findtext(f"{SVG}desc")
     assert "is trial 2: +10.0 %" in (description or "")
@@ -279,7 +279,7 @@ def test_the_chosen_spot_of_a_front_is_told_apart() -> None:
     assert "trial 2: +20.0 % and -20.0 % (chosen)" in (parsed(chart).findtext(f"{SVG}desc") or "")
 
 
-def test_a_small_interval_says_by_its_colour_on_which_side_it_lies() -> None:
+def test_a_small_interval_says_by_its_colour_on_which_arm_it_lies() -> None:
     assert "s2 line" in interval_bar(0.05, 0.01, 0.09, 0.1)
     assert "s4 line" in interval_bar(-0.05, -0.09, -0.01, 0.1)
     assert "s5 line" in interval_bar(0.01, -0.02, 0.04, 0.1)

@@ -150,7 +150,7 @@ def test_where_there_is_nothing_it_ends_early_and_seldom_claims(
     assert sum(run.crossed for run in runs) / RUNS < 0.05
 
 
-def test_an_end_is_never_on_the_wrong_side_of_the_value(simulated: list[Simulated]) -> None:
+def test_an_end_is_never_on_the_wrong_arm_of_the_value(simulated: list[Simulated]) -> None:
     estimates = [run.estimate for found in simulated for run in found.runs]
     assert all(found.low <= found.value <= found.high for found in estimates)
 

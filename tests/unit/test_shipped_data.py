@@ -6,12 +6,12 @@ import pytest
 
 from tests.space_jobs import FITTING
 from tuner import bootstrap
-from tuner.catalog import Catalog
+from tuner.catalogue import Catalogue
 from tuner.errors import InvalidInput
 from tuner.model import JobRequest
 from tuner.search_space import derive
 
-CATALOG = Catalog.load()
+CATALOG = Catalogue.load()
 
 
 @pytest.mark.parametrize(

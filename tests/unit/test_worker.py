@@ -12,7 +12,7 @@ from tests.fake_bench import FakeLauncher, FakeWorld
 from tuner.errors import Aborted, Infrastructure, Unavailable
 from tuner.measurement import Bench
 from tuner.model import (
-    Course,
+    BlockOptions,
     Danger,
     Fail,
     Failure,
@@ -32,7 +32,7 @@ from tuner.model import (
 )
 from tuner.worker import FAULTS_ALLOWED, Worker, make
 
-RUNNING = block(sides=(0, 1), state=MeasurementState.RUNNING)
+RUNNING = block(arms=(0, 1), state=MeasurementState.RUNNING)
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Rows:
         if not self.wanted:
             return None
         self.on_claim()
-        params = ({"processes": 2}, {"processes": 4})[: len(self.measurement.sides)]
+        params = ({"processes": 2}, {"processes": 4})[: len(self.measurement.arms)]
         return Claimed(self.measurement, job(spec=spec()), params)
 
     def beat(self, measurement_id: MeasurementId, attempt: int) -> bool:
@@ -140,7 +140,7 @@ def test_windows_of_both_files_are_stored() -> None:
 
 
 def test_a_block_takes_the_course_that_it_was_planned_with() -> None:
-    world, planned = FakeWorld(), replace(RUNNING, course=Course(cycles=5))
+    world, planned = FakeWorld(), replace(RUNNING, block_options=BlockOptions(cycles=5))
     claim = Rows(measurement=planned).claim(MeasurementId(1), "a")
     assert claim is not None
     result = make(claim, Bench(launcher=world.launcher, load=world.load))
@@ -148,9 +148,7 @@ def test_a_block_takes_the_course_that_it_was_planned_with() -> None:
 
 
 def test_a_prepare_stores_facts() -> None:
-    prepare = replace(
-        RUNNING, kind=MeasurementKind.PREPARE, sides=RUNNING.sides[:1], phase="prepare"
-    )
+    prepare = replace(RUNNING, kind=MeasurementKind.PREPARE, arms=RUNNING.arms[:1], phase="prepare")
     rows = Rows(measurement=prepare)
     measure(rows)
     assert rows.completed[0].facts is not None
@@ -170,7 +168,7 @@ class OfSpec(Rows):
 CRON = f"{INI}cron = 1 1 1 1 1 report\n"
 
 
-def test_no_side_runs_what_the_job_does_not_allow() -> None:
+def test_no_arm_runs_what_the_job_does_not_allow() -> None:
     for allow, runs in (((), False), ((Danger.COMMANDS,), True)):
         world = FakeWorld()
         measure(OfSpec(spec=spec(baseline_ini=CRON, allow=allow)), world)
@@ -193,10 +191,10 @@ def test_what_is_not_wanted_any_more_is_not_made() -> None:
     assert not rows.completed
 
 
-def test_a_broken_candidate_is_stored_with_its_side() -> None:
+def test_a_broken_candidate_is_stored_with_its_arm() -> None:
     rows = Rows()
     measure(rows, planted(FailureCode.OUT_OF_MEMORY))
-    assert [(failure.code, failure.side) for failure in rows.failed] == [
+    assert [(failure.code, failure.arm) for failure in rows.failed] == [
         (FailureCode.OUT_OF_MEMORY, 1)
     ]
 

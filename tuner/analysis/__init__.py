@@ -1,7 +1,7 @@
 """Numbers of a benchmark to what may be said of them: how large, how sure, how far to trust it.
 
     calibrating  equal files against each other: noise, bias, what can be seen in which time
-    │  └── alternating  how often to change sides
+    │  └── alternating  how often to change arms
     comparing    log ratios of fresh blocks → effect and verdict
     concluding   the looks of a confirmation → its verdict
     doubting     doubts of windows → doubts of a file; starts that differ too much
@@ -26,7 +26,7 @@ from tuner.analysis.calibrating import (
 )
 from tuner.analysis.comparing import FEWEST_BLOCKS, compare, effect_of, too_few
 from tuner.analysis.concluding import concluded
-from tuner.analysis.doubting import frequent, unstable_sides
+from tuner.analysis.doubting import frequent, unstable_arms
 from tuner.analysis.estimating import (
     Estimate,
     detectable,
@@ -87,6 +87,6 @@ __all__ = [
     "survivors",
     "t_interval",
     "too_few",
-    "unstable_sides",
+    "unstable_arms",
     "walsh_averages",
 ]

@@ -1,4 +1,4 @@
-"""How often to change sides: a scan of the second-by-second series of calibration windows.
+"""How often to change arms: a scan of the second-by-second series of calibration windows.
 
 Short windows cancel slow drift; but every change costs a discarded head and a pause. The scan
 takes the windows of a block as one series, cuts it into stretches of each length, and asks how
@@ -16,7 +16,7 @@ PERIODS_S = (0.5, 1.0, 2.5, 5.0, 10.0)
 """Lengths of one window that are looked at."""
 
 SWITCH_S = 0.75
-"""What one change of sides costs: 0.5 s of discarded head, 0.25 s until load runs again."""
+"""What one change of arms costs: 0.5 s of discarded head, 0.25 s until load runs again."""
 
 NEAR = 1.1
 """A scatter within 10 % of the smallest one is as good."""
@@ -42,20 +42,20 @@ def alternation_period_s(blocks: Sequence[Measurement]) -> float | None:
 
 
 def _joined(windows: Sequence[Window]) -> list[float]:
-    """Relative deviations of a block's steps from the mean of their own side, in order of time."""
-    sides = {window.side for window in windows}
-    means = {side: _mean_step(windows, side) for side in sides}
+    """Relative deviations of a block's steps from the mean of their own arm, in order of time."""
+    arms = {window.arm for window in windows}
+    means = {arm: _mean_step(windows, arm) for arm in arms}
     ordered = sorted((w for w in windows if not w.is_void), key=lambda window: window.index)
     return [
-        step / means[window.side] - 1
+        step / means[window.arm] - 1
         for window in ordered
-        if means[window.side] > 0
+        if means[window.arm] > 0
         for step in _steps(window)
     ]
 
 
-def _mean_step(windows: Sequence[Window], side: int) -> float:
-    steps = [step for window in objective.usable(windows, side) for step in _steps(window)]
+def _mean_step(windows: Sequence[Window], arm: int) -> float:
+    steps = [step for window in objective.usable(windows, arm) for step in _steps(window)]
     return fmean(steps) if steps else 0.0
 
 

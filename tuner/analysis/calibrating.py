@@ -3,9 +3,9 @@
 A window's log value is taken as level of the block + effect of the start + noise of the window:
 
     var(window within start)   = window_sd²
-    var(log ratio of a block)  = block_sd²  = 2 (start_sd² + window_sd² / windows of a side)
+    var(log ratio of a block)  = block_sd²  = 2 (start_sd² + window_sd² / windows of an arm)
 
-The spread of the log ratios is taken about 0, where equal sides belong: with few blocks that is
+The spread of the log ratios is taken about 0, where equal arms belong: with few blocks that is
 much better known than a spread about their own mean.
 """
 
@@ -31,7 +31,7 @@ def calibrate(
 ) -> Calibration | None:
     """What blocks of (baseline, baseline) say of this host.
 
-    None where fewer than `FEWEST_RATIOS` of them have a usable value of the metric on both sides.
+    None where fewer than `FEWEST_RATIOS` of them have a usable value of the metric on both arms.
     """
     usable = [block for block in blocks if objective.log_ratio(block, metric) is not None]
     ratios = [_ratio(block, metric) for block in usable]
@@ -62,7 +62,7 @@ def calibrate(
 
 
 def is_biased(calibration: Calibration) -> bool:
-    """Whether two equal sides came out different at the 99.9 % level."""
+    """Whether two equal arms came out different at the 99.9 % level."""
     return not calibration.bias_ci_low <= 0 <= calibration.bias_ci_high
 
 
@@ -91,14 +91,14 @@ def _ratio(block: Measurement, metric: Metric) -> float:
 
 
 def _sum(block: Measurement, metric: Metric) -> float:
-    levels = [objective.log_level(objective.usable(block.windows, side), metric) for side in (0, 1)]
+    levels = [objective.log_level(objective.usable(block.windows, arm), metric) for arm in (0, 1)]
     return sum(level for level in levels if level is not None)
 
 
 def _bias_interval(ratios: Sequence[float], sums: Sequence[float]) -> tuple[float, float]:
     """The narrower of two intervals for the mean log ratio, together at the 99.9 % level.
 
-    Between equal sides the sum of the two logs has the spread of their difference, and on top of
+    Between equal arms the sum of the two logs has the spread of their difference, and on top of
     it the drift of the host. The second interval pools both spreads: on a quiet host that doubles
     the degrees of freedom, which at 4 blocks is most of the width (at 2 nothing helps). Each one
     has half of the error, so that choosing between them afterwards is fair.
@@ -119,7 +119,7 @@ def _components(
 
     Windows are compared within one start and one rung only. None where no start has two windows.
     """
-    starts = [objective.usable(block.windows, side) for block in blocks for side in (0, 1)]
+    starts = [objective.usable(block.windows, arm) for block in blocks for arm in (0, 1)]
     groups = [group for start in starts for group in _logs_by_rung(start, metric)]
     degrees = sum(len(group) - 1 for group in groups)
     if degrees == 0:

@@ -37,7 +37,7 @@ def compare(
 ) -> Comparison:
     """The verdict on a candidate from fresh blocks' log(candidate / baseline), looked at once.
 
-    `sign` is +1 where more is better. `better` needs the whole 95 % interval on the good side of
+    `sign` is +1 where more is better. `better` needs the whole 95 % interval on the good arm of
     0 and an estimate of at least `min_effect`; `no_difference` an interval that excludes a gain
     of `min_effect`; an answer that cannot be computed is `inconclusive`, never a win.
     """

@@ -41,7 +41,7 @@ def frequent(windows: Sequence[Window]) -> tuple[Doubt, ...]:
     return tuple(doubt for doubt, count in counts.items() if count >= (1 if doubt.voids else often))
 
 
-def unstable_sides(blocks: Sequence[Measurement]) -> set[TrialNumber]:
+def unstable_arms(blocks: Sequence[Measurement]) -> set[TrialNumber]:
     """Trials whose starts differ so much that one deployment may be far from the next.
 
     A host that drifts moves all files of a block alike: where a block has several, a file must
@@ -58,8 +58,8 @@ def _starts(blocks: Sequence[Measurement]) -> dict[TrialNumber, list[_Start]]:
     for block in blocks:
         levels = [
             (number, level)
-            for side, number in enumerate(block.sides)
-            if (level := _level(block, side)) is not None
+            for arm, number in enumerate(block.arms)
+            if (level := _level(block, arm)) is not None
         ]
         for number, level in levels:
             others = [other for who, other in levels if who != number]
@@ -67,8 +67,8 @@ def _starts(blocks: Sequence[Measurement]) -> dict[TrialNumber, list[_Start]]:
     return found
 
 
-def _level(block: Measurement, side: int) -> float | None:
-    windows = objective.usable(block.windows, side)
+def _level(block: Measurement, arm: int) -> float | None:
+    windows = objective.usable(block.windows, arm)
     return objective.log_level(windows, Metric.THROUGHPUT_RPS)
 
 

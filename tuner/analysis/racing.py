@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from statistics import stdev
 
 from tuner import objective
-from tuner.analysis.doubting import unstable_sides
+from tuner.analysis.doubting import unstable_arms
 from tuner.analysis.estimating import bounded, estimate
 from tuner.model import BASELINE, Measurement, Metric, Standing, TrialNumber
 
@@ -20,10 +20,10 @@ def standings(
     `sign` is +1 where more is better. One that broke in any block is out. An unstable one is
     ranked by its gain less one standard deviation: deployed, it may be one of its slow starts.
     """
-    broken = {block.sides[block.failure.side] for block in blocks if block.failure is not None}
-    unstable = unstable_sides(blocks)
+    broken = {block.arms[block.failure.arm] for block in blocks if block.failure is not None}
+    unstable = unstable_arms(blocks)
     ranked: list[Standing] = []
-    for number in sorted({number for block in blocks for number in block.sides}):
+    for number in sorted({number for block in blocks for number in block.arms}):
         ratios = [] if number in broken | {baseline} else _ratios(blocks, number, baseline, metric)
         if ratios:
             gains = [sign * ratio for ratio in ratios]
@@ -42,10 +42,10 @@ def _ratios(
     """log(candidate / baseline) of every block in which both have a usable value."""
     ratios = (
         objective.log_ratio(
-            block, metric, of=block.sides.index(number), to=block.sides.index(baseline)
+            block, metric, of=block.arms.index(number), to=block.arms.index(baseline)
         )
         for block in blocks
-        if {number, baseline} <= set(block.sides)
+        if {number, baseline} <= set(block.arms)
     )
     return [ratio for ratio in ratios if ratio is not None]
 

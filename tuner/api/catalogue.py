@@ -24,7 +24,7 @@ router = APIRouter(prefix="/v1", tags=["catalogue"])
 @router.get("/search-spaces", responses=examples.ok(examples.SPACE_LIST))
 def list_spaces(services: Wired) -> SpaceList:
     """What may be varied."""
-    spaces = services.catalog.spaces
+    spaces = services.catalogue.spaces
     return SpaceList(
         search_spaces=[
             SpaceSummary(name=name, description=space.description, parameters=[*space.parameters])
@@ -42,7 +42,7 @@ def show_space(
     services: Wired,
 ) -> SearchSpace:
     """One search space, as a job may also hold it inline."""
-    space = services.catalog.spaces.get(name)
+    space = services.catalogue.spaces.get(name)
     if space is None:
         raise NotFound(f"there is no search space {name!r}; GET /v1/search-spaces lists them")
     return space
@@ -62,7 +62,7 @@ def list_target_apps(services: Wired) -> TargetAppList:
                 workload=known.app.workload,
                 uwsgi_ini=known.baseline_ini,
             )
-            for name, known in sorted(services.catalog.apps.items())
+            for name, known in sorted(services.catalogue.apps.items())
         ]
     )
 

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from tuner.api.preflight import preflight_answer
-from tuner.dossier import Dossier, improvement
+from tuner.evidence import Dossier, improvement
 from tuner.model import (
     Ablation,
     Evidence,
     Factor,
-    Landmark,
     Look,
     Metric,
+    ParetoPoint,
     Slice,
     Standing,
     Trial,
@@ -25,8 +25,8 @@ from tuner.schemas import (
     FactorAnswer,
     FingerprintAnswer,
     ImportanceAnswer,
-    LandmarkAnswer,
     LookAnswer,
+    ParetoPointAnswer,
     ProvenanceAnswer,
     RecommendationAnswer,
     RoundAnswer,
@@ -72,7 +72,7 @@ def evidence_answer(found: Evidence, metric: Metric) -> EvidenceAnswer:
         ablation=_ablation(found.ablation, metric) if found.ablation else None,
         importances=[ImportanceAnswer(**asdict(one)) for one in found.importances],
         slices=[_slice(one, metric) for one in found.slices],
-        front=[_landmark(one) for one in found.front],
+        front=[_pareto_point(one) for one in found.front],
         optimistic_gain=gain,
         optimistic_gain_note="" if gain is None else NO_EVIDENCE,
         ended_because=found.ended_because,
@@ -136,9 +136,9 @@ def _slice(found: Slice, metric: Metric) -> SliceAnswer:
     return SliceAnswer(parameter=found.parameter, points=points)
 
 
-def _landmark(found: Landmark) -> LandmarkAnswer:
+def _pareto_point(found: ParetoPoint) -> ParetoPointAnswer:
     gains = {name: improvement(gain, Metric(name)) for name, gain in found.gains.items()}
-    return LandmarkAnswer(number=found.number, gains=gains, is_chosen=found.is_chosen)
+    return ParetoPointAnswer(number=found.number, gains=gains, is_chosen=found.is_chosen)
 
 
 def _trial(trial: Trial, metric: Metric) -> TrialSummary:

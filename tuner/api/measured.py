@@ -10,8 +10,9 @@ from tuner import analysis
 from tuner.api.preflight import preflight_answer
 from tuner.api.progress import block_progress_of
 from tuner.api.services import Host
-from tuner.dossier import bounded
+from tuner.evidence import bounded
 from tuner.model import (
+    ArmReport,
     Calibration,
     Diagnosis,
     Doubt,
@@ -22,11 +23,11 @@ from tuner.model import (
     Measurement,
     Phase,
     Report,
-    SideReport,
     Spread,
     Window,
 )
 from tuner.schemas import (
+    ArmAnswer,
     CalibratedHostAnswer,
     CalibrationAnswer,
     CalibrationJobAnswer,
@@ -47,7 +48,6 @@ from tuner.schemas import (
     PoolList,
     ReportAnswer,
     SeesAnswer,
-    SideAnswer,
     SpreadAnswer,
     WindowAnswer,
     WindowList,
@@ -111,7 +111,7 @@ def window_answer(block: Measurement, window: Window) -> WindowAnswer:
         block=block.sequence,
         phase=Phase(block.phase),
         host=block.host,
-        trial=block.sides[window.side],
+        trial=block.arms[window.arm],
         **seen,
     )
 
@@ -239,26 +239,26 @@ def diagnosis_answer(found: Diagnosis) -> DiagnosisAnswer:
 
 
 def _report(found: Report) -> ReportAnswer:
-    return ReportAnswer(blocks=found.blocks, sides=[_side(side) for side in found.sides])
+    return ReportAnswer(blocks=found.blocks, arms=[_arm(arm) for arm in found.arms])
 
 
-def _side(side: SideReport) -> SideAnswer:
-    return SideAnswer(
-        name=side.name,
-        figures=[FigureAnswer(**asdict(figure)) for figure in side.figures],
-        effects=[effect_answer(effect) for effect in side.effects],
-        verdict=side.verdict,
-        blocks=side.blocks,
-        windows=side.windows,
-        requests=side.requests,
-        errors_by_class=side.errors_by_class,
-        diagnosis=diagnosis_answer(side.diagnosis),
-        doubts=doubt_answers(side.doubts),
-        latency=side.latency.counts,
-        connect=_spread(side.connect),
-        proxy_connect=_spread(side.proxy_connect),
-        over_limit=side.over_limit,
-        error=error_answer(side.failure),
+def _arm(arm: ArmReport) -> ArmAnswer:
+    return ArmAnswer(
+        name=arm.name,
+        figures=[FigureAnswer(**asdict(figure)) for figure in arm.figures],
+        effects=[effect_answer(effect) for effect in arm.effects],
+        verdict=arm.verdict,
+        blocks=arm.blocks,
+        windows=arm.windows,
+        requests=arm.requests,
+        errors_by_class=arm.errors_by_class,
+        diagnosis=diagnosis_answer(arm.diagnosis),
+        doubts=doubt_answers(arm.doubts),
+        latency=arm.latency.counts,
+        connect=_spread(arm.connect),
+        proxy_connect=_spread(arm.proxy_connect),
+        over_limit=arm.over_limit,
+        error=error_answer(arm.failure),
     )
 
 

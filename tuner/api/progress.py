@@ -117,15 +117,15 @@ def _left(job: Job, blocks: Sequence[Measurement]) -> _Left:
         own = [m for m in blocks if m.phase == phase]
         closed = sum(not m.is_open for m in own)
         missing = planned[closed:]
-        waiting = [_sides_and_cycles(job.spec, m) for m in own if m.is_open]
+        waiting = [_arms_and_cycles(job.spec, m) for m in own if m.is_open]
         ahead = missing if len(missing) >= len(waiting) else waiting
         count += len(ahead)
-        load_s += sum(_load_s(job.spec, sides, cycles) for sides, cycles in ahead)
+        load_s += sum(_load_s(job.spec, arms, cycles) for arms, cycles in ahead)
     return _Left(count, load_s)
 
 
 def _planned(spec: JobSpec) -> Mapping[Phase, list[tuple[int, int]]]:
-    """Sides and cycles of every block that a phase may have at most."""
+    """Arms and cycles of every block that a phase may have at most."""
     budget = spec.budget
     race = [
         (racing + 1, budget.race_cycles)
@@ -143,8 +143,8 @@ def _planned(spec: JobSpec) -> Mapping[Phase, list[tuple[int, int]]]:
     }
 
 
-def _sides_and_cycles(spec: JobSpec, block: Measurement) -> tuple[int, int]:
-    return len(block.sides), block.course.cycles or spec.budget.cycles
+def _arms_and_cycles(spec: JobSpec, block: Measurement) -> tuple[int, int]:
+    return len(block.arms), block.block_options.cycles or spec.budget.cycles
 
 
 def _eta_s(job: Job, left: _Left, complete: Sequence[Measurement]) -> float | None:
@@ -159,15 +159,15 @@ def _eta_s(job: Job, left: _Left, complete: Sequence[Measurement]) -> float | No
         for m in timed
         if m.started_at and m.finished_at
     )
-    asked_s = sum(_load_s(job.spec, *_sides_and_cycles(job.spec, m)) for m in timed)
+    asked_s = sum(_load_s(job.spec, *_arms_and_cycles(job.spec, m)) for m in timed)
     overhead_s = left.blocks * START_OF_BLOCK_S
     expected_s = left.load_s * took_s / asked_s if asked_s else left.load_s + overhead_s
     hosts = len({m.host for m in complete if m.host}) or 1
     return round(expected_s / hosts, 1)
 
 
-def _load_s(spec: JobSpec, sides: int, cycles: int | None = None) -> float:
-    """Seconds of load in one block of so many sides, as asked for."""
+def _load_s(spec: JobSpec, arms: int, cycles: int | None = None) -> float:
+    """Seconds of load in one block of so many arms, as asked for."""
     budget = spec.budget
     windows_s = (cycles or budget.cycles) * len(rungs(spec.workload)) * budget.window_s
-    return sides * (budget.warmup_s + windows_s)
+    return arms * (budget.warmup_s + windows_s)

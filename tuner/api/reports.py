@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 
-from tuner import dossier
+from tuner import evidence
 from tuner.api import examples
 from tuner.api.conditional import conditional
 from tuner.api.evidence import dossier_answer
@@ -35,7 +35,7 @@ _ASKED: dict[str, Format] = {
     "*/*": "html",
 }
 _ALWAYS = {"Vary": "Accept", "X-Content-Type-Options": "nosniff"}
-_OF_PAGES = {"Content-Security-Policy": dossier.POLICY, "Referrer-Policy": "no-referrer"}
+_OF_PAGES = {"Content-Security-Policy": evidence.POLICY, "Referrer-Policy": "no-referrer"}
 
 
 @router.get(
@@ -71,12 +71,12 @@ def report_of_job(
 
 def _written(history: History, found: Recommendation, form: Format) -> str:
     rendered_by = f"uwsgi-tuner {version('uwsgi-tuner')}"
-    whole = dossier.gather(history, rendered_by=rendered_by)
+    whole = evidence.gather(history, rendered_by=rendered_by)
     if form == "json":
         answer = dossier_answer(whole, recommendation_answer(history.job, found))
         return answer.model_dump_json()
-    document = dossier.compose(whole)
-    return dossier.markdown(document) if form == "md" else dossier.page(document)
+    document = evidence.compose(whole)
+    return evidence.markdown(document) if form == "md" else evidence.page(document)
 
 
 def accepted(header: str) -> Format:

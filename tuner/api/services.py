@@ -131,7 +131,7 @@ class CataloguedApp(Protocol):
         """The text of its own uwsgi.ini."""
 
 
-class Catalog(Protocol):
+class Catalogue(Protocol):
     """What a request may name."""
 
     @property
@@ -156,7 +156,7 @@ class Services:
     """
 
     store: Store
-    catalog: Catalog
+    catalogue: Catalogue
     resolve: Callable[[Request], JobSpec]
     api_key: str | None = field(default=None, repr=False)
     now: Callable[[], datetime] = _utc_now

@@ -98,7 +98,7 @@ def trial_answer(trial: Trial, measurements: Sequence[Measurement]) -> TrialAnsw
 
 
 def whole_trial_answer(trial: Trial, history: History, *, raw: bool) -> TrialAnswer:
-    """A trial with what limits it; with `raw` all windows of its own sides come along."""
+    """A trial with what limits it; with `raw` all windows of its own arms come along."""
     blocks = _blocks_of(trial.number, history.measurements)
     answer = trial_answer(trial, history.measurements)
     found = diagnosis.of_trial(history, trial.number) if blocks else None
@@ -106,7 +106,7 @@ def whole_trial_answer(trial: Trial, history: History, *, raw: bool) -> TrialAns
         window_answer(block, window)
         for block in blocks
         for window in block.windows
-        if block.sides[window.side] == trial.number
+        if block.arms[window.arm] == trial.number
     ]
     return answer.model_copy(
         update={
@@ -122,7 +122,7 @@ def _blocks_of(number: TrialNumber, measurements: Sequence[Measurement]) -> list
         for m in measurements
         if m.kind is MeasurementKind.BLOCK
         and m.state is MeasurementState.COMPLETE
-        and number in m.sides
+        and number in m.arms
     ]
 
 

@@ -91,7 +91,7 @@ def _forest(
         for row in own:
             body += _figure(frame, at, row)
             at += 1
-    legend = [Key(name=names[0], side=0), Key(name=names[1], side=0, shape="hollow")]
+    legend = [Key(name=names[0], arm=0), Key(name=names[1], arm=0, shape="hollow")]
     return frame.drawn(body, legend)
 
 
@@ -104,13 +104,13 @@ def _reach(rows: Sequence[Row]) -> list[float]:
 
 
 def _figure(frame: Frame, at: int, row: Row) -> Iterable[str]:
-    y, side = frame.y(at), 5 if row.is_faint else 0
+    y, arm = frame.y(at), 5 if row.is_faint else 0
     low = frame.left if row.low is None else frame.clipped_x(100 * row.low)
     high = frame.right if row.high is None else frame.clipped_x(100 * row.high)
     told = f"{row.name}: {100 * row.gain:+.1f} %{f', {row.note}' if row.note else ''}"
     shown = f"{row.name} ({row.note})" if row.note else row.name
     yield text(frame.left - 10, y + 4, short(shown, 28), anchor="end")
-    yield path(f"M{low:.1f} {y:.1f}H{high:.1f}", f"s{side} line")
+    yield path(f"M{low:.1f} {y:.1f}H{high:.1f}", f"s{arm} line")
     yield mark(frame.clipped_x(100 * row.gain), y, 0, hollow=row.is_faint, hint=told)
 
 
@@ -150,9 +150,9 @@ def _blocks(looks: Sequence[Glance], ratios: Sequence[float], label: str) -> str
         for n, ratio in enumerate(ratios, 1)
     ]
     body += _estimates(frame, looks)
-    legend = [Key(name="block", side=5)]
+    legend = [Key(name="block", arm=5)]
     if looks:
-        legend.append(Key(name="estimate and 95 % interval", side=0))
+        legend.append(Key(name="estimate and 95 % interval", arm=0))
     return frame.drawn(body, legend)
 
 
@@ -207,7 +207,7 @@ def _tests(looks: Sequence[Glance]) -> str:
         mark(x, y, 0, hint=f"after {n} blocks: z {z:.2f}")
         for (x, y), (n, z) in zip(path_of, known, strict=True)
     ]
-    legend = [Key(name="z", side=0), Key(name="bound", side=1, shape="line")]
+    legend = [Key(name="z", arm=0), Key(name="bound", arm=1, shape="line")]
     return frame.drawn(body, legend)
 
 
@@ -233,7 +233,7 @@ def pareto(spots: Sequence[Spot], across: str, up: str) -> str:
         hint = f"trial {spot.number}: {100 * spot.across:+.1f} %, {100 * spot.up:+.1f} %"
         body.append(mark(x, y, 1 if spot.is_chosen else 0, hint=hint))
         body.append(text(x + 8, y - 6, str(spot.number), kind="small"))
-    legend = [Key(name="trial", side=0), Key(name="chosen", side=1)]
+    legend = [Key(name="trial", arm=0), Key(name="chosen", arm=1)]
     return frame.drawn(body, legend)
 
 
@@ -249,12 +249,12 @@ def interval_bar(gain: float, low: float | None, high: float | None, reach: floa
         place = edge if share is None else min(max(share / reach, -1.0), 1.0)
         return width / 2 + place * (width / 2 - 6)
 
-    side = 2 if low is not None and low > 0 else 4 if high is not None and high < 0 else 5
+    arm = 2 if low is not None and low > 0 else 4 if high is not None and high < 0 else 5
     start, end = x(low, -1.0), x(high, 1.0)
     return (
         f'<svg class="chart" aria-hidden="true" width="{width}" height="{height}"'
         f' viewBox="0 0 {width} {height}">'
         f'<path class="grid" d="M{width / 2} 1V{height - 1}"/>'
-        f'<path class="s{side} line" d="M{start:.1f} {middle}H{end:.1f}"/>'
-        f"{mark(x(gain, 0.0), middle, 0).replace('s0', f's{side}')}</svg>"
+        f'<path class="s{arm} line" d="M{start:.1f} {middle}H{end:.1f}"/>'
+        f"{mark(x(gain, 0.0), middle, 0).replace('s0', f's{arm}')}</svg>"
     )

@@ -142,7 +142,7 @@ def importance_bars(bars: Sequence[Bar]) -> str:
         left=180,
     )
     body = [shape for row, bar in enumerate(bars) for shape in _bar(frame, row, bar)]
-    legend = [Key(name="90 % interval", side=5, shape="line")]
+    legend = [Key(name="90 % interval", arm=5, shape="line")]
     return frame.drawn(body, legend)
 
 

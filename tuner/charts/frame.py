@@ -75,13 +75,13 @@ class Key:
     """A line of the legend: what a mark, a cross or a line stands for."""
 
     name: str
-    side: int
+    arm: int
     shape: str = "mark"  # or hollow, cross, line
 
 
 def keys(names: Iterable[str]) -> list[Key]:
-    """The legend of sides with plain marks."""
-    return [Key(name=name, side=side) for side, name in enumerate(names)]
+    """The legend of arms with plain marks."""
+    return [Key(name=name, arm=arm) for arm, name in enumerate(names)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,8 +186,8 @@ def _sample(key: Key, x: float) -> str:
     y = TOP - 12.0
     match key.shape:
         case "cross":
-            return cross(x, y, key.side)
+            return cross(x, y, key.arm)
         case "line":
-            return line([(x - 7, y), (x + 6, y)], key.side)
+            return line([(x - 7, y), (x + 6, y)], key.arm)
         case shape:
-            return mark(x, y, key.side, hollow=shape == "hollow")
+            return mark(x, y, key.arm, hollow=shape == "hollow")

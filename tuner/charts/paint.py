@@ -7,7 +7,7 @@ variable, so that a page with charts in it can set its own (`--paper`, `--ink`, 
 
 from collections.abc import Sequence
 
-SIDES = 6  # as many colours and marks as a comparison may have files
+ARMS = 6  # as many colours and marks as a comparison may have files
 
 _COLOURS = ("#0b62b8", "#b8500b", "#1a7f4b", "#8b3fa8", "#a8173a", "#5f6570")
 _DARK_COLOURS = ("#6cb2ff", "#ffa657", "#5fd39a", "#d3a0f0", "#ff8fa3", "#b4bac4")
@@ -32,18 +32,18 @@ def style() -> str:
 
 
 def _paint(paper: str, ink: str, faint: str, colours: Sequence[str]) -> str:
-    sides = "".join(_side(number, colour) for number, colour in enumerate(colours))
+    arms = "".join(_arm(number, colour) for number, colour in enumerate(colours))
     return (
         f".chart .bg{{{_set('fill', 'paper', paper)}}}.chart text{{{_set('fill', 'ink', ink)}}}"
         f".chart .axis,.chart .zero,.chart .bound{{{_set('stroke', 'ink', ink)}}}"
         f".chart .grid{{{_set('stroke', 'faint', faint)}}}"
         f".chart .band{{{_set('fill', 'faint', faint)}}}"
         f".chart .small{{{_set('stroke', 'paper', paper)}stroke-width:3;paint-order:stroke}}"
-        f"{sides}.chart .void{{{_set('fill', 'paper', paper)}}}"
+        f"{arms}.chart .void{{{_set('fill', 'paper', paper)}}}"
     )
 
 
-def _side(number: int, colour: str) -> str:
+def _arm(number: int, colour: str) -> str:
     name = f"series-{number}"
     return f".chart .s{number}{{{_set('stroke', name, colour)}{_set('fill', name, colour)}}}"
 

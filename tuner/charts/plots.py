@@ -23,9 +23,9 @@ class Dot:
     is_void: bool = False
 
 
-def windows_over_time(sides: Mapping[str, Sequence[Dot]]) -> str:
+def windows_over_time(arms: Mapping[str, Sequence[Dot]]) -> str:
     """Throughput of every window by file name; hollow where void, every other block shaded."""
-    dots = [dot for own in sides.values() for dot in own]
+    dots = [dot for own in arms.values() for dot in own]
     start = min((dot.at for dot in dots), default=None)
     last_s = max((_seconds(dot, start) for dot in dots), default=0.0)
     across = Axis(
@@ -37,18 +37,18 @@ def windows_over_time(sides: Mapping[str, Sequence[Dot]]) -> str:
     void = sum(dot.is_void for dot in dots)
     frame = Frame(
         title="Throughput by window",
-        description=f"{len(dots)} windows of {', '.join(sides)}; {void} void ones are hollow, "
+        description=f"{len(dots)} windows of {', '.join(arms)}; {void} void ones are hollow, "
         "blocks are told apart by shading",
         across=across,
         up=_rates(dots),
     )
     body = [*_bands(frame, dots, start)]
-    for side, own in enumerate(sides.values()):
+    for arm, own in enumerate(arms.values()):
         body += [
-            mark(frame.x(_seconds(dot, start)), frame.y(dot.rps), side, hollow=dot.is_void)
+            mark(frame.x(_seconds(dot, start)), frame.y(dot.rps), arm, hollow=dot.is_void)
             for dot in own
         ]
-    return frame.drawn(body, keys(sides))
+    return frame.drawn(body, keys(arms))
 
 
 def _rates(dots: Sequence[Dot]) -> Axis:
@@ -79,19 +79,19 @@ def _bands(frame: Frame, dots: Iterable[Dot], start: datetime | None) -> Iterabl
             )
 
 
-def latency_percentiles(sides: Mapping[str, Histogram]) -> str:
+def latency_percentiles(arms: Mapping[str, Histogram]) -> str:
     """Latency by percentile, by file name: from the median on, as far as ten requests lie beyond.
 
     The axis is even in the logarithm of the share above, so that each nine has the same room.
     """
-    curves = {name: list(_curve(histogram)) for name, histogram in sides.items()}
+    curves = {name: list(_curve(histogram)) for name, histogram in arms.items()}
     times = [time for curve in curves.values() for _, time in curve]
     low, high = min(times, default=1.0), max(times, default=10.0)
     low, high = low / 1.15, max(high * 1.15, low * 2)
     ticks = log_ticks(low, high)
     frame = Frame(
         title="Latency by percentile",
-        description=f"Latency of {', '.join(sides)}: {_told(sides)}",
+        description=f"Latency of {', '.join(arms)}: {_told(arms)}",
         across=Axis(
             low=2.0,
             high=1000.0,
@@ -102,11 +102,11 @@ def latency_percentiles(sides: Mapping[str, Histogram]) -> str:
         up=Axis(low=low, high=high, label="latency, ms (log)", ticks=ticks, is_log=True),
     )
     body = []
-    for side, curve in enumerate(curves.values()):
+    for arm, curve in enumerate(curves.values()):
         points = [(frame.x(rarity), frame.y(time)) for rarity, time in curve]
         if points:
-            body += [line(points, side), mark(*points[-1], side)]
-    return frame.drawn(body, keys(sides))
+            body += [line(points, arm), mark(*points[-1], arm)]
+    return frame.drawn(body, keys(arms))
 
 
 def _rarity(percentile: float) -> float:
@@ -127,10 +127,10 @@ def _curve(histogram: Histogram) -> Iterable[tuple[float, float]]:
             yield rarity, time
 
 
-def _told(sides: Mapping[str, Histogram]) -> str:
+def _told(arms: Mapping[str, Histogram]) -> str:
     """The figures of a chart in words, for who cannot see it."""
     told = []
-    for name, histogram in sides.items():
+    for name, histogram in arms.items():
         shown = [
             f"{p:g} % within {time:.3g} ms"
             for p in (50.0, 95.0, 99.0)

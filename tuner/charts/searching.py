@@ -24,7 +24,7 @@ from tuner.charts.svg import cross, line, mark, path, short, text
 Value = bool | int | str
 """A value of a parameter."""
 
-_FEASIBLE, _BROKEN, _DEAD = 0, 1, 4  # sides, as colours and shapes go
+_FEASIBLE, _BROKEN, _DEAD = 0, 1, 4  # arms, as colours and shapes go
 _DEPTH = 0.6
 """A loss this far below the best is drawn at the lower edge: the rest would be a flat line."""
 
@@ -91,13 +91,13 @@ def _best_told(attempts: Sequence[Attempt]) -> str:
 
 
 def _legend_of(attempts: Sequence[Attempt], best: float) -> list[Key]:
-    keys = [Key(name="trial", side=_FEASIBLE), Key(name="best so far", side=5, shape="line")]
+    keys = [Key(name="trial", arm=_FEASIBLE), Key(name="best so far", arm=5, shape="line")]
     if any(a.gain is not None and not a.is_feasible for a in attempts):
-        keys.append(Key(name="breaks a bound", side=_BROKEN, shape="hollow"))
+        keys.append(Key(name="breaks a bound", arm=_BROKEN, shape="hollow"))
     if any(a.gain is None for a in attempts):
-        keys.append(Key(name="no result", side=_DEAD, shape="cross"))
+        keys.append(Key(name="no result", arm=_DEAD, shape="cross"))
     if any(a.gain is not None and a.gain < _edge(best) for a in attempts):
-        keys.append(Key(name="lower still", side=4))
+        keys.append(Key(name="lower still", arm=4))
     return keys
 
 
@@ -108,9 +108,9 @@ def _attempt(frame: Frame, attempt: Attempt, best: float) -> str:
     if attempt.gain < _edge(best):
         y = frame.y(100 * _edge(best))
         return mark(x, y, 4, hollow=not attempt.is_feasible, hint=attempt.told)
-    side = _FEASIBLE if attempt.is_feasible else _BROKEN
+    arm = _FEASIBLE if attempt.is_feasible else _BROKEN
     y = frame.y(100 * attempt.gain)
-    return mark(x, y, side, hollow=not attempt.is_feasible, hint=attempt.told)
+    return mark(x, y, arm, hollow=not attempt.is_feasible, hint=attempt.told)
 
 
 def _incumbent(frame: Frame, attempts: Sequence[Attempt]) -> Iterable[str]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from tuner.charts.paint import SIDES
+from tuner.charts.paint import ARMS
 
 Point = tuple[float, float]
 
@@ -44,8 +44,8 @@ def path(steps: str, kind: str, hint: str = "", opacity: float | None = None) ->
     return f'<path class="{kind}"{faint} d="{steps}"><title>{escaped(hint)}</title></path>'
 
 
-def mark(x: float, y: float, side: int, *, hollow: bool = False, hint: str = "") -> str:
-    """The point of a side: a shape of its own, for colours alone do not tell everybody."""
+def mark(x: float, y: float, arm: int, *, hollow: bool = False, hint: str = "") -> str:
+    """The point of an arm: a shape of its own, for colours alone do not tell everybody."""
     r = 4.0
     shapes = (
         f"M{x - r:.1f} {y:.1f}a{r} {r} 0 1 0 {2 * r} 0a{r} {r} 0 1 0 {-2 * r} 0Z",
@@ -55,25 +55,25 @@ def mark(x: float, y: float, side: int, *, hollow: bool = False, hint: str = "")
         f"M{x:.1f} {y + r:.1f}l{r} {-2 * r}h{-2 * r}Z",
         f"M{x - r - 1:.1f} {y - 1.5:.1f}h{2 * r + 2}v3h{-2 * r - 2}Z",
     )
-    kind = f"s{side % SIDES}" + (" void" if hollow else "")
-    return path(shapes[side % SIDES], kind, hint)
+    kind = f"s{arm % ARMS}" + (" void" if hollow else "")
+    return path(shapes[arm % ARMS], kind, hint)
 
 
-def cross(x: float, y: float, side: int, hint: str = "") -> str:
+def cross(x: float, y: float, arm: int, hint: str = "") -> str:
     """The point of what has no value."""
     r = 3.5
     strokes = f"M{x - r:.1f} {y - r:.1f}l{2 * r} {2 * r}M{x + r:.1f} {y - r:.1f}l{-2 * r} {2 * r}"
-    return path(strokes, f"s{side % SIDES} line", hint)
+    return path(strokes, f"s{arm % ARMS} line", hint)
 
 
-def line(points: Iterable[Point], side: int, *, kind: str = "line") -> str:
-    """A line through points, dashed in the way of its side."""
-    return path(_through(points), f"s{side % SIDES} l{side % SIDES} {kind}")
+def line(points: Iterable[Point], arm: int, *, kind: str = "line") -> str:
+    """A line through points, dashed in the way of its arm."""
+    return path(_through(points), f"s{arm % ARMS} l{arm % ARMS} {kind}")
 
 
-def area(low: Sequence[Point], high: Sequence[Point], side: int) -> str:
+def area(low: Sequence[Point], high: Sequence[Point], arm: int) -> str:
     """What lies between two lines."""
-    return path(f"{_through([*low, *reversed(high)])}Z", f"s{side % SIDES} area")
+    return path(f"{_through([*low, *reversed(high)])}Z", f"s{arm % ARMS} area")
 
 
 def _through(points: Iterable[Point]) -> str:

@@ -9,7 +9,7 @@
     └── tables       its answer as tables for people
     demo         the whole of it once, on a real container
     record       a grid of configurations, for searches to be replayed on
-    analyze      statistics of numbers that somebody else measured; needs no service
+    analyse      statistics of numbers that somebody else measured; needs no service
     └── numbers      words, files and columns → numbers
     ini          one uwsgi.ini: shown, patched, overlaid; needs no service
     lint         what is wrong with a uwsgi.ini; needs no service
@@ -31,7 +31,7 @@ from collections.abc import Mapping, Sequence
 import typer
 
 from tuner.cli import (
-    analyze,
+    analyse,
     commands,
     demo,
     gate,
@@ -73,7 +73,7 @@ app.command("cancel")(commands.cancel)
 app.command("measure")(measure.measure)
 app.command("calibrate")(measure.calibrate)
 app.command("record")(record.record)
-app.command("analyze")(analyze.analyze)
+app.command("analyse")(analyse.analyse)
 app.command("lint")(lint.lint)
 app.command("options")(options.options)
 app.add_typer(ini.ini, name="ini")

@@ -98,7 +98,7 @@ def _save_report(client: "Client", job_id: int, folder: Path) -> Path:
 
 def _your_own() -> str:
     """What to type for another app, with the paths of this installation."""
-    from tuner.catalog import own_data
+    from tuner.catalogue import own_data
 
     program = sys.argv[0] if Path(sys.argv[0]).name == "tuner" else "tuner"
     return YOUR_OWN.format(mixed=own_data("target_apps") / "mixed", tuner=program)

@@ -116,10 +116,10 @@ def answer_lines(
         yield f"{change(document_of(judged.effect))}, {judged.blocks} interleaved blocks"
     if found.effect is not None:
         yield f"when job {found.job} found it: {change(document_of(found.effect))}"
-    for side in measured.report.sides if measured.report is not None else ():
-        if side.error is not None:
-            yield from (f"  | {line}" for line in side.error.log_tail.splitlines())
-        yield from (f"doubt: {side.name}: {doubt.sentence}" for doubt in side.doubts)
+    for arm in measured.report.arms if measured.report is not None else ():
+        if arm.error is not None:
+            yield from (f"  | {line}" for line in arm.error.log_tail.splitlines())
+        yield from (f"doubt: {arm.name}: {doubt.sentence}" for doubt in arm.doubts)
 
 
 def answer_document(

@@ -168,8 +168,8 @@ def _draw(file: Path, report: Json, raw: Json) -> None:
         )
         dots[raw["files"][window["trial"]]].append(dot)
     latencies = {
-        side["name"]: Histogram({int(bucket): n for bucket, n in side["latency"].items()})
-        for side in report["sides"]
+        arm["name"]: Histogram({int(bucket): n for bucket, n in arm["latency"].items()})
+        for arm in report["arms"]
     }
     drawn = charts.stacked(charts.windows_over_time(dots), charts.latency_percentiles(latencies))
     try:

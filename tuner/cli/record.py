@@ -50,7 +50,7 @@ def record(
     from tuner.search_space import derive
 
     settings = Settings.from_environ(os.environ)
-    known = bootstrap.catalog(settings)
+    known = bootstrap.catalogue(settings)
     budget = Budget(trials=0, confirm_blocks=0, cycles=cycles, window_s=window_s, warmup_s=warmup_s)
     request = JobRequest(
         app=app, target=TargetRequest(target_app=app), search_space=space, seed=seed

@@ -24,7 +24,7 @@ def serve(
     settings = _settings()
     settings.check_may_serve()
     _check_port_is_free(settings)
-    bootstrap.catalog(settings)  # a mistake in it is said now, not by every child
+    bootstrap.catalogue(settings)  # a mistake in it is said now, not by every child
     children = [supervisor.python_child("api", "api")]
     if with_worker:
         children.append(supervisor.python_child("worker", "worker"))
@@ -60,11 +60,11 @@ def api() -> None:
 
     settings = _settings()
     settings.check_may_serve()
-    catalog, store = bootstrap.catalog(settings), bootstrap.store(settings)
+    catalogue, store = bootstrap.catalogue(settings), bootstrap.store(settings)
     services = Services(
         store=store,
-        catalog=catalog,
-        resolve=bootstrap.resolver(catalog, store.recommended),
+        catalogue=catalogue,
+        resolve=bootstrap.resolver(catalogue, store.recommended),
         api_key=settings.api_key,
         require_room=lambda: require_room(settings.data_dir),
     )

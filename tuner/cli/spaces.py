@@ -17,7 +17,7 @@ from tuner.errors import InvalidInput, Mistake, NotFound
 from tuner.settings import Settings
 
 if TYPE_CHECKING:
-    from tuner.catalog import Catalog
+    from tuner.catalogue import Catalogue
     from tuner.model import JobRequest, JobSpec, SearchSpace
     from tuner.search_space import Outline
     from tuner.search_space.outlining import HeuristicOutline, ParameterOutline
@@ -30,7 +30,7 @@ def list_spaces(context: typer.Context, as_json: AsJson = False) -> None:
     """List the search spaces; `show` says what one comes to."""
     if context.invoked_subcommand is not None:
         return
-    known = [space for _, space in sorted(_catalog().spaces.items())]
+    known = [space for _, space in sorted(_catalogue().spaces.items())]
     if as_json:
         _print_json([_summary(space) for space in known])
         return
@@ -56,7 +56,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Print a space as it is written or, with --app, --ini or --job, what it comes to there."""
-    known = _catalog()
+    known = _catalogue()
     space = known.space(name)
     if space is None:
         raise NotFound(f"there is no search space {name!r}; there are {', '.join(known.spaces)}")
@@ -77,7 +77,7 @@ def _show_written(space: "SearchSpace", *, as_json: bool) -> None:
         _print(_written_lines(space))
 
 
-def _show_derived(known: "Catalog", request: "JobRequest", *, as_json: bool) -> None:
+def _show_derived(known: "Catalogue", request: "JobRequest", *, as_json: bool) -> None:
     from tuner import bootstrap
     from tuner.search_space import derive, outline
 
@@ -89,14 +89,14 @@ def _show_derived(known: "Catalog", request: "JobRequest", *, as_json: bool) -> 
         _print(_derived_lines(spec, found))
 
 
-def _catalog() -> "Catalog":
+def _catalogue() -> "Catalogue":
     from tuner import bootstrap
 
-    return bootstrap.catalog(Settings.from_environ(os.environ))
+    return bootstrap.catalogue(Settings.from_environ(os.environ))
 
 
 def _request(
-    known: "Catalog",
+    known: "Catalogue",
     space: str,
     app: str | None,
     ini: Path | None,
@@ -136,7 +136,7 @@ def _mapping(job: str) -> Mapping[str, Any]:
     return document
 
 
-def _limits(known: "Catalog", app: str | None, document: Mapping[str, Any]) -> dict[str, Any]:
+def _limits(known: "Catalogue", app: str | None, document: Mapping[str, Any]) -> dict[str, Any]:
     """The box that the given sizes change."""
     described = known.app(app) if app is not None else None
     own = described.app.limits.model_dump() if described is not None else {}

@@ -35,11 +35,11 @@ def measurement_parts(found: Json) -> Iterator[RenderableType]:
     """A measurement that is done: figures, effects, and what speaks for and against them."""
     report = found["report"]
     yield f"{found['app']}: {_load(found['workload'])}, {report['blocks']} blocks"
-    yield _figures(report["sides"])
-    if any(side["effects"] for side in report["sides"]):
-        yield _effects(report["sides"], found["metric"])
-    for side in report["sides"]:
-        yield from (f"{side['name']}: {line}" for line in _side_lines(side))
+    yield _figures(report["arms"])
+    if any(arm["effects"] for arm in report["arms"]):
+        yield _effects(report["arms"], found["metric"])
+    for arm in report["arms"]:
+        yield from (f"{arm['name']}: {line}" for line in _arm_lines(arm))
 
 
 def calibration_parts(found: Json) -> Iterator[RenderableType]:
@@ -93,18 +93,18 @@ def _load(workload: Json) -> str:
             return f"{workload['concurrency']} connections"
 
 
-def _figures(sides: list[Json]) -> Table:
+def _figures(arms: list[Json]) -> Table:
     """A row a metric, file by file."""
-    has_rungs = any(f["concurrency"] is not None for s in sides for f in s["figures"])
+    has_rungs = any(f["concurrency"] is not None for s in arms for f in s["figures"])
     table = Table(box=box.SIMPLE)
     table.add_column("file")
     if has_rungs:
         table.add_column("connections", justify="right")
     for heading in ("metric", "value", "95 % interval"):
         table.add_column(heading, justify="left" if heading == "metric" else "right")
-    for side in sides:
-        name = side["name"]
-        for figure in side["figures"]:
+    for arm in arms:
+        name = arm["name"]
+        for figure in arm["figures"]:
             rung = [_number(figure["concurrency"])] if has_rungs else []
             metric = _NAMES.get(figure["metric"], figure["metric"])
             table.add_row(name, *rung, metric, _value(figure["value"]), _interval(figure))
@@ -113,21 +113,19 @@ def _figures(sides: list[Json]) -> Table:
     return table
 
 
-def _effects(sides: list[Json], metric: str) -> Table:
+def _effects(arms: list[Json], metric: str) -> Table:
     """Every other file against the first, in the same blocks."""
     table = Table(box=box.SIMPLE)
-    table.add_column(f"against {sides[0]['name']}")
+    table.add_column(f"against {arms[0]['name']}")
     table.add_column("metric")
     table.add_column("effect", justify="right")
     table.add_column("95 % interval", justify="right")
     table.add_column("verdict")
-    for side in sides[1:]:
-        name = side["name"]
-        for effect in side["effects"]:
+    for arm in arms[1:]:
+        name = arm["name"]
+        for effect in arm["effects"]:
             low, high = percent(effect["ci_low"]), percent(effect["ci_high"])
-            verdict = (
-                (side["verdict"] or "").replace("_", " ") if effect["metric"] == metric else ""
-            )
+            verdict = (arm["verdict"] or "").replace("_", " ") if effect["metric"] == metric else ""
             label = _NAMES.get(effect["metric"], effect["metric"])
             table.add_row(name, label, percent(effect["estimate"]), f"{low} .. {high}", verdict)
             name = ""
@@ -135,22 +133,22 @@ def _effects(sides: list[Json], metric: str) -> Table:
     return table
 
 
-def _side_lines(side: Json) -> Iterator[str]:
-    error = side["error"]
+def _arm_lines(arm: Json) -> Iterator[str]:
+    error = arm["error"]
     if error is not None:
         yield f"not measured to the end: {error['code']}: {error['message']}"
-    if side["errors_by_class"]:
-        counts = ", ".join(f"{n} {name}" for name, n in side["errors_by_class"].items())
+    if arm["errors_by_class"]:
+        counts = ", ".join(f"{n} {name}" for name, n in arm["errors_by_class"].items())
         yield f"errors: {counts}"
-    if side["over_limit"] is not None:
-        yield f"{share(side['over_limit'])} of all requests not answered within the limit"
-    for where, spread in (("client", side["connect"]), ("nginx", side["proxy_connect"])):
+    if arm["over_limit"] is not None:
+        yield f"{share(arm['over_limit'])} of all requests not answered within the limit"
+    for where, spread in (("client", arm["connect"]), ("nginx", arm["proxy_connect"])):
         if spread is not None:
             times = ", ".join(_value(spread[name]) for name in ("p50_ms", "p95_ms", "max_ms"))
             yield f"connects of the {where}, p50, p95, max in ms: {times}"
-    if side["windows"]:
-        yield f"bottleneck: {side['diagnosis']['sentence']}"
-    yield from (f"doubt: {doubt['sentence']}" for doubt in side["doubts"])
+    if arm["windows"]:
+        yield f"bottleneck: {arm['diagnosis']['sentence']}"
+    yield from (f"doubt: {doubt['sentence']}" for doubt in arm["doubts"])
 
 
 def _interval(figure: Json) -> str:

@@ -12,8 +12,8 @@ from sqlalchemy import RowMapping
 from tuner.model import (
     AS_BUDGETED,
     AnswerInBrief,
+    BlockOptions,
     Calibration,
-    Course,
     Doubt,
     Failure,
     Histogram,
@@ -59,7 +59,7 @@ FAILURE = TypeAdapter[Failure | None](Failure | None, config=_CONFIG)
 OUTCOME = TypeAdapter[Outcome | None](Outcome | None, config=_CONFIG)
 PARAMS = TypeAdapter[Params | None](Params | None, config=_CONFIG)
 RESULT = TypeAdapter[MeasurementResult | None](MeasurementResult | None, config=_CONFIG)
-COURSE = TypeAdapter[Course | None](Course | None, config=_CONFIG)
+BLOCK_OPTIONS = TypeAdapter[BlockOptions | None](BlockOptions | None, config=_CONFIG)
 FINGERPRINT = TypeAdapter[HostFingerprint | None](HostFingerprint | None, config=_CONFIG)
 
 _WINDOW_DOCUMENTS: Mapping[str, TypeAdapter[Any]] = {
@@ -80,7 +80,7 @@ _UNSEEN = {"server": ServerFigures(), "surroundings": Surroundings(), "histogram
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A measurement that a host may now make, with all it takes: `params` in the order of sides.
+    """A measurement that a host may now make, with all it takes: `params` in the order of arms.
 
     `measurement.attempt` is the fence: every later write about it carries that number.
     """
@@ -187,7 +187,7 @@ def measurement_of(row: RowMapping, windows: Sequence[Window] = ()) -> Measureme
         sequence=row["sequence"],
         kind=MeasurementKind(row["kind"]),
         phase=row["phase"],
-        sides=tuple(TrialNumber(side) for side in row["sides"]),
+        arms=tuple(TrialNumber(arm) for arm in row["arms"]),
         state=MeasurementState(row["state"]),
         attempt=row["attempt"],
         host=row["host"],
@@ -195,13 +195,13 @@ def measurement_of(row: RowMapping, windows: Sequence[Window] = ()) -> Measureme
         finished_at=row["finished_at"],
         result=replace(result, windows=tuple(windows)) if result else None,
         failure=from_json(FAILURE, row["failure"]),
-        course=from_json(COURSE, row["course"]) or AS_BUDGETED,
+        block_options=from_json(BLOCK_OPTIONS, row["block_options"]) or AS_BUDGETED,
     )
 
 
-def course_column(course: Course) -> Any:
-    """What the column of a course takes: NULL where nothing but the budget is asked for."""
-    return to_json(COURSE, None if course == AS_BUDGETED else course)
+def block_options_column(block_options: BlockOptions) -> Any:
+    """What the column of block options takes: NULL where nothing but the budget is asked for."""
+    return to_json(BLOCK_OPTIONS, None if block_options == AS_BUDGETED else block_options)
 
 
 def result_header(result: MeasurementResult) -> Any:
@@ -220,16 +220,16 @@ def window_of(row: RowMapping | Mapping[str, Any]) -> Window:
 
 
 def window_row(
-    measurement_id: MeasurementId, sides: Sequence[int], window: Window
+    measurement_id: MeasurementId, arms: Sequence[int], window: Window
 ) -> dict[str, Any]:
-    """The columns of a window; `sides` are the trial numbers of its measurement."""
+    """The columns of a window; `arms` are the trial numbers of its measurement."""
     row = {name: getattr(window, name) for name in _WINDOW_NUMBERS}
     for name, adapter in _WINDOW_DOCUMENTS.items():
         seen = getattr(window, name)
         row[name] = None if seen == _UNSEEN.get(name) else to_json(adapter, seen)
     return row | {
         "measurement_id": measurement_id,
-        "trial_number": sides[window.side],
+        "trial_number": arms[window.arm],
         "errors_by_class": dict(window.errors_by_class),
         "series": list(window.series) or None,
         "doubts": [doubt.value for doubt in window.doubts],

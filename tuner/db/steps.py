@@ -14,7 +14,7 @@ from tuner.db.rows import (
     OUTCOME,
     RECOMMENDATION,
     REPORT,
-    course_column,
+    block_options_column,
     to_json,
     trial_row,
 )
@@ -114,8 +114,8 @@ def _measure(connection: Connection, queue: JobQueue, job: Job, step: Measure) -
                 "sequence": plan.sequence,
                 "kind": plan.kind,
                 "phase": plan.phase,
-                "sides": list(plan.sides),
-                "course": course_column(plan.course),
+                "arms": list(plan.arms),
+                "block_options": block_options_column(plan.block_options),
                 "state": MeasurementState.QUEUED,
             }
             for plan in step.plans

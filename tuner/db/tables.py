@@ -123,8 +123,8 @@ measurements = Table(
     Column("sequence", Integer, nullable=False),
     Column("kind", Text, nullable=False),
     Column("phase", Text, nullable=False),
-    Column("sides", ARRAY(Integer), nullable=False),
-    Column("course", _DOCUMENT),  # null: as the job's budget says
+    Column("arms", ARRAY(Integer), nullable=False),
+    Column("block_options", _DOCUMENT),  # null: as the job's budget says
     Column("state", Text, nullable=False),
     Column("attempt", Integer, nullable=False, server_default=text("0")),
     Column("faults", Integer, nullable=False, server_default=text("0")),
@@ -147,7 +147,7 @@ windows = Table(
     metadata,
     Column("measurement_id", ForeignKey("measurements.id", ondelete="CASCADE"), primary_key=True),
     Column("index", Integer, primary_key=True, autoincrement=False),
-    Column("side", Integer, nullable=False),
+    Column("arm", Integer, nullable=False),
     Column("trial_number", Integer, nullable=False),
     _time("started_at", nullable=False),
     Column("duration_s", Float, nullable=False),

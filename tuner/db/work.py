@@ -49,10 +49,10 @@ def claim(connection: Connection, measurement_id: MeasurementId, host: str) -> C
         return None
     job = job_of(job_row)
     job_rows.change(connection, job.id)
-    wanted = select(trials).where(trials.c.job_id == job.id, trials.c.number.in_(row["sides"]))
+    wanted = select(trials).where(trials.c.job_id == job.id, trials.c.number.in_(row["arms"]))
     found = {trial.number: trial for trial in map(trial_of, connection.execute(wanted).mappings())}
     measurement = measurement_of(row)
-    params = tuple(found[side].params for side in measurement.sides)
+    params = tuple(found[arm].params for arm in measurement.arms)
     return Claim(measurement=measurement, job=job, params=params)
 
 
@@ -81,7 +81,7 @@ def finish(
     if job_row is None or row is None:
         return False
     if found:
-        rows = [window_row(measurement_id, row["sides"], window) for window in found]
+        rows = [window_row(measurement_id, row["arms"], window) for window in found]
         connection.execute(insert(windows), rows)
     job_rows.change(connection, JobId(job_row["id"]))
     queue.defer_advance(job_rows.raw(connection), JobId(job_row["id"]), job_row["pool"])

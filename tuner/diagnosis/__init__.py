@@ -92,7 +92,7 @@ def of_trial(history: History, number: TrialNumber) -> Diagnosis:
         window
         for block in history.measurements
         for window in block.windows
-        if block.sides[window.side] == number
+        if block.arms[window.arm] == number
     ]
     return of_file(windows, history.job.spec, _ini_of(history, number))
 

@@ -1,4 +1,4 @@
-"""How a side's files get into its container, and how its command names them."""
+"""How an arm's files get into its container, and how its command names them."""
 
 import io
 import re
@@ -27,7 +27,7 @@ print = {_SOMAXCONN}@(/proc/sys/net/core/somaxconn)
 
 
 def harness_ini(stats_address: str) -> str:
-    """What every side gets on top of its own file: stats in their plain form, and need-app.
+    """What every arm gets on top of its own file: stats in their plain form, and need-app.
 
     Without need-app a broken app answers 500 for ever. With show-config uWSGI prints, before it
     starts, the options that it runs with.
@@ -37,7 +37,7 @@ def harness_ini(stats_address: str) -> str:
 
 
 def with_ini(command: Sequence[str], flags: Sequence[str]) -> list[str]:
-    """`command` reading the side's file, with `flags` right after the word that names it.
+    """`command` reading the arm's file, with `flags` right after the word that names it.
 
     A word with white space is a shell's line (`sh -c "exec uwsgi --ini {ini}"`): the flags go into
     it, for what follows it would be arguments to the shell.
@@ -54,7 +54,7 @@ def with_ini(command: Sequence[str], flags: Sequence[str]) -> list[str]:
 
 
 def strictly(command: Sequence[str]) -> list[str]:
-    """The program of `command` reading the side's file and no more; exit 1 for an unknown key."""
+    """The program of `command` reading the arm's file and no more; exit 1 for an unknown key."""
     return [program(command), "--strict", "--ini", INI, "--exit=0"]
 
 

@@ -1,4 +1,4 @@
-"""Creating and starting the two containers of a side, and short ones that run to their end."""
+"""Creating and starting the two containers of an arm, and short ones that run to their end."""
 
 import secrets
 from collections.abc import Iterator, Mapping, Sequence

@@ -111,7 +111,7 @@ class Images:
         folder = context.read(self.build_dir(app))
         name = hashlib.sha256(f"{folder.sha256} {base}".encode()).hexdigest()[:16]
         tag = f"uwsgi-tuner/target-{app}:{name}"
-        with self._building:  # two sides of a block ask at once
+        with self._building:  # two arms of a block ask at once
             return self._id(tag) or self._build(app, tag, folder)
 
     def _build(self, app: str, tag: str, folder: context.Context) -> str:

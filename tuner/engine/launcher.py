@@ -19,7 +19,7 @@ from tuner.engine.host import FACTS_COMMAND, HostFacts, Placement, place
 from tuner.engine.images import Images
 from tuner.engine.target import DockerTarget
 from tuner.errors import Infrastructure
-from tuner.measurement import BuildInfo, Checked, SideSpec, target_failed
+from tuner.measurement import ArmSpec, BuildInfo, Checked, target_failed
 from tuner.model import FailureCode, HostFingerprint, Target
 from tuner.uwsgi.ini import IniFile
 from tuner.uwsgi.topology import front_of
@@ -41,7 +41,7 @@ class _Host:
 
 
 class DockerLauncher:
-    """Starts sides, and finds again whatever of ours is still there.
+    """Starts arms, and finds again whatever of ours is still there.
 
     `build_dir` names the folder of a target app. May be used from several threads.
     """
@@ -86,15 +86,15 @@ class DockerLauncher:
         image = self._host.images.find(target)
         return self._host.images.ask(image, command.program(target.command), self._containers)
 
-    def check(self, side: SideSpec) -> Checked:
+    def check(self, arm: ArmSpec) -> Checked:
         """Let uWSGI load the file and the app without serving. Raises `TargetFailed`.
 
         An app with lazy-apps is loaded by the workers only, so that its faults show at launch.
         """
-        nginx.proxy_of(front_of(IniFile.parse(side.ini), side.target.port))
-        argv = command.with_ini(side.target.command, command.CHECK)
+        nginx.proxy_of(front_of(IniFile.parse(arm.ini), arm.target.port))
+        argv = command.with_ini(arm.target.command, command.CHECK)
         timeout_s = self._config.check_timeout_s
-        with self._target(side, argv, {}) as (container, _):
+        with self._target(arm, argv, {}) as (container, _):
             state = self._connection.wait_end(container, timeout_s)
             if state is None:
                 tail = own_words(self._connection, container)
@@ -106,37 +106,37 @@ class DockerLauncher:
             log = self._connection.log_tail(container, "all")
         return Checked(somaxconn=command.somaxconn_in(log), effective_ini=effective.printed(log))
 
-    def strict(self, side: SideSpec) -> str:
+    def strict(self, arm: ArmSpec) -> str:
         """What a strict uWSGI refuses of the file, in its words, loading nothing; empty: nothing.
 
         Raises `TargetFailed` where uWSGI cannot even be started.
         """
-        argv = command.strictly(side.target.command)
-        with self._target(side, argv, {}) as (container, _):
+        argv = command.strictly(arm.target.command)
+        with self._target(arm, argv, {}) as (container, _):
             state = self._connection.wait_end(container, STRICT_TIMEOUT_S)
             if state is not None and state["ExitCode"] == 0:
                 return ""
             return telling_line(own_words(self._connection, container))
 
     @contextmanager
-    def launch(self, side: SideSpec) -> Iterator[DockerTarget]:
-        """Start a side; leaving the context removes its containers, whatever happened."""
-        argv = command.with_ini(side.target.command, command.SERVE)
+    def launch(self, arm: ArmSpec) -> Iterator[DockerTarget]:
+        """Start an arm; leaving the context removes its containers, whatever happened."""
+        argv = command.with_ini(arm.target.command, command.SERVE)
         facts, info = self._host_facts()
-        ini = IniFile.parse(side.ini)
-        front = front_of(ini, side.target.port)
+        ini = IniFile.parse(arm.ini)
+        front = front_of(ini, arm.target.port)
         proxy = nginx.proxy_of(front)
         with ExitStack() as stack:
             folder = proxy.folder if proxy is not None else None
             volume = stack.enter_context(self._containers.volume()) if folder else None
             volumes = {folder: volume} if folder and volume else {}
-            container, placement = stack.enter_context(self._target(side, argv, volumes))
+            container, placement = stack.enter_context(self._target(arm, argv, volumes))
             options = self._containers.generator_options(container, placement, facts, volume)
             nofile = self._containers.nofile(facts)
             file = None
             if proxy is not None:
                 file = proxy.file(
-                    workers=placement.client_cpus, nofile=nofile, backlog=side.limits.somaxconn
+                    workers=placement.client_cpus, nofile=nofile, backlog=arm.limits.somaxconn
                 )
             generator = stack.enter_context(self._generator(container, options, file))
             # Both at once, where the contexts would remove one after the other.
@@ -199,17 +199,17 @@ class DockerLauncher:
 
     @contextmanager
     def _target(
-        self, side: SideSpec, argv: list[str], volumes: Mapping[str, str]
+        self, arm: ArmSpec, argv: list[str], volumes: Mapping[str, str]
     ) -> Iterator[tuple[str, Placement]]:
         facts, _ = self._host_facts()
-        placement = place(facts.cpu_ids, side.limits.cpus)
-        options = self._containers.target_options(side.limits, placement, facts, volumes)
+        placement = place(facts.cpu_ids, arm.limits.cpus)
+        options = self._containers.target_options(arm.limits, placement, facts, volumes)
         files = {
-            command.INI: side.ini.encode(),
+            command.INI: arm.ini.encode(),
             command.HARNESS: command.harness_ini(self._config.stats_address).encode(),
             command.PROBE: command.PROBE_INI.encode(),
         }
-        image = self._host.images.find(side.target)
+        image = self._host.images.find(arm.target)
         with self._containers.target(image, argv, files, options) as container:
             yield container, placement
 

@@ -1,11 +1,13 @@
-"""One measurement on a benchmark host: start every side, warm up, alternate windows, always stop.
+"""One measurement on a benchmark host: start every arm, warm up, alternate windows, always stop.
 
-The sides of a block run at the same time but are loaded one after the other, in an order shuffled
+The arms of a block run at the same time but are loaded one after the other, in an order shuffled
 anew for every cycle, so that a drift of the host meets all of them alike.
 """
 
+from tuner.measurement.arms import arm_of, left_out
 from tuner.measurement.bench import MEMORY_PROBE_MORE, Bench
 from tuner.measurement.host import (
+    ArmSpec,
     BuildInfo,
     Checked,
     HostReading,
@@ -15,17 +17,16 @@ from tuner.measurement.host import (
     ProcessReading,
     QueueReading,
     RunningTarget,
-    SideSpec,
     Usage,
     target_failed,
 )
 from tuner.measurement.judging import Circumstances, counters_agree, window_of
 from tuner.measurement.preflight import completed, strict_copy
 from tuner.measurement.recording import recorded
-from tuner.measurement.sides import left_out, side_of
 
 __all__ = [
     "MEMORY_PROBE_MORE",
+    "ArmSpec",
     "Bench",
     "BuildInfo",
     "Checked",
@@ -37,13 +38,12 @@ __all__ = [
     "ProcessReading",
     "QueueReading",
     "RunningTarget",
-    "SideSpec",
     "Usage",
+    "arm_of",
     "completed",
     "counters_agree",
     "left_out",
     "recorded",
-    "side_of",
     "strict_copy",
     "target_failed",
     "window_of",

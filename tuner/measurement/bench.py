@@ -10,20 +10,20 @@ from dataclasses import dataclass, field, replace
 from tuner.errors import Aborted, Infrastructure, TargetFailed
 from tuner.measurement.futility import is_futile
 from tuner.measurement.host import (
+    ArmSpec,
     BuildInfo,
     Launcher,
     LoadGenerator,
     LoadReading,
     RunningTarget,
-    SideSpec,
 )
 from tuner.measurement.judging import Circumstances, window_of
 from tuner.measurement.preflight import seen, strict_copy
 from tuner.measurement.steadiness import LONGEST, is_steady, warming
 from tuner.model import (
     AS_BUDGETED,
+    BlockOptions,
     Budget,
-    Course,
     Load,
     MeasurementResult,
     MemoryLine,
@@ -71,29 +71,29 @@ class Bench:
 
     def run_block(
         self,
-        sides: Sequence[SideSpec],
+        arms: Sequence[ArmSpec],
         workload: Workload,
         budget: Budget,
         *,
         seed: int,
         metrics: Collection[Metric] = (Metric.THROUGHPUT_RPS,),
-        course: Course = AS_BUDGETED,
+        block_options: BlockOptions = AS_BUDGETED,
     ) -> MeasurementResult:
-        """Fresh starts of all sides, warm-up, then windows in shuffled alternation.
+        """Fresh starts of all arms, warm-up, then windows in shuffled alternation.
 
-        Each cycle has one window of every side and rung. `metrics` are those that the study will
-        use: each needs its number of requests. `course` may ask for another number of cycles, and
-        for an end as soon as side 1 cannot win any more. Raises `TargetFailed` (with the side at
-        fault), `Infrastructure`, or `Aborted`.
+        Each cycle has one window of every arm and rung. `metrics` are those that the study will
+        use: each needs its number of requests. `block_options` may ask for another number of
+        cycles, and for an end as soon as arm 1 cannot win any more. Raises `TargetFailed` (with the
+        arm at fault), `Infrastructure`, or `Aborted`.
         """
         order = random.Random(seed)  # noqa: S311  a reproducible shuffle, not a secret
         watch = _Stopwatch()
-        planned = course.cycles or budget.cycles
+        planned = block_options.cycles or budget.cycles
         cycles: list[list[Window]] = []
-        with self._calling_off(), self._started(sides) as (running, ready_s):
+        with self._calling_off(), self._started(arms) as (running, ready_s):
             drivers = [
-                _Driver(self.load, target, side, frozenset(metrics), watch)
-                for target, side in zip(running, sides, strict=True)
+                _Driver(self.load, target, arm, frozenset(metrics), watch)
+                for target, arm in zip(running, arms, strict=True)
             ]
             effective = tuple(target.effective_ini() for target in running)
             for driver in order.sample(drivers, len(drivers)):
@@ -101,7 +101,9 @@ class Bench:
                 driver.warm_up(rungs(workload)[0], budget.warmup_s)
             turns = [(driver, load) for driver in drivers for load in rungs(workload)]
             for number in range(planned):
-                if course.futility and is_futile(cycles, course.futility, planned=planned):
+                if block_options.futility and is_futile(
+                    cycles, block_options.futility, planned=planned
+                ):
                     break
                 shuffled = order.sample(turns, len(turns))
                 first = number * len(turns)
@@ -111,14 +113,14 @@ class Bench:
             setup_s=watch.setup_s,
             load_s=watch.load_s,
             ready_s=ready_s,
-            ini_sha256=tuple(side.ini_sha256 for side in sides),
+            ini_sha256=tuple(arm.ini_sha256 for arm in arms),
             effective_ini=effective,
             warmup_s=tuple(driver.warmup_s for driver in drivers),
             is_cut_short=len(cycles) < planned,
         )
 
     def prepare(
-        self, baseline: SideSpec, larger: SideSpec, workload: Workload, *, processes: int
+        self, baseline: ArmSpec, larger: ArmSpec, workload: Workload, *, processes: int
     ) -> MeasurementResult:
         """Build the image, let uWSGI check the baseline, start it, and look at its memory.
 
@@ -151,9 +153,9 @@ class Bench:
             ini_sha256=(baseline.ini_sha256,),
         )
 
-    def _preflight(self, baseline: SideSpec, build: BuildInfo) -> Preflight:
+    def _preflight(self, baseline: ArmSpec, build: BuildInfo) -> Preflight:
         """What uWSGI says of the baseline before it serves, strictly too."""
-        with _side_at_fault(baseline):
+        with _arm_at_fault(baseline):
             checked = self.launcher.check(baseline)
             self._check_wanted()
             copy = strict_copy(IniFile.parse(baseline.ini), frozenset(build.options))
@@ -161,18 +163,18 @@ class Bench:
             return seen(baseline, checked, refused)
 
     def _looked_at(
-        self, baseline: SideSpec, larger: SideSpec, workload: Workload, watch: _Stopwatch
+        self, baseline: ArmSpec, larger: ArmSpec, workload: Workload, watch: _Stopwatch
     ) -> tuple[list["_Look"], tuple[float, ...]]:
         """What runs at all under a little load, and seconds to ready; the workload is checked."""
 
-        def look_at(sides: Sequence[SideSpec]) -> tuple[list[_Look], tuple[float, ...]]:
+        def look_at(arms: Sequence[ArmSpec]) -> tuple[list[_Look], tuple[float, ...]]:
             looks = []
-            with self._started(sides) as (running, ready_s):
-                with _side_at_fault(baseline):
+            with self._started(arms) as (running, ready_s):
+                with _arm_at_fault(baseline):
                     self.load.check(running[0], baseline.target, workload)
-                for side, target in zip(sides, running, strict=True):
+                for arm, target in zip(arms, running, strict=True):
                     self._check_wanted()
-                    driver = _Driver(self.load, target, side, frozenset(), watch)
+                    driver = _Driver(self.load, target, arm, frozenset(), watch)
                     driver.drive(warming(rungs(workload)[0]), MEMORY_PROBE_S)
                     looks.append(
                         _Look(
@@ -187,27 +189,27 @@ class Bench:
         try:
             return look_at([baseline, larger])
         except TargetFailed as failure:
-            if failure.side == baseline.index:
+            if failure.arm == baseline.index:
                 raise
             return look_at([baseline])
 
     @contextmanager
     def _started(
-        self, sides: Sequence[SideSpec]
+        self, arms: Sequence[ArmSpec]
     ) -> Iterator[tuple[list[RunningTarget], tuple[float, ...]]]:
-        """All sides ready, started side by side; yields them with their seconds to ready."""
+        """All arms ready, started side by side; yields them with their seconds to ready."""
 
-        def start(side: SideSpec) -> tuple[RunningTarget, float]:
+        def start(arm: ArmSpec) -> tuple[RunningTarget, float]:
             began = time.monotonic()
-            with _side_at_fault(side):
-                context = self.launcher.launch(side)
+            with _arm_at_fault(arm):
+                context = self.launcher.launch(arm)
                 running = context.__enter__()
                 stack.push(context)
-                self.load.wait_ready(running, side.target)
+                self.load.wait_ready(running, arm.target)
             return running, time.monotonic() - began
 
-        with ExitStack() as stack, ThreadPoolExecutor(max_workers=max(1, len(sides))) as pool:
-            futures = [pool.submit(start, side) for side in sides]
+        with ExitStack() as stack, ThreadPoolExecutor(max_workers=max(1, len(arms))) as pool:
+            futures = [pool.submit(start, arm) for arm in arms]
             started = [future.result() for future in futures]
             yield [running for running, _ in started], tuple(seconds for _, seconds in started)
 
@@ -246,7 +248,7 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What `prepare` sees of one started side."""
+    """What `prepare` sees of one started arm."""
 
     memory_mb: float
     topology: str
@@ -256,11 +258,11 @@ class _Look:
 
 @dataclass(slots=True)
 class _Driver:
-    """Drives load through one started side, from its warm-up to its last window."""
+    """Drives load through one started arm, from its warm-up to its last window."""
 
     load: LoadGenerator
     running: RunningTarget
-    side: SideSpec
+    arm: ArmSpec
     metrics: frozenset[Metric]
     watch: _Stopwatch
     warmup_s: float = 0.0
@@ -268,8 +270,8 @@ class _Driver:
 
     def drive(self, load: Load, seconds: float) -> LoadReading:
         """One run of load. A target that fails in it is named."""
-        with self.watch.loading(), _side_at_fault(self.side):
-            return self.load.drive(self.running, self.side.target, load, seconds)
+        with self.watch.loading(), _arm_at_fault(self.arm):
+            return self.load.drive(self.running, self.arm.target, load, seconds)
 
     def warm_up(self, load: Load, seconds: float) -> None:
         """Load until throughput is steady, at least `seconds` and at most `LONGEST` times that."""
@@ -288,10 +290,10 @@ class _Driver:
         reading = self.drive(load, seconds)
         after = self.running.usage()
         under = Circumstances(
-            side=self.side.index,
+            arm=self.arm.index,
             load=load,
             planned_s=seconds,
-            limits=self.side.limits,
+            limits=self.arm.limits,
             client_cpus=self.running.client_cpus,
             shares_cpus=self.running.shares_cpus,
             metrics=self.metrics,
@@ -301,11 +303,11 @@ class _Driver:
 
 
 @contextmanager
-def _side_at_fault(side: SideSpec) -> Iterator[None]:
+def _arm_at_fault(arm: ArmSpec) -> Iterator[None]:
     try:
         yield
     except TargetFailed as failure:
-        failure.side = side.index
+        failure.arm = arm.index
         raise
 
 

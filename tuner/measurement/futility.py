@@ -23,7 +23,7 @@ FEWEST_CYCLES = 2
 
 
 def is_futile(cycles: Sequence[Sequence[Window]], futility: Futility, *, planned: int) -> bool:
-    """Whether side 1 of a block of (baseline, candidate) is too far behind to be measured on.
+    """Whether arm 1 of a block of (baseline, candidate) is too far behind to be measured on.
 
     `cycles` are the windows of each cycle so far, `planned` the number of cycles of a whole block.
     """
@@ -37,10 +37,10 @@ def is_futile(cycles: Sequence[Sequence[Window]], futility: Futility, *, planned
 def _ratio(cycle: Sequence[Window], metric: Metric) -> float | None:
     """log(candidate / baseline) in one cycle; None where a window of either says nothing.
 
-    A ladder has a window of every rung on both sides. The mean of their logs compares rung with
+    A ladder has a window of every rung on both arms. The mean of their logs compares rung with
     rung only as long as none is missing.
     """
     if any(window.is_void for window in cycle):
         return None
-    theirs, ours = (objective.log_level(objective.usable(cycle, side), metric) for side in (0, 1))
+    theirs, ours = (objective.log_level(objective.usable(cycle, arm), metric) for arm in (0, 1))
     return None if ours is None or theirs is None else ours - theirs

@@ -24,10 +24,10 @@ from tuner.uwsgi.topology import Front
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SideSpec:
-    """Everything that starting one side takes. `ini` is the very file that runs.
+class ArmSpec:
+    """Everything that starting one arm takes. `ini` is the very file that runs.
 
-    That is the one that would be deployed, less what trials go without (`sides.side_of`).
+    That is the one that would be deployed, less what trials go without (`arms.arm_of`).
     """
 
     index: int
@@ -37,7 +37,7 @@ class SideSpec:
 
     @property
     def ini_sha256(self) -> str:
-        """Names the file that this side runs."""
+        """Names the file that this arm runs."""
         return hashlib.sha256(self.ini.encode()).hexdigest()
 
 
@@ -193,17 +193,17 @@ class Launcher(Protocol):
     def inspect(self, target: Target) -> BuildInfo:
         """Build or find the target's image. Raises `TargetFailed` where there is none."""
 
-    def check(self, side: SideSpec) -> Checked:
+    def check(self, arm: ArmSpec) -> Checked:
         """Let uWSGI load the file and the app without serving. Raises `TargetFailed`."""
 
-    def strict(self, side: SideSpec) -> str:
+    def strict(self, arm: ArmSpec) -> str:
         """What a strict uWSGI refuses of the file, in its words, loading nothing; empty: nothing.
 
         Raises `TargetFailed` where uWSGI cannot even be started.
         """
 
-    def launch(self, side: SideSpec) -> AbstractContextManager[RunningTarget]:
-        """Start a side; leaving the context removes its containers, whatever happened."""
+    def launch(self, arm: ArmSpec) -> AbstractContextManager[RunningTarget]:
+        """Start an arm; leaving the context removes its containers, whatever happened."""
 
 
 class LoadGenerator(Protocol):
@@ -230,5 +230,5 @@ class LoadGenerator(Protocol):
 
 
 def target_failed(code: FailureCode, message: str, log_tail: str = "") -> TargetFailed:
-    """A `TargetFailed` with a code of the model; the side is filled in by who knows it."""
+    """A `TargetFailed` with a code of the model; the arm is filled in by who knows it."""
     return TargetFailed(code.value, message, log_tail=log_tail)

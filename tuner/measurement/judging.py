@@ -38,7 +38,7 @@ FEWEST_REQUESTS = {
 class Circumstances:
     """What a window was measured under, besides its counters."""
 
-    side: int
+    arm: int
     load: Load
     planned_s: float
     limits: Limits
@@ -115,7 +115,7 @@ def _figures(
     used_s = after.cpu_s - before.cpu_s
     return Window(
         index=index,
-        side=under.side,
+        arm=under.arm,
         started_at=reading.started_at,
         duration_s=seconds,
         requests=reading.requests,

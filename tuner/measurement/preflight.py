@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from tuner.errors import TargetFailed
-from tuner.measurement.host import Checked, SideSpec, target_failed
-from tuner.measurement.sides import left_out
+from tuner.measurement.arms import left_out
+from tuner.measurement.host import ArmSpec, Checked, target_failed
 from tuner.model import (
     FailureCode,
     JobSpec,
@@ -56,12 +56,12 @@ def _declared(line: Line, known: Collection[str]) -> Line:
     return replace(line, raw=text, key=_PLACEHOLDER, value=f"{option}={value}")
 
 
-def seen(side: SideSpec, checked: Checked, refused: str) -> Preflight:
-    """What a host found of the side's file. Raises `TargetFailed` for a listen queue too long.
+def seen(arm: ArmSpec, checked: Checked, refused: str) -> Preflight:
+    """What a host found of the arm's file. Raises `TargetFailed` for a listen queue too long.
 
     `refused` is what a strict uWSGI said of the `strict_copy`.
     """
-    listen = IniFile.parse(checked.effective_ini or side.ini).integer("listen", _DEFAULT_LISTEN)
+    listen = IniFile.parse(checked.effective_ini or arm.ini).integer("listen", _DEFAULT_LISTEN)
     if checked.somaxconn is not None and listen > checked.somaxconn:
         raise _too_long(listen, checked.somaxconn)
     return Preflight(somaxconn=checked.somaxconn, findings=tuple(_refused(refused)))

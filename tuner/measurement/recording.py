@@ -1,6 +1,6 @@
 """A grid of configurations on one host: every one started in every round, in shuffled blocks.
 
-Each block has the baseline among its sides, so that the host's drift can be told from the
+Each block has the baseline among its arms, so that the host's drift can be told from the
 configurations. A configuration that does not work is a result too, and is not started again.
 """
 
@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterator, Sequence
 from statistics import fmean
 
 from tuner.errors import TargetFailed
+from tuner.measurement.arms import arm_of
 from tuner.measurement.bench import Bench
-from tuner.measurement.host import SideSpec
-from tuner.measurement.sides import side_of
+from tuner.measurement.host import ArmSpec
 from tuner.model import (
     FailureCode,
     JobSpec,
@@ -66,16 +66,16 @@ def _is_missing(landscape: Landscape, number: int, params: Params) -> bool:
 def _block(
     landscape: Landscape, domain: Domain, chosen: Sequence[Params], bench: Bench, number: int
 ) -> tuple[list[Start], list[Params]]:
-    """The starts of one block, and what is to be started again without the side that failed."""
+    """The starts of one block, and what is to be started again without the arm that failed."""
     spec, block = landscape.spec, 1 + max((s.block for s in landscape.starts), default=-1)
     together = [domain.baseline, *chosen]
-    sides = [side_of(spec, index, domain.render(params)) for index, params in enumerate(together)]
+    arms = [arm_of(spec, index, domain.render(params)) for index, params in enumerate(together)]
     try:
-        result = _undisturbed(bench, sides, spec, spec.seed + block)
+        result = _undisturbed(bench, arms, spec, spec.seed + block)
     except TargetFailed as failure:
-        if failure.side == 0:
+        if failure.arm == 0:
             raise
-        broken = together[failure.side]
+        broken = together[failure.arm]
         start = Start(
             round=number, block=block, params=dict(broken), failure=FailureCode(failure.code)
         )
@@ -85,27 +85,27 @@ def _block(
             round=number,
             block=block,
             params=dict(params),
-            readings=_readings(result.windows, side, spec),
+            readings=_readings(result.windows, arm, spec),
         )
-        for side, params in enumerate(together)
+        for arm, params in enumerate(together)
     ]
     return starts, []
 
 
 def _undisturbed(
-    bench: Bench, sides: Sequence[SideSpec], spec: JobSpec, seed: int
+    bench: Bench, arms: Sequence[ArmSpec], spec: JobSpec, seed: int
 ) -> MeasurementResult:
     """A block that met a neighbour on the host's CPUs is made again, at most `AGAIN` times."""
     for _ in range(AGAIN):
-        result = bench.run_block(sides, spec.workload, spec.budget, seed=seed)
+        result = bench.run_block(arms, spec.workload, spec.budget, seed=seed)
         seen = [w.surroundings.foreign_cpu for w in result.windows]
         foreign = [cpus for cpus in seen if cpus is not None]
         if not foreign or fmean(foreign) < FOREIGN_CPUS:
             return result
-    return bench.run_block(sides, spec.workload, spec.budget, seed=seed)
+    return bench.run_block(arms, spec.workload, spec.budget, seed=seed)
 
 
-def _readings(windows: Collection[Window], side: int, spec: JobSpec) -> tuple[Reading, ...]:
+def _readings(windows: Collection[Window], arm: int, spec: JobSpec) -> tuple[Reading, ...]:
     return tuple(
         Reading(
             rps=round(window.throughput_rps, 2),
@@ -117,7 +117,7 @@ def _readings(windows: Collection[Window], side: int, spec: JobSpec) -> tuple[Re
             errors=round(window.error_rate, 5),
         )
         for window in sorted(windows, key=lambda window: window.index)
-        if window.side == side
+        if window.arm == arm
     )
 
 

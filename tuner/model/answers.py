@@ -58,7 +58,7 @@ class Calibration:
     """The baseline against itself: what this host can tell apart in this job's budget."""
 
     blocks: int
-    bias: float  # mean log ratio of the two equal sides
+    bias: float  # mean log ratio of the two equal arms
     bias_ci_low: float
     bias_ci_high: float
     block_sd: float  # standard deviation of a block's log ratio
@@ -165,7 +165,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SideReport:
+class ArmReport:
     """What came of one file of a comparison.
 
     `effects` are against the first file, over the same blocks; empty for that file itself.
@@ -192,5 +192,5 @@ class SideReport:
 class Report:
     """The answer of a comparison: what was measured, file by file, the first being the baseline."""
 
-    sides: tuple[SideReport, ...]
+    arms: tuple[ArmReport, ...]
     blocks: int

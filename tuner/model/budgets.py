@@ -24,7 +24,7 @@ class Budget(Document):
     ablate_runs: int = Field(
         0, ge=0, le=480, multiple_of=24, description="runs of the ablation; 0: there is none"
     )
-    cycles: int = Field(2, ge=1, le=64, description="windows of each side in one block")
+    cycles: int = Field(2, ge=1, le=64, description="windows of each arm in one block")
     window_s: float = Field(2.0, ge=0.5, le=120)
     warmup_s: float = Field(1.0, ge=0, le=120)
     minutes: float | None = Field(
@@ -33,8 +33,8 @@ class Budget(Document):
 
     @property
     def block_load_s(self) -> float:
-        """Seconds of load in one block of two sides, warm-up included."""
-        return 2 * self.side_load_s(self.cycles)
+        """Seconds of load in one block of two arms, warm-up included."""
+        return 2 * self.arm_load_s(self.cycles)
 
     @property
     def race_cycles(self) -> int:
@@ -67,12 +67,12 @@ class Budget(Document):
         )
         ablation = self.ablate_runs // RUNS_OF_A_BLOCK * (RUNS_OF_A_BLOCK + 1)
         return (
-            race * self.side_load_s(self.race_cycles)
-            + ablation * self.side_load_s(self.cycles)
+            race * self.arm_load_s(self.race_cycles)
+            + ablation * self.arm_load_s(self.cycles)
             + self.confirm_blocks * self.block_load_s
         )
 
-    def side_load_s(self, cycles: int) -> float:
+    def arm_load_s(self, cycles: int) -> float:
         """Seconds of load on one side of a block of so many cycles, warm-up included."""
         return self.warmup_s + cycles * self.window_s
 

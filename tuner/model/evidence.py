@@ -106,7 +106,7 @@ class Slice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Landmark:
+class ParetoPoint:
     """One trial of the Pareto front: its gains by metric, signed so that more is better."""
 
     number: TrialNumber
@@ -126,7 +126,7 @@ class Evidence:
     ablation: Ablation | None = None
     importances: tuple[Importance, ...] = ()
     slices: tuple[Slice, ...] = ()
-    front: tuple[Landmark, ...] = ()
+    front: tuple[ParetoPoint, ...] = ()
     optimistic_gain: float | None = None
     ended_because: str = ""  # of the search
     chosen_because: str = ""  # of several objectives

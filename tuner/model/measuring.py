@@ -1,7 +1,7 @@
 """What a benchmark host hands back: windows, their doubts, and what failed.
 
 A **window** is one stretch of load with one value per metric. A **measurement** is one piece of
-work for a host; of kind `block` it holds fresh starts of every side and their windows in shuffled
+work for a host; of kind `block` it holds fresh starts of every arm and their windows in shuffled
 alternation. The block is the unit of replication: windows within one start are not independent.
 """
 
@@ -45,7 +45,7 @@ class Failure:
 
     code: FailureCode
     message: str
-    side: int = 0
+    arm: int = 0
     log_tail: str = ""
 
 
@@ -129,14 +129,14 @@ class Futility:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Course:
+class BlockOptions:
     """What is asked of one block otherwise than the job's budget says."""
 
     cycles: int | None = None
     futility: Futility | None = None
 
 
-AS_BUDGETED = Course()
+AS_BUDGETED = BlockOptions()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,17 +144,17 @@ class MeasurementResult:
     """What a host found: `facts` for a prepare, `windows` for a block.
 
     `setup_s` counts container start, readiness and removal; `load_s` counts driving load,
-    warm-up included. `ini_sha256` names the file that each side really ran, in the order of sides.
+    warm-up included. `ini_sha256` names the file that each arm really ran, in the order of arms.
     """
 
     windows: tuple[Window, ...] = ()
     facts: TargetFacts | None = None
     setup_s: float = 0.0
     load_s: float = 0.0
-    ready_s: tuple[float, ...] = ()  # container start to ready, one a side
+    ready_s: tuple[float, ...] = ()  # container start to ready, one per arm
     ini_sha256: tuple[str, ...] = ()
-    effective_ini: tuple[str, ...] = ()  # what uWSGI itself says that it runs, one a side
-    warmup_s: tuple[float, ...] = ()  # load until steady, one a side
+    effective_ini: tuple[str, ...] = ()  # what uWSGI itself says that it runs, one per arm
+    warmup_s: tuple[float, ...] = ()  # load until steady, one per arm
     is_cut_short: bool = False  # stopped by its futility rule
 
 
@@ -167,7 +167,7 @@ class Measurement:
     sequence: int  # unique within the job: asking twice for the same work makes it once
     kind: MeasurementKind
     phase: str
-    sides: tuple[TrialNumber, ...]
+    arms: tuple[TrialNumber, ...]
     state: MeasurementState
     attempt: int
     host: str | None = None
@@ -175,7 +175,7 @@ class Measurement:
     finished_at: datetime | None = None
     result: MeasurementResult | None = None
     failure: Failure | None = None
-    course: Course = AS_BUDGETED
+    block_options: BlockOptions = AS_BUDGETED
 
     @property
     def windows(self) -> tuple[Window, ...]:

@@ -48,8 +48,8 @@ class CalibrationRequest(Document):
     baseline_ini: str | None = Field(None, max_length=200_000)
     limits: Limits | None = None
     workload: Workload | None = None
-    blocks: int = Field(8, ge=2, le=64, description="fresh starts of both sides")
-    cycles: int = Field(2, ge=1, le=64, description="windows of each side in one block")
+    blocks: int = Field(8, ge=2, le=64, description="fresh starts of both arms")
+    cycles: int = Field(2, ge=1, le=64, description="windows of each arm in one block")
     window_s: float = Field(2.5, ge=0.5, le=120)
     warmup_s: float = Field(1.5, ge=0, le=120)
     min_effect: float = Field(0.02, gt=0, lt=1, description="smallest difference that matters")

@@ -11,7 +11,7 @@ from tuner.model.doubts import Doubt
 from tuner.model.measuring import (
     AS_BUDGETED,
     BASELINE,
-    Course,
+    BlockOptions,
     Failure,
     JobId,
     Measurement,
@@ -171,8 +171,8 @@ class Plan:
     sequence: int
     kind: MeasurementKind
     phase: Phase
-    sides: tuple[TrialNumber, ...]
-    course: Course = AS_BUDGETED
+    arms: tuple[TrialNumber, ...]
+    block_options: BlockOptions = AS_BUDGETED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -130,8 +130,8 @@ class Window:
     in bursts and journeys they hold the connect.
     """
 
-    index: int  # order within the block, over all sides
-    side: int  # index into Measurement.sides
+    index: int  # order within the block, over all arms
+    arm: int  # index into Measurement.arms
     started_at: datetime
     duration_s: float
     requests: int  # answered as expected

@@ -135,7 +135,7 @@ Load = ClosedLoop | OpenLoop | Burst | Journey
 
 
 def rungs(workload: Workload) -> tuple[Load, ...]:
-    """The loads of which each cycle has one window a side: several for a ladder, else one."""
+    """The loads of which each cycle has one window an arm: several for a ladder, else one."""
     if not isinstance(workload, Ladder):
         return (workload,)
     return tuple(

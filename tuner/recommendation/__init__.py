@@ -60,7 +60,7 @@ def recommend(
     comparison = compare_blocks(blocks, spec)
     better = comparison.verdict is Verdict.BETTER
     params = finalist.params if better else domain.baseline
-    windows = [w for block in blocks for w in block.windows if w.side == int(better)]
+    windows = [w for block in blocks for w in block.windows if w.arm == int(better)]
     found = _diagnosis(history, domain, windows, params)
     doubts = _doubts(blocks, finalist)
     tried = _lines(history, domain, winner, evidence)
@@ -150,15 +150,12 @@ def _header(history: History, comparison: Comparison) -> list[str]:
 def _doubts(blocks: Sequence[Measurement], finalist: Trial) -> tuple[Doubt, ...]:
     """What to hold against the answer: doubts of the windows, and starts that differ too much."""
     found = analysis.frequent([window for block in blocks for window in block.windows])
-    if analysis.unstable_sides(blocks) & {BASELINE, finalist.number}:
+    if analysis.unstable_arms(blocks) & {BASELINE, finalist.number}:
         found = (*found, Doubt.UNSTABLE_START)
     return tuple(dict.fromkeys(found))
 
 
 def _baseline_windows(blocks: Sequence[Measurement]) -> list[Window]:
     return [
-        window
-        for block in blocks
-        for window in block.windows
-        if block.sides[window.side] == BASELINE
+        window for block in blocks for window in block.windows if block.arms[window.arm] == BASELINE
     ]

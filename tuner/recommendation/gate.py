@@ -15,11 +15,11 @@ from tuner import analysis
 from tuner.model import Metric, RelativeBound, Slo
 from tuner.recommendation.verdict import ERRORS_MARGIN, P95_MARGIN
 from tuner.schemas import (
+    ArmAnswer,
     CircumstancesAnswer,
     EffectAnswer,
     ErrorAnswer,
     ReportAnswer,
-    SideAnswer,
 )
 
 _Z_95 = 1.645  # one-sided
@@ -67,7 +67,7 @@ def judge(
     recommended file are the same. `metric` is what the measurement went by; it stands in where
     the job's own objective is none that reports compare.
     """
-    new, own = report.sides[-1], report.sides[0]
+    new, own = report.arms[-1], report.arms[0]
     if new.error is not None:
         broke = f"the recommended file does not run on it: {new.error.code}: {new.error.message}"
         return Judged(
@@ -75,7 +75,7 @@ def judge(
         )
     findings = list(_missed_bounds(new, own, asked.slo))
     effect: EffectAnswer | None = None
-    if len(report.sides) == 1:
+    if len(report.arms) == 1:
         findings.append(_errors_alone(new, margins.errors))
     else:
         effect = _effect(new, asked.objective.metric) or _effect(new, metric)
@@ -120,8 +120,8 @@ def needed_blocks(block_sd: float, margin: float, *, at_most: int) -> int | None
     return next((n for n in counts if resolved_margin(block_sd, n) <= margin), None)
 
 
-def _effect(side: SideAnswer, metric: Metric) -> EffectAnswer | None:
-    return next((effect for effect in side.effects if effect.metric is metric), None)
+def _effect(arm: ArmAnswer, metric: Metric) -> EffectAnswer | None:
+    return next((effect for effect in arm.effects if effect.metric is metric), None)
 
 
 def _worse_by(effect: EffectAnswer) -> tuple[float, float]:
@@ -146,10 +146,10 @@ def _main(effect: EffectAnswer | None, blocks: int, margin: float) -> _Finding:
 
 
 def _p95(
-    side: SideAnswer, asked: CircumstancesAnswer, main: EffectAnswer | None, margin: float
+    arm: ArmAnswer, asked: CircumstancesAnswer, main: EffectAnswer | None, margin: float
 ) -> Iterator[_Finding]:
     """Nothing where the job itself says what p95 may be, or where nobody saw one."""
-    found = _effect(side, Metric.LATENCY_P95_MS)
+    found = _effect(arm, Metric.LATENCY_P95_MS)
     if found is None or found is main or Metric.LATENCY_P95_MS in asked.slo.bounds():
         return
     low, high = _worse_by(found)
@@ -159,12 +159,12 @@ def _p95(
         yield _Finding(Outcome.INCONCLUSIVE, f"its p95 may be up to {100 * high:.0f} % longer")
 
 
-def _errors(new: SideAnswer, own: SideAnswer, margins: Margins) -> _Finding:
+def _errors(new: ArmAnswer, own: ArmAnswer, margins: Margins) -> _Finding:
     """Whether the error rates differ by less than the margin, at the one-sided 95 % level."""
     more, wide = _error_rate(new) - _error_rate(own), 0.0
-    for side in (new, own):
-        rate = _error_rate(side)
-        wide += rate * (1 - rate) / max(1, side.requests + _failed(side))
+    for arm in (new, own):
+        rate = _error_rate(arm)
+        wide += rate * (1 - rate) / max(1, arm.requests + _failed(arm))
     wide = _Z_95 * math.sqrt(wide)
     figures = f"{_error_rate(new):.2%} against {_error_rate(own):.2%}"
     if more - wide > margins.errors:
@@ -176,23 +176,23 @@ def _errors(new: SideAnswer, own: SideAnswer, margins: Margins) -> _Finding:
     return _Finding(Outcome.HOLDS, "no more of its requests fail than of your own file's")
 
 
-def _errors_alone(side: SideAnswer, margin: float) -> _Finding:
-    if _error_rate(side) > margin:
-        return _Finding(Outcome.DOES_NOT_HOLD, f"{_error_rate(side):.2%} of its requests fail")
+def _errors_alone(arm: ArmAnswer, margin: float) -> _Finding:
+    if _error_rate(arm) > margin:
+        return _Finding(Outcome.DOES_NOT_HOLD, f"{_error_rate(arm):.2%} of its requests fail")
     reason = "it is the file that you have, it runs and serves: there is nothing to compare"
     return _Finding(Outcome.HOLDS, reason)
 
 
-def _failed(side: SideAnswer) -> int:
-    return sum(side.errors_by_class.values())
+def _failed(arm: ArmAnswer) -> int:
+    return sum(arm.errors_by_class.values())
 
 
-def _error_rate(side: SideAnswer) -> float:
-    sent = side.requests + _failed(side)
-    return _failed(side) / sent if sent else 1.0
+def _error_rate(arm: ArmAnswer) -> float:
+    sent = arm.requests + _failed(arm)
+    return _failed(arm) / sent if sent else 1.0
 
 
-def _missed_bounds(new: SideAnswer, own: SideAnswer, slo: Slo) -> Iterator[_Finding]:
+def _missed_bounds(new: ArmAnswer, own: ArmAnswer, slo: Slo) -> Iterator[_Finding]:
     """The job's bounds that the file does not keep on the new image, with what your own does."""
     for metric, bound in slo.bounds().items():
         reached, reference = _level(new, metric), _level(own, metric)
@@ -213,9 +213,9 @@ def _missed_bounds(new: SideAnswer, own: SideAnswer, slo: Slo) -> Iterator[_Find
             )
 
 
-def _level(side: SideAnswer, metric: Metric) -> float | None:
+def _level(arm: ArmAnswer, metric: Metric) -> float | None:
     """The geometric mean over the rungs of a ladder; the one figure where there is but one."""
     if metric is Metric.ERROR_RATE:
-        return _error_rate(side)
-    values: Sequence[float] = [f.value for f in side.figures if f.metric is metric]
+        return _error_rate(arm)
+    values: Sequence[float] = [f.value for f in arm.figures if f.metric is metric]
     return math.exp(fmean(math.log(value) for value in values)) if values else None

@@ -70,7 +70,7 @@ def compare_blocks(blocks: Sequence[Measurement], spec: JobSpec) -> Comparison:
 
 def _break_of(blocks: Sequence[Measurement]) -> str | None:
     for block in blocks:
-        if block.state is MeasurementState.FAILED and block.failure and block.failure.side == 1:
+        if block.state is MeasurementState.FAILED and block.failure and block.failure.arm == 1:
             return block.failure.message
     return None
 
@@ -144,8 +144,8 @@ def _p95_ratios(blocks: Sequence[Measurement], spec: JobSpec) -> list[float]:
 def _errors_are_no_worse(blocks: Sequence[Measurement]) -> bool:
     """Whether the difference of the error rates is below the margin at the one-sided 95 % level."""
     rates, variance = [], 0.0
-    for side in (0, 1):
-        windows: list[Window] = [w for b in blocks for w in objective.usable(b.windows, side)]
+    for arm in (0, 1):
+        windows: list[Window] = [w for b in blocks for w in objective.usable(b.windows, arm)]
         rate = objective.error_rate(windows)
         sent = sum(window.requests + window.errors for window in windows)
         rates.append(rate)

@@ -14,7 +14,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from tuner.model import Params, Scalar
 from tuner.sampler.ground import Key, key
 from tuner.search_space import Dimension, Domain
-from tuner.study.advice import Past
+from tuner.study.advice import Observation
 
 Distributions = Mapping[str, BaseDistribution]
 """What may be drawn, by the name of the parameter."""
@@ -24,7 +24,12 @@ _BROKEN_SCORE = -5.0  # a log ratio: a hundred times slower than the baseline
 
 
 def draw(
-    domain: Domain, past: Sequence[Past], sampler: BaseSampler, *, asks: int, patience: int
+    domain: Domain,
+    observations: Sequence[Observation],
+    sampler: BaseSampler,
+    *,
+    asks: int,
+    patience: int,
 ) -> Params | None:
     """Valid params that no trial has, or those of one that may be repeated.
 
@@ -32,17 +37,17 @@ def draw(
     breaks a rule or is known is told as infeasible or as failed, so that the next one looks
     elsewhere. None where `asks` draws gave neither.
     """
-    known = {key(domain, trial.params) for trial in past}
-    repeatable = repeatables(domain, past)
+    known = {key(domain, trial.params) for trial in observations}
+    repeatable = repeatables(domain, observations)
     allowed = dict(distributions(domain))
-    study = _study(domain, past, sampler)
+    study = _study(domain, observations, sampler)
     idle = 0
     for _ in range(asks):
         asked = study.ask(allowed)
         params = domain.settle({**domain.baseline, **asked.params})
         if domain.broken(params):
             asked.set_constraint(_FEASIBILITY, 1.0)
-            study.tell(asked, _worst(past))
+            study.tell(asked, _worst(observations))
             continue
         drawn = key(domain, params)
         if drawn not in known:
@@ -54,10 +59,10 @@ def draw(
     return None
 
 
-def repeatables(domain: Domain, past: Sequence[Past]) -> dict[Key, Past]:
+def repeatables(domain: Domain, observations: Sequence[Observation]) -> dict[Key, Observation]:
     """The trials of which another block may be asked for."""
-    found = {key(domain, trial.params): trial for trial in past if _may_repeat(trial)}
-    busy = {key(domain, trial.params) for trial in past if not _may_repeat(trial)}
+    found = {key(domain, trial.params): trial for trial in observations if _may_repeat(trial)}
+    busy = {key(domain, trial.params) for trial in observations if not _may_repeat(trial)}
     return {at: trial for at, trial in found.items() if at not in busy}
 
 
@@ -66,7 +71,7 @@ def distributions(domain: Domain) -> Distributions:
     return {dimension.name: _distribution(dimension) for dimension in domain.free}
 
 
-def _may_repeat(trial: Past) -> bool:
+def _may_repeat(trial: Observation) -> bool:
     return trial.may_repeat and trial.told and trial.feasible and trial.score is not None
 
 
@@ -76,9 +81,9 @@ def _distribution(dimension: Dimension) -> BaseDistribution:
     return IntDistribution(dimension.low, dimension.high, log=dimension.log)
 
 
-def _study(domain: Domain, past: Sequence[Past], sampler: BaseSampler) -> Study:
+def _study(domain: Domain, observations: Sequence[Observation], sampler: BaseSampler) -> Study:
     study = optuna.create_study(direction="maximize", sampler=sampler)
-    inside = [trial for trial in past if trial.told and _is_inside(domain, trial.params)]
+    inside = [trial for trial in observations if trial.told and _is_inside(domain, trial.params)]
     allowed = distributions(domain)
     study.add_trials([_told(trial, allowed) for trial in inside])
     return study
@@ -91,7 +96,7 @@ def _is_inside(domain: Domain, params: Params) -> bool:
     )
 
 
-def _told(trial: Past, allowed: Distributions) -> FrozenTrial:
+def _told(trial: Observation, allowed: Distributions) -> FrozenTrial:
     """An earlier trial as Optuna keeps it.
 
     One that broke is told as a broken constraint with a poor score, never as FAIL: forgotten
@@ -109,8 +114,10 @@ def _told(trial: Past, allowed: Distributions) -> FrozenTrial:
     )
 
 
-def _worst(past: Sequence[Past]) -> float:
-    return min([trial.score for trial in past if trial.score is not None], default=_BROKEN_SCORE)
+def _worst(observations: Sequence[Observation]) -> float:
+    return min(
+        [trial.score for trial in observations if trial.score is not None], default=_BROKEN_SCORE
+    )
 
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)

@@ -9,7 +9,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Matern
 
 from tuner.sampler.features import Array, Cube
-from tuner.study.advice import Past
+from tuner.study.advice import Observation
 
 LENGTH = 0.2
 """How far along a number one crash says something, per root of columns: too few crash to fit it.
@@ -30,7 +30,7 @@ STEEPNESS = 2.0
 """Deviates per unit of label: one that ran is at 98 %, one that broke at 2 %."""
 
 
-def has_ended(trial: Past) -> bool:
+def has_ended(trial: Observation) -> bool:
     """Whether something came of it: a score, or that it broke."""
     return trial.told and (trial.score is not None or not trial.feasible)
 
@@ -42,9 +42,9 @@ class Feasibility:
     process: GaussianProcessRegressor | None
 
     @classmethod
-    def of(cls, cube: Cube, past: Sequence[Past]) -> "Feasibility":
+    def of(cls, cube: Cube, observations: Sequence[Observation]) -> "Feasibility":
         """What the ended trials say; those that still run say nothing."""
-        ended = [trial for trial in past if has_ended(trial)]
+        ended = [trial for trial in observations if has_ended(trial)]
         if all(trial.feasible for trial in ended):
             return cls(None)
         points = cube.points([trial.params for trial in ended])

@@ -20,7 +20,7 @@ from tuner.sampler.feasibility import Feasibility, has_ended
 from tuner.sampler.features import Array
 from tuner.sampler.ground import Ground
 from tuner.sampler.surrogate import Surrogate, fit, one_thread, scored
-from tuner.study.advice import Past
+from tuner.study.advice import Observation
 
 STARTUP_TRIALS = 5
 """Ended trials before the model is used: from fewer it leaps from corner to corner."""
@@ -43,20 +43,21 @@ class Candidate:
 class GaussianProcessSampler(BaseSampler):
     """Draws the candidate with the largest expected improvement times P(feasible).
 
-    Made for one proposal: how noisy a trial was and whether it may be repeated is known to `past`
-    only, so the study is not looked at. `gain` is what the last draw expects, as a log ratio.
+    Made for one proposal: how noisy a trial was and whether it may be repeated is known to
+    `observations` only, so the study is not looked at. `gain` is what the last draw expects, as a
+    log ratio.
     """
 
     def __init__(
         self,
         ground: Ground,
-        past: Sequence[Past],
+        observations: Sequence[Observation],
         distributions: Mapping[str, BaseDistribution],
         seed: int,
     ) -> None:
         self.gain: float | None = None
         self._ground = ground
-        self._past = past
+        self._observations = observations
         self._distributions = distributions
         self._seed = seed
         self._chance = RandomSampler(seed)
@@ -71,10 +72,12 @@ class GaussianProcessSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         """The best candidate; nothing, and thus chance, where none is left or little is known."""
-        ended = [trial for trial in self._past if has_ended(trial)]
+        ended = [trial for trial in self._observations if has_ended(trial)]
         is_blind = len(ended) < STARTUP_TRIALS
         with one_thread():
-            best = None if is_blind else best_candidate(self._ground, self._past, self._seed)
+            best = (
+                None if is_blind else best_candidate(self._ground, self._observations, self._seed)
+            )
         self.gain = best.gain if best else None
         return {name: best.params[name] for name in search_space} if best else {}
 
@@ -89,22 +92,24 @@ class GaussianProcessSampler(BaseSampler):
         return self._chance.sample_independent(study, trial, param_name, param_distribution)
 
 
-def best_candidate(ground: Ground, past: Sequence[Past], seed: int) -> Candidate | None:
+def best_candidate(
+    ground: Ground, observations: Sequence[Observation], seed: int
+) -> Candidate | None:
     """New params, or those of a trial that may be repeated; new ones where both promise the same.
 
     None before there is a score that a candidate could improve on, and where nothing is left.
     """
-    incumbents = [trial for trial in scored(past) if trial.feasible]
+    incumbents = [trial for trial in scored(observations) if trial.feasible]
     if not incumbents:
         return None
-    model = fit(ground.cube, past)
+    model = fit(ground.cube, observations)
     beliefs, _ = model.at(ground.cube.points([trial.params for trial in incumbents]))
-    running = [trial.params for trial in past if trial.told and not has_ended(trial)]
+    running = [trial.params for trial in observations if trial.told and not has_ended(trial)]
     if running:
         model = model.expecting(ground.cube.points(running))
-    search = _Search(ground, model, Feasibility.of(ground.cube, past), float(beliefs.max()))
+    search = _Search(ground, model, Feasibility.of(ground.cube, observations), float(beliefs.max()))
     order = np.argsort(-beliefs, kind="stable")[:CENTRES]
-    fresh = search.fresh(past, [incumbents[index].params for index in order], seed)
+    fresh = search.fresh(observations, [incumbents[index].params for index in order], seed)
     again = search.again(incumbents, beliefs)
     found = [candidate for candidate in (fresh, again) if candidate is not None]
     return max(found, key=lambda candidate: candidate.gain, default=None)
@@ -127,9 +132,11 @@ class _Search:
     feasibility: Feasibility
     threshold: float
 
-    def fresh(self, past: Sequence[Past], centres: Sequence[Params], seed: int) -> Candidate | None:
+    def fresh(
+        self, observations: Sequence[Observation], centres: Sequence[Params], seed: int
+    ) -> Candidate | None:
         """The best of what no trial has; the seed decides between equals."""
-        taken = {self.ground.key(trial.params) for trial in past}
+        taken = {self.ground.key(trial.params) for trial in observations}
         is_open = np.array([key not in taken for key in self.ground.points], dtype=bool)
         params = list(self.ground.points.values())
         shuffled = np.random.default_rng(seed).permutation(np.flatnonzero(is_open))
@@ -142,7 +149,7 @@ class _Search:
         found = [candidate for candidate in (best, nearby) if candidate is not None]
         return max(found, key=lambda candidate: candidate.gain, default=None)
 
-    def again(self, incumbents: Sequence[Past], beliefs: Array) -> Candidate | None:
+    def again(self, incumbents: Sequence[Observation], beliefs: Array) -> Candidate | None:
         """The best of what may be measured once more.
 
         It is worth what the new belief, compared with that of the best other trial, can change:

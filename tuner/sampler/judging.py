@@ -9,7 +9,7 @@ from tuner.sampler import explaining
 from tuner.sampler.ground import Ground
 from tuner.sampler.surrogate import fit, one_thread, scored, spread
 from tuner.search_space import Domain
-from tuner.study.advice import Belief, Past
+from tuner.study.advice import Belief, Observation
 
 TO_FIT = 3
 """Scores from which on a model is fitted; before, each score is believed by itself."""
@@ -21,14 +21,14 @@ PRIOR_SD = 0.2
 """How far scores are from the baseline where nothing else is known: a log ratio."""
 
 
-def believe(domain: Domain, past: Sequence[Past]) -> Mapping[TrialNumber, Belief]:
+def believe(domain: Domain, observations: Sequence[Observation]) -> Mapping[TrialNumber, Belief]:
     """What to believe of every feasible trial with a score, as log ratios to the baseline."""
-    trials = [trial for trial in scored(past) if trial.feasible]
-    if not trials or len(scored(past)) < TO_FIT:
+    trials = [trial for trial in scored(observations) if trial.feasible]
+    if not trials or len(scored(observations)) < TO_FIT:
         return {trial.number: _by_itself(trial) for trial in trials}
     with one_thread():
         ground = Ground.of(domain)
-        model = fit(ground.cube, past)
+        model = fit(ground.cube, observations)
         means, sds = model.at(ground.cube.points([trial.params for trial in trials]))
     scores = model.warp.outward(means)
     sds = sds / model.warp.slope(scores)
@@ -39,18 +39,18 @@ def believe(domain: Domain, past: Sequence[Past]) -> Mapping[TrialNumber, Belief
 
 
 def explain(
-    domain: Domain, past: Sequence[Past], at: Params
+    domain: Domain, observations: Sequence[Observation], at: Params
 ) -> tuple[tuple[Importance, ...], tuple[Slice, ...]]:
     """Importances, the largest first, and slices through `at`; none where little was scored."""
-    if len(scored(past)) < TO_EXPLAIN:
+    if len(scored(observations)) < TO_EXPLAIN:
         return (), ()
     with one_thread():
         ground = Ground.of(domain)
-        model = fit(ground.cube, past)
+        model = fit(ground.cube, observations)
         return explaining.importances(ground, model), explaining.slices(ground, model, at)
 
 
-def _by_itself(trial: Past) -> Belief:
+def _by_itself(trial: Observation) -> Belief:
     """The score drawn towards the baseline, the more so the noisier it is."""
     noise = float(spread([trial])[0]) ** 2
     share = PRIOR_SD**2 / (PRIOR_SD**2 + noise)

@@ -15,7 +15,7 @@ from tuner.sampler.asking import distributions, draw, repeatables
 from tuner.sampler.ground import Ground
 from tuner.sampler.optuna_samplers import chance, sobol, tpe
 from tuner.search_space import Domain
-from tuner.study.advice import Belief, Past, Proposal
+from tuner.study.advice import Belief, Observation, Proposal
 
 ASKS = 60
 """Draws of each sampler before the space counts as used up."""
@@ -28,30 +28,39 @@ class TrialOptimiser:
     """Proposes with any of the samplers; judges with the noise-aware model, whoever proposed."""
 
     def propose(
-        self, domain: Domain, past: Sequence[Past], *, sampler: SamplerName, seed: int
+        self,
+        domain: Domain,
+        observations: Sequence[Observation],
+        *,
+        sampler: SamplerName,
+        seed: int,
     ) -> Proposal | None:
         """See `tuner.study.advice.Optimiser`."""
-        for source in _sources(domain, past, sampler, seed):
-            params = draw(domain, past, source.sampler, asks=source.asks, patience=source.patience)
+        for source in _sources(domain, observations, sampler, seed):
+            params = draw(
+                domain, observations, source.sampler, asks=source.asks, patience=source.patience
+            )
             if params is not None:
                 return Proposal(params=params, gain=source.gain())
-        again = repeatables(domain, past).values()
+        again = repeatables(domain, observations).values()
         best = max(again, key=lambda trial: trial.score or 0.0, default=None)
         return Proposal(params=best.params) if best else None
 
-    def believe(self, domain: Domain, past: Sequence[Past]) -> Mapping[TrialNumber, Belief]:
+    def believe(
+        self, domain: Domain, observations: Sequence[Observation]
+    ) -> Mapping[TrialNumber, Belief]:
         """See `tuner.study.advice.Optimiser`."""
         from tuner.sampler import judging
 
-        return judging.believe(domain, past)
+        return judging.believe(domain, observations)
 
     def explain(
-        self, domain: Domain, past: Sequence[Past], at: Params
+        self, domain: Domain, observations: Sequence[Observation], at: Params
     ) -> tuple[tuple[Importance, ...], tuple[Slice, ...]]:
         """See `tuner.study.advice.Optimiser`."""
         from tuner.sampler import judging
 
-        return judging.explain(domain, past, at)
+        return judging.explain(domain, observations, at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +74,17 @@ class _Source:
 
 
 def _sources(
-    domain: Domain, past: Sequence[Past], name: SamplerName, seed: int
+    domain: Domain, observations: Sequence[Observation], name: SamplerName, seed: int
 ) -> Iterator[_Source]:
     """The sampler of that name, then chance."""
     match name:
         case SamplerName.TPE:
             yield _Source(tpe(seed))
         case SamplerName.GP:
-            yield _gaussian_process(domain, past, seed)
+            yield _gaussian_process(domain, observations, seed)
         case SamplerName.QMC:
             # The trials before have walked on through the sequence by what was of no use to them.
-            number = max((trial.number for trial in past), default=-1) + 1
+            number = max((trial.number for trial in observations), default=-1) + 1
             yield _Source(sobol(seed, TrialNumber(number)), asks=ASKS + 2 * number)
         case SamplerName.RANDOM:
             pass
@@ -85,9 +94,9 @@ def _sources(
     yield _Source(chance(seed))
 
 
-def _gaussian_process(domain: Domain, past: Sequence[Past], seed: int) -> _Source:
+def _gaussian_process(domain: Domain, observations: Sequence[Observation], seed: int) -> _Source:
     from tuner.sampler.gp import GaussianProcessSampler
 
-    own = GaussianProcessSampler(Ground.of(domain), past, distributions(domain), seed)
+    own = GaussianProcessSampler(Ground.of(domain), observations, distributions(domain), seed)
     # Its first draw is its best, and known params are a wish for another block of them.
     return _Source(own, asks=1, patience=1, gain=lambda: own.gain)

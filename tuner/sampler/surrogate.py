@@ -19,7 +19,7 @@ from threadpoolctl import ThreadpoolController
 from tuner.model import BASELINE
 from tuner.sampler.features import Array, Cube
 from tuner.sampler.kernel import Groups, PartlyAdditive
-from tuner.study.advice import Past
+from tuner.study.advice import Observation
 
 ASSUMED_SD = 0.05
 """Noise of a score that does not say how noisy it is: a quiet host's, for one block."""
@@ -153,19 +153,19 @@ def one_thread() -> AbstractContextManager[object]:
     return limited
 
 
-def scored(past: Sequence[Past]) -> list[Past]:
+def scored(observations: Sequence[Observation]) -> list[Observation]:
     """The trials that say something about the score: bounds may be broken, the run must not."""
-    return [trial for trial in past if trial.told and trial.score is not None]
+    return [trial for trial in observations if trial.told and trial.score is not None]
 
 
-def spread(trials: Sequence[Past]) -> Array:
+def spread(trials: Sequence[Observation]) -> Array:
     """The standard deviation of each trial's score."""
     return np.array([_sd(trial) for trial in trials], dtype=np.float64)
 
 
-def fit(cube: Cube, past: Sequence[Past]) -> Surrogate:
+def fit(cube: Cube, observations: Sequence[Observation]) -> Surrogate:
     """The model of these trials, of which at least one has a score."""
-    trials = scored(past)
+    trials = scored(observations)
     scores = np.array([trial.score for trial in trials], dtype=np.float64)
     sds = spread(trials)
     best = [trial.score for trial in trials if trial.feasible and trial.score is not None]
@@ -178,7 +178,7 @@ def fit(cube: Cube, past: Sequence[Past]) -> Surrogate:
     return Surrogate(cube, warp, process, usual)
 
 
-def _sd(trial: Past) -> float:
+def _sd(trial: Observation) -> float:
     if trial.number == BASELINE:
         return LEAST_SD
     return max(ASSUMED_SD if trial.sd is None else trial.sd, LEAST_SD)

@@ -21,8 +21,8 @@ from tuner.schemas.evidence import (
     EvidenceAnswer,
     FactorAnswer,
     ImportanceAnswer,
-    LandmarkAnswer,
     LookAnswer,
+    ParetoPointAnswer,
     RoundAnswer,
     SliceAnswer,
     SlicePointAnswer,
@@ -58,6 +58,7 @@ from tuner.schemas.lint import (
     LintRequest,
 )
 from tuner.schemas.measurements import (
+    ArmAnswer,
     CalibrationJobAnswer,
     CalibrationPage,
     CalibrationSummary,
@@ -66,7 +67,6 @@ from tuner.schemas.measurements import (
     MeasurementPage,
     MeasurementSummary,
     ReportAnswer,
-    SideAnswer,
     WindowList,
 )
 from tuner.schemas.preflight import (
@@ -91,6 +91,7 @@ from tuner.schemas.windows import (
 __all__ = [
     "AblationAnswer",
     "Answer",
+    "ArmAnswer",
     "BlockProgress",
     "CalibratedHostAnswer",
     "CalibrationAnswer",
@@ -116,7 +117,6 @@ __all__ = [
     "JobAnswer",
     "JobPage",
     "JobSummary",
-    "LandmarkAnswer",
     "LeftOutAnswer",
     "LineAnswer",
     "LintAnswer",
@@ -126,6 +126,7 @@ __all__ = [
     "MeasurementPage",
     "MeasurementSummary",
     "MistakeAnswer",
+    "ParetoPointAnswer",
     "PoolAnswer",
     "PoolHosts",
     "PoolList",
@@ -140,7 +141,6 @@ __all__ = [
     "RoundAnswer",
     "SeesAnswer",
     "ServerAnswer",
-    "SideAnswer",
     "SliceAnswer",
     "SlicePointAnswer",
     "SpaceList",

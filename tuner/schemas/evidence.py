@@ -88,7 +88,7 @@ class SliceAnswer(Answer):
     points: Sequence[SlicePointAnswer] = Field(description="value by value")
 
 
-class LandmarkAnswer(Answer):
+class ParetoPointAnswer(Answer):
     """A trial of the Pareto front."""
 
     number: int = Field(description="the trial's number")
@@ -103,7 +103,7 @@ class EvidenceAnswer(Answer):
     ablation: AblationAnswer | None = Field(description="line by line; null: not ablated")
     importances: Sequence[ImportanceAnswer] = Field(description="the largest share first")
     slices: Sequence[SliceAnswer] = Field(description="parameter by parameter")
-    front: Sequence[LandmarkAnswer] = Field(description="of several objectives")
+    front: Sequence[ParetoPointAnswer] = Field(description="of several objectives")
     optimistic_gain: float | None = Field(description="the best of the search as it stands there")
     optimistic_gain_note: str = Field(description="why that is no evidence")
     ended_because: str = Field(description="why the search ended; empty: not kept")

@@ -13,7 +13,7 @@ class CalibrationAnswer(Answer):
     """The baseline against itself: what this job can and cannot tell apart."""
 
     blocks: int = Field(description="A/A blocks measured")
-    bias: float = Field(description="mean log ratio of the two equal sides; near 0 on a fair host")
+    bias: float = Field(description="mean log ratio of the two equal arms; near 0 on a fair host")
     bias_ci_low: float | None = Field(
         description="lower end of its 99.9 % interval; null: unbounded"
     )

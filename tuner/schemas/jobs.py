@@ -132,7 +132,7 @@ class CircumstancesAnswer(Answer):
     slo: Slo = Field(description="the bounds that were to be kept")
     allow: Sequence[Danger] = Field(description="what options of the file might do besides serving")
     pool: str = Field(description="the set of like hosts that measured")
-    cycles: int = Field(description="windows of each side in one block")
+    cycles: int = Field(description="windows of each arm in one block")
     window_s: float = Field(description="seconds of load in one window")
     warmup_s: float = Field(description="seconds of load before the first window")
     min_effect: float = Field(description="smallest gain worth a deployment")

@@ -23,7 +23,7 @@ class FigureAnswer(Answer):
     concurrency: int | None = Field(description="which rung of a ladder; null: there is but one")
 
 
-class SideAnswer(Answer):
+class ArmAnswer(Answer):
     """What came of one file."""
 
     name: str = Field(description="the file's name in the request")
@@ -51,7 +51,7 @@ class ReportAnswer(Answer):
     """The answer of a measurement."""
 
     blocks: int = Field(description="fresh interleaved blocks behind it")
-    sides: Sequence[SideAnswer] = Field(description="file by file, in the order of the request")
+    arms: Sequence[ArmAnswer] = Field(description="file by file, in the order of the request")
 
 
 class MeasurementSummary(Answer):

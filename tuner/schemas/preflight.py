@@ -32,7 +32,7 @@ class PreflightAnswer(Answer):
     """What a job's files are like, before the first trial."""
 
     left_out: Sequence[LeftOutAnswer] = Field(
-        description="what trials go without, on all sides alike: the request does not allow it"
+        description="what trials go without, on all arms alike: the request does not allow it"
     )
     somaxconn: int | None = Field(
         description="net.core.somaxconn in the container; null before the host has looked"

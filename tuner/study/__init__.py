@@ -18,15 +18,15 @@ decide     a job's rows → its next step, by phase:
     └── planning   measurements to be made next
 """
 
-from tuner.study.advice import Belief, Optimiser, Past, Proposal
+from tuner.study.advice import Belief, Observation, Optimiser, Proposal
 from tuner.study.decide import decide, decider
 from tuner.study.intake import resolve
 from tuner.study.planning import derived_seed
 
 __all__ = [
     "Belief",
+    "Observation",
     "Optimiser",
-    "Past",
     "Proposal",
     "decide",
     "decider",

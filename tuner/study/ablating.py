@@ -103,7 +103,7 @@ def wide_of(history: History, domain: Domain) -> Params | None:
     blocks = history.blocks(Phase.ABLATE)
     if not blocks:
         return None
-    runs = [history.trial(number).params for block in blocks for number in block.sides]
+    runs = [history.trial(number).params for block in blocks for number in block.arms]
     return {
         d.name: next((params[d.name] for params in runs if params[d.name] != d.users), d.users)
         for d in domain.dimensions
@@ -163,22 +163,22 @@ def _trial(history: History, new: list[Trial], params: Params) -> Trial:
 def _blocks(history: History, numbers: Sequence[TrialNumber], new: tuple[Trial, ...]) -> Measure:
     size = RUNS_OF_A_BLOCK
     groups = [tuple(numbers[first : first + size]) for first in range(0, len(numbers), size)]
-    sides = [(BASELINE, *group) for group in groups]
-    return planning.blocks_of(history, Phase.ABLATE, sides, trials=new)
+    arms = [(BASELINE, *group) for group in groups]
+    return planning.blocks_of(history, Phase.ABLATE, arms, trials=new)
 
 
 def _once_more(history: History, domain: Domain, blocks: Sequence[Measurement]) -> Measure | None:
-    """The runs that were lost with another side of their block, each once; broken ones are out."""
+    """The runs that were lost with another arm of their block, each once; broken ones are out."""
     wide = wide_of(history, domain)
     assert wide is not None  # noqa: S101  there are blocks
-    broken = {planning.broken_side(block) for block in blocks}
+    broken = {planning.broken_arm(block) for block in blocks}
     wanted = [
         trial.number
         for params in _design(history, domain, wide, blocks[0].sequence)
         if (trial := history.twin(params)) is not None
     ]
-    planned = Counter(number for block in blocks for number in block.sides)
-    lost = Counter(number for b in blocks if b.failure is not None for number in b.sides)
+    planned = Counter(number for block in blocks for number in block.arms)
+    lost = Counter(number for b in blocks if b.failure is not None for number in b.arms)
     again = [
         number
         for number, times in sorted(lost.items())
@@ -194,9 +194,9 @@ def _settle_next(history: History, blocks: Sequence[Measurement]) -> Settle | No
         if trial.outcome is not None or trial.number == BASELINE:
             continue
         own = [
-            objective.versus(block, block.sides.index(trial.number))
+            objective.versus(block, block.arms.index(trial.number))
             for block in blocks
-            if trial.number in block.sides and planning.broken_side(block) in (None, trial.number)
+            if trial.number in block.arms and planning.broken_arm(block) in (None, trial.number)
         ]
         if own:
             outcome = objective.outcome_of(own, history.job.spec)
@@ -208,8 +208,8 @@ def _runs(history: History, factors: Factors, wide: Params) -> Iterator[_Run]:
     """Every usable run, the baseline's own among them, by what it really had."""
     main = history.job.spec.objective
     for block in history.blocks(Phase.ABLATE):
-        for side, number in enumerate(block.sides):
-            level = objective.log_level(objective.usable(block.windows, side), main.metric)
+        for arm, number in enumerate(block.arms):
+            level = objective.log_level(objective.usable(block.windows, arm), main.metric)
             if level is not None:
                 levels = levels_of(factors, history.trial(number).params, wide)
                 yield _Run(block.sequence, levels, main.sign * level)

@@ -9,7 +9,7 @@ from tuner.search_space import Domain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Past:
+class Observation:
     """What an optimiser is told of an earlier trial; `score` is None while it runs or has broken.
 
     `sd` is the standard deviation of the noise in `score`, both being log ratios. One that failed
@@ -50,7 +50,12 @@ class Optimiser(Protocol):
     """Proposes, and judges what was seen."""
 
     def propose(
-        self, domain: Domain, past: Sequence[Past], *, sampler: SamplerName, seed: int
+        self,
+        domain: Domain,
+        observations: Sequence[Observation],
+        *,
+        sampler: SamplerName,
+        seed: int,
     ) -> Proposal | None:
         """What to measure next, or None where there seems to be nothing left.
 
@@ -58,10 +63,12 @@ class Optimiser(Protocol):
         that one `may_repeat`.
         """
 
-    def believe(self, domain: Domain, past: Sequence[Past]) -> Mapping[TrialNumber, Belief]:
+    def believe(
+        self, domain: Domain, observations: Sequence[Observation]
+    ) -> Mapping[TrialNumber, Belief]:
         """What to believe of every feasible trial that has a score."""
 
     def explain(
-        self, domain: Domain, past: Sequence[Past], at: Params
+        self, domain: Domain, observations: Sequence[Observation], at: Params
     ) -> tuple[tuple[Importance, ...], tuple[Slice, ...]]:
         """Which parameters matter, the largest share first, and the slices through `at`."""

@@ -7,8 +7,8 @@ from tuner import recommendation
 from tuner.model import (
     Evidence,
     History,
-    Landmark,
     Params,
+    ParetoPoint,
     Phase,
     Recommendation,
     Scalar,
@@ -47,7 +47,7 @@ def _answer(history: History, end: Keep | Confirmed, optimiser: Optimiser) -> Re
 
 def _evidence(history: History, domain: Domain, at: Params, optimiser: Optimiser) -> Evidence:
     so_far = standings_of(history, optimiser)
-    importances, slices = optimiser.explain(domain, searching.past(history), at)
+    importances, slices = optimiser.explain(domain, searching.observations(history), at)
     scores = [searching.score_of(trial) for trial in searching.candidates(history)]
     return Evidence(
         rounds=so_far.rounds,
@@ -63,10 +63,10 @@ def _evidence(history: History, domain: Domain, at: Params, optimiser: Optimiser
     )
 
 
-def _front(history: History) -> tuple[Landmark, ...]:
+def _front(history: History) -> tuple[ParetoPoint, ...]:
     finalist = history.job.finalist
     return tuple(
-        Landmark(number=number, gains=gains, is_chosen=number == finalist)
+        ParetoPoint(number=number, gains=gains, is_chosen=number == finalist)
         for number, gains in front_of(history)
     )
 

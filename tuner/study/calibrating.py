@@ -71,7 +71,7 @@ def _unusable_baseline(windows: Sequence[Window]) -> Failure:
 
 def _biased(bias: float) -> Failure:
     message = (
-        f"two equal sides differ by {bias:+.1%} on this host, twice: what it measures is not the "
+        f"two equal arms differ by {bias:+.1%} on this host, twice: what it measures is not the "
         "configuration. Look for a neighbour on one of its CPUs"
     )
     return Failure(code=FailureCode.INFRASTRUCTURE, message=message)

@@ -59,10 +59,10 @@ def compare(history: History) -> Step | None:
     complete = [block for block in blocks if block.state is MeasurementState.COMPLETE]
     missing = history.job.spec.budget.compare_blocks - len(complete)
     if missing > 0:
-        sides = _working(history)
+        arms = _working(history)
         # A file that does not start takes the others down in every block planned with it.
-        count = missing if complete or len(sides) == 1 else 1
-        return planning.blocks(history, Phase.COMPARE, sides, count)
+        count = missing if complete or len(arms) == 1 else 1
+        return planning.blocks(history, Phase.COMPARE, arms, count)
     for number in _working(history):
         if history.trial(number).outcome is None:
             return Settle(number=number, outcome=_outcome(history, number, complete))
@@ -72,7 +72,7 @@ def compare(history: History) -> Step | None:
 def _broken(block: Measurement) -> tuple[TrialNumber, Failure] | None:
     """The file that ended a block, and why."""
     failure = block.failure
-    return None if failure is None else (block.sides[failure.side], failure)
+    return None if failure is None else (block.arms[failure.arm], failure)
 
 
 def _working(history: History) -> tuple[TrialNumber, ...]:
@@ -91,11 +91,11 @@ def _outcome(history: History, number: TrialNumber, blocks: list[Measurement]) -
     chosen = history.job.spec.objective
     ratios = []
     for block in blocks:
-        if number in block.sides:
-            pair = (block.sides.index(number), block.sides.index(BASELINE))
+        if number in block.arms:
+            pair = (block.arms.index(number), block.arms.index(BASELINE))
             ours, theirs = (
-                objective.log_level(objective.usable(block.windows, side), chosen.metric)
-                for side in pair
+                objective.log_level(objective.usable(block.windows, arm), chosen.metric)
+                for arm in pair
             )
             if ours is not None and theirs is not None:
                 ratios.append(ours - theirs)

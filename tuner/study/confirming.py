@@ -25,5 +25,5 @@ def confirm(history: History) -> Step | Confirmed | None:
         return Confirmed(finalist)
     looks = analysis.looks_of(job.spec.budget.confirm_blocks)
     following = next(look for look in looks if look > len(blocks))
-    sides = (BASELINE, finalist.number)
-    return planning.blocks(history, Phase.CONFIRM, sides, following - len(blocks))
+    arms = (BASELINE, finalist.number)
+    return planning.blocks(history, Phase.CONFIRM, arms, following - len(blocks))

@@ -62,7 +62,7 @@ class CataloguedApp(Protocol):
         """The text of its own uwsgi.ini."""
 
 
-class Catalog(Protocol):
+class Catalogue(Protocol):
     """What is there to be named in a request."""
 
     def app(self, name: str) -> CataloguedApp | None:
@@ -93,20 +93,20 @@ def _nothing(app: str) -> Sequence[Params]:
 
 
 def resolve(
-    request: Request, catalog: Catalog, earlier: Callable[[str], Sequence[Params]] = _nothing
+    request: Request, catalogue: Catalogue, earlier: Callable[[str], Sequence[Params]] = _nothing
 ) -> JobSpec:
     """The job that a request asks for. Raises `InvalidInput` with everything that is wrong.
 
     `earlier` tells what earlier jobs of an app recommended; it is asked where a request wants that.
     """
     mistakes: list[Mistake] = []
-    described = _described(request, catalog, mistakes)
+    described = _described(request, catalogue, mistakes)
     target = _target(request, described)
     own = Variant(name=OWN_FILE, ini=_own_ini(target, described))
     workload = request.workload or (described.app.workload if described else ClosedLoop())
     match request:
         case JobRequest():
-            aim = _tuning(request, own, catalog, earlier, mistakes)
+            aim = _tuning(request, own, catalogue, earlier, mistakes)
         case MeasurementRequest():
             aim = _comparing(request, own, workload)
         case CalibrationRequest():
@@ -142,11 +142,11 @@ def resolve(
 def _tuning(
     request: JobRequest,
     own: Variant,
-    catalog: Catalog,
+    catalogue: Catalogue,
     earlier: Callable[[str], Sequence[Params]],
     mistakes: list[Mistake],
 ) -> _Aim:
-    space = _space(request, catalog, mistakes)
+    space = _space(request, catalogue, mistakes)
     wanted = earlier(request.app) if request.warm_start else ()
     return _Aim(
         kind=JobKind.TUNE,
@@ -241,7 +241,9 @@ def _own_ini(target: Target, described: CataloguedApp | None) -> str:
     return described.baseline_ini if described else DEFAULT_INI.format(port=target.port)
 
 
-def _described(request: Request, catalog: Catalog, mistakes: list[Mistake]) -> CataloguedApp | None:
+def _described(
+    request: Request, catalogue: Catalogue, mistakes: list[Mistake]
+) -> CataloguedApp | None:
     name = request.target.target_app
     if name is None:
         field = "inis" if isinstance(request, MeasurementRequest) else "baseline_ini"
@@ -249,16 +251,18 @@ def _described(request: Request, catalog: Catalog, mistakes: list[Mistake]) -> C
             hint = "an image brings no file of its own that we know: give the present uwsgi.ini"
             mistakes.append(Mistake(field, hint))
         return None
-    found = catalog.app(name)
+    found = catalogue.app(name)
     if found is None:
         mistakes.append(Mistake("target.target_app", f"unknown target app '{name}'"))
     return found
 
 
-def _space(request: JobRequest, catalog: Catalog, mistakes: list[Mistake]) -> SearchSpace | None:
+def _space(
+    request: JobRequest, catalogue: Catalogue, mistakes: list[Mistake]
+) -> SearchSpace | None:
     if isinstance(request.search_space, SearchSpace):
         return request.search_space
-    found = catalog.space(request.search_space)
+    found = catalogue.space(request.search_space)
     if found is None:
         mistakes.append(Mistake("search_space", f"unknown search space '{request.search_space}'"))
     return found

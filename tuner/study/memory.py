@@ -31,7 +31,7 @@ def _points(history: History) -> list[Point]:
     for measurement in history.measurements:
         for window in measurement.windows:
             if window.memory_mb is not None:
-                used.setdefault(measurement.sides[window.side], []).append(window.memory_mb)
+                used.setdefault(measurement.arms[window.arm], []).append(window.memory_mb)
     return [
         (*slots, fmean(used[trial.number]))
         for trial in history.trials

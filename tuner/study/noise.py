@@ -16,14 +16,14 @@ def score_sd(calibration: Calibration | None, blocks: list[Measurement]) -> floa
 
     A block that was cut short knows less than a whole one: its windows are fewer.
     """
-    variances = [block_sd(calibration, _windows_of_a_side(block)) ** 2 for block in blocks]
+    variances = [block_sd(calibration, _windows_of_an_arm(block)) ** 2 for block in blocks]
     if not variances:
         return block_sd(calibration, None)
     return math.sqrt(sum(variances)) / len(variances)
 
 
 def block_sd(calibration: Calibration | None, windows: int | None) -> float:
-    """Standard deviation of one block's log ratio with so many windows of each side."""
+    """Standard deviation of one block's log ratio with so many windows of each arm."""
     if calibration is None:
         return UNKNOWN_SD
     known = calibration.start_sd is not None and calibration.window_sd is not None
@@ -40,6 +40,6 @@ def cycle_sd(calibration: Calibration | None) -> float | None:
     return max(math.sqrt(2) * calibration.window_sd, SMALLEST_SD)
 
 
-def _windows_of_a_side(block: Measurement) -> int:
-    sides = {window.side for window in block.windows}
-    return len(block.windows) // len(sides) if sides else 0
+def _windows_of_an_arm(block: Measurement) -> int:
+    arms = {window.arm for window in block.windows}
+    return len(block.windows) // len(arms) if arms else 0

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tuner.model import (
     AS_BUDGETED,
-    Course,
+    BlockOptions,
     History,
     Measure,
     Measurement,
@@ -15,7 +15,7 @@ from tuner.model import (
     TrialNumber,
 )
 
-Sides = tuple[TrialNumber, ...]
+Arms = tuple[TrialNumber, ...]
 
 
 def derived_seed(seed: int, number: int) -> int:
@@ -24,35 +24,43 @@ def derived_seed(seed: int, number: int) -> int:
 
 
 def block(
-    history: History, phase: Phase, sides: Sides, ahead: int = 0, course: Course = AS_BUDGETED
+    history: History,
+    phase: Phase,
+    arms: Arms,
+    ahead: int = 0,
+    block_options: BlockOptions = AS_BUDGETED,
 ) -> Plan:
     """One block; `ahead` is how many others are planned in the same step before it."""
     return Plan(
         sequence=len(history.measurements) + ahead,
         kind=MeasurementKind.BLOCK,
         phase=phase,
-        sides=sides,
-        course=course,
+        arms=arms,
+        block_options=block_options,
     )
 
 
 def blocks(
-    history: History, phase: Phase, sides: Sides, count: int, course: Course = AS_BUDGETED
+    history: History,
+    phase: Phase,
+    arms: Arms,
+    count: int,
+    block_options: BlockOptions = AS_BUDGETED,
 ) -> Measure:
-    """So many blocks of the same sides."""
-    return blocks_of(history, phase, [sides] * count, course=course)
+    """So many blocks of the same arms."""
+    return blocks_of(history, phase, [arms] * count, block_options=block_options)
 
 
 def blocks_of(
     history: History,
     phase: Phase,
-    sides: Sequence[Sides],
+    arms: Sequence[Arms],
     *,
     trials: tuple[Trial, ...] = (),
-    course: Course = AS_BUDGETED,
+    block_options: BlockOptions = AS_BUDGETED,
 ) -> Measure:
-    """One block for each of `sides`; `trials` are those among them that are new."""
-    plans = (block(history, phase, of, ahead, course) for ahead, of in enumerate(sides))
+    """One block for each of `arms`; `trials` are those among them that are new."""
+    plans = (block(history, phase, of, ahead, block_options) for ahead, of in enumerate(arms))
     return Measure(plans=tuple(plans), trials=trials)
 
 
@@ -62,12 +70,12 @@ def prepare(trials: tuple[Trial, ...]) -> Measure:
         sequence=0,
         kind=MeasurementKind.PREPARE,
         phase=Phase.PREPARE,
-        sides=(trials[0].number,),
+        arms=(trials[0].number,),
     )
     return Measure(plans=(plan,), trials=trials)
 
 
-def broken_side(measurement: Measurement) -> TrialNumber | None:
+def broken_arm(measurement: Measurement) -> TrialNumber | None:
     """The trial whose configuration ended a block."""
     failure = measurement.failure
-    return None if failure is None else measurement.sides[failure.side]
+    return None if failure is None else measurement.arms[failure.arm]

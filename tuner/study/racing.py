@@ -15,7 +15,7 @@ from tuner import analysis, objective
 from tuner.model import (
     BASELINE,
     Aim,
-    Course,
+    BlockOptions,
     Enter,
     History,
     Measurement,
@@ -29,11 +29,11 @@ from tuner.model import (
     TrialNumber,
 )
 from tuner.study import noise, planning, searching
-from tuner.study.advice import Belief, Optimiser, Past
+from tuner.study.advice import Belief, Observation, Optimiser
 from tuner.study.ends import Keep
 
 HOST_SHARE = 0.7
-"""Of the host's memory, what the limits of all sides of one block may add up to."""
+"""Of the host's memory, what the limits of all arms of one block may add up to."""
 
 DOUBTFUL = 1.0
 """A trial whose belief reaches above the baseline within so many deviations is worth racing."""
@@ -68,16 +68,16 @@ def standings_of(history: History, optimiser: Optimiser) -> Standings:
     """Replay the race from its blocks, in the order in which they were planned."""
     budget = history.job.spec.budget
     blocks = history.blocks(Phase.RACE)
-    racing = blocks[0].sides[1:] if blocks else ()
+    racing = blocks[0].arms[1:] if blocks else ()
     entered = len(racing)
     rounds: list[Round] = []
     seen: list[Measurement] = []
     missing = budget.race_blocks
     for block in blocks:
-        broken = planning.broken_side(block)
+        broken = planning.broken_arm(block)
         if broken in racing:
             racing = tuple(number for number in racing if number != broken)
-        elif block.state is MeasurementState.COMPLETE and set(racing) <= set(block.sides):
+        elif block.state is MeasurementState.COMPLETE and set(racing) <= set(block.arms):
             seen.append(block)
             missing -= 1
         if missing == 0 and len(racing) > 1:
@@ -101,7 +101,9 @@ def _placed(
     """
     main = history.job.spec.objective
     found = {s.number: s for s in analysis.standings(blocks, main.metric, main.sign)}
-    told = [_with_race(history, one, found.get(one.number)) for one in searching.past(history)]
+    told = [
+        _with_race(history, one, found.get(one.number)) for one in searching.observations(history)
+    ]
     beliefs = optimiser.believe(searching.domain_of(history), told)
     placed = [
         replace(found[number], belief=beliefs[number].mean - found[number].penalty)
@@ -111,7 +113,7 @@ def _placed(
     return tuple(sorted(placed, key=lambda standing: (-(standing.belief or 0.0), standing.number)))
 
 
-def _with_race(history: History, told: Past, standing: Standing | None) -> Past:
+def _with_race(history: History, told: Observation, standing: Standing | None) -> Observation:
     """What is known of a trial by search and race together, each weighed by its precision."""
     if standing is None or told.score is None or told.sd is None:
         return told
@@ -136,8 +138,8 @@ def _begin(history: History, optimiser: Optimiser) -> Step | Keep:
 
 def _entrants(history: History, optimiser: Optimiser) -> tuple[TrialNumber, ...]:
     """The likely best by belief, the best seed among them; one alone where there is no race."""
-    beliefs = optimiser.believe(searching.domain_of(history), searching.past(history))
-    wanted = min(history.job.spec.budget.race, _sides_that_fit(history))
+    beliefs = optimiser.believe(searching.domain_of(history), searching.observations(history))
+    wanted = min(history.job.spec.budget.race, _arms_that_fit(history))
     hopeful = [
         trial
         for trial in searching.candidates(history)
@@ -159,7 +161,7 @@ def _is_hopeful(belief: Belief, racing: int) -> bool:
 
 def _front_first(history: History, ranked: Sequence[Trial]) -> list[Trial]:
     """With several objectives: those that no other beats in everything come first."""
-    front = {landmark for landmark, _ in front_of(history)}
+    front = {pareto_point for pareto_point, _ in front_of(history)}
     return sorted(ranked, key=lambda trial: trial.number not in front)
 
 
@@ -188,7 +190,7 @@ def _dominates(other: Mapping[str, float], own: Mapping[str, float], aims: Seque
     return all(a >= b for a, b in pairs) and any(a > b for a, b in pairs)
 
 
-def _sides_that_fit(history: History) -> int:
+def _arms_that_fit(history: History) -> int:
     """Candidates that may be alive beside the baseline without the host running out of memory."""
     facts = history.job.facts
     if facts is None:
@@ -198,8 +200,8 @@ def _sides_that_fit(history: History) -> int:
 
 
 def _round(history: History, racing: tuple[TrialNumber, ...], count: int) -> Step:
-    course = Course(cycles=history.job.spec.budget.race_cycles)
-    return planning.blocks(history, Phase.RACE, (BASELINE, *racing), count, course)
+    block_options = BlockOptions(cycles=history.job.spec.budget.race_cycles)
+    return planning.blocks(history, Phase.RACE, (BASELINE, *racing), count, block_options)
 
 
 def _end(history: History, so_far: Standings) -> Step | Keep:
@@ -239,8 +241,8 @@ def _gain_in_others(history: History, number: TrialNumber) -> float:
     """Mean signed log ratio of the metrics of `also` over the race's blocks."""
     gains = []
     for block in history.blocks(Phase.RACE):
-        if number in block.sides and block.windows:
-            pair = objective.versus(block, block.sides.index(number))
+        if number in block.arms and block.windows:
+            pair = objective.versus(block, block.arms.index(number))
             for aim in history.job.spec.objective.also:
                 ratio = objective.log_ratio(pair, aim.metric)
                 gains += [] if ratio is None else [aim.sign * ratio]

@@ -14,7 +14,7 @@ from tuner import objective
 from tuner.model import (
     AS_BUDGETED,
     BASELINE,
-    Course,
+    BlockOptions,
     Enter,
     Fail,
     Futility,
@@ -32,7 +32,7 @@ from tuner.model import (
 )
 from tuner.search_space import Domain, derive
 from tuner.study import memory, noise, planning
-from tuner.study.advice import Optimiser, Past
+from tuner.study.advice import Observation, Optimiser
 
 BASELINE_MAY_FAIL = 2
 """Blocks of one phase in which the user's own file may break before the job is given up."""
@@ -80,7 +80,7 @@ def domain_of(history: History) -> Domain:
 
 def baseline_keeps_failing(blocks: Sequence[Measurement]) -> Fail | None:
     """The end of a job whose own file does not hold."""
-    failures = [b.failure for b in blocks if planning.broken_side(b) == BASELINE]
+    failures = [b.failure for b in blocks if planning.broken_arm(b) == BASELINE]
     if len(failures) <= BASELINE_MAY_FAIL or failures[0] is None:
         return None
     return Fail(failure=failures[0])
@@ -104,7 +104,7 @@ def blocks_of_trials(history: History) -> Mapping[TrialNumber, list[Measurement]
     found: dict[TrialNumber, list[Measurement]] = defaultdict(list)
     for block in history.blocks(Phase.SEARCH):
         if not block.is_open:
-            found[block.sides[1]].append(block)
+            found[block.arms[1]].append(block)
     return found
 
 
@@ -127,7 +127,7 @@ def _next(history: History, domain: Domain, optimiser: Optimiser) -> Measure | N
     number = len(history.blocks(Phase.SEARCH))
     proposal = optimiser.propose(
         domain,
-        past(history, weights=_weights(history, number)),
+        observations(history, weights=_weights(history, number)),
         sampler=history.job.spec.sampler,
         seed=planning.derived_seed(history.job.spec.seed, number),
     )
@@ -139,7 +139,9 @@ def _next(history: History, domain: Domain, optimiser: Optimiser) -> Measure | N
     known = history.twin(proposal.params)
     if known is None:
         return _first_block(history, proposal.params, Origin.SAMPLER)
-    plan = planning.block(history, Phase.SEARCH, (BASELINE, known.number), course=_course(history))
+    plan = planning.block(
+        history, Phase.SEARCH, (BASELINE, known.number), block_options=_block_options(history)
+    )
     return Measure(plans=(plan,))
 
 
@@ -154,11 +156,13 @@ def _seeds(history: History, domain: Domain) -> list[tuple[Origin, Params]]:
 def _first_block(history: History, params: Params, origin: Origin) -> Measure:
     number = TrialNumber(len(history.trials))
     trial = Trial(number=number, params=params, origin=origin, state=TrialState.RUNNING)
-    plan = planning.block(history, Phase.SEARCH, (BASELINE, number), course=_course(history))
+    plan = planning.block(
+        history, Phase.SEARCH, (BASELINE, number), block_options=_block_options(history)
+    )
     return Measure(plans=(plan,), trials=(trial,))
 
 
-def _course(history: History) -> Course:
+def _block_options(history: History) -> BlockOptions:
     """Blocks of a candidate that cannot win any more are cut short, where that saves something."""
     sd = noise.cycle_sd(history.job.calibration)
     scores = [score for trial in candidates(history) if (score := score_of(trial)) is not None]
@@ -167,7 +171,7 @@ def _course(history: History) -> Course:
     # The best one so far is lucky too: it is held to what it keeps after one block's noise.
     likely = max(scores) - noise.block_sd(history.job.calibration, None)
     metric = history.job.spec.objective.metric
-    return Course(futility=Futility(metric=metric, best=max(0.0, likely), sd=sd))
+    return BlockOptions(futility=Futility(metric=metric, best=max(0.0, likely), sd=sd))
 
 
 def stagnates(history: History) -> bool:
@@ -195,13 +199,13 @@ def score_of(trial: Trial) -> float | None:
     return outcome.score if outcome is not None and outcome.is_feasible else None
 
 
-def past(history: History, weights: Mapping[str, float] | None = None) -> list[Past]:
+def observations(history: History, weights: Mapping[str, float] | None = None) -> list[Observation]:
     """What an optimiser may know of the search so far.
 
     With `weights` the scores are one number made of all metrics of the objective.
     """
     blocks = blocks_of_trials(history)
-    waiting = {b.sides[1] for b in history.blocks(Phase.SEARCH) if b.is_open}
+    waiting = {b.arms[1] for b in history.blocks(Phase.SEARCH) if b.is_open}
     combined = _combined(history, weights) if weights else {}
     return [
         _told(history, trial, blocks.get(trial.number, []), combined, trial.number in waiting)
@@ -216,11 +220,11 @@ def _told(
     blocks: list[Measurement],
     combined: Mapping[TrialNumber, float],
     is_waiting: bool,
-) -> Past:
+) -> Observation:
     outcome = trial.outcome
     score = outcome.score if outcome else None
     own = trial.number == BASELINE
-    return Past(
+    return Observation(
         number=trial.number,
         params=trial.params,
         score=combined.get(trial.number, score) if score is not None else None,

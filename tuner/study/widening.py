@@ -14,7 +14,7 @@ from tuner import analysis
 from tuner.model import History, Params, Scalar, Slice, SlicePoint
 from tuner.search_space import Dimension, Domain
 from tuner.study import searching
-from tuner.study.advice import Optimiser, Past
+from tuner.study.advice import Observation, Optimiser
 from tuner.study.factors import TOGETHER, factors_of
 
 Candidate = tuple[float, str, Scalar]
@@ -28,12 +28,14 @@ def widened(history: History, domain: Domain, winner: Params, optimiser: Optimis
     be worth, is a choice that failed at least as often as it worked, or a number beyond all that
     worked.
     """
-    past = searching.past(history)
-    _, slices = optimiser.explain(domain, past, winner)
+    observations = searching.observations(history)
+    _, slices = optimiser.explain(domain, observations, winner)
     wide, changes = dict(winner), len(factors_of(domain, winner))
     if changes > analysis.MOST_FACTORS:
         return winner  # too many to be told apart as it is
-    for _, name, value in sorted(_candidates(history, domain, winner, slices, past), reverse=True):
+    for _, name, value in sorted(
+        _candidates(history, domain, winner, slices, observations), reverse=True
+    ):
         wider = {**wide, name: value}
         fits = len(factors_of(domain, wider)) <= analysis.columns(changes)
         if fits and dict(domain.settle(wider)) == wider and not domain.broken(wider):
@@ -46,7 +48,7 @@ def _candidates(
     domain: Domain,
     winner: Params,
     slices: Sequence[Slice],
-    past: Sequence[Past],
+    observations: Sequence[Observation],
 ) -> Iterator[Candidate]:
     """The most promising other value of each parameter that the winner leaves alone."""
     of = {dimension.name: dimension for dimension in domain.free}
@@ -55,7 +57,9 @@ def _candidates(
         if one.parameter in TOGETHER or winner[one.parameter] != dimension.users:
             continue
         own = next((point for point in one.points if point.value == dimension.users), None)
-        others = [p for p in one.points if p is not own and _holds(dimension, p.value, past)]
+        others = [
+            p for p in one.points if p is not own and _holds(dimension, p.value, observations)
+        ]
         if own is not None and others:
             best = max(others, key=lambda point: point.gain)
             if _may_gain(best, own, history.job.spec.min_effect):
@@ -68,9 +72,9 @@ def _may_gain(point: SlicePoint, own: SlicePoint, min_effect: float) -> bool:
     return point.high > own.gain - math.log1p(min_effect)
 
 
-def _holds(dimension: Dimension, value: Scalar, past: Sequence[Past]) -> bool:
+def _holds(dimension: Dimension, value: Scalar, observations: Sequence[Observation]) -> bool:
     """Whether most trials with this choice worked, or some with numbers on both sides of it."""
-    ended = [trial for trial in past if trial.score is not None or not trial.feasible]
+    ended = [trial for trial in observations if trial.score is not None or not trial.feasible]
     if not dimension.values:
         worked = [int(t.params[dimension.name]) for t in ended if t.feasible]
         return bool(worked) and min(worked) <= int(value) <= max(worked)

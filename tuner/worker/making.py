@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Protocol, assert_never
 
 from tuner.errors import TargetFailed
-from tuner.measurement import MEMORY_PROBE_MORE, Bench, completed, left_out, side_of
+from tuner.measurement import MEMORY_PROBE_MORE, Bench, arm_of, completed, left_out
 from tuner.model import (
     Failure,
     FailureCode,
@@ -47,25 +47,25 @@ class Claim(Protocol):
 
     @property
     def params(self) -> tuple[Params, ...]:
-        """The params of each side."""
+        """The params of each arm."""
 
 
 def make(claim: Claim, bench: Bench) -> MeasurementResult:
     """Make the measurement that was claimed, of whichever kind it is."""
     measurement, spec = claim.measurement, claim.job.spec
-    sides = [side_of(spec, index, ini) for index, ini in enumerate(_inis(claim))]
+    arms = [arm_of(spec, index, ini) for index, ini in enumerate(_inis(claim))]
     match measurement.kind:
         case MeasurementKind.PREPARE:
             return prepared(spec, bench)
         case MeasurementKind.BLOCK:
             seed = derived_seed(spec.seed, measurement.sequence)
             return bench.run_block(
-                sides,
+                arms,
                 spec.workload,
                 spec.budget,
                 seed=seed,
                 metrics=spec.metrics,
-                course=measurement.course,
+                block_options=measurement.block_options,
             )
 
 
@@ -73,14 +73,14 @@ def prepared(spec: JobSpec, bench: Bench) -> MeasurementResult:
     """What there is to know of a job's baseline before anything is compared with it."""
     ini = IniFile.parse(spec.baseline_ini)
     processes = ini.integer("cheaper", 0) or ini.integer("processes", 1)
-    baseline = side_of(spec, 0, spec.baseline_ini)
-    larger = side_of(spec, 1, _with_processes(processes + MEMORY_PROBE_MORE, ini))
+    baseline = arm_of(spec, 0, spec.baseline_ini)
+    larger = arm_of(spec, 1, _with_processes(processes + MEMORY_PROBE_MORE, ini))
     result = bench.prepare(baseline, larger, spec.workload, processes=processes)
     return replace(result, facts=completed(spec, result.facts) if result.facts else None)
 
 
 def _inis(claim: Claim) -> list[str]:
-    """The file that each side runs: as it was given, or rendered from the side's params."""
+    """The file that each arm runs: as it was given, or rendered from the arm's params."""
     spec, facts = claim.job.spec, claim.job.facts
     match spec.kind:
         case JobKind.COMPARE:
@@ -105,7 +105,7 @@ def failure_of(failure: TargetFailed, spec: JobSpec) -> Failure:
     return Failure(
         code=code,
         message=_with_what_it_went_without(failure.message, code, spec),
-        side=failure.side,
+        arm=failure.arm,
         log_tail=failure.log_tail,
     )
 

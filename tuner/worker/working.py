@@ -242,7 +242,7 @@ def run(settings: Settings, pool: str) -> None:
     Raises `Conflict` where this host already has a worker, `Unavailable` where PostgreSQL is away:
     the supervisor starts the process anew.
     """
-    url, known = bootstrap.database_url(settings), bootstrap.catalog(settings)
+    url, known = bootstrap.database_url(settings), bootstrap.catalogue(settings)
     worker = Worker(
         name=settings.worker_name,
         pool=pool,

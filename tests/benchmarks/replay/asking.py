@@ -9,7 +9,7 @@ from tests.benchmarks.replay.landscape import Truth
 from tests.benchmarks.replay.noise import START_SD
 from tuner.model import BASELINE, SamplerName, TrialNumber
 from tuner.sampler import TrialOptimiser
-from tuner.study.advice import Past
+from tuner.study.advice import Observation
 
 TRIALS = 100
 ASKS = 11
@@ -18,25 +18,25 @@ SCORE_SD = 0.03  # log ratio
 
 def times_ms(truth: Truth, sampler: SamplerName) -> list[float]:
     """Milliseconds of each of `ASKS` proposals after `TRIALS` trials drawn from the space."""
-    optimiser, past = TrialOptimiser(), _past(truth)
+    optimiser, observations = TrialOptimiser(), _past(truth)
     found = []
     for seed in range(ASKS):
         began = time.perf_counter()
-        optimiser.propose(truth.domain, past, sampler=sampler, seed=seed)
+        optimiser.propose(truth.domain, observations, sampler=sampler, seed=seed)
         found.append(1000 * (time.perf_counter() - began))
     return found
 
 
-def _past(truth: Truth) -> Sequence[Past]:
+def _past(truth: Truth) -> Sequence[Observation]:
     rng = np.random.default_rng(1)
     order = rng.permutation(len(truth.configurations)).tolist()
     chosen = [truth.domain.baseline, *(truth.configurations[place] for place in order)]
-    past = []
+    observations = []
     for number, params in enumerate(chosen[: TRIALS + 1]):
         gain = truth.gain(params)
         noise = float(rng.normal(0.0, SCORE_SD)) if number != BASELINE else 0.0
-        past.append(
-            Past(
+        observations.append(
+            Observation(
                 number=TrialNumber(number),
                 params=params,
                 score=None if gain is None else gain + noise,
@@ -44,4 +44,4 @@ def _past(truth: Truth) -> Sequence[Past]:
                 sd=SCORE_SD if number != BASELINE else START_SD,
             )
         )
-    return past
+    return observations

@@ -154,8 +154,8 @@ class _Rows:
         if asked.kind is MeasurementKind.PREPARE:
             reply = world.prepare()
         else:
-            sides = [self.trials[side].params for side in asked.sides]
-            reply = world.block(sides, self.job.spec.budget, asked.course)
+            arms = [self.trials[arm].params for arm in asked.arms]
+            reply = world.block(arms, self.job.spec.budget, asked.block_options)
         failed = isinstance(reply.outcome, Failure)
         self.measurements[self.done] = replace(
             asked,
@@ -188,8 +188,8 @@ def _measurement(plan: Plan) -> Measurement:
         sequence=plan.sequence,
         kind=plan.kind,
         phase=plan.phase,
-        sides=plan.sides,
+        arms=plan.arms,
         state=MeasurementState.QUEUED,
         attempt=0,
-        course=plan.course,
+        block_options=plan.block_options,
     )

@@ -1,14 +1,14 @@
 """What one window says beside the truth.
 
 The **level** is the standard deviation of the log ratio of one block of the `standard` budget
-(4 cycles of 2.5 s of each side, fresh starts): what `tuner calibrate` prints. It is made of
+(4 cycles of 2.5 s of each arm, fresh starts): what `tuner calibrate` prints. It is made of
 
     level² = 2 (start² + window² / 4)
 
 with 1.5 % from one start to another; the windows have the rest. Blocks of fewer or shorter windows
 are noisier: a window's variance falls with its length. The shape of a window's noise is that of
 the record: its own residuals are drawn, all metrics of one window together, so that tails and the
-link of throughput and latency are real. A host's drift and its bursts meet both sides and come on
+link of throughput and latency are real. A host's drift and its bursts meet both arms and come on
 top: drift cancels within a cycle, bursts do not, so on a bad machine blocks are noisier than the
 level says.
 """

@@ -1,7 +1,7 @@
 """What others do with the same seconds of measuring: Optuna, and its `best_trial` is shipped.
 
 One trial is one start of the candidate alone, warmed up, and as many windows back to back as a
-block of ours has on both of its sides: the practice of the articles. The user's file is the first
+block of ours has on both of its arms: the practice of the articles. The user's file is the first
 trial. A configuration that breaks is told as infeasible; rules of the space are known beforehand.
 """
 
@@ -17,7 +17,7 @@ from tests.benchmarks.replay.landscape import Truth
 from tests.benchmarks.replay.scoring import Result, best_of
 from tests.benchmarks.replay.world import World
 from tuner import objective
-from tuner.model import Course, Failure, Params, Verdict
+from tuner.model import BlockOptions, Failure, Params, Verdict
 from tuner.search_space import Dimension, Domain
 
 SAMPLERS: Mapping[str, Callable[[int], BaseSampler]] = {
@@ -81,7 +81,7 @@ def _shipped(truth: Truth, tried: list[_Tried], seconds: float) -> Result:
 
 def _measured(truth: Truth, world: World, params: Params) -> float | None:
     budget = truth.spec.budget
-    reply = world.block([params], budget, Course(cycles=2 * budget.cycles))
+    reply = world.block([params], budget, BlockOptions(cycles=2 * budget.cycles))
     if isinstance(reply.outcome, Failure):
         return None
     aim = truth.spec.objective

@@ -180,7 +180,7 @@ def _ablated(played: Played, users: Params) -> Params:
         _params(played, number)
         for measurement in played.measurements
         if measurement.phase is Phase.ABLATE
-        for number in measurement.sides
+        for number in measurement.arms
     ]
     tried = runs or [_params(played, played.finalists[Phase.ABLATE])]
     return {

@@ -133,9 +133,9 @@ class Surface:
         failure = self._failure(params)
         if failure is not None:
             return failure
-        sides = [axis.around(params.get(axis.name, axis.values[axis.users])) for axis in self.axes]
+        arms = [axis.around(params.get(axis.name, axis.values[axis.users])) for axis in self.axes]
         corners: list[tuple[float, Point]] = []
-        for corner in itertools.product(*sides):
+        for corner in itertools.product(*arms):
             point = self.points.get(tuple(index for index, _ in corner))
             if point is not None:
                 corners.append((math.prod(weight for _, weight in corner), point))

@@ -1,6 +1,6 @@
 """Truth and noise to the results that a benchmark host would hand back, with its seconds.
 
-A host starts all sides of a block afresh, warms each up, and alternates their windows in an order
+A host starts all arms of a block afresh, warms each up, and alternates their windows in an order
 shuffled in every cycle. What that takes is counted from the budget and from two figures seen on
 real containers.
 """
@@ -18,8 +18,8 @@ from tests.benchmarks.replay.surface import FloatArray, Point
 from tests.builders import NOON
 from tuner.measurement.futility import is_futile
 from tuner.model import (
+    BlockOptions,
     Budget,
-    Course,
     Failure,
     FailureCode,
     MeasurementResult,
@@ -28,7 +28,7 @@ from tuner.model import (
     Window,
 )
 
-START_S = 0.45  # of one side, container to ready; two start side by side in 0.9 s
+START_S = 0.45  # of one arm, container to ready; two start side by side in 0.9 s
 BETWEEN_S = 0.2  # wall time of a window beyond its load
 HEAD_S = 0.5  # of a window's load, before its figures count
 
@@ -64,24 +64,24 @@ class World:
         """The facts of the record."""
         return self._spent(MeasurementResult(facts=self._truth.facts), 2 * START_S)
 
-    def block(self, sides: Sequence[Params], budget: Budget, course: Course) -> Reply:
-        """Fresh starts of all sides and their windows; the first side that fails ends it."""
-        found = [self._truth.at(params) for params in sides]
-        setup_s = START_S * len(sides)
-        for side, answer in enumerate(found):
+    def block(self, arms: Sequence[Params], budget: Budget, block_options: BlockOptions) -> Reply:
+        """Fresh starts of all arms and their windows; the first arm that fails ends it."""
+        found = [self._truth.at(params) for params in arms]
+        setup_s = START_S * len(arms)
+        for arm, answer in enumerate(found):
             if isinstance(answer, FailureCode):
                 message = f"recorded: {answer.value}"
-                return self._spent(Failure(code=answer, message=message, side=side), setup_s)
+                return self._spent(Failure(code=answer, message=message, arm=arm), setup_s)
         points = [answer for answer in found if isinstance(answer, Point)]
-        self.now_s += setup_s + len(sides) * budget.warmup_s
+        self.now_s += setup_s + len(arms) * budget.warmup_s
         began_s = self.now_s
-        cycles = self._cycles(points, budget, course)
-        load_s = len(sides) * budget.warmup_s + self.now_s - began_s
+        cycles = self._cycles(points, budget, block_options)
+        load_s = len(arms) * budget.warmup_s + self.now_s - began_s
         result = MeasurementResult(
             windows=tuple(window for cycle in cycles for window in cycle),
             setup_s=setup_s,
             load_s=load_s,
-            is_cut_short=len(cycles) < (course.cycles or budget.cycles),
+            is_cut_short=len(cycles) < (block_options.cycles or budget.cycles),
         )
         return Reply(result, setup_s + load_s)
 
@@ -90,29 +90,31 @@ class World:
         return Reply(outcome, seconds)
 
     def _cycles(
-        self, points: Sequence[Point], budget: Budget, course: Course
+        self, points: Sequence[Point], budget: Budget, block_options: BlockOptions
     ) -> list[list[Window]]:
-        """The windows of every cycle, until the course's futility rule ends the block."""
-        planned = course.cycles or budget.cycles
+        """The windows of every cycle, until the futility rule ends the block."""
+        planned = block_options.cycles or budget.cycles
         levels = self._levels(points, planned, budget)
         cycles: list[list[Window]] = []
         for number in range(planned):
-            if course.futility and is_futile(cycles, course.futility, planned=planned):
+            if block_options.futility and is_futile(
+                cycles, block_options.futility, planned=planned
+            ):
                 break
             drift = self._weather.drift(self.now_s)
             windows = []
-            for place, side in enumerate(self._rng.permutation(len(points)).tolist()):
+            for place, arm in enumerate(self._rng.permutation(len(points)).tolist()):
                 ended_s = self.now_s + budget.window_s
                 speed = drift + self._weather.bursts(self.now_s, ended_s)
-                logs = levels[number, side] + speed * SPEED
+                logs = levels[number, arm] + speed * SPEED
                 index = number * len(points) + place
-                windows.append(self._window(index, side, logs, points[side], budget))
+                windows.append(self._window(index, arm, logs, points[arm], budget))
                 self.now_s = ended_s + BETWEEN_S
             cycles.append(windows)
         return cycles
 
     def _levels(self, points: Sequence[Point], cycles: int, budget: Budget) -> FloatArray:
-        """Log levels by cycle, side and column, the host's weather not among them."""
+        """Log levels by cycle, arm and column, the host's weather not among them."""
         count = len(points)
         starts = self._rng.normal(0.0, START_SD, count)
         drawn = self._rng.integers(len(self._shapes), size=(cycles, count))
@@ -121,7 +123,7 @@ class World:
         return np.asarray(truths + starts[:, None] * SPEED + noise, dtype=np.float64)
 
     def _window(
-        self, index: int, side: int, logs: FloatArray, point: Point, budget: Budget
+        self, index: int, arm: int, logs: FloatArray, point: Point, budget: Budget
     ) -> Window:
         rps, p50, p95, p99, memory, cpu = (_value(log) for log in logs.tolist())
         duration_s = max(budget.window_s - HEAD_S, 0.8 * budget.window_s)
@@ -130,7 +132,7 @@ class World:
         errors = int(self._rng.poisson(requests * share / (1 - share))) if share > 0 else 0
         return Window(
             index=index,
-            side=side,
+            arm=arm,
             started_at=NOON + timedelta(seconds=self.now_s),
             duration_s=duration_s,
             requests=requests,

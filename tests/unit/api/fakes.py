@@ -12,7 +12,7 @@ from fastapi import FastAPI
 
 from tests import builders
 from tuner.api import Services, create_app
-from tuner.catalog import Catalog, CataloguedApp
+from tuner.catalogue import Catalogue, CataloguedApp
 from tuner.errors import Conflict, NotFound, Unavailable
 from tuner.model import (
     AnswerInBrief,
@@ -232,11 +232,11 @@ def finished(job_id: int, verdict: Verdict = Verdict.BETTER, *, days_ago: float 
     )
 
 
-def catalog() -> Catalog:
+def catalogue() -> Catalogue:
     """One target app and one space."""
     app = TargetApp(name="mixed", description="an app", build=".", thread_safe=True)
     known = CataloguedApp(app=app, folder=Path("/nowhere"), baseline_ini=builders.INI)
-    return Catalog(apps={"mixed": known}, spaces={"default": builders.space()})
+    return Catalogue(apps={"mixed": known}, spaces={"default": builders.space()})
 
 
 @dataclass
@@ -250,7 +250,7 @@ class Api:
     app: FastAPI = field(init=False)
 
     def __post_init__(self) -> None:
-        known = catalog()
+        known = catalogue()
 
         def real_resolve(request: Request) -> JobSpec:
             return resolve(request, known)
@@ -258,7 +258,7 @@ class Api:
         self.app = create_app(
             Services(
                 store=self.store,
-                catalog=known,
+                catalogue=known,
                 resolve=self.resolve or real_resolve,
                 api_key=self.api_key,
                 now=lambda: builders.NOON,

@@ -134,9 +134,7 @@ def _searching() -> FakeStore:
     """Two calibration blocks and one of three trials are done; each block took 10 s."""
     calibrated = [
         _timed(
-            builders.block(
-                builders.pair(100, 100), sides=(0, 0), phase=Phase.CALIBRATE, sequence=n
-            ),
+            builders.block(builders.pair(100, 100), arms=(0, 0), phase=Phase.CALIBRATE, sequence=n),
             10,
         )
         for n in (1, 2)

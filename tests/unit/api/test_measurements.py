@@ -11,6 +11,7 @@ from tests import builders
 from tests.unit.api.fakes import CALIBRATION, Api, FakeHost, FakeStore
 from tuner.api.examples import CALIBRATION_REQUEST, MEASUREMENT_REQUEST
 from tuner.model import (
+    ArmReport,
     Bottleneck,
     Budget,
     Diagnosis,
@@ -24,7 +25,6 @@ from tuner.model import (
     Metric,
     Phase,
     Report,
-    SideReport,
     Spread,
     Variant,
 )
@@ -66,8 +66,8 @@ def comparison(**changes: Any) -> Job:
     return builders.job(spec=chosen, phase=Phase.COMPARE, **changes)
 
 
-def side(name: str, **changes: Any) -> SideReport:
-    base = SideReport(
+def arm(name: str, **changes: Any) -> ArmReport:
+    base = ArmReport(
         name=name,
         figures=(Figure(metric=Metric.THROUGHPUT_RPS, value=100.0, ci_low=None, ci_high=None),),
         effects=(),
@@ -198,11 +198,11 @@ def test_what_is_of_another_kind_is_not_called_off(api: Api) -> None:
 
 
 def test_a_measurement_reports_file_by_file() -> None:
-    report = Report(sides=(side("a.ini"), side("b.ini")), blocks=1)
+    report = Report(arms=(arm("a.ini"), arm("b.ini")), blocks=1)
     done = comparison(state=JobState.SUCCEEDED, report=report)
     found = Api(FakeStore({1: done})).get("/v1/measurements/1").json()["report"]
-    assert [s["name"] for s in found["sides"]] == ["a.ini", "b.ini"]
-    first = found["sides"][0]
+    assert [s["name"] for s in found["arms"]] == ["a.ini", "b.ini"]
+    first = found["arms"][0]
     assert first["figures"][0]["ci_low"] is None
     assert first["latency"] == {"1300": 7}
     assert first["doubts"][0]["sentence"] == Doubt.UNSTABLE_START.sentence
@@ -222,7 +222,7 @@ def test_windows_come_raw_with_the_file_that_they_are_of() -> None:
     windows = [
         builders.window(1, 90.0, series=(20, 25), histogram=Histogram({1300: 90}), connections=64)
     ]
-    blocks = [builders.block(windows, sides=(0, 1), phase=Phase.COMPARE)]
+    blocks = [builders.block(windows, arms=(0, 1), phase=Phase.COMPARE)]
     store = FakeStore({1: comparison()}, made={1: blocks})
     found = Api(store).get("/v1/measurements/1/windows").json()
     assert found["files"] == ["a.ini", "b.ini"]

@@ -75,8 +75,8 @@ def test_submit_and_wait_shows_the_course_and_the_answer(
     service.on("GET /v1/jobs/7/recommendation", RECOMMENDATION)
     assert run("submit", job_file, "--wait") == 0
     said = capsys.readouterr()
-    course = [line for line in said.err.splitlines() if line]
-    assert course[1:] == [
+    lines = [line for line in said.err.splitlines() if line]
+    assert lines[1:] == [
         "queued behind 1 job",
         printing.sight(JOB_RUNNING["calibration"]),
         "search · trial 5 of 16 · best so far +12.0 % (trial 3) · about 7 min 01 s left",

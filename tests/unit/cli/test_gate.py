@@ -19,7 +19,7 @@ from tuner.api.examples import (
 
 IMAGE = "registry.example/checkout:1.5"
 NEWEST = "GET /v1/apps/checkout/recommendation"
-SIDES = MEASUREMENT_DONE["report"]["sides"]
+ARMS = MEASUREMENT_DONE["report"]["arms"]
 
 
 @pytest.fixture
@@ -36,10 +36,10 @@ def _ends(service: Service, job: dict[str, Any]) -> None:
     service.on("GET /v1/measurements/8", MEASUREMENT_QUEUED, MEASUREMENT_RUNNING, job)
 
 
-def _done(low: float = 0.094, high: float = 0.143, **side: Any) -> dict[str, Any]:
+def _done(low: float = 0.094, high: float = 0.143, **arm: Any) -> dict[str, Any]:
     effect = {**EFFECT, "estimate": (low + high) / 2, "ci_low": low, "ci_high": high}
-    other = {**SIDES[1], "name": "recommended.ini", "effects": [effect], **side}
-    return {**MEASUREMENT_DONE, "report": {"blocks": 8, "sides": [SIDES[0], other]}}
+    other = {**ARMS[1], "name": "recommended.ini", "effects": [effect], **arm}
+    return {**MEASUREMENT_DONE, "report": {"blocks": 8, "arms": [ARMS[0], other]}}
 
 
 def _failed(code: str) -> dict[str, Any]:
@@ -159,7 +159,7 @@ def test_a_recommendation_to_keep_the_file_is_only_seen_to_run(
     keep = {**RECOMMENDATION, "verdict": "no_difference", "uwsgi_ini": asked["baseline_ini"]}
     gating.on(NEWEST, {**keep, "circumstances": asked})
     alone = {**MEASUREMENT_DONE, "files": ["recommended.ini"]}
-    _ends(gating, {**alone, "report": {"blocks": 4, "sides": [SIDES[0]]}})
+    _ends(gating, {**alone, "report": {"blocks": 4, "arms": [ARMS[0]]}})
     assert run("gate", "checkout", "--image", IMAGE, "--budget", "1h") == 0
     sent = _sent(gating)
     assert [one["name"] for one in sent["inis"]] == ["recommended.ini"]

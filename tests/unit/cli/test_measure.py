@@ -114,10 +114,10 @@ def test_a_measurement_that_fails_says_why(
 def test_too_few_blocks_for_an_interval_are_said(
     measuring: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    figure = {**MEASUREMENT_DONE["report"]["sides"][0]["figures"][0]}
+    figure = {**MEASUREMENT_DONE["report"]["arms"][0]["figures"][0]}
     figure |= {"ci_low": None, "ci_high": None, "concurrency": 100}
-    side = {**MEASUREMENT_DONE["report"]["sides"][0], "figures": [figure]}
-    done = {**MEASUREMENT_DONE, "report": {"blocks": 1, "sides": [side]}}
+    arm = {**MEASUREMENT_DONE["report"]["arms"][0], "figures": [figure]}
+    done = {**MEASUREMENT_DONE, "report": {"blocks": 1, "arms": [arm]}}
     measuring.on("GET /v1/measurements/8", done)
     assert run("measure", "mixed") == 0
     said = capsys.readouterr().out

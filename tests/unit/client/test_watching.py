@@ -56,7 +56,7 @@ def test_waiting_gives_the_job_as_it_ended() -> None:
     service = scripted(ok(MEASUREMENT_RUNNING), ok(MEASUREMENT_DONE))
     found = service.client().wait(8, "measurements")
     assert found.report is not None
-    assert found.report.sides[1].name == "threads.ini"
+    assert found.report.arms[1].name == "threads.ini"
 
 
 def test_a_job_that_goes_on_after_the_time_is_up_is_a_conflict() -> None:

@@ -13,7 +13,7 @@ from tuner.db.tables import windows
 from tuner.model import (
     AS_BUDGETED,
     Aim,
-    Course,
+    BlockOptions,
     Danger,
     Doubt,
     Failure,
@@ -45,7 +45,7 @@ OUTCOME = Outcome(
     score=None,
     constraints={"memory_mb": math.inf, "error_rate": -0.25},
     doubts=(Doubt.ERRORS, Doubt.DISTURBED),
-    failure=Failure(code=FailureCode.DIED, message="died", side=1, log_tail="a\nb"),
+    failure=Failure(code=FailureCode.DIED, message="died", arm=1, log_tail="a\nb"),
 )
 SPECS = {
     "plain": spec(),
@@ -114,20 +114,20 @@ def test_an_outcome_of_old_speaks_for_one_block() -> None:
 
 
 @pytest.mark.parametrize(
-    "course",
+    "block_options",
     [
-        Course(cycles=1),
-        Course(futility=Futility(metric=Metric.LATENCY_P95_MS, best=0.125, sd=0.03)),
-        Course(cycles=2, futility=Futility(metric=Metric.RPS_PER_CPU, best=0.0, sd=0.5)),
+        BlockOptions(cycles=1),
+        BlockOptions(futility=Futility(metric=Metric.LATENCY_P95_MS, best=0.125, sd=0.03)),
+        BlockOptions(cycles=2, futility=Futility(metric=Metric.RPS_PER_CPU, best=0.0, sd=0.5)),
     ],
 )
-def test_a_course_round_trips(course: Course) -> None:
-    stored = json.loads(json.dumps(rows.course_column(course), allow_nan=False))
-    assert rows.from_json(rows.COURSE, stored) == course
+def test_a_course_round_trips(block_options: BlockOptions) -> None:
+    stored = json.loads(json.dumps(rows.block_options_column(block_options), allow_nan=False))
+    assert rows.from_json(rows.BLOCK_OPTIONS, stored) == block_options
 
 
 def test_a_course_that_asks_for_nothing_takes_no_room() -> None:
-    assert rows.course_column(AS_BUDGETED) is None
+    assert rows.block_options_column(AS_BUDGETED) is None
 
 
 def test_a_seed_keeps_its_types() -> None:

@@ -1,4 +1,4 @@
-"""The command of a side, and the files it names."""
+"""The command of an arm, and the files it names."""
 
 import io
 import tarfile

@@ -62,13 +62,11 @@ def landscape(
                 broken = FailureCode.OUT_OF_MEMORY
                 starts.append(Start(round=number, block=block, params=dict(params), failure=broken))
                 continue
-            for side in (domain.baseline, params):
-                own = planted(side) + level + rng.gauss(0, start_sd)
+            for arm in (domain.baseline, params):
+                own = planted(arm) + level + rng.gauss(0, start_sd)
                 off = abs(rng.gauss(0, window_sd))
                 readings = tuple(reading(own + sign * off) for sign in (-1, 1))
-                starts.append(
-                    Start(round=number, block=block, params=dict(side), readings=readings)
-                )
+                starts.append(Start(round=number, block=block, params=dict(arm), readings=readings))
     return Landscape(spec=job, facts=FACTS, starts=tuple(starts))
 
 

@@ -12,18 +12,18 @@ from tests.benchmarks.replay.noise import STANDARD, Noise, Weather, residuals
 from tests.benchmarks.replay.world import World
 from tests.builders import block
 from tests.unit.replay.recorded import landscape, params, world
-from tuner.model import AS_BUDGETED, Course, MeasurementResult, Metric
+from tuner.model import AS_BUDGETED, BlockOptions, MeasurementResult, Metric
 from tuner.objective import log_ratio
 
 RECORD = landscape()
 TRUTH = Truth.of(RECORD).null()
 
 
-def ratios(host: World, count: int, course: Course = AS_BUDGETED) -> list[float]:
-    """Log ratios of blocks of two equal sides."""
+def ratios(host: World, count: int, block_options: BlockOptions = AS_BUDGETED) -> list[float]:
+    """Log ratios of blocks of two equal arms."""
     found = []
     for _ in range(count):
-        outcome = host.block([params(), params()], STANDARD, course).outcome
+        outcome = host.block([params(), params()], STANDARD, block_options).outcome
         assert isinstance(outcome, MeasurementResult)
         ratio = log_ratio(block(outcome.windows), Metric.THROUGHPUT_RPS)
         assert ratio is not None
@@ -40,7 +40,7 @@ def test_the_level_is_the_spread_of_a_standard_block(level: float) -> None:
 def test_a_block_of_fewer_cycles_is_noisier_but_starts_count_as_before() -> None:
     level, start = 0.08, 0.015
     window = 4 * (level**2 / 2 - start**2)
-    spread = pstdev(ratios(world(TRUTH, RECORD, level=level), 2000, Course(cycles=1)), mu=0.0)
+    spread = pstdev(ratios(world(TRUTH, RECORD, level=level), 2000, BlockOptions(cycles=1)), mu=0.0)
     assert spread == pytest.approx(math.sqrt(2 * (start**2 + window)), rel=0.05)
 
 

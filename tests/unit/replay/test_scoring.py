@@ -91,7 +91,7 @@ def answered(
         ),
         trials=trials,
         measurements=tuple(
-            block(phase=Phase.ABLATE, sides=(BASELINE, 3 + run)) for run in range(len(ablated))
+            block(phase=Phase.ABLATE, arms=(BASELINE, 3 + run)) for run in range(len(ablated))
         ),
         finalists={Phase.ABLATE: TrialNumber(winner), Phase.CONFIRM: TrialNumber(2)},
         seconds={"search": 60.0},
@@ -153,7 +153,7 @@ def test_lines_of_a_file_that_is_not_recommended_do_not_count() -> None:
 
 
 def test_a_failed_job_ships_the_users_own_file_and_says_why() -> None:
-    failure = Failure(code=FailureCode.INFRASTRUCTURE, message="two equal sides differ")
+    failure = Failure(code=FailureCode.INFRASTRUCTURE, message="two equal arms differ")
     baseline = Trial(
         number=BASELINE, params=USERS, origin=Origin.BASELINE, state=TrialState.RUNNING
     )
@@ -165,7 +165,7 @@ def test_a_failed_job_ships_the_users_own_file_and_says_why() -> None:
         seconds={},
     )
     result = score(played, TRUTH)
-    assert result.failure == "two equal sides differ"
+    assert result.failure == "two equal arms differ"
     assert (result.shipped, result.is_claim) == (0.0, False)
 
 

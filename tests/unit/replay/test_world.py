@@ -1,4 +1,4 @@
-"""One block on a replayed host: sides, cycles, failures and seconds."""
+"""One block on a replayed host: arms, cycles, failures and seconds."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.benchmarks.replay.noise import STANDARD
 from tests.unit.replay.recorded import landscape, params, world
 from tuner.model import (
     AS_BUDGETED,
-    Course,
+    BlockOptions,
     Failure,
     FailureCode,
     Futility,
@@ -20,33 +20,33 @@ RECORD = landscape(fails=lambda asked: int(asked["processes"]) >= 16)
 TRUTH = Truth.of(RECORD)
 
 
-def windows_of(course: Course, sides: int = 2) -> tuple[Window, ...]:
-    outcome = world(TRUTH, RECORD).block([params()] * sides, STANDARD, course).outcome
+def windows_of(block_options: BlockOptions, arms: int = 2) -> tuple[Window, ...]:
+    outcome = world(TRUTH, RECORD).block([params()] * arms, STANDARD, block_options).outcome
     assert isinstance(outcome, MeasurementResult)
     return outcome.windows
 
 
-@pytest.mark.parametrize("sides", [1, 2, 7])
-def test_every_cycle_has_one_window_of_every_side(sides: int) -> None:
-    windows = windows_of(AS_BUDGETED, sides)
-    assert [window.index for window in windows] == list(range(4 * sides))
+@pytest.mark.parametrize("arms", [1, 2, 7])
+def test_every_cycle_has_one_window_of_every_arm(arms: int) -> None:
+    windows = windows_of(AS_BUDGETED, arms)
+    assert [window.index for window in windows] == list(range(4 * arms))
     for cycle in range(4):
-        own = windows[cycle * sides : (cycle + 1) * sides]
-        assert sorted(window.side for window in own) == list(range(sides))
+        own = windows[cycle * arms : (cycle + 1) * arms]
+        assert sorted(window.arm for window in own) == list(range(arms))
 
 
 def test_sides_take_turns_in_an_order_that_changes() -> None:
-    firsts = [window.side for window in windows_of(Course(cycles=40))[::2]]
+    firsts = [window.arm for window in windows_of(BlockOptions(cycles=40))[::2]]
     assert 10 < sum(firsts) < 30
 
 
 def test_a_course_may_ask_for_another_number_of_cycles() -> None:
-    assert len(windows_of(Course(cycles=2))) == 4
+    assert len(windows_of(BlockOptions(cycles=2))) == 4
 
 
 def test_a_block_that_cannot_win_is_cut_short() -> None:
     hopeless = Futility(metric=Metric.THROUGHPUT_RPS, best=1.0, sd=0.03)
-    reply = world(TRUTH, RECORD).block([params()] * 2, STANDARD, Course(futility=hopeless))
+    reply = world(TRUTH, RECORD).block([params()] * 2, STANDARD, BlockOptions(futility=hopeless))
     assert isinstance(reply.outcome, MeasurementResult)
     assert reply.outcome.is_cut_short
     assert len(reply.outcome.windows) == 4
@@ -56,7 +56,7 @@ def test_a_block_that_cannot_win_is_cut_short() -> None:
 def test_a_configuration_that_fails_ends_the_block_and_costs_its_start_only() -> None:
     reply = world(TRUTH, RECORD).block([params(), params(16)], STANDARD, AS_BUDGETED)
     assert isinstance(reply.outcome, Failure)
-    assert (reply.outcome.side, reply.outcome.code) == (1, FailureCode.OUT_OF_MEMORY)
+    assert (reply.outcome.arm, reply.outcome.code) == (1, FailureCode.OUT_OF_MEMORY)
     assert reply.seconds == pytest.approx(0.9)
 
 

@@ -10,7 +10,7 @@ from tests.builders import space, spec
 from tuner.model import Constraint, Params, SamplerName, TrialNumber
 from tuner.sampler import TrialOptimiser
 from tuner.search_space import Domain, derive
-from tuner.study import Past
+from tuner.study import Observation
 
 Truth = Callable[[Params], float | None]
 """The true gain of params over those of the baseline, as a log ratio; None where they crash."""
@@ -35,7 +35,7 @@ def hill(params: Params) -> float:
     return height + 0.1 * (1 - math.log2(9)) ** 2 + 0.1
 
 
-def tried(number: int, params: Params, score: float | None, **changes: object) -> Past:
+def tried(number: int, params: Params, score: float | None, **changes: object) -> Observation:
     """A trial that has ended; without a score it crashed."""
     values: dict[str, object] = {
         "number": TrialNumber(number),
@@ -44,10 +44,10 @@ def tried(number: int, params: Params, score: float | None, **changes: object) -
         "feasible": score is not None,
         "sd": 0.05,
     }
-    return Past(**{**values, **changes})  # type: ignore[arg-type]
+    return Observation(**{**values, **changes})  # type: ignore[arg-type]
 
 
-def begun(domain: Domain) -> list[Past]:
+def begun(domain: Domain) -> list[Observation]:
     """Nothing but the baseline."""
     return [tried(0, domain.baseline, 0.0, sd=0.002)]
 
@@ -61,26 +61,26 @@ class Search:
     sampler: SamplerName
     seed: int
     noise: float = 0.08
-    past: list[Past] = field(default_factory=list)
+    observations: list[Observation] = field(default_factory=list)
 
-    def run(self, trials: int) -> list[Past]:
+    def run(self, trials: int) -> list[Observation]:
         """So many proposals, none of which may be repeated."""
         rng = np.random.default_rng(self.seed)
-        self.past = self.past or begun(self.domain)
+        self.observations = self.observations or begun(self.domain)
         for _ in range(trials):
-            number = len(self.past)
+            number = len(self.observations)
             proposal = OPTIMISER.propose(
-                self.domain, self.past, sampler=self.sampler, seed=1000 * self.seed + number
+                self.domain, self.observations, sampler=self.sampler, seed=1000 * self.seed + number
             )
             assert proposal is not None
             truth = self.truth(proposal.params)
             score = None if truth is None else truth + self.noise * rng.standard_normal()
-            self.past.append(tried(number, proposal.params, score, sd=self.noise))
-        return self.past
+            self.observations.append(tried(number, proposal.params, score, sd=self.noise))
+        return self.observations
 
     @property
     def believed_best(self) -> Params:
         """The params with the highest belief."""
-        beliefs = OPTIMISER.believe(self.domain, self.past)
+        beliefs = OPTIMISER.believe(self.domain, self.observations)
         best = max(beliefs, key=lambda number: beliefs[number].mean)
-        return next(trial.params for trial in self.past if trial.number == best)
+        return next(trial.params for trial in self.observations if trial.number == best)

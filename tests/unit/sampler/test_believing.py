@@ -6,7 +6,7 @@ import pytest
 from tests.unit.sampler.planted import OPTIMISER, Search, begun, hill, slots_domain, tried
 from tuner.model import SamplerName
 from tuner.search_space import Domain
-from tuner.study import Past
+from tuner.study import Observation
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def domain() -> Domain:
 
 
 def test_a_lucky_noisy_score_is_not_believed_over_a_solid_one(domain: Domain) -> None:
-    past = [
+    observations = [
         *begun(domain),
         tried(1, {"processes": 4, "threads": 1}, 0.20, sd=0.01),
         tried(2, {"processes": 6, "threads": 1}, 0.22, sd=0.01),
@@ -23,8 +23,8 @@ def test_a_lucky_noisy_score_is_not_believed_over_a_solid_one(domain: Domain) ->
         tried(4, {"processes": 10, "threads": 1}, 0.18, sd=0.01),
         tried(5, {"processes": 16, "threads": 1}, 0.05, sd=0.01),
     ]
-    beliefs = OPTIMISER.believe(domain, past)
-    lucky, solid = beliefs[past[3].number], beliefs[past[2].number]
+    beliefs = OPTIMISER.believe(domain, observations)
+    lucky, solid = beliefs[observations[3].number], beliefs[observations[2].number]
     assert lucky.mean < 0.26
     assert lucky.sd > solid.sd
 
@@ -41,7 +41,7 @@ def test_two_scores_are_drawn_towards_the_baseline_by_their_noise(domain: Domain
 
 
 def test_only_feasible_trials_with_a_score_are_believed_in(domain: Domain) -> None:
-    past = [
+    observations = [
         *begun(domain),
         tried(1, {"processes": 4, "threads": 1}, 0.2),
         tried(2, {"processes": 5, "threads": 1}, 0.9, feasible=False),
@@ -49,12 +49,12 @@ def test_only_feasible_trials_with_a_score_are_believed_in(domain: Domain) -> No
         tried(4, {"processes": 7, "threads": 1}, None, feasible=True),
         tried(5, {"processes": 8, "threads": 1}, None, feasible=True, told=False),
     ]
-    assert [int(number) for number in OPTIMISER.believe(domain, past)] == [0, 1]
+    assert [int(number) for number in OPTIMISER.believe(domain, observations)] == [0, 1]
 
 
 def test_the_baseline_is_believed_to_be_itself(domain: Domain) -> None:
-    past = Search(domain, hill, SamplerName.RANDOM, seed=1).run(15)
-    belief = OPTIMISER.believe(domain, past)[past[0].number]
+    observations = Search(domain, hill, SamplerName.RANDOM, seed=1).run(15)
+    belief = OPTIMISER.believe(domain, observations)[observations[0].number]
     assert belief.mean == pytest.approx(0.0, abs=0.01)
     assert belief.sd <= 0.01
 
@@ -62,16 +62,16 @@ def test_the_baseline_is_believed_to_be_itself(domain: Domain) -> None:
 def test_beliefs_are_nearer_to_the_truth_than_scores_and_cover_it(domain: Domain) -> None:
     errors: list[tuple[float, float, bool]] = []
     for seed in range(6):
-        past = Search(domain, hill, SamplerName.RANDOM, seed).run(25)
-        beliefs = OPTIMISER.believe(domain, past)
+        observations = Search(domain, hill, SamplerName.RANDOM, seed).run(25)
+        beliefs = OPTIMISER.believe(domain, observations)
         errors += [_error(trial, beliefs[trial.number].mean, beliefs[trial.number].sd)
-                   for trial in past[1:]]  # fmt: skip
+                   for trial in observations[1:]]  # fmt: skip
     of_beliefs, of_scores, covered = (np.array(column) for column in zip(*errors, strict=True))
     assert np.mean(of_beliefs**2) < 0.6 * np.mean(of_scores**2)
     assert 0.82 <= covered.mean() <= 0.97
 
 
-def _error(trial: Past, mean: float, sd: float) -> tuple[float, float, bool]:
+def _error(trial: Observation, mean: float, sd: float) -> tuple[float, float, bool]:
     """The error of the belief, that of the score, and whether the 90 % band has the truth."""
     truth = hill(trial.params)
     assert trial.score is not None
@@ -80,7 +80,7 @@ def _error(trial: Past, mean: float, sd: float) -> tuple[float, float, bool]:
 
 def test_where_nothing_matters_the_luckiest_is_hardly_believed(domain: Domain) -> None:
     for seed in range(4):
-        past = Search(domain, lambda params: 0.0, SamplerName.RANDOM, seed).run(25)
-        luckiest = max(trial.score or 0.0 for trial in past)
-        believed = max(belief.mean for belief in OPTIMISER.believe(domain, past).values())
+        observations = Search(domain, lambda params: 0.0, SamplerName.RANDOM, seed).run(25)
+        luckiest = max(trial.score or 0.0 for trial in observations)
+        believed = max(belief.mean for belief in OPTIMISER.believe(domain, observations).values())
         assert believed < 0.4 * luckiest

@@ -10,7 +10,7 @@ from tests.builders import space, spec
 from tests.unit.sampler.planted import OPTIMISER, Search, begun, hill, slots_domain, tried
 from tuner.model import Params, SamplerName
 from tuner.search_space import Domain, derive
-from tuner.study import Past
+from tuner.study import Observation
 
 SEEDS = range(10)
 
@@ -40,7 +40,7 @@ def test_it_keeps_away_from_where_others_crashed(domain: Domain) -> None:
 
     def crashes(sampler: SamplerName) -> int:
         searches = [Search(domain, narrow, sampler, seed).run(20) for seed in SEEDS]
-        return sum(not trial.feasible for past in searches for trial in past)
+        return sum(not trial.feasible for observations in searches for trial in observations)
 
     assert crashes(SamplerName.GP) < 0.7 * crashes(SamplerName.RANDOM)
 
@@ -49,25 +49,25 @@ def test_broken_bounds_are_avoided_however_fast_they_are() -> None:
     line = derive(
         spec(search_space=space(processes={"type": "int", "low": 1, "high": 32, "log": True}))
     )
-    past = begun(line)
+    observations = begun(line)
     for number, processes in enumerate((16, 20, 24, 28, 32), start=1):
         params = {"processes": processes}
-        past.append(tried(number, params, math.log(processes), feasible=False))
-    proposal = OPTIMISER.propose(line, past, sampler=SamplerName.GP, seed=1)
+        observations.append(tried(number, params, math.log(processes), feasible=False))
+    proposal = OPTIMISER.propose(line, observations, sampler=SamplerName.GP, seed=1)
     assert proposal is not None
     assert int(proposal.params["processes"]) < 16
 
 
 def test_a_promising_but_noisy_trial_is_measured_again() -> None:
     line = derive(spec(search_space=space(processes={"type": "int", "low": 1, "high": 5})))
-    past = [
+    observations = [
         *begun(line),
         tried(1, {"processes": 1}, -0.3, sd=0.02, may_repeat=True),
         tried(2, {"processes": 3}, 0.10, sd=0.08, may_repeat=True),
         tried(3, {"processes": 4}, 0.09, sd=0.02, may_repeat=True),
         tried(4, {"processes": 5}, -0.1, sd=0.02, may_repeat=True),
     ]
-    proposal = OPTIMISER.propose(line, past, sampler=SamplerName.GP, seed=1)
+    proposal = OPTIMISER.propose(line, observations, sampler=SamplerName.GP, seed=1)
     assert proposal is not None
     assert proposal.params == {"processes": 3}
     assert proposal.gain is not None
@@ -75,23 +75,25 @@ def test_a_promising_but_noisy_trial_is_measured_again() -> None:
 
 
 def test_new_params_come_before_another_block_of_known_ones(domain: Domain) -> None:
-    past = begun(domain)
+    observations = begun(domain)
     for number in range(1, 6):
-        past.append(tried(number, {"processes": 4 + number, "threads": 1}, 0.1, may_repeat=True))
-    proposal = OPTIMISER.propose(domain, past, sampler=SamplerName.GP, seed=1)
+        observations.append(
+            tried(number, {"processes": 4 + number, "threads": 1}, 0.1, may_repeat=True)
+        )
+    proposal = OPTIMISER.propose(domain, observations, sampler=SamplerName.GP, seed=1)
     assert proposal is not None
     assert proposal.gain is not None
-    assert proposal.params not in [trial.params for trial in past]
+    assert proposal.params not in [trial.params for trial in observations]
 
 
 def test_two_hosts_are_sent_to_different_places(domain: Domain) -> None:
-    past = Search(domain, hill, SamplerName.GP, seed=3).run(10)
+    observations = Search(domain, hill, SamplerName.GP, seed=3).run(10)
     proposals: list[Params] = []
     for number in range(11, 15):
-        proposal = OPTIMISER.propose(domain, past, sampler=SamplerName.GP, seed=5)
+        proposal = OPTIMISER.propose(domain, observations, sampler=SamplerName.GP, seed=5)
         assert proposal is not None
         proposals.append(proposal.params)
-        past = [*past, tried(number, proposal.params, None, feasible=True)]
+        observations = [*observations, tried(number, proposal.params, None, feasible=True)]
     assert len({tuple(params.items()) for params in proposals}) == 4
 
 
@@ -100,12 +102,12 @@ def test_a_special_value_is_not_the_neighbour_of_small_numbers() -> None:
     lever = derive(
         spec(search_space=space(buffer={"type": "choice", "values": [0, 1, 2, 4, 8, 16, 32]}))
     )
-    past = [tried(0, {"buffer": 0}, 0.0, sd=0.002)]
+    observations = [tried(0, {"buffer": 0}, 0.0, sd=0.002)]
     for number, size in enumerate((1, 2, 8, 16), start=1):
-        past.append(tried(number, {"buffer": size}, 0.4 + 0.01 * number, sd=0.02))
-    beliefs = OPTIMISER.believe(lever, past)
-    assert beliefs[past[0].number].mean == pytest.approx(0.0, abs=0.02)
-    assert beliefs[past[1].number].mean == pytest.approx(0.41, abs=0.03)
+        observations.append(tried(number, {"buffer": size}, 0.4 + 0.01 * number, sd=0.02))
+    beliefs = OPTIMISER.believe(lever, observations)
+    assert beliefs[observations[0].number].mean == pytest.approx(0.0, abs=0.02)
+    assert beliefs[observations[1].number].mean == pytest.approx(0.41, abs=0.03)
 
 
 ODD: dict[str, Sequence[float | None]] = {
@@ -129,15 +131,15 @@ def test_odd_pasts_are_survived(scores: Sequence[float | None], dimensions: int)
             baseline_ini="[uwsgi]\n" + "".join(f"option-{n} = 1\n" for n in range(dimensions)),
         )
     )
-    past = begun(cube)
+    observations = begun(cube)
     for number, score in enumerate(scores, start=1):
         params = {name: 1 + number for name in cube.baseline}
-        past.append(tried(number, params, score))
-    proposal = OPTIMISER.propose(cube, past, sampler=SamplerName.GP, seed=1)
+        observations.append(tried(number, params, score))
+    proposal = OPTIMISER.propose(cube, observations, sampler=SamplerName.GP, seed=1)
     assert proposal is not None
-    assert proposal.params not in [trial.params for trial in past]
-    beliefs = OPTIMISER.believe(cube, past)
-    assert beliefs.keys() == {trial.number for trial in past if trial.feasible}
+    assert proposal.params not in [trial.params for trial in observations]
+    beliefs = OPTIMISER.believe(cube, observations)
+    assert beliefs.keys() == {trial.number for trial in observations if trial.feasible}
     assert all(math.isfinite(belief.mean) and belief.sd > 0 for belief in beliefs.values())
 
 
@@ -154,5 +156,7 @@ def test_a_large_space_is_searched_beyond_its_sample() -> None:
     def bowl(params: Params) -> float:
         return -0.01 * sum((int(params[name]) - 13) ** 2 for name in names) / len(names)
 
-    past: list[Past] = Search(large, bowl, SamplerName.GP, seed=2, noise=0.01).run(25)
-    assert max(bowl(trial.params) for trial in past) > -0.02
+    observations: list[Observation] = Search(large, bowl, SamplerName.GP, seed=2, noise=0.01).run(
+        25
+    )
+    assert max(bowl(trial.params) for trial in observations) > -0.02

@@ -13,7 +13,7 @@ from tests.builders import space, spec
 from tests.unit.sampler.planted import OPTIMISER, Search, begun, hill, slots_domain, tried
 from tuner.model import Params, SamplerName, TrialNumber
 from tuner.search_space import Domain, derive
-from tuner.study import Past
+from tuner.study import Observation
 
 SAMPLERS = list(SamplerName)
 TINY = {"processes": {"type": "int", "low": 2, "high": 3}}
@@ -36,16 +36,18 @@ def domain() -> Domain:
     return slots_domain()
 
 
-def proposed(domain: Domain, past: list[Past], sampler: SamplerName, seed: int = 9) -> Params:
-    proposal = OPTIMISER.propose(domain, past, sampler=sampler, seed=seed)
+def proposed(
+    domain: Domain, observations: list[Observation], sampler: SamplerName, seed: int = 9
+) -> Params:
+    proposal = OPTIMISER.propose(domain, observations, sampler=sampler, seed=seed)
     assert proposal is not None
     return proposal.params
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_proposals_keep_the_rules_and_never_repeat(domain: Domain, sampler: SamplerName) -> None:
-    past = Search(domain, hill, sampler, seed=1).run(30)
-    params = [dict(trial.params) for trial in past]
+    observations = Search(domain, hill, sampler, seed=1).run(30)
+    params = [dict(trial.params) for trial in observations]
     assert all(params.count(one) == 1 for one in params)
     assert not any(domain.broken(one) for one in params[1:])
 
@@ -65,8 +67,8 @@ def test_mixed_spaces_are_searched_settled_and_within_their_values(sampler: Samp
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_a_space_that_is_used_up_gives_nothing(sampler: SamplerName) -> None:
     small = derive(spec(search_space=space(**TINY)))
-    past = [tried(n, {"processes": 2 + n}, 0.0) for n in range(2)]
-    assert OPTIMISER.propose(small, past, sampler=sampler, seed=1) is None
+    observations = [tried(n, {"processes": 2 + n}, 0.0) for n in range(2)]
+    assert OPTIMISER.propose(small, observations, sampler=sampler, seed=1) is None
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
@@ -74,8 +76,8 @@ def test_where_nothing_new_is_left_another_block_is_asked_of_what_may_have_it(
     sampler: SamplerName,
 ) -> None:
     small = derive(spec(search_space=space(**TINY)))
-    past = [*begun(small), tried(1, {"processes": 3}, 0.1, may_repeat=True)]
-    assert proposed(small, past, sampler) == {"processes": 3}
+    observations = [*begun(small), tried(1, {"processes": 3}, 0.1, may_repeat=True)]
+    assert proposed(small, observations, sampler) == {"processes": 3}
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
@@ -93,7 +95,7 @@ def test_what_has_no_good_score_is_not_proposed_again(
     sampler: SamplerName, changes: dict[str, object]
 ) -> None:
     small = derive(spec(search_space=space(**TINY)))
-    other = Past(
+    other = Observation(
         **{  # type: ignore[arg-type]
             **{"number": TrialNumber(1), "params": {"processes": 3}, "may_repeat": True},
             **changes,
@@ -105,21 +107,21 @@ def test_what_has_no_good_score_is_not_proposed_again(
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_on_a_plateau_it_goes_on_until_the_space_is_used_up(sampler: SamplerName) -> None:
     plateau = derive(spec(search_space=space(processes={"type": "int", "low": 1, "high": 12})))
-    past = Search(plateau, lambda params: 0.0, sampler, seed=4, noise=0.0).run(11)
-    assert {int(trial.params["processes"]) for trial in past} == set(range(1, 13))
+    observations = Search(plateau, lambda params: 0.0, sampler, seed=4, noise=0.0).run(11)
+    assert {int(trial.params["processes"]) for trial in observations} == set(range(1, 13))
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_what_is_still_running_is_not_proposed_again(domain: Domain, sampler: SamplerName) -> None:
-    past = Search(domain, hill, sampler, seed=5).run(6)
-    first = proposed(domain, past, sampler)
-    assert proposed(domain, [*past, tried(7, first, None, feasible=True)], sampler) != first
+    observations = Search(domain, hill, sampler, seed=5).run(6)
+    first = proposed(domain, observations, sampler)
+    assert proposed(domain, [*observations, tried(7, first, None, feasible=True)], sampler) != first
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_files_from_outside_the_domain_are_taken_in(domain: Domain, sampler: SamplerName) -> None:
-    past = [*begun(domain), tried(1, {"processes": 100, "threads": 3}, 0.2)]
-    assert not domain.broken(proposed(domain, past, sampler))
+    observations = [*begun(domain), tried(1, {"processes": 100, "threads": 3}, 0.2)]
+    assert not domain.broken(proposed(domain, observations, sampler))
 
 
 FRESH_PROCESS = """
@@ -127,27 +129,30 @@ import json
 from tests.unit.sampler.planted import OPTIMISER, Search, hill, slots_domain
 from tuner.model import SamplerName
 domain = slots_domain()
-past = Search(domain, hill, SamplerName.RANDOM, seed=6).run(12)
+observations = Search(domain, hill, SamplerName.RANDOM, seed=6).run(12)
 found = {
-    name: dict(OPTIMISER.propose(domain, past, sampler=name, seed=77).params)
+    name: dict(OPTIMISER.propose(domain, observations, sampler=name, seed=77).params)
     for name in SamplerName
 }
-beliefs = OPTIMISER.believe(domain, past)
-print(json.dumps([found, [beliefs[trial.number].mean for trial in past]]))
+beliefs = OPTIMISER.believe(domain, observations)
+print(json.dumps([found, [beliefs[trial.number].mean for trial in observations]]))
 """
 
 
 def test_a_fresh_process_proposes_and_believes_the_same(domain: Domain) -> None:
-    past = Search(domain, hill, SamplerName.RANDOM, seed=6).run(12)
-    found = {name.value: dict(proposed(domain, past, name, seed=77)) for name in SAMPLERS}
-    beliefs = OPTIMISER.believe(domain, past)
+    observations = Search(domain, hill, SamplerName.RANDOM, seed=6).run(12)
+    found = {name.value: dict(proposed(domain, observations, name, seed=77)) for name in SAMPLERS}
+    beliefs = OPTIMISER.believe(domain, observations)
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", FRESH_PROCESS],
         capture_output=True,
         text=True,
         check=True,
     )
-    assert json.loads(done.stdout) == [found, [beliefs[trial.number].mean for trial in past]]
+    assert json.loads(done.stdout) == [
+        found,
+        [beliefs[trial.number].mean for trial in observations],
+    ]
 
 
 def test_the_seed_decides_where_the_past_does_not(domain: Domain) -> None:
@@ -157,9 +162,9 @@ def test_the_seed_decides_where_the_past_does_not(domain: Domain) -> None:
 
 
 def test_only_the_gaussian_process_says_what_it_expects(domain: Domain) -> None:
-    past = Search(domain, hill, SamplerName.RANDOM, seed=7).run(8)
+    observations = Search(domain, hill, SamplerName.RANDOM, seed=7).run(8)
     for sampler in SAMPLERS:
-        proposal = OPTIMISER.propose(domain, past, sampler=sampler, seed=1)
+        proposal = OPTIMISER.propose(domain, observations, sampler=sampler, seed=1)
         assert proposal is not None
         assert (proposal.gain is not None) == (sampler is SamplerName.GP)
 
@@ -169,7 +174,7 @@ def test_what_it_expects_to_gain_shrinks_as_it_learns(domain: Domain) -> None:
     gains = []
     for _ in range(3):
         search.run(8)
-        proposal = OPTIMISER.propose(domain, search.past, sampler=SamplerName.GP, seed=1)
+        proposal = OPTIMISER.propose(domain, search.observations, sampler=SamplerName.GP, seed=1)
         assert proposal is not None
         assert proposal.gain is not None
         gains.append(proposal.gain)
@@ -181,8 +186,8 @@ def test_the_sobol_sequence_goes_on_from_trial_to_trial() -> None:
     wide = derive(spec(search_space=space(processes={"type": "int", "low": 0, "high": 1023})))
 
     def gaps(sampler: SamplerName) -> list[int]:
-        past = Search(wide, lambda params: 0.0, sampler, seed=2).run(32)
-        drawn = sorted(int(trial.params["processes"]) for trial in past[1:])
+        observations = Search(wide, lambda params: 0.0, sampler, seed=2).run(32)
+        drawn = sorted(int(trial.params["processes"]) for trial in observations[1:])
         return [after - before for before, after in pairwise(drawn)]
 
     # Of 33 consecutive points of the sequence one lies in every 32nd but one; chance has no rule.
@@ -190,8 +195,8 @@ def test_the_sobol_sequence_goes_on_from_trial_to_trial() -> None:
 
 
 def test_tpe_finds_the_planted_optimum(domain: Domain) -> None:
-    past = Search(domain, hill, SamplerName.TPE, seed=1, noise=0.0).run(30)
-    best = max(past, key=lambda trial: trial.score or 0.0)
+    observations = Search(domain, hill, SamplerName.TPE, seed=1, noise=0.0).run(30)
+    best = max(observations, key=lambda trial: trial.score or 0.0)
     assert hill(best.params) > hill({"processes": 9, "threads": 2}) - 0.05
 
 
@@ -201,11 +206,11 @@ def test_tpe_keeps_away_from_a_cliff_that_it_was_told_of(domain: Domain) -> None
         for _ in range(30):
             search.run(1)
             if not told:
-                last = search.past[-1]
-                search.past[-1] = tried(
+                last = search.observations[-1]
+                search.observations[-1] = tried(
                     last.number, last.params, last.score, feasible=last.feasible, told=last.feasible
                 )
-        return sum(not trial.feasible for trial in search.past)
+        return sum(not trial.feasible for trial in search.observations)
 
     assert crashes(told=True) < crashes(told=False)
 
@@ -217,7 +222,9 @@ def cliff(params: Params) -> float | None:
 
 
 def test_random_draws_are_spread_over_all_values(domain: Domain) -> None:
-    past = Search(domain, hill, SamplerName.RANDOM, seed=11).run(40)
-    counts = np.unique([int(trial.params["threads"]) for trial in past[1:]], return_counts=True)
+    observations = Search(domain, hill, SamplerName.RANDOM, seed=11).run(40)
+    counts = np.unique(
+        [int(trial.params["threads"]) for trial in observations[1:]], return_counts=True
+    )
     assert list(counts[0]) == [1, 2, 4, 8]
     assert counts[1].min() >= 4

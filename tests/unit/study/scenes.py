@@ -56,7 +56,7 @@ CALIBRATION = Calibration(
 )
 OWN: Params = {"processes": 2, "threads": 1, "vacuum": False, "master": True}
 PREPARED = replace(
-    block(sides=(0,), phase=Phase.PREPARE, sequence=0),
+    block(arms=(0,), phase=Phase.PREPARE, sequence=0),
     kind=MeasurementKind.PREPARE,
     result=MeasurementResult(facts=FACTS),
 )
@@ -108,13 +108,13 @@ def rows(
 
 
 def levels(*rps: float) -> list[Window]:
-    """One window of every side, at these rates."""
-    return [window(side, rate) for side, rate in enumerate(rps)]
+    """One window of every arm, at these rates."""
+    return [window(arm, rate) for arm, rate in enumerate(rps)]
 
 
-def measured(phase: Phase, first: int, sides: tuple[int, ...], *rps: float) -> Measurement:
-    """A complete block of one window a side."""
-    return block(levels(*rps), sides=sides, phase=phase, sequence=first)
+def measured(phase: Phase, first: int, arms: tuple[int, ...], *rps: float) -> Measurement:
+    """A complete block of one window an arm."""
+    return block(levels(*rps), arms=arms, phase=phase, sequence=first)
 
 
 def designed(history: History, optimiser: Optimiser | None = None) -> History:
@@ -122,7 +122,7 @@ def designed(history: History, optimiser: Optimiser | None = None) -> History:
     step = decide(history, optimiser=optimiser or Ladder())
     assert isinstance(step, Measure)
     blocks = [
-        block(sides=plan.sides, phase=Phase.ABLATE, sequence=plan.sequence, state=None)
+        block(arms=plan.arms, phase=Phase.ABLATE, sequence=plan.sequence, state=None)
         for plan in step.plans
     ]
     return replace(
@@ -144,12 +144,10 @@ def run(history: History, truth: Callable[[Params], float]) -> History:
             continue
         drift = 0.1 * math.sin(planned.sequence)
         found = [
-            window(side, 100 * math.exp(truth(history.trial(number).params) + drift))
-            for side, number in enumerate(planned.sides)
+            window(arm, 100 * math.exp(truth(history.trial(number).params) + drift))
+            for arm, number in enumerate(planned.arms)
         ]
-        done.append(
-            block(found, sides=planned.sides, phase=Phase.ABLATE, sequence=planned.sequence)
-        )
+        done.append(block(found, arms=planned.arms, phase=Phase.ABLATE, sequence=planned.sequence))
     return replace(history, measurements=tuple(done))
 
 

@@ -53,7 +53,7 @@ def test_all_runs_of_the_design_are_planned_in_blocks_with_the_baseline() -> Non
     history = designed(start())
     blocks = history.blocks(Phase.ABLATE)
     assert len(blocks) == 24 // 4
-    assert all(planned.sides[0] == BASELINE and len(planned.sides) == 5 for planned in blocks)
+    assert all(planned.arms[0] == BASELINE and len(planned.arms) == 5 for planned in blocks)
     own = [t for t in history.trials if t.origin is Origin.ABLATION]
     assert own
     assert all(t.state is TrialState.RUNNING for t in own)
@@ -146,18 +146,16 @@ def with_broken(history: History, params: Callable[[Params], bool]) -> History:
     done: list[Measurement] = []
     for planned in history.measurements:
         bad = [
-            side
-            for side, number in enumerate(planned.sides)
+            arm
+            for arm, number in enumerate(planned.arms)
             if planned.phase is Phase.ABLATE and params(history.trial(number).params)
         ]
         if not bad:
             done.append(planned)
             continue
-        failure = Failure(code=FailureCode.DIED, message="it died", side=bad[0])
+        failure = Failure(code=FailureCode.DIED, message="it died", arm=bad[0])
         done.append(
-            block(
-                sides=planned.sides, phase=Phase.ABLATE, sequence=planned.sequence, failure=failure
-            )
+            block(arms=planned.arms, phase=Phase.ABLATE, sequence=planned.sequence, failure=failure)
         )
     return replace(history, measurements=tuple(done))
 
@@ -169,11 +167,11 @@ def test_runs_lost_with_a_broken_one_are_repeated_once_without_it() -> None:
     step = decide(lost, optimiser=Ladder())
     assert isinstance(step, Measure)
     assert step.trials == ()
-    again = [number for plan in step.plans for number in plan.sides]
+    again = [number for plan in step.plans for number in plan.arms]
     assert victim.number not in again
     assert TrialNumber(0) in again
     planned = [
-        block(sides=plan.sides, phase=Phase.ABLATE, sequence=plan.sequence) for plan in step.plans
+        block(arms=plan.arms, phase=Phase.ABLATE, sequence=plan.sequence) for plan in step.plans
     ]
     repeated = replace(lost, measurements=(*lost.measurements, *planned))
     after = decide(repeated, optimiser=Ladder())

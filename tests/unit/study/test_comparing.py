@@ -45,8 +45,8 @@ def by_processes(options: Options) -> float:
     return 100.0 * number(options, "processes")
 
 
-def sides_of(store: Any, job: Job) -> list[tuple[int, ...]]:
-    return [m.sides for m in store.measurements(job.id) if m.kind is MeasurementKind.BLOCK]
+def arms_of(store: Any, job: Job) -> list[tuple[int, ...]]:
+    return [m.arms for m in store.measurements(job.id) if m.kind is MeasurementKind.BLOCK]
 
 
 def test_files_are_compared_in_the_same_blocks_and_reported() -> None:
@@ -54,21 +54,21 @@ def test_files_are_compared_in_the_same_blocks_and_reported() -> None:
     store, job = run(world, comparison(with_processes(2), with_processes(3), blocks=6))
     assert (job.state, job.phase) == (JobState.SUCCEEDED, Phase.DONE)
     assert job.report is not None
-    assert [side.name for side in job.report.sides] == ["a", "b"]
+    assert [arm.name for arm in job.report.arms] == ["a", "b"]
     assert job.report.blocks == 6
-    effect = next(e for e in job.report.sides[1].effects if e.metric is Metric.THROUGHPUT_RPS)
+    effect = next(e for e in job.report.arms[1].effects if e.metric is Metric.THROUGHPUT_RPS)
     assert effect.ci_low < 0.5 < effect.ci_high
-    assert sides_of(store, job) == [(0, 1)] * 6
+    assert arms_of(store, job) == [(0, 1)] * 6
 
 
 @pytest.mark.parametrize("blocks", [1, 2, 5])
 def test_the_number_of_blocks_is_what_was_asked_for(blocks: int) -> None:
     store, job = run(FakeWorld(throughput=by_processes), comparison(INI, blocks=blocks))
     assert job.state is JobState.SUCCEEDED
-    assert sides_of(store, job) == [(0,)] * blocks
+    assert arms_of(store, job) == [(0,)] * blocks
 
 
-def test_each_side_runs_the_very_file_that_was_given() -> None:
+def test_each_arm_runs_the_very_file_that_was_given() -> None:
     odd = "[uwsgi]\n; kept as it is\nprocesses  =3\nprocesses = 4\n"
     store, job = run(FakeWorld(throughput=by_processes), comparison(INI, odd, blocks=1))
     result = store.measurements(job.id)[-1].result
@@ -89,13 +89,13 @@ def test_a_file_that_does_not_start_drops_out_and_the_rest_is_measured() -> None
     inis = (with_processes(2), with_processes(5), with_processes(3))
     store, job = run(world, comparison(*inis, blocks=4))
     assert job.state is JobState.SUCCEEDED
-    assert sides_of(store, job) == [(0, 1, 2)] + [(0, 2)] * 4
+    assert arms_of(store, job) == [(0, 1, 2)] + [(0, 2)] * 4
     assert job.report is not None
-    failed = job.report.sides[1]
+    failed = job.report.arms[1]
     assert failed.failure is not None
     assert failed.failure.code is FailureCode.BAD_OPTIONS
     assert failed.figures == ()
-    assert [side.blocks for side in job.report.sides] == [4, 0, 4]
+    assert [arm.blocks for arm in job.report.arms] == [4, 0, 4]
     states = [trial.state for trial in store.trials(job.id)]
     assert states == [TrialState.COMPLETE, TrialState.INFEASIBLE, TrialState.COMPLETE]
 
@@ -104,7 +104,7 @@ def test_where_all_others_drop_out_the_first_file_is_still_measured() -> None:
     world = FakeWorld(throughput=by_processes, fails=broken_at(5))
     store, job = run(world, comparison(with_processes(2), with_processes(5), blocks=3))
     assert job.state is JobState.SUCCEEDED
-    assert sides_of(store, job) == [(0, 1)] + [(0,)] * 3
+    assert arms_of(store, job) == [(0, 1)] + [(0,)] * 3
 
 
 def test_the_job_fails_with_its_first_file() -> None:
@@ -124,5 +124,5 @@ def test_a_calibration_ends_with_what_the_host_can_see() -> None:
     assert job.calibration is not None
     assert job.calibration.blocks >= 6
     assert job.calibration.hosts == ("host-1",)
-    assert set(sides_of(store, job)) == {(0, 0)}
+    assert set(arms_of(store, job)) == {(0, 0)}
     assert job.recommendation is None

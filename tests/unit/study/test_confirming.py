@@ -80,7 +80,7 @@ def test_the_last_look_decides_whatever_it_says() -> None:
 
 
 def test_a_candidate_that_breaks_ends_it_at_once() -> None:
-    failure = Failure(code=FailureCode.OUT_OF_MEMORY, message="out of memory", side=1)
+    failure = Failure(code=FailureCode.OUT_OF_MEMORY, message="out of memory", arm=1)
     broken = block(phase=Phase.CONFIRM, sequence=3, failure=failure)
     found = answer(*gains(*STEADY[:2]), broken)
     assert found.verdict is Verdict.WORSE

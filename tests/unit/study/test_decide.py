@@ -65,7 +65,7 @@ BASE = trial(0, 0.0)
 def prepared(**changes: object) -> Measurement:
     """The first measurement of a job: complete, with facts, unless changed."""
     done = replace(
-        block(sides=(0,), phase=Phase.PREPARE, sequence=0),
+        block(arms=(0,), phase=Phase.PREPARE, sequence=0),
         kind=MeasurementKind.PREPARE,
         result=MeasurementResult(facts=FACTS),
     )
@@ -75,7 +75,7 @@ def prepared(**changes: object) -> Measurement:
 def aa(ratio: float, sequence: int) -> Measurement:
     """A block of the baseline against itself."""
     windows = [window(0, 100), window(1, 100 * (1 + ratio))]
-    return block(windows, sides=(0, 0), phase=Phase.CALIBRATE, sequence=sequence)
+    return block(windows, arms=(0, 0), phase=Phase.CALIBRATE, sequence=sequence)
 
 
 def test_a_job_waits_until_its_pool_is_free() -> None:
@@ -112,7 +112,7 @@ def test_a_target_that_does_not_work_fails_the_job_with_its_reason() -> None:
 def test_calibration_runs_the_baseline_against_itself() -> None:
     asked = step(history(job=job(phase=Phase.CALIBRATE), measurements=(prepared(),)))
     assert isinstance(asked, Measure)
-    assert [plan.sides for plan in asked.plans] == [(0, 0), (0, 0)]
+    assert [plan.arms for plan in asked.plans] == [(0, 0), (0, 0)]
     assert [plan.sequence for plan in asked.plans] == [1, 2]
 
 
@@ -151,14 +151,12 @@ def test_a_biased_host_is_checked_on_a_second_set_and_then_refused() -> None:
     assert len(again.plans) == 6
     refused = step(biased(12))
     assert isinstance(refused, Fail)
-    assert "two equal sides differ" in refused.failure.message
+    assert "two equal arms differ" in refused.failure.message
 
 
 def test_a_baseline_that_answers_nothing_under_load_fails_with_its_error_classes() -> None:
-    dead = [
-        window(side, 0, requests=0, errors=9, errors_by_class={"http_500": 9}) for side in (0, 1)
-    ]
-    blocks = [block(dead, sides=(0, 0), phase=Phase.CALIBRATE, sequence=n) for n in (1, 2)]
+    dead = [window(arm, 0, requests=0, errors=9, errors_by_class={"http_500": 9}) for arm in (0, 1)]
+    blocks = [block(dead, arms=(0, 0), phase=Phase.CALIBRATE, sequence=n) for n in (1, 2)]
     rows = history(
         job=job(phase=Phase.CALIBRATE), trials=(trial(0),), measurements=(prepared(), *blocks)
     )
@@ -171,13 +169,13 @@ def test_a_baseline_that_answers_nothing_under_load_fails_with_its_error_classes
 def test_the_search_asks_for_one_trial_per_host() -> None:
     asked = step(history(trials=(BASE,), measurements=(prepared(),)))
     assert isinstance(asked, Measure)
-    assert [plan.sides for plan in asked.plans] == [(0, 1)]
+    assert [plan.arms for plan in asked.plans] == [(0, 1)]
     open_block = block(sequence=1, state=MeasurementState.RUNNING)
     one_open = history(trials=(BASE, trial(1)), measurements=(prepared(), open_block))
     assert step(one_open) is None
     more = step(replace(one_open, hosts=2))
     assert isinstance(more, Measure)
-    assert more.plans[0].sides == (0, 2)
+    assert more.plans[0].arms == (0, 2)
 
 
 def test_a_finished_block_settles_its_own_trial() -> None:
@@ -185,8 +183,8 @@ def test_a_finished_block_settles_its_own_trial() -> None:
         trials=(BASE, trial(1), trial(2)),
         measurements=(
             prepared(),
-            block(pair(100, 110), sides=(0, 2), sequence=1),
-            block(sides=(0, 1), sequence=2, state=MeasurementState.QUEUED),
+            block(pair(100, 110), arms=(0, 2), sequence=1),
+            block(arms=(0, 1), sequence=2, state=MeasurementState.QUEUED),
         ),
     )
     settled = step(rows)
@@ -216,8 +214,8 @@ def test_a_host_that_keeps_failing_fails_the_job_as_infrastructure() -> None:
 
 
 def test_a_baseline_that_keeps_breaking_in_the_search_fails_the_job() -> None:
-    failure = Failure(code=FailureCode.NOT_READY, message="slow", side=0)
-    broken = [block(sides=(0, n), sequence=n, failure=failure) for n in (1, 2, 3)]
+    failure = Failure(code=FailureCode.NOT_READY, message="slow", arm=0)
+    broken = [block(arms=(0, n), sequence=n, failure=failure) for n in (1, 2, 3)]
     trials = (BASE, *(trial(n, state=TrialState.FAILED) for n in (1, 2, 3)))
     assert step(history(trials=trials, measurements=(prepared(), *broken))) == Fail(failure=failure)
 
@@ -248,7 +246,7 @@ def test_a_confirmation_too_short_for_looks_asks_for_all_its_fresh_blocks_at_onc
     asked = step(confirming())
     assert isinstance(asked, Measure)
     assert len(asked.plans) == BUDGET.confirm_blocks
-    assert {plan.sides for plan in asked.plans} == {(0, 1)}
+    assert {plan.arms for plan in asked.plans} == {(0, 1)}
 
 
 def test_the_verdict_rests_on_the_fresh_blocks() -> None:

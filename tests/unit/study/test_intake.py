@@ -33,7 +33,7 @@ class Described:
 
 
 class OneApp:
-    """A catalog with one app and one space."""
+    """A catalogue with one app and one space."""
 
     def app(self, name: str) -> Described | None:
         if name != "mixed":

@@ -19,7 +19,7 @@ def used(**by_slots: float) -> History:
         trials.append(trial(number, 0.1, processes=processes, threads=threads))
         windows = pair(100, 110, memory_mb=megabytes)
         windows[0] = replace(windows[0], memory_mb=None)
-        blocks.append(block(windows, sides=(0, number), sequence=number))
+        blocks.append(block(windows, arms=(0, number), sequence=number))
     return rows(Phase.SEARCH, tuple(trials), tuple(blocks))
 
 

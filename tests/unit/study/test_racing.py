@@ -30,11 +30,11 @@ def race(*blocks: Measurement, **changes: object) -> History:
     return replace(rows(Phase.RACE, FIVE, blocks), **changes)  # type: ignore[arg-type]
 
 
-def sides(history: History) -> tuple[int, ...]:
+def arms(history: History) -> tuple[int, ...]:
     step = decide(history, optimiser=Ladder())
     assert isinstance(step, Measure)
-    assert len({plan.sides for plan in step.plans}) == 1
-    return step.plans[0].sides
+    assert len({plan.arms for plan in step.plans}) == 1
+    return step.plans[0].arms
 
 
 def round_of(
@@ -47,19 +47,19 @@ def round_of(
 def test_the_likely_best_race_against_the_baseline_in_the_same_blocks() -> None:
     step = decide(race(), optimiser=Ladder())
     assert isinstance(step, Measure)
-    assert [plan.sides for plan in step.plans] == [(0, 2, 5, 3, 1)] * 4
-    assert {plan.course.cycles for plan in step.plans} == {2}
+    assert [plan.arms for plan in step.plans] == [(0, 2, 5, 3, 1)] * 4
+    assert {plan.block_options.cycles for plan in step.plans} == {2}
 
 
 def test_the_best_seed_races_too_if_it_is_not_hopeless() -> None:
     seeded = (*FIVE[:3], trial(4, 0.05, origin=Origin.HEURISTIC), FIVE[4])
-    assert sides(replace(race(), trials=(race().trials[0], *seeded))) == (0, 2, 5, 3, 4)
+    assert arms(replace(race(), trials=(race().trials[0], *seeded))) == (0, 2, 5, 3, 4)
 
 
 def test_a_host_with_little_memory_races_fewer() -> None:
     spec = race().job.spec.model_copy(update={"limits": Limits(memory_mb=1500)})
-    small = replace(race().job, spec=spec)  # three sides of 1500 MB in 70 % of 8 GB ... and one
-    assert len(sides(race(job=small))) <= 1 + int(0.7 * 24_000 / 1500)
+    small = replace(race().job, spec=spec)  # three arms of 1500 MB in 70 % of 8 GB ... and one
+    assert len(arms(race(job=small))) <= 1 + int(0.7 * 24_000 / 1500)
     tight = replace(race().job, spec=spec.model_copy(update={"limits": Limits(memory_mb=6000)}))
     assert decide(race(job=tight), optimiser=Ladder()) == Enter(
         phase=Phase.ABLATE, finalist=TrialNumber(2)
@@ -68,7 +68,7 @@ def test_a_host_with_little_memory_races_fewer() -> None:
 
 def test_after_every_round_the_better_half_goes_on_with_twice_as_many_blocks() -> None:
     first = round_of(1, (0, 2, 5, 3, 1), 100, 110, 126, 120, 105)
-    assert sides(race(*first)) == (0, 5, 3)
+    assert arms(race(*first)) == (0, 5, 3)
     step = decide(race(*first), optimiser=Ladder())
     assert isinstance(step, Measure)
     assert len(step.plans) == 8
@@ -87,22 +87,22 @@ def test_an_open_block_is_waited_for() -> None:
     assert decide(race(*first[:3], waiting), optimiser=Ladder()) is None
 
 
-def broken(sequence: int, who: tuple[int, ...], side: int) -> Measurement:
-    failure = Failure(code=FailureCode.DIED, message="it died", side=side)
-    return block(sides=who, phase=Phase.RACE, sequence=sequence, failure=failure)
+def broken(sequence: int, who: tuple[int, ...], arm: int) -> Measurement:
+    failure = Failure(code=FailureCode.DIED, message="it died", arm=arm)
+    return block(arms=who, phase=Phase.RACE, sequence=sequence, failure=failure)
 
 
 def test_who_breaks_drops_out_and_the_round_is_made_up_for() -> None:
     blocks = (
         measured(Phase.RACE, 1, (0, 2, 5, 3, 1), 100, 110, 130, 120, 105),
-        broken(2, (0, 2, 5, 3, 1), side=2),
+        broken(2, (0, 2, 5, 3, 1), arm=2),
         *(measured(Phase.RACE, n, (0, 2, 5, 3, 1), 100, 110, 130, 120, 105) for n in (3, 4)),
     )
     step = decide(race(*blocks), optimiser=Ladder())
     assert isinstance(step, Measure)
-    assert [plan.sides for plan in step.plans] == [(0, 2, 3, 1)]
+    assert [plan.arms for plan in step.plans] == [(0, 2, 3, 1)]
     made_up = measured(Phase.RACE, 5, (0, 2, 3, 1), 100, 110, 120, 105)
-    assert sides(race(*blocks, made_up)) == (0, 3, 2)
+    assert arms(race(*blocks, made_up)) == (0, 3, 2)
 
 
 def test_when_the_best_gains_too_little_the_users_file_is_kept() -> None:

@@ -23,8 +23,8 @@ from tuner.model import (
     TrialNumber,
     TrialState,
 )
-from tuner.study import Past, decide
-from tuner.study.searching import past, stagnates
+from tuner.study import Observation, decide
+from tuner.study.searching import observations, stagnates
 
 
 def asked(history: History, optimiser: Ladder | None = None) -> Measure:
@@ -58,7 +58,7 @@ def test_params_proposed_again_become_another_block_of_the_same_trial() -> None:
     history = rows(Phase.SEARCH, (known,), (measured(Phase.SEARCH, 1, (0, 1), 100, 110),))
     again = asked(history, Again(params=known.params))
     assert again.trials == ()
-    assert [plan.sides for plan in again.plans] == [(0, 1)]
+    assert [plan.arms for plan in again.plans] == [(0, 1)]
 
 
 def test_a_trial_is_settled_anew_after_each_of_its_blocks() -> None:
@@ -72,15 +72,15 @@ def test_a_trial_is_settled_anew_after_each_of_its_blocks() -> None:
     assert isinstance(decide(twice, optimiser=Ladder()), Measure)
 
 
-def told(history: History) -> dict[int, Past]:
-    return {trial.number: trial for trial in past(history)}
+def told(history: History) -> dict[int, Observation]:
+    return {trial.number: trial for trial in observations(history)}
 
 
 def test_the_optimiser_hears_how_noisy_each_score_is() -> None:
     whole = [w for n in range(4) for w in (replace(w, index=n) for w in pair(100, 110))]
     blocks = (
-        block(whole, sides=(0, 1), sequence=1),
-        block(whole[:4], sides=(0, 2), sequence=2),
+        block(whole, arms=(0, 1), sequence=1),
+        block(whole[:4], arms=(0, 2), sequence=2),
     )
     found = told(rows(Phase.SEARCH, (trial(1, 0.1), trial(2, 0.1)), blocks))
     assert found[1].sd == pytest.approx((2 * (0.01**2 + 0.04**2 / 4)) ** 0.5)
@@ -116,13 +116,14 @@ def test_a_stagnant_search_goes_on_only_for_a_promise() -> None:
 
 def test_a_block_may_be_cut_short_once_there_is_something_to_lose_against() -> None:
     first = asked(rows(Phase.SEARCH, ())).plans[0]
-    assert first.course.futility is None
+    assert first.block_options.futility is None
     later = asked(rows(Phase.SEARCH, (trial(1, 0.2),))).plans[0]
-    assert later.course.futility is not None
-    assert later.course.futility.best == pytest.approx(0.2 - 0.03)
+    assert later.block_options.futility is not None
+    assert later.block_options.futility.best == pytest.approx(0.2 - 0.03)
     short = BUDGET.model_copy(update={"cycles": 2})
     assert (
-        asked(rows(Phase.SEARCH, (trial(1, 0.2),), budget=short)).plans[0].course.futility is None
+        asked(rows(Phase.SEARCH, (trial(1, 0.2),), budget=short)).plans[0].block_options.futility
+        is None
     )
 
 

@@ -148,7 +148,7 @@ def test_every_score_can_be_computed_again_from_the_stored_windows() -> None:
     candidates = [trial for trial in store.trials(job.id) if trial.number > 0]
     assert len(candidates) == BUDGET.trials
     for trial in candidates:
-        blocks = [m for m in measurements if m.phase == "search" and trial.number in m.sides]
+        blocks = [m for m in measurements if m.phase == "search" and trial.number in m.arms]
         assert len(blocks) == 1
         outcome = outcome_of(blocks, job.spec)
         assert trial.outcome is not None

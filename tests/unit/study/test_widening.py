@@ -26,7 +26,7 @@ from tuner.model import (
     TrialState,
 )
 from tuner.search_space import Domain, derive
-from tuner.study import Past, decide
+from tuner.study import Observation, decide
 from tuner.study.ablating import wide_of
 from tuner.study.widening import widened
 
@@ -42,7 +42,7 @@ class Expecting(Ladder):
     gains: dict[str, dict[Scalar, float]] = field(default_factory=dict)
 
     def explain(
-        self, domain: Domain, past: Sequence[Past], at: Params
+        self, domain: Domain, observations: Sequence[Observation], at: Params
     ) -> tuple[tuple[Importance, ...], tuple[Slice, ...]]:
         """The slices alone."""
         return (), tuple(
@@ -80,7 +80,7 @@ def test_values_that_the_winner_lacks_are_told_by_the_same_runs() -> None:
     assert isinstance(step, Measure)
     assert len(step.plans) == BUDGET.ablate_runs // 4
     made = {t.number: t for t in (BASE, *history.trials, *step.trials)}
-    params = [made[number].params for plan in step.plans for number in plan.sides]
+    params = [made[number].params for plan in step.plans for number in plan.arms]
     assert {(p["vacuum"], p["master"]) for p in params} == {
         (False, True),
         (False, False),

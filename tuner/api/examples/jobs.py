@@ -143,7 +143,7 @@ TRIAL_RAW: dict[str, Any] = {
             "phase": "search",
             "host": "bench-1",
             "index": 0,
-            "side": 1,
+            "arm": 1,
             "trial": 3,
             "started_at": "2026-01-15T09:31:00Z",
             "duration_s": 2.5,

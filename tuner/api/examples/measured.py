@@ -83,7 +83,7 @@ MEASUREMENT_QUEUED: dict[str, Any] = {
     "queue_position": 1,
 }
 MEASUREMENT_CANCELLED = {**MEASUREMENT_RUNNING, "state": "cancelled"}
-_SIDE = {
+_ARM = {
     "name": "today.ini",
     "figures": [
         {
@@ -115,14 +115,14 @@ _SIDE = {
     "over_limit": None,
     "error": None,
 }
-_OTHER_SIDE = {**_SIDE, "name": "threads.ini", "effects": [EFFECT], "verdict": "better"}
+_OTHER_ARM = {**_ARM, "name": "threads.ini", "effects": [EFFECT], "verdict": "better"}
 MEASUREMENT_DONE: dict[str, Any] = {
     **MEASUREMENT_RUNNING,
     "state": "succeeded",
     "phase": "done",
     "finished_at": "2026-01-15T09:52:10Z",
     "progress": _DONE,
-    "report": {"blocks": 8, "sides": [_SIDE, _OTHER_SIDE]},
+    "report": {"blocks": 8, "arms": [_ARM, _OTHER_ARM]},
 }
 MEASUREMENT_PAGE = {"measurements": [_SUMMARY], "next": None}
 WINDOW_LIST = {

@@ -6,7 +6,7 @@ import jsonschema
 import pytest
 import yaml
 
-from tuner.catalog import Catalog, own_data, search_space_schema
+from tuner.catalogue import Catalogue, own_data, search_space_schema
 from tuner.errors import InvalidInput, NotFound
 
 SPACE = {"name": "mine", "parameters": {"processes": {"type": "int", "low": 1, "high": 4}}}
@@ -22,8 +22,8 @@ def _write_app(parent: Path, folder: str, **changes: Any) -> Path:
     return app
 
 
-def _load(apps: list[Path], spaces: list[Path] | None = None) -> Catalog:
-    return Catalog.load(apps, spaces or [], with_own=False)
+def _load(apps: list[Path], spaces: list[Path] | None = None) -> Catalogue:
+    return Catalogue.load(apps, spaces or [], with_own=False)
 
 
 def _mistakes(apps: list[Path], spaces: list[Path] | None = None) -> list[str]:
@@ -33,25 +33,25 @@ def _mistakes(apps: list[Path], spaces: list[Path] | None = None) -> list[str]:
 
 
 def test_the_products_own_data_is_sound() -> None:
-    catalog = Catalog.load()
-    assert {"mixed", "flask-json", "cpu-bound", "io-bound"} <= set(catalog.apps)
-    assert {"default", "cpu-bound", "io-bound"} <= set(catalog.spaces)
-    assert "_base" not in catalog.apps
+    catalogue = Catalogue.load()
+    assert {"mixed", "flask-json", "cpu-bound", "io-bound"} <= set(catalogue.apps)
+    assert {"default", "cpu-bound", "io-bound"} <= set(catalogue.spaces)
+    assert "_base" not in catalogue.apps
 
 
 def test_an_app_comes_with_its_file_and_its_folder(tmp_path: Path) -> None:
     folder = _write_app(tmp_path, "shop")
-    catalog = _load([tmp_path])
-    known = catalog.app("shop")
+    catalogue = _load([tmp_path])
+    known = catalogue.app("shop")
     assert known is not None
     assert known.baseline_ini == "[uwsgi]\n"
-    assert catalog.build_dir("shop") == folder
-    assert catalog.app("other") is None
+    assert catalogue.build_dir("shop") == folder
+    assert catalogue.app("other") is None
 
 
 def test_given_folders_add_to_the_products_own(tmp_path: Path) -> None:
     _write_app(tmp_path, "shop")
-    assert {"mixed", "shop"} <= set(Catalog.load([tmp_path]).apps)
+    assert {"mixed", "shop"} <= set(Catalogue.load([tmp_path]).apps)
 
 
 def test_only_what_is_built_has_a_folder_to_build(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_name_defined_twice_is_an_error_with_both_places(tmp_path: Path) -> No
 
 def test_the_schema_beside_the_spaces_is_up_to_date() -> None:
     written = json.loads((own_data("search_spaces") / "schema.json").read_text())
-    assert written == search_space_schema(), "python -m tuner.catalog > search_spaces/schema.json"
+    assert written == search_space_schema(), "python -m tuner.catalogue > search_spaces/schema.json"
 
 
 @pytest.mark.parametrize("file", sorted(own_data("search_spaces").glob("*.yaml")), ids=str)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 
 from tuner.charts import writable
-from tuner.dossier.parts import (
+from tuner.evidence.parts import (
     Bullets,
     Cell,
     Code,

@@ -1,18 +1,18 @@
 """From a file to what runs of it: less the options that a benchmark host does not run."""
 
-from tuner.measurement.host import SideSpec
+from tuner.measurement.host import ArmSpec
 from tuner.model import JobSpec, LeftOut
 from tuner.uwsgi.harmless import harmless
 from tuner.uwsgi.ini import IniFile
 
 
-def side_of(spec: JobSpec, index: int, ini: str) -> SideSpec:
-    """The side that runs `ini` in the job's box, less what the job does not allow.
+def arm_of(spec: JobSpec, index: int, ini: str) -> ArmSpec:
+    """The arm that runs `ini` in the job's box, less what the job does not allow.
 
     It is the same for every file of a job, so that none wins by what another goes without.
     """
     runs = harmless(IniFile.parse(ini), spec.allow).ini.dump()
-    return SideSpec(index=index, ini=runs, target=spec.target, limits=spec.limits)
+    return ArmSpec(index=index, ini=runs, target=spec.target, limits=spec.limits)
 
 
 def left_out(spec: JobSpec) -> tuple[LeftOut, ...]:

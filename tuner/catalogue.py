@@ -1,6 +1,6 @@
 """Target apps and search spaces, read from their folders; all mistakes of all files at once.
 
-Run as a program (`python -m tuner.catalog`) it prints the JSON schema of a search space, which is
+Run as a program (`python -m tuner.catalogue`) it prints the JSON schema of a search space, which is
 kept in `search_spaces/schema.json` for editors.
 """
 
@@ -33,7 +33,7 @@ class CataloguedApp:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Catalog:
+class Catalogue:
     """All target apps and search spaces of this host, by name."""
 
     apps: Mapping[str, CataloguedApp]
@@ -46,7 +46,7 @@ class Catalog:
         search_space_dirs: Sequence[Path] = (),
         *,
         with_own: bool = True,
-    ) -> "Catalog":
+    ) -> "Catalogue":
         """Read the product's own folders (unless `with_own` is False) and the given ones.
 
         Raises `InvalidInput` with every mistake of every file, each with the file's path.

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import assert_never
 
-from tuner.dossier import wording
-from tuner.dossier.gathering import Dossier
-from tuner.dossier.parts import Code, Figure, Headline, Mood, Strong, Words
+from tuner.evidence import wording
+from tuner.evidence.gathering import Dossier
+from tuner.evidence.parts import Code, Figure, Headline, Mood, Strong, Words
 from tuner.model import Verdict, percent
 
 

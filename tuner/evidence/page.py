@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from tuner import charts
 from tuner.charts import escaped
-from tuner.dossier.parts import (
+from tuner.evidence.parts import (
     Bullets,
     Cell,
     Code,
@@ -27,7 +27,7 @@ from tuner.dossier.parts import (
     Word,
     Words,
 )
-from tuner.dossier.stylesheet import CSS
+from tuner.evidence.stylesheet import CSS
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 """What a browser may load for the page: its own styles, and nothing else whatever is in it."""

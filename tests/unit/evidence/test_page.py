@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import finished_jobs
-from tuner import dossier
+from tuner import evidence
 from tuner.model import (
     Bottleneck,
     Diagnosis,
@@ -62,8 +62,8 @@ class Read(HTMLParser):
 
 
 def page(history: History | None = None) -> str:
-    found = dossier.gather(history or finished_jobs.history(), rendered_by="uwsgi-tuner 1")
-    return dossier.page(dossier.compose(found))
+    found = evidence.gather(history or finished_jobs.history(), rendered_by="uwsgi-tuner 1")
+    return evidence.page(evidence.compose(found))
 
 
 def hostile(words: str) -> History:
@@ -90,7 +90,7 @@ def hostile(words: str) -> History:
         overlay_ini=words,
         evidence=evidence,
     )
-    failure = Failure(code=FailureCode.DIED, message=words, side=1, log_tail=words)
+    failure = Failure(code=FailureCode.DIED, message=words, arm=1, log_tail=words)
     outcome = Outcome(state=TrialState.INFEASIBLE, score=None, constraints={}, failure=failure)
     trials = finished_jobs.trials(4)
     broken = replace(trials[2], params={words: words}, outcome=outcome)
@@ -126,8 +126,8 @@ def test_the_page_forbids_the_browser_to_load_anything() -> None:
         for tag, own in Read(page()).tags
         if tag == "meta" and own.get("http-equiv") == "Content-Security-Policy"
     ]
-    assert policies == [dossier.POLICY]
-    assert dossier.POLICY.startswith("default-src 'none'")
+    assert policies == [evidence.POLICY]
+    assert evidence.POLICY.startswith("default-src 'none'")
 
 
 def test_every_chart_is_drawn_once_with_its_title() -> None:

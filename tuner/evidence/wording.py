@@ -1,6 +1,6 @@
 """Figures as words: percent, intervals, probabilities, metrics. The same in every form."""
 
-from tuner.dossier.shares import bounded
+from tuner.evidence.shares import bounded
 from tuner.model import Effect, Metric, Origin, Params, Scalar, TrialState, Verdict, percent
 from tuner.model.workloads import Burst, ClosedLoop, Journey, Ladder, OpenLoop, Workload
 

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import finished_jobs
-from tests.unit.dossier.test_page import hostile
-from tuner import dossier
-from tuner.dossier.markdown import LONGEST
-from tuner.dossier.parts import (
+from tests.unit.evidence.test_page import hostile
+from tuner import evidence
+from tuner.evidence.markdown import LONGEST
+from tuner.evidence.parts import (
     Bullets,
     Code,
     Document,
@@ -28,7 +28,7 @@ from tuner.model import History
 
 
 def written(history: History | None = None) -> str:
-    return dossier.markdown(dossier.compose(dossier.gather(history or finished_jobs.history())))
+    return evidence.markdown(evidence.compose(evidence.gather(history or finished_jobs.history())))
 
 
 def of_part(part: Part) -> str:
@@ -37,7 +37,7 @@ def of_part(part: Part) -> str:
         app="a", job=1, verdict="v", mood=Mood.CALM, answer=("a",), reason="r", figures=()
     )
     section = Section(title="T", parts=(part,))
-    return dossier.markdown(Document(headline=headline, sections=(section,))).split("### T\n\n")[1]
+    return evidence.markdown(Document(headline=headline, sections=(section,))).split("### T\n\n")[1]
 
 
 def test_the_answer_comes_first_and_the_evidence_is_folded() -> None:

@@ -17,11 +17,11 @@
 Nothing here judges: every figure was stored with the job, or is a plain count of its rows.
 """
 
-from tuner.dossier.composing import compose
-from tuner.dossier.gathering import Dossier, gather
-from tuner.dossier.markdown import markdown
-from tuner.dossier.page import POLICY, page
-from tuner.dossier.shares import bounded, improvement
+from tuner.evidence.composing import compose
+from tuner.evidence.gathering import Dossier, gather
+from tuner.evidence.markdown import markdown
+from tuner.evidence.page import POLICY, page
+from tuner.evidence.shares import bounded, improvement
 
 __all__ = [
     "POLICY",

@@ -1,4 +1,4 @@
-"""Sides of the apps in `bench_apps`: what the traps, the classes and the benchmarks measure."""
+"""Arms of the apps in `bench_apps`: what the traps, the classes and the benchmarks measure."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,7 +6,7 @@ from typing import Any
 
 from tests import real_bench
 from tuner.load.generators import Generators
-from tuner.measurement import Bench, SideSpec
+from tuner.measurement import ArmSpec, Bench
 from tuner.model import DEFAULT_COMMAND, Budget, Limits, Target
 
 HTTP_SOCKET = "http-socket = :8000"
@@ -39,14 +39,14 @@ def target(app: str) -> Target:
     )
 
 
-def side(
+def arm(
     app: str,
     *lines: str,
     front: str = HTTP_SOCKET,
     processes: int = 2,
     limits: Limits = ONE_CPU,
     index: int = 0,
-) -> SideSpec:
+) -> ArmSpec:
     """`app` behind `front`, with further lines in its file."""
     ini = (
         "[uwsgi]",
@@ -58,7 +58,7 @@ def side(
         "die-on-term = true",
         *lines,
     )
-    return SideSpec(index=index, ini="\n".join((*ini, "")), target=target(app), limits=limits)
+    return ArmSpec(index=index, ini="\n".join((*ini, "")), target=target(app), limits=limits)
 
 
 def work(
@@ -72,7 +72,7 @@ def work(
     processes: int = 2,
     limits: Limits = ONE_CPU,
     index: int = 0,
-) -> SideSpec:
+) -> ArmSpec:
     """The app `work` with that much work per request.
 
     Every number takes as many letters as any other: uWSGI's speed depends on the size of its
@@ -85,7 +85,7 @@ def work(
         f"env = PLANT={'yes' if plant else 'not'}",
         f"env = SLOW_STARTS={slow_starts:02}",
     )
-    return side(
+    return arm(
         "work",
         *environment,
         *lines,

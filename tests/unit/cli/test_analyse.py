@@ -1,4 +1,4 @@
-"""`tuner analyze`: numbers in, what they say and cannot say out."""
+"""`tuner analyse`: numbers in, what they say and cannot say out."""
 
 import io
 import json
@@ -17,7 +17,7 @@ R1 = ["2132.08", "1325.72", "1795.32", "1381.67", "1283.08", "1399.98", "1488.05
 def run(*words: str) -> int:
     """The exit code."""
     try:
-        return main(["analyze", *words])
+        return main(["analyse", *words])
     except SystemExit as end:
         return int(end.code or 0)
 

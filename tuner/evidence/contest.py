@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 
 from tuner import analysis, charts
-from tuner.dossier import wording
-from tuner.dossier.gathering import Dossier
-from tuner.dossier.parts import Cell, Code, Folded, Paragraph, Part, Picture, Section, Table
-from tuner.dossier.shares import improvement
+from tuner.evidence import wording
+from tuner.evidence.gathering import Dossier
+from tuner.evidence.parts import Cell, Code, Folded, Paragraph, Part, Picture, Section, Table
+from tuner.evidence.shares import improvement
 from tuner.model import Factor, Metric, Round, Standing, percent
 
 

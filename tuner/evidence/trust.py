@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 
 from tuner import analysis
-from tuner.dossier import wording
-from tuner.dossier.gathering import Dossier
-from tuner.dossier.parts import Bullets, Code, Facts, Paragraph, Part, Section, Strong, Words
-from tuner.dossier.shares import improvement
+from tuner.evidence import wording
+from tuner.evidence.gathering import Dossier
+from tuner.evidence.parts import Bullets, Code, Facts, Paragraph, Part, Section, Strong, Words
+from tuner.evidence.shares import improvement
 from tuner.model import PRESETS, Calibration, Metric, percent
 
 _LONGER = ("standard", "noisy")

@@ -3,9 +3,9 @@
 import difflib
 from collections.abc import Iterable, Sequence
 
-from tuner.dossier import wording
-from tuner.dossier.gathering import Dossier
-from tuner.dossier.parts import (
+from tuner.evidence import wording
+from tuner.evidence.gathering import Dossier
+from tuner.evidence.parts import (
     Cell,
     Code,
     Folded,
@@ -18,7 +18,7 @@ from tuner.dossier.parts import (
     Whisker,
     Words,
 )
-from tuner.dossier.shares import bounded
+from tuner.evidence.shares import bounded
 from tuner.model import ChangedLine, Effect, Verdict, percent
 
 _LONGEST_FILE = 12_000  # characters of a listing
@@ -128,7 +128,7 @@ def _side_effects(dossier: Dossier) -> Section | None:
     if comparison.broken:
         names = ", ".join(sorted(comparison.broken))
         parts.append(Paragraph((Strong("Bounds not kept: "), Code(names))))
-    return Section(title="Side effects", parts=tuple(parts)) if parts else None
+    return Section(title="Arm effects", parts=tuple(parts)) if parts else None
 
 
 def _reach(effects: Sequence[Effect]) -> float:

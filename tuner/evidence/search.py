@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from tuner import charts
-from tuner.dossier import wording
-from tuner.dossier.gathering import Dossier
-from tuner.dossier.parts import (
+from tuner.evidence import wording
+from tuner.evidence.gathering import Dossier
+from tuner.evidence.parts import (
     Bullets,
     Cell,
     Code,
@@ -21,7 +21,7 @@ from tuner.dossier.parts import (
     Table,
     Words,
 )
-from tuner.dossier.shares import improvement
+from tuner.evidence.shares import improvement
 from tuner.model import BASELINE, Failure, Metric, Origin, Slice, Trial, percent
 
 _AFTER_SEARCH = (Origin.ABLATION, Origin.MINIMAL)
@@ -56,7 +56,7 @@ def trials(dossier: Dossier) -> Section | None:
     metric = dossier.metric
     attempts = [_attempt(trial, dossier) for trial in measured]
     label = wording.gain_label(metric)
-    parts: list[Part] = [Paragraph((_course(dossier, measured),))]
+    parts: list[Part] = [Paragraph((_summary(dossier, measured),))]
     parts.append(Picture(charts.trials_over_time(attempts, label), _optimistic(dossier)))
     attempts = _with_candidate(attempts, dossier)
     if charts.varied(attempts):
@@ -92,7 +92,7 @@ def _with_candidate(attempts: list[charts.Attempt], dossier: Dossier) -> list[ch
     return [*attempts, made]
 
 
-def _course(dossier: Dossier, trials: Sequence[Trial]) -> str:
+def _summary(dossier: Dossier, trials: Sequence[Trial]) -> str:
     """How many trials by state, and why the search ended."""
     tried = [trial for trial in trials if trial.number != BASELINE]
     states = Counter(wording.STATES[trial.state] for trial in tried)

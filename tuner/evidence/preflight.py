@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from tuner.dossier import wording
-from tuner.dossier.gathering import Dossier
-from tuner.dossier.parts import Cell, Code, Folded, Paragraph, Part, Section, Strong, Table, Words
+from tuner.evidence import wording
+from tuner.evidence.gathering import Dossier
+from tuner.evidence.parts import Cell, Code, Folded, Paragraph, Part, Section, Strong, Table, Words
 from tuner.model import LeftOut, Preflight, PreflightFinding
 
 _SHOWN = 12

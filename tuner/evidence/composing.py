@@ -1,8 +1,8 @@
 """All sections in their order: the answer, what it means, how far to trust it, the evidence."""
 
-from tuner.dossier import answer, changes, contest, preflight, provenance, search, trust
-from tuner.dossier.gathering import Dossier
-from tuner.dossier.parts import Document
+from tuner.evidence import answer, changes, contest, preflight, provenance, search, trust
+from tuner.evidence.gathering import Dossier
+from tuner.evidence.parts import Document
 
 _EVIDENCE = (
     search.trials,

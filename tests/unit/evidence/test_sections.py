@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from tests import builders, finished_jobs
-from tuner import dossier
-from tuner.dossier import wording
-from tuner.dossier.parts import (
+from tuner import evidence
+from tuner.evidence import wording
+from tuner.evidence.parts import (
     Bullets,
     Cell,
     Code,
@@ -48,7 +48,7 @@ from tuner.model import (
 
 
 def composed(found: Recommendation | None = None, **changes: object) -> Document:
-    return dossier.compose(dossier.gather(finished_jobs.history(found, **changes)))
+    return evidence.compose(evidence.gather(finished_jobs.history(found, **changes)))
 
 
 def titles(document: Document) -> list[str]:
@@ -171,14 +171,14 @@ def test_lines_put_back_say_whether_they_are_noise_or_harm() -> None:
 
 
 def test_less_latency_is_better_and_more_memory_is_worse() -> None:
-    rows = text(composed(), "Side effects")
+    rows = text(composed(), "Arm effects")
     assert "p95 latency | -4.1 % | -6.1 % .. -2.1 % | better" in rows
     assert "memory | +31.0 % | +26.0 % .. +36.0 % | worse" in rows
     assert "Errors of the candidate: 0 of 182 431 requests." in rows
 
 
 def test_in_pictures_better_lies_to_the_right_whatever_the_metric() -> None:
-    table = next(p for p in section(composed(), "Side effects").parts if isinstance(p, Table))
+    table = next(p for p in section(composed(), "Arm effects").parts if isinstance(p, Table))
     bars = [cell for row in table.rows for cell in row if isinstance(cell, Whisker)]
     assert [bar.gain for bar in bars] == [pytest.approx(0.041), pytest.approx(-0.31)]
     assert bars[0].low == pytest.approx(0.021)
@@ -336,19 +336,19 @@ def test_a_file_too_long_to_show_is_named_and_left_out() -> None:
 
 
 def test_less_of_a_metric_of_which_less_is_better_is_an_improvement() -> None:
-    assert dossier.improvement(0.1, Metric.THROUGHPUT_RPS) == pytest.approx(0.105171, abs=1e-6)
-    assert dossier.improvement(0.1, Metric.LATENCY_P95_MS) == pytest.approx(0.095163, abs=1e-6)
-    assert dossier.improvement(-0.1, Metric.LATENCY_P95_MS) == pytest.approx(-0.105171, abs=1e-6)
+    assert evidence.improvement(0.1, Metric.THROUGHPUT_RPS) == pytest.approx(0.105171, abs=1e-6)
+    assert evidence.improvement(0.1, Metric.LATENCY_P95_MS) == pytest.approx(0.095163, abs=1e-6)
+    assert evidence.improvement(-0.1, Metric.LATENCY_P95_MS) == pytest.approx(-0.105171, abs=1e-6)
 
 
 @pytest.mark.parametrize("log", [math.inf, -math.inf, math.nan, 800.0, None])
 def test_a_log_without_a_readable_value_has_no_share(log: float | None) -> None:
-    assert dossier.improvement(log, Metric.THROUGHPUT_RPS) is None
+    assert evidence.improvement(log, Metric.THROUGHPUT_RPS) is None
 
 
 def test_a_job_without_an_answer_has_no_dossier() -> None:
     with pytest.raises(ValueError, match="job 1 has no recommendation"):
-        dossier.gather(builders.history())
+        evidence.gather(builders.history())
 
 
 def test_gains_of_latency_are_signed_so_that_more_is_better() -> None:
@@ -358,7 +358,7 @@ def test_gains_of_latency_are_signed_so_that_more_is_better() -> None:
     windows = builders.pair(100.0, 100.0, latency_p95_ms=10.0)
     block = builders.block(windows, phase=Phase.CONFIRM)
     history: History = finished_jobs.history(job=job, measurements=(block,))
-    assert list(dossier.gather(history).gains) == pytest.approx([math.log(2)])
+    assert list(evidence.gather(history).gains) == pytest.approx([math.log(2)])
 
 
 def test_every_state_origin_metric_and_verdict_has_a_name_for_people() -> None:

@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 from datetime import UTC
 
-from tuner.dossier import wording
-from tuner.dossier.gathering import Dossier
-from tuner.dossier.parts import Code, Facts, Section, Words
+from tuner.evidence import wording
+from tuner.evidence.gathering import Dossier
+from tuner.evidence.parts import Code, Facts, Section, Words
 
 
 def section(dossier: Dossier) -> Section:
     """All of it as names and values."""
-    facts = (*_host(dossier), *_subject(dossier), *_course(dossier))
+    facts = (*_host(dossier), *_subject(dossier), *_budget(dossier))
     return Section(title="Where it comes from", parts=(Facts(facts),), is_closing=True)
 
 
@@ -50,12 +50,12 @@ def _requests(dossier: Dossier) -> Words:
     return (first,) if len(requests) == 1 else (first, f" and {len(requests) - 1} more")
 
 
-def _course(dossier: Dossier) -> Iterable[tuple[str, Words]]:
+def _budget(dossier: Dossier) -> Iterable[tuple[str, Words]]:
     job = dossier.job
     spec, budget = job.spec, job.spec.budget
     yield "job", (f"{job.id}, seed {spec.seed}, sampler {spec.sampler.value}",)
     planned = f"{budget.trials} trials, race of {budget.race}, {budget.ablate_runs} ablation runs"
-    blocks = f"{budget.confirm_blocks} blocks to confirm at most; {budget.cycles} windows a side"
+    blocks = f"{budget.confirm_blocks} blocks to confirm at most; {budget.cycles} windows an arm"
     yield "budget", (f"{planned}, {blocks} of {budget.window_s:g} s",)
     if dossier.blocks:
         load, setup = wording.duration(dossier.load_s), wording.duration(dossier.setup_s)

@@ -1,4 +1,4 @@
-"""`tuner analyze`: what a handful of benchmark runs says, and what it cannot say yet."""
+"""`tuner analyse`: what a handful of benchmark runs says, and what it cannot say yet."""
 
 import json
 from dataclasses import asdict
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tuner.analysis.runs import Needed, Runs
 
 
-def analyze(
+def analyse(
     values: Annotated[
         list[str],
         typer.Argument(
