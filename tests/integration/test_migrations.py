@@ -1,64 +1,18 @@
-"""The migrations make the tables that the code believes in, and can be taken back."""
+"""The migration creates the tables that the code declares, and can be undone."""
 
-import json
 import threading
 from collections.abc import Mapping
-from typing import Any
 
 import psycopg
 import pytest
 from sqlalchemy import CheckConstraint
 
-from tests.builders import spec
 from tuner.db import Store, make_engine, migrate
-from tuner.db.rows import SPEC
 from tuner.db.tables import metadata
 from tuner.errors import Unavailable
-from tuner.model import (
-    AS_BUDGETED,
-    BASELINE,
-    Aim,
-    BlockOptions,
-    Enter,
-    Histogram,
-    JobId,
-    JobKind,
-    Measure,
-    MeasurementKind,
-    Metric,
-    Objective,
-    Origin,
-    Phase,
-    Plan,
-    ServerFigures,
-    Slo,
-    Step,
-    Trial,
-    TrialNumber,
-    TrialState,
-)
 from tuner.queue import Queue
 
-FIRST_RELEASE = "20261121_queue"
-KINDS = "20261121_kinds"
-NEWEST = "20261121_search"
-SINCE_KINDS: dict[str, Any] = {
-    "sampler": True,
-    "seeds": True,
-    "objective": {"also"},
-    "slo": {"throughput_rps"},
-    "budget": {"race", "race_blocks", "ablate_runs"},
-}
-SPEC_OF_KINDS = SPEC.dump_json(spec(), exclude=SINCE_KINDS).decode()
-OLD_SPEC = SPEC.dump_json(spec(), exclude={"kind": True, "variants": True, **SINCE_KINDS}).decode()
-
-
-OLD_WINDOW = """
-INSERT INTO windows (
-    measurement_id, "index", arm, trial_number, started_at, duration_s, requests, errors,
-    errors_by_class, throughput_rps, respawns, client_cpu, listen_overflows, time_wait, doubts
-) VALUES (1, 0, 0, 0, now(), 1.0, 100, 0, '{}', 100.0, 0, 0.1, 0, 0, '{}')
-"""
+NEWEST = "20261123_tables"
 
 
 def relations(url: str) -> set[str]:
@@ -124,97 +78,6 @@ def test_upgrading_twice_at_the_same_time(empty_database_url: str) -> None:
         thread.join()
     assert failures == []
     assert migrate.current(empty_database_url) == NEWEST
-
-
-def test_rows_of_the_first_release_read_as_they_were(empty_database_url: str) -> None:
-    url = empty_database_url
-    migrate.upgrade(url, FIRST_RELEASE)
-    with psycopg.connect(url) as connection:
-        connection.execute(
-            "INSERT INTO jobs (app, pool, state, phase, spec, request_sha256) "
-            "VALUES ('shop', 'default', 'running', 'search', %s, 'x')",
-            [OLD_SPEC],
-        )
-        connection.execute(
-            "INSERT INTO measurements (job_id, sequence, kind, phase, arms, state, result) "
-            "VALUES (1, 0, 'block', 'search', '{0}', 'complete', %s)",
-            ['{"windows": [], "setup_s": 1.0, "load_s": 2.0, "ready_s": [], "ini_sha256": []}'],
-        )
-        connection.execute(OLD_WINDOW)
-    migrate.upgrade(url)
-    engine = make_engine(url)
-    store = Store(engine, Queue())
-    job = store.job(JobId(1))
-    assert (job.spec.kind, job.spec, job.report) == (JobKind.TUNE, spec(), None)
-    (window,) = store.measurements(job.id)[0].windows
-    assert (window.requests, window.sent, window.series) == (100, 0, ())
-    assert (window.server, window.histogram) == (ServerFigures(), Histogram())
-    engine.dispose()
-
-
-def test_going_back_takes_along_what_the_first_release_cannot_read(empty_database_url: str) -> None:
-    url = empty_database_url
-    migrate.upgrade(url)
-    engine = make_engine(url)
-    store = Store(engine, Queue())
-    for kind in (JobKind.TUNE, JobKind.COMPARE):
-        store.create_job(spec(kind=kind), idempotency_key=None, request_sha256="x")
-    engine.dispose()
-    migrate.downgrade(url, FIRST_RELEASE)
-    with psycopg.connect(url) as connection:
-        assert connection.execute("SELECT id FROM jobs").fetchall() == [(1,)]
-
-
-def test_going_back_before_the_search_leaves_what_can_be_read_there(
-    empty_database_url: str,
-) -> None:
-    url = empty_database_url
-    migrate.upgrade(url)
-    engine = make_engine(url)
-    store = Store(engine, Queue())
-    unknown = (
-        {"objective": Objective(maximize=Metric.RPS_PER_CPU)},
-        {
-            "objective": Objective(
-                minimize=Metric.MEMORY_MB, also=(Aim(minimize=Metric.LATENCY_P95_MS),)
-            )
-        },
-        {"slo": Slo(throughput_rps=100.0)},
-    )
-    for changes in ({}, *unknown):
-        store.create_job(spec(**changes), idempotency_key=None, request_sha256="x")
-    planned = Plan(
-        sequence=0,
-        kind=MeasurementKind.BLOCK,
-        phase=Phase.SEARCH,
-        arms=(BASELINE,),
-        block_options=BlockOptions(cycles=1),
-    )
-    trials = tuple(
-        Trial(
-            number=TrialNumber(number),
-            params={"processes": number},
-            origin=origin,
-            state=TrialState.RUNNING,
-        )
-        for number, origin in enumerate(Origin)
-    )
-    steps: list[Step] = [Enter(phase=Phase.PREPARE), Measure(plans=(planned,), trials=trials)]
-    store.advance(JobId(1), lambda _: steps.pop(0) if steps else None)
-    engine.dispose()
-    migrate.downgrade(url, KINDS)
-    with psycopg.connect(url) as connection:
-        rows = connection.execute("SELECT id, spec::text FROM jobs").fetchall()
-        assert [job_id for job_id, _ in rows] == [1]
-        assert json.dumps(json.loads(rows[0][1])) == json.dumps(json.loads(SPEC_OF_KINDS))
-        origins = connection.execute("SELECT origin FROM trials ORDER BY number").fetchall()
-        assert {origin for (origin,) in origins} == {"baseline", "heuristic", "sampler", "given"}
-    migrate.upgrade(url)
-    engine = make_engine(url)
-    store = Store(engine, Queue())
-    assert store.job(JobId(1)).spec == spec()
-    assert [m.block_options for m in store.measurements(JobId(1))] == [AS_BUDGETED]
-    engine.dispose()
 
 
 def test_a_database_without_tables_says_what_to_do(empty_database_url: str) -> None:

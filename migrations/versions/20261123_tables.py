@@ -1,24 +1,33 @@
-"""Jobs, trials, measurements, windows and hosts.
+"""All tables: jobs, trials, measurements, windows, hosts, and the queue's own.
 
-Revision: 20261121_tables, the first.
+Revision: 20261123_tables, the first. There is no release yet, so a database of an earlier
+development version is made anew (CHANGELOG.md says how).
+
+procrastinate names each change of its schema by a file. `LAST_CHANGE` is the newest file in
+procrastinate 3.10.0, whose `schema.sql` this revision applies. A later one needs a revision.
 """
+
+from importlib import resources
 
 import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects.postgresql import ARRAY, JSON, JSONB
 
-revision = "20261121_tables"
+revision = "20261123_tables"
 down_revision = None
 branch_labels = None
 depends_on = None
 
+LAST_CHANGE = "03.04.00_50_post_add_retry_failed_job_procedure.sql"
+
 PHASES = (
-    "phase IN ('validate', 'prepare', 'calibrate', 'search', 'race', 'ablate', 'confirm', 'done')"
+    "phase IN ('validate', 'prepare', 'calibrate', 'search', 'race', 'ablate', "
+    "'confirm', 'compare', 'done')"
 )
 
 
 def upgrade() -> None:
-    op.execute("SET LOCAL lock_timeout = '5s'")  # rather fail than stand in everybody's way
+    op.execute("SET LOCAL lock_timeout = '5s'")
     op.create_table(
         "hosts",
         sa.Column("name", sa.Text(), nullable=False),
@@ -26,11 +35,15 @@ def upgrade() -> None:
         sa.Column("fingerprint", JSONB(), nullable=True),
         sa.Column("last_seen", sa.DateTime(timezone=True), nullable=False),
         sa.Column("problem", sa.Text(), nullable=True),
+        sa.Column("calibration", JSONB(), nullable=True),
+        sa.Column("calibrated_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("calibrated_with", sa.Text(), nullable=True),
         sa.PrimaryKeyConstraint("name", name=op.f("pk_hosts")),
     )
     op.create_table(
         "jobs",
         sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
+        sa.Column("kind", sa.Text(), nullable=False),
         sa.Column("app", sa.Text(), nullable=False),
         sa.Column("pool", sa.Text(), nullable=False),
         sa.Column("state", sa.Text(), nullable=False),
@@ -40,6 +53,7 @@ def upgrade() -> None:
         sa.Column("calibration", JSONB(), nullable=True),
         sa.Column("finalist", sa.Integer(), nullable=True),
         sa.Column("recommendation", JSONB(), nullable=True),
+        sa.Column("report", JSONB(), nullable=True),
         sa.Column("failure", JSONB(), nullable=True),
         sa.Column("verdict", sa.Text(), nullable=True),
         sa.Column("idempotency_key", sa.Text(), nullable=True),
@@ -53,6 +67,7 @@ def upgrade() -> None:
         sa.Column("started_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("finished_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("revision", sa.BigInteger(), server_default=sa.text("1"), nullable=False),
+        sa.CheckConstraint("kind IN ('tune', 'compare', 'calibrate')", name=op.f("ck_jobs_kind")),
         sa.CheckConstraint(PHASES, name=op.f("ck_jobs_phase")),
         sa.CheckConstraint(
             "state IN ('queued', 'running', 'succeeded', 'failed', 'cancelled')",
@@ -88,6 +103,7 @@ def upgrade() -> None:
         sa.Column("kind", sa.Text(), nullable=False),
         sa.Column("phase", sa.Text(), nullable=False),
         sa.Column("arms", ARRAY(sa.Integer()), nullable=False),
+        sa.Column("block_options", JSONB(), nullable=True),
         sa.Column("state", sa.Text(), nullable=False),
         sa.Column("attempt", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("faults", sa.Integer(), server_default=sa.text("0"), nullable=False),
@@ -128,7 +144,9 @@ def upgrade() -> None:
         sa.Column("outcome", JSONB(), nullable=True),
         sa.Column("score", sa.Float(), nullable=True),
         sa.CheckConstraint(
-            "origin IN ('baseline', 'heuristic', 'sampler')", name=op.f("ck_trials_origin")
+            "origin IN ('baseline', 'heuristic', 'sampler', "
+            "'given', 'earlier', 'ablation', 'minimal')",
+            name=op.f("ck_trials_origin"),
         ),
         sa.CheckConstraint(
             "state IN ('waiting', 'running', 'complete', 'pruned', 'infeasible', 'failed')",
@@ -164,6 +182,16 @@ def upgrade() -> None:
         sa.Column("busy", sa.Float(), nullable=True),
         sa.Column("listen_overflows", sa.BigInteger(), nullable=False),
         sa.Column("time_wait", sa.Integer(), nullable=False),
+        sa.Column("sent", sa.BigInteger(), nullable=False),
+        sa.Column("connections", sa.Integer(), nullable=False),
+        sa.Column("stalled", sa.Integer(), nullable=False),
+        sa.Column("over_limit", sa.Float(), nullable=True),
+        sa.Column("connect", JSONB(), nullable=True),
+        sa.Column("proxy", JSONB(), nullable=True),
+        sa.Column("server", JSONB(), nullable=True),
+        sa.Column("surroundings", JSONB(), nullable=True),
+        sa.Column("series", ARRAY(sa.Integer()), nullable=True),
+        sa.Column("histogram", JSONB(), nullable=True),
         sa.Column("doubts", ARRAY(sa.Text()), nullable=False),
         sa.ForeignKeyConstraint(
             ["measurement_id"],
@@ -173,26 +201,51 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("measurement_id", "index", name=op.f("pk_windows")),
     )
+    _create_queue()
 
 
 def downgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '5s'")
-    op.drop_table("windows")
-    op.drop_table("trials")
-    op.drop_index(
-        "ix_measurements_host_running",
-        table_name="measurements",
-        postgresql_where=sa.text("state = 'running'"),
+    for table in ("windows", "trials", "measurements", "jobs", "hosts"):
+        op.drop_table(table)
+    _drop_queue()
+
+
+def _create_queue() -> None:
+    sql = resources.files("procrastinate.sql")
+    newest = max(item.name for item in (sql / "migrations").iterdir() if item.name[:1].isdigit())
+    if newest != LAST_CHANGE:
+        raise RuntimeError(
+            f"the schema of the installed procrastinate ends with {newest}, not {LAST_CHANGE}; "
+            "install the versions in uv.lock"
+        )
+    # The driver's own connection runs many statements at once and does not interpret "%".
+    driver_connection = op.get_bind().connection.driver_connection
+    assert driver_connection is not None  # noqa: S101  a transaction is open
+    driver_connection.execute((sql / "schema.sql").read_text())
+
+
+def _drop_queue() -> None:
+    op.execute(
+        "DROP TABLE procrastinate_events, procrastinate_periodic_defers, procrastinate_jobs, "
+        "procrastinate_workers CASCADE"
     )
-    op.drop_table("measurements")
-    op.drop_index(
-        "uq_jobs_pool_running", table_name="jobs", postgresql_where=sa.text("state = 'running'")
+    op.execute(
+        """
+        DO $$
+        DECLARE
+            name text;
+        BEGIN
+            FOR name IN
+                SELECT oid::regprocedure FROM pg_proc
+                 WHERE proname LIKE 'procrastinate\\_%'
+                   AND pronamespace = current_schema()::regnamespace
+            LOOP
+                EXECUTE 'DROP FUNCTION ' || name || ' CASCADE';
+            END LOOP;
+        END $$
+        """
     )
-    op.drop_index(
-        "ix_jobs_pool_open",
-        table_name="jobs",
-        postgresql_where=sa.text("state IN ('queued', 'running')"),
-    )
-    op.drop_index("ix_jobs_app_id", table_name="jobs")
-    op.drop_table("jobs")
-    op.drop_table("hosts")
+    op.execute("DROP TYPE procrastinate_job_to_defer_v1")
+    op.execute("DROP TYPE procrastinate_job_event_type")
+    op.execute("DROP TYPE procrastinate_job_status")
