@@ -35,6 +35,7 @@ Imports point down only; import-linter holds that, and that each outside system 
 | format    | `uwsgi`          | `ini` (lossless parse, patch, overlay), `options`, `lint`, stats |
 | format    | `search_space`   | bounds, conditions and rules of a space, evaluated for one job   |
 | format    | `schemas`        | the JSON answers, as `api` sends and `client` reads them         |
+| format    | `wording`        | figures and names as text, the same everywhere                   |
 | nouns     | `model`          | frozen, no I/O, units in names                                   |
 | nouns     | `errors`         | the tree of failures                                             |
 

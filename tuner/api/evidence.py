@@ -5,8 +5,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from tuner import wording
 from tuner.api.preflight import preflight_answer
-from tuner.evidence import Dossier, improvement
+from tuner.evidence import Dossier
 from tuner.model import (
     Ablation,
     Evidence,
@@ -50,9 +51,9 @@ def look_answers(looks: Sequence[Look], metric: Metric) -> list[LookAnswer]:
             blocks=look.blocks,
             z=look.z if math.isfinite(look.z) else None,
             bound=look.bound,
-            estimate=improvement(look.estimate, metric),
-            low=improvement(look.low, metric),
-            high=improvement(look.high, metric),
+            estimate=wording.improvement(look.estimate, metric),
+            low=wording.improvement(look.low, metric),
+            high=wording.improvement(look.high, metric),
         )
         for look in looks
     ]
@@ -60,7 +61,7 @@ def look_answers(looks: Sequence[Look], metric: Metric) -> list[LookAnswer]:
 
 def evidence_answer(found: Evidence, metric: Metric) -> EvidenceAnswer:
     """How the answer came about."""
-    gain = improvement(found.optimistic_gain, metric)
+    gain = wording.improvement(found.optimistic_gain, metric)
     return EvidenceAnswer(
         rounds=[
             RoundAnswer(
@@ -99,9 +100,9 @@ def dossier_answer(found: Dossier, answer: RecommendationAnswer) -> DossierAnswe
 def _standing(found: Standing, metric: Metric) -> StandingAnswer:
     return StandingAnswer(
         number=found.number,
-        gain=improvement(found.gain, metric),
-        low=improvement(found.low, metric),
-        high=improvement(found.high, metric),
+        gain=wording.improvement(found.gain, metric),
+        low=wording.improvement(found.low, metric),
+        high=wording.improvement(found.high, metric),
         blocks=found.blocks,
         is_unstable=found.is_unstable,
     )
@@ -115,9 +116,9 @@ def _ablation(found: Ablation, metric: Metric) -> AblationAnswer:
 def _factor(found: Factor, metric: Metric) -> FactorAnswer:
     return FactorAnswer(
         parameters=found.parameters,
-        effect=improvement(found.effect, metric),
-        low=improvement(found.low, metric),
-        high=improvement(found.high, metric),
+        effect=wording.improvement(found.effect, metric),
+        low=wording.improvement(found.low, metric),
+        high=wording.improvement(found.high, metric),
         p=found.p,
         is_kept=found.is_kept,
     )
@@ -127,9 +128,9 @@ def _slice(found: Slice, metric: Metric) -> SliceAnswer:
     points = [
         SlicePointAnswer(
             value=point.value,
-            gain=improvement(point.gain, metric),
-            low=improvement(point.low, metric),
-            high=improvement(point.high, metric),
+            gain=wording.improvement(point.gain, metric),
+            low=wording.improvement(point.low, metric),
+            high=wording.improvement(point.high, metric),
         )
         for point in found.points
     ]
@@ -137,13 +138,13 @@ def _slice(found: Slice, metric: Metric) -> SliceAnswer:
 
 
 def _pareto_point(found: ParetoPoint) -> ParetoPointAnswer:
-    gains = {name: improvement(gain, Metric(name)) for name, gain in found.gains.items()}
+    gains = {name: wording.improvement(gain, Metric(name)) for name, gain in found.gains.items()}
     return ParetoPointAnswer(number=found.number, gains=gains, is_chosen=found.is_chosen)
 
 
 def _trial(trial: Trial, metric: Metric) -> TrialSummary:
     outcome = trial.outcome
-    gain = improvement(outcome.score, metric) if outcome else None
+    gain = wording.improvement(outcome.score, metric) if outcome else None
     return TrialSummary(
         number=trial.number,
         origin=trial.origin,

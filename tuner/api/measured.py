@@ -6,11 +6,10 @@ from dataclasses import asdict
 from datetime import datetime, timedelta
 from itertools import groupby
 
-from tuner import analysis
+from tuner import analysis, wording
 from tuner.api.preflight import preflight_answer
 from tuner.api.progress import block_progress_of
 from tuner.api.services import Host
-from tuner.evidence import bounded
 from tuner.model import (
     ArmReport,
     Calibration,
@@ -229,7 +228,7 @@ def doubt_answers(doubts: Sequence[Doubt]) -> list[DoubtAnswer]:
 
 def effect_answer(effect: Effect) -> EffectAnswer:
     """A relative change; an interval of few blocks may have no ends."""
-    ends = {"ci_low": bounded(effect.ci_low), "ci_high": bounded(effect.ci_high)}
+    ends = {"ci_low": wording.bounded(effect.ci_low), "ci_high": wording.bounded(effect.ci_high)}
     return EffectAnswer(**asdict(effect) | ends)
 
 

@@ -4,7 +4,8 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from tuner.model import Metric, percent
+from tuner.model import Metric
+from tuner.wording import percent
 
 Json = Mapping[str, Any]
 

@@ -8,7 +8,8 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 
 from tuner.cli.printing import certainty, of_log, share
-from tuner.model import Doubt, percent
+from tuner.model import Doubt
+from tuner.wording import percent
 
 Json = Mapping[str, Any]
 

@@ -10,8 +10,6 @@
         ├── contest          race, ablation, confirmation
         └── provenance       host, box, load, budget
             ├── gathering        rows of a job → `Dossier`
-            ├── wording          figures as words
-            │   └── shares           logs → relative changes
             └── parts            what a document is made of
 
 Nothing here judges: every figure was stored with the job, or is a plain count of its rows.
@@ -21,15 +19,12 @@ from tuner.evidence.composing import compose
 from tuner.evidence.gathering import Dossier, gather
 from tuner.evidence.markdown import markdown
 from tuner.evidence.page import POLICY, page
-from tuner.evidence.shares import bounded, improvement
 
 __all__ = [
     "POLICY",
     "Dossier",
-    "bounded",
     "compose",
     "gather",
-    "improvement",
     "markdown",
     "page",
 ]

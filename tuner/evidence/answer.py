@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import assert_never
 
-from tuner.evidence import wording
+from tuner import wording
 from tuner.evidence.gathering import Dossier
 from tuner.evidence.parts import Code, Figure, Headline, Mood, Strong, Words
-from tuner.model import Verdict, percent
+from tuner.model import Verdict
 
 
 def headline(dossier: Dossier) -> Headline:
@@ -55,7 +55,7 @@ def _measured(dossier: Dossier) -> str:
     blocks = wording.count(comparison.blocks, "fresh block")
     if comparison.effect is None:
         return f"no effect could be measured in {blocks}"
-    known = f"{wording.effect_of(comparison.effect)}, from {blocks}"
+    known = f"{wording.effect_with_interval(comparison.effect)}, from {blocks}"
     if comparison.p_better is None:
         return known
     return f"{known}, P(better) {wording.probability(comparison.p_better)}"
@@ -65,8 +65,8 @@ def _figures(dossier: Dossier) -> Iterable[Figure]:
     comparison = dossier.found.comparison
     if comparison.effect is not None:
         yield Figure(
-            label=wording.NAMES[comparison.effect.metric],
-            value=percent(comparison.effect.estimate),
+            label=wording.METRICS[comparison.effect.metric],
+            value=wording.percent(comparison.effect.estimate),
             note=wording.confidence(comparison.effect),
         )
     if comparison.p_better is not None:
@@ -78,7 +78,7 @@ def _figures(dossier: Dossier) -> Iterable[Figure]:
     if comparison.mde is not None:
         yield Figure(
             label="smallest visible effect",
-            value=wording.plain_percent(comparison.mde),
+            value=wording.share(comparison.mde),
             note="or more, with power 80 %",
         )
     total = comparison.requests + comparison.errors

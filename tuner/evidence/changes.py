@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterable, Sequence
 
-from tuner.evidence import wording
+from tuner import wording
 from tuner.evidence.gathering import Dossier
 from tuner.evidence.parts import (
     Cell,
@@ -18,8 +18,7 @@ from tuner.evidence.parts import (
     Whisker,
     Words,
 )
-from tuner.evidence.shares import bounded
-from tuner.model import ChangedLine, Effect, Verdict, percent
+from tuner.model import ChangedLine, Effect, Verdict
 
 _LONGEST_FILE = 12_000  # characters of a listing
 
@@ -50,11 +49,11 @@ def _kept(dossier: Dossier, line: ChangedLine) -> Words:
         return ("not ablated",)
     shared = _sharers(dossier, line)
     together = f"; together with {', '.join(shared)}" if shared else ""
-    return (Strong(percent(line.effect.estimate)), f" {_rest(line.effect)}{together}")
+    return (Strong(wording.percent(line.effect.estimate)), f" {_rest(line.effect)}{together}")
 
 
 def _rest(effect: Effect) -> str:
-    return f"{wording.NAMES[effect.metric]} ({wording.confidence(effect)})"
+    return f"{wording.METRICS[effect.metric]} ({wording.confidence(effect)})"
 
 
 def _sharers(dossier: Dossier, line: ChangedLine) -> list[str]:
@@ -86,8 +85,8 @@ def _why_not(effect: Effect | None) -> Words:
         return ("not ablated",)
     reasons = {"better": "too small to keep", "worse": "harmful", "inside noise": "inside noise"}
     ends = wording.interval(effect.ci_low, effect.ci_high)
-    reason = reasons[wording.standing_of(effect)]
-    return (f"{reason}: {percent(effect.estimate)} ({ends})",)
+    reason = reasons[wording.standing(effect)]
+    return (f"{reason}: {wording.percent(effect.estimate)} ({ends})",)
 
 
 def _lines_table(lines: Sequence[ChangedLine], told: Sequence[Words]) -> Table:
@@ -112,10 +111,10 @@ def _side_effects(dossier: Dossier) -> Section | None:
         reach = _reach(effects)
         rows = tuple(
             (
-                (wording.NAMES[effect.metric],),
-                (Strong(percent(effect.estimate)),),
+                (wording.METRICS[effect.metric],),
+                (Strong(wording.percent(effect.estimate)),),
                 (wording.interval(effect.ci_low, effect.ci_high),),
-                (wording.standing_of(effect),),
+                (wording.standing(effect),),
                 _whisker(effect, reach),
             )
             for effect in effects
@@ -134,7 +133,7 @@ def _side_effects(dossier: Dossier) -> Section | None:
 def _reach(effects: Sequence[Effect]) -> float:
     """Where the edge of a row of small pictures lies: all figures fit, and most intervals."""
     sizes = [abs(effect.estimate) for effect in effects]
-    ends = [bounded(end) for effect in effects for end in (effect.ci_low, effect.ci_high)]
+    ends = [wording.bounded(end) for effect in effects for end in (effect.ci_low, effect.ci_high)]
     known = sorted(abs(end) for end in ends if end is not None)
     middle = known[(3 * len(known)) // 4 - 1] if known else 0.0
     return 1.1 * max([*sizes, middle, 0.01])
@@ -143,7 +142,7 @@ def _reach(effects: Sequence[Effect]) -> float:
 def _whisker(effect: Effect, reach: float) -> Whisker:
     """The effect turned so that better is to the right, whatever the metric."""
     sign = effect.metric.sign
-    low, high = bounded(effect.ci_low), bounded(effect.ci_high)
+    low, high = wording.bounded(effect.ci_low), wording.bounded(effect.ci_high)
     if sign < 0:
         low, high = (None if high is None else -high), (None if low is None else -low)
     return Whisker(gain=sign * effect.estimate, low=low, high=high, reach=reach)

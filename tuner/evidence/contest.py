@@ -2,12 +2,10 @@
 
 from collections.abc import Iterable
 
-from tuner import analysis, charts
-from tuner.evidence import wording
+from tuner import analysis, charts, wording
 from tuner.evidence.gathering import Dossier
 from tuner.evidence.parts import Cell, Code, Folded, Paragraph, Part, Picture, Section, Table
-from tuner.evidence.shares import improvement
-from tuner.model import Factor, Metric, Round, Standing, percent
+from tuner.model import Factor, Metric, Round, Standing
 
 
 def race(dossier: Dossier) -> Section | None:
@@ -24,13 +22,16 @@ def race(dossier: Dossier) -> Section | None:
     rows: list[tuple[Cell, ...]] = []
     for place, own in enumerate(rounds, 1):
         for rank, standing in enumerate(own.standings):
-            gain = improvement(standing.gain, metric)
-            low, high = improvement(standing.low, metric), improvement(standing.high, metric)
+            gain = wording.improvement(standing.gain, metric)
+            low, high = (
+                wording.improvement(standing.low, metric),
+                wording.improvement(standing.high, metric),
+            )
             rows.append(
                 (
                     (str(place),),
                     (f"trial {standing.number}{' (unstable)' if standing.is_unstable else ''}",),
-                    ("unknown" if gain is None else percent(gain),),
+                    ("unknown" if gain is None else wording.percent(gain),),
                     (wording.interval(low, high),),
                     (str(standing.blocks),),
                     ("stays" if rank < own.survivors else "leaves",),
@@ -53,14 +54,14 @@ def _rows(own: Round, metric: Metric) -> list[charts.Row]:
 
 
 def _standing(standing: Standing, metric: Metric, *, is_out: bool) -> charts.Row | None:
-    gain = improvement(standing.gain, metric)
+    gain = wording.improvement(standing.gain, metric)
     if gain is None:
         return None
     return charts.Row(
         name=f"trial {standing.number}",
         gain=gain,
-        low=improvement(standing.low, metric),
-        high=improvement(standing.high, metric),
+        low=wording.improvement(standing.low, metric),
+        high=wording.improvement(standing.high, metric),
         is_faint=is_out,
         note="unstable" if standing.is_unstable else "",
     )
@@ -72,12 +73,12 @@ def ablation(dossier: Dossier) -> Section | None:
     if found is None or not found.factors:
         return None
     known = [row for factor in found.factors if (row := _factor(factor, metric)) is not None]
-    spread = wording.plain_percent(found.sd)
+    spread = wording.share(found.sd)
     words = (
         f"{wording.count(found.runs, 'run')} of a factorial design between your values and the "
         "candidate's, or the most promising other one where the candidate had yours; sd of one "
         f"run {spread}. A line is kept where its effect is above "
-        f"{wording.plain_percent(analysis.KEEP_EFFECT)} and one-sided p is below "
+        f"{wording.share(analysis.KEEP_EFFECT)} and one-sided p is below "
         f"{analysis.KEEP_P:.2f}; everything else goes back to your value."
     )
     rows = tuple(_factor_cells(factor, metric) for factor in found.factors)
@@ -89,24 +90,24 @@ def ablation(dossier: Dossier) -> Section | None:
 
 
 def _factor(factor: Factor, metric: Metric) -> charts.Row | None:
-    gain = improvement(factor.effect, metric)
+    gain = wording.improvement(factor.effect, metric)
     if gain is None:
         return None
     return charts.Row(
         name=" + ".join(factor.parameters),
         gain=gain,
-        low=improvement(factor.low, metric),
-        high=improvement(factor.high, metric),
+        low=wording.improvement(factor.low, metric),
+        high=wording.improvement(factor.high, metric),
         is_faint=not factor.is_kept,
     )
 
 
 def _factor_cells(factor: Factor, metric: Metric) -> tuple[Cell, ...]:
-    gain = improvement(factor.effect, metric)
-    low, high = improvement(factor.low, metric), improvement(factor.high, metric)
+    gain = wording.improvement(factor.effect, metric)
+    low, high = wording.improvement(factor.low, metric), wording.improvement(factor.high, metric)
     return (
         (Code(" + ".join(factor.parameters)),),
-        ("unknown" if gain is None else percent(gain),),
+        ("unknown" if gain is None else wording.percent(gain),),
         (wording.interval(low, high),),
         (f"{factor.p:.2g}",),
         ("kept" if factor.is_kept else "put back",),
@@ -116,18 +117,20 @@ def _factor_cells(factor: Factor, metric: Metric) -> tuple[Cell, ...]:
 def confirmation(dossier: Dossier) -> Section | None:
     """The fresh blocks and the looks at them; None where there were none."""
     metric, looks = dossier.metric, dossier.found.comparison.looks
-    gains = [gain for log in dossier.gains if (gain := improvement(log, metric)) is not None]
+    gains = [
+        gain for log in dossier.gains if (gain := wording.improvement(log, metric)) is not None
+    ]
     glances = [
         charts.Glance(
             blocks=look.blocks,
             z=look.z if abs(look.z) < 1e6 else None,
             bound=look.bound,
             gain=gain,
-            low=improvement(look.low, metric),
-            high=improvement(look.high, metric),
+            low=wording.improvement(look.low, metric),
+            high=wording.improvement(look.high, metric),
         )
         for look in looks
-        if (gain := improvement(look.estimate, metric)) is not None
+        if (gain := wording.improvement(look.estimate, metric)) is not None
     ]
     if not gains and not glances:
         return None
@@ -149,7 +152,7 @@ def _looks_table(glances: Iterable[charts.Glance]) -> Table:
     rows = tuple(
         (
             (str(look.blocks),),
-            (percent(look.gain),),
+            (wording.percent(look.gain),),
             (wording.interval(look.low, look.high),),
             ("without bound" if look.z is None else f"{look.z:.2f}",),
             (f"{look.bound:.2f}",),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from tuner.evidence import wording
+from tuner import wording
 from tuner.evidence.gathering import Dossier
 from tuner.evidence.parts import Cell, Code, Folded, Paragraph, Part, Section, Strong, Table, Words
 from tuner.model import LeftOut, Preflight, PreflightFinding

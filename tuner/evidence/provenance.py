@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import UTC
 
-from tuner.evidence import wording
+from tuner import wording
 from tuner.evidence.gathering import Dossier
 from tuner.evidence.parts import Code, Facts, Section, Words
 
@@ -35,10 +35,10 @@ def _subject(dossier: Dossier) -> Iterable[tuple[str, Words]]:
     yield "limits", (limits,)
     yield "load", (wording.load(spec.workload), "; ", *_requests(dossier))
     aims = ", then ".join(
-        f"{'more' if aim.sign > 0 else 'less'} {wording.NAMES[aim.metric]}"
+        f"{'more' if aim.sign > 0 else 'less'} {wording.METRICS[aim.metric]}"
         for aim in spec.objective.aims
     )
-    yield "objective", (f"{aims}; worth it from {wording.plain_percent(spec.min_effect)}",)
+    yield "objective", (f"{aims}; worth it from {wording.share(spec.min_effect)}",)
     bounds = ", ".join(metric.value for metric in spec.slo.bounds())
     if bounds:
         yield "bounds", (Code(bounds),)

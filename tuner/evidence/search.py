@@ -3,8 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from tuner import charts
-from tuner.evidence import wording
+from tuner import charts, wording
 from tuner.evidence.gathering import Dossier
 from tuner.evidence.parts import (
     Bullets,
@@ -21,8 +20,7 @@ from tuner.evidence.parts import (
     Table,
     Words,
 )
-from tuner.evidence.shares import improvement
-from tuner.model import BASELINE, Failure, Metric, Origin, Slice, Trial, percent
+from tuner.model import BASELINE, Failure, Metric, Origin, Slice, Trial
 
 _AFTER_SEARCH = (Origin.ABLATION, Origin.MINIMAL)
 _LOG_LINES = 12
@@ -45,7 +43,7 @@ def searched(dossier: Dossier) -> list[Trial]:
 
 def gain_of(trial: Trial, metric: Metric) -> float | None:
     """By which share a trial was better than the baseline of its own blocks."""
-    return improvement(trial.outcome.score if trial.outcome else None, metric)
+    return wording.improvement(trial.outcome.score if trial.outcome else None, metric)
 
 
 def trials(dossier: Dossier) -> Section | None:
@@ -103,11 +101,11 @@ def _summary(dossier: Dossier, trials: Sequence[Trial]) -> str:
 
 
 def _optimistic(dossier: Dossier) -> str:
-    gain = improvement(dossier.found.evidence.optimistic_gain, dossier.metric)
+    gain = wording.improvement(dossier.found.evidence.optimistic_gain, dossier.metric)
     if gain is None:
         return ""
     return (
-        f"The best of the search stands at {percent(gain)}: optimistic, and no evidence. "
+        f"The best of the search stands at {wording.percent(gain)}: optimistic, and no evidence. "
         "The luckiest of many noisy figures is above its own truth; the answer rests on fresh "
         "blocks alone."
     )
@@ -123,7 +121,7 @@ def _table(trials: Sequence[Trial], metric: Metric) -> Table:
                 (str(trial.number),),
                 (wording.ORIGINS[trial.origin],),
                 (wording.STATES[trial.state],),
-                ("",) if gain is None else (percent(gain),),
+                ("",) if gain is None else (wording.percent(gain),),
                 (blocks,),
                 (Code(wording.params(trial.params)),),
             )
@@ -211,15 +209,15 @@ def _guesses(found: Slice, metric: Metric) -> list[charts.Guess]:
     """The points of a slice that have a readable value and band."""
     guesses = []
     for point in found.points:
-        gain = improvement(point.gain, metric)
-        low, high = improvement(point.low, metric), improvement(point.high, metric)
+        gain = wording.improvement(point.gain, metric)
+        low, high = wording.improvement(point.low, metric), wording.improvement(point.high, metric)
         if gain is not None and low is not None and high is not None:
             guesses.append(charts.Guess(value=point.value, gain=gain, low=low, high=high))
     return guesses
 
 
 def _expected(guess: charts.Guess) -> Words:
-    return (f"{percent(guess.gain)} ({wording.interval(guess.low, guess.high)})",)
+    return (f"{wording.percent(guess.gain)} ({wording.interval(guess.low, guess.high)})",)
 
 
 def front(dossier: Dossier) -> Section | None:
@@ -234,7 +232,7 @@ def front(dossier: Dossier) -> Section | None:
         parts.append(Paragraph((wording.sentence(because),)))
     rows: list[tuple[Cell, ...]] = []
     gains = [
-        {metric: improvement(spot.gains.get(metric), metric) for metric in (first, *others)}
+        {metric: wording.improvement(spot.gains.get(metric), metric) for metric in (first, *others)}
         for spot in spots
     ]
     for metric in others:
@@ -249,7 +247,7 @@ def front(dossier: Dossier) -> Section | None:
         name: Words = (
             (Strong(f"{spot.number} (chosen)"),) if spot.is_chosen else (str(spot.number),)
         )
-        told = [("",) if own[m] is None else (percent(own[m] or 0.0),) for m in own]
+        told = [("",) if own[m] is None else (wording.percent(own[m] or 0.0),) for m in own]
         rows.append((name, *told))
     headings = ("trial", *(wording.gain_label(metric).removesuffix(", %") for metric in gains[0]))
     parts.append(Table(headings, tuple(rows)))

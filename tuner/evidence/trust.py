@@ -2,12 +2,10 @@
 
 from collections.abc import Iterable
 
-from tuner import analysis
-from tuner.evidence import wording
+from tuner import analysis, wording
 from tuner.evidence.gathering import Dossier
 from tuner.evidence.parts import Bullets, Code, Facts, Paragraph, Part, Section, Strong, Words
-from tuner.evidence.shares import improvement
-from tuner.model import PRESETS, Calibration, Metric, percent
+from tuner.model import PRESETS, Calibration, Metric
 
 _LONGER = ("standard", "noisy")
 """Budgets with longer and longer blocks."""
@@ -37,8 +35,8 @@ def _facts(dossier: Dossier) -> Iterable[tuple[str, Words]]:
 
 def _sight(dossier: Dossier, mde: float, source: str) -> tuple[str, Words]:
     spec = dossier.job.spec
-    asked = wording.plain_percent(spec.min_effect)
-    seen = f"{wording.plain_percent(mde)} or more, {source}; asked for was {asked}"
+    asked = wording.share(spec.min_effect)
+    seen = f"{wording.share(mde)} or more, {source}; asked for was {asked}"
     longer = next((name for name in _LONGER if PRESETS[name].cycles > spec.budget.cycles), None)
     if mde <= spec.min_effect or longer is None:
         return "smallest effect it could see", (seen,)
@@ -48,9 +46,9 @@ def _sight(dossier: Dossier, mde: float, source: str) -> tuple[str, Words]:
 
 def _equals(calibration: Calibration, metric: Metric) -> str:
     bias = _change(calibration.bias, metric)
-    found = "not known" if bias is None else percent(bias)
+    found = "not known" if bias is None else wording.percent(bias)
     blocks = wording.count(calibration.blocks, "block")
-    spread = wording.plain_percent(calibration.block_sd)
+    spread = wording.share(calibration.block_sd)
     if analysis.smallest_bias(calibration) is None:
         few = f"they differ by {found} in {blocks}, too few to tell a bias from noise"
         return f"{few}; sd of a block {spread}"
@@ -62,7 +60,7 @@ def _equals(calibration: Calibration, metric: Metric) -> str:
 
 def _change(log: float, metric: Metric) -> float | None:
     # The bias is a log ratio of the metric itself: more is more, whether or not it is better.
-    share = improvement(metric.sign * log, metric)
+    share = wording.improvement(metric.sign * log, metric)
     return None if share is None else metric.sign * share
 
 

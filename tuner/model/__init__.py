@@ -59,7 +59,6 @@ from tuner.model.evidence import (
     SlicePoint,
     Standing,
 )
-from tuner.model.figures import percent
 from tuner.model.landscapes import (
     Landscape,
     Reading,
@@ -264,6 +263,5 @@ __all__ = [
     "connections",
     "mistakes_of",
     "options_of",
-    "percent",
     "rungs",
 ]

@@ -3,8 +3,9 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from tuner.model import Ablation, ChangedLine, Effect, Factor, Objective, Params, percent
+from tuner.model import Ablation, ChangedLine, Effect, Factor, Objective, Params
 from tuner.search_space import Domain
+from tuner.wording import percent
 
 _LARGEST_LOG = 50.0  # beyond it a ratio is no figure, and soon not storable
 

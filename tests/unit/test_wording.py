@@ -1,0 +1,73 @@
+import math
+
+import pytest
+
+from tuner import wording
+from tuner.model import Effect, Metric, Origin, TrialState, Verdict
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [(0.068, "+6.8 %"), (-0.0125, "-1.2 %"), (-0.0004, "+0.0 %"), (0.0, "+0.0 %")],
+)
+def test_a_change_has_its_sign_and_is_never_minus_zero(change: float, text: str) -> None:
+    assert wording.percent(change) == text
+
+
+@pytest.mark.parametrize(
+    ("part", "digits", "text"),
+    [(0.0684, 1, "6.8 %"), (0.0684, 0, "7 %"), (0.00684, 2, "0.68 %"), (-0.0001, 1, "0.0 %")],
+)
+def test_a_share_has_no_sign(part: float, digits: int, text: str) -> None:
+    assert wording.share(part, digits) == text
+
+
+def test_a_probability_is_never_certain() -> None:
+    shown = [wording.probability(part) for part in (0.0, 0.5, 0.9991)]
+    assert shown == ["under 0.1 %", "50.0 %", "over 99.9 %"]
+
+
+def test_an_end_that_is_unknown_or_too_large_is_unbounded() -> None:
+    assert wording.interval(-0.2, math.expm1(50)) == "-20.0 % .. unbounded"
+    assert wording.interval(None, None) == "unbounded"
+    assert [wording.of_log(log) for log in (0.068, 800.0)] == ["+7.0 %", "unbounded"]
+
+
+@pytest.mark.parametrize(
+    ("metric", "low", "high", "text"),
+    [
+        (Metric.THROUGHPUT_RPS, 0.01, 0.03, "too small to keep: +2.0 % (+1.0 % .. +3.0 %)"),
+        (Metric.MEMORY_MB, 0.01, 0.03, "harmful: +2.0 % (+1.0 % .. +3.0 %)"),
+        (Metric.MEMORY_MB, -0.01, 0.05, "inside noise: +2.0 % (-1.0 % .. +5.0 %)"),
+    ],
+)
+def test_a_line_that_is_not_kept_says_why(
+    metric: Metric, low: float, high: float, text: str
+) -> None:
+    effect = Effect(metric=metric, estimate=0.02, ci_low=low, ci_high=high)
+    assert wording.why_not_kept(effect) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(59.4, "59 s"), (95, "1 min 35 s"), (3725, "1 h 02 min")]
+)
+def test_a_duration_has_two_units_at_most(seconds: float, text: str) -> None:
+    assert wording.duration(seconds) == text
+
+
+def test_less_of_a_metric_of_which_less_is_better_is_an_improvement() -> None:
+    assert wording.improvement(0.1, Metric.THROUGHPUT_RPS) == pytest.approx(0.105171, abs=1e-6)
+    assert wording.improvement(0.1, Metric.LATENCY_P95_MS) == pytest.approx(0.095163, abs=1e-6)
+    assert wording.improvement(-0.1, Metric.LATENCY_P95_MS) == pytest.approx(-0.105171, abs=1e-6)
+
+
+@pytest.mark.parametrize("log", [math.inf, -math.inf, math.nan, 800.0, None])
+def test_a_log_without_a_readable_value_has_no_share(log: float | None) -> None:
+    assert wording.improvement(log, Metric.THROUGHPUT_RPS) is None
+
+
+def test_every_state_origin_metric_and_verdict_has_a_name_for_people() -> None:
+    assert set(wording.STATES) == set(TrialState)
+    assert set(wording.ORIGINS) == set(Origin)
+    assert set(wording.METRICS) == set(Metric)
+    assert set(wording.VERDICTS) == set(Verdict)

@@ -1,0 +1,197 @@
+"""Figures and names as text: the same in a page, a terminal, a log and a uwsgi.ini.
+
+A share of 1 is 100 %. Nothing here decides what a figure means, except for the sign of a metric.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Protocol, assert_never
+
+from tuner.model import Metric, Origin, Params, Scalar, TrialState, Verdict
+from tuner.model.workloads import Burst, ClosedLoop, Journey, Ladder, OpenLoop, Workload
+
+METRICS: Mapping[Metric, str] = {
+    Metric.THROUGHPUT_RPS: "requests per second",
+    Metric.LATENCY_P50_MS: "median latency",
+    Metric.LATENCY_P95_MS: "p95 latency",
+    Metric.LATENCY_P99_MS: "p99 latency",
+    Metric.ERROR_RATE: "error rate",
+    Metric.MEMORY_MB: "memory",
+    Metric.RPS_PER_CPU: "requests per second and CPU",
+}
+VERDICTS: Mapping[Verdict, str] = {
+    Verdict.BETTER: "better",
+    Verdict.WORSE: "worse",
+    Verdict.NO_DIFFERENCE: "no difference",
+    Verdict.INCONCLUSIVE: "inconclusive",
+}
+STATES: Mapping[TrialState, str] = {
+    TrialState.WAITING: "waiting",
+    TrialState.RUNNING: "running",
+    TrialState.COMPLETE: "complete",
+    TrialState.PRUNED: "stopped early",
+    TrialState.INFEASIBLE: "infeasible",
+    TrialState.FAILED: "the host failed",
+}
+ORIGINS: Mapping[Origin, str] = {
+    Origin.BASELINE: "your file",
+    Origin.HEURISTIC: "heuristic",
+    Origin.SAMPLER: "sampler",
+    Origin.GIVEN: "given",
+    Origin.EARLIER: "earlier job",
+    Origin.ABLATION: "ablation",
+    Origin.MINIMAL: "smallest diff",
+}
+_LARGEST_LOG = 13.0
+"""A larger log ratio, a factor of 400 000, is shown as unbounded."""
+
+
+class EffectLike(Protocol):
+    """A relative change with its 95 % interval; an end that is None is unbounded."""
+
+    @property
+    def metric(self) -> Metric: ...
+    @property
+    def estimate(self) -> float: ...
+    @property
+    def ci_low(self) -> float | None: ...
+    @property
+    def ci_high(self) -> float | None: ...
+
+
+def percent(change: float) -> str:
+    """+0.068 as `+6.8 %`; never `-0.0 %`."""
+    return f"{round(100 * change, 1) + 0.0:+.1f} %"
+
+
+def share(part: float, digits: int = 1) -> str:
+    """0.068 as `6.8 %`; never `-0.0 %`."""
+    return f"{round(100 * part, digits) + 0.0:.{digits}f} %"
+
+
+def limit(part: float) -> str:
+    """A limit as a person wrote it: 0.02 as `2 %`, 0.015 as `1.5 %`."""
+    return f"{100 * part:g} %"
+
+
+def of_log(ratio: float) -> str:
+    """A log ratio as the change it is: +0.068 as `+7.0 %`."""
+    return percent(math.expm1(ratio)) if abs(ratio) <= _LARGEST_LOG else "unbounded"
+
+
+def improvement(gain: float | None, metric: Metric) -> float | None:
+    """The share by which a metric is better, from a log ratio that is positive where it is better.
+
+    0.05 is 5 % more throughput, or 5 % less latency. None where the gain is unknown or unbounded.
+    """
+    if gain is None or not abs(gain) <= _LARGEST_LOG:
+        return None
+    return metric.sign * math.expm1(metric.sign * gain)
+
+
+def bounded(change: float | None) -> float | None:
+    """A relative change; None where it is unknown or unbounded."""
+    return change if change is not None and abs(change) <= math.exp(_LARGEST_LOG) else None
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """`+4.9 % .. +8.7 %`; an end that is None or too large is `unbounded`."""
+    ends = [bounded(low), bounded(high)]
+    if ends == [None, None]:
+        return "unbounded"
+    return " .. ".join("unbounded" if end is None else percent(end) for end in ends)
+
+
+def confidence(effect: EffectLike) -> str:
+    """`95 % CI +4.9 % .. +8.7 %`."""
+    return f"95 % CI {interval(effect.ci_low, effect.ci_high)}"
+
+
+def effect_with_interval(effect: EffectLike) -> str:
+    """`+6.8 % requests per second (95 % CI +4.9 % .. +8.7 %)`."""
+    return f"{percent(effect.estimate)} {METRICS[effect.metric]} ({confidence(effect)})"
+
+
+def standing(effect: EffectLike) -> str:
+    """What the interval shows: `better`, `worse` or `inside noise`."""
+    ends = [bounded(effect.ci_low), bounded(effect.ci_high)]
+    signed = [None if end is None else effect.metric.sign * end for end in ends]
+    low, high = signed if effect.metric.sign > 0 else reversed(signed)
+    if low is not None and low > 0:
+        return "better"
+    return "worse" if high is not None and high < 0 else "inside noise"
+
+
+def why_not_kept(effect: EffectLike) -> str:
+    """`inside noise: +0.3 % (-0.9 % .. +1.5 %)`, or `harmful`, or `too small to keep`."""
+    reasons = {"better": "too small to keep", "worse": "harmful", "inside noise": "inside noise"}
+    ends = interval(effect.ci_low, effect.ci_high)
+    return f"{reasons[standing(effect)]}: {percent(effect.estimate)} ({ends})"
+
+
+def probability(part: float) -> str:
+    """A probability in percent; never 0 or 100 %, which no number of blocks can show."""
+    if part > 0.999:
+        return "over 99.9 %"
+    return "under 0.1 %" if part < 0.001 else share(part)
+
+
+def gain_label(metric: Metric) -> str:
+    """A gain as the label of an axis: `less memory, %`."""
+    return f"{'more' if metric.sign > 0 else 'less'} {METRICS[metric]}, %"
+
+
+def value(setting: Scalar) -> str:
+    """A value as a uwsgi.ini has it."""
+    return str(setting).lower() if isinstance(setting, bool) else str(setting)
+
+
+def params(settings: Params) -> str:
+    """`processes = 4, threads = 2`."""
+    return ", ".join(f"{name} = {value(setting)}" for name, setting in settings.items())
+
+
+def thousands(number: int) -> str:
+    """`182 000`."""
+    return f"{number:,}".replace(",", " ")
+
+
+def count(number: int, noun: str) -> str:
+    """`1 block`, `2 blocks`, `182 000 requests`."""
+    return f"{thousands(number)} {noun}{'s' * (number != 1)}"
+
+
+def duration(seconds: float) -> str:
+    """3725 as `1 h 02 min`, 95 as `1 min 35 s`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02} min"
+
+
+def load(workload: Workload) -> str:
+    """The workload in one line, without its requests."""
+    match workload:
+        case ClosedLoop():
+            return f"closed loop of {count(workload.concurrency, 'connection')}"
+        case OpenLoop():
+            return f"{workload.rate_rps:g} requests per second at a fixed rate"
+        case Ladder():
+            steps = ", ".join(str(step) for step in workload.concurrencies)
+            return f"closed loops of {steps} connections, one after the other"
+        case Burst():
+            return f"bursts of {count(workload.users, 'user')}, each within {workload.limit_s:g} s"
+        case Journey():
+            steps = count(len(workload.requests), "request")
+            return f"{count(workload.users, 'user')} on a journey of {steps}"
+        case _:
+            assert_never(workload)
+
+
+def sentence(text: str) -> str:
+    """With a capital and a full stop; `str.capitalize` would make "cpu" of "CPU"."""
+    trimmed = text.strip()
+    stop = "" if trimmed.endswith((".", "!", "?")) or not trimmed else "."
+    return f"{trimmed[:1].upper()}{trimmed[1:]}{stop}"
