@@ -16,7 +16,7 @@ from tuner.errors import InvalidInput, Mistake, NotFound, Stale
 
 if TYPE_CHECKING:
     from tuner.schemas import RecommendationAnswer
-    from tuner.uwsgi.sameness import Difference
+    from tuner.uwsgi.semantic_diff import OptionDifference
 
 MaxAgeDays = Annotated[
     float | None, typer.Option(help="Exit with 3 where the newest answer is older.")
@@ -96,9 +96,9 @@ def compare(
     Where it has not, that is printed, and the command left with exit code 1.
     """
     from tuner.uwsgi.ini import IniFile
-    from tuner.uwsgi.sameness import differences
+    from tuner.uwsgi.semantic_diff import semantic_diff
 
-    differ = differences(IniFile.parse(deployed), IniFile.parse(text))
+    differ = semantic_diff(IniFile.parse(deployed), IniFile.parse(text))
     if not differ:
         return _document(found, (), "")
     diff = unified_diff(deployed, text, file, f"{file}, as job {found.job} recommends it")
@@ -111,7 +111,7 @@ def compare(
     raise typer.Exit(1)
 
 
-def difference_lines(differ: "Sequence[Difference]") -> list[str]:
+def difference_lines(differ: "Sequence[OptionDifference]") -> list[str]:
     """One line for each option: what is deployed, what is recommended."""
     return [
         f"  {one.option}: {_values(one.first)} deployed, {_values(one.second)} recommended"
@@ -124,7 +124,7 @@ def _values(values: Sequence[str]) -> str:
 
 
 def _document(
-    found: "RecommendationAnswer", differ: "Sequence[Difference]", diff: str
+    found: "RecommendationAnswer", differ: "Sequence[OptionDifference]", diff: str
 ) -> dict[str, Any]:
     return {
         "app": found.app,

@@ -2,8 +2,8 @@
 
 from tuner.measurement.host import ArmSpec
 from tuner.model import JobSpec, LeftOut
-from tuner.uwsgi.harmless import harmless
 from tuner.uwsgi.ini import IniFile
+from tuner.uwsgi.sanitised import sanitised
 
 
 def arm_of(spec: JobSpec, index: int, ini: str) -> ArmSpec:
@@ -11,7 +11,7 @@ def arm_of(spec: JobSpec, index: int, ini: str) -> ArmSpec:
 
     It is the same for every file of a job, so that none wins by what another goes without.
     """
-    runs = harmless(IniFile.parse(ini), spec.allow).ini.dump()
+    runs = sanitised(IniFile.parse(ini), spec.allow).ini.dump()
     return ArmSpec(index=index, ini=runs, target=spec.target, limits=spec.limits)
 
 
@@ -22,5 +22,5 @@ def left_out(spec: JobSpec) -> tuple[LeftOut, ...]:
     return tuple(
         LeftOut(option=out.option, line=out.line, danger=out.danger, file=name if several else "")
         for name, ini in files
-        for out in harmless(IniFile.parse(ini), spec.allow).left_out
+        for out in sanitised(IniFile.parse(ini), spec.allow).left_out
     )

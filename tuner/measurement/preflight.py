@@ -17,10 +17,10 @@ from tuner.model import (
     PreflightFinding,
     TargetFacts,
 )
-from tuner.uwsgi.harmless import harmless
 from tuner.uwsgi.ini import IniFile, Line
 from tuner.uwsgi.lint import Box, Severity, lint, subject_of
 from tuner.uwsgi.options import Catalogue, of_build
+from tuner.uwsgi.sanitised import sanitised
 
 STRICT = "strict"
 RUNS_ANYWAY = "runs-anyway"
@@ -119,7 +119,7 @@ def _refused(refused: str) -> Iterable[PreflightFinding]:
 
 def _run_anyway(spec: JobSpec, facts: TargetFacts) -> Iterable[PreflightFinding]:
     """What trials should go without and do not: it is not in the job's own file."""
-    merged = harmless(IniFile.parse(facts.effective_ini), spec.allow).left_out
+    merged = sanitised(IniFile.parse(facts.effective_ini), spec.allow).left_out
     for option in dict.fromkeys(out.option for out in merged):
         message = (
             f"{option} comes from the command, from the image's environment or from a file that "

@@ -63,6 +63,7 @@ def _option(row: table.Row) -> Option:
         since=note.since,
         needs=row.needs,
         rules=note.rules + _common_rules(row),
+        forces=row.forces,
         advice=note.advice or _advice(row, danger),
         danger=danger,
         is_immediate=row.is_immediate,

@@ -34,7 +34,8 @@ class Option:
     where there is none, or where it is not known. `since` is the first version that has it, `until`
     the last; None where no version is known without it. `needs` names what the build must have
     been made with (`pcre`, `ssl`, a plugin); empty where every build has it. `rules` are
-    constraints as sentences. `sentence` says what it does. `is_immediate` ones are read at their
+    constraints as sentences. `forces` names the options that its mere presence switches on.
+    `sentence` says what it does. `is_immediate` ones are read at their
     line, before `%(name)`, `$(NAME)` and `@(file)` are replaced: they see these as plain text.
     """
 
@@ -47,6 +48,7 @@ class Option:
     until: str | None = None
     needs: str = ""
     rules: tuple[str, ...] = ()
+    forces: tuple[str, ...] = ()
     advice: Advice = Advice.SEMANTIC
     danger: Danger | None = None
     is_immediate: bool = False

@@ -16,7 +16,7 @@ from tuner.uwsgi.lint.rules_meaning.certain import (
     top_of,
 )
 from tuner.uwsgi.lint.rules_meaning.examples import file_with
-from tuner.uwsgi.lint.subject import Entry, Subject
+from tuner.uwsgi.lint.subject import Subject
 
 _TERM_HOOKS = ("unix_signal:15 ", "unix_signal:TERM")
 _APP_OPTIONS = (
@@ -31,13 +31,8 @@ def _is_of_an_app(subject: Subject) -> bool:
     return bool(subject.named(*from_here)) and not subject.named("emperor")
 
 
-def _forces_master(entry: Entry) -> bool:
-    rules = entry.option.rules if entry.option else ()
-    return any(rule.startswith("Switches on") and "master" in rule for rule in rules)
-
-
 def _is_forced(subject: Subject) -> bool:
-    return any(map(_forces_master, subject.entries))
+    return any(e.option and "master" in e.option.forces for e in subject.entries)
 
 
 def _no_master(subject: Subject) -> Iterator[Hit]:

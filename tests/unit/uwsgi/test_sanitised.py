@@ -3,14 +3,14 @@
 import pytest
 
 from tuner.model import Danger, LeftOut
-from tuner.uwsgi.harmless import Harmless, harmless
 from tuner.uwsgi.ini import MARK, IniFile
+from tuner.uwsgi.sanitised import Sanitised, sanitised
 
 APP = "[uwsgi]\nhttp-socket = :8000\nmodule = shop.wsgi\nprocesses = 2\n"
 
 
-def of(text: str, *allowed: Danger) -> Harmless:
-    return harmless(IniFile.parse(text), allowed)
+def of(text: str, *allowed: Danger) -> Sanitised:
+    return sanitised(IniFile.parse(text), allowed)
 
 
 def names(text: str, *allowed: Danger) -> list[str]:
@@ -19,8 +19,8 @@ def names(text: str, *allowed: Danger) -> list[str]:
 
 def test_a_file_that_only_serves_is_the_same_object() -> None:
     ini = IniFile.parse(APP)
-    assert harmless(ini) == Harmless(ini, ())
-    assert harmless(ini).ini is ini
+    assert sanitised(ini) == Sanitised(ini, ())
+    assert sanitised(ini).ini is ini
 
 
 @pytest.mark.parametrize(

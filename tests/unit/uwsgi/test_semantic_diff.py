@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from tuner.uwsgi.ini import IniFile
-from tuner.uwsgi.sameness import Difference, differences, same_effect
+from tuner.uwsgi.semantic_diff import OptionDifference, same_effect, semantic_diff
 
 FILE = """\
 [uwsgi]
@@ -19,8 +19,8 @@ endif =
 INIS = sorted((Path(__file__).parents[2] / "inis").rglob("*.ini"))
 
 
-def _differ(first: str, second: str) -> tuple[Difference, ...]:
-    return differences(IniFile.parse(first), IniFile.parse(second))
+def _differ(first: str, second: str) -> tuple[OptionDifference, ...]:
+    return semantic_diff(IniFile.parse(first), IniFile.parse(second))
 
 
 def _file(*lines: str) -> str:
@@ -74,13 +74,13 @@ def test_what_counts_does(written: str, option: str) -> None:
 def test_a_difference_says_what_each_file_has() -> None:
     found = _differ(FILE, FILE.replace("processes = 4", "workers = 6").replace("master", "vacuum"))
     assert found == (
-        Difference(option="master", first=("true",), second=()),
-        Difference(
+        OptionDifference(option="master", first=("true",), second=()),
+        OptionDifference(
             option="processes",
             first=("4", "1 [if-env = STAGING]"),
             second=("6", "1 [if-env = STAGING]"),
         ),
-        Difference(option="vacuum", first=(), second=("true",)),
+        OptionDifference(option="vacuum", first=(), second=("true",)),
     )
 
 
@@ -113,5 +113,5 @@ def test_each_file_has_its_own_effect_and_another_once_it_is_patched(path: Path)
     if not ini.has_section:
         return
     patched = ini.patch({"listen": "777"})
-    assert "listen" in [one.option for one in differences(ini, patched)]
+    assert "listen" in [one.option for one in semantic_diff(ini, patched)]
     assert same_effect(patched, patched.patch({"listen": "777"}))

@@ -25,16 +25,16 @@ _BACKGROUND = frozenset({"daemonize", "daemonize2"})
 
 
 @dataclass(frozen=True, slots=True)
-class Harmless:
+class Sanitised:
     """A file less what trials go without, line for line the same, and what that is."""
 
     ini: IniFile
     left_out: tuple[LeftOut, ...]
 
 
-def harmless(
+def sanitised(
     ini: IniFile, allowed: Collection[Danger] = (), catalogue: Catalogue | None = None
-) -> Harmless:
+) -> Sanitised:
     """The file with every line commented out that does what is not `allowed`.
 
     Lines keep their numbers. Conditional lines count too, and so do those of sections that the
@@ -52,12 +52,12 @@ def harmless(
         found[index] = LeftOut(option=option, line=index + 1, danger=danger)
         gone.update(_block_at(ini.lines, index))
     if not gone:
-        return Harmless(ini, ())
+        return Sanitised(ini, ())
     lines = (
         line.commented_out() if index in gone and line.key is not None else line
         for index, line in enumerate(ini.lines)
     )
-    return Harmless(IniFile(tuple(lines)), tuple(found.values()))
+    return Sanitised(IniFile(tuple(lines)), tuple(found.values()))
 
 
 def danger_of(line: Line, options: Catalogue) -> Danger | None:

@@ -18,7 +18,7 @@ _CHAINS = ("error-route", "response-route", "final-route", "route")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class OptionDifference:
     """What counts of one option in each of two files, in order; empty where it is not set."""
 
     option: str
@@ -40,14 +40,14 @@ class _Setting:
 
 def same_effect(first: IniFile, second: IniFile) -> bool:
     """Whether uWSGI runs alike with both, as far as text can tell."""
-    return not differences(first, second)
+    return not semantic_diff(first, second)
 
 
-def differences(first: IniFile, second: IniFile) -> tuple[Difference, ...]:
+def semantic_diff(first: IniFile, second: IniFile) -> tuple[OptionDifference, ...]:
     """Every option by which the two differ, by name."""
     ours, theirs = _effect(first), _effect(second)
     return tuple(
-        Difference(
+        OptionDifference(
             option=option,
             first=tuple(str(setting) for setting in ours.get(option, ())),
             second=tuple(str(setting) for setting in theirs.get(option, ())),
@@ -118,12 +118,8 @@ def _counting(name: str, settings: list[_Setting]) -> tuple[_Setting, ...]:
     plain = [at for at, setting in enumerate(settings) if not setting.condition]
     kept = settings[plain[-1] :] if plain else settings
     is_off = option.kind is Kind.FLAG and all(s.value == "false" and not s.includes for s in kept)
-    return () if is_off and not _forces(option) else tuple(kept)
-
-
-def _forces(option: Option) -> bool:
-    """Whether its mere presence switches others on, as that of `log-master` does with `master`."""
-    return any(rule.startswith("Switches on") for rule in option.rules)
+    # A line `log-master = false` still switches `master` on.
+    return () if is_off and not option.forces else tuple(kept)
 
 
 def _option(name: str) -> Option | None:
