@@ -3,7 +3,7 @@ PYTHON ?= python3
 PROVISION = $(PYTHON) -m tuner.provision
 ARGS ?=
 
-.PHONY: help demo measure calibrate test check images journeys serve bench-host bench-honesty bench-classes bench-burst bench-cost bench-search bench-planted bench-nulls bench-ini bench-polls setup clean clean-images
+.PHONY: help docs demo measure calibrate test check images journeys serve bench-host bench-honesty bench-classes bench-burst bench-cost bench-search bench-planted bench-nulls bench-ini bench-polls setup clean clean-images
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -23,6 +23,9 @@ test: ## set up what is missing, then every check and every test level, real Doc
 
 check: ## format, lint, imports, types, unit and contract tests: fast, without Docker
 	@$(PROVISION) check
+
+docs: setup ## build docs/ and the lint pages into one static site in site/
+	@NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --quiet --strict --config-file .ci/mkdocs.yml && echo "[ok] open site/index.html"
 
 serve: ## set up what is missing, then run the service on 127.0.0.1:8321 (ARGS="..." is passed on)
 	@$(PROVISION) serve $(ARGS)
