@@ -10,12 +10,7 @@ from tuner.schemas.base import (
     MistakeAnswer,
     Problem,
 )
-from tuner.schemas.catalogue import (
-    SpaceList,
-    SpaceSummary,
-    TargetAppAnswer,
-    TargetAppList,
-)
+from tuner.schemas.catalogue import SpaceList, SpaceSummary, TargetAppAnswer, TargetAppList
 from tuner.schemas.evidence import (
     AblationAnswer,
     EvidenceAnswer,
@@ -51,12 +46,7 @@ from tuner.schemas.jobs import (
     TrialAnswer,
     TrialList,
 )
-from tuner.schemas.lint import (
-    FindingAnswer,
-    FixAnswer,
-    LintAnswer,
-    LintRequest,
-)
+from tuner.schemas.lint import FindingAnswer, FixAnswer, LintAnswer, LintRequest
 from tuner.schemas.measurements import (
     ArmAnswer,
     CalibrationJobAnswer,
@@ -69,17 +59,8 @@ from tuner.schemas.measurements import (
     ReportAnswer,
     WindowList,
 )
-from tuner.schemas.preflight import (
-    LeftOutAnswer,
-    PreflightAnswer,
-    PreflightFindingAnswer,
-)
-from tuner.schemas.reports import (
-    DossierAnswer,
-    ProvenanceAnswer,
-    TrialsAnswer,
-    TrialSummary,
-)
+from tuner.schemas.preflight import LeftOutAnswer, PreflightAnswer, PreflightFindingAnswer
+from tuner.schemas.reports import DossierAnswer, ProvenanceAnswer, TrialsAnswer, TrialSummary
 from tuner.schemas.windows import (
     ProxyAnswer,
     ServerAnswer,
@@ -87,73 +68,3 @@ from tuner.schemas.windows import (
     SurroundingsAnswer,
     WindowAnswer,
 )
-
-__all__ = [
-    "AblationAnswer",
-    "Answer",
-    "ArmAnswer",
-    "BlockProgress",
-    "CalibratedHostAnswer",
-    "CalibrationAnswer",
-    "CalibrationJobAnswer",
-    "CalibrationPage",
-    "CalibrationSummary",
-    "CircumstancesAnswer",
-    "DiagnosisAnswer",
-    "DossierAnswer",
-    "DoubtAnswer",
-    "EffectAnswer",
-    "ErrorAnswer",
-    "EvidenceAnswer",
-    "FactorAnswer",
-    "FigureAnswer",
-    "FindingAnswer",
-    "FingerprintAnswer",
-    "FixAnswer",
-    "Health",
-    "HostAnswer",
-    "ImportanceAnswer",
-    "Incumbent",
-    "JobAnswer",
-    "JobPage",
-    "JobSummary",
-    "LeftOutAnswer",
-    "LineAnswer",
-    "LintAnswer",
-    "LintRequest",
-    "LookAnswer",
-    "MeasurementAnswer",
-    "MeasurementPage",
-    "MeasurementSummary",
-    "MistakeAnswer",
-    "ParetoPointAnswer",
-    "PoolAnswer",
-    "PoolHosts",
-    "PoolList",
-    "PreflightAnswer",
-    "PreflightFindingAnswer",
-    "Problem",
-    "Progress",
-    "ProvenanceAnswer",
-    "ProxyAnswer",
-    "RecommendationAnswer",
-    "ReportAnswer",
-    "RoundAnswer",
-    "SeesAnswer",
-    "ServerAnswer",
-    "SliceAnswer",
-    "SlicePointAnswer",
-    "SpaceList",
-    "SpaceSummary",
-    "SpreadAnswer",
-    "StandingAnswer",
-    "SurroundingsAnswer",
-    "TargetAppAnswer",
-    "TargetAppList",
-    "TrialAnswer",
-    "TrialList",
-    "TrialSummary",
-    "TrialsAnswer",
-    "WindowAnswer",
-    "WindowList",
-]
