@@ -15,6 +15,7 @@ The edges (`api`, `cli`) map the first four to a status and an exit code in one 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 
 class TunerError(Exception):
@@ -38,6 +39,11 @@ class InvalidInput(TunerError):
     def __init__(self, mistakes: Sequence[Mistake]) -> None:
         self.mistakes = tuple(mistakes)
         super().__init__("; ".join(str(mistake) for mistake in self.mistakes))
+
+    @classmethod
+    def at(cls, path: str, message: str) -> Self:
+        """One mistake alone."""
+        return cls([Mistake(path, message)])
 
 
 class NotFound(TunerError):

@@ -1,49 +1,28 @@
 """The command line: parse, call, print, exit code.
 
-    commands     submit, watch, show, cancel: they talk to the API
-    recommending recommend: the file to deploy, and whether it is the one that is
-    gate         does the recommended file still hold for a new image?
-    └── gating       what it asks for, and what it makes of the answer
-    measure      measure, calibrate: figures and what to make of them, without tuning
-    ├── asking       options → the request
-    └── tables       its answer as tables for people
-    demo         the whole of it once, on a real container
-    record       a grid of configurations, for searches to be replayed on
-    analyse      statistics of numbers that somebody else measured; needs no service
-    └── numbers      words, files and columns → numbers
-    ini          one uwsgi.ini: shown, patched, overlaid; needs no service
-    lint         what is wrong with a uwsgi.ini; needs no service
-    options      what there is to know of uWSGI's options
-    spaces       the search spaces, and their bounds as an app has them
-    service      serve, worker, api, db upgrade: they are the service
+`COMMANDS` names the module of each command. The other modules are shared:
+
+    arguments    options that several commands take
+    files        files and standard input, read and written
+    running      a request, submitted and followed
     ├── own_service  a service for the time of one command
-    ├── following    a job as it goes on
-    └── printing     answers as text for people
+    └── following    a job until it has ended
+    asking       options of `measure` → its request
+    gating       the request of `gate`, and its answer
+    numbers      words, files and columns → numbers
+    printing     answers as lines
+    tables       answers as tables
+    findings     findings of the linter as text, SARIF and workflow commands
 
-The service is spoken to through `tuner.client`.
-
-Exit codes: 0 done, 1 the job failed or a check did not pass, 2 bad input, 3 not found, 4 conflict,
-5 something is away.
+Commands call the service through `tuner.client`.
 """
 
+import sys
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 
 import typer
 
-from tuner.cli import (
-    analyse,
-    commands,
-    demo,
-    gate,
-    ini,
-    lint,
-    measure,
-    options,
-    recommending,
-    record,
-    service,
-    spaces,
-)
 from tuner.errors import Conflict, InvalidInput, NotFound, TunerError, Unavailable
 
 EXIT_CODES: Mapping[type[TunerError], int] = {
@@ -53,51 +32,69 @@ EXIT_CODES: Mapping[type[TunerError], int] = {
     Unavailable: 5,
 }
 
-app = typer.Typer(
-    name="tuner",
-    help="Finds the uwsgi.ini to deploy, and the evidence for it.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-db = typer.Typer(help="The database.", no_args_is_help=True, rich_markup_mode=None)
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "demo": ("demo", "Tune a sample app and print the uwsgi.ini to deploy."),
+    "submit": ("commands", "Submit a tuning job."),
+    "watch": ("commands", "Follow a job and print its answer."),
+    "show": ("commands", "Print the state of a job, its answer and its report."),
+    "cancel": ("commands", "Cancel a job."),
+    "recommend": ("recommending", "Print the uwsgi.ini to deploy, or check the deployed one."),
+    "gate": ("gate", "Check that a recommended file holds on a new image."),
+    "measure": ("measure", "Measure one uwsgi.ini, or compare several."),
+    "calibrate": ("measure", "Measure the noise of a benchmark host."),
+    "analyse": ("analyse", "Analyse the figures of your own benchmark runs."),
+    "lint": ("lint", "Find the mistakes in a uwsgi.ini, and fix them."),
+    "ini": ("ini", "Print, patch or overlay a uwsgi.ini."),
+    "options": ("options", "Explain the options of uWSGI."),
+    "spaces": ("spaces", "Print the search spaces and their bounds."),
+    "serve": ("service", "Run the API, a worker and PostgreSQL."),
+    "worker": ("service", "Run a worker: it measures on this machine."),
+    "db": ("service", "Upgrade the database."),
+    "record": ("record", "Record a grid of configurations, to replay searches."),
+}
+"""Module and sentence of each command. The function has the name of the command."""
 
-app.command("demo")(demo.demo)
-app.command("serve")(service.serve)
-app.command("worker")(service.worker)
-app.command("api", hidden=True)(service.api)
-for command in (commands.submit, commands.watch, commands.show, recommending.recommend, gate.gate):
-    app.command(command.__name__)(command)
-app.command("cancel")(commands.cancel)
-app.command("measure")(measure.measure)
-app.command("calibrate")(measure.calibrate)
-app.command("record")(record.record)
-app.command("analyse")(analyse.analyse)
-app.command("lint")(lint.lint)
-app.command("options")(options.options)
-app.add_typer(ini.ini, name="ini")
-app.add_typer(spaces.spaces, name="spaces")
-db.command("upgrade")(service.upgrade)
-app.add_typer(db, name="db")
+HIDDEN: Mapping[str, tuple[str, str]] = {"api": ("service", "Run the API alone.")}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; an error of ours becomes a message on stderr and its exit code."""
+    """Run one command. A `TunerError` becomes a message on stderr and an exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        app(None if arguments is None else list(arguments))
+        _app(words[0] if words else "")(words, prog_name="tuner")
     except TunerError as error:
-        for line in _lines_of(error):
-            typer.echo(line, err=True)
+        typer.echo(_message(error), err=True)
         return next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1)
     return 0
 
 
-def _lines_of(error: TunerError) -> list[str]:
-    if isinstance(error, InvalidInput):
-        count = len(error.mistakes)
-        return [
-            f"{count} mistake{'s' * (count != 1)}:",
-            *(f"  {mistake}" for mistake in error.mistakes),
-        ]
-    return [str(error)]
+def _app(asked: str) -> typer.Typer:
+    """All commands. Imports are slow, so only the module of the command `asked` is imported."""
+    app = typer.Typer(
+        name="tuner",
+        help="Find the uwsgi.ini to deploy, with the evidence for it.",
+        epilog="Exit codes: 0 done; 1 the job failed, or a check did not pass; 2 bad input;"
+        " 3 not found; 4 conflict; 5 unavailable.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    for name, (module, sentence) in {**COMMANDS, **HIDDEN}.items():
+        found = getattr(import_module(f"tuner.cli.{module}"), name) if name == asked else _unused
+        if isinstance(found, typer.Typer):
+            app.add_typer(found, name=name, short_help=sentence)
+        else:
+            app.command(name, short_help=sentence, hidden=name in HIDDEN)(found)
+    return app
+
+
+def _unused() -> None:
+    """Stands for a command that was not asked for."""
+
+
+def _message(error: TunerError) -> str:
+    if isinstance(error, InvalidInput) and len(error.mistakes) > 1:
+        listed = (f"  {mistake}" for mistake in error.mistakes)
+        return "\n".join((f"error: {len(error.mistakes)} mistakes:", *listed))
+    return f"error: {error}"

@@ -10,6 +10,8 @@ import typer
 from tuner.errors import Conflict
 from tuner.settings import Settings
 
+db = typer.Typer(help="Manage the database.", no_args_is_help=True, rich_markup_mode=None)
+
 LOG_FORMAT = "%(asctime)s %(levelname)s %(process)d %(name)s %(message)s"
 
 
@@ -79,6 +81,7 @@ def api() -> None:
     )
 
 
+@db.command()
 def upgrade() -> None:
     """Bring the database's tables up to date."""
     from tuner import bootstrap
