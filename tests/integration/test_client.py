@@ -260,7 +260,7 @@ def test_an_answer_and_all_its_files(client: Client, store: Store, api: Running)
         assert client.sysctls(job.id, form) == client.app_sysctls("checkout", form)
     assert client.report(job.id, "html").startswith("<!doctype html>")
     assert client.report(job.id, "md").startswith("#")
-    assert client.dossier(job.id).recommendation == found
+    assert client.tune_report(job.id).recommendation == found
 
 
 def test_each_refusal_is_the_error_that_it_was_made_from(client: Client, store: Store) -> None:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from tuner import wording
 from tuner.api.preflight import preflight_answer
-from tuner.evidence import Dossier
+from tuner.evidence import JobEvidence
 from tuner.model import (
     Ablation,
     Evidence,
@@ -21,7 +21,6 @@ from tuner.model import (
 )
 from tuner.schemas import (
     AblationAnswer,
-    DossierAnswer,
     EvidenceAnswer,
     FactorAnswer,
     FingerprintAnswer,
@@ -36,6 +35,7 @@ from tuner.schemas import (
     StandingAnswer,
     TrialsAnswer,
     TrialSummary,
+    TuneReport,
 )
 
 NO_EVIDENCE = (
@@ -83,10 +83,10 @@ def evidence_answer(found: Evidence, metric: Metric) -> EvidenceAnswer:
     )
 
 
-def dossier_answer(found: Dossier, answer: RecommendationAnswer) -> DossierAnswer:
+def tune_report(found: JobEvidence, answer: RecommendationAnswer) -> TuneReport:
     """The whole report for machines; `answer` is the recommendation as it is sent elsewhere."""
     states = Counter(trial.state.value for trial in found.trials)
-    return DossierAnswer(
+    return TuneReport(
         recommendation=answer,
         preflight=preflight_answer(found.job),
         trials=TrialsAnswer(
@@ -157,7 +157,7 @@ def _trial(trial: Trial, metric: Metric) -> TrialSummary:
     )
 
 
-def _provenance(found: Dossier) -> ProvenanceAnswer:
+def _provenance(found: JobEvidence) -> ProvenanceAnswer:
     spec, facts = found.job.spec, found.job.facts
     return ProvenanceAnswer(
         hosts=found.hosts,

@@ -8,14 +8,14 @@ from fastapi import APIRouter, Query, Request, Response
 from tuner import evidence
 from tuner.api import examples
 from tuner.api.conditional import conditional
-from tuner.api.evidence import dossier_answer
+from tuner.api.evidence import tune_report
 from tuner.api.parameters import Id, IfNoneMatch
 from tuner.api.problems import documented
 from tuner.api.recommendations import confirmed
 from tuner.api.services import Wired
 from tuner.api.views import recommendation_answer
 from tuner.model import History, Recommendation
-from tuner.schemas import DossierAnswer
+from tuner.schemas import TuneReport
 
 Format = Literal["html", "md", "json"]
 
@@ -40,7 +40,7 @@ _OF_PAGES = {"Content-Security-Policy": evidence.POLICY, "Referrer-Policy": "no-
 
 @router.get(
     "/{id}/report",
-    response_model=DossierAnswer,
+    response_model=TuneReport,
     responses={
         **examples.report(),
         **examples.NOT_MODIFIED,
@@ -73,7 +73,7 @@ def _written(history: History, found: Recommendation, form: Format) -> str:
     rendered_by = f"uwsgi-tuner {version('uwsgi-tuner')}"
     whole = evidence.gather(history, rendered_by=rendered_by)
     if form == "json":
-        answer = dossier_answer(whole, recommendation_answer(history.job, found))
+        answer = tune_report(whole, recommendation_answer(history.job, found))
         return answer.model_dump_json()
     document = evidence.compose(whole)
     return evidence.markdown(document) if form == "md" else evidence.page(document)

@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 from tuner.client.replies import ReadAs, page, text
 from tuner.client.wire import Wire
-from tuner.schemas import DossierAnswer, RecommendationAnswer
+from tuner.schemas import RecommendationAnswer, TuneReport
 
 IniForm = Literal["patched", "overlay"]
 SysctlForm = Literal["plain", "compose", "kubernetes"]
@@ -43,9 +43,9 @@ class Recommendations:
         """The report of a job, as a page, as Markdown or as JSON."""
         return self._wire.get(f"{_job(job_id)}/report", page, {"format": form})
 
-    def dossier(self, job_id: int) -> DossierAnswer:
+    def tune_report(self, job_id: int) -> TuneReport:
         """The report of a job with its trials and where it comes from, read."""
-        return self._wire.get(f"{_job(job_id)}/report", ReadAs(DossierAnswer), {"format": "json"})
+        return self._wire.get(f"{_job(job_id)}/report", ReadAs(TuneReport), {"format": "json"})
 
     def app_recommendation(
         self, app: str, *, max_age_days: float | None = None, require: Require | None = None

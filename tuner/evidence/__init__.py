@@ -9,20 +9,20 @@
         ├── search           trials, slices, importances, Pareto front, gaps
         ├── contest          race, ablation, confirmation
         └── provenance       host, box, load, budget
-            ├── gathering        rows of a job → `Dossier`
+            ├── gathering        rows of a job → `JobEvidence`
             └── parts            what a document is made of
 
 Nothing here judges: every figure was stored with the job, or is a plain count of its rows.
 """
 
 from tuner.evidence.composing import compose
-from tuner.evidence.gathering import Dossier, gather
+from tuner.evidence.gathering import JobEvidence, gather
 from tuner.evidence.markdown import markdown
 from tuner.evidence.page import POLICY, page
 
 __all__ = [
     "POLICY",
-    "Dossier",
+    "JobEvidence",
     "compose",
     "gather",
     "markdown",

@@ -4,32 +4,32 @@ from collections.abc import Iterable
 from typing import assert_never
 
 from tuner import wording
-from tuner.evidence.gathering import Dossier
+from tuner.evidence.gathering import JobEvidence
 from tuner.evidence.parts import Code, Figure, Headline, Mood, Strong, Words
 from tuner.model import Verdict
 
 
-def headline(dossier: Dossier) -> Headline:
+def headline(evidence: JobEvidence) -> Headline:
     """Deploy or keep, how much it brings, how sure that is."""
-    job, comparison = dossier.job, dossier.found.comparison
-    tested = dossier.found.candidate is not None
+    job, comparison = evidence.job, evidence.found.comparison
+    tested = evidence.found.candidate is not None
     return Headline(
         app=job.spec.app,
         job=job.id,
         verdict=wording.VERDICTS[comparison.verdict] if tested else "nothing to compare",
         mood=Mood.GOOD if comparison.verdict is Verdict.BETTER else Mood.CALM,
-        answer=_answer(dossier),
+        answer=_answer(evidence),
         reason=wording.sentence(comparison.reason),
-        figures=tuple(_figures(dossier)),
+        figures=tuple(_figures(evidence)),
     )
 
 
-def _answer(dossier: Dossier) -> Words:
+def _answer(evidence: JobEvidence) -> Words:
     """One sentence; where something was measured, with effect, interval, blocks, probability."""
-    comparison, app = dossier.found.comparison, Code(dossier.job.spec.app)
-    if dossier.found.candidate is None:
+    comparison, app = evidence.found.comparison, Code(evidence.job.spec.app)
+    if evidence.found.candidate is None:
         return (Strong("Keep your file"), " for ", app, ": nothing came so far as to be confirmed.")
-    measured = _measured(dossier)
+    measured = _measured(evidence)
     match comparison.verdict:
         case Verdict.BETTER:
             return (Strong("Deploy the new file"), " for ", app, f": {measured}.")
@@ -50,8 +50,8 @@ def _answer(dossier: Dossier) -> Words:
             assert_never(comparison.verdict)
 
 
-def _measured(dossier: Dossier) -> str:
-    comparison = dossier.found.comparison
+def _measured(evidence: JobEvidence) -> str:
+    comparison = evidence.found.comparison
     blocks = wording.count(comparison.blocks, "fresh block")
     if comparison.effect is None:
         return f"no effect could be measured in {blocks}"
@@ -61,8 +61,8 @@ def _measured(dossier: Dossier) -> str:
     return f"{known}, P(better) {wording.probability(comparison.p_better)}"
 
 
-def _figures(dossier: Dossier) -> Iterable[Figure]:
-    comparison = dossier.found.comparison
+def _figures(evidence: JobEvidence) -> Iterable[Figure]:
+    comparison = evidence.found.comparison
     if comparison.effect is not None:
         yield Figure(
             label=wording.METRICS[comparison.effect.metric],

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 
 from tuner import wording
-from tuner.evidence.gathering import Dossier
+from tuner.evidence.gathering import JobEvidence
 from tuner.evidence.parts import (
     Cell,
     Code,
@@ -23,18 +23,18 @@ from tuner.model import ChangedLine, Effect, Verdict
 _LONGEST_FILE = 12_000  # characters of a listing
 
 
-def sections(dossier: Dossier) -> Iterable[Section]:
+def sections(evidence: JobEvidence) -> Iterable[Section]:
     """Sections from the changed lines down to the file."""
-    for section in (_changed(dossier), _put_back(dossier), _side_effects(dossier)):
+    for section in (_changed(evidence), _put_back(evidence), _side_effects(evidence)):
         if section is not None:
             yield section
 
 
-def _changed(dossier: Dossier) -> Section | None:
-    lines = dossier.found.lines
+def _changed(evidence: JobEvidence) -> Section | None:
+    lines = evidence.found.lines
     if not lines:
         return None
-    parts: list[Part] = [_lines_table(lines, [_kept(dossier, line) for line in lines])]
+    parts: list[Part] = [_lines_table(lines, [_kept(evidence, line) for line in lines])]
     if any(line.effect is None for line in lines):
         words = (
             "A line that is not ablated was only measured together with the others: the effect "
@@ -44,10 +44,10 @@ def _changed(dossier: Dossier) -> Section | None:
     return Section(title="What changes", parts=tuple(parts))
 
 
-def _kept(dossier: Dossier, line: ChangedLine) -> Words:
+def _kept(evidence: JobEvidence, line: ChangedLine) -> Words:
     if line.effect is None:
         return ("not ablated",)
-    shared = _sharers(dossier, line)
+    shared = _sharers(evidence, line)
     together = f"; together with {', '.join(shared)}" if shared else ""
     return (Strong(wording.percent(line.effect.estimate)), f" {_rest(line.effect)}{together}")
 
@@ -56,20 +56,20 @@ def _rest(effect: Effect) -> str:
     return f"{wording.METRICS[effect.metric]} ({wording.confidence(effect)})"
 
 
-def _sharers(dossier: Dossier, line: ChangedLine) -> list[str]:
+def _sharers(evidence: JobEvidence, line: ChangedLine) -> list[str]:
     """The parameters with which a line was measured as one factor."""
-    ablation = dossier.found.evidence.ablation
+    ablation = evidence.found.evidence.ablation
     for factor in ablation.factors if ablation else ():
         if line.option in factor.parameters:
             return [name for name in factor.parameters if name != line.option]
     return []
 
 
-def _put_back(dossier: Dossier) -> Section | None:
-    lines = dossier.found.reverted
+def _put_back(evidence: JobEvidence) -> Section | None:
+    lines = evidence.found.reverted
     if not lines:
         return None
-    is_better = dossier.found.verdict is Verdict.BETTER
+    is_better = evidence.found.verdict is Verdict.BETTER
     words = "These were tried, and your file stays without them."
     if is_better:
         apart = all(line.effect for line in lines)
@@ -102,8 +102,8 @@ def _lines_table(lines: Sequence[ChangedLine], told: Sequence[Words]) -> Table:
     return Table((*headings, "") if drawn else headings, tuple(rows))
 
 
-def _side_effects(dossier: Dossier) -> Section | None:
-    comparison = dossier.found.comparison
+def _side_effects(evidence: JobEvidence) -> Section | None:
+    comparison = evidence.found.comparison
     effects = comparison.side_effects
     total = comparison.requests + comparison.errors
     parts: list[Part] = []
@@ -148,9 +148,9 @@ def _whisker(effect: Effect, reach: float) -> Whisker:
     return Whisker(gain=sign * effect.estimate, low=low, high=high, reach=reach)
 
 
-def file_section(dossier: Dossier) -> Section:
+def file_section(evidence: JobEvidence) -> Section:
     """The diff to the user's file, and the whole file to deploy."""
-    found, own = dossier.found, dossier.job.spec.baseline_ini
+    found, own = evidence.found, evidence.job.spec.baseline_ini
     if found.uwsgi_ini == own:
         words = Paragraph(("Your file stays as it is, byte for byte.",))
         return Section(title="The file", parts=(words, _whole("Your file", own)))

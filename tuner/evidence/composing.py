@@ -1,7 +1,7 @@
 """All sections in their order: the answer, what it means, how far to trust it, the evidence."""
 
 from tuner.evidence import answer, changes, contest, preflight, provenance, search, trust
-from tuner.evidence.gathering import Dossier
+from tuner.evidence.gathering import JobEvidence
 from tuner.evidence.parts import Document
 
 _EVIDENCE = (
@@ -16,18 +16,18 @@ _EVIDENCE = (
 )
 
 
-def compose(dossier: Dossier) -> Document:
+def compose(evidence: JobEvidence) -> Document:
     """The whole report, not yet written in any form; what there is nothing of is left out."""
-    evidence = (section_of(dossier) for section_of in _EVIDENCE)
-    before = preflight.section(dossier)
+    shown = (section_of(evidence) for section_of in _EVIDENCE)
+    before = preflight.section(evidence)
     return Document(
-        headline=answer.headline(dossier),
+        headline=answer.headline(evidence),
         sections=(
-            *changes.sections(dossier),
-            *trust.sections(dossier),
-            changes.file_section(dossier),
+            *changes.sections(evidence),
+            *trust.sections(evidence),
+            changes.file_section(evidence),
             *([before] if before is not None else []),
-            *(section for section in evidence if section is not None),
-            provenance.section(dossier),
+            *(section for section in shown if section is not None),
+            provenance.section(evidence),
         ),
     )

@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 
 from tuner import analysis, charts, wording
-from tuner.evidence.gathering import Dossier
+from tuner.evidence.gathering import JobEvidence
 from tuner.evidence.parts import Cell, Code, Folded, Paragraph, Part, Picture, Section, Table
 from tuner.model import Factor, Metric, Round, Standing
 
 
-def race(dossier: Dossier) -> Section | None:
+def race(evidence: JobEvidence) -> Section | None:
     """Round by round, who stood where; None where no race was run."""
-    rounds, metric = dossier.found.evidence.rounds, dossier.metric
+    rounds, metric = evidence.found.evidence.rounds, evidence.metric
     if not rounds:
         return None
     drawn = charts.race_chart([_rows(own, metric) for own in rounds], wording.gain_label(metric))
@@ -67,9 +67,9 @@ def _standing(standing: Standing, metric: Metric, *, is_out: bool) -> charts.Row
     )
 
 
-def ablation(dossier: Dossier) -> Section | None:
+def ablation(evidence: JobEvidence) -> Section | None:
     """Each factor's own effect; None where none was measured apart."""
-    found, metric = dossier.found.evidence.ablation, dossier.metric
+    found, metric = evidence.found.evidence.ablation, evidence.metric
     if found is None or not found.factors:
         return None
     known = [row for factor in found.factors if (row := _factor(factor, metric)) is not None]
@@ -114,11 +114,11 @@ def _factor_cells(factor: Factor, metric: Metric) -> tuple[Cell, ...]:
     )
 
 
-def confirmation(dossier: Dossier) -> Section | None:
+def confirmation(evidence: JobEvidence) -> Section | None:
     """The fresh blocks and the looks at them; None where there were none."""
-    metric, looks = dossier.metric, dossier.found.comparison.looks
+    metric, looks = evidence.metric, evidence.found.comparison.looks
     gains = [
-        gain for log in dossier.gains if (gain := wording.improvement(log, metric)) is not None
+        gain for log in evidence.gains if (gain := wording.improvement(log, metric)) is not None
     ]
     glances = [
         charts.Glance(

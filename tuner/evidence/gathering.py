@@ -20,7 +20,7 @@ from tuner.model import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dossier:
+class JobEvidence:
     """Everything about a tuning job that has its answer.
 
     `gains` are the log ratios of the confirmation's blocks, signed so that more is better.
@@ -54,8 +54,8 @@ class Dossier:
         return self.trials[0].params if self.trials else {}
 
 
-def gather(history: History, *, rendered_by: str = "") -> Dossier:
-    """The dossier of a job. Raises `ValueError` for one without a recommendation.
+def gather(history: History, *, rendered_by: str = "") -> JobEvidence:
+    """The evidence of a job. Raises `ValueError` for one without a recommendation.
 
     `rendered_by` names the program that writes the report, which may be newer than the one that
     measured.
@@ -66,7 +66,7 @@ def gather(history: History, *, rendered_by: str = "") -> Dossier:
     complete = [m for m in history.measurements if m.state is MeasurementState.COMPLETE]
     results = [m.result for m in complete if m.result is not None]
     windows = [window for m in complete for window in m.windows]
-    return Dossier(
+    return JobEvidence(
         job=job,
         found=job.recommendation,
         trials=tuple(sorted(history.trials, key=lambda trial: trial.number)),

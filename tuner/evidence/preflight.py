@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from tuner import wording
-from tuner.evidence.gathering import Dossier
+from tuner.evidence.gathering import JobEvidence
 from tuner.evidence.parts import Cell, Code, Folded, Paragraph, Part, Section, Strong, Table, Words
 from tuner.model import LeftOut, Preflight, PreflightFinding
 
@@ -11,9 +11,9 @@ _SHOWN = 12
 """Findings before the rest is folded away: a long list is for `tuner lint`."""
 
 
-def section(dossier: Dossier) -> Section | None:
+def section(evidence: JobEvidence) -> Section | None:
     """Both as one section; None where there is nothing to say."""
-    found = dossier.job.facts.preflight if dossier.job.facts else None
+    found = evidence.job.facts.preflight if evidence.job.facts else None
     parts = tuple(_parts(found)) if found else ()
     return Section(title="Your file, before the first trial", parts=parts) if parts else None
 

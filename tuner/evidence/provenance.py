@@ -4,20 +4,20 @@ from collections.abc import Iterable
 from datetime import UTC
 
 from tuner import wording
-from tuner.evidence.gathering import Dossier
+from tuner.evidence.gathering import JobEvidence
 from tuner.evidence.parts import Code, Facts, Section, Words
 
 
-def section(dossier: Dossier) -> Section:
+def section(evidence: JobEvidence) -> Section:
     """All of it as names and values."""
-    facts = (*_host(dossier), *_subject(dossier), *_budget(dossier))
+    facts = (*_host(evidence), *_subject(evidence), *_budget(evidence))
     return Section(title="Where it comes from", parts=(Facts(facts),), is_closing=True)
 
 
-def _host(dossier: Dossier) -> Iterable[tuple[str, Words]]:
-    if dossier.hosts:
-        yield "hosts", (Code(", ".join(dossier.hosts)), f" of pool {dossier.job.spec.pool}")
-    facts = dossier.job.facts
+def _host(evidence: JobEvidence) -> Iterable[tuple[str, Words]]:
+    if evidence.hosts:
+        yield "hosts", (Code(", ".join(evidence.hosts)), f" of pool {evidence.job.spec.pool}")
+    facts = evidence.job.facts
     if facts is None:
         return
     host = facts.fingerprint
@@ -27,13 +27,13 @@ def _host(dossier: Dossier) -> Iterable[tuple[str, Words]]:
     yield "uWSGI", (facts.uwsgi_version, "; image ", Code(facts.image_digest))
 
 
-def _subject(dossier: Dossier) -> Iterable[tuple[str, Words]]:
-    spec = dossier.job.spec
+def _subject(evidence: JobEvidence) -> Iterable[tuple[str, Words]]:
+    spec = evidence.job.spec
     box = spec.limits
     limits = f"{box.cpus:g} CPU, {box.memory_mb} MB memory, somaxconn {box.somaxconn}"
     yield "target", (Code(spec.target.name),)
     yield "limits", (limits,)
-    yield "load", (wording.load(spec.workload), "; ", *_requests(dossier))
+    yield "load", (wording.load(spec.workload), "; ", *_requests(evidence))
     aims = ", then ".join(
         f"{'more' if aim.sign > 0 else 'less'} {wording.METRICS[aim.metric]}"
         for aim in spec.objective.aims
@@ -44,26 +44,26 @@ def _subject(dossier: Dossier) -> Iterable[tuple[str, Words]]:
         yield "bounds", (Code(bounds),)
 
 
-def _requests(dossier: Dossier) -> Words:
-    requests = dossier.job.spec.workload.requests
+def _requests(evidence: JobEvidence) -> Words:
+    requests = evidence.job.spec.workload.requests
     first = Code(f"{requests[0].method} {requests[0].path}")
     return (first,) if len(requests) == 1 else (first, f" and {len(requests) - 1} more")
 
 
-def _budget(dossier: Dossier) -> Iterable[tuple[str, Words]]:
-    job = dossier.job
+def _budget(evidence: JobEvidence) -> Iterable[tuple[str, Words]]:
+    job = evidence.job
     spec, budget = job.spec, job.spec.budget
     yield "job", (f"{job.id}, seed {spec.seed}, sampler {spec.sampler.value}",)
     planned = f"{budget.trials} trials, race of {budget.race}, {budget.ablate_runs} ablation runs"
     blocks = f"{budget.confirm_blocks} blocks to confirm at most; {budget.cycles} windows an arm"
     yield "budget", (f"{planned}, {blocks} of {budget.window_s:g} s",)
-    if dossier.blocks:
-        load, setup = wording.duration(dossier.load_s), wording.duration(dossier.setup_s)
-        counted = wording.count(dossier.blocks, "block")
+    if evidence.blocks:
+        load, setup = wording.duration(evidence.load_s), wording.duration(evidence.setup_s)
+        counted = wording.count(evidence.blocks, "block")
         yield "measured", (f"{counted}: {load} of load, {setup} of starting and stopping",)
-    if dossier.measured_from and dossier.measured_until:
-        times = (dossier.measured_from, dossier.measured_until)
+    if evidence.measured_from and evidence.measured_until:
+        times = (evidence.measured_from, evidence.measured_until)
         first, last = (time.astimezone(UTC) for time in times)
         yield "windows began", (f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC",)
-    if dossier.rendered_by:
-        yield "report written by", (dossier.rendered_by,)
+    if evidence.rendered_by:
+        yield "report written by", (evidence.rendered_by,)

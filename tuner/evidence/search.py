@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from tuner import charts, wording
-from tuner.evidence.gathering import Dossier
+from tuner.evidence.gathering import JobEvidence
 from tuner.evidence.parts import (
     Bullets,
     Cell,
@@ -26,19 +26,19 @@ _AFTER_SEARCH = (Origin.ABLATION, Origin.MINIMAL)
 _LOG_LINES = 12
 
 
-def gaps(dossier: Dossier) -> Section | None:
+def gaps(evidence: JobEvidence) -> Section | None:
     """What was skipped and what was never tried: evidence that there is none of."""
-    evidence = dossier.found.evidence
-    items = [(text,) for text in (*evidence.skipped, *evidence.not_tried)]
+    found = evidence.found.evidence
+    items = [(text,) for text in (*found.skipped, *found.not_tried)]
     if not items:
         return None
     parts = (Bullets(tuple(items)),)
     return Section(title="Skipped and not tried", parts=parts, is_closing=True)
 
 
-def searched(dossier: Dossier) -> list[Trial]:
+def searched(evidence: JobEvidence) -> list[Trial]:
     """The trials that the search measured: what came after it is left out."""
-    return [trial for trial in dossier.trials if trial.origin not in _AFTER_SEARCH]
+    return [trial for trial in evidence.trials if trial.origin not in _AFTER_SEARCH]
 
 
 def gain_of(trial: Trial, metric: Metric) -> float | None:
@@ -46,17 +46,17 @@ def gain_of(trial: Trial, metric: Metric) -> float | None:
     return wording.improvement(trial.outcome.score if trial.outcome else None, metric)
 
 
-def trials(dossier: Dossier) -> Section | None:
+def trials(evidence: JobEvidence) -> Section | None:
     """All trials in order, and what each of them tried; None for a job that tried nothing."""
-    measured = searched(dossier)
+    measured = searched(evidence)
     if len(measured) < 2:
         return None
-    metric = dossier.metric
-    attempts = [_attempt(trial, dossier) for trial in measured]
+    metric = evidence.metric
+    attempts = [_attempt(trial, evidence) for trial in measured]
     label = wording.gain_label(metric)
-    parts: list[Part] = [Paragraph((_summary(dossier, measured),))]
-    parts.append(Picture(charts.trials_over_time(attempts, label), _optimistic(dossier)))
-    attempts = _with_candidate(attempts, dossier)
+    parts: list[Part] = [Paragraph((_summary(evidence, measured),))]
+    parts.append(Picture(charts.trials_over_time(attempts, label), _optimistic(evidence)))
+    attempts = _with_candidate(attempts, evidence)
     if charts.varied(attempts):
         caption = (
             "Every line is one trial: its values, and at the right its gain. The thick one is the "
@@ -70,19 +70,19 @@ def trials(dossier: Dossier) -> Section | None:
     return Section(title="The search", parts=tuple(parts), is_evidence=True)
 
 
-def _attempt(trial: Trial, dossier: Dossier) -> charts.Attempt:
+def _attempt(trial: Trial, evidence: JobEvidence) -> charts.Attempt:
     return charts.Attempt(
         number=trial.number,
-        gain=gain_of(trial, dossier.metric),
+        gain=gain_of(trial, evidence.metric),
         is_feasible=trial.outcome is not None and trial.outcome.is_feasible,
-        is_chosen=trial.number == dossier.found.candidate,
+        is_chosen=trial.number == evidence.found.candidate,
         values=trial.params,
     )
 
 
-def _with_candidate(attempts: list[charts.Attempt], dossier: Dossier) -> list[charts.Attempt]:
+def _with_candidate(attempts: list[charts.Attempt], evidence: JobEvidence) -> list[charts.Attempt]:
     """The candidate comes along where it was made after the search, with its confirmed gain."""
-    trial, effect = dossier.candidate, dossier.found.comparison.effect
+    trial, effect = evidence.candidate, evidence.found.comparison.effect
     if trial is None or trial.origin not in _AFTER_SEARCH:
         return attempts
     gain = None if effect is None else effect.metric.sign * effect.estimate
@@ -90,18 +90,18 @@ def _with_candidate(attempts: list[charts.Attempt], dossier: Dossier) -> list[ch
     return [*attempts, made]
 
 
-def _summary(dossier: Dossier, trials: Sequence[Trial]) -> str:
+def _summary(evidence: JobEvidence, trials: Sequence[Trial]) -> str:
     """How many trials by state, and why the search ended."""
     tried = [trial for trial in trials if trial.number != BASELINE]
     states = Counter(wording.STATES[trial.state] for trial in tried)
     told = ", ".join(f"{number} {state}" for state, number in states.most_common())
-    ended = dossier.found.evidence.ended_because
+    ended = evidence.found.evidence.ended_because
     counted = f"{wording.count(len(tried), 'trial')}: {told}."
     return f"{counted} {wording.sentence(f'it ended because {ended}')}" if ended else counted
 
 
-def _optimistic(dossier: Dossier) -> str:
-    gain = wording.improvement(dossier.found.evidence.optimistic_gain, dossier.metric)
+def _optimistic(evidence: JobEvidence) -> str:
+    gain = wording.improvement(evidence.found.evidence.optimistic_gain, evidence.metric)
     if gain is None:
         return ""
     return (
@@ -143,9 +143,9 @@ def _told(failure: Failure) -> str:
     return wording.sentence(f"{failure.code.value.replace('_', ' ')}: {failure.message}")
 
 
-def importances(dossier: Dossier) -> Section | None:
+def importances(evidence: JobEvidence) -> Section | None:
     """Each parameter's share with its interval; None where none is known."""
-    found = dossier.found.evidence.importances
+    found = evidence.found.evidence.importances
     if not found:
         return None
     bars = [charts.Bar(name=i.parameter, share=i.share, low=i.low, high=i.high) for i in found]
@@ -168,21 +168,21 @@ def importances(dossier: Dossier) -> Section | None:
     )
 
 
-def slices(dossier: Dossier) -> Section | None:
+def slices(evidence: JobEvidence) -> Section | None:
     """What the search expects along each parameter; None where it kept nothing of that."""
-    metric = dossier.metric
-    known = {s.parameter: _guesses(s, metric) for s in dossier.found.evidence.slices}
+    metric = evidence.metric
+    known = {s.parameter: _guesses(s, metric) for s in evidence.found.evidence.slices}
     known = {parameter: guesses for parameter, guesses in known.items() if guesses}
     if not known:
         return None
     ends = [end for guesses in known.values() for g in guesses for end in (g.low, g.high)]
-    chosen = dossier.candidate.params if dossier.candidate else {}
+    chosen = evidence.candidate.params if evidence.candidate else {}
     drawn = tuple(
         charts.slice_band(
             parameter,
             guesses,
             wording.gain_label(metric),
-            users=dossier.users.get(parameter),
+            users=evidence.users.get(parameter),
             chosen=chosen.get(parameter),
             reach=(min(ends), max(ends)),
         )
@@ -220,14 +220,14 @@ def _expected(guess: charts.Guess) -> Words:
     return (f"{wording.percent(guess.gain)} ({wording.interval(guess.low, guess.high)})",)
 
 
-def front(dossier: Dossier) -> Section | None:
+def front(evidence: JobEvidence) -> Section | None:
     """The Pareto front, the first metric against each of the others; None for one objective."""
-    spots = dossier.found.evidence.front
-    first, *others = (aim.metric for aim in dossier.job.spec.objective.aims)
+    spots = evidence.found.evidence.front
+    first, *others = (aim.metric for aim in evidence.job.spec.objective.aims)
     if not spots or not others:
         return None
     parts: list[Part] = []
-    because = dossier.found.evidence.chosen_because
+    because = evidence.found.evidence.chosen_because
     if because:
         parts.append(Paragraph((wording.sentence(because),)))
     rows: list[tuple[Cell, ...]] = []

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from tuner import analysis, wording
-from tuner.evidence.gathering import Dossier
+from tuner.evidence.gathering import JobEvidence
 from tuner.evidence.parts import Bullets, Code, Facts, Paragraph, Part, Section, Strong, Words
 from tuner.model import PRESETS, Calibration, Metric
 
@@ -11,30 +11,30 @@ _LONGER = ("standard", "noisy")
 """Budgets with longer and longer blocks."""
 
 
-def sections(dossier: Dossier) -> Iterable[Section]:
+def sections(evidence: JobEvidence) -> Iterable[Section]:
     """What this job could see, and what limits the app."""
-    facts = tuple(_facts(dossier))
+    facts = tuple(_facts(evidence))
     parts: list[Part] = [Facts(facts)] if facts else []
-    if dossier.found.doubts:
+    if evidence.found.doubts:
         parts.append(Paragraph((Strong("What speaks against the figures"),)))
-        parts.append(Bullets(tuple((doubt.sentence,) for doubt in dossier.found.doubts)))
+        parts.append(Bullets(tuple((doubt.sentence,) for doubt in evidence.found.doubts)))
     if parts:
         yield Section(title="How far to trust it", parts=tuple(parts))
-    yield _diagnosis(dossier)
+    yield _diagnosis(evidence)
 
 
-def _facts(dossier: Dossier) -> Iterable[tuple[str, Words]]:
-    comparison, calibration = dossier.found.comparison, dossier.job.calibration
+def _facts(evidence: JobEvidence) -> Iterable[tuple[str, Words]]:
+    comparison, calibration = evidence.found.comparison, evidence.job.calibration
     if comparison.mde is not None:
-        yield _sight(dossier, comparison.mde, "from the confirmation's own noise")
+        yield _sight(evidence, comparison.mde, "from the confirmation's own noise")
     elif calibration is not None:
-        yield _sight(dossier, calibration.mde, "as planned")
+        yield _sight(evidence, calibration.mde, "as planned")
     if calibration is not None:
-        yield "equal files against each other (A/A)", (_equals(calibration, dossier.metric),)
+        yield "equal files against each other (A/A)", (_equals(calibration, evidence.metric),)
 
 
-def _sight(dossier: Dossier, mde: float, source: str) -> tuple[str, Words]:
-    spec = dossier.job.spec
+def _sight(evidence: JobEvidence, mde: float, source: str) -> tuple[str, Words]:
+    spec = evidence.job.spec
     asked = wording.share(spec.min_effect)
     seen = f"{wording.share(mde)} or more, {source}; asked for was {asked}"
     longer = next((name for name in _LONGER if PRESETS[name].cycles > spec.budget.cycles), None)
@@ -64,8 +64,8 @@ def _change(log: float, metric: Metric) -> float | None:
     return None if share is None else metric.sign * share
 
 
-def _diagnosis(dossier: Dossier) -> Section:
-    found = dossier.found.diagnosis
+def _diagnosis(evidence: JobEvidence) -> Section:
+    found = evidence.found.diagnosis
     figures = ", ".join(f"{name} {value:.3g}" for name, value in found.evidence.items())
     parts: list[Part] = [Paragraph((wording.sentence(found.sentence),))]
     if figures:

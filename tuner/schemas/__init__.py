@@ -60,7 +60,7 @@ from tuner.schemas.measurements import (
     WindowList,
 )
 from tuner.schemas.preflight import LeftOutAnswer, PreflightAnswer, PreflightFindingAnswer
-from tuner.schemas.reports import DossierAnswer, ProvenanceAnswer, TrialsAnswer, TrialSummary
+from tuner.schemas.reports import ProvenanceAnswer, TrialsAnswer, TrialSummary, TuneReport
 from tuner.schemas.windows import (
     ProxyAnswer,
     ServerAnswer,

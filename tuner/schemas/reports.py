@@ -56,7 +56,7 @@ class ProvenanceAnswer(Answer):
     rendered_by: str = Field(description="the program that wrote this; it may be a newer one")
 
 
-class DossierAnswer(Answer):
+class TuneReport(Answer):
     """The report of a tuning job; the calibration is part of the recommendation."""
 
     recommendation: RecommendationAnswer = Field(description="the answer with its evidence")

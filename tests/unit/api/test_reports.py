@@ -37,7 +37,7 @@ def fetched(service: Api) -> dict[str, Any]:
     """The report as JSON, checked against its own schema."""
     answer = service.get("/v1/jobs/1/report?format=json")
     assert answer.status_code == 200
-    schema = {"$ref": "#/components/schemas/DossierAnswer", "components": DOCUMENT["components"]}
+    schema = {"$ref": "#/components/schemas/TuneReport", "components": DOCUMENT["components"]}
     found: dict[str, Any] = answer.json()
     jsonschema.validate(found, schema)
     return found

@@ -236,7 +236,7 @@ def test_what_a_request_may_name_comes_by_name() -> None:
     assert scripted(ok(shown.POOL_LIST)).client().pools()[0].name == "default"
     assert scripted(ok(shown.POOL_HOSTS)).client().hosts("default")[0].sees[0].minutes == 5.0
     assert [t.number for t in scripted(ok(shown.TRIAL_LIST)).client().trials(7)] == [3]
-    assert scripted(ok(shown.REPORT)).client().dossier(7).provenance.pool == "default"
+    assert scripted(ok(shown.REPORT)).client().tune_report(7).provenance.pool == "default"
 
 
 def test_a_file_is_held_against_its_box() -> None:

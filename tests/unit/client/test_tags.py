@@ -52,9 +52,9 @@ def test_one_address_may_be_read_in_two_ways() -> None:
     report = ok(REPORT, etag='"1"')
     service = scripted(report, report, UNCHANGED, UNCHANGED)
     with service.client() as client:
-        text, read = client.report(7, "json"), client.dossier(7)
+        text, read = client.report(7, "json"), client.tune_report(7)
         assert client.report(7, "json") is text
-        assert client.dossier(7) is read
+        assert client.tune_report(7) is read
     assert json.loads(text)["provenance"]["pool"] == read.provenance.pool
 
 

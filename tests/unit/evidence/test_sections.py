@@ -332,7 +332,7 @@ def test_a_file_too_long_to_show_is_named_and_left_out() -> None:
     assert len(text(document, "The file")) < 1000
 
 
-def test_a_job_without_an_answer_has_no_dossier() -> None:
+def test_a_job_without_an_answer_has_no_evidence() -> None:
     with pytest.raises(ValueError, match="job 1 has no recommendation"):
         evidence.gather(builders.history())
 
