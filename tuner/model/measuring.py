@@ -183,6 +183,11 @@ class Measurement:
         return self.result.windows if self.result else ()
 
     @property
+    def broken_trial(self) -> TrialNumber | None:
+        """The trial whose configuration ended it."""
+        return None if self.failure is None else self.arms[self.failure.arm]
+
+    @property
     def is_open(self) -> bool:
         """Whether a host has still to finish it."""
         return self.state in (MeasurementState.QUEUED, MeasurementState.RUNNING)

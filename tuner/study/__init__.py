@@ -1,27 +1,30 @@
 """The study as a state machine over rows.
 
 intake     a request → a job, or every mistake in it
-└── mistakes     what is wrong with a job although every part of it is well formed
-decide     a job's rows → its next step, by phase:
+└── mistakes     errors of a job whose parts are all well formed
+decide     a job's rows → its next step, by phase; no phase knows another one:
 ├── calibrating  the baseline against itself
 ├── searching    seeds, then what the optimiser proposes
 ├── racing       the likely best, in the same fresh blocks
 ├── ablating     which options of the winner earn their place
-│   └── widening     other values that the same runs can tell
-├── confirming   the file that is left, on fresh data, with looks on the way
+│   └── screening    alternative levels in the same runs
+├── confirming   the finalist, on fresh data, with looks on the way
 ├── comparing    a comparison: every given file in every block
-└── answering    all of it → the recommendation and its evidence
-    ├── advice     what is asked of an optimiser
-    ├── noise      how uncertain a score is
-    ├── ends       how a job comes to its end
-    ├── factors    in what two files differ, and files with some of it
-    └── planning   measurements to be made next
+└── answering    the recommendation and its evidence
+    └── ends         how a tuning job ends
+state      what the phases share, derived once for a step:
+├── candidates   the trials of the search: scores, observations, Pareto front
+├── race         rounds, standings and the winner
+├── ablation     factors and their effects
+├── noise        how uncertain a score is
+├── memory       how much memory a configuration needs
+└── advice       what the study asks of an optimiser
 """
 
 from tuner.study.advice import Belief, Observation, Optimiser, Proposal
 from tuner.study.decide import decide, decider
 from tuner.study.intake import resolve
-from tuner.study.planning import derived_seed
+from tuner.study.state import derived_seed
 
 __all__ = [
     "Belief",

@@ -1,12 +1,12 @@
-"""The answer of a job that tunes: what is recommended, and all that speaks for it."""
+"""The answer of a tuning job: the recommendation and its evidence."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 
 from tuner import recommendation
 from tuner.model import (
+    Budget,
     Evidence,
-    History,
     Params,
     ParetoPoint,
     Phase,
@@ -14,18 +14,17 @@ from tuner.model import (
     Scalar,
     options_of,
 )
-from tuner.search_space import Dimension, Domain
-from tuner.study import searching
-from tuner.study.ablating import ablation_of, wide_of
-from tuner.study.advice import Optimiser
+from tuner.search_space import Dimension
+from tuner.study.candidates import PATIENCE
 from tuner.study.ends import Confirmed, Keep
-from tuner.study.racing import chosen, front_of, standings_of
+from tuner.study.state import StudyState
 
 
-def answer(history: History, end: Keep | Confirmed, optimiser: Optimiser) -> Recommendation:
-    """The recommendation with its evidence, and what all of it was measured without."""
-    found = _answer(history, end, optimiser)
-    preflight = history.job.facts.preflight if history.job.facts else None
+def answer(state: StudyState, end: Keep | Confirmed) -> Recommendation:
+    """The recommendation with its evidence, and what all files were measured without."""
+    found = _answer(state, end)
+    facts = state.history.job.facts
+    preflight = facts.preflight if facts else None
     if preflight is None or not preflight.left_out:
         return found
     names = options_of(preflight.left_out)
@@ -33,90 +32,78 @@ def answer(history: History, end: Keep | Confirmed, optimiser: Optimiser) -> Rec
     return replace(found, reason=reason)
 
 
-def _answer(history: History, end: Keep | Confirmed, optimiser: Optimiser) -> Recommendation:
-    domain = searching.domain_of(history)
-    ablated = wide_of(history, domain)
+def _answer(state: StudyState, end: Keep | Confirmed) -> Recommendation:
+    history, domain = state.history, state.domain
     if isinstance(end, Keep):
-        tried = ablated or domain.baseline
-        found = _evidence(history, domain, tried, optimiser)
-        return recommendation.keep_untested(history, domain, end.reason, tried, found)
+        tried = state.wide or domain.baseline
+        return recommendation.keep_untested(
+            history, domain, end.reason, tried, _evidence(state, tried)
+        )
     own = end.finalist.params
-    found = _evidence(history, domain, own, optimiser)
-    return recommendation.recommend(history, domain, end.finalist, ablated or own, found)
+    found = _evidence(state, own)
+    return recommendation.recommend(history, domain, end.finalist, state.wide or own, found)
 
 
-def _evidence(history: History, domain: Domain, at: Params, optimiser: Optimiser) -> Evidence:
-    so_far = standings_of(history, optimiser)
-    importances, slices = optimiser.explain(domain, searching.observations(history), at)
-    scores = [searching.score_of(trial) for trial in searching.candidates(history)]
+def _evidence(state: StudyState, at: Params) -> Evidence:
+    importances, slices = state.optimiser.explain(state.domain, state.observations, at)
     return Evidence(
-        rounds=so_far.rounds,
-        ablation=ablation_of(history),
+        rounds=state.race.rounds,
+        ablation=state.ablation,
         importances=importances,
         slices=slices,
-        front=_front(history),
-        optimistic_gain=max((score for score in scores if score is not None), default=None),
-        ended_because=_why_the_search_ended(history),
-        chosen_because=chosen(history, so_far)[1] if so_far.racing else "",
-        skipped=tuple(_skipped(history)),
-        not_tried=tuple(_not_tried(history, domain)),
+        front=tuple(_front(state)),
+        optimistic_gain=max(state.candidates.scores.values(), default=None),
+        ended_because=_why_the_search_ended(state),
+        chosen_because=state.race.winner(state.spec)[1] if state.race.racing else "",
+        skipped=tuple(_skipped(state.spec.budget)),
+        not_tried=tuple(_not_tried(state)),
     )
 
 
-def _front(history: History) -> tuple[ParetoPoint, ...]:
-    finalist = history.job.finalist
-    return tuple(
-        ParetoPoint(number=number, gains=gains, is_chosen=number == finalist)
-        for number, gains in front_of(history)
-    )
+def _front(state: StudyState) -> Iterator[ParetoPoint]:
+    finalist = state.history.job.finalist
+    for number, gains in state.candidates.front(state.spec.objective.aims):
+        yield ParetoPoint(number=number, gains=gains, is_chosen=number == finalist)
 
 
-def _why_the_search_ended(history: History) -> str:
-    blocks, budget = len(history.blocks(Phase.SEARCH)), history.job.spec.budget
+def _why_the_search_ended(state: StudyState) -> str:
+    blocks, budget = len(state.history.blocks(Phase.SEARCH)), state.spec.budget
     if blocks >= budget.trials:
-        return f"all {budget.trials} trials of the budget were made"
-    if searching.stagnates(history):
-        calibration = history.job.calibration
-        least = calibration.mde if calibration else history.job.spec.min_effect
+        return f"it made all {budget.trials} trials of the budget"
+    if state.stagnates:
         return (
-            f"the best did not rise by {100 * least:.1f} % in {searching.PATIENCE} trials, and "
-            "nothing promised more"
+            f"the best score did not rise by {100 * state.least_gain:.1f} % in {PATIENCE} trials, "
+            "and no proposal promised more"
         )
-    if budget.minutes is not None and searching.is_spent(history):
-        return f"the {budget.minutes:g} minutes of the budget left no time for more"
-    return "nothing new was left to try in the space"
+    if budget.minutes is not None and state.is_spent:
+        return f"the {budget.minutes:g} minutes of the budget left no time for more trials"
+    return "the search space has nothing new to try"
 
 
-def _skipped(history: History) -> Iterator[str]:
+def _skipped(budget: Budget) -> Iterator[str]:
     """What this budget left out, and what that means for the answer."""
-    budget = history.job.spec.budget
     if budget.race < 2:
-        yield "no race: the candidate that the search believes best went straight to confirmation"
+        yield "no race: the candidate with the best belief went straight to confirmation"
     if budget.ablate_runs == 0:
-        yield "no ablation: the changed lines are proven together, not one by one"
+        yield "no ablation: the changed lines are confirmed together, not one by one"
 
 
-def _not_tried(history: History, domain: Domain) -> Iterator[str]:
+def _not_tried(state: StudyState) -> Iterator[str]:
     """Values of the space that no candidate had, parameter by parameter."""
-    tried = [trial.params for trial in searching.candidates(history)]
-    for dimension in domain.dimensions:
+    for dimension in state.domain.dimensions:
         if dimension.is_fixed:
-            yield from _held(domain, dimension)
+            when = state.domain.space.parameters[dimension.name].when
+            if isinstance(when, str):
+                yield f"{dimension.name}: not varied; the space varies it only where {when}"
             continue
-        seen = {params[dimension.name] for params in tried} | {dimension.users}
-        missing = _missing(dimension, seen)
+        tried = {trial.params[dimension.name] for trial in state.candidates.tried}
+        missing = _missing(dimension, tried | {dimension.users})
         if missing:
             yield f"{dimension.name}: {missing}"
 
 
-def _held(domain: Domain, dimension: Dimension) -> Iterator[str]:
-    when = domain.space.parameters[dimension.name].when
-    if isinstance(when, str):
-        yield f"{dimension.name}: stayed as it is, for the space varies it only where {when}"
-
-
 def _missing(dimension: Dimension, seen: set[Scalar]) -> str:
-    """Choices by name; whole numbers as the part of their range that was never entered."""
+    """Choices by name; whole numbers as the parts of their range below and above what was tried."""
     if dimension.values:
         return ", ".join(str(value) for value in dimension.values if value not in seen)
     numbers = [int(value) for value in seen]

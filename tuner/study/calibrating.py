@@ -10,7 +10,6 @@ from tuner.model import (
     Fail,
     Failure,
     FailureCode,
-    History,
     JobKind,
     Outcome,
     Phase,
@@ -20,18 +19,18 @@ from tuner.model import (
     TrialState,
     Window,
 )
-from tuner.study import planning
+from tuner.study.state import StudyState
 
 CALIBRATION_SETS = 2
-"""A first set of A/A blocks that looks biased is checked on a second one."""
+"""If a first set of A/A blocks looks biased, a second one checks it."""
 
 
-def calibrate(history: History) -> Step | None:
-    """As many blocks as the budget says, then what they say of the host."""
-    job, blocks = history.job, history.blocks(Phase.CALIBRATE)
+def calibrate(state: StudyState) -> Step | None:
+    """Measure the blocks of the budget, then say what they tell about the host."""
+    job, blocks = state.history.job, state.history.blocks(Phase.CALIBRATE)
     size = job.spec.budget.calibrate_blocks
     if not blocks:
-        return planning.blocks(history, Phase.CALIBRATE, (BASELINE, BASELINE), size)
+        return state.measure([(BASELINE, BASELINE)] * size)
     broken = next((block.failure for block in blocks if block.failure), None)
     if broken is not None:
         return Fail(failure=broken)
@@ -48,9 +47,9 @@ def calibrate(history: History) -> Step | None:
         return Fail(failure=_unusable_baseline(windows))
     if analysis.is_biased(calibration):
         if len(blocks) < CALIBRATION_SETS * size:
-            return planning.blocks(history, Phase.CALIBRATE, (BASELINE, BASELINE), size)
+            return state.measure([(BASELINE, BASELINE)] * size)
         return Fail(failure=_biased(calibration.bias))
-    if history.baseline.outcome is None:
+    if state.history.baseline.outcome is None:
         outcome = Outcome(state=TrialState.COMPLETE, score=0.0, constraints={})
         return Settle(number=BASELINE, outcome=outcome)
     if job.spec.kind is JobKind.CALIBRATE:

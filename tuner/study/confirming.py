@@ -1,29 +1,24 @@
-"""The confirmation: the one file that is left against the baseline, on fresh data only.
+"""The confirmation: the finalist against the baseline, on fresh data only.
 
-It is looked at several times on the way, each time against a bound that keeps the chance of a
-false claim over all looks at 2.5 %: what is clear is not measured to the end.
+It is looked at several times. The bounds of the looks together keep the chance of a false claim at
+2.5 %, so a clear result ends it early.
 """
 
-from tuner import analysis, objective, recommendation
-from tuner.model import BASELINE, History, Phase, Settle, Step
-from tuner.study import planning
+from tuner import analysis, recommendation
+from tuner.model import BASELINE, Phase, Step
 from tuner.study.ends import Confirmed
+from tuner.study.state import StudyState
 
 
-def confirm(history: History) -> Step | Confirmed | None:
+def confirm(state: StudyState) -> Step | Confirmed | None:
     """Let the blocks up to the next look be measured, until a look decides."""
-    job, blocks = history.job, history.blocks(Phase.CONFIRM)
-    if job.finalist is None:
-        raise ValueError(f"job {job.id} reached confirm without a finalist")
-    finalist = history.trial(job.finalist)
+    finalist, blocks = state.finalist, state.history.blocks(Phase.CONFIRM)
     if any(block.is_open for block in blocks):
         return None
-    if blocks and recommendation.is_decided(blocks, job.spec):
+    if blocks and recommendation.is_decided(blocks, state.spec):
         if finalist.outcome is None:
-            outcome = objective.outcome_of(blocks, job.spec)
-            return Settle(number=finalist.number, outcome=outcome)
+            return state.settle(finalist, blocks)
         return Confirmed(finalist)
-    looks = analysis.looks_of(job.spec.budget.confirm_blocks)
+    looks = analysis.looks_of(state.spec.budget.confirm_blocks)
     following = next(look for look in looks if look > len(blocks))
-    arms = (BASELINE, finalist.number)
-    return planning.blocks(history, Phase.CONFIRM, arms, following - len(blocks))
+    return state.measure([(BASELINE, finalist.number)] * (following - len(blocks)))

@@ -1,12 +1,12 @@
-"""What a job does next: a pure function of its rows.
+"""The next step of a job: a pure function of its rows.
 
     validate → prepare → calibrate → search → race → ablate → confirm → done
 
-A comparison goes from prepare to compare, and a job that only calibrates ends there.
+A comparison goes from prepare to compare. A job that only calibrates ends there.
 
-`decide` returns one small step at a time; the caller writes it down and asks again until there
-is nothing to do before a host reports. Asking twice with the same rows gives the same step, so a
-crash between asking and writing loses nothing.
+`decide` returns one small step at a time. The caller writes it down and asks again, until there is
+nothing to do before a host reports. The same rows give the same step, so a crash between asking
+and writing loses nothing.
 """
 
 from collections.abc import Callable
@@ -21,70 +21,78 @@ from tuner.model import (
     FailureCode,
     History,
     JobKind,
+    JobSpec,
+    Measure,
+    MeasurementKind,
     Origin,
+    Params,
     Phase,
+    Plan,
     Step,
     Succeed,
     Trial,
+    TrialNumber,
     TrialState,
 )
 from tuner.search_space import derive
-from tuner.study import comparing, planning
 from tuner.study.ablating import ablate
 from tuner.study.advice import Optimiser
 from tuner.study.answering import answer
 from tuner.study.calibrating import calibrate
+from tuner.study.comparing import compare
 from tuner.study.confirming import confirm
 from tuner.study.ends import Confirmed, Keep
 from tuner.study.racing import race
 from tuner.study.searching import search
+from tuner.study.state import StudyState
 
 
 def decider(optimiser: Optimiser) -> Callable[[History], Step | None]:
-    """`decide` with its optimiser, as the store wants it."""
+    """`decide` with its optimiser, as the store calls it."""
     return partial(decide, optimiser=optimiser)
 
 
 def decide(history: History, *, optimiser: Optimiser) -> Step | None:
     """The next step of a job, or None: wait for a host, or for the pool to become free."""
-    job = history.job
-    if job.state.is_final:
+    if history.job.state.is_final:
         return None
     host_failure = _given_up(history)
     if host_failure is not None:
         return Fail(failure=host_failure)
-    found = _in_phase(history, optimiser)
+    state = StudyState(history, optimiser)
+    found = _in_phase(state)
     if isinstance(found, Keep | Confirmed):
-        return Succeed(recommendation=answer(history, found, optimiser))
+        return Succeed(recommendation=answer(state, found))
     return found
 
 
-def _in_phase(history: History, optimiser: Optimiser) -> Step | Keep | Confirmed | None:
-    match history.job.phase:
+def _in_phase(state: StudyState) -> Step | Keep | Confirmed | None:
+    phase = state.history.job.phase
+    match phase:
         case Phase.VALIDATE:
-            return Enter(phase=Phase.PREPARE) if history.pool_is_free else None
+            return Enter(phase=Phase.PREPARE) if state.history.pool_is_free else None
         case Phase.PREPARE:
-            return _prepare(history)
+            return _prepare(state.history)
         case Phase.CALIBRATE:
-            return calibrate(history)
+            return calibrate(state)
         case Phase.SEARCH:
-            return search(history, optimiser)
+            return search(state)
         case Phase.RACE:
-            return race(history, optimiser)
+            return race(state)
         case Phase.ABLATE:
-            return ablate(history, optimiser)
+            return ablate(state)
         case Phase.CONFIRM:
-            return confirm(history)
+            return confirm(state)
         case Phase.COMPARE:
-            return comparing.compare(history)
+            return compare(state)
         case Phase.DONE:
             return None
         case _:
-            assert_never(history.job.phase)
+            assert_never(phase)
 
 
 def _given_up(history: History) -> Failure | None:
-    """A host's fault that repeating did not cure fails the job; it is never scored."""
+    """A failure of the host that repeating did not cure fails the job; it is never scored."""
     for measurement in history.measurements:
         failure = measurement.failure
         if failure is not None and failure.code is FailureCode.INFRASTRUCTURE:
@@ -93,25 +101,32 @@ def _given_up(history: History) -> Failure | None:
 
 
 def _prepare(history: History) -> Step | None:
+    """Have the baseline looked at, then go on with the facts."""
+    spec = history.job.spec
     if not history.measurements:
-        return planning.prepare(_first_trials(history))
+        kind, arms = MeasurementKind.PREPARE, (BASELINE,)
+        plan = Plan(sequence=0, kind=kind, phase=Phase.PREPARE, arms=arms)
+        return Measure(plans=(plan,), trials=_first_trials(spec))
     prepared = history.measurements[0]
     if prepared.failure is not None:
         return Fail(failure=prepared.failure)
     if prepared.result is None:
         return None
-    is_comparison = history.job.spec.kind is JobKind.COMPARE
-    phase = Phase.COMPARE if is_comparison else Phase.CALIBRATE
+    phase = Phase.COMPARE if spec.kind is JobKind.COMPARE else Phase.CALIBRATE
     return Enter(phase=phase, facts=prepared.result.facts)
 
 
-def _first_trials(history: History) -> tuple[Trial, ...]:
-    """The files of a comparison; else the user's own file alone."""
-    spec = history.job.spec
-    if spec.kind is JobKind.COMPARE:
-        return comparing.files(history)
-    params = derive(spec).baseline if spec.kind is JobKind.TUNE else {}
-    baseline = Trial(
-        number=BASELINE, params=params, origin=Origin.BASELINE, state=TrialState.RUNNING
+def _first_trials(spec: JobSpec) -> tuple[Trial, ...]:
+    """The files of a comparison, in their order; else the user's own file alone."""
+    params: list[Params] = [{"ini": variant.name} for variant in spec.variants]
+    if spec.kind is not JobKind.COMPARE:
+        params = [derive(spec).baseline if spec.kind is JobKind.TUNE else {}]
+    return tuple(
+        Trial(
+            number=TrialNumber(number),
+            params=of_file,
+            origin=Origin.BASELINE if number == BASELINE else Origin.GIVEN,
+            state=TrialState.RUNNING,
+        )
+        for number, of_file in enumerate(params)
     )
-    return (baseline,)

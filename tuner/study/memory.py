@@ -8,14 +8,14 @@ import numpy as np
 from tuner.model import History, MemoryLine, Params
 
 FEWEST = 3
-"""Configurations with different slots without which the line of `prepare` stands."""
+"""Configurations with different slots that a new line needs."""
 
 Point = tuple[float, float, float]
 """Processes, threads, and megabytes used."""
 
 
 def learnt(history: History) -> MemoryLine | None:
-    """The line through what all trials used; that of `prepare` where they are too few."""
+    """The line through what all trials used; with too few of them, the line of `prepare`."""
     facts = history.job.facts
     if facts is None:
         return None

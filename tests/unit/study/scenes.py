@@ -26,6 +26,7 @@ from tuner.model import (
     Window,
 )
 from tuner.study import Optimiser, decide
+from tuner.study.state import StudyState
 
 SPACE = space(
     processes={"type": "int", "low": 1, "high": 16, "log": True},
@@ -105,6 +106,11 @@ def rows(
         finalist=None if finalist is None else TrialNumber(finalist),
     )
     return history(job=now, trials=(BASE, *trials), measurements=(PREPARED, *blocks))
+
+
+def state(history: History, optimiser: Optimiser | None = None) -> StudyState:
+    """What the phases see of these rows."""
+    return StudyState(history, optimiser or Ladder())
 
 
 def levels(*rps: float) -> list[Window]:

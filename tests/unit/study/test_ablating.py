@@ -17,6 +17,7 @@ from tests.unit.study.scenes import (
     rows,
     run,
     settled,
+    state,
     trial,
 )
 from tuner.model import (
@@ -35,7 +36,6 @@ from tuner.model import (
     TrialState,
 )
 from tuner.study import decide
-from tuner.study.ablating import ablation_of
 
 WINNER = trial(1, 0.2, processes=8, threads=2, vacuum=True, master=False)
 
@@ -72,7 +72,7 @@ def test_each_value_of_a_run_is_the_users_or_the_winners() -> None:
 
 def test_effects_are_told_apart_whatever_the_level_of_their_blocks() -> None:
     history = run(designed(start()), by_concurrency_and_vacuum)
-    found = ablation_of(history)
+    found = state(history).ablation
     assert found is not None
     effects = {factor.parameters: factor for factor in found.factors}
     assert effects["processes", "threads"].effect == pytest.approx(0.15, abs=1e-6)

@@ -5,10 +5,9 @@ from dataclasses import replace
 import pytest
 
 from tests.builders import block, pair
-from tests.unit.study.scenes import rows, trial
+from tests.unit.study.scenes import rows, state, trial
 from tuner.model import History, MemoryLine, Phase
 from tuner.study.memory import learnt
-from tuner.study.searching import domain_of
 
 
 def used(**by_slots: float) -> History:
@@ -45,7 +44,7 @@ def test_a_part_that_would_be_below_nothing_is_left_out() -> None:
 
 
 def test_what_would_not_fit_breaks_a_rule_before_it_is_started() -> None:
-    domain = domain_of(used(p2t1=160.0, p3t1=220.0, p4t1=280.0))
+    domain = state(used(p2t1=160.0, p3t1=220.0, p4t1=280.0)).domain
     assert domain.memory is not None
     assert not domain.broken({**domain.baseline, "processes": 6})  # 400 MB
     broken = domain.broken({**domain.baseline, "processes": 8})  # 520 MB of 85 % of 512
@@ -54,6 +53,6 @@ def test_what_would_not_fit_breaks_a_rule_before_it_is_started() -> None:
 
 def test_the_users_own_file_always_fits() -> None:
     domain = replace(
-        domain_of(used(p2t1=60.0)), memory=MemoryLine(base_mb=900.0, per_process_mb=1.0)
+        state(used(p2t1=60.0)).domain, memory=MemoryLine(base_mb=900.0, per_process_mb=1.0)
     )
     assert not domain.broken(domain.baseline)

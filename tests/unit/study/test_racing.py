@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tests.builders import block
 from tests.fake_optimiser import Ladder
-from tests.unit.study.scenes import BUDGET, measured, rows, trial
+from tests.unit.study.scenes import BUDGET, measured, rows, state, trial
 from tuner.model import (
     Enter,
     Failure,
@@ -21,7 +21,6 @@ from tuner.model import (
     Verdict,
 )
 from tuner.study import decide
-from tuner.study.racing import standings_of
 
 FIVE = tuple(trial(n, score) for n, score in enumerate((0.1, 0.3, 0.2, 0.05, 0.25), start=1))
 
@@ -76,7 +75,7 @@ def test_after_every_round_the_better_half_goes_on_with_twice_as_many_blocks() -
     # over both rounds trial 5 is still ahead: 126, 122 against 120, 123
     step = decide(race(*first, *second), optimiser=Ladder())
     assert step == Enter(phase=Phase.ABLATE, finalist=TrialNumber(5))
-    rounds = standings_of(race(*first, *second), Ladder()).rounds
+    rounds = state(race(*first, *second)).race.rounds
     assert [round_.survivors for round_ in rounds] == [2, 1]
     assert [s.number for s in rounds[0].standings] == [5, 3, 2, 1]
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders import block, pair, spec
 from tests.fake_optimiser import Again, Ladder
-from tests.unit.study.scenes import BASE, BUDGET, OWN, SPACE, measured, rows, trial
+from tests.unit.study.scenes import BASE, BUDGET, OWN, SPACE, measured, rows, state, trial
 from tuner.model import (
     BASELINE,
     Aim,
@@ -24,7 +24,6 @@ from tuner.model import (
     TrialState,
 )
 from tuner.study import Observation, decide
-from tuner.study.searching import observations, stagnates
 
 
 def asked(history: History, optimiser: Ladder | None = None) -> Measure:
@@ -73,7 +72,7 @@ def test_a_trial_is_settled_anew_after_each_of_its_blocks() -> None:
 
 
 def told(history: History) -> dict[int, Observation]:
-    return {trial.number: trial for trial in observations(history)}
+    return {trial.number: trial for trial in state(history).observations}
 
 
 def test_the_optimiser_hears_how_noisy_each_score_is() -> None:
@@ -100,11 +99,15 @@ def stagnant(scores: list[float]) -> History:
     return rows(Phase.SEARCH, trials)
 
 
+def stagnates(scores: list[float]) -> bool:
+    return state(stagnant(scores)).stagnates
+
+
 def test_a_search_stagnates_when_its_best_does_not_rise_by_what_could_be_confirmed() -> None:
-    assert not stagnates(stagnant([0.1] + [0.05] * 11))
-    assert stagnates(stagnant([0.1] + [0.05] * 12))
-    assert stagnates(stagnant([0.1] + [0.11] * 12))  # below the 2 % that would be seen
-    assert not stagnates(stagnant([0.1] + [0.05] * 6 + [0.2] + [0.1] * 6))
+    assert not stagnates([0.1] + [0.05] * 11)
+    assert stagnates([0.1] + [0.05] * 12)
+    assert stagnates([0.1] + [0.11] * 12)  # below the 2 % that would be seen
+    assert not stagnates([0.1] + [0.05] * 6 + [0.2] + [0.1] * 6)
 
 
 def test_a_stagnant_search_goes_on_only_for_a_promise() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.builders import space, spec
 from tests.fake_optimiser import Ladder
-from tests.unit.study.scenes import BASE, BUDGET, OWN, designed, rows, run, settled, trial
+from tests.unit.study.scenes import BASE, BUDGET, OWN, designed, rows, run, settled, state, trial
 from tuner import analysis
 from tuner.model import (
     Constraint,
@@ -25,10 +25,9 @@ from tuner.model import (
     Trial,
     TrialState,
 )
-from tuner.search_space import Domain, derive
+from tuner.search_space import Domain
 from tuner.study import Observation, decide
-from tuner.study.ablating import wide_of
-from tuner.study.widening import widened
+from tuner.study.screening import screened
 
 WINNER = trial(1, 0.2, processes=8)
 SEEN = trial(2, 0.1, vacuum=True, master=False)
@@ -71,7 +70,7 @@ def raced(*more: Trial) -> History:
 
 
 def wide(history: History, optimiser: Ladder) -> Params:
-    return widened(history, derive(history.job.spec), WINNER.params, optimiser)
+    return screened(state(history, optimiser))
 
 
 def test_values_that_the_winner_lacks_are_told_by_the_same_runs() -> None:
@@ -147,7 +146,7 @@ def test_the_most_promising_come_first_and_no_run_is_added() -> None:
     expected: dict[str, dict[Scalar, float]] = {
         name: {False: 0.0, True: 0.001 * at} for at, name in enumerate(names)
     }
-    found = widened(history, derive(history.job.spec), winner.params, Expecting(gains=expected))
+    found = wide(history, Expecting(gains=expected))
     added = [name for name in names if found[name]]
     assert added == names[-(analysis.columns(1) - 1) :]
 
@@ -155,7 +154,7 @@ def test_the_most_promising_come_first_and_no_run_is_added() -> None:
 def test_what_was_taken_apart_is_known_from_the_rows() -> None:
     history = raced()
     after = designed(history, gains(vacuum=0.05))
-    found = wide_of(after, derive(after.job.spec))
+    found = state(after).wide
     assert found == {**OWN, "processes": 8, "vacuum": True, "master": False}
 
 

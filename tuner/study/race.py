@@ -1,0 +1,92 @@
+"""The race as its blocks tell it: rounds, standings, and the winner.
+
+After every round of blocks the worse half drops out (sequential halving: half as many trials get
+twice as many blocks). The order is by belief: what the search says, with the blocks of the race
+so far added for the trials that are in it.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+from tuner import analysis, objective
+from tuner.model import Budget, JobSpec, Measurement, MeasurementState, Round, Standing, TrialNumber
+from tuner.study.advice import Observation
+
+Place = Callable[[Sequence[Measurement], Sequence[TrialNumber]], tuple[Standing, ...]]
+"""The standings of the trials that race after these blocks, the best first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """A race so far: finished rounds, the trials still in it, and blocks missing in this round."""
+
+    blocks: tuple[Measurement, ...]
+    rounds: tuple[Round, ...]
+    racing: tuple[TrialNumber, ...]
+    missing: int
+
+    def winner(self, spec: JobSpec) -> tuple[TrialNumber, str]:
+        """The winner and, with several objectives, the reason.
+
+        Of the trials whose main metric is not clearly behind the leader's, it is the one with the
+        best other metrics.
+        """
+        if not spec.objective.also or not self.rounds:
+            return self.racing[0], ""
+        first = self.rounds[0].standings
+        level = [s for s in first if s.gain >= first[0].gain - math.log1p(spec.min_effect)]
+        others = {s.number: self._gain_in_others(s.number, spec) for s in level}
+        best = max(level, key=lambda s: (others[s.number], s.gain))
+        names = " and ".join(aim.metric.value for aim in spec.objective.also)
+        return best.number, (
+            f"{len(level)} of {len(first)} candidates are within {100 * spec.min_effect:g} % of "
+            f"the best {spec.objective.metric.value}; of these, trial {best.number} has the best "
+            f"{names}"
+        )
+
+    def _gain_in_others(self, number: TrialNumber, spec: JobSpec) -> float:
+        """Mean signed log ratio of the metrics of `also` over the race's blocks."""
+        gains = []
+        for block in self.blocks:
+            if number in block.arms and block.windows:
+                pair = objective.versus(block, block.arms.index(number))
+                for aim in spec.objective.also:
+                    ratio = objective.log_ratio(pair, aim.metric)
+                    gains += [] if ratio is None else [aim.sign * ratio]
+        return fmean(gains) if gains else -math.inf
+
+
+def replayed(blocks: tuple[Measurement, ...], budget: Budget, place: Place) -> Race:
+    """The race from its blocks, in the order in which they were planned."""
+    racing = blocks[0].arms[1:] if blocks else ()
+    entered, missing = len(racing), budget.race_blocks
+    rounds: list[Round] = []
+    seen: list[Measurement] = []
+    for block in blocks:
+        broken = block.broken_trial
+        if broken in racing:
+            racing = tuple(number for number in racing if number != broken)
+        elif block.state is MeasurementState.COMPLETE and set(racing) <= set(block.arms):
+            seen.append(block)
+            missing -= 1
+        if missing == 0 and len(racing) > 1:
+            placed = place(seen, racing)
+            going_on = analysis.survivors(len(racing))
+            racing = tuple(standing.number for standing in placed[:going_on])
+            rounds.append(Round(standings=placed, survivors=len(racing)))
+            missing = budget.blocks_of_round(len(racing), entered=entered)
+    return Race(blocks, tuple(rounds), racing, missing)
+
+
+def with_race(searched: Observation, standing: Standing | None, block_sd: float) -> Observation:
+    """What search and race together say of a trial, each weighed by its precision."""
+    if standing is None or searched.score is None or searched.sd is None:
+        return searched
+    in_race, in_search = standing.blocks / block_sd**2, 1 / searched.sd**2
+    return replace(
+        searched,
+        score=(in_race * standing.gain + in_search * searched.score) / (in_race + in_search),
+        sd=math.sqrt(1 / (in_race + in_search)),
+    )

@@ -1,0 +1,186 @@
+"""The state of a study at one step: the rows of a job, and what the phases derive from them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from tuner import analysis, objective
+from tuner.model import (
+    AS_BUDGETED,
+    BASELINE,
+    Ablation,
+    BlockOptions,
+    Fail,
+    History,
+    JobSpec,
+    Measure,
+    Measurement,
+    MeasurementKind,
+    Origin,
+    Params,
+    Phase,
+    Plan,
+    Settle,
+    Standing,
+    Trial,
+    TrialNumber,
+    TrialState,
+)
+from tuner.search_space import Domain, derive
+from tuner.study.ablation import ablation_of, wide_of
+from tuner.study.advice import Belief, Observation, Optimiser
+from tuner.study.candidates import Candidates
+from tuner.study.memory import learnt
+from tuner.study.noise import Noise
+from tuner.study.race import Race, replayed, with_race
+
+BASELINE_MAY_FAIL = 2
+"""Blocks of one phase in which the user's own file may break before the job fails."""
+
+Arms = tuple[TrialNumber, ...]
+
+
+def derived_seed(seed: int, number: int) -> int:
+    """A seed for one draw: the same job and number give the same draw after any restart."""
+    return (seed * 1_000_003 + number) % 2**32
+
+
+@dataclass(frozen=True, eq=False)
+class StudyState:
+    """Built once for a step and given to its phase. Every property is derived at most once."""
+
+    history: History
+    optimiser: Optimiser
+
+    @property
+    def spec(self) -> JobSpec:
+        """What the job asks for."""
+        return self.history.job.spec
+
+    @cached_property
+    def domain(self) -> Domain:
+        """The domain of the job, with what is known of its memory."""
+        domain = derive(self.spec, self.history.memory_line)
+        return replace(domain, memory=learnt(self.history))
+
+    @cached_property
+    def noise(self) -> Noise:
+        """The noise that the calibration found."""
+        return Noise(self.history.job.calibration)
+
+    @cached_property
+    def candidates(self) -> Candidates:
+        """What the search tried."""
+        return Candidates.of(self.history)
+
+    @cached_property
+    def observations(self) -> Sequence[Observation]:
+        """What the optimiser may know of the search, scored by the main metric."""
+        return self.candidates.observations(self.noise)
+
+    @cached_property
+    def beliefs(self) -> Mapping[TrialNumber, Belief]:
+        """What to believe of every feasible candidate, by the search alone."""
+        return self.optimiser.believe(self.domain, self.observations)
+
+    @cached_property
+    def race(self) -> Race:
+        """The race so far."""
+        return replayed(self.history.blocks(Phase.RACE), self.spec.budget, self._placed)
+
+    @cached_property
+    def wide(self) -> Params | None:
+        """The params whose factors the ablation tells apart; None where there was none."""
+        return wide_of(self.history, self.domain)
+
+    @cached_property
+    def ablation(self) -> Ablation | None:
+        """The effect of each factor; None where there was no ablation, or too few runs worked."""
+        return None if self.wide is None else ablation_of(self.history, self.domain, self.wide)
+
+    @property
+    def finalist(self) -> Trial:
+        """The trial to ablate or to confirm. Raises `ValueError` before there is one."""
+        job = self.history.job
+        if job.finalist is None:
+            raise ValueError(f"job {job.id} reached {job.phase} without a finalist")
+        return self.history.trial(job.finalist)
+
+    @property
+    def least_gain(self) -> float:
+        """The smallest relative gain that the confirmation will detect."""
+        calibration = self.history.job.calibration
+        return calibration.mde if calibration else self.spec.min_effect
+
+    @property
+    def stagnates(self) -> bool:
+        """Whether the search has not found a better candidate for a while."""
+        return self.candidates.stagnate(self.least_gain)
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether the search has used up its blocks, or its minutes."""
+        budget, job = self.spec.budget, self.history.job
+        if len(self.history.blocks(Phase.SEARCH)) >= budget.trials:
+            return True
+        if budget.minutes is None or job.started_at is None:
+            return False
+        spent_s = (self.history.now - job.started_at).total_seconds()
+        return 60 * budget.minutes - spent_s < budget.after_search_s
+
+    def baseline_failed(self, phase: Phase) -> Fail | None:
+        """The end of a job whose own file breaks again and again in the blocks of a phase."""
+        blocks = self.history.blocks(phase)
+        failures = [block.failure for block in blocks if block.broken_trial == BASELINE]
+        if len(failures) <= BASELINE_MAY_FAIL or failures[0] is None:
+            return None
+        return Fail(failure=failures[0])
+
+    def settle(self, trial: Trial, blocks: Sequence[Measurement]) -> Settle:
+        """Write down the outcome of a trial by its blocks, each (baseline, trial)."""
+        return Settle(number=trial.number, outcome=objective.outcome_of(blocks, self.spec))
+
+    def new_trial(self, params: Params, origin: Origin, *, ahead: int = 0) -> Trial:
+        """A trial of these params, numbered behind `ahead` others that are new too."""
+        number = TrialNumber(len(self.history.trials) + ahead)
+        return Trial(number=number, params=params, origin=origin, state=TrialState.RUNNING)
+
+    def measure(
+        self,
+        arms: Sequence[Arms],
+        *,
+        trials: Sequence[Trial] = (),
+        options: BlockOptions = AS_BUDGETED,
+    ) -> Measure:
+        """One block of the present phase for each of `arms`; `trials` are the new ones."""
+        first = len(self.history.measurements)
+        plans = (
+            Plan(
+                sequence=sequence,
+                kind=MeasurementKind.BLOCK,
+                phase=self.history.job.phase,
+                arms=of_block,
+                block_options=options,
+            )
+            for sequence, of_block in enumerate(arms, first)
+        )
+        return Measure(plans=tuple(plans), trials=tuple(trials))
+
+    def _placed(
+        self, blocks: Sequence[Measurement], racing: Sequence[TrialNumber]
+    ) -> tuple[Standing, ...]:
+        """The trials that race and have usable windows, the best by belief first.
+
+        An unstable trial is placed by its belief less its penalty.
+        """
+        main, budget = self.spec.objective, self.spec.budget
+        found = {s.number: s for s in analysis.standings(blocks, main.metric, main.sign)}
+        block_sd = self.noise.of_block(budget.race_cycles)
+        known = [with_race(o, found.get(o.number), block_sd) for o in self.observations]
+        beliefs = self.optimiser.believe(self.domain, known)
+        placed = [
+            replace(found[number], belief=beliefs[number].mean - found[number].penalty)
+            for number in racing
+            if number in found
+        ]
+        return tuple(sorted(placed, key=lambda s: (-(s.belief or 0.0), s.number)))
