@@ -28,7 +28,14 @@ WORKER = {
     "running_time": 9,
     "cores": [{}],
 }
-STATS = json.dumps({"pid": 1, "sockets": [], "workers": [WORKER]})
+
+
+def stats(requests: int = 7) -> str:
+    """uWSGI's stats with that many requests counted."""
+    return json.dumps({"pid": 1, "sockets": [], "workers": [{**WORKER, "requests": requests}]})
+
+
+STATS = stats()
 
 
 def window(**changes: Any) -> dict[str, Any]:

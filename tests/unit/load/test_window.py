@@ -2,15 +2,17 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.unit.load.findings import STATS
+from tests.unit.load import findings
 from tests.unit.load.servers import serving
 from tuner.load import probe_files
 from tuner.load.probe.counters import StatsGone
@@ -32,10 +34,25 @@ print(json.dumps({"statusCodeDistribution": {"200": COUNTED, "500": 10},
 """
 
 
+BEFORE, SERVED = 7, 90  # oha's script has 90 answers that are not errors
+
+
+@contextmanager
+def counting(*counts: int) -> Iterator[str]:
+    """The address of uWSGI's stats: each look sees the next count, and then the last for good."""
+    left = list(counts)
+
+    def answer(connection: socket.socket) -> None:
+        connection.sendall(findings.stats(left.pop(0) if left[1:] else left[0]).encode())
+
+    with serving(answer) as port:
+        yield f"127.0.0.1:{port}"
+
+
 @pytest.fixture
 def stats() -> Iterator[str]:
-    with serving(lambda connection: connection.sendall(STATS.encode())) as port:
-        yield f"127.0.0.1:{port}"
+    with counting(BEFORE, BEFORE + SERVED) as address:
+        yield address
 
 
 def task(stats: str, script: str, **changes: Any) -> dict[str, Any]:
@@ -67,6 +84,19 @@ def test_rows_become_the_figures_of_a_window(stats: str) -> None:
     assert reading.client_cpu_s > 0
     assert reading.host is not None
     assert reading.host.own_s >= reading.client_cpu_s
+
+
+@pytest.mark.parametrize(
+    ("later", "counted"), [((20, 60, SERVED), SERVED), ((SERVED - 1,), SERVED - 1)]
+)
+def test_the_count_of_uwsgi_is_awaited_but_not_for_ever(
+    later: tuple[int, ...], counted: int
+) -> None:
+    with counting(BEFORE, *(BEFORE + each for each in later)) as address:
+        reading = reading_of(window(task(address, play_oha())), "oha")
+    assert reading.before is not None
+    assert reading.after is not None
+    assert reading.after.requests - reading.before.requests == counted
 
 
 def test_at_a_fixed_rate_latency_counts_from_when_it_was_due(stats: str) -> None:

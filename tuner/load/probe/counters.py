@@ -1,5 +1,6 @@
 """uWSGI's counters and those of the network namespace."""
 
+import json
 import socket
 import time
 from collections.abc import Callable
@@ -41,6 +42,14 @@ def read_stats(address: str, timeout_s: float) -> str | None:
             return receive_all(connection) or None
     except OSError:
         return None
+
+
+def requests(stats: str) -> int:
+    """How many requests uWSGI has counted; 0 where `tuner.load.results` will refuse the stats."""
+    try:
+        return sum(worker["requests"] for worker in json.loads(stats)["workers"])
+    except (ValueError, KeyError):
+        return 0
 
 
 def receive_all(

@@ -33,6 +33,7 @@ from tuner.load.probe import counters, host, processes, proxy, queues
 SUMMARIES = {"oha": "tuner.load.probe.oha", "k6": "tuner.load.probe.k6"}
 FOLDERS = ("/dev/shm", "/tmp")  # noqa: S108  # the container's own; memory where it may be used
 STDERR_KEPT = 2000
+COUNTED_WITHIN_S = 0.3
 
 
 def window(task: dict[str, Any]) -> dict[str, Any]:
@@ -43,6 +44,7 @@ def window(task: dict[str, Any]) -> dict[str, Any]:
         try:
             summary = importlib.import_module(SUMMARIES[task["summary"]])
             found["client"] = summary.summarise(folder, output, task)
+            await_count(found, task["stats"])
         except ValueError as error:
             found["client_error"] = f"{found['client_error']}\n{error}".strip()
         return found
@@ -81,6 +83,22 @@ def run(task: dict[str, Any], folder: str) -> tuple[dict[str, Any], str]:
         "proxy": proxy.read(logged),
     }
     return found, client.stdout
+
+
+def await_count(found: dict[str, Any], address: str) -> None:
+    """Read uWSGI's stats again until every request that was answered is counted.
+
+    uWSGI counts a request after its answer has left: the client may be done before the counter
+    is. Requests that failed may never be counted, and a proxy may answer some by itself: there is
+    no wait for those beyond `COUNTED_WITHIN_S`.
+    """
+    sent, errors = found["client"]["sent"], found["client"]["errors"]
+    wanted = counters.requests(found["before"]["stats"]) + sent - sum(errors.values())
+    ends = time.monotonic() + COUNTED_WITHIN_S
+    while counters.requests(found["after"]["stats"]) < wanted and time.monotonic() < ends:
+        time.sleep(counters.PAUSE_S)
+        text = counters.read_stats(address, counters.STATS_TIMEOUT_S)
+        found["after"]["stats"] = text or found["after"]["stats"]
 
 
 def make_folder(files: dict[str, str]) -> str:
