@@ -337,6 +337,27 @@ class TestAdvance:
         store.advance(create(store).id, decide)
         assert seen == [(0, 0), (0, 0), (1, 1)]
 
+    def test_decide_sees_the_rows_as_they_are_stored(self, store: AnyStore) -> None:
+        outcome = Outcome(state=TrialState.COMPLETE, score=0.1 + 0.2, constraints={"p95": -1e-9})
+        plans = tuple(plan(sequence, 0, 1) for sequence in (2, 1))
+        steps: list[Step | None] = [
+            START,
+            Measure(plans=plans, trials=(trial(0), trial(1, processes=3))),
+            Settle(number=TrialNumber(1), outcome=outcome),
+            None,
+        ]
+        seen: list[History] = []
+
+        def decide(history: History) -> Step | None:
+            seen.append(history)
+            return steps.pop(0)
+
+        job = create(store)
+        store.advance(job.id, decide)
+        assert replace(seen[-1], now=job.created_at) == replace(
+            store.history(job.id), now=job.created_at
+        )
+
     def test_asking_twice_for_the_same_work_makes_it_once(self, store: AnyStore) -> None:
         job = create(store)
         step = Measure(plans=(plan(1, 0, 1),), trials=(trial(0), trial(1, processes=3)))

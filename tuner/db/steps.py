@@ -1,5 +1,7 @@
 """The steps that `study.decide` asks for, as SQL, in the caller's transaction."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, assert_never
 
 from sqlalchemy import Connection, func, or_, update
@@ -15,6 +17,7 @@ from tuner.db.rows import (
     RECOMMENDATION,
     REPORT,
     block_options_column,
+    measurement_of,
     to_json,
     trial_row,
 )
@@ -23,30 +26,40 @@ from tuner.model import (
     Calibration,
     Enter,
     Fail,
+    History,
     Job,
     JobState,
     Measure,
-    MeasurementId,
+    Measurement,
     MeasurementState,
     Phase,
+    Plan,
     Settle,
     Step,
     Succeed,
+    Trial,
     TrialState,
 )
 
 _UNSETTLED = (TrialState.WAITING, TrialState.RUNNING)
 
 
-def apply_step(connection: Connection, queue: JobQueue, job: Job, step: Step) -> None:
-    """Write one step. The caller holds the job's lock, so what was decided still holds."""
+def apply_step(
+    connection: Connection, queue: JobQueue, history: History, step: Step
+) -> History | None:
+    """Write one step. The caller holds the job's lock, so the decision is still valid.
+
+    Returns the rows as they are after the step; None: they must be read again, because the step
+    changed the job itself.
+    """
+    job = history.job
     match step:
+        case Settle():
+            return _settle(connection, history, step)
+        case Measure():
+            return _measure(connection, queue, history, step)
         case Enter():
             _enter(connection, job, step)
-        case Settle():
-            _settle(connection, job, step)
-        case Measure():
-            _measure(connection, queue, job, step)
         case Succeed():
             _succeed(connection, queue, job, step)
         case Fail(failure=failure):
@@ -54,6 +67,7 @@ def apply_step(connection: Connection, queue: JobQueue, job: Job, step: Step) ->
             jobs.finish(connection, queue, job, state=JobState.FAILED, failure=document)
         case _:
             assert_never(step)
+    return None
 
 
 def _enter(connection: Connection, job: Job, step: Enter) -> None:
@@ -87,45 +101,67 @@ def _calibration(connection: Connection, job: Job, found: Calibration) -> Any:
     return to_json(CALIBRATION, found)
 
 
-def _settle(connection: Connection, job: Job, step: Settle) -> None:
-    """What was written down once is rewritten only where more blocks speak than did then."""
+def _settle(connection: Connection, history: History, step: Settle) -> History:
+    """An outcome is written again only if it rests on more blocks than the stored one."""
     outcome = step.outcome
-    spoke = func.coalesce(trials.c.outcome["blocks"].as_integer(), 1)  # rows of old say nothing
-    connection.execute(
+    stored = func.coalesce(trials.c.outcome["blocks"].as_integer(), 1)
+    written = connection.execute(
         update(trials)
         .where(
-            trials.c.job_id == job.id,
+            trials.c.job_id == history.job.id,
             trials.c.number == step.number,
-            or_(trials.c.state.in_(_UNSETTLED), spoke < outcome.blocks),
+            or_(trials.c.state.in_(_UNSETTLED), stored < outcome.blocks),
         )
         .values(state=outcome.state, outcome=to_json(OUTCOME, outcome), score=outcome.score)
+        .returning(trials.c.number)
+    ).scalars()
+    numbers = set(written)
+    jobs.change(connection, history.job.id)
+    settled = (
+        replace(trial, state=outcome.state, outcome=outcome) if trial.number in numbers else trial
+        for trial in history.trials
     )
-    jobs.change(connection, job.id)
+    return replace(history, trials=tuple(settled))
 
 
-def _measure(connection: Connection, queue: JobQueue, job: Job, step: Measure) -> None:
-    if step.trials:
-        new_trials = insert(trials).values([trial_row(job.id, trial) for trial in step.trials])
-        connection.execute(new_trials.on_conflict_do_nothing(index_elements=["job_id", "number"]))
-    if step.plans:
-        rows = [
-            {
-                "job_id": job.id,
-                "sequence": plan.sequence,
-                "kind": plan.kind,
-                "phase": plan.phase,
-                "arms": list(plan.arms),
-                "block_options": block_options_column(plan.block_options),
-                "state": MeasurementState.QUEUED,
-            }
-            for plan in step.plans
-        ]
-        unless_planned = (
-            insert(measurements)
-            .values(rows)
-            .on_conflict_do_nothing(index_elements=["job_id", "sequence"])
-        )
-        created = connection.execute(unless_planned.returning(measurements.c.id)).scalars()
-        for measurement_id in sorted(created):
-            queue.defer_measure(jobs.raw(connection), MeasurementId(measurement_id), job.spec.pool)
-    jobs.change(connection, job.id)
+def _measure(connection: Connection, queue: JobQueue, history: History, step: Measure) -> History:
+    """Create the trials and the measurements that are not there yet."""
+    created = _create_trials(connection, history.job, step.trials) if step.trials else ()
+    planned = _create_measurements(connection, history.job, step.plans) if step.plans else ()
+    for measurement in planned:
+        queue.defer_measure(jobs.raw(connection), measurement.id, history.job.spec.pool)
+    jobs.change(connection, history.job.id)
+    return replace(
+        history,
+        trials=(*history.trials, *created),
+        measurements=(*history.measurements, *planned),
+    )
+
+
+def _create_trials(connection: Connection, job: Job, wanted: Sequence[Trial]) -> tuple[Trial, ...]:
+    new = insert(trials).values([trial_row(job.id, trial) for trial in wanted])
+    unless_there = new.on_conflict_do_nothing(index_elements=["job_id", "number"])
+    numbers = set(connection.execute(unless_there.returning(trials.c.number)).scalars())
+    return tuple(trial for trial in wanted if trial.number in numbers)
+
+
+def _create_measurements(
+    connection: Connection, job: Job, plans: Sequence[Plan]
+) -> tuple[Measurement, ...]:
+    """The new ones, in the order in which they were planned."""
+    rows = [
+        {
+            "job_id": job.id,
+            "sequence": plan.sequence,
+            "kind": plan.kind,
+            "phase": plan.phase,
+            "arms": list(plan.arms),
+            "block_options": block_options_column(plan.block_options),
+            "state": MeasurementState.QUEUED,
+        }
+        for plan in plans
+    ]
+    new = insert(measurements).values(rows)
+    unless_planned = new.on_conflict_do_nothing(index_elements=["job_id", "sequence"])
+    created = connection.execute(unless_planned.returning(measurements)).mappings()
+    return tuple(sorted(map(measurement_of, created), key=lambda created: created.sequence))

@@ -41,6 +41,19 @@ from tuner.model import (
 MOST_STEPS = 5_000  # of one advance; a study that asks for more goes round in circles
 
 
+def _locked_history(connection: Connection, job_id: JobId) -> History | None:
+    """All rows of a job, locked until the transaction ends; None if the job has ended.
+
+    Raises `NotFound`.
+    """
+    job = jobs.read(connection, job_id, lock=True)
+    if job.state.is_final:
+        return None
+    if job.state is JobState.QUEUED:
+        jobs.lock_pool(connection, job.spec.pool)
+    return read_history(connection, job)
+
+
 class Store:
     """Jobs, trials, measurements and hosts in PostgreSQL. Threads may share one."""
 
@@ -125,16 +138,13 @@ class Store:
         One transaction under the job's lock: all of it is written, or nothing. Raises `NotFound`.
         """
         with self._transaction() as connection:
+            history: History | None = None
             for _ in range(MOST_STEPS):
-                job = jobs.read(connection, job_id, lock=True)
-                if job.state.is_final:
+                history = history or _locked_history(connection, job_id)
+                step = decide(history) if history is not None else None
+                if history is None or step is None:
                     return
-                if job.state is JobState.QUEUED:
-                    jobs.lock_pool(connection, job.spec.pool)
-                step = decide(read_history(connection, job))
-                if step is None:
-                    return
-                apply_step(connection, self._queue, job, step)
+                history = apply_step(connection, self._queue, history, step)
             raise RuntimeError(f"job {job_id}: no end after {MOST_STEPS} steps")
 
     def cancel(self, job_id: JobId) -> Job:

@@ -6,9 +6,10 @@ would be believed to be a straight line.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from scipy.optimize import minimize
@@ -163,9 +164,27 @@ def spread(trials: Sequence[Observation]) -> Array:
     return np.array([_sd(trial) for trial in trials], dtype=np.float64)
 
 
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    """Trials that can be looked up: two with the same key have the same model."""
+
+    key: Hashable
+    trials: Sequence[Observation] = field(compare=False)
+
+
 def fit(cube: Cube, observations: Sequence[Observation]) -> Surrogate:
-    """The model of these trials, of which at least one has a score."""
+    """The model of these trials, of which at least one has a score.
+
+    The last few models are kept: a study asks again for those of finished rounds of the race.
+    """
     trials = scored(observations)
+    key = tuple((t.number, t.score, t.feasible, t.sd, *t.params.items()) for t in trials)
+    return _fitted(cube, _Scored(key, trials))
+
+
+@lru_cache(maxsize=8)
+def _fitted(cube: Cube, known: _Scored) -> Surrogate:
+    trials = known.trials
     scores = np.array([trial.score for trial in trials], dtype=np.float64)
     sds = spread(trials)
     best = [trial.score for trial in trials if trial.feasible and trial.score is not None]
