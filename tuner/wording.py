@@ -156,6 +156,16 @@ def thousands(number: int) -> str:
     return f"{number:,}".replace(",", " ")
 
 
+def figure(number: float) -> str:
+    """A measured figure with the digits that matter: `12 500`, `1 465.5`, `3.25`, `0.0123`."""
+    if isinstance(number, int):
+        return thousands(number)
+    if abs(number) < 1:
+        return f"{number:.3g}"
+    digits = 0 if abs(number) >= 10_000 else 1 if abs(number) >= 10 else 2
+    return f"{number:,.{digits}f}".replace(",", " ")
+
+
 def count(number: int, noun: str) -> str:
     """`1 block`, `2 blocks`, `182 000 requests`."""
     return f"{thousands(number)} {noun}{'s' * (number != 1)}"

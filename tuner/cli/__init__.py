@@ -3,16 +3,17 @@
 `COMMANDS` names the module of each command. The other modules are shared:
 
     arguments    options that several commands take
-    files        files and standard input, read and written
     running      a request, submitted and followed
     ├── own_service  a service for the time of one command
     └── following    a job until it has ended
     asking       options of `measure` → its request
     gating       the request of `gate`, and its answer
-    numbers      words, files and columns → numbers
+    findings     findings of the linter as text, SARIF and workflow commands
     printing     answers as lines
     tables       answers as tables
-    findings     findings of the linter as text, SARIF and workflow commands
+    numbers      words, files and columns → numbers
+    files        files and standard input, read and written
+    output       standard output and standard error
 
 Commands call the service through `tuner.client`.
 """

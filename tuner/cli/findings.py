@@ -1,4 +1,4 @@
-"""Findings of the linter as text: for people, for GitHub, and as SARIF for code scanning."""
+"""Findings of the linter as text, as GitHub workflow commands and as SARIF."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -6,14 +6,14 @@ from importlib.metadata import version
 from typing import Any
 from urllib.parse import quote
 
-from tuner.uwsgi.lint import RULES, Finding, Rule, Severity, applicable, rule_of
+from tuner.uwsgi.lint import RULES, Finding, Fix, Rule, Severity, applicable, rule_of
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _GITHUB = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
 
 def text_of(file: str, findings: Sequence[Finding]) -> str:
-    """One line a finding, its fix below it, and how many there are."""
+    """One line for each finding, its fix below it, and a count at the end."""
     lines: list[str] = []
     for finding in findings:
         place = file if finding.line is None else f"{file}:{finding.line}"
@@ -25,23 +25,23 @@ def text_of(file: str, findings: Sequence[Finding]) -> str:
 
 
 def counted(findings: Sequence[Finding]) -> str:
-    """`3 findings: 1 error, 2 notes; --fix puts 1 right`."""
+    """`3 findings: 1 error, 2 notes; --fix fixes 1`."""
     if not findings:
-        return "nothing found"
+        return "no findings"
     counts = [(s, sum(f.severity is s for f in findings)) for s in Severity]
     parts = ", ".join(_plural(count, severity.value) for severity, count in counts if count)
     said = f"{_plural(len(findings), 'finding')}: {parts}"
-    mended = len(applicable(findings))
-    return f"{said}; --fix puts {mended} right" if mended else said
+    fixable = len(applicable(findings))
+    return f"{said}; --fix fixes {fixable}" if fixable else said
 
 
 def github_of(file: str, findings: Sequence[Finding]) -> str:
-    """Workflow commands, which GitHub shows beside the lines of a pull request."""
+    """Workflow commands: GitHub shows them beside the lines of a pull request."""
     return "\n".join(_command(file, finding) for finding in findings)
 
 
 def sarif_of(file: str, findings: Sequence[Finding]) -> str:
-    """A SARIF 2.1.0 log of one run, with all rules that there are."""
+    """A SARIF 2.1.0 log of one run, with all rules."""
     places = {rule.id: index for index, rule in enumerate(RULES)}
     driver = {
         "name": "uwsgi-tuner",
@@ -54,7 +54,7 @@ def sarif_of(file: str, findings: Sequence[Finding]) -> str:
 
 
 def explained(rule: Rule) -> str:
-    """All that there is to say of a rule."""
+    """A rule: why it matters, an example, a better one, and the evidence."""
     return "\n".join(
         (
             f"{rule.id} {rule.name} ({rule.severity})",
@@ -65,7 +65,7 @@ def explained(rule: Rule) -> str:
             *_indented(rule.example),
             "write",
             *_indented(rule.better),
-            f"Known from: {rule.evidence}",
+            f"Evidence: {rule.evidence}",
         )
     )
 
@@ -89,16 +89,12 @@ def _command(file: str, finding: Finding) -> str:
     title = f"{finding.rule} {_name(finding)}"
     line = [] if finding.line is None else [f"line={finding.line}"]
     properties = ",".join([f"file={_property(file)}", *line, f"title={_property(title)}"])
-    message = (
-        finding.message
-        if finding.fix is None
-        else f"{finding.message}. Fix: {finding.fix.sentence}"
-    )
-    return f"::{_GITHUB[finding.severity]} {properties}::{_data(message)}"
+    fix = "" if finding.fix is None else f". Fix: {finding.fix.sentence}"
+    return f"::{_GITHUB[finding.severity]} {properties}::{_data(finding.message + fix)}"
 
 
 def _data(text: str) -> str:
-    """As GitHub's runner wants the text of a command."""
+    """Escaped for the text of a workflow command."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
@@ -130,28 +126,26 @@ def _result(file: str, finding: Finding, index: int) -> dict[str, Any]:
         "locations": [{"physicalLocation": place}],
     }
     if finding.fix and finding.fix.edits:
-        result["fixes"] = [_fix(artifact, finding)]
+        result["fixes"] = [_fix(artifact, finding.fix)]
     return result
 
 
-def _fix(artifact: dict[str, str], finding: Finding) -> dict[str, Any]:
-    fix = finding.fix
-    edits = fix.edits if fix else ()
+def _fix(artifact: dict[str, str], fix: Fix) -> dict[str, Any]:
     replacements = [
         {
             "deletedRegion": _region(edit.first, edit.last),
             "insertedContent": {"text": "".join(f"{line}\n" for line in edit.lines)},
         }
-        for edit in edits
+        for edit in fix.edits
     ]
     return {
-        "description": {"text": fix.sentence if fix else ""},
+        "description": {"text": fix.sentence},
         "artifactChanges": [{"artifactLocation": artifact, "replacements": replacements}],
     }
 
 
 def _region(first: int, last: int) -> dict[str, int]:
-    """From the start of one line to the start of another; nothing, where lines are put in."""
+    """Whole lines from `first` to `last`; empty for an insertion."""
     return {"startLine": first, "startColumn": 1, "endLine": max(last + 1, first), "endColumn": 1}
 
 

@@ -1,4 +1,4 @@
-"""`tuner ini`: read, patch and overlay a uwsgi.ini from the shell, bytes in and bytes out."""
+"""`tuner ini`: print, patch and overlay a uwsgi.ini from the shell, bytes in and bytes out."""
 
 import os
 import sys
@@ -8,24 +8,24 @@ from typing import Annotated
 
 import typer
 
+from tuner.cli.files import STANDARD_INPUT, bytes_of
 from tuner.errors import InvalidInput, Mistake
 from tuner.uwsgi import ini as dialect
 from tuner.uwsgi.lint import MAX_CHARS
 
-STANDARD_INPUT = "-"
 _MOST_BYTES = 4 * MAX_CHARS + 4
-"""Enough to know that a file is too long, of one that never ends."""
+"""Enough to see that a file is too long, if it never ends."""
 
 _MOST_FILES = 32
 
-ini = typer.Typer(help="A uwsgi.ini itself.", no_args_is_help=True, rich_markup_mode=None)
+ini = typer.Typer(
+    help="Print, patch or overlay a uwsgi.ini.", no_args_is_help=True, rich_markup_mode=None
+)
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="A uwsgi.ini; - is standard input.")]
 Settings = Annotated[
     list[str],
-    typer.Option(
-        "--set", metavar="OPTION=VALUE", help="An option that is to count; again for each."
-    ),
+    typer.Option("--set", metavar="OPTION=VALUE", help="An option and its value. Repeatable."),
 ]
 
 
@@ -36,11 +36,11 @@ def show(
         bool,
         typer.Option(
             "--effective",
-            help="What uWSGI would run with: includes read, blocks and variables carried out.",
+            help="Print what uWSGI would use: includes, blocks and variables resolved.",
         ),
     ] = False,
 ) -> None:
-    """Print the file, or with --effective what of it counts."""
+    """Print the file as it is, or as uWSGI reads it."""
     found = _read(file)
     if is_effective:
         _write(_effective(found, file))
@@ -50,13 +50,13 @@ def show(
 
 @ini.command("patch")
 def patch(file: File, settings: Settings) -> None:
-    """Print the file with these options set, and nothing else changed."""
+    """Print the file with these options set. Nothing else changes."""
     _write(_read(file).patch(_changes(settings)).dump())
 
 
 @ini.command("overlay")
 def overlay(settings: Settings) -> None:
-    """Print a file for a second --ini, which wins over the first."""
+    """Print a file for a second --ini: its options override the first file."""
     _write(dialect.overlay(_changes(settings)))
 
 
@@ -67,11 +67,11 @@ def _changes(settings: Sequence[str]) -> dict[str, str]:
         option, equals, value = (part.strip(" \t") for part in setting.partition("="))
         wrong = dialect.why_unwritable(option, value)
         if not equals:
-            mistakes.append(Mistake(f"--set {setting}", "is no OPTION=VALUE"))
+            mistakes.append(Mistake(f"--set {setting}", "is not OPTION=VALUE"))
         elif wrong:
             mistakes.append(Mistake(f"--set {setting}", wrong))
         elif dialect.canonical(option) in map(dialect.canonical, changes):
-            mistakes.append(Mistake(f"--set {setting}", f"sets {option} for the second time"))
+            mistakes.append(Mistake(f"--set {setting}", f"sets {option} a second time"))
         changes[option] = value
     if mistakes:
         raise InvalidInput(mistakes)
@@ -79,11 +79,12 @@ def _changes(settings: Sequence[str]) -> dict[str, str]:
 
 
 def _read(file: str) -> dialect.IniFile:
-    """Raises `InvalidInput` for what cannot be read, is too long, or is another format."""
-    text = _decoded(_bytes_of(file))
+    """Raises `InvalidInput` for a file that is unreadable, too long, or in another format."""
+    text = _decoded(bytes_of(file, _MOST_BYTES))
     refusal = _too_long(text) or dialect.refuse_other_formats(text)
     if refusal:
-        raise InvalidInput([Mistake(_name_of(file), refusal)])
+        name = "standard input" if file == STANDARD_INPUT else file
+        raise InvalidInput.at(name, refusal)
     return dialect.IniFile.parse(text)
 
 
@@ -94,27 +95,17 @@ def _decoded(content: bytes) -> str:
 def _too_long(text: str) -> str | None:
     if len(text) <= MAX_CHARS:
         return None
-    return f"is longer than {MAX_CHARS} characters, which no uwsgi.ini is"
-
-
-def _bytes_of(file: str) -> bytes:
-    if file == STANDARD_INPUT:
-        return sys.stdin.buffer.read(_MOST_BYTES)
-    try:
-        with Path(file).open("rb") as opened:
-            return opened.read(_MOST_BYTES)
-    except OSError as error:
-        raise InvalidInput([Mistake(file, error.strerror or "cannot be read")]) from error
+    return f"is longer than {MAX_CHARS} characters: not a uwsgi.ini"
 
 
 def _effective(found: dialect.IniFile, file: str) -> str:
-    """Every setting as a line, with where it comes from where that is not plain to see."""
+    """One line for each setting; a comment marks the uncertain ones."""
     lines = []
     for setting in _settings_of(found, file):
         if setting.is_conditional:
-            lines.append(f"; {_place_of(setting)} may not count")
+            lines.append(f"; {_place_of(setting)} applies under a condition")
         elif setting.is_include:
-            lines.append(f"; {_place_of(setting)} reads another file, which is not looked into")
+            lines.append(f"; {_place_of(setting)} includes a file that is not read here")
         lines.append(f"{setting.option} = {setting.value}")
     return "\n".join([f"[{dialect.SECTION}]", *lines]) + "\n"
 
@@ -124,12 +115,12 @@ def _place_of(setting: dialect.Setting) -> str:
 
 
 def _settings_of(found: dialect.IniFile, file: str) -> tuple[dialect.Setting, ...]:
-    """All settings, those of the files included, where they are beside this one or below."""
+    """All settings, with those of included files in the same folder or below it."""
     path = None if file == STANDARD_INPUT else str(Path(file).absolute())
     files: dict[str, str] = {}
     tried: set[str] = set()
     while True:
-        settings = dialect.effective(found, environ=_environ(), files=files, path=path)
+        settings = dialect.effective(found, environ=dict(os.environ), files=files, path=path)
         names = {_file_of(setting) for setting in settings if setting.is_include} - tried
         if path is None or not names or len(tried) > _MOST_FILES:
             return settings
@@ -139,34 +130,25 @@ def _settings_of(found: dialect.IniFile, file: str) -> tuple[dialect.Setting, ..
 
 
 def _file_of(setting: dialect.Setting) -> str:
-    """The file that an include names; `ini` may name a section of it too."""
+    """The file of an include; `ini` may name a section of it too."""
     name, colon, _ = setting.value.rpartition(":")
     return name if setting.option == "ini" and colon else setting.value
 
 
 def _text_beside(folder: Path, name: str) -> str | None:
-    """The text of a file in a folder or below it; None where there is none that can be read."""
+    """The text of a file in the folder or below it; None if it cannot be read."""
     try:
         path = (folder / name).resolve()
         if not path.is_relative_to(folder.resolve()) or not path.is_file():
             return None
         with path.open("rb") as opened:
             text = _decoded(opened.read(_MOST_BYTES))
-    except (OSError, ValueError):  # the latter for a NUL in its name
+    except (OSError, ValueError):  # ValueError: a NUL in the name
         return None
     return None if _too_long(text) else text
 
 
-def _environ() -> dict[str, str]:
-    """This shell's, for `$(NAME)` and `if-env`."""
-    return dict(os.environ)
-
-
-def _name_of(file: str) -> str:
-    return "standard input" if file == STANDARD_INPUT else file
-
-
 def _write(text: str) -> None:
-    """The bytes that were read, not what the terminal's encoding makes of them."""
+    """Write bytes: the terminal's encoding must not change them."""
     sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
     sys.stdout.buffer.flush()

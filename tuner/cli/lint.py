@@ -1,24 +1,26 @@
-"""`tuner lint`: what is wrong with a uwsgi.ini, and the same file put right."""
+"""`tuner lint`: findings on a uwsgi.ini, and the same file fixed."""
 
 import os
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, assert_never
 
 import typer
 
+from tuner.cli.arguments import Cpus, Image, MemoryMb, Somaxconn
+from tuner.cli.files import STANDARD_INPUT, bytes_of, named
 from tuner.errors import InvalidInput, Mistake
 from tuner.uwsgi import lint as linter
-from tuner.uwsgi.lint import Box, Finding, Rule, Severity, Subject
+from tuner.uwsgi.lint import Box, Finding, Rule, Severity
 from tuner.uwsgi.options import Catalogue, known, of_build
 
-STANDARD_INPUT = "-"
 _UTF_8 = ("utf-8", "surrogateescape")
 _MOST_BYTES = 4 * linter.MAX_CHARS + 4
-"""Enough to know that a file is too long, of one that never ends."""
+"""Enough to see that a file is too long, if it never ends."""
 
 
 class Format(StrEnum):
@@ -30,52 +32,49 @@ class Format(StrEnum):
     GITHUB = "github"
 
 
-Rules = Annotated[
-    list[str] | None, typer.Option(help="This rule alone, by id or name; may repeat.")
-]
-
-
 def lint(
     file: Annotated[
         str | None, typer.Argument(metavar="FILE", help="A uwsgi.ini; - is standard input.")
     ] = None,
-    image: Annotated[
-        str | None, typer.Option(help="Ask this image for its options, command and environment.")
-    ] = None,
-    cpus: Annotated[float | None, typer.Option(min=0.01, help="CPUs it may use.")] = None,
-    memory: Annotated[int | None, typer.Option(min=1, help="Its memory limit, in MB.")] = None,
-    somaxconn: Annotated[
-        int | None, typer.Option(min=1, help="net.core.somaxconn where it runs.")
-    ] = None,
-    nofile: Annotated[int | None, typer.Option(min=1, help="Open files it may have.")] = None,
+    image: Image = None,
+    cpus: Cpus = None,
+    memory: MemoryMb = None,
+    somaxconn: Somaxconn = None,
+    nofile: Annotated[int | None, typer.Option(min=1, help="Limit of open files.")] = None,
     memory_per_process: Annotated[
-        float | None, typer.Option(min=0.1, help="What one worker takes, in MB.")
+        float | None, typer.Option(min=0.1, help="Memory of one worker process, in MB.")
     ] = None,
-    format_: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TEXT,
+    format_: Annotated[Format, typer.Option("--format", help="The output format.")] = Format.TEXT,
     fail_on: Annotated[
-        Severity, typer.Option(help="The mildest finding that makes the exit code 1.")
+        Severity, typer.Option(help="The lowest severity for which the exit code is 1.")
     ] = Severity.WARNING,
-    fix: Annotated[bool, typer.Option("--fix", help="Make the safe fixes in the file.")] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Write the safe fixes into the file.")] = False,
     unsafe: Annotated[
-        bool, typer.Option("--unsafe", help="With --fix: make all others too.")
+        bool, typer.Option("--unsafe", help="With --fix: write the unsafe fixes too.")
     ] = False,
-    rule: Rules = None,
+    rule: Annotated[
+        list[str] | None, typer.Option(help="Check only this rule (id or name). Repeatable.")
+    ] = None,
     ignore: Annotated[
-        list[str] | None, typer.Option(help="Not this rule, by id or name; may repeat.")
+        list[str] | None, typer.Option(help="Skip this rule (id or name). Repeatable.")
     ] = None,
     explain: Annotated[
-        str | None, typer.Option(metavar="RULE", help="Say what a rule is about, and end.")
+        str | None, typer.Option(metavar="RULE", help="Explain a rule and exit.")
     ] = None,
 ) -> None:
-    """Look for mistakes in a uwsgi.ini.
+    """Find the mistakes in a uwsgi.ini, and fix them.
 
-    Exit code 0: none at or above --fail-on; 1: some; 2: the file cannot be looked at.
+    Exit code 0: no finding at --fail-on or above. 1: some findings. 2: the file cannot be checked.
     """
     if explain is not None:
         _explain(explain)
         return
     chosen = _chosen(rule or (), ignore or ())
-    content = _content(file, unsafe=unsafe, fix=fix)
+    if file is None:
+        raise InvalidInput.at("FILE", "name a uwsgi.ini, or - for standard input")
+    if unsafe and not fix:
+        raise InvalidInput.at("--unsafe", "needs --fix")
+    text = bytes_of(file, _MOST_BYTES).decode(*_UTF_8)
     box = Box(
         cpus=cpus,
         memory_mb=memory,
@@ -83,18 +82,19 @@ def lint(
         nofile=nofile,
         memory_per_process_mb=memory_per_process,
     )
-    catalogue, box = _asked(image, box) if image is not None else (known(), box)
-    text = content.decode(*_UTF_8)
+    catalogue, box = _read_image(image, box) if image is not None else (known(), box)
     subject = linter.subject_of(text, catalogue, box)
     findings = linter.lint(subject, chosen)
-    name = file or STANDARD_INPUT
-    fixed_text = None
+    fixed = None
     if fix and linter.is_usable(findings):
         before = len(findings)
-        fixed_text, findings = linter.repaired(text, subject, chosen, unsafe=unsafe)
-        _put(name, text, fixed_text)
-        _say_fixed(name, text != fixed_text, before - len(findings))
-    _print(name, format_, subject, findings, fixed_text)
+        fixed, findings = linter.repaired(text, subject, chosen, unsafe=unsafe)
+        _write(file, text, fixed)
+        _say_fixed(file, text != fixed, before - len(findings))
+    said = _formatted(file, format_, catalogue, findings, fixed)
+    if said:
+        # With `--fix -`, standard output is the fixed file.
+        typer.echo(said, err=fixed is not None and file == STANDARD_INPUT)
     raise typer.Exit(_exit_code(findings, fail_on))
 
 
@@ -103,18 +103,18 @@ def _explain(name: str) -> None:
 
     found = linter.rule_of(name)
     if found is None:
-        raise InvalidInput([Mistake("--explain", f"there is no rule {name!r}")])
+        raise InvalidInput([_no_rule("--explain", name)])
     typer.echo(findings.explained(found))
 
 
+def _no_rule(option: str, name: str) -> Mistake:
+    return Mistake(option, f"there is no rule {name!r}")
+
+
 def _chosen(only: Sequence[str], ignored: Sequence[str]) -> tuple[Rule, ...]:
-    """The rules to go by. Those that say that it is no ini at all cannot be left out."""
-    named = [("--rule", name) for name in only] + [("--ignore", name) for name in ignored]
-    mistakes = [
-        Mistake(option, f"there is no rule {name!r}")
-        for option, name in named
-        if linter.rule_of(name) is None
-    ]
+    """The rules to check. Rules for a file that is not an ini file cannot be skipped."""
+    given = [("--rule", name) for name in only] + [("--ignore", name) for name in ignored]
+    mistakes = [_no_rule(option, name) for option, name in given if linter.rule_of(name) is None]
     if mistakes:
         raise InvalidInput(mistakes)
     return tuple(
@@ -129,25 +129,8 @@ def _is_in(rule: Rule, names: Sequence[str]) -> bool:
     return rule.id in names or rule.name in names
 
 
-def _content(file: str | None, *, unsafe: bool, fix: bool) -> bytes:
-    """The bytes to look at. Raises `InvalidInput` where there are none."""
-    if file is None:
-        raise InvalidInput([Mistake("FILE", "name a uwsgi.ini, or - for standard input")])
-    if unsafe and not fix:
-        raise InvalidInput([Mistake("--unsafe", "belongs to --fix")])
-    try:
-        if file == STANDARD_INPUT:
-            return sys.stdin.buffer.read(_MOST_BYTES)
-        with Path(file).open("rb") as opened:
-            return opened.read(_MOST_BYTES)
-    except OSError as error:
-        raise InvalidInput([Mistake(file, error.strerror or "cannot be read")]) from error
-
-
-def _asked(image: str, box: Box) -> tuple[Catalogue, Box]:
-    """What the image's uWSGI can do, and what the image itself says."""
-    from dataclasses import replace
-
+def _read_image(image: str, box: Box) -> tuple[Catalogue, Box]:
+    """The options of the image's uWSGI, and the box with the image's command and environment."""
     from tuner import bootstrap
     from tuner.settings import Settings
 
@@ -156,61 +139,52 @@ def _asked(image: str, box: Box) -> tuple[Catalogue, Box]:
     return catalogue, replace(box, command=facts.command, environ=facts.environ)
 
 
-def _put(name: str, text: str, fixed_text: str) -> None:
-    """Write the file anew, all of it or nothing, with the mode that it had."""
-    content = fixed_text.encode(*_UTF_8)
-    if name == STANDARD_INPUT:
+def _write(file: str, text: str, fixed: str) -> None:
+    """Replace the file at once and keep its mode; a link stays a link. Raises `InvalidInput`."""
+    content = fixed.encode(*_UTF_8)
+    if file == STANDARD_INPUT:
         sys.stdout.buffer.write(content)
         sys.stdout.flush()
-        return
-    if text == fixed_text:
-        return
-    path = Path(name).resolve()  # a link stays a link
-    try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as draft:
-            draft.write(content)
-        os.chmod(draft.name, path.stat().st_mode & 0o7777)
-        Path(draft.name).replace(path)
-    except OSError as error:
-        raise InvalidInput([Mistake(name, error.strerror or "cannot be written")]) from error
+    elif text != fixed:
+        path = Path(file).resolve()
+        with named(file):
+            with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as draft:
+                draft.write(content)
+            os.chmod(draft.name, path.stat().st_mode & 0o7777)
+            Path(draft.name).replace(path)
 
 
-def _say_fixed(name: str, is_changed: bool, fewer: int) -> None:
-    if is_changed:
-        said = f"{name}: put right {fewer} of its findings" if fewer > 0 else f"{name}: changed"
-    else:
-        said = f"{name}: nothing that could be put right"
-    typer.echo(said, err=True)
+def _say_fixed(file: str, is_changed: bool, fewer: int) -> None:
+    said = "changed" if is_changed else "nothing to fix"
+    if is_changed and fewer > 0:
+        said = f"fixed {fewer} finding{'s' * (fewer != 1)}"
+    typer.echo(f"{file}: {said}", err=True)
 
 
-def _print(
-    name: str, format_: Format, subject: Subject, findings: Sequence[Finding], fixed: str | None
-) -> None:
-    from tuner.cli import findings as shown
+def _formatted(
+    file: str,
+    format_: Format,
+    catalogue: Catalogue,
+    findings: Sequence[Finding],
+    fixed: str | None,
+) -> str:
+    from tuner.cli import findings as formats
 
-    # With --fix of standard input, standard output is the file.
-    to_stderr = fixed is not None and name == STANDARD_INPUT
     match format_:
         case Format.TEXT:
-            said = shown.text_of(name, findings)
+            return formats.text_of(file, findings)
         case Format.GITHUB:
-            said = shown.github_of(name, findings)
+            return formats.github_of(file, findings)
         case Format.SARIF:
-            said = shown.sarif_of(name, findings)
+            return formats.sarif_of(file, findings)
         case Format.JSON:
             from tuner.uwsgi.lint.answering import answer_of
 
-            answer = answer_of(findings, subject.catalogue, _sendable(fixed))
-            said = answer.model_dump_json(indent=2)
+            # JSON cannot hold bytes that are not UTF-8: they become question marks.
+            sent = None if fixed is None else fixed.encode("utf-8", "replace").decode()
+            return answer_of(findings, catalogue, sent).model_dump_json(indent=2)
         case _:
             assert_never(format_)
-    if said:
-        typer.echo(said, err=to_stderr)
-
-
-def _sendable(text: str | None) -> str | None:
-    """What JSON can hold: bytes that were no UTF-8 become question marks."""
-    return None if text is None else text.encode("utf-8", "replace").decode()
 
 
 def _exit_code(findings: Sequence[Finding], fail_on: Severity) -> int:

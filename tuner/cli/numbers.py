@@ -1,20 +1,19 @@
-"""Numbers that a person hands over: on the command line, in a file, in a column of a CSV."""
+"""Numbers on the command line, in a file, or in a column of a CSV file."""
 
 import csv
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from tuner.errors import InvalidInput, Mistake
+from tuner.cli.files import STANDARD_INPUT, text_of
+from tuner.errors import InvalidInput
 
-STANDARD_INPUT = "-"
 _DELIMITERS = ("\t", ";", ",")
 
 
 def numbers_of(words: Iterable[str], column: str | None = None) -> list[float]:
-    """The numbers that the words are, or that stand in the files that they name.
+    """The numbers in the words, or in the files that the words name.
 
-    `column` picks one of a file by its heading or its place from 1. Raises `InvalidInput`.
+    `column` picks a column of a file by its heading or by its place from 1. Raises `InvalidInput`.
     """
     found: list[float] = []
     for word in words:
@@ -29,8 +28,8 @@ def numbers_of(words: Iterable[str], column: str | None = None) -> list[float]:
 def numbers_in(text: str, *, source: str, column: str | None = None) -> list[float]:
     """The numbers of a text: lines, words or one column of a table. Raises `InvalidInput`.
 
-    A first row that holds anything but numbers is a heading. Of a table with several columns and
-    rows one has to be picked.
+    A first row that holds other text than numbers is a heading. A table with several columns and
+    rows needs `column`.
     """
     rows = _rows_of(text)
     if not rows:
@@ -50,20 +49,14 @@ def numbers_in(text: str, *, source: str, column: str | None = None) -> list[flo
 
 
 def _text_of(word: str) -> str:
-    if word == STANDARD_INPUT:
-        return sys.stdin.read()
-    try:
-        return Path(word).read_text(encoding="utf-8-sig")
-    except FileNotFoundError as error:
-        raise _mistake(word, "is neither a number nor a file") from error
-    except OSError as error:
-        raise _mistake(word, error.strerror or "cannot be read") from error
-    except UnicodeDecodeError as error:
-        raise _mistake(word, "is not UTF-8 text") from error
+    """The text of a file, without a byte order mark. Raises `InvalidInput`."""
+    if word != STANDARD_INPUT and not Path(word).exists():
+        raise _mistake(word, "is neither a number nor a file")
+    return text_of(word).removeprefix("\ufeff")
 
 
 def _rows_of(text: str) -> list[tuple[int, list[str]]]:
-    """Line numbers and fields of all lines that are not empty."""
+    """Line numbers and fields of all lines except empty ones."""
     delimiter = _delimiter_of(text)
     lines = text.splitlines()
     rows = csv.reader(lines, delimiter=delimiter) if delimiter else (line.split() for line in lines)
@@ -94,10 +87,10 @@ def _number(word: str) -> float | None:
 def _read(field: str, source: str, line: int) -> float:
     number = _number(field)
     if number is None:
-        raise _mistake(source, f"line {line}: '{field}' is no number")
+        raise _mistake(source, f"line {line}: '{field}' is not a number")
     return number
 
 
 def _mistake(source: str, message: str) -> InvalidInput:
     named = "standard input" if source == STANDARD_INPUT else source
-    return InvalidInput([Mistake(named, message)])
+    return InvalidInput.at(named, message)

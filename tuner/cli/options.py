@@ -1,9 +1,8 @@
-"""`tuner options`: what there is to know of an option of uWSGI, and whether a build has it.
+"""`tuner options`: what an option of uWSGI does, and whether a build has it.
 
-Needs no service, and Docker only where an image is asked.
+Needs no service; needs Docker only for --image.
 """
 
-import json
 import os
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -11,42 +10,43 @@ from typing import Annotated
 
 import typer
 
+from tuner.cli.arguments import AsJson, Image
+from tuner.cli.output import print_json, print_lines
 from tuner.errors import NotFound
 from tuner.settings import Settings
 from tuner.uwsgi.options import Catalogue, Kind, Option, elsewhere, known, nearest, of_build
 
 _READ_AS = {
-    Kind.FLAG: "true but for false, off, no and 0",
-    Kind.INTEGER: "a number: its first digits, else 0",
-    Kind.TEXT: "text; the last line counts",
-    Kind.LIST: "a list; every line adds to it",
-    Kind.ACTION: "done where it stands",
+    Kind.FLAG: "true, unless the value is false, off, no or 0",
+    Kind.INTEGER: "a number: the first digits of the value, else 0",
+    Kind.TEXT: "text: the last line wins",
+    Kind.LIST: "a list: each line adds a value",
+    Kind.ACTION: "an action at this place in the file",
 }
 
 
 def options(
-    name: Annotated[str | None, typer.Argument(help="An option; all of them without.")] = None,
-    image: Annotated[
-        str | None, typer.Option(help="Ask this image's uWSGI which options it has.")
+    name: Annotated[
+        str | None, typer.Argument(help="An option. Without one: list all options.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+    image: Image = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Explain an option of uWSGI, or list them all."""
+    """Explain an option of uWSGI, or list all options."""
     catalogue = known() if image is None else _asked(image)
     if name is None:
         _list(catalogue, as_json=as_json)
         return
     option = _found(catalogue, name)
     if as_json:
-        typer.echo(json.dumps({"uwsgi_version": catalogue.version, **asdict(option)}, indent=2))
+        print_json({"uwsgi_version": catalogue.version, **asdict(option)})
     else:
-        typer.echo("\n".join(_lines(catalogue, option)))
+        print_lines(_lines(catalogue, option))
 
 
 def _list(catalogue: Catalogue, *, as_json: bool) -> None:
     if as_json:
-        listed = [asdict(option) for option in catalogue.options]
-        typer.echo(json.dumps({"uwsgi_version": catalogue.version, "options": listed}, indent=2))
+        print_json({"uwsgi_version": catalogue.version, "options": catalogue.options})
         return
     width = max((len(option.name) for option in catalogue.options), default=0)
     for option in catalogue.options:
@@ -54,29 +54,26 @@ def _list(catalogue: Catalogue, *, as_json: bool) -> None:
 
 
 def _found(catalogue: Catalogue, name: str) -> Option:
-    """The option of that name, be it of this build or not. Raises `NotFound`."""
+    """The option of that name. Raises `NotFound` with the reason if the build lacks it."""
     option = catalogue.find(name)
     if option is not None:
         return option
     possible = known().find(name) or elsewhere(name)
     if possible is None:
         meant = nearest(catalogue, name)
-        hint = f"; {meant} is the nearest" if meant else ""
+        hint = f"; did you mean {meant}?" if meant else ""
         raise NotFound(f"uWSGI {catalogue.version} has no option {name}{hint}")
     why = f"it needs {possible.needs}" if possible.needs else _release(possible)
-    raise NotFound(f"uWSGI {catalogue.version}{_here(catalogue)} has no option {name}: {why}")
-
-
-def _here(catalogue: Catalogue) -> str:
-    return ", as that image has it," if catalogue.is_of_build else ""
+    where = " of that image" if catalogue.is_of_build else ""
+    raise NotFound(f"uWSGI {catalogue.version}{where} has no option {name}: {why}")
 
 
 def _release(option: Option) -> str:
     parts = []
     if option.since:
-        parts.append(f"{option.since} is the first release that has it")
+        parts.append(f"{option.since} is the first release with it")
     if option.until:
-        parts.append(f"{option.until} is the last release that has it")
+        parts.append(f"{option.until} is the last release with it")
     return " and ".join(parts) or "other releases have it"
 
 
@@ -93,7 +90,7 @@ def _lines(catalogue: Catalogue, option: Option) -> Iterator[str]:
         "until": option.until or "",
         "needs": "" if catalogue.is_of_build else option.needs,
         "tuning": option.advice,
-        "trials": f"leave it out: {option.danger.sentence}" if option.danger else "",
+        "trials": f"left out: {option.danger.sentence}" if option.danger else "",
     }
     for label, text in rows.items():
         if text:
@@ -103,7 +100,7 @@ def _lines(catalogue: Catalogue, option: Option) -> Iterator[str]:
 
 
 def _asked(image: str) -> Catalogue:
-    """What the uWSGI of that image says of itself. Raises `InvalidInput` and `Unavailable`."""
+    """The options of the image's own uWSGI. Raises `InvalidInput` and `Unavailable`."""
     from tuner import bootstrap
 
     facts = bootstrap.image_facts(Settings.from_environ(os.environ), image)

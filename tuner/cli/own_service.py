@@ -1,4 +1,4 @@
-"""A service for the time of one command: `tuner serve` on a free port, gone afterwards."""
+"""A service for one command: `tuner serve` on a free port, stopped at the end."""
 
 import fcntl
 import os
@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-import typer
-
+from tuner.cli.output import say
 from tuner.client import Client
 from tuner.errors import Conflict, Infrastructure, Unavailable
 from tuner.settings import Settings
@@ -23,9 +22,9 @@ STOP_WITHIN_S = 25.0
 
 @contextmanager
 def reached() -> Iterator[tuple[Client, bool]]:
-    """The service that the environment names, and whether it goes on after this command.
+    """A client of the service, and whether the service runs on after this command.
 
-    Where TUNER_URL names none and nobody listens at the usual place, it is one of our own.
+    If TUNER_URL is not set and no service answers at the usual address, start one.
     """
     settings = Settings.from_environ(os.environ)
     with Client(settings.url, settings.api_key) as client:
@@ -33,17 +32,14 @@ def reached() -> Iterator[tuple[Client, bool]]:
             yield client, True
             return
     folder = settings.data_dir / "own"
-    typer.echo(
-        f"no service answers at {settings.url}: this command runs one of its own (data: {folder})",
-        err=True,
-    )
+    say(f"no service answers at {settings.url}: starting one for this command (data: {folder})")
     with started(folder) as client:
         yield client, False
 
 
 @contextmanager
 def started(folder: Path) -> Iterator[Client]:
-    """A service on `folder` that is ready to measure and has nothing else to do."""
+    """A service with its data in `folder`, ready to measure and without jobs."""
     with _alone(folder), _serving(folder) as (service, url), Client(url) as client:
         _wait_until_ready(client, service, folder / "serve.log")
         _cancel_leftovers(client)
@@ -52,23 +48,23 @@ def started(folder: Path) -> Iterator[Client]:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Keep a second command off the same data. Raises `Conflict`."""
+    """Lock the folder against a second command. Raises `Conflict`."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        advice = f"{folder}: {error.strerror}; set TUNER_DATA_DIR to a folder that can be written"
+        advice = f"{folder}: {error.strerror}; set TUNER_DATA_DIR to a writable folder"
         raise Conflict(advice) from error
     with (folder / "lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Conflict(f"another command is running a service on {folder}") from None
+            raise Conflict(f"another command runs a service with the data in {folder}") from None
         yield
 
 
 @contextmanager
 def _serving(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """`tuner serve` on a free port, with everything that it started gone afterwards."""
+    """`tuner serve` on a free port. It and its children are stopped at the end."""
     from tuner.supervisor import dies_with
 
     port = _free_port()
@@ -80,7 +76,7 @@ def _serving(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            start_new_session=True,  # Ctrl-C is for us: we stop it in order
+            start_new_session=True,  # Ctrl-C reaches this command alone, which stops the service
             preexec_fn=dies_with(os.getpid()),
         )
         try:
@@ -108,7 +104,7 @@ def _free_port() -> int:
 
 @contextmanager
 def _sigterm_interrupts() -> Iterator[None]:
-    """Let SIGTERM unwind as Ctrl-C does, so that the service is stopped then too."""
+    """Make SIGTERM act like Ctrl-C, so that it stops the service too."""
 
     def interrupt(number: int, frame: object) -> None:
         raise KeyboardInterrupt
@@ -137,7 +133,7 @@ def _wait_until_ready(client: Client, service: subprocess.Popen[bytes], log: Pat
             return
         except Unavailable as error:
             if service.poll() is not None:
-                raise Infrastructure(f"the service ended at once:\n{_tail(log)}") from error
+                raise Infrastructure(f"the service stopped:\n{_tail(log)}") from error
             if time.monotonic() > until:
                 raise Infrastructure(f"{error}\n{_tail(log)}") from error
         time.sleep(0.1)
@@ -145,11 +141,11 @@ def _wait_until_ready(client: Client, service: subprocess.Popen[bytes], log: Pat
 
 def _tail(log: Path, lines: int = 15) -> str:
     text = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    return "\n".join([*text[-lines:], f"(the whole log: {log})"])
+    return "\n".join([*text[-lines:], f"(full log: {log})"])
 
 
 def _cancel_leftovers(client: Client) -> None:
-    """A command that was killed left its job behind, and it would go on before ours."""
+    """Cancel the jobs of a killed command: they would run before this one."""
     for state in ("running", "queued"):
         for job in client.jobs(state):
             client.cancel(job.id)

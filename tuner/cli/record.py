@@ -1,7 +1,7 @@
-"""`tuner record`: every configuration of a grid on real containers, for searches to be replayed on.
+"""`tuner record`: a landscape, every configuration of a grid on real containers.
 
-Needs no service: it measures on this machine, one block after the other, and goes on where an
-earlier run of the same command was stopped.
+Searches are replayed on it without containers. The command needs no service: it measures on this
+machine, block after block, and continues an earlier run of the same command.
 """
 
 import os
@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tuner.errors import InvalidInput, Mistake
+from tuner.cli.arguments import Target
+from tuner.cli.output import say
+from tuner.errors import InvalidInput
 from tuner.model import Budget, JobRequest, JobSpec, Landscape, TargetRequest
 from tuner.settings import Settings
 
@@ -24,27 +26,32 @@ MEASURED = (
     *("target", "baseline_ini", "limits", "workload", "search_space", "budget", "seed"),
     "allow",
 )
-"""What has to be the same of a spec for a record to go on."""
+"""Fields of the spec that must be the same to continue a record."""
 
 
 def record(
-    app: Annotated[str, typer.Argument(help="A target app's name.")],
-    out: Annotated[Path, typer.Option(help="The landscape's file; an unfinished one goes on.")],
-    space: Annotated[str, typer.Option(help="The search space to cover.")] = "default",
+    app: Target,
+    out: Annotated[
+        Path,
+        typer.Option(help="The file of the landscape. The command continues an unfinished one."),
+    ],
+    space: Annotated[str, typer.Option(help="The search space of the grid.")] = "default",
     at: Annotated[
         list[str] | None,
-        typer.Option(help="Values of one parameter, as in processes=1,2,4; again for others."),
+        typer.Option(help="Values of a parameter: processes=1,2,4. Repeatable."),
     ] = None,
-    rounds: Annotated[int, typer.Option(min=1, help="Fresh starts of every configuration.")] = 3,
+    rounds: Annotated[int, typer.Option(min=1, help="Fresh starts of each configuration.")] = 3,
     together: Annotated[
         int, typer.Option(min=1, max=15, help="Configurations in one block, with the baseline.")
     ] = 5,
     cycles: Annotated[int, typer.Option(min=1, help="Windows of each start.")] = 2,
     window_s: Annotated[float, typer.Option(min=0.5, help="Seconds of load in one window.")] = 1.2,
-    warmup_s: Annotated[float, typer.Option(min=0, help="Seconds of load before them.")] = 0.8,
-    seed: Annotated[int, typer.Option(help="Shuffles the rounds.")] = 1,
+    warmup_s: Annotated[
+        float, typer.Option(min=0, help="Seconds of load before the first window.")
+    ] = 0.8,
+    seed: Annotated[int, typer.Option(help="Seed of the order in each round.")] = 1,
 ) -> None:
-    """Measure a grid of configurations of one app, to replay searches on without containers."""
+    """Record the figures of a grid of configurations, to replay searches without containers."""
     from tuner import bootstrap, worker
     from tuner.measurement import Bench, recorded
     from tuner.search_space import derive
@@ -69,7 +76,7 @@ def record(
         blocks = recorded(landscape, domain, grid, bench, rounds=rounds, together=together)
         for landscape in blocks:
             _save(out, landscape)
-            typer.echo(f"{len(landscape.starts)} starts", err=True)
+            say(f"{len(landscape.starts)} starts")
     typer.echo(f"{out}: {len(grid)} configurations, {rounds} starts of each")
 
 
@@ -79,35 +86,35 @@ def _values(written: Sequence[str]) -> dict[str, tuple[str, ...]]:
     for text in written:
         name, equals, values = text.partition("=")
         if not equals or not values:
-            raise InvalidInput([Mistake("--at", f"'{text}': write it as in processes=1,2,4")])
+            raise InvalidInput.at("--at", f"'{text}' is not like processes=1,2,4")
         found[name] = tuple(values.split(","))
     return found
 
 
 def _begun(out: Path, spec: JobSpec, bench: "Bench") -> Landscape:
-    """What an earlier run of the same command left, else a new one."""
+    """The landscape of an earlier run of the same command, else a new one."""
     from tuner.worker import prepared
 
     if out.exists():
         landscape = Landscape.model_validate_json(out.read_text())
         if any(getattr(landscape.spec, name) != getattr(spec, name) for name in MEASURED):
-            raise InvalidInput([Mistake("--out", f"{out} holds a record of something else")])
+            raise InvalidInput.at("--out", f"{out} is a record of another job")
         return landscape
     facts = prepared(spec, bench).facts
     assert facts is not None  # noqa: S101  a prepare always has some
-    # a thousand names of options, of which a replay needs none
+    # a replay does not need the thousand option names
     return Landscape(spec=spec, facts=replace(facts, options=(), effective_ini=""))
 
 
 def as_text(landscape: Landscape) -> str:
-    """JSON with one line for each start: what a later record adds is what a diff shows."""
+    """JSON with one line for each start: a diff shows what a later run added."""
     head = landscape.model_copy(update={"starts": ()}).model_dump_json().removesuffix("[]}")
     starts = [start.model_dump_json(exclude_defaults=True) for start in landscape.starts]
     return f"{head}[\n" + ",\n".join(starts) + "\n]}\n"
 
 
 def _save(out: Path, landscape: Landscape) -> None:
-    """In one piece: a record that is stopped goes on from its last whole block."""
+    """Write the file at once: a stopped record continues after its last whole block."""
     beside = out.with_suffix(".part")
     beside.write_text(as_text(landscape))
     beside.replace(out)

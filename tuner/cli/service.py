@@ -1,4 +1,4 @@
-"""Commands that are the service: serve, worker, api, db upgrade."""
+"""Commands that run the service: serve, worker, api, db upgrade."""
 
 import logging
 import os
@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tuner.cli.output import say
 from tuner.errors import Conflict
 from tuner.settings import Settings
 
@@ -17,7 +18,7 @@ LOG_FORMAT = "%(asctime)s %(levelname)s %(process)d %(name)s %(message)s"
 
 def serve(
     with_worker: Annotated[
-        bool, typer.Option("--worker/--no-worker", help="Also measure on this machine.")
+        bool, typer.Option("--worker/--no-worker", help="Run a worker on this machine.")
     ] = True,
 ) -> None:
     """Run the API, a worker, and PostgreSQL unless TUNER_DATABASE_URL names one."""
@@ -26,11 +27,11 @@ def serve(
     settings = _settings()
     settings.check_may_serve()
     _check_port_is_free(settings)
-    bootstrap.catalogue(settings)  # a mistake in it is said now, not by every child
+    bootstrap.catalogue(settings)  # report its mistakes now, not in every child
     children = [supervisor.python_child("api", "api")]
     if with_worker:
         children.append(supervisor.python_child("worker", "worker"))
-    typer.echo(f"tuner serves http://{settings.host}:{settings.port} (docs at /docs)", err=True)
+    say(f"tuner serves http://{settings.host}:{settings.port} (docs at /docs)")
     code = supervisor.run(
         children,
         environ={**os.environ, "TUNER_DATABASE_URL": bootstrap.database_url(settings)},
@@ -42,10 +43,10 @@ def serve(
 
 def worker(
     pool: Annotated[
-        str | None, typer.Option(help="The set of like hosts to join [default: TUNER_POOL].")
+        str | None, typer.Option(help="The pool of like hosts to join [default: TUNER_POOL].")
     ] = None,
 ) -> None:
-    """Measure on this machine: one worker for each benchmark host."""
+    """Run a worker: it measures on this machine. Run one for each benchmark host."""
     from tuner import worker as work
 
     settings = _settings()
@@ -53,7 +54,7 @@ def worker(
 
 
 def api() -> None:
-    """Run the API alone; `serve` starts it, and keeps it alive."""
+    """Run the API alone. `tuner serve` starts it and keeps it alive."""
     import uvicorn
 
     from tuner import bootstrap
@@ -83,7 +84,7 @@ def api() -> None:
 
 @db.command()
 def upgrade() -> None:
-    """Bring the database's tables up to date."""
+    """Upgrade the tables of the database."""
     from tuner import bootstrap
 
     settings = _settings()
@@ -106,7 +107,7 @@ def _settings() -> Settings:
 
 
 def _check_port_is_free(settings: Settings) -> None:
-    """Say it now: as a child, the API would fail again and again."""
+    """Raise `Conflict` now: as a child, the API would fail again and again."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -116,5 +117,5 @@ def _check_port_is_free(settings: Settings) -> None:
             where = f"{settings.host}:{settings.port}"
             raise Conflict(
                 f"cannot listen on {where}: {error.strerror}; is the service running already? "
-                "Set TUNER_PORT to another port, or talk to the one that runs"
+                "Set TUNER_PORT to another port, or use the running service"
             ) from error

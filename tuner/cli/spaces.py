@@ -1,9 +1,8 @@
-"""`tuner spaces`: what may be varied, and what that comes to for an app, a file and a box.
+"""`tuner spaces`: what a search may vary, and the bounds for an app, a file and a box.
 
-Needs no service: search spaces and target apps are read from this machine's folders.
+Needs no service: it reads search spaces and target apps from the folders of this machine.
 """
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -12,9 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tuner.cli.commands import AsJson, read_document
+from tuner.cli.arguments import AsJson, Cpus, MemoryMb, Somaxconn
+from tuner.cli.commands import read_document
+from tuner.cli.files import text_of
+from tuner.cli.output import print_json, print_lines
 from tuner.errors import InvalidInput, Mistake, NotFound
 from tuner.settings import Settings
+from tuner.wording import params, value
 
 if TYPE_CHECKING:
     from tuner.catalogue import Catalogue
@@ -22,17 +25,17 @@ if TYPE_CHECKING:
     from tuner.search_space import Outline
     from tuner.search_space.outlining import HeuristicOutline, ParameterOutline
 
-spaces = typer.Typer(help="Search spaces.", rich_markup_mode=None)
+spaces = typer.Typer(help="Print the search spaces and their bounds.", rich_markup_mode=None)
 
 
 @spaces.callback(invoke_without_command=True)
 def list_spaces(context: typer.Context, as_json: AsJson = False) -> None:
-    """List the search spaces; `show` says what one comes to."""
+    """List the search spaces. `tuner spaces show` prints one of them."""
     if context.invoked_subcommand is not None:
         return
     known = [space for _, space in sorted(_catalogue().spaces.items())]
     if as_json:
-        _print_json([_summary(space) for space in known])
+        print_json([_summary(space) for space in known])
         return
     width = max((len(space.name) for space in known), default=0)
     for space in known:
@@ -41,30 +44,28 @@ def list_spaces(context: typer.Context, as_json: AsJson = False) -> None:
 
 @spaces.command()
 def show(
-    name: Annotated[str, typer.Argument(help="The search space's name.")],
-    app: Annotated[str | None, typer.Option(help="A target app's name.")] = None,
-    ini: Annotated[
-        Path | None, typer.Option(help="The present uwsgi.ini, in place of the app's own.")
-    ] = None,
+    name: Annotated[str, typer.Argument(help="The name of a search space.")],
+    app: Annotated[str | None, typer.Option(help="The name of a target app.")] = None,
+    ini: Annotated[Path | None, typer.Option(help="A uwsgi.ini, instead of the app's own.")] = None,
     job: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="A job as for `tuner submit`, in place of --app."),
+        typer.Option(metavar="FILE", help="A job file as for `tuner submit`, instead of --app."),
     ] = None,
-    cpus: Annotated[float | None, typer.Option(help="CPU quota, in cores.")] = None,
-    memory: Annotated[int | None, typer.Option(help="Memory limit, in MB.")] = None,
-    somaxconn: Annotated[int | None, typer.Option(help="net.core.somaxconn.")] = None,
+    cpus: Cpus = None,
+    memory: MemoryMb = None,
+    somaxconn: Somaxconn = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print a space as it is written or, with --app, --ini or --job, what it comes to there."""
+    """Print a space as its file has it, or its bounds with --app, --ini or --job."""
     known = _catalogue()
     space = known.space(name)
     if space is None:
-        raise NotFound(f"there is no search space {name!r}; there are {', '.join(known.spaces)}")
+        raise NotFound(f"there is no search space {name!r}; choose from {', '.join(known.spaces)}")
     limits = {"cpus": cpus, "memory_mb": memory, "somaxconn": somaxconn}
     given = {limit: value for limit, value in limits.items() if value is not None}
     if app is None and ini is None and job is None:
         if given:
-            raise _mistake("--app", "name an app, a file or a job: limits say nothing without")
+            raise InvalidInput.at("--app", "limits need an app, a file or a job")
         _show_written(space, as_json=as_json)
         return
     _show_derived(known, _request(known, space.name, app, ini, job, given), as_json=as_json)
@@ -72,9 +73,9 @@ def show(
 
 def _show_written(space: "SearchSpace", *, as_json: bool) -> None:
     if as_json:
-        _print_json(space.model_dump(mode="json"))
+        print_json(space)
     else:
-        _print(_written_lines(space))
+        print_lines(_written_lines(space))
 
 
 def _show_derived(known: "Catalogue", request: "JobRequest", *, as_json: bool) -> None:
@@ -84,9 +85,9 @@ def _show_derived(known: "Catalogue", request: "JobRequest", *, as_json: bool) -
     spec = bootstrap.resolver(known)(request)
     found = outline(derive(spec))
     if as_json:
-        _print_json({"limits": spec.limits.model_dump(), **asdict(found)})
+        print_json({"limits": spec.limits, **asdict(found)})
     else:
-        _print(_derived_lines(spec, found))
+        print_lines(_derived_lines(spec, found))
 
 
 def _catalogue() -> "Catalogue":
@@ -103,17 +104,17 @@ def _request(
     job: str | None,
     limits: Mapping[str, float],
 ) -> "JobRequest":
-    """The job that would be submitted. Raises `InvalidInput`."""
+    """The job that `tuner submit` would send. Raises `InvalidInput`."""
     from pydantic import ValidationError
 
     from tuner.model import JobRequest, mistakes_of
 
     if job is not None and app is not None:
-        raise _mistake("--job", "not together with --app: the job names its own target")
+        raise InvalidInput.at("--job", "excludes --app: the job names its own target")
     document = dict(_mapping(job)) if job is not None else _document(app)
     document["search_space"] = space
     if ini is not None:
-        document["baseline_ini"] = _text_of(ini)
+        document["baseline_ini"] = text_of(str(ini))
     if limits:
         document["limits"] = {**_limits(known, app, document), **limits}
     try:
@@ -123,7 +124,7 @@ def _request(
 
 
 def _document(app: str | None) -> dict[str, Any]:
-    """Without an app, a file alone: of its image nothing is known, so threads stay as they are."""
+    """Without an app the image is unknown, so the search cannot vary threads."""
     if app is None:
         return {"app": "unnamed", "target": {"image": "unnamed"}}
     return {"app": app, "target": {"target_app": app}}
@@ -132,24 +133,15 @@ def _document(app: str | None) -> dict[str, Any]:
 def _mapping(job: str) -> Mapping[str, Any]:
     document = read_document(job)
     if not isinstance(document, dict):
-        raise _mistake(job, "is no job: it holds no fields")
+        raise InvalidInput.at(job, "is not a job: it has no fields")
     return document
 
 
 def _limits(known: "Catalogue", app: str | None, document: Mapping[str, Any]) -> dict[str, Any]:
-    """The box that the given sizes change."""
+    """The box of the app or the job, before the options change it."""
     described = known.app(app) if app is not None else None
     own = described.app.limits.model_dump() if described is not None else {}
     return own | dict(document.get("limits") or {})
-
-
-def _text_of(ini: Path) -> str:
-    try:
-        return ini.read_text(encoding="utf-8")
-    except OSError as error:
-        raise _mistake(str(ini), error.strerror or "cannot be read") from error
-    except UnicodeDecodeError as error:
-        raise _mistake(str(ini), "is not UTF-8 text") from error
 
 
 def _summary(space: "SearchSpace") -> dict[str, Any]:
@@ -162,13 +154,13 @@ def _summary(space: "SearchSpace") -> dict[str, Any]:
 
 def _written_lines(space: "SearchSpace") -> Iterator[str]:
     yield f"{space.name}: {space.description}"
-    yield from _titled("needs", [f"{rule.rule}: else {rule.reason}" for rule in space.requires])
+    yield from _titled("requires", [f"{r.rule} (if not: {r.reason})" for r in space.requires])
     yield from _titled("varies", [_written(name, p) for name, p in space.parameters.items()])
     yield from _rules(space.constraints)
-    heuristics = [_pairs(wanted) for wanted in space.heuristics]
+    heuristics = [params(wanted) for wanted in space.heuristics]
     yield from _titled("tried first", heuristics)
     yield ""
-    yield "give --app, --ini or --job for what this comes to"
+    yield "use --app, --ini or --job for the bounds in numbers"
 
 
 def _written(name: str, parameter: Any) -> str:
@@ -176,10 +168,10 @@ def _written(name: str, parameter: Any) -> str:
         case "int":
             bounds = f"{parameter.low} .. {parameter.high}"
         case "choice":
-            bounds = "one of " + ", ".join(str(value) for value in parameter.values)
+            bounds = "one of " + ", ".join(map(value, parameter.values))
         case _:
             bounds = "true or false"
-    when = "" if parameter.when is True else f"; where {parameter.when}"
+    when = "" if parameter.when is True else f"; if {parameter.when}"
     return f"{name}: {bounds}{when}"
 
 
@@ -192,65 +184,44 @@ def _derived_lines(spec: "JobSpec", found: "Outline") -> Iterator[str]:
     fixed = [parameter for parameter in found.parameters if parameter.fixed_because]
     yield from _titled("varies", [line for p in free for line in _parameter_lines(p)])
     yield from _titled(
-        "fixed", [f"{p.name} stays {_text(p.users)}: {p.fixed_because}" for p in fixed]
+        "fixed", [f"{p.name} stays {value(p.users)}: {p.fixed_because}" for p in fixed]
     )
     yield from _rules(found.constraints)
     yield from _titled("tried first", [_heuristic_line(each) for each in found.heuristics])
-    count = "valid combinations" if found.combinations_are_counted else "combinations at most"
+    count = "valid combinations" if found.combinations_are_counted else "combinations or fewer"
     yield from ("", f"{found.combinations} {count}")
 
 
 def _parameter_lines(parameter: "ParameterOutline") -> Iterator[str]:
-    values = ", ".join(_text(value) for value in parameter.values)
-    bounds = values or f"{parameter.low} .. {parameter.high}{' by ratio' * parameter.log}"
-    yield f"{parameter.name}: {bounds}; the file's own is {_text(parameter.users)}"
+    values = ", ".join(map(value, parameter.values))
+    bounds = values or f"{parameter.low} .. {parameter.high}{' on a log scale' * parameter.log}"
+    yield f"{parameter.name}: {bounds}; the file has {value(parameter.users)}"
     if parameter.needs:
-        yield f"    only where {parameter.needs}"
+        yield f"    only if {parameter.needs}"
     if parameter.note:
         yield f"    note: {parameter.note}"
     yield from (f"    {line}" for line in _writing_lines(parameter))
 
 
 def _writing_lines(parameter: "ParameterOutline") -> Iterator[str]:
-    """What its values write; in one line where each writes itself."""
+    """The lines of the file for each value, or one line if all have the same form."""
     name, written = parameter.name, parameter.lines
-    if all(lines == (f"{name} = {value}",) for value, lines in written.items()):
+    if all(lines == (f"{name} = {key}",) for key, lines in written.items()):
         yield f"writes {name} = {'VALUE' if len(written) > 1 else next(iter(written))}"
         return
-    yield from (f"{value} writes {' | '.join(lines)}" for value, lines in written.items())
+    yield from (f"{key} writes {' | '.join(lines)}" for key, lines in written.items())
 
 
 def _heuristic_line(heuristic: "HeuristicOutline") -> str:
     if heuristic.left_out_because:
-        return f"not {_pairs(heuristic.wanted)}: {heuristic.left_out_because}"
+        return f"not {params(heuristic.wanted)}: {heuristic.left_out_because}"
     return " | ".join(heuristic.lines)
 
 
 def _rules(constraints: Any) -> Iterator[str]:
-    return _titled("never started unless", [f"{c.rule} ({c.reason})" for c in constraints])
-
-
-def _pairs(wanted: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} = {_text(value)}" for name, value in wanted.items())
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return _titled("rules of every trial", [f"{c.rule} ({c.reason})" for c in constraints])
 
 
 def _titled(title: str, lines: list[str]) -> Iterator[str]:
     if lines:
         yield from ("", f"{title}:", *(f"  {line}" for line in lines))
-
-
-def _print(lines: Iterator[str]) -> None:
-    for line in lines:
-        typer.echo(line)
-
-
-def _print_json(document: Any) -> None:
-    typer.echo(json.dumps(document, indent=2))
-
-
-def _mistake(field: str, message: str) -> InvalidInput:
-    return InvalidInput([Mistake(field, message)])

@@ -47,8 +47,8 @@ def test_what_may_count_is_shown_with_its_line(
     path = tmp_path / "a.ini"
     path.write_bytes(b"[uwsgi]\nif-file = /x\nname = %n\nendif\nini = b.ini\n")
     assert said(capsysbinary, "show", str(path), "--effective") == (
-        b"[uwsgi]\n; line 3 may not count\nname = a\n"
-        b"; line 5 reads another file, which is not looked into\nini = b.ini\n"
+        b"[uwsgi]\n; line 3 applies under a condition\nname = a\n"
+        b"; line 5 includes a file that is not read here\nini = b.ini\n"
     )
 
 
@@ -64,9 +64,9 @@ def test_files_beside_it_are_read_where_they_are_included(
     path.write_bytes(b"[uwsgi]\nprocesses = 2\nini = b.ini:web\nini = ../up.ini\n")
     assert said(capsysbinary, "show", str(path), "--effective") == (
         b"[uwsgi]\nprocesses = 2\nprocesses = 3\n"
-        b"; line 2 of b.ini reads another file, which is not looked into\nini = ../up.ini\n"
+        b"; line 2 of b.ini includes a file that is not read here\nini = ../up.ini\n"
         b"name = \xe9\n"
-        b"; line 4 reads another file, which is not looked into\nini = ../up.ini\n"
+        b"; line 4 includes a file that is not read here\nini = ../up.ini\n"
     )
 
 
@@ -75,7 +75,7 @@ def test_a_file_too_long_to_be_one_is_refused(tmp_path: Path, words: list[str]) 
     path = tmp_path / "uwsgi.ini"
     path.write_bytes(b"[uwsgi]\n" + b"env = A=1\n" * 1_000_000)
     assert mistakes(words[0], str(path), *words[1:]) == [
-        f"{path}: is longer than 200000 characters, which no uwsgi.ini is"
+        f"{path}: is longer than 200000 characters: not a uwsgi.ini"
     ]
 
 
@@ -104,11 +104,11 @@ def test_all_mistakes_are_told_at_once(file: str) -> None:
         *("--set", "workers=1", "--set", "processes=1"),
     )
     assert found == [
-        "--set processes: is no OPTION=VALUE",
+        "--set processes: is not OPTION=VALUE",
         "--set x=5%: ends in a single %, which would take the next line with it; write %%",
-        "--set a=2: sets a for the second time",
-        "--set workers=1: sets workers for the second time",
-        "--set processes=1: sets processes for the second time",
+        "--set a=2: sets a a second time",
+        "--set workers=1: sets workers a second time",
+        "--set processes=1: sets processes a second time",
     ]
 
 

@@ -1,4 +1,4 @@
-"""`tuner lint`: exit codes, formats, and files that are put right."""
+"""`tuner lint`: exit codes, formats, and fixed files."""
 
 import io
 import json
@@ -105,7 +105,7 @@ def test_a_fix_changes_the_file_and_keeps_its_mode(
     assert run("lint", str(ini), "--fix", "--rule", "U028") == 0
     assert ini.read_text() == f"{GOOD}; two\nthreads = 2\n"
     assert ini.stat().st_mode & 0o777 == 0o640
-    assert "put right 1 of its findings" in capsys.readouterr().err
+    assert "fixed 1 finding" in capsys.readouterr().err
     assert list(ini.parent.iterdir()) == [ini]
 
 
@@ -142,7 +142,7 @@ def test_standard_input_is_fixed_to_standard_output() -> None:
     done = _tuner("lint", "-", "--fix", "--rule", "U028", stdin=NOTE.encode())
     assert done.returncode == 0
     assert done.stdout == f"{GOOD}; two\nthreads = 2\n".encode()
-    assert b"nothing found" in done.stderr
+    assert b"no findings" in done.stderr
 
 
 def test_nothing_comes_out_for_a_file_that_cannot_be_looked_at() -> None:

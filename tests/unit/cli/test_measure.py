@@ -196,7 +196,7 @@ def test_where_nobody_listens_the_command_runs_a_service_of_its_own(
     monkeypatch.setattr(own_service, "started", started)
     assert run("measure", "mixed") == 0
     assert folders == [tmp_path / "own"]
-    assert "this command runs one of its own" in capsys.readouterr().err
+    assert "starting one for this command" in capsys.readouterr().err
 
 
 def test_a_service_that_answers_at_the_usual_place_is_used(

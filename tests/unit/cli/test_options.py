@@ -22,7 +22,7 @@ def test_an_option_is_explained_under_any_of_its_names(capsys: Captured) -> None
 
 def test_what_trials_leave_out_says_so(capsys: Captured) -> None:
     options("cron")
-    assert "trials   leave it out: it starts programs" in capsys.readouterr().out
+    assert "trials   left out: it starts programs" in capsys.readouterr().out
 
 
 def test_what_a_build_needs_is_told_where_no_image_was_asked(capsys: Captured) -> None:
@@ -51,7 +51,7 @@ def test_without_a_name_all_are_listed(capsys: Captured) -> None:
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("vaccum", "has no option vaccum; vacuum is the nearest"),
+        ("vaccum", "has no option vaccum; did you mean vacuum?"),
         ("log-buffering", "has no option log-buffering$"),
         ("thunder-lock-watchdog", "no option thunder-lock-watchdog: 2.1 is the first release"),
     ],

@@ -56,14 +56,14 @@ def test_the_list_is_json_too(capsys: Captured) -> None:
 
 def test_a_space_alone_is_shown_as_it_is_written(capsys: Captured) -> None:
     text = shown(capsys, "show", "static")
-    assert "offload-threads: 0 .. ceil(cpus) + 1; where not recycles" in text
-    assert "has_static: else the file has no static-map" in text
+    assert "offload-threads: 0 .. ceil(cpus) + 1; if not recycles" in text
+    assert "has_static (if not: the file has no static-map" in text
 
 
 def test_bounds_are_those_of_the_app_and_its_box(capsys: Captured) -> None:
     text = shown(capsys, "show", "default", "--app", "mixed")
     assert "for mixed: 1 CPU, 512 MB, somaxconn 4096" in text
-    assert "processes: 1 .. 16 by ratio; the file's own is 2" in text
+    assert "processes: 1 .. 16 on a log scale; the file has 2" in text
     assert "writes threads = VALUE" in text
     assert "errors-only writes disable-logging = true | log-4xx = true | log-5xx = true" in text
     assert "listen stays 100" in text
@@ -99,7 +99,7 @@ def test_a_file_alone_is_enough_but_says_nothing_of_threads(
 
 def test_a_job_brings_its_load_and_its_aim(capsys: Captured, job: str) -> None:
     text = shown(capsys, "show", "cheaper", "--job", job)
-    assert "cheaper: 0, 1, 2, 4, 7; the file's own is 0" in text
+    assert "cheaper: 0, 1, 2, 4, 7; the file has 0" in text
     assert "cheaper must be below processes, or uWSGI exits" in text
 
 
@@ -111,10 +111,10 @@ def test_a_space_that_does_not_fit_says_what_is_missing(capsys: Captured) -> Non
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("show", "nowhere"), 3, "there is no search space 'nowhere'; there are"),
+        (("show", "nowhere"), 3, "there is no search space 'nowhere'; choose from"),
         (("show", "default", "--app", "nowhere"), 2, "unknown target app 'nowhere'"),
-        (("show", "default", "--cpus", "2"), 2, "limits say nothing without"),
-        (("show", "default", "--app", "mixed", "--cpus", "0"), 2, "limits.cpus"),
+        (("show", "default", "--cpus", "2"), 2, "limits need an app"),
+        (("show", "default", "--app", "mixed", "--cpus", "0"), 2, "--cpus"),
         (("show", "default", "--app", "mixed", "--ini", "absent.ini"), 2, "absent.ini: No such"),
         (("show", "default", "--job", "absent.yaml"), 2, "absent.yaml: No such"),
     ],

@@ -1,0 +1,32 @@
+"""Arguments and options that several commands take, each declared once."""
+
+from typing import Annotated
+
+import typer
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Target = Annotated[str, typer.Argument(metavar="APP", help="The name of a target app.")]
+AppName = Annotated[str, typer.Argument(metavar="APP", help="The app's name in its jobs.")]
+Image = Annotated[
+    str | None, typer.Option(help="Read the options and the command of this Docker image.")
+]
+Pool = Annotated[str | None, typer.Option(help="The pool of benchmark hosts that measures.")]
+Cpus = Annotated[float | None, typer.Option(min=0.01, help="CPU limit, in cores.")]
+MemoryMb = Annotated[int | None, typer.Option("--memory", min=1, help="Memory limit, in MB.")]
+Somaxconn = Annotated[int | None, typer.Option(min=1, help="net.core.somaxconn of the container.")]
+Blocks = Annotated[
+    int, typer.Option(help="Blocks: fresh starts of each file. Effects need 4 or more.")
+]
+WindowS = Annotated[float | None, typer.Option(help="Seconds of load in one window.")]
+WarmupS = Annotated[float | None, typer.Option(help="Seconds of load before the first window.")]
+Cycles = Annotated[int | None, typer.Option(help="Windows of each file in one block.")]
+MaxAgeDays = Annotated[
+    float | None, typer.Option(help="Exit with 3 if the newest recommendation is older.")
+]
+Check = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="The deployed file. Exit with 1 and print a diff if its effect differs.",
+    ),
+]

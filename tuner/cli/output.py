@@ -1,0 +1,23 @@
+"""What a command prints: the answer on standard output, remarks on standard error."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import typer
+
+
+def say(line: str) -> None:
+    """Print a remark on standard error: standard output holds the answer alone."""
+    typer.echo(line, err=True)
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print the answer as lines."""
+    typer.echo("\n".join(lines))
+
+
+def print_json(answer: Any) -> None:
+    """Print models, dataclasses, lists and mappings as JSON; infinite numbers become null."""
+    from pydantic_core import to_json
+
+    typer.echo(to_json(answer, indent=2, inf_nan_mode="null").decode())
