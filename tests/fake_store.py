@@ -6,13 +6,14 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, Literal, assert_never
 
 from tuner.db import Claim, HostRow
 from tuner.db.history import DETAILED
 from tuner.errors import Conflict, NotFound
 from tuner.model import (
+    HOST_IS_STALE_AFTER,
     AnswerInBrief,
     Calibration,
     Enter,
@@ -44,8 +45,6 @@ from tuner.model import (
 )
 
 Deferred = tuple[Literal["advance", "measure"], int]
-_LIVE_FOR = timedelta(seconds=30)
-_STALE_AFTER = timedelta(seconds=15)
 
 
 class FakeStore:
@@ -61,7 +60,8 @@ class FakeStore:
         self._trials: dict[JobId, dict[TrialNumber, Trial]] = {}
         self._measurements: dict[MeasurementId, Measurement] = {}
         self._faults: dict[MeasurementId, int] = {}
-        self._beats: dict[MeasurementId, datetime] = {}
+        self._workers: dict[str, object] = {}  # of the hosts that live
+        self._holders: dict[MeasurementId, object] = {}
         self._hosts: dict[str, HostRow] = {}
 
     def drain(
@@ -146,7 +146,7 @@ class FakeStore:
         live = [
             host
             for host in self._hosts.values()
-            if host.pool == job.spec.pool and host.last_seen > now - _LIVE_FOR
+            if host.pool == job.spec.pool and host.last_seen > now - HOST_IS_STALE_AFTER
         ]
         return History(
             job=job,
@@ -230,15 +230,14 @@ class FakeStore:
             measurement = self._measurements.get(measurement_id)
             if measurement is None or not self._may_take(measurement, host):
                 return None
-            now = self._clock()
             measurement = self._change(
                 measurement,
                 state=MeasurementState.RUNNING,
                 attempt=measurement.attempt + 1,
                 host=host,
-                started_at=now,
+                started_at=self._clock(),
             )
-            self._beats[measurement_id] = now
+            self._holders[measurement_id] = self._workers.get(host)
             trials = self._trials[measurement.job_id]
             return Claim(
                 measurement=measurement,
@@ -246,12 +245,8 @@ class FakeStore:
                 params=tuple(trials[arm].params for arm in measurement.arms),
             )
 
-    def beat(self, measurement_id: MeasurementId, attempt: int) -> bool:
-        with self._transaction():
-            if self._current(measurement_id, attempt) is None:
-                return False
-            self._beats[measurement_id] = self._clock()
-            return True
+    def is_current(self, measurement_id: MeasurementId, attempt: int) -> bool:
+        return self._current(measurement_id, attempt) is not None
 
     def complete(
         self, measurement_id: MeasurementId, attempt: int, result: MeasurementResult
@@ -271,20 +266,7 @@ class FakeStore:
             self._faults[measurement_id] = faults + (fault is not None)
             return self._faults[measurement_id]
 
-    def orphans(self, host: str) -> list[MeasurementId]:
-        with self._transaction():
-            found = [
-                measurement
-                for measurement in self._measurements.values()
-                if measurement.host == host and measurement.state is MeasurementState.RUNNING
-            ]
-            for measurement in found:
-                self._change(measurement, state=MeasurementState.QUEUED, host=None)
-            for pool in {self._jobs[measurement.job_id].spec.pool for measurement in found}:
-                self.requeue_lost(pool)
-            return [measurement.id for measurement in found]
-
-    def requeue_lost(self, pool: str) -> int:
+    def recover(self, pool: str) -> int:
         with self._transaction():
             lost: list[Deferred] = []
             open_jobs = [job for job in self._jobs.values() if job.spec.pool == pool]
@@ -301,6 +283,15 @@ class FakeStore:
             return len(lost)
 
     # ---- hosts
+
+    @contextmanager
+    def host_alive(self, name: str) -> Iterator[None]:
+        """A worker of that name lives, as under `tuner.db.host_alive`."""
+        self._workers[name] = object()
+        try:
+            yield
+        finally:
+            del self._workers[name]
 
     def see_host(
         self,
@@ -444,8 +435,8 @@ class FakeStore:
     def _may_take(self, measurement: Measurement, host: str) -> bool:
         if measurement.state is not MeasurementState.RUNNING:
             return measurement.state is MeasurementState.QUEUED
-        stale = self._beats[measurement.id] < self._clock() - _STALE_AFTER
-        return measurement.host == host or stale
+        lost = self._holders[measurement.id] not in self._workers.values()
+        return measurement.host == host or lost
 
     def _ahead_of(self, job: Job) -> int:
         others = [o for o in self._jobs.values() if o.spec.pool == job.spec.pool and o.id != job.id]

@@ -20,11 +20,11 @@ from typing import Protocol
 from tests.builders import INI, space, spec
 from tests.fake_bench import FakeLauncher, FakeLoad, FakeWorld, Options, number
 from tuner import bootstrap, worker
-from tuner.db import Store, make_engine
+from tuner.db import Store, host_alive, make_engine
 from tuner.errors import Conflict
 from tuner.measurement import LoadReading
 from tuner.model import Budget, FailureCode, JobId, Load, Measurement, Target
-from tuner.queue import Queue, host_lock, run_worker
+from tuner.queue import Queue, run_worker
 from tuner.worker import alone, working
 
 HOST = "host-1"
@@ -148,9 +148,9 @@ def work(url: str, lock: str, pause_s: float, runs: ctypes.c_int) -> None:
     alone.HOST_LOCK = Path(lock)
     working = worker_on(Store(make_engine(url), Queue()), begins)
     try:
-        with host_lock(url, HOST):
+        with host_alive(url, HOST, POOL) as liveness:
             working.start()
-            run_worker(working, url=url, pool=POOL, host=HOST)
+            run_worker(working, liveness, url=url, pool=POOL, host=HOST)
     except Conflict:
         sys.exit(ANOTHER_IS_AT_WORK)
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tuner import db
 from tuner.catalogue import Catalogue
-from tuner.db import EmbeddedPostgres, Store, make_engine, migrate
+from tuner.db import EmbeddedPostgres, Liveness, Store, make_engine, migrate
 from tuner.errors import InvalidInput, Mistake
 from tuner.model import History, JobSpec, Params, Request, Step
 from tuner.queue import Queue
@@ -45,6 +47,11 @@ def database_url(settings: Settings) -> str:
 def store(settings: Settings) -> Store:
     """The store over the database of the settings; connects on first use."""
     return Store(make_engine(database_url(settings)), Queue())
+
+
+def host_alive(settings: Settings, pool: str) -> AbstractContextManager[Liveness]:
+    """Be the one worker of this host. Raises `Conflict` or `Unavailable`."""
+    return db.host_alive(database_url(settings), settings.worker_name, pool)
 
 
 def upgrade(settings: Settings) -> None:

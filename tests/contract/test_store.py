@@ -1,7 +1,9 @@
 """One set of rules for the store in PostgreSQL and the one in memory, so that they cannot drift."""
 
+import itertools
 import math
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +13,7 @@ from tests.builders import FACTS, FINGERPRINT, INI, space, spec, window
 from tests.fake_store import FakeStore
 from tests.postgres import fresh_database
 from tuner.db import Store, make_engine
+from tuner.db import host_alive as real_host_alive
 from tuner.errors import Conflict, NotFound
 from tuner.model import (
     AS_BUDGETED,
@@ -66,6 +69,7 @@ from tuner.model import (
 from tuner.queue import Queue
 
 AnyStore = Store | FakeStore
+WORKERS = itertools.count(1)  # their numbers in the queue
 NEW: Any = {"idempotency_key": None, "request_sha256": "s"}
 COMPARE = spec(
     kind=JobKind.COMPARE,
@@ -191,6 +195,19 @@ def store(request: pytest.FixtureRequest) -> Iterator[AnyStore]:
         engine = make_engine(url)
         yield Store(engine, Queue())
         engine.dispose()
+
+
+@contextmanager
+def host_alive(store: AnyStore, name: str) -> Iterator[None]:
+    """A worker of that name lives."""
+    if isinstance(store, FakeStore):
+        with store.host_alive(name):
+            yield
+        return
+    url = store._engine.url.render_as_string(hide_password=False)
+    with real_host_alive(url, name, "default") as liveness:
+        liveness.register(next(WORKERS))
+        yield
 
 
 def create(store: AnyStore, key: str | None = None, sha: str = "s", pool: str = "default") -> Job:
@@ -567,7 +584,7 @@ class TestCancel:
         assert claim is not None
         assert store.cancel(job_id).state is JobState.CANCELLED
         assert store.measurements(job_id)[0].state is MeasurementState.CANCELLED
-        assert not store.beat(claim.measurement.id, 1)
+        assert not store.is_current(claim.measurement.id, 1)
         assert not store.complete(claim.measurement.id, 1, RESULT)
         assert store.claim(claim.measurement.id, "a") is None
 
@@ -596,8 +613,10 @@ class TestMeasurements:
 
     def test_what_is_in_living_hands_is_not_given_to_another_host(self, store: AnyStore) -> None:
         block = block_of(store, started(store))
-        assert store.claim(block, "a") is not None
-        assert store.claim(block, "b") is None
+        with host_alive(store, "a"):
+            assert store.claim(block, "a") is not None
+            assert store.claim(block, "b") is None
+        assert store.claim(block, "b") is not None
 
     def test_its_own_host_may_take_it_again_as_a_new_attempt(self, store: AnyStore) -> None:
         block = block_of(store, started(store))
@@ -605,13 +624,13 @@ class TestMeasurements:
         again = store.claim(block, "a")
         assert again is not None
         assert again.measurement.attempt == 2
-        assert not store.beat(block, 1)
-        assert store.beat(block, 2)
+        assert not store.is_current(block, 1)
+        assert store.is_current(block, 2)
 
     def test_a_measurement_that_is_not_there(self, store: AnyStore) -> None:
         nothing = MeasurementId(99)
         assert store.claim(nothing, "a") is None
-        assert not store.beat(nothing, 1)
+        assert not store.is_current(nothing, 1)
         assert not store.complete(nothing, 1, RESULT)
         assert store.release(nothing, 1, fault="x") == 0
 
@@ -690,20 +709,19 @@ class TestMeasurements:
         assert claim is not None
         assert claim.measurement.attempt == 3
 
-    def test_orphans_of_a_host_are_put_back(self, store: AnyStore) -> None:
-        job_id = started(store)
-        block = block_of(store, job_id)
-        store.claim(block, "a")
-        assert store.orphans("b") == []
-        assert store.orphans("a") == [block]
-        assert store.measurements(job_id)[0].state is MeasurementState.QUEUED
-        assert not store.complete(block, 1, RESULT)
-        assert store.orphans("a") == []
+    def test_what_a_host_lost_when_it_started_anew_is_anybodys(self, store: AnyStore) -> None:
+        block = block_of(store, started(store))
+        with host_alive(store, "a"):
+            store.claim(block, "a")
+        with host_alive(store, "a"):
+            assert store.claim(block, "b") is not None
+            assert not store.complete(block, 1, RESULT)
+            assert store.complete(block, 2, RESULT)
 
     def test_nothing_is_lost_that_is_in_the_queue(self, store: AnyStore) -> None:
         started(store)
         create(store)
-        assert store.requeue_lost("default") == 0
+        assert store.recover("default") == 0
 
 
 class TestHosts:

@@ -8,12 +8,16 @@ import sys
 import time
 from collections.abc import Callable
 
+from tuner.db import Store, host_alive, make_engine
 from tuner.errors import Aborted, Conflict, Unavailable
 from tuner.model import JobId, MeasurementId
-from tuner.queue import host_lock, run_worker
+from tuner.queue import Queue, run_worker
 
 
 class Talking:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
     def advance(self, job_id: JobId) -> None:
         say("advance", job_id)
 
@@ -28,6 +32,7 @@ class Talking:
         say("measured", measurement_id)
 
     def sweep(self) -> None:
+        self._store.recover("default")
         say("sweep", 0)
 
 
@@ -38,8 +43,10 @@ def say(what: str, id_: int) -> None:
 def main() -> int:
     url, host = sys.argv[1:]
     try:
-        with host_lock(url, host):
-            run_worker(Talking(), url=url, pool="default", host=host)
+        with host_alive(url, host, "default") as liveness:
+            store = Store(make_engine(url), Queue())
+            store.recover("default")
+            run_worker(Talking(store), liveness, url=url, pool="default", host=host)
     except Conflict:
         return 4
     except Unavailable:

@@ -17,9 +17,10 @@ import psycopg
 import pytest
 
 from tests.postgres import server
+from tuner.db import host_alive
 from tuner.errors import Aborted, Conflict, Infrastructure, Unavailable
 from tuner.model import JobId, MeasurementId
-from tuner.queue import Handlers, Queue, host_lock, run_worker
+from tuner.queue import Queue, run_worker
 
 WORKER = Path(__file__).parent / "queue_worker.py"
 
@@ -33,6 +34,8 @@ class Recording:
         self.sweeping: Callable[[], None] = lambda: None
         self.running = 0
         self.most_running = 0
+        self.seen_as = 0
+        self.beats = 0
 
     def advance(self, job_id: JobId) -> None:
         self._note("advance", job_id)
@@ -49,19 +52,25 @@ class Recording:
     def sweep(self) -> None:
         self.sweeping()
 
+    def register(self, worker_id: int) -> None:
+        self.seen_as = worker_id
+
+    def beat(self) -> None:
+        self.beats += 1
+
     def _note(self, what: str, id_: int) -> None:
         self.seen.append((what, id_))
 
 
 @contextmanager
-def working(handlers: Handlers, url: str, host: str = "a") -> Iterator[None]:
+def working(handlers: Recording, url: str, host: str = "a") -> Iterator[None]:
     """A worker in a thread, stopped at the end; what it raised is raised here."""
     stopping = threading.Event()
     ends: list[BaseException] = []
 
     def work() -> None:
         try:
-            run_worker(handlers, url=url, pool="default", host=host, stopping=stopping)
+            run_worker(handlers, handlers, url=url, pool="default", host=host, stopping=stopping)
         except BaseException as error:  # noqa: BLE001  handed to the test's own thread
             ends.append(error)
 
@@ -258,6 +267,16 @@ def test_the_sweep_runs_while_a_measurement_does(database_url: str) -> None:
     assert measured == [True]
 
 
+def test_the_worker_is_registered_before_its_first_task_and_beats(database_url: str) -> None:
+    defer(database_url, measure=(1,))
+    handlers = Recording()
+    known: list[int] = []
+    handlers.measuring = lambda _, __: known.append(handlers.seen_as)
+    with working(handlers, database_url):
+        wait_for(lambda: known and handlers.beats)
+    assert known[0] > 0
+
+
 def test_a_sweep_that_fails_ends_the_worker_loudly(database_url: str) -> None:
     handlers = Recording()
 
@@ -266,7 +285,7 @@ def test_a_sweep_that_fails_ends_the_worker_loudly(database_url: str) -> None:
 
     handlers.sweeping = sweeping
     with pytest.raises(ValueError, match="of ours"):
-        run_worker(handlers, url=database_url, pool="default", host="a")
+        run_worker(handlers, handlers, url=database_url, pool="default", host="a")
 
 
 def test_docker_being_away_does_not_end_the_worker(database_url: str) -> None:
@@ -283,10 +302,9 @@ def test_docker_being_away_does_not_end_the_worker(database_url: str) -> None:
 
 def test_a_worker_without_a_database_is_unavailable(tmp_path: Path) -> None:
     began = time.monotonic()
-    with pytest.raises(Unavailable):
-        run_worker(
-            Recording(), url=f"postgresql://tuner@/x?host={tmp_path}", pool="default", host="a"
-        )
+    url = f"postgresql://tuner@/x?host={tmp_path}"
+    with pytest.raises(Unavailable), host_alive(url, "a", "default") as liveness:
+        run_worker(Recording(), liveness, url=url, pool="default", host="a")
     assert time.monotonic() - began < 10
 
 
@@ -294,12 +312,13 @@ def test_a_worker_without_a_database_is_unavailable(tmp_path: Path) -> None:
 
 
 def test_a_host_name_is_taken_once(database_url: str) -> None:
-    with host_lock(database_url, "a"):
-        with pytest.raises(Conflict, match="'a'"), host_lock(database_url, "a"):
+    alive = partial(host_alive, database_url, pool="default")
+    with alive(host="a"):
+        with pytest.raises(Conflict, match="'a'"), alive(host="a"):
             pass
-        with host_lock(database_url, "b"):
+        with alive(host="b"):
             pass
-    with host_lock(database_url, "a"):
+    with alive(host="a"):
         pass
 
 

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import event
 
 from tests.builders import spec, window
-from tuner.db import Store, make_engine
+from tuner.db import Store, host_alive, make_engine
 from tuner.errors import InvalidInput, Unavailable
 from tuner.model import (
     Enter,
@@ -22,7 +22,6 @@ from tuner.model import (
     JobId,
     JobState,
     Measure,
-    MeasurementId,
     MeasurementKind,
     MeasurementResult,
     Origin,
@@ -216,26 +215,30 @@ def test_results_and_a_cancel_at_once_do_not_deadlock(postgres_store: Store) -> 
 def test_what_the_queue_lost_is_put_back(postgres_store: Store, database_url: str) -> None:
     job_id = create(postgres_store)
     forget_queue(database_url)
-    assert postgres_store.requeue_lost("default") == 1, "the job's advance"
+    assert postgres_store.recover("default") == 1, "the job's advance"
     postgres_store.advance(job_id, once(START, Measure(plans=(plan(1, 0),), trials=(trial(0),))))
     forget_queue(database_url)
-    assert postgres_store.requeue_lost("other") == 0
-    assert postgres_store.requeue_lost("default") == 1, "its measurement"
-    assert postgres_store.requeue_lost("default") == 0
+    assert postgres_store.recover("other") == 0
+    assert postgres_store.recover("default") == 1, "its measurement"
+    assert postgres_store.recover("default") == 0
     block = postgres_store.measurements(job_id)[0].id
-    postgres_store.claim(block, "a")
-    forget_queue(database_url)
-    assert postgres_store.requeue_lost("default") == 0, "a living host is at it"
-    grow_old(database_url, block)
-    assert postgres_store.requeue_lost("default") == 1
-    assert postgres_store.claim(block, "b") is not None
+    with host_alive(database_url, "a", "default") as liveness:
+        liveness.register(1)
+        postgres_store.claim(block, "a")
+        forget_queue(database_url)
+        assert postgres_store.recover("default") == 0, "a living host holds it"
+        fall_silent(database_url, "a")
+        assert postgres_store.recover("default") == 1
+        liveness.beat()
+        assert postgres_store.claim(block, "b") is None, "it was only slow"
+        fall_silent(database_url, "a")
+        assert postgres_store.claim(block, "b") is not None
 
 
-def grow_old(url: str, measurement_id: MeasurementId) -> None:
+def fall_silent(url: str, host: str) -> None:
     with psycopg.connect(url) as connection:
         connection.execute(
-            "UPDATE measurements SET heartbeat_at = now() - interval '16 s' WHERE id = %s",
-            [measurement_id],
+            "UPDATE hosts SET last_seen = now() - interval '21 s' WHERE name = %s", [host]
         )
 
 

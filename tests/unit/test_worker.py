@@ -66,7 +66,7 @@ class Rows:
         params = ({"processes": 2}, {"processes": 4})[: len(self.measurement.arms)]
         return Claimed(self.measurement, job(spec=spec()), params)
 
-    def beat(self, measurement_id: MeasurementId, attempt: int) -> bool:
+    def is_current(self, measurement_id: MeasurementId, attempt: int) -> bool:
         return self.wanted
 
     def complete(
@@ -84,10 +84,7 @@ class Rows:
         self.faults += fault is not None
         return self.faults
 
-    def orphans(self, host: str) -> list[MeasurementId]:
-        return []
-
-    def requeue_lost(self, pool: str) -> int:
+    def recover(self, pool: str) -> int:
         return 0
 
     def see_host(

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import groupby
 
 from tuner import analysis, wording
@@ -11,6 +11,7 @@ from tuner.api.preflight import preflight_answer
 from tuner.api.progress import block_progress_of
 from tuner.api.services import Host
 from tuner.model import (
+    HOST_IS_STALE_AFTER,
     ArmReport,
     Calibration,
     Diagnosis,
@@ -51,9 +52,6 @@ from tuner.schemas import (
     WindowAnswer,
     WindowList,
 )
-
-LIVE_WITHIN = timedelta(seconds=30)
-"""A worker reports every few seconds; one that has been silent for longer is taken for gone."""
 
 SEES_AFTER_MINUTES = (5.0, 20.0, 60.0)
 
@@ -202,7 +200,7 @@ def pool_hosts(pool: str, hosts: Iterable[Host], now: datetime) -> PoolHosts:
 
 def is_live(host: Host, now: datetime) -> bool:
     """Whether its worker reported lately."""
-    return now - host.last_seen <= LIVE_WITHIN
+    return now - host.last_seen <= HOST_IS_STALE_AFTER
 
 
 def what_is_away(hosts: Sequence[Host], now: datetime) -> tuple[str, str] | None:

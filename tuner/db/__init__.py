@@ -1,13 +1,14 @@
 """PostgreSQL: our tables, the store over them, their migrations, and a server of our own.
 
     store      what the rest of the product calls: nouns in, nouns out. It owns the transactions;
-    |          the modules below work on the connection they are given
-    +- jobs      create, read, list, lock, finish; who is next in a pool
-    +- history   everything of one job in a handful of queries
-    +- steps     what `study.decide` asks for, as SQL
-    +- work      measurements: claim, heartbeat, complete, fail, release, find the lost
-    +- hosts     who measures, when last seen, and what ails it
+    |          the modules below use its connection
+    +- jobs      create, read, list, lock, finish; the next job of a pool
+    +- history   all rows of one job in a few queries
+    +- steps     the steps of `study.decide`, as SQL
+    +- work      measurements: claim, complete, fail, release, recover
+    +- hosts     which hosts live, and what keeps each from measuring
     +- ports     what the store asks of a queue
+    liveness   a worker's proof of life, and the lock on its host's name
     rows       rows <-> nouns
     tables     the schema
     engine     connections, and the one place where driver errors become ours
@@ -21,6 +22,7 @@ Nothing else imports sqlalchemy or alembic.
 
 from tuner.db.embedded import EmbeddedPostgres, require_room
 from tuner.db.engine import make_engine
+from tuner.db.liveness import Liveness, host_alive
 from tuner.db.ports import JobQueue
 from tuner.db.rows import Claim, HostRow
 from tuner.db.store import Store
@@ -30,7 +32,9 @@ __all__ = [
     "EmbeddedPostgres",
     "HostRow",
     "JobQueue",
+    "Liveness",
     "Store",
+    "host_alive",
     "make_engine",
     "require_room",
 ]

@@ -58,8 +58,10 @@ def translated() -> Iterator[None]:
         if (detail := _passing(error.orig)) is None and not error.connection_invalidated:
             raise
         raise Unavailable("postgresql", detail or "the connection was lost") from error
-    except psycopg.OperationalError as error:
-        raise Unavailable("postgresql", _passing(error) or "the connection was lost") from error
+    except psycopg.Error as error:
+        if (detail := _passing(error)) is None:
+            raise
+        raise Unavailable("postgresql", detail or "the connection was lost") from error
 
 
 def _passing(cause: BaseException | None) -> str | None:

@@ -2,17 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Collection
-from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import Column, ColumnElement, Connection, case, func, select
 
 from tuner.db import jobs as job_rows
+from tuner.db.hosts import seen_lately
 from tuner.db.rows import measurement_of, trial_of, window_of
 from tuner.db.tables import hosts, measurements, trials, windows
 from tuner.model import History, Job, JobId, Measurement, MeasurementId, Phase, Trial, Window
 
-HOST_IS_LIVE_FOR = timedelta(seconds=30)  # after it was last seen
 DETAILED = frozenset({Phase.CALIBRATE, Phase.CONFIRM, Phase.COMPARE})
 """Phases whose end looks at the details of its own windows. A search decides by few figures, often:
 1 000 windows are read in 25 ms without details and in 140 ms with them."""
@@ -25,9 +24,7 @@ def read_history(connection: Connection, job: Job) -> History:
 
     Details of windows come only with the present phase, and only where it is one of `DETAILED`.
     """
-    live = select(func.count()).where(
-        hosts.c.pool == job.spec.pool, hosts.c.last_seen > func.now() - HOST_IS_LIVE_FOR
-    )
+    live = select(func.count()).where(hosts.c.pool == job.spec.pool, seen_lately())
     now, live_hosts = connection.execute(select(func.now(), live.scalar_subquery())).one()
     return History(
         job=job,

@@ -1,11 +1,39 @@
-"""Benchmark hosts: who measures, when last seen, and what ails it."""
+"""Benchmark hosts: which ones live, what keeps each from measuring, its last calibration.
 
-from sqlalchemy import Connection, func, select, update
+`lives` is the one place that decides whether a worker is gone. Work of a worker that is gone
+starts again elsewhere; everything that asks this asks here.
+"""
+
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
 from tuner.db.rows import CALIBRATION, FINGERPRINT, HostRow, host_of, to_json
 from tuner.db.tables import hosts
-from tuner.model import Calibration, HostFingerprint
+from tuner.model import HOST_IS_STALE_AFTER, Calibration, HostFingerprint
+
+HOST_LOCKS = 7_803  # first key of the advisory locks on host names
+
+_LOCK_IS_HELD = text("""EXISTS (
+    SELECT 1 FROM pg_locks
+     WHERE locktype = 'advisory' AND granted
+       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+       AND classid = :host_locks AND objid = hashtext(hosts.name)::oid AND objsubid = 2)
+""").bindparams(host_locks=HOST_LOCKS)
+
+
+def seen_lately() -> ColumnElement[bool]:
+    """Whether a host has reported within the limit that everything here shares."""
+    return hosts.c.last_seen > func.now() - HOST_IS_STALE_AFTER
+
+
+def lives() -> ColumnElement[bool]:
+    """Whether a host's worker lives: its process holds the lock and does not hang."""
+    return and_(seen_lately(), _LOCK_IS_HELD)
+
+
+def living_workers() -> Select[tuple[int]]:
+    """The queue's numbers of the workers that live."""
+    return select(hosts.c.worker_id).where(hosts.c.worker_id.is_not(None), lives())
 
 
 def see(
@@ -15,7 +43,7 @@ def see(
     fingerprint: HostFingerprint | None,
     problem: str | None,
 ) -> None:
-    """Write down that a host lives; a fingerprint once known stays until a new one comes."""
+    """Write that a host reports; its fingerprint stays until a new one comes."""
     statement = insert(hosts).values(
         name=name,
         pool=pool,
@@ -38,7 +66,7 @@ def see(
 
 
 def calibrated(connection: Connection, found: Calibration, *, with_target: str) -> None:
-    """Keep a calibration with every host that took part in it, in place of the one before."""
+    """Give a calibration to each host that took part in it, in place of the earlier one."""
     statement = (
         update(hosts)
         .where(hosts.c.name.in_(found.hosts))
@@ -52,7 +80,7 @@ def calibrated(connection: Connection, found: Calibration, *, with_target: str) 
 
 
 def listed(connection: Connection, pool: str | None) -> list[HostRow]:
-    """Hosts by name, those that have gone included: `last_seen` tells."""
+    """All hosts by name, also those that are gone: see `last_seen`."""
     query = select(hosts).order_by(hosts.c.name)
     if pool is not None:
         query = query.where(hosts.c.pool == pool)

@@ -1,5 +1,6 @@
-"""What the store asks of the queue; `tuner.queue.Queue` fits by shape."""
+"""What the store asks of the queue; `tuner.queue.Queue` has this shape."""
 
+from collections.abc import Collection
 from collections.abc import Set as AbstractSet
 from typing import Any, Protocol
 
@@ -22,7 +23,13 @@ class JobQueue(Protocol):
         """Have `measure(measurement_id)` run on a worker of the pool."""
 
     def waiting_jobs(self, connection: RawConnection) -> AbstractSet[JobId]:
-        """Jobs for which an `advance` waits or runs."""
+        """Jobs with an `advance` that waits or runs."""
 
     def waiting_measurements(self, connection: RawConnection) -> AbstractSet[MeasurementId]:
-        """Measurements for which a `measure` waits or runs."""
+        """Measurements with a `measure` that waits or runs."""
+
+    def busy_workers(self, connection: RawConnection, pool: str) -> AbstractSet[int]:
+        """The workers that run the pool's tasks; 0 stands for a worker without a row."""
+
+    def put_back(self, connection: RawConnection, pool: str, workers: Collection[int]) -> int:
+        """Have the running tasks of these workers run again; how many tasks."""

@@ -206,17 +206,17 @@ class Store:
             return read_measurements(connection, job_id, detailed=tuple(Phase) if detailed else ())
 
     def claim(self, measurement_id: MeasurementId, host: str) -> Claim | None:
-        """Take a measurement for `host` as a new attempt; None where it is not to be made.
+        """Take a measurement for `host` as a new attempt.
 
-        That is: cancelled, ended, or in the hands of another host that lives.
+        None if it is cancelled, ended, or held by another host that lives.
         """
         with self._transaction() as connection:
             return work.claim(connection, measurement_id, host)
 
-    def beat(self, measurement_id: MeasurementId, attempt: int) -> bool:
-        """Say that this attempt lives; False means stop: cancelled, or in other hands."""
-        with self._transaction() as connection:
-            return work.beat(connection, measurement_id, attempt)
+    def is_current(self, measurement_id: MeasurementId, attempt: int) -> bool:
+        """Whether the result of this attempt is still wanted; False after a cancel, for example."""
+        with self._at_once() as connection:
+            return work.is_current(connection, measurement_id, attempt)
 
     def complete(
         self, measurement_id: MeasurementId, attempt: int, result: MeasurementResult
@@ -246,26 +246,18 @@ class Store:
             )
 
     def release(self, measurement_id: MeasurementId, attempt: int, *, fault: str | None) -> int:
-        """Give a measurement back for another attempt; how many host faults it has met so far.
+        """Give a measurement back for another attempt; returns its count of host faults.
 
-        Without a `fault` (shutdown, Docker away) none is counted. The queue's retry, or else
-        `requeue_lost`, runs it again.
+        Without a `fault` (shutdown, Docker away) the count stays. The queue's retry, or else
+        `recover`, runs it again.
         """
         with self._transaction() as connection:
             return work.release(connection, measurement_id, attempt, fault)
 
-    def orphans(self, host: str) -> list[MeasurementId]:
-        """Put back what `host` was at when its worker died, and see that it is in the queue.
-
-        Only for who holds the host's lock: with it, nobody else can be that host.
-        """
+    def recover(self, pool: str) -> int:
+        """Put lost work of a pool back into the queue; how many tasks. For the sweep."""
         with self._transaction() as connection:
-            return work.take_orphans(connection, self._queue, host)
-
-    def requeue_lost(self, pool: str) -> int:
-        """Put into the queue what should be there and is not; how many that were. For the sweep."""
-        with self._transaction() as connection:
-            return work.requeue_lost(connection, self._queue, pool)
+            return work.recover(connection, self._queue, pool)
 
     # ---- hosts
 
@@ -276,12 +268,12 @@ class Store:
         fingerprint: HostFingerprint | None = None,
         problem: str | None = None,
     ) -> None:
-        """Write down that a host lives, and what keeps it from measuring."""
+        """Write that a host reports, and what keeps it from measuring."""
         with self._transaction() as connection:
             hosts.see(connection, name, pool, fingerprint, problem)
 
     def hosts(self, pool: str | None = None) -> list[HostRow]:
-        """Hosts by name, those that have gone included: `last_seen` tells."""
+        """All hosts by name, also those that are gone: see `last_seen`."""
         with self._transaction() as connection:
             return hosts.listed(connection, pool)
 

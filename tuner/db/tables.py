@@ -130,7 +130,7 @@ measurements = Table(
     Column("faults", Integer, nullable=False, server_default=text("0")),
     Column("last_fault", Text),
     Column("host", Text),
-    _time("heartbeat_at"),
+    Column("worker_id", BigInteger),  # the holder; see `hosts.lives`
     _time("started_at"),
     _time("finished_at"),
     Column("result", _DOCUMENT),  # all but the windows
@@ -187,6 +187,7 @@ hosts = Table(
     Column("pool", Text, nullable=False),
     Column("fingerprint", _DOCUMENT),
     _time("last_seen", nullable=False),
+    Column("worker_id", BigInteger),  # the queue's number of its worker
     Column("problem", Text),
     Column("calibration", _DOCUMENT),  # the last one, whichever job made it
     _time("calibrated_at"),

@@ -1,9 +1,8 @@
-"""Measurements on their way through a host. Every write carries the attempt that it belongs to.
+"""Measurements on their way through a host. Every write names its attempt.
 
-Lock order is job before measurement everywhere, so that a cancel and a result cannot deadlock.
+All lock the job before the measurement, so that a cancel and a result cannot deadlock.
 """
 
-from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import (
@@ -19,16 +18,15 @@ from sqlalchemy import (
 )
 
 from tuner.db import jobs as job_rows
+from tuner.db.hosts import living_workers
 from tuner.db.ports import JobQueue
 from tuner.db.rows import Claim, job_of, measurement_of, trial_of, window_row
-from tuner.db.tables import jobs, measurements, trials, windows
+from tuner.db.tables import hosts, jobs, measurements, trials, windows
 from tuner.model import JobId, JobState, MeasurementId, MeasurementState, Window
-
-HEARTBEAT_IS_STALE_AFTER = timedelta(seconds=15)
 
 
 def claim(connection: Connection, measurement_id: MeasurementId, host: str) -> Claim | None:
-    """Take a measurement for `host`; None where it is not to be made, or not by this host."""
+    """Take a measurement for `host`; None if it is over, or held by another host that lives."""
     job_row = _lock_job_of(connection, measurement_id)
     if job_row is None:
         return None
@@ -39,8 +37,8 @@ def claim(connection: Connection, measurement_id: MeasurementId, host: str) -> C
             state=MeasurementState.RUNNING,
             attempt=measurements.c.attempt + 1,
             host=host,
+            worker_id=select(hosts.c.worker_id).where(hosts.c.name == host).scalar_subquery(),
             started_at=func.now(),
-            heartbeat_at=func.now(),
         )
         .returning(measurements)
     )
@@ -56,14 +54,10 @@ def claim(connection: Connection, measurement_id: MeasurementId, host: str) -> C
     return Claim(measurement=measurement, job=job, params=params)
 
 
-def beat(connection: Connection, measurement_id: MeasurementId, attempt: int) -> bool:
-    """Say that this attempt lives; False where it is not wanted any more."""
-    statement = (
-        update(measurements)
-        .where(_is_current(measurement_id, attempt))
-        .values(heartbeat_at=func.now())
-    )
-    return connection.execute(statement).rowcount == 1
+def is_current(connection: Connection, measurement_id: MeasurementId, attempt: int) -> bool:
+    """Whether the result of this attempt is still wanted."""
+    query = select(measurements.c.id).where(_is_current(measurement_id, attempt))
+    return connection.execute(query).one_or_none() is not None
 
 
 def finish(
@@ -75,7 +69,7 @@ def finish(
     found: tuple[Window, ...] = (),
     **values: Any,
 ) -> bool:
-    """Write what came of an attempt and have the job advance; False where it was fenced off."""
+    """Write the end of an attempt and have the job advance; False if the attempt is outdated."""
     job_row = _lock_job_of(connection, measurement_id)
     row = _write_if_current(connection, measurement_id, attempt, finished_at=func.now(), **values)
     if job_row is None or row is None:
@@ -91,9 +85,9 @@ def finish(
 def release(
     connection: Connection, measurement_id: MeasurementId, attempt: int, fault: str | None
 ) -> int:
-    """Give a measurement back; how many faults of hosts it has met so far."""
+    """Give a measurement back; returns its count of host faults."""
     job_row = _lock_job_of(connection, measurement_id)
-    values: dict[str, Any] = {"state": MeasurementState.QUEUED, "host": None, "heartbeat_at": None}
+    values: dict[str, Any] = {"state": MeasurementState.QUEUED, "host": None, "worker_id": None}
     if fault is not None:
         values |= {"faults": measurements.c.faults + 1, "last_fault": fault}
     if _write_if_current(connection, measurement_id, attempt, **values) and job_row:
@@ -102,55 +96,40 @@ def release(
     return connection.execute(faults).scalar() or 0
 
 
-def take_orphans(connection: Connection, queue: JobQueue, host: str) -> list[MeasurementId]:
-    """Put back what `host` was at when its worker died. Only for who holds the host's lock."""
-    orphans = (
-        update(measurements)
-        .where(measurements.c.host == host, measurements.c.state == MeasurementState.RUNNING)
-        .values(state=MeasurementState.QUEUED, host=None, heartbeat_at=None)
-        .returning(measurements.c.id, measurements.c.job_id)
-    )
-    rows = connection.execute(orphans).all()
-    ids = sorted(MeasurementId(row.id) for row in rows)
-    for pool in sorted(_pools_of(connection, [row.job_id for row in rows])):
-        requeue_lost(connection, queue, pool)
-    return ids
+def recover(connection: Connection, queue: JobQueue, pool: str) -> int:
+    """Put work of workers that are gone, and work that is missing, into the queue; how many tasks.
 
-
-def requeue_lost(connection: Connection, queue: JobQueue, pool: str) -> int:
-    """Put into the queue what should be there and is not; how many that were.
-
-    The queue and our rows change together, so nothing should ever be lost. A worker that comes
-    back late and ends a queue job which another one runs by then is how it happens all the same.
+    The queue and our rows change together, so tasks should never be missing. It happens when a
+    worker hangs until others take over its task, and then comes back and ends that task.
     """
     raw = job_rows.raw(connection)
-    queued = queue.waiting_measurements(raw)
-    lost = [id_ for id_ in _startable(connection, pool) if id_ not in queued]
-    for measurement_id in lost:
+    # First who is busy, then who lives: a worker that registers in between is not taken for gone.
+    gone = queue.busy_workers(raw, pool) - set(connection.execute(living_workers()).scalars())
+    put_back = queue.put_back(raw, pool, gone) if gone else 0
+    lost = _startable(connection, pool) - queue.waiting_measurements(raw)
+    for measurement_id in sorted(lost):
         queue.defer_measure(raw, measurement_id, pool)
-    advancing = queue.waiting_jobs(raw)
-    stuck = [id_ for id_ in _idle_jobs(connection, pool) if id_ not in advancing]
+    stuck = _idle_jobs(connection, pool) - queue.waiting_jobs(raw)
     for job_id in stuck:
         queue.defer_advance(raw, job_id, pool)
-    return len(lost) + len(stuck)
+    return put_back + len(lost) + len(stuck)
 
 
-def _startable(connection: Connection, pool: str) -> list[MeasurementId]:
-    """Open measurements of the pool that no living worker is at."""
+def _startable(connection: Connection, pool: str) -> set[MeasurementId]:
+    """The pool's open measurements without a living worker."""
     query = (
         select(measurements.c.id)
         .join(jobs, jobs.c.id == measurements.c.job_id)
         .where(
             jobs.c.pool == pool,
-            or_(measurements.c.state == MeasurementState.QUEUED, _is_stale()),
+            or_(measurements.c.state == MeasurementState.QUEUED, _is_lost()),
         )
-        .order_by(measurements.c.id)
     )
-    return [MeasurementId(id_) for id_ in connection.execute(query).scalars()]
+    return set(connection.execute(query).scalars())
 
 
-def _idle_jobs(connection: Connection, pool: str) -> list[JobId]:
-    """The pool's running job, else its oldest queued one, where no measurement is open."""
+def _idle_jobs(connection: Connection, pool: str) -> set[JobId]:
+    """The pool's running job, else its oldest queued one, if it has no open measurement."""
     open_work = select(measurements.c.id).where(
         measurements.c.job_id == jobs.c.id,
         measurements.c.state.in_((MeasurementState.QUEUED, MeasurementState.RUNNING)),
@@ -163,11 +142,6 @@ def _idle_jobs(connection: Connection, pool: str) -> list[JobId]:
         .scalar_subquery()
     )
     query = select(jobs.c.id).where(jobs.c.id == first, ~open_work.exists())
-    return [JobId(id_) for id_ in connection.execute(query).scalars()]
-
-
-def _pools_of(connection: Connection, job_ids: list[int]) -> set[str]:
-    query = select(jobs.c.pool).where(jobs.c.id.in_(job_ids))
     return set(connection.execute(query).scalars())
 
 
@@ -194,7 +168,7 @@ def _write_if_current(
 
 
 def _is_current(measurement_id: MeasurementId, attempt: int) -> ColumnElement[bool]:
-    """The fence: the attempt is the latest, and nobody has ended or called off the measurement."""
+    """The fence: the attempt is the latest, and the measurement is neither ended nor cancelled."""
     return and_(
         measurements.c.id == measurement_id,
         measurements.c.attempt == attempt,
@@ -202,17 +176,18 @@ def _is_current(measurement_id: MeasurementId, attempt: int) -> ColumnElement[bo
     )
 
 
-def _is_stale() -> ColumnElement[bool]:
+def _is_lost() -> ColumnElement[bool]:
+    """The worker that runs it is gone."""
     return and_(
         measurements.c.state == MeasurementState.RUNNING,
-        measurements.c.heartbeat_at < func.now() - HEARTBEAT_IS_STALE_AFTER,
+        func.coalesce(measurements.c.worker_id, 0).not_in(living_workers()),
     )
 
 
 def _may_be_taken_by(host: str) -> ColumnElement[bool]:
-    """Waiting, or left behind: by this very host, or by another that fell silent."""
+    """Waiting, or lost, or held by this host, whose worker does one thing at a time."""
     return or_(
         measurements.c.state == MeasurementState.QUEUED,
         and_(measurements.c.state == MeasurementState.RUNNING, measurements.c.host == host),
-        _is_stale(),
+        _is_lost(),
     )

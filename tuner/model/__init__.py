@@ -53,6 +53,7 @@ from tuner.model.landscapes import Landscape, Reading, Start
 from tuner.model.measuring import (
     AS_BUDGETED,
     BASELINE,
+    HOST_IS_STALE_AFTER,
     BlockOptions,
     Failure,
     FailureCode,

@@ -6,7 +6,7 @@ alternation. The block is the unit of replication: windows within one start are 
 """
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NewType
 
@@ -47,6 +47,10 @@ class Failure:
     message: str
     arm: int = 0
     log_tail: str = ""
+
+
+HOST_IS_STALE_AFTER = timedelta(seconds=20)
+"""A host without a sign of life for this long is gone. Longer than its worker takes to stop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

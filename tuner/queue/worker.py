@@ -1,17 +1,17 @@
-"""One worker of a pool: runs `advance` and `measure` one at a time, until told to stop.
+"""One worker of a pool: runs `advance` and `measure` one at a time, until it is stopped.
 
-The sweep is a task of the event loop and not one of procrastinate's periodic tasks: those wait
-in the queue behind a measurement of minutes, and run on one worker of a pool only, while every
-host has to say that it lives.
+Beat and sweep are tasks of the event loop. As periodic tasks of procrastinate they would wait
+behind a measurement of minutes and run on one worker of the pool, but each host has to report.
 """
 
 import asyncio
 import logging
 import signal
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 import procrastinate
@@ -22,16 +22,16 @@ from procrastinate.worker import Worker
 
 from tuner.errors import Aborted, Infrastructure, Unavailable
 from tuner.model import JobId, MeasurementId
-from tuner.queue.deferring import ADVANCE, MEASURE, queue_of, translated
-from tuner.queue.liveness import HEARTBEAT_IS_STALE_AFTER_S, Sign
+from tuner.queue.tasks import ADVANCE, MEASURE, queue_of, translated
 
 RETRY_AFTER_S = 3
 SWEEP_EVERY_S = 5.0
-CONNECTION_TIMEOUT_S = 2.0  # of the pool; what waits for it keeps a stopping worker waiting
-POLL_EVERY_S = 1.0  # for retries, which no notification announces
-HEARTBEAT_EVERY_S = 2.0
-TOLD_TO_ABORT_AFTER_S = 0.2  # of the worker's stopping by itself; on a signal it is at once
+BEAT_EVERY_S = 2.0
 TIDY_EVERY_S = 3600.0
+TIDIED_AFTER_HOURS = 24
+CONNECTION_TIMEOUT_S = 2.0  # of the pool; a worker that stops may have to wait this long
+POLL_EVERY_S = 1.0  # for retries, which come without a notification
+TOLD_TO_ABORT_AFTER_S = 0.2  # if the worker stops by itself; on a signal, at once
 _STOP_CHECKED_EVERY_S = 0.05
 
 log = logging.getLogger(__name__)
@@ -40,23 +40,34 @@ log = logging.getLogger(__name__)
 class Handlers(Protocol):
     """What the tasks do. Each is called in a thread.
 
-    `Unavailable` and `Infrastructure` mean "again in a few seconds", as often as it takes: who
-    counts faults ends it by storing a failure and returning. `Aborted` means that it is over, or,
-    while this worker stops, that any worker may start it anew.
+    `Unavailable` and `Infrastructure` mean "again in a few seconds", without a limit: a handler
+    that counts faults stores a failure and returns. `Aborted` ends the task; while this worker
+    stops, the task goes back into the queue.
     """
 
     def advance(self, job_id: JobId) -> None:
-        """Decide what is next for a job."""
+        """Decide the next steps of a job."""
 
     def measure(self, measurement_id: MeasurementId, should_abort: Callable[[], bool]) -> None:
         """Make a measurement; soon after `should_abort()` is true, stop and raise `Aborted`."""
 
     def sweep(self) -> None:
-        """Every few seconds, also while a measurement runs: report the host, find what is lost."""
+        """Every few seconds, also during a measurement: report the host, recover lost work."""
+
+
+class Liveness(Protocol):
+    """This worker's proof of life; both raise `Unavailable` once it is lost."""
+
+    def register(self, worker_id: int) -> None:
+        """Note the queue's number of this worker."""
+
+    def beat(self) -> None:
+        """Every few seconds, from the first task to the last: show that this worker runs."""
 
 
 def run_worker(
     handlers: Handlers,
+    liveness: Liveness,
     *,
     url: str,
     pool: str,
@@ -65,10 +76,10 @@ def run_worker(
 ) -> None:
     """Work until SIGTERM, SIGINT or `stopping`; then abort what runs, and return.
 
-    Raises `Unavailable` when PostgreSQL goes away: the supervisor starts the process anew. What
-    dead workers of the pool have left behind is put back before the first job is taken.
+    Raises `Unavailable` when PostgreSQL goes away: the supervisor starts the process anew.
     """
-    asyncio.run(_Run(handlers, url, pool, host, stopping or threading.Event()).main())
+    stopping = stopping or threading.Event()
+    asyncio.run(_Run(handlers, liveness, url, pool, host, stopping).main())
 
 
 class _Runnable(Protocol):
@@ -80,7 +91,7 @@ class _Runnable(Protocol):
 
 
 class _Interrupted(Exception):
-    """The worker stops in the middle of a job: any worker may start it anew."""
+    """The worker stops in the middle of a task: any worker may start it anew."""
 
 
 class _Retry(BaseRetryStrategy):
@@ -95,79 +106,75 @@ class _Retry(BaseRetryStrategy):
                 return None
 
 
-class _SignedManager(JobManager):
-    """Holds the sign of life before the worker can take its first job."""
+class _Manager(JobManager):
+    """Registers the worker for `Liveness` too. procrastinate has no hook before the first task."""
 
-    def __init__(self, connector: procrastinate.BaseConnector, sign: Sign) -> None:
+    def __init__(self, connector: procrastinate.BaseConnector, liveness: Liveness) -> None:
         super().__init__(connector)
-        self._sign = sign
+        self._liveness = liveness
 
     async def register_worker(self) -> int:
         worker_id = await super().register_worker()
-        await asyncio.to_thread(self._sign.hold, worker_id)
+        await asyncio.to_thread(self._liveness.register, worker_id)
         return worker_id
 
 
+@dataclass(slots=True)
 class _Run:
     """One life of a worker."""
 
-    def __init__(
-        self, handlers: Handlers, url: str, pool: str, host: str, stopping: threading.Event
-    ) -> None:
-        self._handlers = handlers
-        self._url = url
-        self._pool = pool
-        self._host = host
-        self._stopping = stopping
-        self._told = threading.Event()  # set once the worker takes no more jobs, and not before:
-        # what is interrupted goes back into the queue, where this worker would find it again
+    handlers: Handlers
+    liveness: Liveness
+    url: str
+    pool: str
+    host: str
+    stopping: threading.Event
+    _told: threading.Event = field(default_factory=threading.Event)
+    """Set only once the worker takes no more tasks: an interrupted one goes back into the queue,
+    where this worker would find it again."""
 
     async def main(self) -> None:
-        sign = await asyncio.to_thread(Sign, self._url)
         try:
             with translated():
-                await self._work(sign)
+                await self._work()
         except Unavailable:
-            if not self._stopping.is_set():
+            if not self.stopping.is_set():
                 raise
             log.warning("PostgreSQL went away while the worker was stopping")
-        finally:
-            sign.close()
-        if not self._stopping.is_set():
+        if not self.stopping.is_set():
             raise Unavailable("postgresql", "the queue's connection was lost")
 
-    async def _work(self, sign: Sign) -> None:
+    async def _work(self) -> None:
         connector = procrastinate.PsycopgConnector(
-            conninfo=self._url.replace("postgresql+psycopg://", "postgresql://", 1),
+            conninfo=self.url.replace("postgresql+psycopg://", "postgresql://", 1),
             min_size=1,
             max_size=4,
             timeout=CONNECTION_TIMEOUT_S,
             kwargs={"connect_timeout": 3},
         )
         app = procrastinate.App(connector=connector)
-        app.job_manager = _SignedManager(connector, sign)
+        app.job_manager = _Manager(connector, self.liveness)
         self._register(app)
-        await asyncio.to_thread(sign.revive, self._pool)
         async with app.open_async():
             worker: _Runnable = Worker(
                 app,
-                queues=[queue_of(self._pool)],
-                name=self._host,
+                queues=[queue_of(self.pool)],
+                name=self.host,
                 concurrency=1,
                 fetch_job_polling_interval=POLL_EVERY_S,
                 shutdown_graceful_timeout=TOLD_TO_ABORT_AFTER_S,
                 delete_jobs=DeleteJobCondition.SUCCESSFUL,
                 install_signal_handlers=False,  # ours also tell the running measurement
-                update_heartbeat_interval=HEARTBEAT_EVERY_S,
-                stalled_worker_timeout=HEARTBEAT_IS_STALE_AFTER_S,
             )
             with self._signals():
-                await self._beside(worker, sign)
+                await self._beside(worker, app.job_manager)
 
-    async def _beside(self, worker: _Runnable, sign: Sign) -> None:
-        """Run the worker with the sweep and the watch for a stop; neither outlives it."""
+    async def _beside(self, worker: _Runnable, manager: JobManager) -> None:
+        """Run the worker with its side tasks, which end with it. The first error ends all."""
         sides = [
-            asyncio.create_task(self._sweep(worker, sign)),
+            asyncio.create_task(self._every(BEAT_EVERY_S, self._beat, worker)),
+            asyncio.create_task(self._every(SWEEP_EVERY_S, self._sweep, worker)),
+            asyncio.create_task(self._every(TIDY_EVERY_S, partial(_tidy, manager), worker)),
             asyncio.create_task(self._watch(worker)),
         ]
         try:
@@ -181,28 +188,27 @@ class _Run:
                 raise end
 
     async def _watch(self, worker: _Runnable) -> None:
-        while not self._stopping.is_set():
+        while not self.stopping.is_set():
             await asyncio.sleep(_STOP_CHECKED_EVERY_S)
         worker.stop()
         self._told.set()
 
-    async def _sweep(self, worker: _Runnable, sign: Sign) -> None:
-        """Ends, and the worker with it, at the first error that waiting does not mend."""
-        tidied = -TIDY_EVERY_S
+    async def _every(
+        self, seconds: float, act: Callable[[], Awaitable[None]], worker: _Runnable
+    ) -> None:
         try:
             while True:
-                await asyncio.to_thread(sign.revive, self._pool)
-                if time.monotonic() - tidied >= TIDY_EVERY_S:
-                    await asyncio.to_thread(sign.tidy)
-                    tidied = time.monotonic()
-                await self._sweep_ours()
-                await asyncio.sleep(SWEEP_EVERY_S)
+                await act()
+                await asyncio.sleep(seconds)
         finally:
             worker.stop()
 
-    async def _sweep_ours(self) -> None:
+    async def _beat(self) -> None:
+        await asyncio.to_thread(self.liveness.beat)
+
+    async def _sweep(self) -> None:
         try:
-            await asyncio.to_thread(self._handlers.sweep)
+            await asyncio.to_thread(self.handlers.sweep)
         except Unavailable as error:
             if error.system == "postgresql":
                 raise
@@ -211,7 +217,7 @@ class _Run:
     def _register(self, app: procrastinate.App) -> None:
         @app.task(name=ADVANCE, retry=_Retry())
         def advance(job_id: int) -> None:
-            self._handlers.advance(JobId(job_id))
+            self.handlers.advance(JobId(job_id))
 
         @app.task(name=MEASURE, retry=_Retry(), pass_context=True)
         def measure(context: procrastinate.JobContext, measurement_id: int) -> None:
@@ -219,24 +225,34 @@ class _Run:
                 return self._told.is_set() or context.should_abort()
 
             try:
-                self._handlers.measure(MeasurementId(measurement_id), should_abort)
+                self.handlers.measure(MeasurementId(measurement_id), should_abort)
             except Aborted as error:
                 if should_abort():
                     raise _Interrupted from error
-                log.info("measurement %d was called off", measurement_id)
+                log.info("measurement %d was cancelled", measurement_id)
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
-        """SIGTERM and SIGINT stop the worker; threads other than the main one get no signals."""
+        """SIGTERM and SIGINT stop the worker; only the main thread gets signals."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
         loop = asyncio.get_running_loop()
         numbers = (signal.SIGTERM, signal.SIGINT)
         for number in numbers:
-            loop.add_signal_handler(number, self._stopping.set)
+            loop.add_signal_handler(number, self.stopping.set)
         try:
             yield
         finally:
             for number in numbers:
                 loop.remove_signal_handler(number)
+
+
+async def _tidy(manager: JobManager) -> None:
+    """Delete tasks that ended a day ago."""
+    await manager.delete_old_jobs(
+        nb_hours=TIDIED_AFTER_HOURS,
+        include_failed=True,
+        include_cancelled=True,
+        include_aborted=True,
+    )

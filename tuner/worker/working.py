@@ -26,7 +26,7 @@ from tuner.model import (
     MeasurementResult,
     Step,
 )
-from tuner.queue import host_lock, run_worker
+from tuner.queue import run_worker
 from tuner.settings import Settings
 from tuner.worker.alone import alone_on_this_machine
 from tuner.worker.making import Claim, failure_of, make
@@ -48,8 +48,8 @@ class Store(Protocol):
     def claim(self, measurement_id: MeasurementId, host: str) -> Claim | None:
         """Make it this host's, or None where it is not wanted any more."""
 
-    def beat(self, measurement_id: MeasurementId, attempt: int) -> bool:
-        """Say that it is worked on; False where the attempt does not count any more."""
+    def is_current(self, measurement_id: MeasurementId, attempt: int) -> bool:
+        """Whether the result of this attempt is still wanted."""
 
     def complete(
         self, measurement_id: MeasurementId, attempt: int, result: MeasurementResult
@@ -62,11 +62,8 @@ class Store(Protocol):
     def release(self, measurement_id: MeasurementId, attempt: int, *, fault: str | None) -> int:
         """Give it back to be made again; returns the host's faults so far."""
 
-    def orphans(self, host: str) -> list[MeasurementId]:
-        """Put back what a dead worker of that name was at."""
-
-    def requeue_lost(self, pool: str) -> int:
-        """Put into the queue what should be there and is not."""
+    def recover(self, pool: str) -> int:
+        """Put lost work into the queue; how many tasks."""
 
     def see_host(
         self, name: str, pool: str, fingerprint: HostFingerprint | None, problem: str | None
@@ -151,20 +148,18 @@ class Worker:
             self.store.complete(measurement_id, attempt, result)
 
     def start(self) -> None:
-        """Take up after a worker of this name that died: remove its containers, requeue its work.
+        """Recover the work of an earlier worker of this name and remove its containers.
 
-        Only for who holds the host's lock.
+        The caller holds the host's lock, so that worker is gone.
         """
-        for measurement_id in self.store.orphans(self.name):
-            log.warning("measurement %d was lost with an earlier worker: again", measurement_id)
         self.sweep()
-        with suppress(Unavailable):  # the engine is away; what is left is removed before measuring
+        with suppress(Unavailable):  # without an engine, `measure` removes them later
             self._reap()
 
     def sweep(self) -> None:
-        """Say that this host lives and what ails it; put back into the queue what was lost."""
+        """Report that this host lives and what keeps it from measuring; recover lost work."""
         self._report(_problem_of(self.host))
-        lost = self.store.requeue_lost(self.pool)
+        lost = self.store.recover(self.pool)
         if lost:
             log.warning("put %d lost tasks back into the queue", lost)
 
@@ -187,7 +182,7 @@ class Worker:
 
         def watch() -> None:
             while not done.wait(WATCH_INTERVAL_S):
-                if should_abort() or not self._beats(measurement):
+                if should_abort() or not self._is_wanted(measurement):
                     unwanted.set()
                     host.kill_measurement(label)
 
@@ -199,10 +194,10 @@ class Worker:
             done.set()
             thread.join()
 
-    def _beats(self, measurement: Measurement) -> bool:
-        """Whether the attempt still counts. Without a database it may: the write will tell."""
+    def _is_wanted(self, measurement: Measurement) -> bool:
+        """Whether the attempt still counts. While PostgreSQL is away it may; the write decides."""
         try:
-            return self.store.beat(measurement.id, measurement.attempt)
+            return self.store.is_current(measurement.id, measurement.attempt)
         except Unavailable:
             return True
 
@@ -251,6 +246,6 @@ def run(settings: Settings, pool: str) -> None:
         load=bootstrap.load_generator(settings),
         decide=bootstrap.decide(),
     )
-    with host_lock(url, worker.name):
+    with bootstrap.host_alive(settings, pool) as liveness:
         worker.start()
-        run_worker(worker, url=url, pool=pool, host=worker.name)
+        run_worker(worker, liveness, url=url, pool=pool, host=worker.name)

@@ -1,0 +1,126 @@
+"""Tasks in the queue: deferred, waiting, put back. Only this module knows procrastinate's tables.
+
+procrastinate cannot say which tasks are lost. A worker that was killed leaves its task `doing`
+for good, and one that stops its last task sends no heartbeat, so `get_stalled_jobs` lists it.
+The caller decides which workers are gone (`tuner.db.hosts`); `put_back` only does the rest.
+"""
+
+import hashlib
+from collections.abc import Collection, Iterator
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
+from typing import Any
+
+import procrastinate
+import psycopg
+from procrastinate.exceptions import ConnectorException
+
+from tuner.errors import Unavailable
+from tuner.model import JobId, MeasurementId
+
+ADVANCE = "advance"
+MEASURE = "measure"
+ADVANCE_PRIORITY = 10  # a decision takes milliseconds and gives work to the other hosts
+MEASURE_PRIORITY = 0
+
+RawConnection = psycopg.Connection[Any]
+
+_LONGEST_QUEUE_NAME = 40  # NOTIFY takes a channel of 63 bytes; procrastinate adds 23
+
+_WAITING = """
+SELECT (args->>%s)::bigint FROM procrastinate_jobs
+ WHERE task_name = %s AND status IN ('todo', 'doing')
+"""
+_BUSY = """
+SELECT DISTINCT coalesce(worker_id, 0) FROM procrastinate_jobs
+ WHERE queue_name = %s AND status = 'doing'
+"""
+_PUT_BACK = """
+SELECT procrastinate_retry_job_v2(id, NULL, NULL, NULL, NULL)
+  FROM (SELECT id FROM procrastinate_jobs
+         WHERE queue_name = %s AND status = 'doing' AND coalesce(worker_id, 0) = ANY(%s)
+           FOR UPDATE SKIP LOCKED) AS lost
+"""
+
+
+def queue_of(pool: str) -> str:
+    """The queue of a pool's workers; a name too long for NOTIFY ends in its digest."""
+    name = f"pool-{pool}"
+    if len(name) <= _LONGEST_QUEUE_NAME:
+        return name
+    digest = hashlib.sha256(pool.encode()).hexdigest()[:12]
+    return f"{name[: _LONGEST_QUEUE_NAME - 13]}-{digest}"
+
+
+class Queue:
+    """The queue, on the caller's connection and in its transaction. Threads may share one."""
+
+    def __init__(self) -> None:
+        connector = procrastinate.SyncPsycopgConnector()  # never opened: the caller's is used
+        self._app = procrastinate.App(connector=connector)
+
+    def defer_advance(self, connection: RawConnection, job_id: JobId, pool: str) -> None:
+        """Have `advance(job_id)` run; one at a time for each job."""
+        lock = f"job-{job_id}"
+        self._defer(connection, ADVANCE, pool, ADVANCE_PRIORITY, lock=lock, job_id=job_id)
+
+    def defer_measure(
+        self, connection: RawConnection, measurement_id: MeasurementId, pool: str
+    ) -> None:
+        """Have `measure(measurement_id)` run on a host of the pool."""
+        self._defer(connection, MEASURE, pool, MEASURE_PRIORITY, measurement_id=measurement_id)
+
+    def waiting_jobs(self, connection: RawConnection) -> AbstractSet[JobId]:
+        """Jobs with an `advance` that waits or runs."""
+        return set(_ids(connection, _WAITING, "job_id", ADVANCE))
+
+    def waiting_measurements(self, connection: RawConnection) -> AbstractSet[MeasurementId]:
+        """Measurements with a `measure` that waits or runs."""
+        return set(_ids(connection, _WAITING, "measurement_id", MEASURE))
+
+    def busy_workers(self, connection: RawConnection, pool: str) -> AbstractSet[int]:
+        """The workers that run the pool's tasks; 0 stands for a worker without a row."""
+        return set(_ids(connection, _BUSY, queue_of(pool)))
+
+    def put_back(self, connection: RawConnection, pool: str, workers: Collection[int]) -> int:
+        """Have the running tasks of these workers run again; how many tasks."""
+        with translated():
+            return connection.execute(_PUT_BACK, [queue_of(pool), list(workers)]).rowcount
+
+    def _defer(
+        self,
+        connection: RawConnection,
+        task: str,
+        pool: str,
+        priority: int,
+        *,
+        lock: str | None = None,
+        **arguments: int,
+    ) -> None:
+        deferrer = self._app.configure_task(
+            task, queue=queue_of(pool), priority=priority, lock=lock, connection=connection
+        )
+        with translated():
+            deferrer.defer(**arguments)
+
+
+def _ids(connection: RawConnection, query: str, *values: str) -> list[Any]:
+    with translated():
+        return [row[0] for row in connection.execute(query, values).fetchall()]
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn errors of procrastinate and psycopg about a lost server into `Unavailable`."""
+    try:
+        yield
+    except ConnectorException as error:
+        if isinstance(error.__cause__, psycopg.OperationalError | psycopg.InterfaceError):
+            raise Unavailable("postgresql", _first_line(error.__cause__)) from error
+        raise
+    except psycopg.OperationalError as error:
+        raise Unavailable("postgresql", _first_line(error)) from error
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0]
