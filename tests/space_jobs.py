@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tuner.catalogue import Catalogue
-from tuner.model import JobRequest, JobSpec
+from tuner.model import JobSpec, TuneRequest
 from tuner.study import resolve
 
 CATALOG = Catalogue.load([Path(__file__).parent / "bench_apps"])
@@ -33,4 +33,4 @@ FITTING: Mapping[str, Mapping[str, Any]] = {
 def job_for(space: str, **changes: Any) -> JobSpec:
     """The job that `FITTING` describes; `changes` replaces fields of its request."""
     request = {"app": "shop", "search_space": space, **FITTING[space], **changes}
-    return resolve(JobRequest.model_validate(request), CATALOG)
+    return resolve(TuneRequest.model_validate(request), CATALOG)

@@ -21,6 +21,7 @@ BROKEN = GOOD.replace("app.py", "nowhere.py") + "need-app = true\n"
 def test_files_are_compared_and_one_that_does_not_start_is_a_result() -> None:
     with running() as service:
         request = {
+            "kind": "compare",
             "target": {"target_app": "mixed"},
             "inis": [
                 {"name": "two.ini", "ini": GOOD.format(2)},
@@ -32,14 +33,14 @@ def test_files_are_compared_and_one_that_does_not_start_is_a_result() -> None:
             "window_s": 1.0,
             "warmup_s": 0.5,
         }
-        answer = service.http.post("/v1/measurements", json=request)
+        answer = service.http.post("/v1/jobs", json=request)
         assert answer.status_code == 201, answer.text
         path = answer.headers["location"]
 
         def ended() -> bool:
             return service.get(path).json()["state"] in ("succeeded", "failed")
 
-        service.wait_for(ended, JOB_ENDS_WITHIN_S, "the measurement has ended")
+        service.wait_for(ended, JOB_ENDS_WITHIN_S, "the comparison has ended")
         found = service.get(path).json()
         assert found["state"] == "succeeded", found["error"]
         two, broken, eight = found["report"]["arms"]

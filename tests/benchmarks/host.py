@@ -15,7 +15,7 @@ from statistics import mean, median, quantiles, stdev
 from tests.service import opened_store, running
 from tuner import bootstrap
 from tuner.measurement import ArmSpec, Bench
-from tuner.model import Job, JobId, JobRequest, Measurement, Window
+from tuner.model import Job, JobId, Measurement, TuneRequest, Window
 from tuner.settings import Settings
 
 WINDOWS = 10
@@ -77,7 +77,7 @@ def ten_windows(target: str) -> list[float]:
             {"TUNER_DATA_DIR": folder, "TUNER_DATABASE_URL": "postgresql://not-used/"}
         )
         catalogue = bootstrap.catalogue(settings)
-        request = JobRequest.model_validate({"app": target, "target": {"target_app": target}})
+        request = TuneRequest.model_validate({"app": target, "target": {"target_app": target}})
         spec = bootstrap.resolver(catalogue)(request)
         launcher = bootstrap.launcher(settings, catalogue).for_measurement("bench", "bench")
         arm = ArmSpec(index=0, ini=spec.baseline_ini, target=spec.target, limits=spec.limits)

@@ -22,18 +22,18 @@ from tuner.client import Client, document_of
 from tuner.db import Store, make_engine
 from tuner.errors import Conflict, InvalidInput, NotFound, Stale, Unavailable
 from tuner.model import (
-    CalibrationRequest,
+    CalibrateRequest,
+    CompareRequest,
     Enter,
     History,
     JobId,
-    JobRequest,
     Limits,
-    MeasurementRequest,
     Phase,
     Recommendation,
     Step,
     Succeed,
     TargetRequest,
+    TuneRequest,
     Variant,
     Verdict,
 )
@@ -124,8 +124,8 @@ def store(database_url: str) -> Iterator[Store]:
     engine.dispose()
 
 
-def request(app: str) -> JobRequest:
-    return JobRequest(app=app, target=MIXED)
+def request(app: str) -> TuneRequest:
+    return TuneRequest(app=app, target=MIXED)
 
 
 def succeed(store: Store, job_id: int, found: Recommendation | None = None) -> None:
@@ -188,19 +188,16 @@ class Listening(httpx.HTTPTransport):
 def test_a_job_of_every_kind_is_submitted_found_and_called_off(client: Client) -> None:
     files = (Variant(name="a.ini", ini="[uwsgi]\nhttp-socket = :8000\n"),)
     tuning = client.submit(request("kinds"))
-    measurement = client.submit(MeasurementRequest(target=MIXED, inis=files), "measurements")
-    calibration = client.submit(CalibrationRequest(), "calibrations")
-    assert measurement.files == ["a.ini"]
-    numbers = (tuning.id, measurement.id, calibration.id)
-    assert [client.kind_of(n) for n in numbers] == ["jobs", "measurements", "calibrations"]
-    assert client.job(tuning.id) == tuning
-    assert tuning.id in [job.id for job in client.jobs("queued", app="kinds")]
-    assert measurement.id in [job.id for job in client.measurements("queued")]
-    assert calibration.id in [job.id for job in client.calibrations("queued")]
-    for number in numbers:
-        kind = client.kind_of(number)
-        assert client.cancel(number, kind).state == "cancelled"
-        assert client.cancel(number, kind).state == "cancelled"
+    comparison = client.submit(CompareRequest(target=MIXED, inis=files))
+    calibration = client.submit(CalibrateRequest())
+    assert comparison.files == ["a.ini"]
+    jobs = (tuning, comparison, calibration)
+    assert [job.kind for job in jobs] == ["tune", "compare", "calibrate"]
+    for job in jobs:
+        assert client.job(job.id) == job
+        assert job.id in [found.id for found in client.jobs("queued", kind=job.kind)]
+        assert client.cancel(job.id).state == "cancelled"
+        assert client.cancel(job.id).state == "cancelled"
     assert client.trials(tuning.id) == []
     assert list(client.jobs("queued", app="kinds")) == []
 
@@ -266,7 +263,7 @@ def test_an_answer_and_all_its_files(client: Client, store: Store, api: Running)
 def test_each_refusal_is_the_error_that_it_was_made_from(client: Client, store: Store) -> None:
     keep = finished_jobs.recommendation(comparison=finished_jobs.comparison(Verdict.NO_DIFFERENCE))
     job = client.submit(request("refused"))
-    with pytest.raises(Conflict, match="no confirmed file yet") as caught:
+    with pytest.raises(Conflict, match="there is no answer yet") as caught:
         client.recommendation(job.id)
     assert not isinstance(caught.value, Stale)
     with pytest.raises(NotFound):

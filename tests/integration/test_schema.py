@@ -19,10 +19,10 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from tests.answers import CALIBRATE_REQUEST, COMPARE_REQUEST
 from tests.killable_worker import SPEC, worker_on
 from tests.postgres import fresh_database
 from tests.unit.api.fakes import Api
-from tuner.api.examples import CALIBRATION_REQUEST, MEASUREMENT_REQUEST
 from tuner.db import Store, make_engine
 from tuner.model import JobId
 from tuner.queue import Queue
@@ -52,8 +52,8 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
         api = Api(store, api_key=KEY["X-API-Key"])
         store.see_host("bench-1", "default", None, None)
         tuned, _ = store.create_job(SPEC, idempotency_key=None, request_sha256="0")
-        measured = submitted(api, "/v1/measurements", MEASUREMENT_REQUEST)
-        calibrated = submitted(api, "/v1/calibrations", CALIBRATION_REQUEST)
+        measured = submitted(api, COMPARE_REQUEST)
+        calibrated = submitted(api, CALIBRATE_REQUEST)
         for job_id in (tuned.id, measured, calibrated):
             run(store, job_id)
         yield api
@@ -95,13 +95,13 @@ def test_every_call_of_the_document_has_its_test() -> None:
 
 def test_the_finished_jobs_have_their_answers(api: Api) -> None:
     assert api.get("/v1/jobs/1/recommendation", **KEY).status_code == 200
-    assert api.get("/v1/measurements/2", **KEY).json()["state"] == "succeeded"
-    assert api.get("/v1/calibrations/3", **KEY).json()["state"] == "succeeded"
+    assert api.get("/v1/jobs/2", **KEY).json()["state"] == "succeeded"
+    assert api.get("/v1/jobs/3", **KEY).json()["state"] == "succeeded"
 
 
-def submitted(api: Api, path: str, document: Any) -> JobId:
-    """The number of a job of that kind."""
-    return JobId(api.send("POST", path, json=document, headers=KEY).json()["id"])
+def submitted(api: Api, document: Any) -> JobId:
+    """The number of the job."""
+    return JobId(api.send("POST", "/v1/jobs", json=document, headers=KEY).json()["id"])
 
 
 def run(store: Store, job_id: JobId) -> None:

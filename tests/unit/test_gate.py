@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from tests.answers import COMPARE_DONE, EFFECT, RECOMMENDATION
 from tuner import analysis
-from tuner.api.examples import EFFECT, MEASUREMENT_DONE, RECOMMENDATION
 from tuner.api.measured import effect_answer
 from tuner.model import FailureCode, Metric
 from tuner.recommendation.gate import (
@@ -22,7 +22,7 @@ from tuner.schemas import CircumstancesAnswer, ErrorAnswer, ReportAnswer
 
 USUAL = Margins()
 RPS, P95 = Metric.THROUGHPUT_RPS, Metric.LATENCY_P95_MS
-OWN, NEW = MEASUREMENT_DONE["report"]["arms"]
+OWN, NEW = COMPARE_DONE["report"]["arms"]
 
 
 def effect(low: float | None, high: float | None, metric: Metric = RPS) -> dict[str, Any]:

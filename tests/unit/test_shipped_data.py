@@ -8,7 +8,7 @@ from tests.space_jobs import FITTING
 from tuner import bootstrap
 from tuner.catalogue import Catalogue
 from tuner.errors import InvalidInput
-from tuner.model import JobRequest
+from tuner.model import TuneRequest
 from tuner.search_space import derive
 
 CATALOG = Catalogue.load()
@@ -19,7 +19,7 @@ CATALOG = Catalogue.load()
 )
 def test_every_app_goes_with_every_space_or_is_told_what_is_missing(app: str, space: str) -> None:
     wanted = {**FITTING[space], "target": {"target_app": app}}
-    request = JobRequest.model_validate({"app": app, "search_space": space, **wanted})
+    request = TuneRequest.model_validate({"app": app, "search_space": space, **wanted})
     lacking = {f"{space}: {rule.reason}" for rule in CATALOG.spaces[space].requires}
     try:
         domain = derive(bootstrap.resolver(CATALOG)(request))
@@ -36,4 +36,4 @@ def test_every_app_goes_with_every_space_or_is_told_what_is_missing(app: str, sp
 @pytest.mark.parametrize("space", ["default", "cpu-bound", "io-bound"])
 def test_the_general_spaces_refuse_no_app(app: str, space: str) -> None:
     request = {"app": app, "target": {"target_app": app}, "search_space": space}
-    assert derive(bootstrap.resolver(CATALOG)(JobRequest.model_validate(request))).free
+    assert derive(bootstrap.resolver(CATALOG)(TuneRequest.model_validate(request))).free

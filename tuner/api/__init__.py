@@ -1,23 +1,24 @@
 """HTTP in, stored results out; nothing here measures.
 
 app               everything put together, and the OpenAPI document
-├── jobs             submit, list, look at, cancel; trials and the incumbent
-├── measurements     the same for files that are measured, not tuned
-├── calibrations     the same for a look at the hosts; what each can tell apart
+├── jobs             jobs of all kinds: submit, list, look at, cancel; their raw data
+├── trials           the trials of a tuning job, and the best one so far
 ├── recommendations  the verdict and the files to deploy, by job and by app
-├── catalogue        search spaces, target apps, pools
+├── reports          the figures of a job, for people and for machines
+├── pools            pools, their hosts, and what each host can detect
+├── catalogue        search spaces, target apps
+├── lint             findings in a uwsgi.ini
 └── health           alive? ready?
-views, measured   nouns → answers, pure: jobs and their answers; figures and hosts
+views, measured, evidence, preflight   nouns → answers, pure
 progress          how far a job is
-kinds             tuning jobs, measurements, calibrations: one row of numbers, three addresses
 parameters        what several calls take
 files             nouns → uwsgi.ini, compose.yaml, sysctls, pure
-reading           a request body → a job, or every mistake in it
+reading, shape    a request body → a job, or every mistake in it
 conditional       ETag and If-None-Match
 problems          errors → problem+json
 security          the API key
-schemas, examples, measured_examples  what OpenAPI shows
-services          what all of it needs from outside
+examples          what OpenAPI shows
+services          what the API needs from outside
 """
 
 from tuner.api.app import create_app

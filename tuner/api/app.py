@@ -7,21 +7,20 @@ from fastapi import FastAPI
 from pydantic.json_schema import models_json_schema
 
 from tuner.api import (
-    calibrations,
     catalogue,
     examples,
     health,
     jobs,
     lint,
-    measurements,
-    newest,
+    pools,
     problems,
     recommendations,
     reports,
+    trials,
 )
 from tuner.api.security import OPEN_PATHS, SCHEMES, RefuseOtherSites, RequireKey
 from tuner.api.services import Services
-from tuner.model import CalibrationRequest, JobRequest, MeasurementRequest
+from tuner.model import REQUESTS
 from tuner.schemas import LintRequest, Problem
 
 DESCRIPTION = """\
@@ -41,17 +40,7 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.services = services
     problems.install(app)
-    for part in (
-        jobs,
-        recommendations,
-        newest,
-        reports,
-        measurements,
-        calibrations,
-        catalogue,
-        lint,
-        health,
-    ):
+    for part in (jobs, trials, recommendations, reports, pools, catalogue, lint, health):
         app.include_router(part.router)
     if services.api_key is None:
         app.add_middleware(RefuseOtherSites)
@@ -68,7 +57,7 @@ def _complete_openapi(app: FastAPI) -> None:
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
             document = made_by_fastapi()
-            examples.restore(document)
+            examples.add_to(document)
             components = document["components"]
             components["schemas"] |= _schemas()
             for unused in ("HTTPValidationError", "ValidationError"):
@@ -88,9 +77,7 @@ def _complete_openapi(app: FastAPI) -> None:
 def _schemas() -> dict[str, Any]:
     _, made = models_json_schema(
         [
-            (JobRequest, "validation"),
-            (MeasurementRequest, "validation"),
-            (CalibrationRequest, "validation"),
+            *((model, "validation") for model in REQUESTS.values()),
             (LintRequest, "validation"),
             (Problem, "serialization"),
         ],

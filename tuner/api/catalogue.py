@@ -1,17 +1,14 @@
-"""What a request may name: search spaces, target apps, pools."""
+"""What a request may name: search spaces and target apps."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Path
 
-from tuner.api import examples
-from tuner.api.measured import pool_list
 from tuner.api.problems import documented
 from tuner.api.services import Wired
 from tuner.errors import NotFound
 from tuner.model import SearchSpace
 from tuner.schemas import (
-    PoolList,
     SpaceList,
     SpaceSummary,
     TargetAppAnswer,
@@ -21,7 +18,7 @@ from tuner.schemas import (
 router = APIRouter(prefix="/v1", tags=["catalogue"])
 
 
-@router.get("/search-spaces", responses=examples.ok(examples.SPACE_LIST))
+@router.get("/search-spaces")
 def list_spaces(services: Wired) -> SpaceList:
     """What may be varied."""
     spaces = services.catalogue.spaces
@@ -35,7 +32,7 @@ def list_spaces(services: Wired) -> SpaceList:
 
 @router.get(
     "/search-spaces/{name}",
-    responses={**examples.ok(examples.SPACE), **documented(404, 422)},
+    responses=documented(404, 422),
 )
 def show_space(
     name: Annotated[str, Path(description="of the search space", examples=["default"])],
@@ -48,7 +45,7 @@ def show_space(
     return space
 
 
-@router.get("/target-apps", responses=examples.ok(examples.TARGET_APP_LIST))
+@router.get("/target-apps")
 def list_target_apps(services: Wired) -> TargetAppList:
     """What can be tuned by name; any other image can be tuned too."""
     return TargetAppList(
@@ -65,9 +62,3 @@ def list_target_apps(services: Wired) -> TargetAppList:
             for name, known in sorted(services.catalogue.apps.items())
         ]
     )
-
-
-@router.get("/pools", responses=examples.ok(examples.POOL_LIST))
-def list_pools(services: Wired) -> PoolList:
-    """Who measures: pools, their hosts, when each was last seen, and what ails it."""
-    return pool_list(services.store.hosts(), services.now())

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tuner.model import (
     BASELINE,
     RUNS_OF_A_BLOCK,
+    Budget,
     Job,
     JobKind,
     JobSpec,
@@ -19,7 +20,7 @@ from tuner.model import (
     TrialState,
     rungs,
 )
-from tuner.schemas import BlockProgress, Incumbent, Progress
+from tuner.schemas import Incumbent, Progress
 
 START_OF_BLOCK_S = 1.5
 """What starting and removing a block's containers takes, until the job has blocks of its own."""
@@ -29,50 +30,29 @@ _ORDER = tuple(Phase)
 
 def progress_of(job: Job, trials: Sequence[Trial], measurements: Sequence[Measurement]) -> Progress:
     """Trials, blocks and seconds done, and what is left of them."""
+    blocks = [m for m in measurements if m.kind is MeasurementKind.BLOCK]
+    complete = [m for m in blocks if m.state is MeasurementState.COMPLETE]
+    is_search = job.spec.kind is JobKind.TUNE
     candidates = [trial for trial in trials if trial.number != BASELINE]
     done = [t for t in candidates if t.state not in (TrialState.WAITING, TrialState.RUNNING)]
-    blocks = [m for m in measurements if m.kind is MeasurementKind.BLOCK]
     left = _left(job, blocks)
     return Progress(
-        trials_done=len(done),
-        trials_planned=_trials_planned(job, len(candidates)),
-        **dict(_of_blocks(job, measurements, left)),
-    )
-
-
-def block_progress_of(job: Job, measurements: Sequence[Measurement]) -> BlockProgress:
-    """The same for a job without a search, whose blocks are counted beforehand."""
-    budget = job.spec.budget
-    is_comparison = job.spec.kind is JobKind.COMPARE
-    wanted = budget.compare_blocks if is_comparison else budget.calibrate_blocks
-    blocks = [m for m in measurements if m.kind is MeasurementKind.BLOCK]
-    done = sum(m.state is MeasurementState.COMPLETE for m in blocks)
-    left = 0 if job.state.is_final else max(wanted - done, sum(m.is_open for m in blocks))
-    load_s = _load_s(job.spec, len(job.spec.variants) or 2)
-    return _of_blocks(job, measurements, _Left(left, left * load_s))
-
-
-@dataclass(frozen=True, slots=True)
-class _Left:
-    """What a job still has to measure, at most: a race may end early, and so may a confirmation."""
-
-    blocks: int
-    load_s: float  # asked for; a burst may take longer
-
-
-def _of_blocks(job: Job, measurements: Sequence[Measurement], left: _Left) -> BlockProgress:
-    complete = [
-        m
-        for m in measurements
-        if m.kind is MeasurementKind.BLOCK and m.state is MeasurementState.COMPLETE
-    ]
-    return BlockProgress(
         blocks_done=len(complete),
         blocks_left=left.blocks,
         measured_s=sum(m.result.load_s for m in measurements if m.result),
         eta_s=_eta_s(job, left, complete),
         first_window_at=min((w.started_at for m in complete for w in m.windows), default=None),
+        trials_done=len(done) if is_search else None,
+        trials_planned=_trials_planned(job, len(candidates)) if is_search else None,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """What a job may still measure, at most: a race and a confirmation may end early."""
+
+    blocks: int
+    load_s: float  # as the budget asks; a burst may take longer
 
 
 def incumbent_of(trials: Sequence[Trial]) -> Incumbent | None:
@@ -127,20 +107,29 @@ def _left(job: Job, blocks: Sequence[Measurement]) -> _Left:
 def _planned(spec: JobSpec) -> Mapping[Phase, list[tuple[int, int]]]:
     """Arms and cycles of every block that a phase may have at most."""
     budget = spec.budget
-    race = [
+    pair = (2, budget.cycles)
+    match spec.kind:
+        case JobKind.COMPARE:
+            return {Phase.COMPARE: [(len(spec.variants), budget.cycles)] * budget.compare_blocks}
+        case JobKind.CALIBRATE:
+            return {Phase.CALIBRATE: [pair] * budget.calibrate_blocks}
+        case JobKind.TUNE:
+            return {
+                Phase.CALIBRATE: [pair] * budget.calibrate_blocks,
+                Phase.SEARCH: [pair] * budget.trials,
+                Phase.RACE: _race(budget),
+                Phase.ABLATE: [(RUNS_OF_A_BLOCK + 1, budget.cycles)]
+                * (budget.ablate_runs // RUNS_OF_A_BLOCK),
+                Phase.CONFIRM: [pair] * budget.confirm_blocks,
+            }
+
+
+def _race(budget: Budget) -> list[tuple[int, int]]:
+    return [
         (racing + 1, budget.race_cycles)
         for racing in budget.race_rounds
         for _ in range(budget.blocks_of_round(racing, entered=budget.race))
     ]
-    runs = (RUNS_OF_A_BLOCK + 1, budget.cycles)
-    pair = (2, budget.cycles)
-    return {
-        Phase.CALIBRATE: [pair] * budget.calibrate_blocks,
-        Phase.SEARCH: [pair] * budget.trials,
-        Phase.RACE: race,
-        Phase.ABLATE: [runs] * (budget.ablate_runs // RUNS_OF_A_BLOCK),
-        Phase.CONFIRM: [pair] * budget.confirm_blocks,
-    }
 
 
 def _arms_and_cycles(spec: JobSpec, block: Measurement) -> tuple[int, int]:

@@ -10,10 +10,9 @@ from pydantic import ValidationError
 
 from tuner.api.shape import mistakes_of_shape, place_of, remove
 from tuner.errors import InvalidInput, Mistake
-from tuner.model import CalibrationRequest, JobRequest, JobSpec, MeasurementRequest, Request
+from tuner.model import REQUESTS, JobKind, JobSpec, Request
 
 Resolve = Callable[[Request], JobSpec]
-Kind = type[JobRequest] | type[MeasurementRequest] | type[CalibrationRequest]
 
 MAX_NUMBER = 2**63 - 1  # PostgreSQL's bigint; nothing in a job comes near it
 MAX_DEPTH = 32  # of nested lists and objects; a job needs 6
@@ -52,22 +51,31 @@ def sha256_of(document: Any) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def read_request(document: Any, kind: Kind, resolve: Resolve) -> JobSpec:
-    """The job that `document`, a request of that kind, asks for.
+def read_request(document: Any, resolve: Resolve) -> JobSpec:
+    """The job that `document` asks for; its `kind` says which model reads it.
 
-    Raises `InvalidInput`: a document with mistakes of shape is looked at a second time without
-    the wrong parts, so that what `resolve` has to say comes in the same answer.
+    Raises `InvalidInput`. A document with mistakes of shape is read a second time without the
+    wrong parts, so that the same answer has the mistakes that `resolve` finds.
     """
+    model = _model_of(document)
     unfit = list(_unfit_values(document, ""))
     try:
-        request = kind.model_validate(document)
+        request = model.model_validate(document)
     except ValidationError as error:
         found = mistakes_of_shape(document, error)
-        found += [] if unfit else _of_rest(document, kind, error, resolve)
+        found += [] if unfit else _of_rest(document, model, error, resolve)
         raise InvalidInput(_unique([*unfit, *found])) from None
     if unfit:
         raise InvalidInput(unfit)
     return resolve(request)
+
+
+def _model_of(document: Any) -> type[Request]:
+    kind = document.get("kind", JobKind.TUNE) if isinstance(document, dict) else JobKind.TUNE
+    for known, model in REQUESTS.items():
+        if kind == known:
+            return model
+    raise InvalidInput([Mistake("kind", f"give kind: one of {', '.join(JobKind)}")])
 
 
 def _no_constant(name: str) -> float:
@@ -107,15 +115,17 @@ def _shown(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _of_rest(document: Any, kind: Kind, error: ValidationError, resolve: Resolve) -> list[Mistake]:
+def _of_rest(
+    document: Any, model: type[Request], error: ValidationError, resolve: Resolve
+) -> list[Mistake]:
     """What `resolve` finds in the parts of the document that are well formed."""
     rest = deepcopy(document)
     for detail in error.errors():
         remove(rest, place_of(document, detail))
-    if isinstance(rest, dict) and "app" in kind.model_fields:
+    if isinstance(rest, dict) and "app" in model.model_fields:
         rest.setdefault("app", "unnamed")  # a wrong name hides nothing else
     try:
-        resolve(kind.model_validate(rest))
+        resolve(model.model_validate(rest))
     except ValidationError:
         return []  # too little is left of it to be looked at
     except InvalidInput as invalid:

@@ -1,11 +1,21 @@
-"""The verdict and the files to deploy, job by job."""
+"""The verdict and the files to deploy, of a job and of an app's newest job.
 
+Both addresses have the same calls. Pipelines ask far more often than answers change, so a tag is
+made of the job's number and revision, the form and the program's version. A 304 costs one indexed
+look at a few columns: the API neither reads nor renders the answer.
+"""
+
+import hashlib
+from collections.abc import Callable
+from datetime import timedelta
+from importlib.metadata import version
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from starlette.exceptions import HTTPException
 
 from tuner.api import examples
-from tuner.api.conditional import conditional, conditional_json
+from tuner.api.conditional import kept_by, unchanged
 from tuner.api.files import (
     IniForm,
     SysctlForm,
@@ -14,135 +24,192 @@ from tuner.api.files import (
     media_type_of,
     sysctls_of,
 )
-from tuner.api.kinds import job_of_kind
-from tuner.api.parameters import Id, IfNoneMatch
+from tuner.api.parameters import NAME, Id, IfNoneMatch
 from tuner.api.problems import documented
 from tuner.api.services import Services, Wired
 from tuner.api.views import recommendation_answer
-from tuner.errors import Conflict
-from tuner.model import Job, JobId, JobKind, JobState, Recommendation, Verdict
+from tuner.errors import Conflict, NotFound
+from tuner.model import AnswerInBrief, Job, JobId, JobState, Recommendation, Verdict
 from tuner.schemas import RecommendationAnswer
 
-router = APIRouter(prefix="/v1", tags=["recommendations"])
+MAX_AGE_DAYS = 36_500  # a century: a timedelta can hold it
+_VERSION = version("uwsgi-tuner")
+_PROBLEMS = {**examples.NOT_MODIFIED, **documented(404, 409, 410, 422)}
+
+calls = APIRouter(tags=["recommendations"])
 
 Form = Annotated[
     IniForm,
-    Query(description="patched: the whole file; overlay: the changes", examples=["patched"]),
+    Query(description="patched: the whole file; overlay: only the changes", examples=["patched"]),
 ]
+SysctlsFor = Annotated[SysctlForm, Query(description="format of the text", examples=["kubernetes"])]
 Require = Annotated[
     Literal["better"] | None,
-    Query(description="409 unless a file was confirmed to be better", examples=["better"]),
+    Query(description="409 unless the verdict is better", examples=["better"]),
 ]
-SysctlsFor = Annotated[
-    SysctlForm, Query(description="for whom it is written", examples=["kubernetes"])
+App = Annotated[
+    str, Path(pattern=NAME, description="the app's name in its jobs", examples=["checkout"])
+]
+MaxAge = Annotated[
+    float | None,
+    Query(
+        gt=0,
+        le=MAX_AGE_DAYS,
+        alias="max_age_days",
+        description="410 if the answer is older",
+        examples=[30],
+    ),
 ]
 
 
-@router.get(
-    "/jobs/{id}/recommendation",
-    response_model=RecommendationAnswer,
-    responses={
-        **examples.ok(examples.RECOMMENDATION),
-        **examples.NOT_MODIFIED,
-        **documented(404, 409, 422),
-    },
-)
-def of_job(
-    job_id: Id, request: Request, services: Wired, if_none_match: IfNoneMatch = None
+@calls.get("/recommendation", response_model=RecommendationAnswer, responses=_PROBLEMS)
+def recommendation(
+    request: Request, services: Wired, if_none_match: IfNoneMatch = None
 ) -> Response:
-    """Verdict, effect with its interval, each line's share, the diagnosis and the file."""
-    job, found = confirmed(services, job_id)
-    return conditional_json(request, recommendation_answer(job, found))
+    """Verdict, effect with its interval, changed lines, bottleneck, evidence and the file."""
+
+    def written(job: Job, found: Recommendation) -> str:
+        return recommendation_answer(job, found).model_dump_json()
+
+    return _answer(request, services, "application/json", written)
 
 
-@router.get(
-    "/jobs/{id}/uwsgi.ini",
-    response_class=Response,
-    responses={
-        **examples.text(examples.INI),
-        **examples.NOT_MODIFIED,
-        **documented(404, 409, 422),
-    },
-)
-def ini_of_job(
-    job_id: Id,
+@calls.get("/uwsgi.ini", response_class=Response, responses={**examples.text("ini"), **_PROBLEMS})
+def ini(
     request: Request,
     services: Wired,
     form: Form = "patched",
-    require: Require = None,
     if_none_match: IfNoneMatch = None,
 ) -> Response:
-    """The file to deploy: the user's own, unchanged, where nothing was found to be better."""
-    job, found = confirmed(services, job_id)
-    return _ini(request, job, found, form, require)
+    """The file to deploy. It is the user's own, unchanged, unless the verdict is better."""
+    return _answer(request, services, "text/plain", lambda job, found: ini_of(found, form))
 
 
-@router.get(
-    "/jobs/{id}/compose.yaml",
+@calls.get(
+    "/compose.yaml",
+    response_class=Response,
+    responses={**examples.text("compose", "application/yaml"), **_PROBLEMS},
+)
+def compose(request: Request, services: Wired, if_none_match: IfNoneMatch = None) -> Response:
+    """Limits and sysctls under which the file was measured, as a compose file."""
+    return _answer(request, services, "application/yaml", lambda job, found: compose_of(job))
+
+
+@calls.get(
+    "/sysctls",
     response_class=Response,
     responses={
-        **examples.text(examples.COMPOSE, "application/yaml"),
-        **examples.NOT_MODIFIED,
-        **documented(404, 409, 422),
+        **examples.texts(sysctls="text/plain", sysctls_yaml="application/yaml"),
+        **_PROBLEMS,
     },
 )
-def compose_of_job(
-    job_id: Id, request: Request, services: Wired, if_none_match: IfNoneMatch = None
-) -> Response:
-    """The limits and sysctls under which the file was measured, as a compose file."""
-    job, _ = confirmed(services, job_id)
-    return conditional(request, compose_of(job), "application/yaml")
-
-
-@router.get(
-    "/jobs/{id}/sysctls",
-    response_class=Response,
-    responses={
-        **examples.sysctls(),
-        **examples.NOT_MODIFIED,
-        **documented(404, 409, 422),
-    },
-)
-def sysctls_of_job(
-    job_id: Id,
+def sysctls(
     request: Request,
     services: Wired,
     form: SysctlsFor = "plain",
     if_none_match: IfNoneMatch = None,
 ) -> Response:
-    """The kernel settings that the file relies on, with the rest of its box beside them."""
-    job, _ = confirmed(services, job_id)
-    return conditional(request, sysctls_of(job, form), media_type_of(form))
+    """Kernel settings that the file relies on, and the other limits of its container."""
+    return _answer(request, services, media_type_of(form), lambda job, found: sysctls_of(job, form))
 
 
-def _ini(
-    request: Request, job: Job, found: Recommendation, form: IniForm, require: str | None
+def _of_job(
+    job_id: Id,
+    request: Request,
+    services: Wired,
+    max_age_days: MaxAge = None,
+    require: Require = None,
+) -> None:
+    found = services.store.answer_in_brief(JobId(job_id))
+    if found is None:
+        raise _unconfirmed(services.tuning_job(job_id))
+    _choose(request, services, found, max_age_days, require)
+
+
+def _of_app(
+    app: App,
+    request: Request,
+    services: Wired,
+    max_age_days: MaxAge = None,
+    require: Require = None,
+) -> None:
+    found = services.store.latest_in_brief(app)
+    if found is None:
+        raise NotFound(f"there is no recommendation for {app} yet")
+    _choose(request, services, found, max_age_days, require)
+
+
+router = APIRouter(prefix="/v1")
+router.include_router(calls, prefix="/jobs/{id}", dependencies=[Depends(_of_job)])
+router.include_router(calls, prefix="/apps/{app}", dependencies=[Depends(_of_app)])
+
+
+def _choose(
+    request: Request,
+    services: Services,
+    found: AnswerInBrief,
+    max_age_days: float | None,
+    require: str | None,
+) -> None:
+    """Let the call work on this answer, if it is new and good enough."""
+    age = services.now() - found.finished_at
+    if max_age_days is not None and age > timedelta(days=max_age_days):
+        raise HTTPException(
+            410,
+            f"the recommendation of job {found.job} is {age.days} days old; "
+            f"the limit is {max_age_days:g} days",
+        )
+    if require == "better" and found.verdict is not Verdict.BETTER:
+        reason = confirmed(services, found.job)[1].reason
+        raise Conflict(f"the verdict is {found.verdict}: {reason}")
+    request.state.answer = found
+
+
+def _answer(
+    request: Request,
+    services: Services,
+    media_type: str,
+    written: Callable[[Job, Recommendation], str],
 ) -> Response:
-    if require == "better":
-        check_is_better(found)
-    headers = {"X-Tuner-Job": str(job.id), "X-Tuner-Verdict": found.verdict.value}
-    return conditional(request, ini_of(found, form), "text/plain", headers)
+    """What `written` makes of the answer; 304 if the caller has it already."""
+    found: AnswerInBrief = request.state.answer
+    tag = _tag(request, found)
+    headers = {
+        **kept_by(tag),
+        "X-Tuner-Job": str(found.job),
+        "X-Tuner-Verdict": found.verdict.value,
+    }
+    if unchanged(request, tag):
+        return Response(status_code=304, headers=headers)
+    body = written(*confirmed(services, found.job))
+    return Response(body, headers=headers, media_type=media_type)
+
+
+def _tag(request: Request, found: AnswerInBrief) -> str:
+    """A strong tag: an answer never changes, and one version always renders it alike."""
+    form = request.query_params.get("form", "")
+    asked = f"{_VERSION} {found.job} {found.revision} {request.url.path} {form}"
+    return f'"{found.job}-{hashlib.sha256(asked.encode()).hexdigest()[:24]}"'
 
 
 def confirmed(services: Services, job_id: int) -> tuple[Job, Recommendation]:
     """A job and its answer. Raises `Conflict` with the reason where it has none (yet)."""
-    job = job_of_kind(services.store, JobId(job_id), JobKind.TUNE)
-    if job.recommendation is not None:
-        return job, job.recommendation
-    raise Conflict(f"job {job_id} {_why_unconfirmed(job)}")
+    job = services.tuning_job(job_id)
+    if job.recommendation is None:
+        raise _unconfirmed(job)
+    return job, job.recommendation
 
 
-def _why_unconfirmed(job: Job) -> str:
+def _unconfirmed(job: Job) -> Conflict:
+    return Conflict(f"job {job.id} {why_unfinished(job)}")
+
+
+def why_unfinished(job: Job) -> str:
+    """Why a job has no answer, as the end of a sentence about it."""
     if job.failure is not None:
         return f"failed: {job.failure.message}"
     if job.state is JobState.CANCELLED:
-        return "was cancelled before anything was confirmed"
+        return "was cancelled before it had an answer"
     if job.state is JobState.QUEUED:
-        return "is still queued: there is no confirmed file yet"
-    return f"is still in phase {job.phase}: there is no confirmed file yet"
-
-
-def check_is_better(found: Recommendation) -> None:
-    """Raise `Conflict` where nothing was confirmed to be better than the user's own file."""
-    if found.verdict is not Verdict.BETTER:
-        raise Conflict(f"the verdict is {found.verdict}: {found.reason}")
+        return "is still queued: there is no answer yet"
+    return f"is still in phase {job.phase}: there is no answer yet"

@@ -1,38 +1,48 @@
-"""The report of a tuning job: the answer with all its evidence, for people and for machines."""
+"""The figures of a job: for people and for machines where it tuned, as JSON for other kinds."""
 
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request, Response
+from starlette.exceptions import HTTPException
 
 from tuner import evidence
 from tuner.api import examples
 from tuner.api.conditional import conditional
 from tuner.api.evidence import tune_report
+from tuner.api.measured import calibration_answer, report_answer, sees
 from tuner.api.parameters import Id, IfNoneMatch
 from tuner.api.problems import documented
-from tuner.api.recommendations import confirmed
-from tuner.api.services import Wired
+from tuner.api.recommendations import why_unfinished
+from tuner.api.services import Services, Wired
 from tuner.api.views import recommendation_answer
-from tuner.model import History, Recommendation
-from tuner.schemas import TuneReport
+from tuner.errors import Conflict
+from tuner.model import History, Job, JobId, JobKind, Recommendation
+from tuner.schemas import CalibrationReport, ReportAnswer, TuneReport
 
 Format = Literal["html", "md", "json"]
 
-router = APIRouter(prefix="/v1/jobs", tags=["recommendations"])
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 
 _MEDIA: dict[Format, str] = {
     "html": "text/html",
     "md": "text/markdown",
     "json": "application/json",
 }
-_ASKED: dict[str, Format] = {
-    "text/html": "html",
-    "application/xhtml+xml": "html",
-    "text/markdown": "md",
-    "application/json": "json",
-    "text/*": "html",
-    "*/*": "html",
+_ASKED: dict[str, Sequence[Format]] = {
+    "text/html": ["html"],
+    "application/xhtml+xml": ["html"],
+    "text/markdown": ["md"],
+    "application/json": ["json"],
+    "application/*": ["json"],
+    "text/*": ["html"],
+    "*/*": ["html", "json"],
+}
+_OFFERED: dict[JobKind, Sequence[Format]] = {
+    JobKind.TUNE: ("html", "md", "json"),
+    JobKind.COMPARE: ("json",),
+    JobKind.CALIBRATE: ("json",),
 }
 _ALWAYS = {"Vary": "Accept", "X-Content-Type-Options": "nosniff"}
 _OF_PAGES = {"Content-Security-Policy": evidence.POLICY, "Referrer-Policy": "no-referrer"}
@@ -40,11 +50,11 @@ _OF_PAGES = {"Content-Security-Policy": evidence.POLICY, "Referrer-Policy": "no-
 
 @router.get(
     "/{id}/report",
-    response_model=TuneReport,
+    response_model=TuneReport | ReportAnswer | CalibrationReport,
     responses={
-        **examples.report(),
+        **examples.texts(html="text/html", markdown="text/markdown"),
         **examples.NOT_MODIFIED,
-        **documented(404, 409, 422),
+        **documented(404, 406, 409, 422),
     },
 )
 def report_of_job(
@@ -55,21 +65,36 @@ def report_of_job(
         Format | None,
         Query(
             alias="format",
-            description="a page, Markdown or JSON; else what Accept names first, else a page",
-            examples=["html"],
+            description="page, Markdown or JSON; default: as Accept asks. "
+            "Kinds compare and calibrate have JSON only",
+            examples=["json"],
         ),
     ] = None,
     if_none_match: IfNoneMatch = None,
 ) -> Response:
-    """The answer with its evidence: one HTML file that needs nothing else, Markdown, or JSON."""
-    job, found = confirmed(services, job_id)
-    chosen = form or accepted(request.headers.get("accept", ""))
+    """The figures of a job. Kind tune: one HTML file that needs nothing else, Markdown, or JSON."""
+    job = services.store.job(JobId(job_id))
+    offered = _OFFERED[job.spec.kind]
+    chosen = form or accepted(request.headers.get("accept") or "*/*", offered) or "html"
+    if chosen not in offered:
+        reason = f"job {job_id} is of kind {job.spec.kind}, whose report is JSON only"
+        raise HTTPException(406, f"{reason}: ask for format=json")
     headers = {**_ALWAYS, **_OF_PAGES} if chosen == "html" else _ALWAYS
-    body = _written(services.store.history(job.id), found, chosen)
-    return conditional(request, body, _MEDIA[chosen], headers)
+    return conditional(request, _written(services, job, chosen), _MEDIA[chosen], headers)
 
 
-def _written(history: History, found: Recommendation, form: Format) -> str:
+def _written(services: Services, job: Job, form: Format) -> str:
+    if job.recommendation is not None:
+        return _of_tuning(services.store.history(job.id), job.recommendation, form)
+    if job.report is not None:
+        return report_answer(job.report).model_dump_json()
+    found = calibration_answer(job.calibration)
+    if found is None or job.spec.kind is not JobKind.CALIBRATE:
+        raise Conflict(f"job {job.id} {why_unfinished(job)}")
+    return CalibrationReport(calibration=found, sees=sees(job.calibration)).model_dump_json()
+
+
+def _of_tuning(history: History, found: Recommendation, form: Format) -> str:
     rendered_by = f"uwsgi-tuner {version('uwsgi-tuner')}"
     whole = evidence.gather(history, rendered_by=rendered_by)
     if form == "json":
@@ -79,20 +104,21 @@ def _written(history: History, found: Recommendation, form: Format) -> str:
     return evidence.markdown(document) if form == "md" else evidence.page(document)
 
 
-def accepted(header: str) -> Format:
-    """What an Accept header likes best, of equals the first; a page where it names none of ours."""
-    best: Format = "html"
+def accepted(header: str, offered: Sequence[Format]) -> Format | None:
+    """The offered format that an Accept header likes best; of equals, the first one."""
+    best: Format | None = None
     most = 0.0
     for part in header.split(","):
         media, *parameters = (piece.strip().lower() for piece in part.split(";"))
+        meant = [form for form in _ASKED.get(media, ()) if form in offered]
         weight = _weight(parameters)
-        if media in _ASKED and weight > most:
-            best, most = _ASKED[media], weight
+        if meant and weight > most:
+            best, most = meant[0], weight
     return best
 
 
 def _weight(parameters: list[str]) -> float:
-    """The q of a media type, 1 where there is none; what is no number counts as unwanted."""
+    """The q of a media type; 1 without one, 0 if it is no number."""
     for parameter in parameters:
         name, _, value = parameter.partition("=")
         if name.strip() == "q":

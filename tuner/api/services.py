@@ -8,6 +8,7 @@ from typing import Annotated, Protocol
 from fastapi import Depends
 from fastapi import Request as HttpRequest
 
+from tuner.errors import NotFound
 from tuner.model import (
     AnswerInBrief,
     Calibration,
@@ -106,11 +107,11 @@ class Store(Protocol):
     def history(self, job_id: JobId) -> History:
         """All rows of a job, its windows without details."""
 
-    def latest_recommendation(self, app: str) -> Job | None:
-        """The newest job of the app that ended with an answer."""
+    def answer_in_brief(self, job_id: JobId) -> AnswerInBrief | None:
+        """A tuning job that has its answer, without its documents. For polls."""
 
     def latest_in_brief(self, app: str) -> AnswerInBrief | None:
-        """The same without its documents: cheap, for who polls."""
+        """The app's newest tuning job that has its answer, without its documents. For polls."""
 
     def hosts(self, pool: str | None = None) -> Sequence[Host]:
         """The hosts that ever reported, of one pool or all."""
@@ -162,8 +163,15 @@ class Services:
     now: Callable[[], datetime] = _utc_now
     require_room: Callable[[], None] = lambda: None
 
+    def tuning_job(self, job_id: int) -> Job:
+        """A job of kind tune. Raises `NotFound`, also for a job of another kind."""
+        job = self.store.job(JobId(job_id))
+        if job.spec.kind is not JobKind.TUNE:
+            raise NotFound(f"job {job_id} is of kind {job.spec.kind}: only kind tune has that")
+        return job
 
-def _of_request(request: HttpRequest) -> Services:
+
+async def _of_request(request: HttpRequest) -> Services:
     services: Services = request.app.state.services
     return services
 

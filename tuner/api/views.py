@@ -11,6 +11,8 @@ from tuner.api.measured import (
     doubt_answers,
     effect_answer,
     error_answer,
+    report_answer,
+    sees,
     window_answer,
 )
 from tuner.api.preflight import preflight_answer
@@ -19,6 +21,7 @@ from tuner.model import (
     ChangedLine,
     History,
     Job,
+    JobKind,
     JobSpec,
     JobState,
     Measurement,
@@ -36,6 +39,7 @@ from tuner.schemas import (
     LineAnswer,
     RecommendationAnswer,
     TrialAnswer,
+    WindowList,
 )
 
 
@@ -43,6 +47,7 @@ def job_summary(job: Job) -> JobSummary:
     """A job in a list."""
     return JobSummary(
         id=job.id,
+        kind=job.spec.kind,
         app=job.spec.app,
         pool=job.spec.pool,
         state=job.state,
@@ -55,7 +60,7 @@ def job_summary(job: Job) -> JobSummary:
 
 
 def job_page(jobs: Sequence[Job], limit: int) -> JobPage:
-    """A page of jobs; a full one may have a successor."""
+    """A page of jobs; a full page may have a successor."""
     following = jobs[-1].id if len(jobs) == limit else None
     return JobPage(jobs=[job_summary(job) for job in jobs], next=following)
 
@@ -66,16 +71,32 @@ def job_answer(
     measurements: Sequence[Measurement],
     queue_position: int | None,
 ) -> JobAnswer:
-    """A job, and how far it is."""
+    """A job, its progress and what it has found so far."""
     return JobAnswer(
         **dict(job_summary(job)),
+        files=_files(job),
+        workload=job.spec.workload,
+        metric=job.spec.objective.metric,
         progress=progress_of(job, trials, measurements),
-        incumbent=incumbent_of(trials),
+        incumbent=incumbent_of(trials) if job.spec.kind is JobKind.TUNE else None,
         calibration=calibration_answer(job.calibration),
+        sees=sees(job.calibration),
+        report=report_answer(job.report) if job.report else None,
         preflight=preflight_answer(job),
         error=error_answer(job.failure),
         queue_position=queue_position if job.state is JobState.QUEUED else None,
     )
+
+
+def window_list(job: Job, measurements: Sequence[Measurement]) -> WindowList:
+    """All raw data of a job."""
+    windows = [window_answer(block, w) for block in measurements for w in block.windows]
+    return WindowList(files=_files(job), windows=windows)
+
+
+def _files(job: Job) -> list[str] | None:
+    is_comparison = job.spec.kind is JobKind.COMPARE
+    return [variant.name for variant in job.spec.variants] if is_comparison else None
 
 
 def trial_answer(trial: Trial, measurements: Sequence[Measurement]) -> TrialAnswer:

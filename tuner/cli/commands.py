@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tuner.errors import InvalidInput, Mistake
-from tuner.model import JobState
+from tuner.model import JobKind, JobState
 from tuner.settings import Settings
 
 if TYPE_CHECKING:
-    from tuner.client import AnyJob, Client, Kind, ReportForm
-    from tuner.schemas import RecommendationAnswer
+    from tuner.client import Client, ReportForm
+    from tuner.schemas import JobAnswer, RecommendationAnswer
 
 JobNumber = Annotated[int, typer.Argument(metavar="JOB", min=1, help="The job's number.")]
 AsJson = Annotated[bool, typer.Option("--json", help="For machines: the API's own answer.")]
@@ -33,7 +33,7 @@ def submit(
         if not as_json:
             _say(submitted_line(job))
         if wait:
-            _follow_to_the_end(client, job.id, "jobs", as_json=as_json)
+            _follow_to_the_end(client, job.id, as_json=as_json)
         elif as_json:
             _print_json(job)
 
@@ -41,7 +41,7 @@ def submit(
 def watch(job_id: JobNumber, as_json: AsJson = False) -> None:
     """Follow a job of any kind until it ends, and print its answer."""
     with connect() as client:
-        _follow_to_the_end(client, job_id, client.kind_of(job_id), as_json=as_json)
+        _follow_to_the_end(client, job_id, as_json=as_json)
 
 
 def show(
@@ -57,10 +57,9 @@ def show(
     """Print where a job stands and, once it has one, its answer."""
     form = _form_of(report, as_json=as_json) if report is not None else None
     with connect() as client:
-        kind = client.kind_of(job_id)
-        job = client.job(job_id, kind)
+        job = client.job(job_id)
         found = _recommendation(client, job)
-        if form is not None and kind != "jobs":
+        if form is not None and job.kind is not JobKind.TUNE:
             raise _mistake("--report", "only a tuning job has one")
         text = client.report(job_id, form) if form is not None else ""
     if report == "-":
@@ -83,7 +82,7 @@ def show(
 def cancel(job_id: JobNumber, as_json: AsJson = False) -> None:
     """Call a job of any kind off."""
     with connect() as client:
-        job = client.cancel(job_id, client.kind_of(job_id))
+        job = client.cancel(job_id)
     if as_json:
         _print_json(job)
     else:
@@ -131,7 +130,7 @@ def _parsed(text: str) -> Any:
         return yaml.safe_load(text)
 
 
-def submitted_line(job: "AnyJob") -> str:
+def submitted_line(job: "JobAnswer") -> str:
     """`job 7: submitted`, or what it is queued behind."""
     from tuner.cli import printing
     from tuner.client import document_of
@@ -170,34 +169,29 @@ def _write(file: str, text: str) -> None:
     _say(f"report: {file}")
 
 
-def _recommendation(client: "Client", job: "AnyJob") -> "RecommendationAnswer | None":
+def _recommendation(client: "Client", job: "JobAnswer") -> "RecommendationAnswer | None":
     """The answer of a tuning job that is done; it has an address of its own."""
-    from tuner.schemas import JobAnswer
-
     done = job.state is JobState.SUCCEEDED
-    return client.recommendation(job.id) if done and isinstance(job, JobAnswer) else None
+    return client.recommendation(job.id) if done and job.kind is JobKind.TUNE else None
 
 
-def _whole(job: "AnyJob", found: "RecommendationAnswer | None") -> Any:
+def _whole(job: "JobAnswer", found: "RecommendationAnswer | None") -> Any:
     """All there is for machines."""
-    from tuner.schemas import JobAnswer
-
-    return {"job": job, "recommendation": found} if isinstance(job, JobAnswer) else job
+    return {"job": job, "recommendation": found} if job.kind is JobKind.TUNE else job
 
 
-def _print_measured(job: "AnyJob") -> None:
+def _print_measured(job: "JobAnswer") -> None:
     """The answer of a measurement or a calibration, once there is one."""
     from tuner.cli import tables
     from tuner.client import document_of
-    from tuner.schemas import CalibrationJobAnswer, MeasurementAnswer
 
-    if isinstance(job, MeasurementAnswer) and job.report is not None:
+    if job.report is not None:
         tables.show(*tables.measurement_parts(document_of(job)))
-    if isinstance(job, CalibrationJobAnswer) and job.calibration is not None:
+    if job.kind is JobKind.CALIBRATE and job.calibration is not None:
         tables.show(*tables.calibration_parts(document_of(job)))
 
 
-def _follow_to_the_end(client: "Client", job_id: int, kind: "Kind", *, as_json: bool) -> None:
+def _follow_to_the_end(client: "Client", job_id: int, *, as_json: bool) -> None:
     from rich.console import Console
 
     from tuner.cli import following, printing
@@ -205,7 +199,7 @@ def _follow_to_the_end(client: "Client", job_id: int, kind: "Kind", *, as_json: 
 
     try:
         with following.shown_on(Console(stderr=True, quiet=as_json)) as shown:
-            job = following.follow(client, job_id, shown, kind=kind)
+            job = following.follow(client, job_id, shown)
     except KeyboardInterrupt:
         _say(f"the job goes on; see it with: tuner watch {job_id}")
         raise

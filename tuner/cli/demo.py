@@ -15,7 +15,8 @@ from tuner.settings import Settings
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tuner.client import AnyJob, Client
+    from tuner.client import Client
+    from tuner.schemas import JobAnswer
 
 YOUR_OWN = """\
 Your own app, in three lines:
@@ -51,14 +52,14 @@ def _request(target: str) -> dict[str, Any]:
     return {"app": target, "target": {"target_app": target}, "budget": {"preset": "demo"}}
 
 
-def _follow(client: "Client", job_id: int, console: "Console") -> "AnyJob":
+def _follow(client: "Client", job_id: int, console: "Console") -> "JobAnswer":
     from tuner.cli import following
 
     with following.shown_on(console) as shown:
         return following.follow(client, job_id, shown)
 
 
-def _print_answer(client: "Client", job: "AnyJob", began: datetime, console: "Console") -> None:
+def _print_answer(client: "Client", job: "JobAnswer", began: datetime, console: "Console") -> None:
     from tuner.cli import printing
     from tuner.client import document_of
 

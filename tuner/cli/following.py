@@ -7,8 +7,9 @@ from typing import Protocol
 from rich.console import Console
 
 from tuner.cli.printing import progress, sight
-from tuner.client import AnyJob, Client, Kind, document_of
+from tuner.client import Client, document_of
 from tuner.errors import Unavailable
+from tuner.model import JobKind
 from tuner.schemas import JobAnswer
 
 POLL_S = 1.0
@@ -20,7 +21,7 @@ class Show(Protocol):
     def __call__(self, line: str, *, keep: bool = False) -> None: ...
 
 
-def follow(client: Client, job_id: int, show: Show, *, kind: Kind = "jobs") -> AnyJob:
+def follow(client: Client, job_id: int, show: Show) -> JobAnswer:
     """Show every change of a job until it has ended; the job.
 
     Raises `Unavailable` when the service has been away for a minute.
@@ -30,9 +31,9 @@ def follow(client: Client, job_id: int, show: Show, *, kind: Kind = "jobs") -> A
         show(f"waiting: {error}")
 
     phase, calibrated = None, False
-    for job in client.watch(job_id, kind, poll_s=POLL_S, on_away=wait):
+    for job in client.watch(job_id, poll_s=POLL_S, on_away=wait):
         is_new_phase, phase = job.phase != phase, job.phase
-        if isinstance(job, JobAnswer) and job.calibration is not None and not calibrated:
+        if job.kind is JobKind.TUNE and job.calibration is not None and not calibrated:
             calibrated = True
             show(sight(document_of(job.calibration)), keep=True)
         show(progress(document_of(job)), keep=is_new_phase)

@@ -51,9 +51,7 @@ def gate(
         request = gating.request_of(found, image, budget_s, pool)
         if not as_json:
             typer.echo("\n".join(gating.plan_lines(found, request, margins)), err=True)
-        measured = gating.measurement_of(
-            run(client, "measurements", request, goes_on=goes_on, quiet=as_json)
-        )
+        measured = run(client, request, goes_on=goes_on, quiet=as_json)
     judged = gating.judge(measured, found, margins)
     if as_json:
         document = gating.answer_document(judged, measured, found, image, margins)

@@ -4,16 +4,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from tuner.cli.printing import change, duration, share
-from tuner.client import AnyJob, document_of
+from tuner.client import document_of
 from tuner.errors import Conflict, InvalidInput, Mistake, Unavailable
 from tuner.model import (
+    CompareRequest,
     FailureCode,
-    MeasurementRequest,
     TargetRequest,
     Variant,
 )
 from tuner.recommendation import gate
-from tuner.schemas import MeasurementAnswer, RecommendationAnswer
+from tuner.schemas import JobAnswer, RecommendationAnswer
 
 MOST_BLOCKS = 256  # of one measurement
 BLOCKS_TO_RUN = 4  # where there is nothing to compare
@@ -22,7 +22,7 @@ START_OF_BLOCK_S = 1.5  # for jobs that did not say what a block took
 
 def request_of(
     found: RecommendationAnswer, image: str, budget_s: float, pool: str | None = None
-) -> MeasurementRequest:
+) -> CompareRequest:
     """The job's own circumstances on another image: its file first, then the recommended one.
 
     Where they are one and the same, there is one file, and as few blocks as say that it runs.
@@ -35,7 +35,7 @@ def request_of(
     )
     is_one = asked.baseline_ini == found.uwsgi_ini
     most = BLOCKS_TO_RUN if is_one else MOST_BLOCKS
-    return MeasurementRequest(
+    return CompareRequest(
         app=found.app,
         target=TargetRequest(image=image, **{name: getattr(asked.target, name) for name in how}),
         inis=inis[1:] if is_one else inis,
@@ -60,7 +60,7 @@ def block_s(found: RecommendationAnswer) -> float:
 
 
 def plan_lines(
-    found: RecommendationAnswer, request: MeasurementRequest, margins: gate.Margins
+    found: RecommendationAnswer, request: CompareRequest, margins: gate.Margins
 ) -> list[str]:
     """What will be measured, how long it takes, and what so many blocks can tell."""
     takes = duration(request.blocks * block_s(found))
@@ -80,16 +80,7 @@ def plan_lines(
     return lines
 
 
-def measurement_of(job: AnyJob) -> MeasurementAnswer:
-    """The job as what it was asked for as."""
-    if not isinstance(job, MeasurementAnswer):
-        raise TypeError(f"job {job.id} is no measurement")
-    return job
-
-
-def judge(
-    ended: MeasurementAnswer, found: RecommendationAnswer, margins: gate.Margins
-) -> gate.Judged:
+def judge(ended: JobAnswer, found: RecommendationAnswer, margins: gate.Margins) -> gate.Judged:
     """The answer of a measurement that has ended.
 
     Raises `Unavailable` where the host failed, `Conflict` where it was called off, and
@@ -99,16 +90,16 @@ def judge(
         return gate.judge(ended.report, found.circumstances, ended.metric, margins)
     error = ended.error
     if error is None:
-        raise Conflict(f"measurement {ended.id} was {ended.state}")
+        raise Conflict(f"job {ended.id} was {ended.state}")
     if error.code is FailureCode.IMAGE_MISSING:
         raise InvalidInput([Mistake("--image", error.message)])
     if error.code in (FailureCode.INFRASTRUCTURE, FailureCode.INTERNAL):
         raise Unavailable("the benchmark host", error.message)
-    return gate.unmeasured(error, len(ended.files))
+    return gate.unmeasured(error, len(ended.files or ()))
 
 
 def answer_lines(
-    judged: gate.Judged, measured: MeasurementAnswer, found: RecommendationAnswer
+    judged: gate.Judged, measured: JobAnswer, found: RecommendationAnswer
 ) -> Iterator[str]:
     """The answer, what it rests on, and the last words of a file that did not run."""
     yield f"{judged.outcome.replace('_', ' ')}: {judged.sentence}"
@@ -124,12 +115,12 @@ def answer_lines(
 
 def answer_document(
     judged: gate.Judged,
-    measured: MeasurementAnswer,
+    measured: JobAnswer,
     found: RecommendationAnswer,
     image: str,
     margins: gate.Margins,
 ) -> dict[str, Any]:
-    """The same for machines; `measurement` has the rest at /v1/measurements."""
+    """The same for machines; `comparison` is the job that has the rest."""
     return {
         "app": found.app,
         "image": image,
@@ -143,5 +134,5 @@ def answer_document(
             "error_rate": margins.errors,
         },
         "job": found.job,
-        "measurement": measured.id,
+        "comparison": measured.id,
     }

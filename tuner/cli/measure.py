@@ -84,6 +84,7 @@ def measure(
         apps = document_of(client.target_apps())
         known = apps.get(app, {})
         document = _given(
+            kind="compare",
             target=asking.target_of(app, apps, port, health_path),
             inis=inis or None,
             limits=asking.limits_of(
@@ -98,9 +99,7 @@ def measure(
             allow=[danger.value for danger in allow or ()] or None,
             pool=pool,
         )
-        job: Json = document_of(
-            run(client, "measurements", document, goes_on=goes_on, quiet=as_json)
-        )
+        job: Json = document_of(run(client, document, goes_on=goes_on, quiet=as_json))
         if svg is not None and job["report"] is not None:
             _draw(svg, job["report"], document_of(client.windows(job["id"])))
     if as_json:
@@ -124,6 +123,7 @@ def calibrate(
     from tuner.client import document_of
 
     document = _given(
+        kind="calibrate",
         target={"target_app": target},
         blocks=blocks,
         cycles=cycles,
@@ -132,9 +132,7 @@ def calibrate(
         pool=pool,
     )
     with own_service.reached() as (client, goes_on):
-        job: Json = document_of(
-            run(client, "calibrations", document, goes_on=goes_on, quiet=as_json)
-        )
+        job: Json = document_of(run(client, document, goes_on=goes_on, quiet=as_json))
     if as_json:
         typer.echo(json.dumps(job, indent=2))
     elif job["calibration"] is not None:

@@ -149,7 +149,3 @@ def _cancel_leftovers(client: Client) -> None:
     for state in ("running", "queued"):
         for job in client.jobs(state):
             client.cancel(job.id)
-        for measurement in client.measurements(state):
-            client.cancel(measurement.id, "measurements")
-        for calibration in client.calibrations(state):
-            client.cancel(calibration.id, "calibrations")

@@ -70,7 +70,7 @@ def behind(job: Json) -> str:
 def job_lines(job: Json) -> list[str]:
     """A job, without its recommendation."""
     lines = [f"job {job['id']} · {job['app']} · pool {job['pool']}", progress(job)]
-    if job.get("calibration") is not None and "incumbent" in job:
+    if job["calibration"] is not None and job["kind"] == "tune":
         lines.append(sight(job["calibration"]))
     return lines + preflight_lines(job) + error_lines(job)
 

@@ -16,7 +16,7 @@ import typer
 from tuner.cli.arguments import Target
 from tuner.cli.output import say
 from tuner.errors import InvalidInput
-from tuner.model import Budget, JobRequest, JobSpec, Landscape, TargetRequest
+from tuner.model import Budget, JobSpec, Landscape, TargetRequest, TuneRequest
 from tuner.settings import Settings
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def record(
     settings = Settings.from_environ(os.environ)
     known = bootstrap.catalogue(settings)
     budget = Budget(trials=0, confirm_blocks=0, cycles=cycles, window_s=window_s, warmup_s=warmup_s)
-    request = JobRequest(
+    request = TuneRequest(
         app=app, target=TargetRequest(target_app=app), search_space=space, seed=seed
     )
     spec = bootstrap.resolver(known)(request).model_copy(update={"budget": budget})

@@ -8,12 +8,11 @@ from tuner.cli.commands import submitted_line
 from tuner.model import JobState
 
 if TYPE_CHECKING:
-    from tuner.client import AnyJob, Asked, Client, Kind
+    from tuner.client import Asked, Client
+    from tuner.schemas import JobAnswer
 
 
-def run(
-    client: "Client", kind: "Kind", request: "Asked", *, goes_on: bool, quiet: bool
-) -> "AnyJob":
+def run(client: "Client", request: "Asked", *, goes_on: bool, quiet: bool) -> "JobAnswer":
     """Submit, follow to the end, and say why where it failed; the job.
 
     `goes_on` says whether the service outlives this command, so that Ctrl-C leaves the job to it.
@@ -23,12 +22,12 @@ def run(
     from tuner.cli import following, printing
     from tuner.client import document_of
 
-    submitted = client.submit(request, kind)
+    submitted = client.submit(request)
     if not quiet:
         typer.echo(submitted_line(submitted), err=True)
     try:
         with following.shown_on(Console(stderr=True, quiet=quiet)) as shown:
-            ended = following.follow(client, submitted.id, shown, kind=kind)
+            ended = following.follow(client, submitted.id, shown)
     except KeyboardInterrupt:
         if goes_on:
             typer.echo(f"it goes on; see it with: tuner watch {submitted.id}", err=True)

@@ -21,7 +21,7 @@ from tuner.wording import params, value
 
 if TYPE_CHECKING:
     from tuner.catalogue import Catalogue
-    from tuner.model import JobRequest, JobSpec, SearchSpace
+    from tuner.model import JobSpec, SearchSpace, TuneRequest
     from tuner.search_space import Outline
     from tuner.search_space.outlining import HeuristicOutline, ParameterOutline
 
@@ -78,7 +78,7 @@ def _show_written(space: "SearchSpace", *, as_json: bool) -> None:
         print_lines(_written_lines(space))
 
 
-def _show_derived(known: "Catalogue", request: "JobRequest", *, as_json: bool) -> None:
+def _show_derived(known: "Catalogue", request: "TuneRequest", *, as_json: bool) -> None:
     from tuner import bootstrap
     from tuner.search_space import derive, outline
 
@@ -103,11 +103,11 @@ def _request(
     ini: Path | None,
     job: str | None,
     limits: Mapping[str, float],
-) -> "JobRequest":
+) -> "TuneRequest":
     """The job that `tuner submit` would send. Raises `InvalidInput`."""
     from pydantic import ValidationError
 
-    from tuner.model import JobRequest, mistakes_of
+    from tuner.model import TuneRequest, mistakes_of
 
     if job is not None and app is not None:
         raise InvalidInput.at("--job", "excludes --app: the job names its own target")
@@ -118,7 +118,7 @@ def _request(
     if limits:
         document["limits"] = {**_limits(known, app, document), **limits}
     try:
-        return JobRequest.model_validate(document)
+        return TuneRequest.model_validate(document)
     except ValidationError as error:
         raise InvalidInput([Mistake(*mistake) for mistake in mistakes_of(error)]) from error
 

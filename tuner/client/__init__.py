@@ -1,7 +1,7 @@
 """The service over HTTP: typed answers, retries, ETags, and its problems as our errors.
 
     client           one service: everything that can be asked of it
-    ├── jobs             submit, look at, watch, wait for, call off; the raw data
+    ├── jobs             submit, look at, watch, wait for, cancel; their raw data
     ├── recommendations  verdicts, files and reports, by job and by app
     └── catalogue        what a request may name; lint; whether the service is ready
         watching         a job until it has ended, through restarts of the service
@@ -17,17 +17,14 @@ Nothing of httpx leaves this package: whatever fails is a `TunerError`.
 
 from tuner.client.client import Client
 from tuner.client.documents import document_of
-from tuner.client.jobs import KINDS, AnyJob, Asked, Kind
+from tuner.client.jobs import Asked
 from tuner.client.recommendations import IniForm, ReportForm, Require, SysctlForm
 from tuner.client.watching import Watching
 
 __all__ = [
-    "KINDS",
-    "AnyJob",
     "Asked",
     "Client",
     "IniForm",
-    "Kind",
     "ReportForm",
     "Require",
     "SysctlForm",

@@ -95,26 +95,30 @@ def latest_succeeded(connection: Connection, app: str) -> RowMapping | None:
     return connection.execute(_latest(select(jobs)), {"app": app}).mappings().one_or_none()
 
 
-def latest_succeeded_briefly(connection: Connection, app: str) -> RowMapping | None:
+def latest_in_brief(connection: Connection, app: str) -> RowMapping | None:
     """What there is to know of it without its documents."""
-    return connection.execute(_LATEST_BRIEFLY, {"app": app}).mappings().one_or_none()
+    return connection.execute(_LATEST_IN_BRIEF, {"app": app}).mappings().one_or_none()
+
+
+def answer_in_brief(connection: Connection, job_id: JobId) -> RowMapping | None:
+    """The same of one job."""
+    return connection.execute(_IN_BRIEF, {"job_id": job_id}).mappings().one_or_none()
 
 
 def _latest(query: Select[Any]) -> Select[Any]:
     """Of the newest job with an answer of the app that is called `app`."""
-    return (
-        query.where(
-            jobs.c.app == bindparam("app"),
-            jobs.c.kind == JobKind.TUNE,
-            jobs.c.state == JobState.SUCCEEDED,
-        )
-        .order_by(jobs.c.id.desc())
-        .limit(1)
-    )
+    newest = _answered(query).where(jobs.c.app == bindparam("app"))
+    return newest.order_by(jobs.c.id.desc()).limit(1)
+
+
+def _answered(query: Select[Any]) -> Select[Any]:
+    return query.where(jobs.c.kind == JobKind.TUNE, jobs.c.state == JobState.SUCCEEDED)
 
 
 # Built once, not for every poll.
-_LATEST_BRIEFLY = _latest(select(jobs.c.id, jobs.c.revision, jobs.c.verdict, jobs.c.finished_at))
+_BRIEF = select(jobs.c.id, jobs.c.revision, jobs.c.verdict, jobs.c.finished_at)
+_LATEST_IN_BRIEF = _latest(_BRIEF)
+_IN_BRIEF = _answered(_BRIEF).where(jobs.c.id == bindparam("job_id"))
 
 
 def recommended(connection: Connection, app: str, limit: int) -> Sequence[RowMapping]:

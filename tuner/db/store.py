@@ -170,7 +170,13 @@ class Store:
     def latest_in_brief(self, app: str) -> AnswerInBrief | None:
         """The same without the documents: what a poll asks for, some hundred times a second."""
         with self._at_once() as connection:
-            row = jobs.latest_succeeded_briefly(connection, app)
+            row = jobs.latest_in_brief(connection, app)
+        return brief_of(row) if row is not None else None
+
+    def answer_in_brief(self, job_id: JobId) -> AnswerInBrief | None:
+        """The same of one job; None where it has no recommendation."""
+        with self._at_once() as connection:
+            row = jobs.answer_in_brief(connection, job_id)
         return brief_of(row) if row is not None else None
 
     def recommended(self, app: str, limit: int = 3) -> list[Params]:

@@ -22,7 +22,6 @@ from tuner.model.documents import (
     Aim,
     Bound,
     JobKind,
-    JobRequest,
     JobSpec,
     Limits,
     Metric,
@@ -70,7 +69,14 @@ from tuner.model.measuring import (
     TrialNumber,
 )
 from tuner.model.preflight import Danger, LeftOut, Preflight, PreflightFinding, options_of
-from tuner.model.requests import MOST_FILES, CalibrationRequest, MeasurementRequest, Request
+from tuner.model.requests import (
+    MOST_FILES,
+    REQUESTS,
+    CalibrateRequest,
+    CompareRequest,
+    Request,
+    TuneRequest,
+)
 from tuner.model.spaces import (
     BoolParameter,
     ChoiceParameter,

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from tuner.model.budgets import Budget, PresetBudget
+from tuner.model.budgets import Budget
 from tuner.model.document import Document, Name
 from tuner.model.preflight import Danger
 from tuner.model.spaces import Scalar, SearchSpace
@@ -174,26 +174,6 @@ Allowed = Annotated[
         description="what the file's options may do besides serving: trials go without all others",
     ),
 ]
-
-
-class JobRequest(Document):
-    """The body of `POST /v1/jobs`, and the file that `tuner submit` reads."""
-
-    app: Name
-    target: TargetRequest
-    baseline_ini: str | None = Field(None, max_length=200_000)
-    limits: Limits | None = None
-    workload: Workload | None = None
-    objective: Objective = Objective(maximize=Metric.THROUGHPUT_RPS)
-    slo: Slo = Slo()
-    search_space: str | SearchSpace = "default"
-    sampler: SamplerName = SamplerName.GP
-    warm_start: bool = Field(False, description="begin with what earlier jobs of the app found")
-    budget: PresetBudget = PresetBudget()
-    min_effect: float = Field(0.02, gt=0, lt=1, description="smallest gain worth a deployment")
-    allow: Allowed = ()
-    pool: Name = "default"
-    seed: int = Field(1, ge=0, le=2**31 - 1)
 
 
 DEFAULT_COMMAND = ("uwsgi", "--ini", "{ini}")

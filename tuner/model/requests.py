@@ -1,35 +1,75 @@
-"""What people ask for besides tuning: an honest measurement, and a look at the host itself."""
+"""What people ask for: the bodies of `POST /v1/jobs`, one model per kind of job."""
+
+from collections.abc import Mapping
+from typing import Literal
 
 from pydantic import Field, field_validator
 
+from tuner.model.budgets import PresetBudget
 from tuner.model.document import Document, Name
-from tuner.model.documents import Allowed, JobRequest, Limits, TargetRequest, Variant
+from tuner.model.documents import (
+    Allowed,
+    JobKind,
+    Limits,
+    Metric,
+    Objective,
+    SamplerName,
+    Slo,
+    TargetRequest,
+    Variant,
+)
+from tuner.model.spaces import SearchSpace
 from tuner.model.workloads import Workload
 
 MOST_FILES = 6
-"""Every file is a running container in each block; more would disturb each other."""
+"""Each file is a running container in each block. More containers would disturb each other."""
 
 
-class MeasurementRequest(Document):
-    """The body of `POST /v1/measurements`: one file to measure, or several to compare.
+class _AnyRequest(Document):
+    """Fields of every kind of request."""
 
-    Without `inis` the target's own file is measured. The first file is what the others are
-    compared with.
-    """
-
-    app: Name | None = Field(None, description="default: the target's own name")
-    target: TargetRequest
-    inis: tuple[Variant, ...] = Field((), max_length=MOST_FILES)
     limits: Limits | None = None
     workload: Workload | None = None
-    blocks: int = Field(8, ge=1, le=256, description="fresh starts of every file; 4 for effects")
-    cycles: int = Field(2, ge=1, le=64, description="windows of each file in one block")
-    window_s: float = Field(2.5, ge=0.5, le=120)
-    warmup_s: float = Field(1.5, ge=0, le=120)
     min_effect: float = Field(0.02, gt=0, lt=1, description="smallest difference that matters")
     allow: Allowed = ()
     pool: Name = "default"
     seed: int = Field(1, ge=0, le=2**31 - 1)
+
+
+class _BlocksRequest(_AnyRequest):
+    """A request for blocks without a search."""
+
+    cycles: int = Field(2, ge=1, le=64, description="windows of each arm in one block")
+    window_s: float = Field(2.5, ge=0.5, le=120)
+    warmup_s: float = Field(1.5, ge=0, le=120)
+
+
+class TuneRequest(_AnyRequest):
+    """Tune an app: find the uwsgi.ini to deploy. `tuner submit` reads the same document."""
+
+    kind: Literal["tune"] = "tune"
+    app: Name
+    target: TargetRequest
+    baseline_ini: str | None = Field(None, max_length=200_000)
+    objective: Objective = Objective(maximize=Metric.THROUGHPUT_RPS)
+    slo: Slo = Slo()
+    search_space: str | SearchSpace = "default"
+    sampler: SamplerName = SamplerName.GP
+    warm_start: bool = Field(False, description="start with what earlier jobs of the app found")
+    budget: PresetBudget = PresetBudget()
+
+
+class CompareRequest(_BlocksRequest):
+    """Measure one file, or compare several files with the first one.
+
+    Without `inis` the service measures the target's own file.
+    """
+
+    kind: Literal["compare"] = "compare"
+    app: Name | None = Field(None, description="default: the target's own name")
+    target: TargetRequest
+    inis: tuple[Variant, ...] = Field((), max_length=MOST_FILES)
+    blocks: int = Field(8, ge=1, le=256, description="fresh starts of every file; 4 for effects")
 
     @field_validator("inis")
     @classmethod
@@ -41,22 +81,21 @@ class MeasurementRequest(Document):
         return inis
 
 
-class CalibrationRequest(Document):
-    """The body of `POST /v1/calibrations`: one file against itself, to see what a host can see."""
+class CalibrateRequest(_BlocksRequest):
+    """Measure one file against itself, to find the smallest effect that a host can detect."""
 
+    kind: Literal["calibrate"] = "calibrate"
     target: TargetRequest = TargetRequest(target_app="mixed")
     baseline_ini: str | None = Field(None, max_length=200_000)
-    limits: Limits | None = None
-    workload: Workload | None = None
     blocks: int = Field(8, ge=2, le=64, description="fresh starts of both arms")
-    cycles: int = Field(2, ge=1, le=64, description="windows of each arm in one block")
-    window_s: float = Field(2.5, ge=0.5, le=120)
-    warmup_s: float = Field(1.5, ge=0, le=120)
-    min_effect: float = Field(0.02, gt=0, lt=1, description="smallest difference that matters")
-    allow: Allowed = ()
-    pool: Name = "default"
-    seed: int = Field(1, ge=0, le=2**31 - 1)
 
 
-Request = JobRequest | MeasurementRequest | CalibrationRequest
+Request = TuneRequest | CompareRequest | CalibrateRequest
 """Everything that becomes a job."""
+
+REQUESTS: Mapping[JobKind, type[Request]] = {
+    JobKind.TUNE: TuneRequest,
+    JobKind.COMPARE: CompareRequest,
+    JobKind.CALIBRATE: CalibrateRequest,
+}
+"""The model of each kind's request."""

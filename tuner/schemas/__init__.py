@@ -11,6 +11,7 @@ from tuner.schemas.base import (
     Problem,
 )
 from tuner.schemas.catalogue import SpaceList, SpaceSummary, TargetAppAnswer, TargetAppList
+from tuner.schemas.comparisons import ArmAnswer, FigureAnswer, ReportAnswer, WindowList
 from tuner.schemas.evidence import (
     AblationAnswer,
     EvidenceAnswer,
@@ -26,6 +27,7 @@ from tuner.schemas.evidence import (
 from tuner.schemas.hosts import (
     CalibratedHostAnswer,
     CalibrationAnswer,
+    CalibrationReport,
     FingerprintAnswer,
     HostAnswer,
     PoolAnswer,
@@ -34,7 +36,6 @@ from tuner.schemas.hosts import (
     SeesAnswer,
 )
 from tuner.schemas.jobs import (
-    BlockProgress,
     CircumstancesAnswer,
     Incumbent,
     JobAnswer,
@@ -47,18 +48,6 @@ from tuner.schemas.jobs import (
     TrialList,
 )
 from tuner.schemas.lint import FindingAnswer, FixAnswer, LintAnswer, LintRequest
-from tuner.schemas.measurements import (
-    ArmAnswer,
-    CalibrationJobAnswer,
-    CalibrationPage,
-    CalibrationSummary,
-    FigureAnswer,
-    MeasurementAnswer,
-    MeasurementPage,
-    MeasurementSummary,
-    ReportAnswer,
-    WindowList,
-)
 from tuner.schemas.preflight import LeftOutAnswer, PreflightAnswer, PreflightFindingAnswer
 from tuner.schemas.reports import ProvenanceAnswer, TrialsAnswer, TrialSummary, TuneReport
 from tuner.schemas.windows import (

@@ -66,6 +66,13 @@ class SeesAnswer(Answer):
     )
 
 
+class CalibrationReport(Answer):
+    """The figures of a calibration."""
+
+    calibration: CalibrationAnswer = Field(description="noise and bias of the hosts")
+    sees: Sequence[SeesAnswer] = Field(description="smallest detectable effect by minutes")
+
+
 class CalibratedHostAnswer(HostAnswer):
     """A benchmark host with its last calibration."""
 

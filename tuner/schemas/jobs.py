@@ -8,8 +8,10 @@ from pydantic import Field
 from tuner.model import (
     Danger,
     Doubt,
+    JobKind,
     JobState,
     Limits,
+    Metric,
     Objective,
     Origin,
     Phase,
@@ -21,27 +23,27 @@ from tuner.model import (
     Workload,
 )
 from tuner.schemas.base import Answer, DiagnosisAnswer, DoubtAnswer, EffectAnswer, ErrorAnswer
+from tuner.schemas.comparisons import ReportAnswer
 from tuner.schemas.evidence import EvidenceAnswer, LookAnswer
-from tuner.schemas.hosts import CalibrationAnswer
+from tuner.schemas.hosts import CalibrationAnswer, SeesAnswer
 from tuner.schemas.preflight import PreflightAnswer
 from tuner.schemas.windows import WindowAnswer
 
 
-class BlockProgress(Answer):
-    """How much has been measured, and how much is left."""
+class Progress(Answer):
+    """How far a job is."""
 
-    blocks_done: int = Field(description="blocks measured, over all phases")
-    blocks_left: int = Field(description="blocks still to be measured, as far as can be told")
+    blocks_done: int = Field(description="complete blocks of all phases")
+    blocks_left: int = Field(description="blocks that the job may still need, at most")
     measured_s: float = Field(description="seconds of load so far")
-    eta_s: float | None = Field(description="seconds to the end; null while the job waits")
-    first_window_at: datetime | None = Field(description="when the first window began")
-
-
-class Progress(BlockProgress):
-    """How far a tuning job is."""
-
-    trials_done: int = Field(description="candidates of the search that have a result")
-    trials_planned: int = Field(description="candidates that the search will try")
+    eta_s: float | None = Field(description="seconds to the end; null while the job is queued")
+    first_window_at: datetime | None = Field(description="start of the first window")
+    trials_done: int | None = Field(
+        description="candidates with a result; null unless kind is tune"
+    )
+    trials_planned: int | None = Field(
+        description="candidates that the search will try; null unless kind is tune"
+    )
 
 
 class Incumbent(Answer):
@@ -57,33 +59,51 @@ class Incumbent(Answer):
 class JobSummary(Answer):
     """A job in a list."""
 
-    id: int = Field(description="the job's number")
-    app: str = Field(description="the name under which CI fetches the recommendation")
-    pool: str = Field(description="the set of like hosts that measures it")
-    state: JobState = Field(description="the last three of these states are final")
-    phase: Phase = Field(description="what it is doing, or was doing when it ended")
-    verdict: Verdict | None = Field(description="the answer, once there is one")
-    created_at: datetime = Field(description="when it was submitted")
-    started_at: datetime | None = Field(description="when its first measurement was asked for")
-    finished_at: datetime | None = Field(description="when it came to its end")
+    id: int = Field(description="the job's number; jobs of all kinds share one sequence")
+    kind: JobKind = Field(description="what was asked for")
+    app: str = Field(description="the app's name; CI fetches the recommendation under it")
+    pool: str = Field(description="the set of like hosts that measures the job")
+    state: JobState = Field(description="succeeded, failed and cancelled are final")
+    phase: Phase = Field(description="the present phase; of a job that has ended, the last one")
+    verdict: Verdict | None = Field(description="null until a job of kind tune has its answer")
+    created_at: datetime = Field(description="time of submission")
+    started_at: datetime | None = Field(description="start of the first measurement")
+    finished_at: datetime | None = Field(description="time of the final state")
 
 
 class JobAnswer(JobSummary):
-    """A job, and how far it is."""
+    """A job, its progress and what it has found so far."""
 
-    progress: Progress = Field(description="how far it is")
-    incumbent: Incumbent | None = Field(description="the best so far; null before the first score")
-    calibration: CalibrationAnswer | None = Field(description="what this job can tell apart")
-    preflight: PreflightAnswer = Field(description="what its file is like, and what trials lack")
-    error: ErrorAnswer | None = Field(description="why it failed")
-    queue_position: int | None = Field(description="jobs before it in its pool; null: not queued")
+    files: Sequence[str] | None = Field(
+        description="names of the compared files; null unless kind is compare"
+    )
+    workload: Workload = Field(description="the load that the job sends")
+    metric: Metric = Field(description="verdicts go by this metric")
+    progress: Progress = Field(description="how far the job is")
+    incumbent: Incumbent | None = Field(
+        description="best trial so far; null before the first score and unless kind is tune"
+    )
+    calibration: CalibrationAnswer | None = Field(
+        description="noise and bias of the host; null before calibration and for kind compare"
+    )
+    sees: Sequence[SeesAnswer] = Field(
+        description="smallest detectable effect by minutes; empty without a calibration"
+    )
+    report: ReportAnswer | None = Field(
+        description="figures by file; null until a job of kind compare is done"
+    )
+    preflight: PreflightAnswer = Field(description="findings in the job's files before the load")
+    error: ErrorAnswer | None = Field(description="why the job failed")
+    queue_position: int | None = Field(
+        description="jobs of the pool before this one; null unless the job is queued"
+    )
 
 
 class JobPage(Answer):
-    """Some jobs, newest first."""
+    """One page of jobs, newest first."""
 
     jobs: Sequence[JobSummary] = Field(description="the jobs of this page")
-    next: int | None = Field(description="give this as `after` for the next page; null at the end")
+    next: int | None = Field(description="`after` of the next page; null on the last page")
 
 
 class TrialAnswer(Answer):

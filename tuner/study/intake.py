@@ -10,13 +10,12 @@ from tuner.model import (
     DEFAULT_COMMAND,
     Budget,
     Burst,
-    CalibrationRequest,
+    CalibrateRequest,
     ClosedLoop,
+    CompareRequest,
     JobKind,
-    JobRequest,
     JobSpec,
     Limits,
-    MeasurementRequest,
     Metric,
     Objective,
     OpenLoop,
@@ -29,6 +28,7 @@ from tuner.model import (
     Slo,
     Target,
     TargetApp,
+    TuneRequest,
     Variant,
     Workload,
 )
@@ -105,11 +105,11 @@ def resolve(
     own = Variant(name=OWN_FILE, ini=_own_ini(target, described))
     workload = request.workload or (described.app.workload if described else ClosedLoop())
     match request:
-        case JobRequest():
+        case TuneRequest():
             aim = _tuning(request, own, catalogue, earlier, mistakes)
-        case MeasurementRequest():
+        case CompareRequest():
             aim = _comparing(request, own, workload)
-        case CalibrationRequest():
+        case CalibrateRequest():
             aim = _calibrating(request, own)
         case _:
             assert_never(request)
@@ -140,7 +140,7 @@ def resolve(
 
 
 def _tuning(
-    request: JobRequest,
+    request: TuneRequest,
     own: Variant,
     catalogue: Catalogue,
     earlier: Callable[[str], Sequence[Params]],
@@ -161,7 +161,7 @@ def _tuning(
     )
 
 
-def _slo(request: JobRequest) -> Slo:
+def _slo(request: TuneRequest) -> Slo:
     """A file that serves nothing needs neither memory nor CPU: what is saved must not cost rate."""
     thrifty = request.objective.metric in (Metric.MEMORY_MB, Metric.RPS_PER_CPU)
     if not thrifty or request.slo.throughput_rps is not None:
@@ -180,7 +180,7 @@ def _seeds(wanted: Sequence[Params], space: SearchSpace) -> tuple[dict[str, Scal
     return tuple(found)
 
 
-def _comparing(request: MeasurementRequest, own: Variant, workload: Workload) -> _Aim:
+def _comparing(request: CompareRequest, own: Variant, workload: Workload) -> _Aim:
     """Files are judged by latency where load comes at a rate or all at once, else by throughput."""
     given = [(f"inis.{index}.ini", variant) for index, variant in enumerate(request.inis)]
     by_latency = isinstance(workload, OpenLoop | Burst)
@@ -203,7 +203,7 @@ def _comparing(request: MeasurementRequest, own: Variant, workload: Workload) ->
     )
 
 
-def _calibrating(request: CalibrationRequest, own: Variant) -> _Aim:
+def _calibrating(request: CalibrateRequest, own: Variant) -> _Aim:
     """What it will be able to see is said for a comparison of as many blocks."""
     return _Aim(
         kind=JobKind.CALIBRATE,
@@ -228,7 +228,7 @@ def _baseline(given: str | None, own: Variant) -> tuple[str, Variant]:
     return "baseline_ini", Variant(name=OWN_FILE, ini=given)
 
 
-def _app_of(request: MeasurementRequest | CalibrationRequest) -> str:
+def _app_of(request: CompareRequest | CalibrateRequest) -> str:
     """The target's own name: of `registry.example/shop/Cart:1.4` it is `cart`."""
     if request.target.target_app is not None:
         return request.target.target_app
@@ -246,7 +246,7 @@ def _described(
 ) -> CataloguedApp | None:
     name = request.target.target_app
     if name is None:
-        field = "inis" if isinstance(request, MeasurementRequest) else "baseline_ini"
+        field = "inis" if isinstance(request, CompareRequest) else "baseline_ini"
         if not getattr(request, field):
             hint = "an image brings no file of its own that we know: give the present uwsgi.ini"
             mistakes.append(Mistake(field, hint))
@@ -258,7 +258,7 @@ def _described(
 
 
 def _space(
-    request: JobRequest, catalogue: Catalogue, mistakes: list[Mistake]
+    request: TuneRequest, catalogue: Catalogue, mistakes: list[Mistake]
 ) -> SearchSpace | None:
     if isinstance(request.search_space, SearchSpace):
         return request.search_space

@@ -167,6 +167,11 @@ class FakeStore:
 
     def latest_in_brief(self, app: str) -> AnswerInBrief | None:
         job = self.latest_recommendation(app)
+        return self.answer_in_brief(job.id) if job else None
+
+    def answer_in_brief(self, job_id: JobId) -> AnswerInBrief | None:
+        job = self.kept.get(job_id)
+        self.ping()
         if job is None or job.recommendation is None or job.finished_at is None:
             return None
         return AnswerInBrief(

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from tests import builders
+from tests.answers import LINT_ANSWER as ANSWER
+from tests.answers import LINT_REQUEST as REQUEST
 from tests.unit.api.fakes import Api, FakeStore
-from tuner.api.lint import ANSWER, REQUEST
 from tuner.model import JobId
 
 FILE = "[uwsgi]\nhttp-socket = :8000\nmodule = app\nvaccum = true\nprocesses = 2 ; two\n"

@@ -153,6 +153,7 @@ def test_the_answer_says_what_it_holds_for() -> None:
     assert found["target"]["target_app"] == "mixed"
 
 
+PLACES = ["jobs/1", "apps/shop"]
 FILES = [
     "recommendation",
     "uwsgi.ini",
@@ -163,19 +164,20 @@ FILES = [
 ]
 
 
+@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("file", FILES)
 def test_who_has_the_newest_answer_gets_nothing_again_and_nothing_is_read_for_it(
-    file: str, monkeypatch: pytest.MonkeyPatch
+    place: str, file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     api = _api()
-    tag = api.get(f"/v1/apps/shop/{file}").headers["etag"]
+    tag = api.get(f"/v1/{place}/{file}").headers["etag"]
     assert not tag.startswith("W/")
 
     def read(*_: object) -> None:
         raise AssertionError("a whole job was read")
 
-    monkeypatch.setattr("tuner.api.newest.confirmed", read)
-    answer = api.get(f"/v1/apps/shop/{file}", **{"If-None-Match": tag})
+    monkeypatch.setattr("tuner.api.recommendations.confirmed", read)
+    answer = api.get(f"/v1/{place}/{file}", **{"If-None-Match": tag})
     assert (answer.status_code, answer.content) == (304, b"")
     assert answer.headers["etag"] == tag
     assert answer.headers["x-tuner-job"] == "1"
@@ -192,12 +194,14 @@ def test_each_file_and_each_answer_has_a_tag_of_its_own() -> None:
         assert (answer.status_code, answer.headers["x-tuner-job"]) == (200, "2")
 
 
+@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("file", ["recommendation", "uwsgi.ini", "compose.yaml", "sysctls"])
-def test_every_file_of_an_app_is_refused_for_the_same_reasons(file: str) -> None:
-    path = f"/v1/apps/shop/{file}"
+def test_every_file_is_refused_for_the_same_reasons(place: str, file: str) -> None:
+    path = f"/v1/{place}/{file}"
     old = _api(Verdict.NO_DIFFERENCE, days_ago=45)
     tag = {"If-None-Match": old.get(path).headers["etag"]}
     assert old.get(path, **tag).status_code == 304
     assert old.get(f"{path}?max_age_days=30", **tag).status_code == 410
     assert old.get(f"{path}?require=better", **tag).status_code == 409
-    assert _api().get(f"/v1/apps/other/{file}").status_code == 404
+    for other in ("apps/other", "jobs/9"):
+        assert _api().get(f"/v1/{other}/{file}").status_code == 404

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from tests.answers import COMPARE_DONE, RECOMMENDATION, TUNE_QUEUED, TUNE_RUNNING
 from tests.unit.cli.conftest import Service, run
-from tuner.api.examples import JOB_QUEUED, JOB_RUNNING, MEASUREMENT_DONE, RECOMMENDATION
 from tuner.cli import printing
 
-DONE: dict[str, Any] = {**JOB_RUNNING, "state": "succeeded", "phase": "done"}
+DONE: dict[str, Any] = {**TUNE_RUNNING, "state": "succeeded", "phase": "done"}
 FAILED: dict[str, Any] = {
-    **JOB_RUNNING,
+    **TUNE_RUNNING,
     "state": "failed",
     "error": {"code": "app_failed", "message": "its import failed", "log_tail": "a\nBoom"},
 }
@@ -29,7 +29,7 @@ def job_file(tmp_path: Path) -> str:
 def test_submit_sends_the_document_and_says_what_it_is_queued_behind(
     service: Service, job_file: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    service.on("POST /v1/jobs", JOB_QUEUED, status=201)
+    service.on("POST /v1/jobs", TUNE_QUEUED, status=201)
     assert run("submit", job_file) == 0
     assert "job 7: submitted, queued behind 1 job" in capsys.readouterr().err
     sent = json.loads(service.seen[0][2])
@@ -43,7 +43,7 @@ def test_submit_reads_json_and_yaml_from_standard_input(
     capsys: pytest.CaptureFixture[str],
     text: str,
 ) -> None:
-    service.on("POST /v1/jobs", JOB_QUEUED, status=201)
+    service.on("POST /v1/jobs", TUNE_QUEUED, status=201)
     monkeypatch.setattr(sys, "stdin", io.StringIO(text))
     assert run("submit", "-", "--json") == 0
     assert json.loads(service.seen[0][2]) == {"app": "checkout"}
@@ -53,7 +53,7 @@ def test_submit_reads_json_and_yaml_from_standard_input(
 def test_a_file_of_urls_beside_the_job_is_sent_as_requests(
     service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    service.on("POST /v1/jobs", JOB_QUEUED, status=201)
+    service.on("POST /v1/jobs", TUNE_QUEUED, status=201)
     (tmp_path / "urls.txt").write_text("# what people do\nhttps://example.org/a\nPOST /b\n")
     job = tmp_path / "job.yaml"
     job.write_text("workload: {kind: journey, requests: {file: urls.txt}}\n")
@@ -70,15 +70,15 @@ def test_a_file_of_urls_beside_the_job_is_sent_as_requests(
 def test_submit_and_wait_shows_the_course_and_the_answer(
     service: Service, job_file: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    service.on("POST /v1/jobs", JOB_QUEUED, status=201)
-    service.on("GET /v1/jobs/7", JOB_QUEUED, JOB_RUNNING, JOB_RUNNING, DONE)
+    service.on("POST /v1/jobs", TUNE_QUEUED, status=201)
+    service.on("GET /v1/jobs/7", TUNE_QUEUED, TUNE_RUNNING, TUNE_RUNNING, DONE)
     service.on("GET /v1/jobs/7/recommendation", RECOMMENDATION)
     assert run("submit", job_file, "--wait") == 0
     said = capsys.readouterr()
     lines = [line for line in said.err.splitlines() if line]
     assert lines[1:] == [
         "queued behind 1 job",
-        printing.sight(JOB_RUNNING["calibration"]),
+        printing.sight(TUNE_RUNNING["calibration"]),
         "search · trial 5 of 16 · best so far +12.0 % (trial 3) · about 7 min 01 s left",
         "succeeded",
     ]
@@ -89,7 +89,7 @@ def test_submit_and_wait_shows_the_course_and_the_answer(
 
 
 def test_a_job_says_early_what_it_will_not_be_able_to_see() -> None:
-    known = JOB_RUNNING["calibration"]
+    known = TUNE_RUNNING["calibration"]
     assert printing.sight(known).endswith("or more")
     coarse = {**known, "mde": 0.2, "resolves_min_effect": False}
     assert "20.0 % or more: not as little as was asked for" in printing.sight(coarse)
@@ -115,7 +115,7 @@ def test_watching_outlives_a_restart_of_the_service(
     service: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
     away = {"detail": "postgresql is away: no", "system": "postgresql"}
-    service.answers["GET /v1/jobs/7"] = [(200, JOB_RUNNING), (503, away), (200, DONE)]
+    service.answers["GET /v1/jobs/7"] = [(200, TUNE_RUNNING), (503, away), (200, DONE)]
     service.on("GET /v1/jobs/7/recommendation", RECOMMENDATION)
     assert run("watch", "7") == 0
     assert "waiting: postgresql is away: no" in capsys.readouterr().err
@@ -124,7 +124,7 @@ def test_watching_outlives_a_restart_of_the_service(
 def test_watch_for_machines_prints_one_document(
     service: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    service.on("GET /v1/jobs/7", JOB_RUNNING, FAILED)
+    service.on("GET /v1/jobs/7", TUNE_RUNNING, FAILED)
     assert run("watch", "7", "--json") == 1
     said = capsys.readouterr()
     assert json.loads(said.out) == {"job": FAILED, "recommendation": None}
@@ -134,7 +134,7 @@ def test_watch_for_machines_prints_one_document(
 def test_show_prints_where_a_job_stands(
     service: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    service.on("GET /v1/jobs/7", JOB_RUNNING)
+    service.on("GET /v1/jobs/7", TUNE_RUNNING)
     assert run("show", "7") == 0
     said = capsys.readouterr().out
     assert "job 7 · checkout" in said
@@ -179,7 +179,7 @@ def test_a_report_that_could_not_be_written_is_bad_input_before_anything_is_aske
 def test_a_job_without_an_answer_has_no_report(
     service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    service.on("GET /v1/jobs/7", JOB_RUNNING)
+    service.on("GET /v1/jobs/7", TUNE_RUNNING)
     service.problem("GET /v1/jobs/7/report?format=html", 409, "job 7 is still in phase search")
     file = tmp_path / "out.html"
     assert run("show", "7", "--report", str(file)) == 4
@@ -188,15 +188,15 @@ def test_a_job_without_an_answer_has_no_report(
 
 
 def test_only_a_tuning_job_has_such_a_report(service: Service, tmp_path: Path) -> None:
-    service.on("GET /v1/measurements/8", MEASUREMENT_DONE)
+    service.on("GET /v1/jobs/8", COMPARE_DONE)
     assert run("show", "8", "--report", str(tmp_path / "out.html")) == 2
 
 
 def test_cancel_says_what_became_of_the_job(
     service: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    service.on("GET /v1/jobs/7", JOB_RUNNING)
-    service.on("POST /v1/jobs/7/cancel", {**JOB_RUNNING, "state": "cancelled"})
+    service.on("GET /v1/jobs/7", TUNE_RUNNING)
+    service.on("POST /v1/jobs/7/cancel", {**TUNE_RUNNING, "state": "cancelled"})
     assert run("cancel", "7") == 0
     assert capsys.readouterr().out == "job 7 is cancelled\n"
 
@@ -263,7 +263,7 @@ def test_a_file_that_holds_no_job_is_bad_input(service: Service, tmp_path: Path,
 
 def test_the_key_goes_along(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TUNER_API_KEY", "secret")
-    service.on("GET /v1/jobs/7", JOB_RUNNING)
+    service.on("GET /v1/jobs/7", TUNE_RUNNING)
     run("show", "7")
     assert {k.lower(): v for k, v in service.seen[0][1].items()}["x-api-key"] == "secret"
 

@@ -6,20 +6,20 @@ from typing import Any
 
 import pytest
 
-from tests.unit.cli.conftest import Service, run
-from tuner.api.examples import (
+from tests.answers import (
+    COMPARE_CANCELLED,
+    COMPARE_DONE,
+    COMPARE_QUEUED,
+    COMPARE_RUNNING,
     EFFECT,
     INI,
-    MEASUREMENT_CANCELLED,
-    MEASUREMENT_DONE,
-    MEASUREMENT_QUEUED,
-    MEASUREMENT_RUNNING,
     RECOMMENDATION,
 )
+from tests.unit.cli.conftest import Service, run
 
 IMAGE = "registry.example/checkout:1.5"
 NEWEST = "GET /v1/apps/checkout/recommendation"
-ARMS = MEASUREMENT_DONE["report"]["arms"]
+ARMS = COMPARE_DONE["report"]["arms"]
 
 
 @pytest.fixture
@@ -27,28 +27,28 @@ def gating(service: Service) -> Service:
     """A service with an answer for `checkout`, which measures."""
     found = {**RECOMMENDATION, "circumstances": {**RECOMMENDATION["circumstances"], "slo": {}}}
     service.on(NEWEST, found)
-    service.on("POST /v1/measurements", MEASUREMENT_QUEUED, status=201)
+    service.on("POST /v1/jobs", COMPARE_QUEUED, status=201)
     _ends(service, _done())
     return service
 
 
 def _ends(service: Service, job: dict[str, Any]) -> None:
-    service.on("GET /v1/measurements/8", MEASUREMENT_QUEUED, MEASUREMENT_RUNNING, job)
+    service.on("GET /v1/jobs/8", COMPARE_QUEUED, COMPARE_RUNNING, job)
 
 
 def _done(low: float = 0.094, high: float = 0.143, **arm: Any) -> dict[str, Any]:
     effect = {**EFFECT, "estimate": (low + high) / 2, "ci_low": low, "ci_high": high}
     other = {**ARMS[1], "name": "recommended.ini", "effects": [effect], **arm}
-    return {**MEASUREMENT_DONE, "report": {"blocks": 8, "arms": [ARMS[0], other]}}
+    return {**COMPARE_DONE, "report": {"blocks": 8, "arms": [ARMS[0], other]}}
 
 
 def _failed(code: str) -> dict[str, Any]:
     error = {"code": code, "message": "that is why", "log_tail": "Boom"}
-    return {**MEASUREMENT_RUNNING, "state": "failed", "error": error}
+    return {**COMPARE_RUNNING, "state": "failed", "error": error}
 
 
 def _sent(service: Service) -> dict[str, Any]:
-    bodies = [body for call, _, body in service.seen if call == "POST /v1/measurements"]
+    bodies = [body for call, _, body in service.seen if call == "POST /v1/jobs"]
     assert len(bodies) == 1
     return dict(json.loads(bodies[0]))
 
@@ -136,7 +136,7 @@ def test_a_file_that_does_not_start_there_says_why(
         (_failed("app_failed"), 1, "your own file does not run on it"),
         (_failed("image_missing"), 2, "--image: that is why"),
         (_failed("infrastructure"), 5, "the benchmark host is away: that is why"),
-        (MEASUREMENT_CANCELLED, 4, "measurement 8 was cancelled"),
+        (COMPARE_CANCELLED, 4, "job 8 was cancelled"),
     ],
 )
 def test_what_is_not_the_files_fault_is_told_apart(
@@ -158,7 +158,7 @@ def test_a_recommendation_to_keep_the_file_is_only_seen_to_run(
     asked = {**RECOMMENDATION["circumstances"], "slo": {}}
     keep = {**RECOMMENDATION, "verdict": "no_difference", "uwsgi_ini": asked["baseline_ini"]}
     gating.on(NEWEST, {**keep, "circumstances": asked})
-    alone = {**MEASUREMENT_DONE, "files": ["recommended.ini"]}
+    alone = {**COMPARE_DONE, "files": ["recommended.ini"]}
     _ends(gating, {**alone, "report": {"blocks": 4, "arms": [ARMS[0]]}})
     assert run("gate", "checkout", "--image", IMAGE, "--budget", "1h") == 0
     sent = _sent(gating)
@@ -175,7 +175,7 @@ def test_machines_get_one_document(gating: Service, capsys: pytest.CaptureFixtur
     found = json.loads(said.out)
     assert said.err == ""
     assert (found["outcome"], found["image"], found["blocks"]) == ("holds", IMAGE, 8)
-    assert (found["job"], found["measurement"]) == (7, 8)
+    assert (found["job"], found["comparison"]) == (7, 8)
     assert found["margins"]["effect"] == 0.02
     assert found["effect"]["ci_low"] == 0.094
 

@@ -9,22 +9,22 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.unit.cli.conftest import Service, run
-from tuner.api.examples import (
-    CALIBRATION_DONE,
-    CALIBRATION_QUEUED,
-    MEASUREMENT_DONE,
-    MEASUREMENT_QUEUED,
-    MEASUREMENT_RUNNING,
+from tests.answers import (
+    CALIBRATE_DONE,
+    CALIBRATE_QUEUED,
+    COMPARE_DONE,
+    COMPARE_QUEUED,
+    COMPARE_RUNNING,
     PREFLIGHT,
     TARGET_APP_LIST,
     WINDOW_LIST,
 )
+from tests.unit.cli.conftest import Service, run
 from tuner.cli import own_service
 from tuner.client import Client
 
 FAILED: dict[str, Any] = {
-    **MEASUREMENT_RUNNING,
+    **COMPARE_RUNNING,
     "state": "failed",
     "error": {"code": "bad_options", "message": "uWSGI refuses it", "log_tail": "bad"},
 }
@@ -34,8 +34,8 @@ FAILED: dict[str, Any] = {
 def measuring(service: Service) -> Service:
     """A service that measures."""
     service.on("GET /v1/target-apps", TARGET_APP_LIST)
-    service.on("POST /v1/measurements", MEASUREMENT_QUEUED, status=201)
-    service.on("GET /v1/measurements/8", MEASUREMENT_QUEUED, MEASUREMENT_RUNNING, MEASUREMENT_DONE)
+    service.on("POST /v1/jobs", COMPARE_QUEUED, status=201)
+    service.on("GET /v1/jobs/8", COMPARE_QUEUED, COMPARE_RUNNING, COMPARE_DONE)
     return service
 
 
@@ -55,7 +55,7 @@ def test_files_are_submitted_followed_and_printed(
     measuring: Service, ini: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("measure", "mixed", "--ini", ini, "--blocks", "4", "--cpus", "2") == 0
-    sent = _sent(measuring, "POST /v1/measurements")
+    sent = _sent(measuring, "POST /v1/jobs")
     assert sent["target"] == {"target_app": "mixed"}
     assert sent["inis"] == [{"name": "a.ini", "ini": "[uwsgi]\n"}]
     assert (sent["blocks"], sent["limits"]["cpus"]) == (4, 2.0)
@@ -69,9 +69,9 @@ def test_files_are_submitted_followed_and_printed(
 def test_what_the_files_may_do_is_sent_and_what_is_left_out_is_said(
     measuring: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    measuring.on("GET /v1/measurements/8", {**MEASUREMENT_DONE, "preflight": PREFLIGHT})
+    measuring.on("GET /v1/jobs/8", {**COMPARE_DONE, "preflight": PREFLIGHT})
     assert run("measure", "mixed", "--allow", "network", "--allow", "code") == 0
-    assert _sent(measuring, "POST /v1/measurements")["allow"] == ["network", "code"]
+    assert _sent(measuring, "POST /v1/jobs")["allow"] == ["network", "code"]
     said = capsys.readouterr().out
     assert "left out: trials go without cron (line 9): it starts programs" in said
     assert run("measure", "mixed", "--allow", "everything") == 2
@@ -82,12 +82,12 @@ def test_machines_get_the_answer_alone(
 ) -> None:
     assert run("measure", "mixed", "--json") == 0
     said = capsys.readouterr()
-    assert json.loads(said.out) == MEASUREMENT_DONE
+    assert json.loads(said.out) == COMPARE_DONE
     assert said.err == ""
 
 
 def test_both_charts_go_into_one_file(measuring: Service, tmp_path: Path) -> None:
-    measuring.on("GET /v1/measurements/8/windows", WINDOW_LIST)
+    measuring.on("GET /v1/jobs/8/windows", WINDOW_LIST)
     file = tmp_path / "charts.svg"
     assert run("measure", "mixed", "--svg", str(file)) == 0
     drawn = ElementTree.fromstring(file.read_text())  # noqa: S314  we wrote it ourselves
@@ -106,7 +106,7 @@ def test_a_chart_that_cannot_be_written_is_said_before_anything_is_measured(
 def test_a_measurement_that_fails_says_why(
     measuring: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    measuring.on("GET /v1/measurements/8", FAILED)
+    measuring.on("GET /v1/jobs/8", FAILED)
     assert run("measure", "mixed") == 1
     assert "bad_options: uWSGI refuses it\n  | bad" in capsys.readouterr().err
 
@@ -114,11 +114,11 @@ def test_a_measurement_that_fails_says_why(
 def test_too_few_blocks_for_an_interval_are_said(
     measuring: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    figure = {**MEASUREMENT_DONE["report"]["arms"][0]["figures"][0]}
+    figure = {**COMPARE_DONE["report"]["arms"][0]["figures"][0]}
     figure |= {"ci_low": None, "ci_high": None, "concurrency": 100}
-    arm = {**MEASUREMENT_DONE["report"]["arms"][0], "figures": [figure]}
-    done = {**MEASUREMENT_DONE, "report": {"blocks": 1, "arms": [arm]}}
-    measuring.on("GET /v1/measurements/8", done)
+    arm = {**COMPARE_DONE["report"]["arms"][0], "figures": [figure]}
+    done = {**COMPARE_DONE, "report": {"blocks": 1, "arms": [arm]}}
+    measuring.on("GET /v1/jobs/8", done)
     assert run("measure", "mixed") == 0
     said = capsys.readouterr().out
     assert "too few blocks" in said
@@ -129,10 +129,10 @@ def test_too_few_blocks_for_an_interval_are_said(
 def test_a_calibration_says_what_the_host_can_see(
     service: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    service.on("POST /v1/calibrations", CALIBRATION_QUEUED, status=201)
-    service.on("GET /v1/calibrations/9", CALIBRATION_DONE)
+    service.on("POST /v1/jobs", CALIBRATE_QUEUED, status=201)
+    service.on("GET /v1/jobs/9", CALIBRATE_DONE)
     assert run("calibrate", "--pool", "default") == 0
-    assert _sent(service, "POST /v1/calibrations")["pool"] == "default"
+    assert _sent(service, "POST /v1/jobs")["pool"] == "default"
     said = capsys.readouterr().out
     assert "in 20 minutes this host can see 0.8 % or more" in said
     assert "99.9 % interval -1.1 % .. +1.5 %" in said
@@ -141,8 +141,8 @@ def test_a_calibration_says_what_the_host_can_see(
 def test_a_bias_that_few_blocks_cannot_tell_is_said_without_an_interval(
     service: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = {**CALIBRATION_DONE["calibration"], "smallest_bias": None}
-    service.on("GET /v1/calibrations/9", {**CALIBRATION_DONE, "calibration": found})
+    found = {**CALIBRATE_DONE["calibration"], "smallest_bias": None}
+    service.on("GET /v1/jobs/9", {**CALIBRATE_DONE, "calibration": found})
     assert run("show", "9") == 0
     said = capsys.readouterr().out
     assert "(too few blocks to tell)" in said
@@ -152,19 +152,19 @@ def test_a_bias_that_few_blocks_cannot_tell_is_said_without_an_interval(
 def test_show_and_watch_find_what_is_no_tuning_job(
     service: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    service.on("GET /v1/measurements/8", MEASUREMENT_DONE)
-    service.on("GET /v1/calibrations/9", CALIBRATION_DONE)
+    service.on("GET /v1/jobs/8", COMPARE_DONE)
+    service.on("GET /v1/jobs/9", CALIBRATE_DONE)
     assert run("show", "8") == 0
     assert "threads.ini: bottleneck" in capsys.readouterr().out
     assert run("watch", "9") == 0
     assert "this host can see" in capsys.readouterr().out
     assert run("watch", "8", "--json") == 0
-    assert json.loads(capsys.readouterr().out) == MEASUREMENT_DONE
+    assert json.loads(capsys.readouterr().out) == COMPARE_DONE
 
 
 def test_cancel_calls_off_a_job_of_any_kind(service: Service) -> None:
-    service.on("GET /v1/measurements/8", MEASUREMENT_RUNNING)
-    service.on("POST /v1/measurements/8/cancel", {**MEASUREMENT_RUNNING, "state": "cancelled"})
+    service.on("GET /v1/jobs/8", COMPARE_RUNNING)
+    service.on("POST /v1/jobs/8/cancel", {**COMPARE_RUNNING, "state": "cancelled"})
     assert run("cancel", "8") == 0
 
 

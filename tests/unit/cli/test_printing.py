@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from tuner.api.examples import JOB_QUEUED, JOB_RUNNING, RECOMMENDATION
+from tests.answers import RECOMMENDATION, TUNE_QUEUED, TUNE_RUNNING
 from tuner.cli import printing
 
 
@@ -15,17 +15,17 @@ def test_durations_are_written_for_people(seconds: float, text: str) -> None:
 
 
 def test_a_job_that_is_next_is_behind_nothing() -> None:
-    assert printing.progress({**JOB_QUEUED, "queue_position": 0}) == "queued"
-    assert printing.progress({**JOB_QUEUED, "queue_position": 2}) == "queued behind 2 jobs"
+    assert printing.progress({**TUNE_QUEUED, "queue_position": 0}) == "queued"
+    assert printing.progress({**TUNE_QUEUED, "queue_position": 2}) == "queued behind 2 jobs"
 
 
 def test_outside_the_search_blocks_are_counted() -> None:
-    line = printing.progress({**JOB_RUNNING, "phase": "confirm", "incumbent": None})
+    line = printing.progress({**TUNE_RUNNING, "phase": "confirm", "incumbent": None})
     assert line == "confirm · 27 blocks left · about 7 min 01 s left"
 
 
 def test_the_users_own_file_may_be_the_best_so_far() -> None:
-    job = {**JOB_RUNNING, "incumbent": {"number": 0, "ratio": 1.0}}
+    job = {**TUNE_RUNNING, "incumbent": {"number": 0, "ratio": 1.0}}
     assert "best so far your own file" in printing.progress(job)
 
 
@@ -120,6 +120,6 @@ def test_a_job_names_what_trials_lack_and_what_is_odd_about_its_file_but_no_note
         "error: line 3: no such option (U019)",
         "warning: today.ini: no such option (U019)",
     ]
-    assert printing.preflight_lines(JOB_RUNNING)[0].startswith("left out: ")
+    assert printing.preflight_lines(TUNE_RUNNING)[0].startswith("left out: ")
     assert printing.preflight_lines({"preflight": {**seen, "left_out": [], "findings": None}}) == []
     assert printing.preflight_lines({}) == []

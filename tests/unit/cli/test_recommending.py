@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.answers import INI, RECOMMENDATION
 from tests.unit.cli.conftest import Service, run
-from tuner.api.examples import INI, RECOMMENDATION
 
 NEWEST = "GET /v1/apps/checkout/recommendation"
 

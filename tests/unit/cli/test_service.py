@@ -8,14 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.cli.conftest import Service, run
-from tuner.api.examples import (
-    CALIBRATION_QUEUED,
-    JOB_QUEUED,
-    JOB_RUNNING,
-    MEASUREMENT_RUNNING,
+from tests.answers import (
     RECOMMENDATION,
+    TUNE_QUEUED,
+    TUNE_RUNNING,
 )
+from tests.unit.cli.conftest import Service, run
 from tuner.cli import demo, main, own_service
 from tuner.client import Client
 from tuner.errors import Conflict
@@ -68,23 +66,16 @@ def test_a_second_command_on_the_same_data_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_command_left_is_cancelled(service: Service) -> None:
-    left = {"measurements": MEASUREMENT_RUNNING, "calibrations": CALIBRATION_QUEUED}
-    for kind, job in left.items():
-        service.on(f"GET /v1/{kind}?state=running", {kind: [{**job, "id": 5}], "next": None})
-        service.on(f"GET /v1/{kind}?state=queued", {kind: [], "next": None})
-        service.on(f"POST /v1/{kind}/5/cancel", job)
-    service.on("GET /v1/jobs?state=running", {"jobs": [{**JOB_RUNNING, "id": 3}], "next": None})
-    service.on("GET /v1/jobs?state=queued", {"jobs": [{**JOB_QUEUED, "id": 4}], "next": None})
+    service.on("GET /v1/jobs?state=running", {"jobs": [{**TUNE_RUNNING, "id": 3}], "next": None})
+    service.on("GET /v1/jobs?state=queued", {"jobs": [{**TUNE_QUEUED, "id": 4}], "next": None})
     for number in (3, 4):
-        service.on(f"POST /v1/jobs/{number}/cancel", JOB_RUNNING)
+        service.on(f"POST /v1/jobs/{number}/cancel", TUNE_RUNNING)
     with Client(service.url) as client:
         own_service._cancel_leftovers(client)
     calls = [call for call, _, _ in service.seen]
     assert {call for call in calls if call.startswith("POST")} == {
         "POST /v1/jobs/3/cancel",
         "POST /v1/jobs/4/cancel",
-        "POST /v1/measurements/5/cancel",
-        "POST /v1/calibrations/5/cancel",
     }
 
 
@@ -97,8 +88,8 @@ def test_how_to_tune_ones_own_app_takes_three_lines() -> None:
 @pytest.fixture
 def demo_folder(service: Service, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Where the demo leaves its page; its service is the one that answers, and its job is done."""
-    done = {**JOB_RUNNING, "state": "succeeded", "phase": "done"}
-    service.on("POST /v1/jobs", JOB_QUEUED, status=201)
+    done = {**TUNE_RUNNING, "state": "succeeded", "phase": "done"}
+    service.on("POST /v1/jobs", TUNE_QUEUED, status=201)
     service.on("GET /v1/jobs/7", done)
     service.on("GET /v1/jobs/7/recommendation", RECOMMENDATION)
     service.on("GET /v1/jobs/7/report?format=html", "<title>größer</title>\n")

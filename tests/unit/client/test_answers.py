@@ -7,43 +7,44 @@ from typing import Any
 import httpx
 import pytest
 
+from tests import answers as shown
+from tests.answers import LINT_ANSWER as LINTED
 from tests.unit.client.scripted import ok, scripted
-from tuner.api import examples as shown
-from tuner.api.lint import ANSWER as LINTED
 from tuner.client import Client, document_of
-from tuner.errors import NotFound
 from tuner.model import (
-    CalibrationRequest,
+    CalibrateRequest,
     ClosedLoop,
-    JobRequest,
+    CompareRequest,
     Limits,
-    MeasurementRequest,
     SearchSpace,
+    TuneRequest,
     Verdict,
 )
 from tuner.schemas import (
-    CalibrationJobAnswer,
+    CalibrationReport,
     Incumbent,
     JobAnswer,
-    MeasurementAnswer,
     RecommendationAnswer,
+    ReportAnswer,
     TrialAnswer,
     WindowList,
 )
 
 ANSWERS: list[tuple[str, Callable[[Client], Any], Any, type]] = [
-    ("GET /v1/jobs/7", lambda c: c.job(7), shown.JOB_RUNNING, JobAnswer),
+    ("GET /v1/jobs/7", lambda c: c.job(7), shown.TUNE_RUNNING, JobAnswer),
+    ("GET /v1/jobs/8", lambda c: c.job(8), shown.COMPARE_DONE, JobAnswer),
+    ("GET /v1/jobs/9", lambda c: c.job(9), shown.CALIBRATE_DONE, JobAnswer),
     (
-        "GET /v1/measurements/7",
-        lambda c: c.job(7, "measurements"),
-        shown.MEASUREMENT_DONE,
-        MeasurementAnswer,
+        "GET /v1/jobs/8/report?format=json",
+        lambda c: c.comparison(8),
+        shown.COMPARISON,
+        ReportAnswer,
     ),
     (
-        "GET /v1/calibrations/7",
-        lambda c: c.job(7, "calibrations"),
-        shown.CALIBRATION_DONE,
-        CalibrationJobAnswer,
+        "GET /v1/jobs/9/report?format=json",
+        lambda c: c.calibration(9),
+        shown.CALIBRATION_REPORT,
+        CalibrationReport,
     ),
     ("GET /v1/jobs/7/best", lambda c: c.best(7), shown.INCUMBENT, Incumbent),
     (
@@ -65,7 +66,7 @@ ANSWERS: list[tuple[str, Callable[[Client], Any], Any, type]] = [
         RecommendationAnswer,
     ),
     (
-        "GET /v1/measurements/8/windows",
+        "GET /v1/jobs/8/windows",
         lambda c: c.windows(8),
         shown.WINDOW_LIST,
         WindowList,
@@ -124,29 +125,28 @@ def test_values_have_their_types() -> None:
 
 
 def test_a_request_is_sent_as_it_was_said() -> None:
-    service = scripted(ok(shown.JOB_QUEUED, 201))
-    request = JobRequest.model_validate({"app": "shop", "target": {"target_app": "mixed"}})
+    service = scripted(ok(shown.TUNE_QUEUED, 201))
+    request = TuneRequest.model_validate({"app": "shop", "target": {"target_app": "mixed"}})
     service.client().submit(request)
-    assert json.loads(service.seen[0].content) == {"app": "shop", "target": {"target_app": "mixed"}}
+    said = json.loads(service.seen[0].content)
+    assert said == {"kind": "tune", "app": "shop", "target": {"target_app": "mixed"}}
 
 
 def test_a_kind_that_nobody_wrote_is_sent_all_the_same() -> None:
-    request = MeasurementRequest.model_validate({"target": {"image": "shop:1"}}).model_copy(
+    request = CompareRequest.model_validate({"target": {"image": "shop:1"}}).model_copy(
         update={"workload": ClosedLoop(concurrency=8)}
     )
-    said = document_of(
-        MeasurementRequest(target=request.target, workload=ClosedLoop(concurrency=8))
-    )
+    said = document_of(CompareRequest(target=request.target, workload=ClosedLoop(concurrency=8)))
     assert said["workload"] == {"kind": "closed_loop", "concurrency": 8}
-    assert MeasurementRequest.model_validate(said) == request
+    assert CompareRequest.model_validate(said) == request
 
 
 @pytest.mark.parametrize(
     ("model", "document"),
     [
-        (JobRequest, shown.JOB_REQUEST),
+        (TuneRequest, shown.TUNE_REQUEST),
         (
-            JobRequest,
+            TuneRequest,
             {
                 "app": "a",
                 "target": {"target_app": "mixed"},
@@ -160,9 +160,9 @@ def test_a_kind_that_nobody_wrote_is_sent_all_the_same() -> None:
                 "slo": {"latency_p95_ms": {"relative_to_baseline": 1.1}, "error_rate": 0},
             },
         ),
-        (MeasurementRequest, shown.MEASUREMENT_REQUEST),
-        (CalibrationRequest, shown.CALIBRATION_REQUEST),
-        (CalibrationRequest, {}),
+        (CompareRequest, shown.COMPARE_REQUEST),
+        (CalibrateRequest, shown.CALIBRATE_REQUEST),
+        (CalibrateRequest, {}),
     ],
 )
 def test_every_request_survives_the_wire(model: Any, document: Any) -> None:
@@ -170,18 +170,12 @@ def test_every_request_survives_the_wire(model: Any, document: Any) -> None:
     assert model.model_validate(json.loads(json.dumps(document_of(request)))) == request
 
 
-@pytest.mark.parametrize(
-    ("call", "path"),
-    [
-        (lambda c: c.submit({}, "measurements"), "/v1/measurements"),
-        (lambda c: c.submit({}, "calibrations"), "/v1/calibrations"),
-    ],
-)
-def test_each_kind_has_its_address(call: Callable[[Client], Any], path: str) -> None:
-    answer = shown.MEASUREMENT_QUEUED if "meas" in path else shown.CALIBRATION_QUEUED
-    service = scripted(ok(answer, 201))
-    call(service.client())
-    assert service.calls == [f"POST {path}"]
+def test_each_kind_has_the_same_address() -> None:
+    for request in (CompareRequest.model_validate(shown.COMPARE_REQUEST), CalibrateRequest()):
+        service = scripted(ok(shown.COMPARE_QUEUED, 201))
+        assert service.client().submit(request).kind == "compare"
+        assert service.calls == ["POST /v1/jobs"]
+        assert json.loads(service.seen[0].content)["kind"] == request.kind
 
 
 def test_lists_go_on_over_all_pages() -> None:
@@ -196,18 +190,6 @@ def test_lists_go_on_over_all_pages() -> None:
         "GET /v1/jobs?state=running&app=checkout",
         "GET /v1/jobs?state=running&app=checkout&after=8",
     ]
-    service = scripted(ok(shown.MEASUREMENT_PAGE))
-    assert [found.files[0] for found in service.client().measurements()] == ["today.ini"]
-    service = scripted(ok(shown.CALIBRATION_PAGE))
-    assert [found.app for found in service.client().calibrations()] == ["mixed"]
-
-
-def test_a_number_is_looked_for_among_all_kinds() -> None:
-    nothing = httpx.Response(404, json={"detail": "there is no job 8"})
-    service = scripted(nothing, ok(shown.MEASUREMENT_RUNNING))
-    assert service.client().kind_of(8) == "measurements"
-    with pytest.raises(NotFound, match="there is no job 8"):
-        scripted(nothing).client().kind_of(8)
 
 
 @pytest.mark.parametrize(
@@ -261,6 +243,6 @@ def test_anything_that_takes_connections_answers() -> None:
 
 
 def test_an_address_may_have_a_path_of_its_own() -> None:
-    service = scripted(ok(shown.JOB_RUNNING))
+    service = scripted(ok(shown.TUNE_RUNNING))
     service.client(url="http://tuner.test/tuning/").job(7)
     assert service.calls == ["GET /tuning/v1/jobs/7"]

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import httpx
 import pytest
 
+from tests.answers import TUNE_QUEUED, TUNE_RUNNING
 from tests.unit.client.scripted import Answer, ok, problem, scripted
-from tuner.api.examples import JOB_QUEUED, JOB_RUNNING
 from tuner.api.problems import problem as rendered
 from tuner.client import Client
 from tuner.errors import Conflict, InvalidInput, Mistake, NotFound, Stale, TunerError, Unavailable
@@ -56,7 +56,7 @@ def test_what_is_away_is_named_once() -> None:
         httpx.Response(200, text="<html>hello</html>", headers={"content-type": "text/html"}),
         ok(["a list"]),
         ok({"hello": "world"}),
-        ok({**JOB_RUNNING, "state": "dreaming"}),
+        ok({**TUNE_RUNNING, "state": "dreaming"}),
         httpx.Response(200, content=b"\xff\xfe"),
         httpx.Response(200, content=b"[" * 100_000),
         httpx.Response(404, text="<html>nginx</html>"),
@@ -101,7 +101,7 @@ def test_a_redirect_is_said_and_the_key_stays_here() -> None:
 
 
 def test_another_version_is_said_with_the_field_that_tells() -> None:
-    older = {name: value for name, value in JOB_RUNNING.items() if name != "progress"}
+    older = {name: value for name, value in TUNE_RUNNING.items() if name != "progress"}
     with pytest.raises(Unavailable, match="another version than this client: progress: field"):
         scripted(ok(older)).client().job(7)
 
@@ -121,14 +121,14 @@ def test_a_key_that_no_header_can_hold_is_bad_input(key: str) -> None:
 
 @pytest.mark.parametrize("value", [float("nan"), object(), ENDLESS])
 def test_a_document_that_is_no_json_is_bad_input_before_it_is_sent(value: object) -> None:
-    service = scripted(ok(JOB_QUEUED))
+    service = scripted(ok(TUNE_QUEUED))
     with pytest.raises(InvalidInput):
         service.client().submit({"app": "x", "seed": value})
     assert not service.seen
 
 
 def test_the_key_goes_along_and_is_never_shown() -> None:
-    service = scripted(ok(JOB_RUNNING))
+    service = scripted(ok(TUNE_RUNNING))
     client = service.client(api_key="secret")
     client.job(7)
     assert service.seen[0].headers["x-api-key"] == "secret"

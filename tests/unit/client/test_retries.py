@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import httpx
 import pytest
 
+from tests.answers import TUNE_CANCELLED, TUNE_QUEUED, TUNE_RUNNING
 from tests.unit.client.scripted import Answer, ok, problem, scripted
-from tuner.api.examples import JOB_CANCELLED, JOB_QUEUED, JOB_RUNNING
 from tuner.client.retries import Retries, asked_s
 from tuner.errors import Conflict, InvalidInput, NotFound, TunerError, Unavailable
 
@@ -29,7 +29,7 @@ REQUEST = {"app": "checkout", "target": {"target_app": "mixed"}}
     ],
 )
 def test_a_look_is_repeated_until_the_service_is_back(failure: Answer) -> None:
-    service = scripted(failure, failure, ok(JOB_RUNNING))
+    service = scripted(failure, failure, ok(TUNE_RUNNING))
     assert service.client().job(7).id == 7
     assert service.calls == ["GET /v1/jobs/7"] * 3
     assert len(service.slept) == 2
@@ -75,14 +75,14 @@ def test_what_would_be_answered_the_same_is_not_asked_again(
 
 
 def test_a_repeated_request_is_the_same_one_to_the_last_byte() -> None:
-    service = scripted(httpx.ReadTimeout, problem(503), ok(JOB_QUEUED, 201))
+    service = scripted(httpx.ReadTimeout, problem(503), ok(TUNE_QUEUED, 201))
     service.client().submit(REQUEST)
     assert len({request.headers["idempotency-key"] for request in service.seen}) == 1
     assert {request.content for request in service.seen} == {json.dumps(REQUEST).encode()}
 
 
 def test_two_calls_are_two_jobs_unless_the_caller_gives_a_key() -> None:
-    service = scripted(ok(JOB_QUEUED, 201))
+    service = scripted(ok(TUNE_QUEUED, 201))
     with service.client() as client:
         client.submit(REQUEST)
         client.submit(REQUEST)
@@ -93,7 +93,7 @@ def test_two_calls_are_two_jobs_unless_the_caller_gives_a_key() -> None:
 
 
 def test_calling_off_is_repeated_for_twice_is_once() -> None:
-    service = scripted(httpx.ReadTimeout, ok(JOB_CANCELLED))
+    service = scripted(httpx.ReadTimeout, ok(TUNE_CANCELLED))
     assert service.client().cancel(7).state == "cancelled"
     assert service.calls == ["POST /v1/jobs/7/cancel"] * 2
 
@@ -109,7 +109,7 @@ def test_readiness_is_asked_for_once() -> None:
 def test_a_service_that_asks_for_time_gets_it() -> None:
     away = problem(503)
     away.headers["Retry-After"] = "5"
-    service = scripted(away, away, ok(JOB_RUNNING))
+    service = scripted(away, away, ok(TUNE_RUNNING))
     service.client().job(7)
     assert all(5 < pause < 6 for pause in service.slept)
 
@@ -126,9 +126,9 @@ def test_one_that_asks_for_very_long_is_not_waited_for() -> None:
 def test_a_long_wait_is_said_and_a_short_one_is_not(caplog: pytest.LogCaptureFixture) -> None:
     patient = problem(503, "postgresql is away: no", system="postgresql")
     patient.headers["Retry-After"] = "5"
-    scripted(httpx.ConnectError, ok(JOB_RUNNING)).client().job(7)
+    scripted(httpx.ConnectError, ok(TUNE_RUNNING)).client().job(7)
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
-    scripted(patient, ok(JOB_RUNNING)).client().job(7)
+    scripted(patient, ok(TUNE_RUNNING)).client().job(7)
     assert "postgresql is away: no; trying again in 5." in caplog.text
 
 

@@ -5,8 +5,8 @@ import json
 import httpx
 import pytest
 
+from tests.answers import INI, RECOMMENDATION, REPORT, TUNE_QUEUED, TUNE_RUNNING
 from tests.unit.client.scripted import ok, scripted
-from tuner.api.examples import INI, JOB_QUEUED, JOB_RUNNING, RECOMMENDATION, REPORT
 from tuner.client.remembered import Remembered
 from tuner.errors import NotFound, Unavailable
 
@@ -14,7 +14,7 @@ UNCHANGED = httpx.Response(304)
 
 
 def test_who_asks_again_shows_the_tag_and_keeps_the_answer() -> None:
-    service = scripted(ok(JOB_RUNNING, etag='W/"1"'), UNCHANGED)
+    service = scripted(ok(TUNE_RUNNING, etag='W/"1"'), UNCHANGED)
     with service.client() as client:
         first = client.job(7)
         assert client.job(7) is first
@@ -22,14 +22,14 @@ def test_who_asks_again_shows_the_tag_and_keeps_the_answer() -> None:
 
 
 def test_a_change_is_read_with_its_new_tag() -> None:
-    service = scripted(ok(JOB_QUEUED, etag='"1"'), ok(JOB_RUNNING, etag='"2"'), UNCHANGED)
+    service = scripted(ok(TUNE_QUEUED, etag='"1"'), ok(TUNE_RUNNING, etag='"2"'), UNCHANGED)
     with service.client() as client:
         assert [client.job(7).state for _ in range(3)] == ["queued", "running", "running"]
     assert service.seen[2].headers["if-none-match"] == '"2"'
 
 
 def test_an_answer_without_a_tag_forgets_the_one_before() -> None:
-    service = scripted(ok(JOB_QUEUED, etag='"1"'), ok(JOB_RUNNING))
+    service = scripted(ok(TUNE_QUEUED, etag='"1"'), ok(TUNE_RUNNING))
     with service.client() as client:
         for _ in range(3):
             client.job(7)
@@ -92,7 +92,7 @@ def test_only_the_latest_answers_are_kept() -> None:
 
 
 def test_a_long_polled_client_does_not_grow() -> None:
-    service = scripted(ok(JOB_RUNNING, etag='"1"'))
+    service = scripted(ok(TUNE_RUNNING, etag='"1"'))
     with service.client() as client:
         for number in range(1, 500):
             client.job(number)

@@ -9,17 +9,17 @@ from tests.builders import INI, space
 from tuner.errors import InvalidInput
 from tuner.model import (
     Budget,
-    CalibrationRequest,
+    CalibrateRequest,
+    CompareRequest,
     Danger,
     JobKind,
-    JobRequest,
     Limits,
-    MeasurementRequest,
     Params,
     RelativeBound,
     SamplerName,
     SearchSpace,
     TargetApp,
+    TuneRequest,
 )
 from tuner.study import mistakes as mistakes_module
 from tuner.study import resolve
@@ -45,8 +45,8 @@ class OneApp:
         return space() if name == "default" else None
 
 
-def request(**changes: Any) -> JobRequest:
-    return JobRequest.model_validate({"app": "shop", "target": {"target_app": "mixed"}, **changes})
+def request(**changes: Any) -> TuneRequest:
+    return TuneRequest.model_validate({"app": "shop", "target": {"target_app": "mixed"}, **changes})
 
 
 def mistakes(**changes: Any) -> dict[str, str]:
@@ -218,8 +218,8 @@ def test_latency_may_be_ranked_at_a_fixed_rate() -> None:
     assert spec.objective.sign == -1
 
 
-def measuring(**changes: Any) -> MeasurementRequest:
-    return MeasurementRequest.model_validate({"target": {"target_app": "mixed"}, **changes})
+def measuring(**changes: Any) -> CompareRequest:
+    return CompareRequest.model_validate({"target": {"target_app": "mixed"}, **changes})
 
 
 @pytest.mark.parametrize(
@@ -267,7 +267,7 @@ def test_keep_alive_is_refused_for_the_files_that_cannot_keep_it() -> None:
 
 
 def test_a_calibration_is_of_the_targets_own_file() -> None:
-    spec = resolve(CalibrationRequest(blocks=5), OneApp())
+    spec = resolve(CalibrateRequest(blocks=5), OneApp())
     assert (spec.kind, spec.app, spec.variants) == (JobKind.CALIBRATE, "mixed", ())
     assert (spec.baseline_ini, spec.budget.calibrate_blocks) == (INI, 5)
 

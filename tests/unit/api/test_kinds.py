@@ -1,4 +1,4 @@
-"""Measurements and calibrations over HTTP: submitted, looked at, called off."""
+"""Jobs of kind compare and calibrate over HTTP."""
 
 import math
 from dataclasses import replace
@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from tests import builders
+from tests.answers import CALIBRATE_REQUEST, COMPARE_REQUEST
 from tests.unit.api.fakes import CALIBRATION, Api, FakeHost, FakeStore
-from tuner.api.examples import CALIBRATION_REQUEST, MEASUREMENT_REQUEST
 from tuner.model import (
     ArmReport,
     Bottleneck,
@@ -39,12 +39,14 @@ DOCUMENT: dict[str, Any] = {
 
 
 def measure(api: Api, document: Any = None, **headers: str) -> httpx.Response:
-    body = DOCUMENT if document is None else document
-    return api.send("POST", "/v1/measurements", json=body, headers=headers)
+    body = {"kind": "compare", **(DOCUMENT if document is None else document)}
+    return api.send("POST", "/v1/jobs", json=body, headers=headers)
 
 
 def calibrate(api: Api, document: Any = None, **headers: str) -> httpx.Response:
-    return api.send("POST", "/v1/calibrations", json=document or {}, headers=headers)
+    return api.send(
+        "POST", "/v1/jobs", json={"kind": "calibrate", **(document or {})}, headers=headers
+    )
 
 
 def mistakes(answer: httpx.Response) -> dict[str, str]:
@@ -87,7 +89,7 @@ def arm(name: str, **changes: Any) -> ArmReport:
 def test_a_measurement_is_created_and_says_where_it_is(api: Api) -> None:
     answer = measure(api)
     assert answer.status_code == 201
-    assert answer.headers["location"] == "/v1/measurements/1"
+    assert answer.headers["location"] == "/v1/jobs/1"
     body = answer.json()
     assert (body["app"], body["state"], body["files"]) == ("mixed", "queued", ["a.ini", "b.ini"])
     assert body["progress"]["blocks_left"] == 8
@@ -108,8 +110,8 @@ def test_the_app_of_an_image_is_named_after_it(api: Api, image: str, app: str) -
 
 
 def test_the_examples_are_accepted(api: Api) -> None:
-    assert measure(api, MEASUREMENT_REQUEST).status_code == 201
-    assert calibrate(api, CALIBRATION_REQUEST).status_code == 201
+    assert measure(api, COMPARE_REQUEST).status_code == 201
+    assert calibrate(api, CALIBRATE_REQUEST).status_code == 201
 
 
 def test_an_image_without_a_file_is_refused(api: Api) -> None:
@@ -158,7 +160,7 @@ def test_files_are_judged_by_what_the_workload_shows(
     assert measure(api, {**DOCUMENT, "workload": workload}).json()["metric"] == metric
 
 
-def test_the_same_key_means_another_thing_at_another_address(api: Api) -> None:
+def test_a_key_with_another_kind_is_another_request(api: Api) -> None:
     shared = {"app": "shop", "target": {"target_app": "mixed"}}
     key = {"Idempotency-Key": "k"}
     assert measure(api, shared, **key).status_code == 201
@@ -167,40 +169,85 @@ def test_the_same_key_means_another_thing_at_another_address(api: Api) -> None:
     assert calibrate(api, {"target": shared["target"]}, **key).status_code == 409
 
 
-def test_each_kind_is_listed_and_found_at_its_own_address(api: Api) -> None:
+def test_a_request_without_a_kind_is_of_kind_tune(api: Api) -> None:
+    shared = {"app": "shop", "target": {"target_app": "mixed"}}
+    key = {"Idempotency-Key": "k"}
+    assert api.submit(shared, **key).json()["kind"] == "tune"
+    assert api.submit({**shared, "kind": "tune"}, **key).status_code == 200
+
+
+@pytest.mark.parametrize("kind", ["measure", None, [], 7])
+def test_an_unknown_kind_is_a_mistake(api: Api, kind: Any) -> None:
+    assert mistakes(api.submit({**DOCUMENT, "kind": kind})) == {
+        "kind": "give kind: one of tune, compare, calibrate"
+    }
+
+
+def test_jobs_of_all_kinds_are_listed_and_found_at_one_address(api: Api) -> None:
     api.submit()
     measure(api)
     calibrate(api)
-    assert [job["id"] for job in api.get("/v1/jobs").json()["jobs"]] == [1]
-    assert [m["id"] for m in api.get("/v1/measurements").json()["measurements"]] == [2]
-    assert [c["id"] for c in api.get("/v1/calibrations").json()["calibrations"]] == [3]
-    for path, where in [
-        ("/v1/jobs/2", "/v1/measurements/2"),
-        ("/v1/jobs/3/trials", "/v1/calibrations/3"),
-        ("/v1/jobs/2/trials/0", "/v1/measurements/2"),
-        ("/v1/jobs/2/best", "/v1/measurements/2"),
-        ("/v1/jobs/2/recommendation", "/v1/measurements/2"),
-        ("/v1/measurements/1", "/v1/jobs/1"),
-        ("/v1/measurements/3/windows", "/v1/calibrations/3"),
-        ("/v1/calibrations/2", "/v1/measurements/2"),
-    ]:
-        answer = api.get(path)
-        assert answer.status_code == 404, path
-        assert f"see {where}" in answer.json()["detail"]
+    assert [job["id"] for job in api.get("/v1/jobs").json()["jobs"]] == [3, 2, 1]
+    for number, kind in enumerate(("tune", "compare", "calibrate"), start=1):
+        assert [j["id"] for j in api.get(f"/v1/jobs?kind={kind}").json()["jobs"]] == [number]
+        assert api.get(f"/v1/jobs/{number}").json()["kind"] == kind
+        assert api.get(f"/v1/jobs/{number}/windows").json()["windows"] == []
 
 
-def test_what_is_of_another_kind_is_not_called_off(api: Api) -> None:
+@pytest.mark.parametrize("part", ["trials", "trials/0", "best", "recommendation", "uwsgi.ini"])
+def test_only_a_tuning_job_has_trials_and_a_recommendation(api: Api, part: str) -> None:
     measure(api)
-    assert api.send("POST", "/v1/jobs/1/cancel").status_code == 404
-    assert api.send("POST", "/v1/calibrations/1/cancel").status_code == 404
-    assert api.store.kept[1].state is JobState.QUEUED
-    assert api.send("POST", "/v1/measurements/1/cancel").json()["state"] == "cancelled"
+    calibrate(api)
+    for number, kind in ((1, "compare"), (2, "calibrate")):
+        answer = api.get(f"/v1/jobs/{number}/{part}")
+        assert answer.status_code == 404
+        assert f"job {number} is of kind {kind}" in answer.json()["detail"]
+
+
+def test_a_job_of_any_kind_is_cancelled_at_its_address(api: Api) -> None:
+    measure(api)
+    assert api.send("POST", "/v1/jobs/1/cancel").json()["state"] == "cancelled"
+
+
+def test_a_comparison_has_its_report_as_json_alone() -> None:
+    report = Report(arms=(arm("a.ini"), arm("b.ini")), blocks=1)
+    api = Api(FakeStore({1: comparison(state=JobState.SUCCEEDED, report=report)}))
+    for accept in ("", "application/json", "text/html, */*;q=0.8"):
+        answer = api.get("/v1/jobs/1/report", accept=accept)
+        assert answer.headers["content-type"] == "application/json"
+        assert answer.json() == api.get("/v1/jobs/1").json()["report"]
+    tag = {"If-None-Match": api.get("/v1/jobs/1/report").headers["etag"]}
+    assert api.get("/v1/jobs/1/report", **tag).status_code == 304
+    for refused in (
+        api.get("/v1/jobs/1/report?format=md"),
+        api.get("/v1/jobs/1/report", accept="text/html"),
+    ):
+        assert refused.status_code == 406
+        assert "whose report is JSON only: ask for format=json" in refused.json()["detail"]
+
+
+def test_a_calibration_has_its_report_as_json_alone() -> None:
+    chosen = builders.spec(kind=JobKind.CALIBRATE, search_space=None)
+    done = builders.job(spec=chosen, state=JobState.SUCCEEDED, calibration=CALIBRATION)
+    api = Api(FakeStore({1: done}))
+    found = api.get("/v1/jobs/1/report").json()
+    assert found == {name: api.get("/v1/jobs/1").json()[name] for name in found}
+    assert found["calibration"]["mde"] == CALIBRATION.mde
+    assert api.get("/v1/jobs/1/report?format=html").status_code == 406
+
+
+@pytest.mark.parametrize("kind", [JobKind.COMPARE, JobKind.CALIBRATE])
+def test_a_job_that_goes_on_has_no_report_yet(kind: JobKind) -> None:
+    going_on = builders.job(spec=builders.spec(kind=kind), phase=Phase.COMPARE)
+    answer = Api(FakeStore({1: going_on})).get("/v1/jobs/1/report")
+    assert answer.status_code == 409
+    assert "still in phase compare" in answer.json()["detail"]
 
 
 def test_a_measurement_reports_file_by_file() -> None:
     report = Report(arms=(arm("a.ini"), arm("b.ini")), blocks=1)
     done = comparison(state=JobState.SUCCEEDED, report=report)
-    found = Api(FakeStore({1: done})).get("/v1/measurements/1").json()["report"]
+    found = Api(FakeStore({1: done})).get("/v1/jobs/1").json()["report"]
     assert [s["name"] for s in found["arms"]] == ["a.ini", "b.ini"]
     first = found["arms"][0]
     assert first["figures"][0]["ci_low"] is None
@@ -214,7 +261,7 @@ def test_progress_counts_the_blocks_that_were_asked_for() -> None:
         builders.block(builders.pair(100, 100), phase=Phase.COMPARE, sequence=n) for n in (1, 2, 3)
     ]
     store = FakeStore({1: running}, made={1: blocks})
-    progress = Api(store).get("/v1/measurements/1").json()["progress"]
+    progress = Api(store).get("/v1/jobs/1").json()["progress"]
     assert (progress["blocks_done"], progress["blocks_left"]) == (3, 5)
 
 
@@ -224,7 +271,7 @@ def test_windows_come_raw_with_the_file_that_they_are_of() -> None:
     ]
     blocks = [builders.block(windows, arms=(0, 1), phase=Phase.COMPARE)]
     store = FakeStore({1: comparison()}, made={1: blocks})
-    found = Api(store).get("/v1/measurements/1/windows").json()
+    found = Api(store).get("/v1/jobs/1/windows").json()
     assert found["files"] == ["a.ini", "b.ini"]
     window = found["windows"][0]
     assert (window["trial"], window["series"], window["histogram"]) == (1, [20, 25], {"1300": 90})
@@ -233,14 +280,14 @@ def test_windows_come_raw_with_the_file_that_they_are_of() -> None:
 
 def test_a_measurement_that_has_not_changed_is_not_sent_again() -> None:
     api = Api(FakeStore({1: comparison()}))
-    tag = api.get("/v1/measurements/1").headers["etag"]
-    assert api.get("/v1/measurements/1", **{"If-None-Match": tag}).status_code == 304
+    tag = api.get("/v1/jobs/1").headers["etag"]
+    assert api.get("/v1/jobs/1", **{"If-None-Match": tag}).status_code == 304
 
 
 def test_a_calibration_has_a_default_for_everything(api: Api) -> None:
     answer = calibrate(api)
     assert answer.status_code == 201
-    assert answer.headers["location"] == "/v1/calibrations/1"
+    assert answer.headers["location"] == "/v1/jobs/1"
     kept = api.store.kept[1].spec
     assert (kept.kind, kept.app, kept.budget.calibrate_blocks) == (JobKind.CALIBRATE, "mixed", 8)
 
@@ -251,10 +298,10 @@ def test_a_calibration_says_what_its_hosts_can_see() -> None:
     done = builders.job(
         id=JobId(1), spec=chosen, state=JobState.SUCCEEDED, phase=Phase.DONE, calibration=found
     )
-    body = Api(FakeStore({1: done})).get("/v1/calibrations/1").json()
+    body = Api(FakeStore({1: done})).get("/v1/jobs/1").json()
     assert body["calibration"]["bias_ci_low"] is None
     assert body["calibration"]["smallest_bias"] is None
-    told = Api(FakeStore({1: replace(done, calibration=CALIBRATION)})).get("/v1/calibrations/1")
+    told = Api(FakeStore({1: replace(done, calibration=CALIBRATION)})).get("/v1/jobs/1")
     assert told.json()["calibration"]["smallest_bias"] == pytest.approx(math.expm1(0.01))
     effects = [sight["effect"] for sight in body["sees"]]
     assert [sight["minutes"] for sight in body["sees"]] == [5, 20, 60]

@@ -1,0 +1,88 @@
+"""Pools, their hosts, and what each host can detect."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime
+from itertools import groupby
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+
+from tuner.api.measured import calibration_answer, sees
+from tuner.api.parameters import NAME
+from tuner.api.problems import documented
+from tuner.api.services import Host, Wired
+from tuner.errors import NotFound
+from tuner.model import HOST_IS_STALE_AFTER
+from tuner.schemas import (
+    CalibratedHostAnswer,
+    FingerprintAnswer,
+    HostAnswer,
+    PoolAnswer,
+    PoolHosts,
+    PoolList,
+)
+
+router = APIRouter(prefix="/v1/pools", tags=["pools"])
+
+
+@router.get("")
+def list_pools(services: Wired) -> PoolList:
+    """Pools and their hosts: when each worker last reported, and its problem."""
+    hosts, now = services.store.hosts(), services.now()
+    ordered = sorted(hosts, key=lambda host: (host.pool, host.name))
+    return PoolList(
+        pools=[
+            PoolAnswer(name=pool, hosts=[_host(host, now) for host in members])
+            for pool, members in groupby(ordered, key=lambda host: host.pool)
+        ]
+    )
+
+
+@router.get("/{pool}/hosts", responses=documented(404, 422))
+def list_hosts(
+    pool: Annotated[str, Path(pattern=NAME, description="the pool's name", examples=["default"])],
+    services: Wired,
+) -> PoolHosts:
+    """The hosts of a pool with their last calibration: what each detects in 5, 20, 60 minutes."""
+    hosts, now = services.store.hosts(pool), services.now()
+    if not hosts:
+        raise NotFound(f"no worker has reported for a pool {pool!r}; GET /v1/pools lists the pools")
+    return PoolHosts(
+        pool=pool,
+        hosts=[
+            CalibratedHostAnswer(
+                **dict(_host(host, now)),
+                calibration=calibration_answer(host.calibration),
+                calibrated_at=host.calibrated_at,
+                calibrated_with=host.calibrated_with,
+                sees=sees(host.calibration),
+            )
+            for host in sorted(hosts, key=lambda host: host.name)
+        ],
+    )
+
+
+def is_live(host: Host, now: datetime) -> bool:
+    """Whether its worker reported lately."""
+    return now - host.last_seen <= HOST_IS_STALE_AFTER
+
+
+def what_is_away(hosts: Sequence[Host], now: datetime) -> tuple[str, str] | None:
+    """What keeps every host from measuring, as a system and a sentence; None where one can."""
+    live = [host for host in hosts if is_live(host, now)]
+    if not live:
+        return "worker", "no worker is live in any pool; start one with `tuner worker`"
+    problems = [f"{host.name}: {host.problem}" for host in live if host.problem]
+    return ("host", "; ".join(problems)) if len(problems) == len(live) else None
+
+
+def _host(host: Host, now: datetime) -> HostAnswer:
+    known = host.fingerprint
+    return HostAnswer(
+        name=host.name,
+        live=is_live(host, now),
+        last_seen=host.last_seen,
+        problem=host.problem,
+        fingerprint=FingerprintAnswer(**asdict(known)) if known else None,
+    )

@@ -1,0 +1,61 @@
+"""The trials of a tuning job, and the best one so far."""
+
+from dataclasses import replace
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from tuner.api import examples, views
+from tuner.api.conditional import conditional_json
+from tuner.api.parameters import Id, IfNoneMatch, Number
+from tuner.api.problems import documented
+from tuner.api.progress import incumbent_of
+from tuner.api.services import Wired
+from tuner.errors import NotFound
+from tuner.model import TrialNumber
+from tuner.schemas import Incumbent, TrialAnswer, TrialList
+
+router = APIRouter(prefix="/v1/jobs/{id}", tags=["jobs"])
+
+
+@router.get("/trials", responses=documented(404, 422))
+def list_trials(job_id: Id, services: Wired) -> TrialList:
+    """All trials of a tuning job."""
+    job = services.tuning_job(job_id)
+    trials = services.store.trials(job.id)
+    measurements = services.store.measurements(job.id, detailed=False)
+    return TrialList(trials=[views.trial_answer(trial, measurements) for trial in trials])
+
+
+@router.get("/trials/{n}", responses=documented(404, 422))
+def show_trial(
+    job_id: Id,
+    trial_number: Number,
+    services: Wired,
+    raw: Annotated[
+        bool, Query(description="also send all windows of the trial", examples=[True])
+    ] = False,
+) -> TrialAnswer:
+    """One trial."""
+    job = services.tuning_job(job_id)
+    trial = services.store.trial(job.id, TrialNumber(trial_number))
+    history = services.store.history(job.id)
+    if raw:
+        history = replace(history, measurements=tuple(services.store.measurements(job.id)))
+    return views.whole_trial_answer(trial, history, raw=raw)
+
+
+@router.get(
+    "/best",
+    response_model=Incumbent,
+    responses={**examples.NOT_MODIFIED, **documented(404, 422)},
+)
+def show_best(
+    job_id: Id, request: Request, services: Wired, if_none_match: IfNoneMatch = None
+) -> Response:
+    """The best feasible trial so far. 404 before the first score."""
+    job = services.tuning_job(job_id)
+    best = incumbent_of(services.store.trials(job.id))
+    if best is None:
+        raise NotFound(f"job {job_id} has no feasible trial with a score yet")
+    return conditional_json(request, best)
