@@ -107,7 +107,9 @@ def window(arm: int = 0, rps: float = 100.0, **changes: Any) -> Window:
         "busy": 0.5,
         "listen_overflows": 0,
         "time_wait": 0,
-        "doubts": (),
+        "sent": 0,
+        "connections": 0,
+        "stalled": 0,
     }
     return Window(**{**values, **changes})
 

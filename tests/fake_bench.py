@@ -317,6 +317,7 @@ class FakeLoad:
             latency_p95_ms=1.3 * latency_ms,
             latency_p99_ms=1.6 * latency_ms,
             client_cpu_s=0.2 * duration_s,
+            stalled=0,
             before=before,
             after=fake.stats(),
             listen_overflows=0,

@@ -43,6 +43,7 @@ READING = LoadReading(
     latency_p95_ms=20.0,
     latency_p99_ms=30.0,
     client_cpu_s=0.4,
+    stalled=0,
     before=stats(100),
     after=stats(500),
     listen_overflows=0,

@@ -15,8 +15,8 @@ from tuner.model import (
     Measurement,
     Phase,
     Report,
-    Spread,
     Window,
+    extended,
 )
 from tuner.schemas import (
     ArmAnswer,
@@ -28,7 +28,6 @@ from tuner.schemas import (
     FigureAnswer,
     ReportAnswer,
     SeesAnswer,
-    SpreadAnswer,
     WindowAnswer,
 )
 
@@ -37,13 +36,13 @@ SEES_AFTER_MINUTES = (5.0, 20.0, 60.0)
 
 def window_answer(block: Measurement, window: Window) -> WindowAnswer:
     """One window, raw."""
-    seen = asdict(window) | {"histogram": window.histogram.counts}
-    return WindowAnswer(
+    return extended(
+        WindowAnswer,
+        window,
         block=block.sequence,
         phase=Phase(block.phase),
         host=block.host,
         trial=block.arms[window.arm],
-        **seen,
     )
 
 
@@ -108,13 +107,9 @@ def _arm(arm: ArmReport) -> ArmAnswer:
         errors_by_class=arm.errors_by_class,
         diagnosis=diagnosis_answer(arm.diagnosis),
         doubts=doubt_answers(arm.doubts),
-        latency=arm.latency.counts,
-        connect=_spread(arm.connect),
-        proxy_connect=_spread(arm.proxy_connect),
+        latency=arm.latency,
+        connect=arm.connect,
+        proxy_connect=arm.proxy_connect,
         over_limit=arm.over_limit,
         error=error_answer(arm.failure),
     )
-
-
-def _spread(found: Spread | None) -> SpreadAnswer | None:
-    return SpreadAnswer(**asdict(found)) if found else None

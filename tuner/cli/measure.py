@@ -166,7 +166,7 @@ def _draw(file: Path, report: Json, raw: Json) -> None:
         )
         dots[raw["files"][window["trial"]]].append(dot)
     latencies = {
-        arm["name"]: Histogram({int(bucket): n for bucket, n in arm["latency"].items()})
+        arm["name"]: Histogram({int(bucket): n for bucket, n in arm["latency"]["counts"].items()})
         for arm in report["arms"]
     }
     drawn = charts.stacked(charts.windows_over_time(dots), charts.latency_percentiles(latencies))

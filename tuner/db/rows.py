@@ -14,9 +14,7 @@ from tuner.model import (
     AnswerInBrief,
     BlockOptions,
     Calibration,
-    Doubt,
     Failure,
-    Histogram,
     HostFingerprint,
     Job,
     JobId,
@@ -31,12 +29,8 @@ from tuner.model import (
     Outcome,
     Params,
     Phase,
-    ProxyTimes,
     Recommendation,
     Report,
-    ServerFigures,
-    Spread,
-    Surroundings,
     TargetFacts,
     Trial,
     TrialNumber,
@@ -61,21 +55,7 @@ PARAMS = TypeAdapter[Params | None](Params | None, config=_CONFIG)
 RESULT = TypeAdapter[MeasurementResult | None](MeasurementResult | None, config=_CONFIG)
 BLOCK_OPTIONS = TypeAdapter[BlockOptions | None](BlockOptions | None, config=_CONFIG)
 FINGERPRINT = TypeAdapter[HostFingerprint | None](HostFingerprint | None, config=_CONFIG)
-
-_WINDOW_DOCUMENTS: Mapping[str, TypeAdapter[Any]] = {
-    "connect": TypeAdapter(Spread | None, config=_CONFIG),
-    "proxy": TypeAdapter(ProxyTimes | None, config=_CONFIG),
-    "server": TypeAdapter(ServerFigures | None, config=_CONFIG),
-    "surroundings": TypeAdapter(Surroundings | None, config=_CONFIG),
-    "histogram": TypeAdapter(Histogram | None, config=_CONFIG),
-}
-_WINDOW_NUMBERS = tuple(
-    field.name
-    for field in fields(Window)
-    if field.name not in (*_WINDOW_DOCUMENTS, "series", "doubts")
-)
-_UNSEEN = {"server": ServerFigures(), "surroundings": Surroundings(), "histogram": Histogram()}
-"""What NULL stands for in a document of a window, where that is not None."""
+WINDOW = TypeAdapter[Window | None](Window | None, config=_CONFIG)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,29 +190,24 @@ def result_header(result: MeasurementResult) -> Any:
 
 
 def window_of(row: RowMapping | Mapping[str, Any]) -> Window:
-    """A row of `windows`; columns that were not asked for read as if nothing had been seen."""
-    values = {name: row[name] for name in _WINDOW_NUMBERS}
-    for name, adapter in _WINDOW_DOCUMENTS.items():
-        found = row.get(name)
-        values[name] = _UNSEEN.get(name) if found is None else adapter.validate_python(found)
-    values["series"] = tuple(row.get("series") or ())
-    return Window(**values, doubts=tuple(Doubt(doubt) for doubt in row["doubts"]))
+    """A row of `windows`; a column that is NULL or was not selected has the field's default."""
+    found = WINDOW.validate_python(
+        {name: value for name, value in row.items() if value is not None}
+    )
+    assert found is not None  # noqa: S101  a mapping is no None
+    return found
 
 
 def window_row(
     measurement_id: MeasurementId, arms: Sequence[int], window: Window
 ) -> dict[str, Any]:
     """The columns of a window; `arms` are the trial numbers of its measurement."""
-    row = {name: getattr(window, name) for name in _WINDOW_NUMBERS}
-    for name, adapter in _WINDOW_DOCUMENTS.items():
-        seen = getattr(window, name)
-        row[name] = None if seen == _UNSEEN.get(name) else to_json(adapter, seen)
-    return row | {
+    return {
+        **dict.fromkeys(field.name for field in fields(Window)),
+        **json.loads(WINDOW.dump_json(window, exclude_defaults=True)),
+        "started_at": window.started_at,
         "measurement_id": measurement_id,
         "trial_number": arms[window.arm],
-        "errors_by_class": dict(window.errors_by_class),
-        "series": list(window.series) or None,
-        "doubts": [doubt.value for doubt in window.doubts],
     }
 
 

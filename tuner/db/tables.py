@@ -4,8 +4,11 @@ Times are `timestamptz`; enums are their text, held by a CHECK. A change here ne
 `alembic check` fails until there is one.
 """
 
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, fields
 from datetime import datetime
 from enum import StrEnum
+from typing import Any, get_args, get_origin, get_type_hints
 
 from sqlalchemy import (
     BigInteger,
@@ -18,6 +21,7 @@ from sqlalchemy import (
     Index,
     Integer,
     MetaData,
+    PrimaryKeyConstraint,
     Table,
     Text,
     UniqueConstraint,
@@ -25,6 +29,7 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSON, JSONB
+from sqlalchemy.types import TypeEngine
 
 from tuner.model import (
     JobKind,
@@ -35,6 +40,7 @@ from tuner.model import (
     Phase,
     TrialState,
     Verdict,
+    Window,
 )
 
 metadata = MetaData(
@@ -48,6 +54,12 @@ metadata = MetaData(
 )
 
 _DOCUMENT = JSONB(none_as_null=True)
+_SCALARS: Mapping[Any, TypeEngine[Any]] = {
+    int: BigInteger(),
+    float: Float(),
+    str: Text(),
+    datetime: DateTime(timezone=True),
+}
 _AS_WRITTEN = JSON(none_as_null=True)  # jsonb sorts keys; the order of a space orders the lines
 
 
@@ -63,6 +75,22 @@ def _time(name: str, *, nullable: bool = True, now: bool = False) -> Column[date
         nullable=nullable,
         server_default=func.now() if now else None,
     )
+
+
+def _columns_of(noun: type) -> Iterator[Column[Any]]:
+    """A column for each field. One that has a default may be NULL, which stands for the default."""
+    types = get_type_hints(noun)
+    for field in fields(noun):
+        is_required = field.default is MISSING and field.default_factory is MISSING
+        yield Column(field.name, _type_of(types[field.name]), nullable=not is_required)
+
+
+def _type_of(hint: Any) -> TypeEngine[Any]:
+    """Numbers, times and texts can be queried in SQL; anything else is a document."""
+    if get_origin(hint) is tuple:
+        return ARRAY(_SCALARS.get(get_args(hint)[0], Text()))
+    scalars = [_SCALARS[kind] for kind in get_args(hint) or (hint,) if kind in _SCALARS]
+    return scalars[0] if scalars and get_origin(hint) is not Mapping else _DOCUMENT
 
 
 jobs = Table(
@@ -145,39 +173,10 @@ measurements = Table(
 windows = Table(
     "windows",
     metadata,
-    Column("measurement_id", ForeignKey("measurements.id", ondelete="CASCADE"), primary_key=True),
-    Column("index", Integer, primary_key=True, autoincrement=False),
-    Column("arm", Integer, nullable=False),
+    Column("measurement_id", ForeignKey("measurements.id", ondelete="CASCADE")),
     Column("trial_number", Integer, nullable=False),
-    _time("started_at", nullable=False),
-    Column("duration_s", Float, nullable=False),
-    Column("requests", BigInteger, nullable=False),
-    Column("errors", BigInteger, nullable=False),
-    Column("errors_by_class", _DOCUMENT, nullable=False),
-    Column("throughput_rps", Float, nullable=False),
-    Column("latency_p50_ms", Float),
-    Column("latency_p95_ms", Float),
-    Column("latency_p99_ms", Float),
-    Column("memory_mb", Float),
-    Column("served", BigInteger),
-    Column("respawns", Integer, nullable=False),
-    Column("client_cpu", Float, nullable=False),
-    Column("target_cpu", Float),
-    Column("throttled", Float),
-    Column("busy", Float),
-    Column("listen_overflows", BigInteger, nullable=False),
-    Column("time_wait", Integer, nullable=False),
-    Column("sent", BigInteger, nullable=False),
-    Column("connections", Integer, nullable=False),
-    Column("stalled", Integer, nullable=False),
-    Column("over_limit", Float),
-    Column("connect", _DOCUMENT),
-    Column("proxy", _DOCUMENT),
-    Column("server", _DOCUMENT),  # null, here and below: nothing was seen
-    Column("surroundings", _DOCUMENT),
-    Column("series", ARRAY(Integer)),
-    Column("histogram", _DOCUMENT),
-    Column("doubts", ARRAY(Text), nullable=False),
+    *_columns_of(Window),
+    PrimaryKeyConstraint("measurement_id", "index"),
 )
 
 hosts = Table(

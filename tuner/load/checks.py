@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tuner.errors import TargetFailed
+from tuner.load.findings import KEEP_ALIVE, TRY_EACH
 from tuner.load.probing import ask_probe
 from tuner.load.readiness import host_header
 from tuner.measurement import RunningTarget, target_failed
@@ -35,8 +36,8 @@ def check_open_files(running: RunningTarget, workload: Workload) -> None:
 def check_answers(running: RunningTarget, target: Target, requests: Sequence[HttpRequest]) -> None:
     """Send each of the first requests once; refuse where one is not answered as expected."""
     tried = requests[:TRIED]
-    answers = ask_probe(running, "try_each", _task(running, target, tried), TIMEOUT_S)["answers"]
-    for request, answer in zip(tried, answers, strict=True):
+    found = ask_probe(running, "try_each", _task(running, target, tried), TIMEOUT_S, TRY_EACH)
+    for request, answer in zip(tried, found.answers, strict=True):
         if not is_expected(request, answer):
             raise refused(
                 f"{request.method} {request.path} is answered with {answer}, not with"
@@ -57,11 +58,10 @@ def check_keep_alive(
 ) -> None:
     """Refuse keep-alive where a second request on the same connection is not answered."""
     task = _task(running, target, requests[:TRIED])
-    for request, found in zip(
-        requests, ask_probe(running, "keepalive", task, TIMEOUT_S)["answers"], strict=False
-    ):
+    answers = ask_probe(running, "keepalive", task, TIMEOUT_S, KEEP_ALIVE).answers
+    for request, found in zip(requests, answers, strict=False):
         where = f"{request.method} {request.path}"
-        match found["outcome"]:
+        match found.outcome:
             case "closed":
                 raise refused(
                     "keep_alive is asked for, but the server closes the connection after"
@@ -76,7 +76,7 @@ def check_keep_alive(
                     " socket-timeout; let the app send Content-Length, or leave keep_alive out"
                 )
             case "failed":
-                raise refused(f"{where} is not answered: {found['words']}", running.log_tail())
+                raise refused(f"{where} is not answered: {found.words}", running.log_tail())
             case _:
                 pass  # kept
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from tuner.errors import Infrastructure
 from tuner.load import checks
+from tuner.load.findings import WINDOW, WindowFindings
 from tuner.load.oha import errors_only, head_s, nothing_succeeded
 from tuner.load.probing import ask_probe
 from tuner.load.readiness import SLACK_S, host_header
@@ -104,21 +105,20 @@ class K6:
     ) -> None:
         one = Burst(kind="burst", users=1, requests=workload.requests, limit_s=workload.limit_s)
         found = self._run(running, target, one, 0)
-        if found["client"] is None:
-            reading_of(found, "k6")  # raises, and says what k6 said
-        failed = found["client"]["first_failed"]
+        reading_of(found, "k6")  # raises where k6 did not come to its end
+        failed = found.client.first_failed if found.client else None
         if failed is not None:
-            request = workload.requests[failed["request"]]
+            request = workload.requests[failed.request]
             raise checks.refused(
                 f"one user alone goes through the requests, and {request.method} {request.path} is"
-                f" answered with {failed['answer']}, not with {request.expect or '2xx'}: mend the"
+                f" answered with {failed.answer}, not with {request.expect or '2xx'}: mend the"
                 " request or those before it, or say which status to `expect`",
                 running.log_tail(),
             )
 
     def _run(
         self, running: RunningTarget, target: Target, load: K6Load, duration_s: float
-    ) -> dict[str, Any]:
+    ) -> WindowFindings:
         """What the probe found around one run."""
         length_s = None if isinstance(load, Burst) else duration_s
         task = {
@@ -132,7 +132,7 @@ class K6:
             "stats": self._stats_address,
             "front": asdict(running.front),
         }
-        return ask_probe(running, "window", task, longest_s(load, duration_s) + SLACK_S)
+        return ask_probe(running, "window", task, longest_s(load, duration_s) + SLACK_S, WINDOW)
 
 
 def request_timeout_s(load: K6Load) -> float:

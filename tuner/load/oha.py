@@ -12,6 +12,7 @@ from typing import Any
 
 from tuner.errors import TargetFailed
 from tuner.load import checks
+from tuner.load.findings import WINDOW
 from tuner.load.probing import ask_probe
 from tuner.load.readiness import SLACK_S, host_header, wait_ready
 from tuner.load.results import reading_of
@@ -91,7 +92,7 @@ class Oha:
             "front": asdict(running.front),
         }
         limit_s = duration_s + REQUEST_TIMEOUT_S + CONNECT_TIMEOUT_S + SLACK_S
-        reading = reading_of(ask_probe(running, "window", task, limit_s), "oha")
+        reading = reading_of(ask_probe(running, "window", task, limit_s, WINDOW), "oha")
         if nothing_succeeded(reading):
             raise errors_only(reading, running.log_tail())
         return reading

@@ -5,10 +5,15 @@ import secrets
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
 
 from tuner.errors import Infrastructure
 from tuner.measurement import RunningTarget
+from tuner.model import mistakes_of
+
+Findings = TypeVar("Findings")
 
 HOME = "/tuner/probe"
 LONGEST_WORD = 65_536  # bytes; the kernel takes 128 KB in one word of a command line
@@ -35,8 +40,12 @@ def probe_files() -> Mapping[str, bytes]:
 
 
 def ask_probe(
-    running: RunningTarget, verb: str, task: Mapping[str, Any], timeout_s: float
-) -> dict[str, Any]:
+    running: RunningTarget,
+    verb: str,
+    task: Mapping[str, Any],
+    timeout_s: float,
+    findings: TypeAdapter[Findings],
+) -> Findings:
     """Run one verb of the probe beside the target; what it found.
 
     Raises `TargetFailed` when the target has ended, `Infrastructure` when the probe failed.
@@ -49,7 +58,7 @@ def ask_probe(
         words = path
     output = running.run_beside([*COMMAND, verb, words], timeout_s=timeout_s, files=carried)
     try:
-        found: dict[str, Any] = json.loads(output)
-    except ValueError as error:
-        raise Infrastructure(f"the probe said {output[:200]!r}") from error
-    return found
+        return findings.validate_json(output)
+    except ValidationError as error:
+        path, wrong = mistakes_of(error)[0]
+        raise Infrastructure(f"the probe said {output[:200]!r}: {path}: {wrong}") from error

@@ -1,9 +1,7 @@
-"""Waiting for a target, and what is said of one that does not become ready."""
-
-from collections.abc import Mapping
-from typing import Any
+"""Waiting for a target, and the message for one that does not become ready."""
 
 from tuner.errors import TargetFailed
+from tuner.load.findings import READY, Census, Readiness
 from tuner.load.probing import ask_probe
 from tuner.measurement import RunningTarget, target_failed
 from tuner.model import FailureCode, Target
@@ -22,8 +20,8 @@ def wait_ready(
         "host": host_header(target),
         "path": target.health_path,
     }
-    found = ask_probe(running, "ready", task, timeout_s + SLACK_S)
-    if found["outcome"] != "ready":
+    found = ask_probe(running, "ready", task, timeout_s + SLACK_S, READY)
+    if found.outcome != "ready":
         raise _not_ready(found, target, timeout_s, running.log_tail())
 
 
@@ -32,36 +30,34 @@ def host_header(target: Target) -> str:
     return f"127.0.0.1:{target.port}"
 
 
-def _not_ready(
-    found: Mapping[str, Any], target: Target, timeout_s: float, log_tail: str
-) -> TargetFailed:
+def _not_ready(found: Readiness, target: Target, timeout_s: float, log_tail: str) -> TargetFailed:
     where = f"GET {target.health_path} on port {target.port}"
-    if found["outcome"] == "errors_only":
-        message = f"the app is up but answers {where} with {found['answer']} only"
+    if found.outcome == "errors_only":
+        message = f"the app is up but answers {where} with {found.answer} only"
         return target_failed(FailureCode.ERRORS_ONLY, message, log_tail)
-    if _lacks_memory(found["stats"], log_tail):
+    if _lacks_memory(found.stats, log_tail):
         message = "its processes keep being killed: they need more memory than the limit"
         return target_failed(FailureCode.OUT_OF_MEMORY, message, log_tail)
-    if found["outcome"] == "crash_loop":
-        message = f"its processes keep dying ({found['stats']['respawns']} were replaced)"
+    if found.stats is not None and found.outcome == "crash_loop":
+        message = f"its processes keep dying ({found.stats.respawns} were replaced)"
         return target_failed(FailureCode.NOT_READY, message, log_tail)
-    seen = _seen(found["stats"], f"{where} got: {found['answer']}")
+    seen = _seen(found.stats, f"{where} got: {found.answer}")
     return target_failed(
         FailureCode.NOT_READY, f"not ready within {timeout_s:g} s: {seen}", log_tail
     )
 
 
-def _lacks_memory(census: Mapping[str, int] | None, log_tail: str) -> bool:
+def _lacks_memory(census: Census | None, log_tail: str) -> bool:
     """uWSGI itself kills with signal 9 too, but says so (harakiri)."""
-    died = census is not None and census["respawns"] > 0
+    died = census is not None and census.respawns > 0
     return died and "killed by signal 9" in log_tail and "HARAKIRI" not in log_tail
 
 
-def _seen(census: Mapping[str, int] | None, answer: str) -> str:
+def _seen(census: Census | None, answer: str) -> str:
     if census is None:
         return "uWSGI's master never answered"
-    if census["processes"] == 0:
+    if census.processes == 0:
         return "uWSGI runs without any process"
-    if census["accepting"] + census["cheap"] < census["processes"]:
-        return f"{census['accepting']} of {census['processes']} processes took requests"
+    if census.accepting + census.cheap < census.processes:
+        return f"{census.accepting} of {census.processes} processes took requests"
     return f"every process took requests, but {answer}"

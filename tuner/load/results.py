@@ -1,13 +1,11 @@
-"""What the probe found around one run of load, in the model's words."""
+"""One run of load in the model's words: what the probe found, with errors by class."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from typing import Any
 
 from tuner.errors import Infrastructure
+from tuner.load.findings import WindowFindings
 from tuner.measurement import LoadReading
-from tuner.measurement.host import HostReading, ProcessReading, QueueReading
-from tuner.model import Histogram, ProxyTimes, Spread
+from tuner.model import extended
 from tuner.uwsgi import stats
 
 PORTS_EXHAUSTED = "ports_exhausted"
@@ -34,51 +32,36 @@ _CLASSES = (  # first match wins; the words are oha's, which are hyper's and the
 _NAMES = {name for _, name in _CLASSES} | {CONNECT_TIMEOUT, READ_TIMEOUT, OTHER}
 
 
-def reading_of(found: Mapping[str, Any], client: str) -> LoadReading:
-    """The findings of the probe's `window`, with `client` for the name of the load generator.
+def reading_of(found: WindowFindings, client: str) -> LoadReading:
+    """The findings of the probe's `window`; `client` is the name of the load generator.
 
     Raises `Infrastructure` where the load generator did not come to its end.
     """
-    summary = found["client"]
-    if summary is None:
+    said, before, after = found.client, found.before, found.after
+    if said is None:
         raise Infrastructure(_died(found, client))
-    rows, host = summary["rows"], found["host"]
-    before, after = found["before"], found["after"]
-    overflows = after["listen_overflows"] - before["listen_overflows"]
-    dropped = overflows + after["syn_drops"] - before["syn_drops"]
-    errors = by_class(summary["errors"], queue_was_full=dropped > 0)
-    return LoadReading(
-        started_at=datetime.fromtimestamp(summary.get("started_at") or found["started_at"], UTC),
-        duration_s=rows["duration_s"],
-        wall_s=rows["loaded_s"],
-        sent=summary["sent"],
-        requests=rows["requests"],
+    overflows = after.listen_overflows - before.listen_overflows
+    dropped = overflows + after.syn_drops - before.syn_drops
+    errors = by_class(said.errors, queue_was_full=dropped > 0)
+    return extended(
+        LoadReading,
+        said.rows,
+        started_at=said.started_at or found.started_at,
+        wall_s=said.rows.loaded_s,
+        sent=said.sent,
         errors_by_class=errors,
-        latency_p50_ms=rows["latency_p50_ms"],
-        latency_p95_ms=rows["latency_p95_ms"],
-        latency_p99_ms=rows["latency_p99_ms"],
-        client_cpu_s=host["client_s"],
-        before=_stats(before["stats"]),
-        after=_stats(after["stats"]),
+        over_limit=said.over_limit,
+        connect=said.connect,
+        proxy=found.proxy,
         listen_overflows=overflows,
-        time_wait=after["time_wait"],
+        time_wait=after.time_wait,
         ports_exhausted=PORTS_EXHAUSTED in errors,
-        stalled=rows["stalled"],
-        over_limit=summary["over_limit"],
-        connect=_spread(summary["connect"]),
-        proxy=_proxy(found["proxy"]),
-        series=tuple(rows["series"]),
-        histogram=Histogram({int(key): number for key, number in rows["histogram"].items()}),
-        processes=ProcessReading(**found["processes"]) if found["processes"] else None,
-        queue=QueueReading(**found["queue"]) if found["queue"] else None,
-        host=HostReading(
-            cpus=host["cpus"],
-            busy_s=host["busy_s"],
-            steal_s=host["steal_s"],
-            own_s=host["own_s"],
-            pressure_s=host["pressure_s"],
-            wall_s=found["wall_s"],
-        ),
+        client_cpu_s=found.host.client_s,
+        before=_stats(before.stats),
+        after=_stats(after.stats),
+        processes=found.processes,
+        queue=found.queue,
+        host=found.host,
     )
 
 
@@ -105,8 +88,8 @@ def error_class(message: str) -> str:
     return next((name for words, name in _CLASSES if words in lowered), OTHER)
 
 
-def _died(found: Mapping[str, Any], client: str) -> str:
-    code, words = found["exit_code"], str(found["client_error"]).strip()
+def _died(found: WindowFindings, client: str) -> str:
+    code, words = found.exit_code, found.client_error.strip()
     how = f"was killed (signal {-code})" if code < 0 else f"failed (exit {code})"
     return f"the load generator {client} {how}" + (f": {words}" if words else "")
 
@@ -116,20 +99,3 @@ def _stats(text: str) -> stats.Stats:
         return stats.parse(text)
     except ValueError as error:
         raise Infrastructure(f"uWSGI's stats cannot be read: {error}") from error
-
-
-def _spread(found: Mapping[str, float] | None) -> Spread | None:
-    return None if found is None else Spread(**found)
-
-
-def _proxy(found: Mapping[str, Any] | None) -> ProxyTimes | None:
-    if found is None:
-        return None
-    return ProxyTimes(
-        requests=found["requests"],
-        by_status=found["by_status"],
-        connect=Spread(**found["connect"]),
-        header=Spread(**found["header"]),
-        response=Spread(**found["response"]),
-        request=Spread(**found["request"]),
-    )

@@ -3,19 +3,16 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
 from typing import Protocol
 
 from tuner.errors import TargetFailed
 from tuner.model import (
+    ClientFigures,
     FailureCode,
-    Histogram,
     HostFingerprint,
     Limits,
     Load,
-    ProxyTimes,
-    Spread,
     Target,
     Workload,
 )
@@ -110,37 +107,19 @@ class HostReading:
     pressure_s: float | None = None  # in which something waited for a CPU; None without PSI
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadReading:
+@dataclass(frozen=True, kw_only=True)
+class LoadReading(ClientFigures):
     """What the load generator and the network namespace say about one run of load.
 
-    Of `requests`, latencies, `stalled` and `histogram` the head of the run is left out: they are
-    of the `duration_s` after it. The rest is of the whole run, which took `wall_s` from the first
-    request to the last answer. Where requests are never answered the run goes on until they time
-    out; nothing happens then that a share of CPU or slots should be taken of.
+    The run took `wall_s` from the first request to the last answer. Where requests are never
+    answered it goes on until they time out. Shares of CPU and of slots are of `wall_s`.
     """
 
-    started_at: datetime
-    duration_s: float
     wall_s: float
-    sent: int
-    requests: int  # answered as expected
-    errors_by_class: Mapping[str, int]
-    latency_p50_ms: float | None
-    latency_p95_ms: float | None
-    latency_p99_ms: float | None
     client_cpu_s: float
     before: Stats | None
     after: Stats | None
-    listen_overflows: int
-    time_wait: int
     ports_exhausted: bool
-    stalled: int = 0  # connections without one answer in the whole stretch
-    over_limit: float | None = None  # share of all sent that was not answered within limit_s
-    connect: Spread | None = None
-    proxy: ProxyTimes | None = None
-    series: tuple[int, ...] = ()  # answered as expected, per SERIES_STEP_S, head included
-    histogram: Histogram = field(default_factory=Histogram)
     processes: ProcessReading | None = None
     queue: QueueReading | None = None
     host: HostReading | None = None

@@ -14,6 +14,7 @@ from tuner.model import (
     Surroundings,
     Window,
     connections,
+    extended,
 )
 
 CLIENT_SATURATED_ABOVE = 0.8  # share of the load generator's CPUs
@@ -113,18 +114,13 @@ def _figures(
     # The proxy runs on the load generator's CPUs: what both take is what can run out.
     client_s = max(reading.client_cpu_s, reading.host.own_s if reading.host else 0.0)
     used_s = after.cpu_s - before.cpu_s
-    return Window(
+    return extended(
+        Window,
+        reading,
         index=index,
         arm=under.arm,
-        started_at=reading.started_at,
-        duration_s=seconds,
-        requests=reading.requests,
         errors=sum(reading.errors_by_class.values()),
-        errors_by_class=dict(reading.errors_by_class),
         throughput_rps=reading.requests / seconds if seconds else 0.0,
-        latency_p50_ms=reading.latency_p50_ms,
-        latency_p95_ms=reading.latency_p95_ms,
-        latency_p99_ms=reading.latency_p99_ms,
         memory_mb=after.memory_mb,
         served=served,
         respawns=respawns,
@@ -132,18 +128,9 @@ def _figures(
         target_cpu=used_s / (wall_s * under.limits.cpus) if wall_s else None,
         throttled=throttled / periods if periods else None,
         busy=busy,
-        listen_overflows=reading.listen_overflows,
-        time_wait=reading.time_wait,
-        sent=reading.sent,
         connections=connections(under.load),
-        stalled=reading.stalled,
-        over_limit=reading.over_limit,
-        connect=reading.connect,
-        proxy=reading.proxy,
         server=_server_figures(reading, before, after),
         surroundings=_surroundings(reading, used_s, _engine_s(before, after)),
-        series=reading.series,
-        histogram=reading.histogram,
     )
 
 

@@ -68,6 +68,7 @@ from tuner.model.measuring import (
     TargetFacts,
     TrialNumber,
 )
+from tuner.model.noun import HighEnd, LowEnd, about, extended
 from tuner.model.preflight import Danger, LeftOut, Preflight, PreflightFinding, options_of
 from tuner.model.requests import (
     MOST_FILES,
@@ -107,6 +108,8 @@ from tuner.model.studying import (
 )
 from tuner.model.windows import (
     SERIES_STEP_S,
+    Answered,
+    ClientFigures,
     Histogram,
     ProxyTimes,
     ServerFigures,

@@ -1,13 +1,15 @@
-"""One stretch of load and everything that was seen while it ran."""
+"""One stretch of load and all that was measured while it ran."""
 
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Annotated
 
 from tuner.model.documents import Metric
 from tuner.model.doubts import Doubt
+from tuner.model.noun import about
 
 SERIES_STEP_S = 0.25
 """Length of one step of a window's series."""
@@ -15,7 +17,7 @@ SERIES_STEP_S = 0.25
 _SUB_BUCKETS = 128  # of every power of two: two significant digits
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Histogram:
     """Times in buckets less than 0.8 % wide, so that those of many windows add up.
 
@@ -23,7 +25,13 @@ class Histogram:
     two and the next 7 bits, as in HdrHistogram with two significant digits.
     """
 
-    counts: Mapping[int, int] = field(default_factory=dict)
+    counts: Annotated[
+        Mapping[int, int],
+        about(
+            "requests by bucket of their time: below 128 the bucket is the time in microseconds; "
+            "above, it holds the power of two and the next 7 bits"
+        ),
+    ] = field(default_factory=dict)
 
     @staticmethod
     def bucket(us: int) -> int:
@@ -69,113 +77,152 @@ class Histogram:
         return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Spread:
-    """A time within one window, in ms."""
+    """A time within one window."""
 
-    p50_ms: float
-    p95_ms: float
-    max_ms: float
+    p50_ms: Annotated[float, about("median")]
+    p95_ms: Annotated[float, about("95th percentile")]
+    max_ms: Annotated[float, about("the longest")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ProxyTimes:
     """What nginx in front of uWSGI's socket logged in one window."""
 
-    requests: int
-    by_status: Mapping[str, int]  # "200", "499" (the client gave up), "502", "504", ...
-    connect: Spread  # until uWSGI's socket took the connection: waiting for the listen queue
-    header: Spread  # until the first byte of the answer
-    response: Spread  # until its last byte
-    request: Spread  # as the client sees it
+    requests: Annotated[int, about("lines in its log")]
+    by_status: Annotated[
+        Mapping[str, int], about("requests by status, as in 200, 502; 499: the client gave up")
+    ]
+    connect: Annotated[Spread, about("until uWSGI took the connection from the listen queue")]
+    header: Annotated[Spread, about("until the first byte of the answer")]
+    response: Annotated[Spread, about("until the last byte of the answer")]
+    request: Annotated[Spread, about("as the client sees it")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ServerFigures:
-    """The target from inside. Shares of CPU are of one core; None is what could not be seen."""
+    """The target from inside. CPU shares are of one core; null: it could not be measured."""
 
-    busiest_process: float | None = None  # CPU share of the uWSGI process that used most
-    router: float | None = None  # CPU share of the http router's busiest process
-    master: float | None = None  # CPU share of uWSGI's master
-    system_share: float | None = None  # share of the target's CPU time spent in the kernel, 0..1
-    switches_per_request: float | None = None  # context switches of uWSGI's processes
-    queue_p95: float | None = None  # filled share of the listen queue, 95th percentile, 0..1
-    queue_max: int | None = None  # connections waiting in it at most
-    queue_size: int | None = None  # how many it holds: `listen`, cut by somaxconn
-    memory_peak_mb: float | None = None  # since the start, page cache included
-    oom_kills: int = 0
-    cores: float | None = None  # CPUs that the target kept busy
+    busiest_process: Annotated[float | None, about("CPU of the busiest uWSGI process")] = None
+    router: Annotated[float | None, about("CPU of the http router's busiest process")] = None
+    master: Annotated[float | None, about("CPU of uWSGI's master")] = None
+    system_share: Annotated[float | None, about("share of CPU time in the kernel, 0..1")] = None
+    switches_per_request: Annotated[float | None, about("context switches of uWSGI")] = None
+    queue_p95: Annotated[
+        float | None, about("filled share of the listen queue, 95th percentile, 0..1")
+    ] = None
+    queue_max: Annotated[int | None, about("most connections that waited in it")] = None
+    queue_size: Annotated[int | None, about("its size: `listen`, cut by somaxconn")] = None
+    memory_peak_mb: Annotated[float | None, about("since the start, page cache included")] = None
+    oom_kills: Annotated[int, about("processes that the kernel killed for memory")] = 0
+    cores: Annotated[float | None, about("CPUs that the target kept busy")] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Surroundings:
-    """The host around target and load generator while the window ran."""
+    """The host around target and load generator. null: it could not be measured."""
 
-    steal: float | None = None  # share of the host's CPU time that its hypervisor took, 0..1
-    foreign_cpu: float | None = None  # CPUs kept busy by something else than these and the engine
-    engine_cpu: float | None = None  # CPUs kept busy by the engine, which takes the target's log
-    pressure: float | None = None  # share of the time in which something waited for a CPU, 0..1
+    steal: Annotated[float | None, about("share of CPU time that the hypervisor took, 0..1")] = None
+    foreign_cpu: Annotated[float | None, about("CPUs kept busy by other programs")] = None
+    engine_cpu: Annotated[
+        float | None, about("CPUs kept busy by the container engine, which takes the log")
+    ] = None
+    pressure: Annotated[
+        float | None, about("share of time in which something waited for a CPU, 0..1")
+    ] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
-    """One stretch of load against one side of a block.
+@dataclass(frozen=True, kw_only=True)
+class Answered:
+    """The requests that were answered in one run of load, as the probe prints them.
 
-    The head of the run is discarded: rates and latencies are of `duration_s` after it. `sent` and
-    `served`, which are compared, are of the whole run, head and late answers included; so are
-    errors, for the generator does not say when they happened.
-
-    Latencies are over successful requests only and None where there was none. In a closed loop
-    they are service times (from sending); in an open loop they count from when a request was due;
-    in bursts and journeys they hold the connect.
+    The head of the run is discarded: all but `series` is of the `duration_s` after it. Latencies
+    are of successful requests only, and null where there was none. In a closed loop they are
+    service times (from sending). In an open loop they count from when a request was due. In bursts
+    and journeys they include the connect.
     """
 
-    index: int  # order within the block, over all arms
-    arm: int  # index into Measurement.arms
-    started_at: datetime
-    duration_s: float
-    requests: int  # answered as expected
-    errors: int  # everything else that was sent
-    errors_by_class: Mapping[str, int]  # "http_502", "refused", "reset", "read_timeout", ...
-    throughput_rps: float  # answered as expected, per second
-    latency_p50_ms: float | None
-    latency_p95_ms: float | None
-    latency_p99_ms: float | None
-    memory_mb: float | None  # working set of the target's cgroup at the end of the window
-    served: int | None  # difference of uWSGI's own request counter over the whole run
-    respawns: int  # uWSGI processes replaced while the window ran
-    client_cpu: float  # share of the generator's CPUs in use, 0..1
-    target_cpu: float | None  # share of the target's CPU limit in use, 0..1
-    throttled: float | None  # share of CFS periods in which the quota ran out, 0..1
-    busy: float | None  # share of uWSGI's slots (processes * threads) busy, 0..1
-    listen_overflows: int  # connections that the kernel dropped at the accept queue
-    time_wait: int  # sockets in TIME_WAIT at the end
-    sent: int = 0  # all that the client sent in the whole run
-    connections: int = 0  # that the load kept open at most
-    stalled: int = 0  # connections without one answer in the whole stretch
-    over_limit: float | None = None  # share of all requests not answered within limit_s, 0..1
-    connect: Spread | None = None  # the client's own connects
-    proxy: ProxyTimes | None = None
-    server: ServerFigures = ServerFigures()
-    surroundings: Surroundings = Surroundings()
-    series: tuple[int, ...] = ()  # answered as expected, per SERIES_STEP_S, head included
-    histogram: Histogram = Histogram()
-    doubts: tuple[Doubt, ...] = ()
+    duration_s: Annotated[float, about("seconds of load that count, after the discarded head")]
+    requests: Annotated[int, about("answered as expected")]
+    latency_p50_ms: Annotated[float | None, about("median latency of successful requests")] = None
+    latency_p95_ms: Annotated[float | None, about("95th percentile of latency")] = None
+    latency_p99_ms: Annotated[float | None, about("99th percentile of latency")] = None
+    stalled: Annotated[int, about("connections without one answer in the whole stretch")]
+    series: Annotated[
+        tuple[int, ...], about("answered as expected, per 0.25 s, head included")
+    ] = ()
+    histogram: Annotated[Histogram, about("latencies of successful requests")] = Histogram()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientFigures(Answered):
+    """What client, proxy and kernel count in one run of load.
+
+    `sent` and `errors_by_class` are of the whole run, head and late answers included, because the
+    client does not say when an error happened.
+    """
+
+    started_at: Annotated[datetime, about("when the load began")]
+    sent: Annotated[int, about("requests that the client sent in the whole run")]
+    errors_by_class: Annotated[
+        Mapping[str, int], about("failed requests, as in http_502, refused, reset, read_timeout")
+    ]
+    listen_overflows: Annotated[int, about("connections that the kernel dropped at a full queue")]
+    time_wait: Annotated[int, about("sockets in TIME_WAIT at the end")]
+    over_limit: Annotated[
+        float | None, about("share of requests not answered within limit_s, 0..1")
+    ] = None
+    connect: Annotated[Spread | None, about("the client's own connects")] = None
+    proxy: Annotated[ProxyTimes | None, about("what nginx logged, where it is in front")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window(ClientFigures):
+    """One stretch of load against one arm of a block: the raw data of every statistic.
+
+    The fields are declared here and nowhere else: the columns of the table `windows`, the JSON of
+    the API and the answer of the client follow from them. `docs/measuring.md` says how to add one.
+    """
+
+    index: Annotated[int, about("order within the block, over all arms")]
+    arm: Annotated[int, about("which arm of the block")]
+    errors: Annotated[int, about("requests of the whole run that failed")]
+    throughput_rps: Annotated[float, about("answered as expected, per second")]
+    memory_mb: Annotated[float | None, about("the target's working set at the end")] = None
+    served: Annotated[int | None, about("requests by uWSGI's own counter, over the whole run")] = (
+        None
+    )
+    respawns: Annotated[int, about("uWSGI processes replaced while the window ran")]
+    client_cpu: Annotated[float, about("share of the load generator's CPUs in use, 0..1")]
+    target_cpu: Annotated[float | None, about("share of the target's CPU limit in use, 0..1")] = (
+        None
+    )
+    throttled: Annotated[
+        float | None, about("share of CFS periods in which the CPU quota ran out, 0..1")
+    ] = None
+    busy: Annotated[
+        float | None, about("share of uWSGI's slots (processes * threads) busy, 0..1")
+    ] = None
+    connections: Annotated[int, about("most connections that the load kept open")]
+    server: Annotated[ServerFigures, about("the target from inside")] = ServerFigures()
+    surroundings: Annotated[Surroundings, about("the host around it")] = Surroundings()
+    doubts: Annotated[tuple[Doubt, ...], about("reasons not to trust this window")] = ()
 
     @property
     def error_rate(self) -> float:
-        """Share of all that was sent in the run that failed, 0..1; 1 where nothing was sent."""
+        """Share of the requests of the run that failed, 0..1; 1 where nothing was sent."""
         sent = max(self.sent, self.requests + self.errors)
         return self.errors / sent if sent else 1.0
 
     @property
     def is_void(self) -> bool:
-        """Whether some doubt makes the window worthless."""
+        """Whether a doubt makes the window worthless."""
         return any(doubt.voids for doubt in self.doubts)
 
     @property
     def rps_per_cpu(self) -> float | None:
-        """Answered as expected per second of CPU time; None where that could not be seen."""
+        """Answered as expected, per second and CPU kept busy; None where CPU was not measured."""
         return self.throughput_rps / self.server.cores if self.server.cores else None
 
     def value(self, metric: Metric) -> float | None:

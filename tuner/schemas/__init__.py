@@ -50,10 +50,4 @@ from tuner.schemas.jobs import (
 from tuner.schemas.lint import FindingAnswer, FixAnswer, LintAnswer, LintRequest
 from tuner.schemas.preflight import LeftOutAnswer, PreflightAnswer, PreflightFindingAnswer
 from tuner.schemas.reports import ProvenanceAnswer, TrialsAnswer, TrialSummary, TuneReport
-from tuner.schemas.windows import (
-    ProxyAnswer,
-    ServerAnswer,
-    SpreadAnswer,
-    SurroundingsAnswer,
-    WindowAnswer,
-)
+from tuner.schemas.windows import WindowAnswer

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import Field
 
-from tuner.model import Metric, Verdict
+from tuner.model import Histogram, Metric, Spread, Verdict
 from tuner.schemas.base import Answer, DiagnosisAnswer, DoubtAnswer, EffectAnswer, ErrorAnswer
-from tuner.schemas.windows import SpreadAnswer, WindowAnswer
+from tuner.schemas.windows import WindowAnswer
 
 
 class FigureAnswer(Answer):
@@ -34,11 +34,9 @@ class ArmAnswer(Answer):
     errors_by_class: Mapping[str, int] = Field(description="as in http_502, refused, timeout")
     diagnosis: DiagnosisAnswer = Field(description="what limits it")
     doubts: Sequence[DoubtAnswer] = Field(description="what speaks against its figures")
-    latency: Mapping[int, int] = Field(
-        description="requests of all windows by bucket of their latency, as in a window's histogram"
-    )
-    connect: SpreadAnswer | None = Field(description="the client's connects, medians over windows")
-    proxy_connect: SpreadAnswer | None = Field(description="nginx's connects, medians over windows")
+    latency: Histogram = Field(description="latencies of all windows")
+    connect: Spread | None = Field(description="the client's connects, medians over windows")
+    proxy_connect: Spread | None = Field(description="nginx's connects, medians over windows")
     over_limit: float | None = Field(description="share not answered within limit_s, 0..1")
     error: ErrorAnswer | None = Field(description="why it was not measured to the end")
 

@@ -152,6 +152,8 @@ class World:
             listen_overflows=0,
             time_wait=0,
             sent=requests + errors,
+            connections=0,
+            stalled=0,
             server=ServerFigures(cores=cpu),
         )
 

@@ -251,7 +251,7 @@ def test_a_measurement_reports_file_by_file() -> None:
     assert [s["name"] for s in found["arms"]] == ["a.ini", "b.ini"]
     first = found["arms"][0]
     assert first["figures"][0]["ci_low"] is None
-    assert first["latency"] == {"1300": 7}
+    assert first["latency"] == {"counts": {"1300": 7}}
     assert first["doubts"][0]["sentence"] == Doubt.UNSTABLE_START.sentence
 
 
@@ -274,7 +274,11 @@ def test_windows_come_raw_with_the_file_that_they_are_of() -> None:
     found = Api(store).get("/v1/jobs/1/windows").json()
     assert found["files"] == ["a.ini", "b.ini"]
     window = found["windows"][0]
-    assert (window["trial"], window["series"], window["histogram"]) == (1, [20, 25], {"1300": 90})
+    assert (window["trial"], window["series"], window["histogram"]) == (
+        1,
+        [20, 25],
+        {"counts": {"1300": 90}},
+    )
     assert window["server"]["busiest_process"] is None
 
 

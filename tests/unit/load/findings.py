@@ -38,6 +38,29 @@ def stats(requests: int = 7) -> str:
 STATS = stats()
 
 
+def client(**changes: Any) -> dict[str, Any]:
+    """What the load generator says of one window."""
+    return {
+        "rows": {
+            "answered": 23,
+            "requests": 18,
+            "duration_s": 2.0,
+            "loaded_s": 2.6,
+            "latency_p50_ms": 2.0,
+            "latency_p95_ms": 3.0,
+            "latency_p99_ms": 4.0,
+            "histogram": {"counts": {"127": 17, "200": 1}},
+            "series": [4, 6, 8],
+            "stalled": 3,
+        },
+        "sent": 24,
+        "errors": {"http_500": 1, "connection error": 1},
+        "over_limit": None,
+        "connect": None,
+        **changes,
+    }
+
+
 def window(**changes: Any) -> dict[str, Any]:
     """The findings of one window."""
     counters = {"stats": STATS, "listen_overflows": 3, "syn_drops": 0, "time_wait": 5}
@@ -45,27 +68,9 @@ def window(**changes: Any) -> dict[str, Any]:
         "before": counters,
         "after": {**counters, "listen_overflows": 10},
         "exit_code": 0,
-        "client": {
-            "rows": {
-                "answered": 23,
-                "requests": 18,
-                "duration_s": 2.0,
-                "loaded_s": 2.6,
-                "latency_p50_ms": 2.0,
-                "latency_p95_ms": 3.0,
-                "latency_p99_ms": 4.0,
-                "histogram": {"127": 17, "200": 1},
-                "series": [4, 6, 8],
-                "stalled": 3,
-            },
-            "sent": 24,
-            "errors": {"http_500": 1, "connection error": 1},
-            "over_limit": None,
-            "connect": None,
-        },
+        "client": client(),
         "client_error": "",
         "started_at": 1_700_000_000.0,
-        "wall_s": 2.9,
         "host": {
             "cpus": 2,
             "busy_s": 3.0,
@@ -73,6 +78,7 @@ def window(**changes: Any) -> dict[str, Any]:
             "client_s": 0.5,
             "own_s": 0.6,
             "pressure_s": None,
+            "wall_s": 2.9,
         },
         "processes": {
             "busiest_cpu_s": 0.4,

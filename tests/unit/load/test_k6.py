@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.unit.load.findings import TARGET, Scripted, window
+from tests.unit.load.findings import TARGET, Scripted, client, window
 from tuner.errors import Infrastructure, TargetFailed
 from tuner.load import K6
+from tuner.load.findings import WINDOW
 from tuner.load.k6 import longest_s, script
 from tuner.load.probe import k6
 from tuner.load.results import reading_of
@@ -179,7 +180,7 @@ def test_what_became_of_a_failed_request_has_a_class_that_readings_know(
     assert client["sent"] == 2
     assert client["errors"] == {kind: 1}
     assert client["over_limit"] == 0.5
-    reading = reading_of(window(client=client), "k6")
+    reading = reading_of(WINDOW.validate_python(window(client=client)), "k6")
     assert reading.errors_by_class == {kind: 1}
     assert reading.requests == 1
 
@@ -234,7 +235,7 @@ def test_a_host_without_k6_is_told_what_to_run() -> None:
 
 @pytest.mark.parametrize(("limit", "users"), [("805306368", 4000), ("max\n", 0)])
 def test_users_have_to_fit_into_the_generators_memory(limit: str, users: int) -> None:
-    running = WithK6(window(client={"first_failed": None}), nofile=20_000)
+    running = WithK6(window(client=client(first_failed=None)), nofile=20_000)
     running.about = f"k6 v1.8.1 (go1.26, linux/amd64)\n{limit}\n"
     burst = BURST.model_copy(update={"users": 4000})
 
@@ -260,7 +261,7 @@ def test_more_users_than_open_files_are_refused_before_anything_runs() -> None:
 
 
 def test_one_user_tries_a_journey_and_the_first_request_that_fails_is_named() -> None:
-    running = WithK6(window(client={"first_failed": {"request": 0, "answer": 403}}))
+    running = WithK6(window(client=client(first_failed={"request": 0, "answer": 403})))
 
     with pytest.raises(TargetFailed, match="POST /login is answered with 403, not with 2xx"):
         K6(stats_address="127.0.0.1:1").check(running, TARGET, JOURNEY)

@@ -6,12 +6,13 @@ import pytest
 
 from tests.unit.load.findings import window
 from tuner.errors import Infrastructure
+from tuner.load.findings import WINDOW
 from tuner.load.results import by_class, error_class, reading_of
 from tuner.model import Spread
 
 
 def test_a_window_is_read() -> None:
-    reading = reading_of(window(), "oha")
+    reading = reading_of(WINDOW.validate_python(window()), "oha")
     assert reading.started_at.isoformat() == "2023-11-14T22:13:20+00:00"
     assert (reading.duration_s, reading.wall_s) == (2.0, 2.6)
     assert reading.host is not None
@@ -37,7 +38,9 @@ def test_a_window_is_read() -> None:
 
 
 def test_what_could_not_be_seen_is_none() -> None:
-    reading = reading_of(window(processes=None, queue=None, proxy=None), "oha")
+    reading = reading_of(
+        WINDOW.validate_python(window(processes=None, queue=None, proxy=None)), "oha"
+    )
     assert reading.processes is None
     assert reading.queue is None
     assert reading.proxy is None
@@ -48,7 +51,7 @@ def test_what_the_proxy_logged_is_read() -> None:
     times = {"p50_ms": 1.0, "p95_ms": 2.0, "max_ms": 3.0}
     columns = {name: times for name in ("connect", "header", "response", "request")}
     proxy = {"requests": 9, "by_status": {"200": 8, "502": 1}, **columns}
-    reading = reading_of(window(proxy=proxy), "oha")
+    reading = reading_of(WINDOW.validate_python(window(proxy=proxy)), "oha")
     assert reading.proxy is not None
     assert reading.proxy.by_status == {"200": 8, "502": 1}
     assert reading.proxy.connect == Spread(p50_ms=1.0, p95_ms=2.0, max_ms=3.0)
@@ -56,7 +59,7 @@ def test_what_the_proxy_logged_is_read() -> None:
 
 def test_a_client_that_knows_when_the_load_began_is_believed() -> None:
     client = {**window()["client"], "started_at": 1_700_000_001.5}
-    assert reading_of(window(client=client), "k6").started_at.second == 21
+    assert reading_of(WINDOW.validate_python(window(client=client)), "k6").started_at.second == 21
 
 
 @pytest.mark.parametrize(
@@ -70,13 +73,13 @@ def test_a_generator_that_did_not_end_well_is_the_hosts_fault(
     changes: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(Infrastructure, match=words):
-        reading_of(window(client=None, **changes), "oha")
+        reading_of(WINDOW.validate_python(window(client=None, **changes)), "oha")
 
 
 def test_stats_that_are_none_are_the_hosts_fault() -> None:
     counters = {**window()["after"], "stats": "{"}
     with pytest.raises(Infrastructure, match="stats cannot be read"):
-        reading_of(window(after=counters), "oha")
+        reading_of(WINDOW.validate_python(window(after=counters)), "oha")
 
 
 @pytest.mark.parametrize(
@@ -107,4 +110,4 @@ def test_a_full_queue_tells_which_time_out_it_was(full: bool, name: str) -> None
 
 def test_ports_that_ran_out_are_noticed() -> None:
     client = {**window()["client"], "errors": {"Cannot assign requested address": 5}}
-    assert reading_of(window(client=client), "oha").ports_exhausted
+    assert reading_of(WINDOW.validate_python(window(client=client)), "oha").ports_exhausted

@@ -15,6 +15,7 @@ import pytest
 from tests.unit.load import findings
 from tests.unit.load.servers import serving
 from tuner.load import probe_files
+from tuner.load.findings import WINDOW
 from tuner.load.probe.counters import StatsGone
 from tuner.load.probe.window import FOLDERS, window
 from tuner.load.results import reading_of
@@ -74,7 +75,7 @@ def play_oha(*, due: str = "None", counted: int = 90) -> str:
 
 
 def test_rows_become_the_figures_of_a_window(stats: str) -> None:
-    reading = reading_of(window(task(stats, play_oha())), "oha")
+    reading = reading_of(WINDOW.validate_python(window(task(stats, play_oha()))), "oha")
     assert reading.sent == 101
     assert reading.errors_by_class == {"http_500": 10, "read_timeout": 1}
     assert reading.duration_s == 1.5
@@ -100,7 +101,8 @@ def test_the_count_of_uwsgi_is_awaited_but_not_for_ever(
 
 
 def test_at_a_fixed_rate_latency_counts_from_when_it_was_due(stats: str) -> None:
-    reading = reading_of(window(task(stats, play_oha(due="at"), connections=None)), "oha")
+    found = window(task(stats, play_oha(due="at"), connections=None))
+    reading = reading_of(WINDOW.validate_python(found), "oha")
     assert reading.latency_p50_ms == pytest.approx(20)
 
 
@@ -150,7 +152,7 @@ def run_copy(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def test_what_is_copied_runs_without_anything_of_ours_around(tmp_path: Path, stats: str) -> None:
     done = run_copy(tmp_path, "window", json.dumps(task(stats, play_oha())))
     assert done.stderr == ""
-    assert reading_of(json.loads(done.stdout), "oha").requests == 68
+    assert reading_of(WINDOW.validate_python(json.loads(done.stdout)), "oha").requests == 68
 
 
 def test_a_long_task_is_read_from_a_file(tmp_path: Path, stats: str) -> None:

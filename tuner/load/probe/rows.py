@@ -27,6 +27,8 @@ def summary(
 ) -> dict[str, Any]:
     """The figures of the stretch from `head_s` to `length_s`, without which it is to the last end.
 
+    Those that a window has too are named as there: `tuner.model.windows.Answered`.
+
     `connections` is given for a closed loop only: it asks for `stalled`. `unanswered` is how many
     requests ran into their time out, and so have no row.
     """
@@ -48,7 +50,7 @@ def summary(
         "latency_p50_ms": percentile(times_ms, 0.50),
         "latency_p95_ms": percentile(times_ms, 0.95),
         "latency_p99_ms": percentile(times_ms, 0.99),
-        "histogram": histogram(times_ms),
+        "histogram": {"counts": histogram(times_ms)},
         "series": series(ends, length_s),
         "stalled": stalled,
     }
