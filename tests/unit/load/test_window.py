@@ -94,7 +94,8 @@ def test_the_count_of_uwsgi_is_awaited_but_not_for_ever(
     later: tuple[int, ...], counted: int
 ) -> None:
     with counting(BEFORE, *(BEFORE + each for each in later)) as address:
-        reading = reading_of(window(task(address, play_oha())), "oha")
+        found = window(task(address, play_oha()))
+    reading = reading_of(WINDOW.validate_python(found), "oha")
     assert reading.before is not None
     assert reading.after is not None
     assert reading.after.requests - reading.before.requests == counted
