@@ -1,23 +1,26 @@
-"""Write docs/lint anew: `python -m tests.lint_pages`."""
+"""The files that a rule's page shows: its diff gives the problem and the better file."""
 
-from pathlib import Path
+import re
 
-from tuner.uwsgi.lint import RULES
-from tuner.uwsgi.lint.pages import pages
+from tuner.uwsgi.lint import Rule
 
-FOLDER = Path(__file__).parents[1] / "docs" / "lint"
-
-
-def write(folder: Path = FOLDER) -> None:
-    """Every page of today's rules, and no other."""
-    folder.mkdir(parents=True, exist_ok=True)
-    made = pages(RULES)
-    for name, text in made.items():
-        (folder / name).write_text(text)
-    for path in folder.glob("*.md"):
-        if path.name not in made:
-            path.unlink()
+_DIFF = re.compile(r"```diff\n(.*?)```", re.DOTALL)
+_ESCAPE = re.compile(r"\\(r|x[0-9a-f]{2}|u[0-9a-f]{4})")
 
 
-if __name__ == "__main__":
-    write()
+def example(rule: Rule) -> str:
+    """The file with the problem."""
+    return _side(rule, "+")
+
+
+def better(rule: Rule) -> str:
+    """The same file, repaired."""
+    return _side(rule, "-")
+
+
+def _side(rule: Rule, other: str) -> str:
+    """One side of the diff. A page shows invisible characters as escapes, `\\x00`."""
+    (diff,) = _DIFF.findall(rule.text)
+    lines = (line for line in diff.splitlines() if not line.startswith(other))
+    text = "".join(f"{line[1:]}\n" for line in lines)
+    return _ESCAPE.sub(lambda found: "\r" if found[1] == "r" else chr(int(found[1][1:], 16)), text)

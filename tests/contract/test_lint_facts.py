@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.contract.uwsgi_lab import Lab, lab
-from tuner.uwsgi.lint.rules_meaning import RULES
+from tuner.uwsgi.lint import RULES
 
 pytestmark = pytest.mark.docker
 

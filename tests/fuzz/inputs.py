@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
+from tests.lint_pages import better, example
 from tuner.uwsgi.lint import RULES
 from tuner.uwsgi.options import known
 
@@ -44,7 +45,7 @@ Mutation = Callable[[random.Random, bytes], bytes]
 def seeds() -> tuple[bytes, ...]:
     """Files that the tests hold, files that we ship, and the examples of all rules."""
     files = sorted((*_ROOT.glob("tests/inis/*.ini"), *_ROOT.glob("target_apps/*/uwsgi.ini")))
-    examples = (text for rule in RULES for text in (rule.example, rule.better))
+    examples = (text for rule in RULES for text in (example(rule), better(rule)))
     return (
         *(file.read_bytes() for file in files),
         *(text.encode("utf-8", "surrogateescape") for text in examples),

@@ -14,7 +14,7 @@ from tuner.errors import Conflict, InvalidInput, Mistake
 from tuner.model import Job, JobId
 from tuner.schemas import LintAnswer, LintRequest
 from tuner.uwsgi.lint import Box, lint, repaired, subject_of
-from tuner.uwsgi.lint.answering import answer_of
+from tuner.uwsgi.lint.wire import answer_of
 from tuner.uwsgi.options import Catalogue, known, of_build
 
 router = APIRouter(prefix="/v1", tags=["lint"])

@@ -1,7 +1,7 @@
 """Findings of the linter as text, as GitHub workflow commands and as SARIF."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 from urllib.parse import quote
@@ -54,20 +54,8 @@ def sarif_of(file: str, findings: Sequence[Finding]) -> str:
 
 
 def explained(rule: Rule) -> str:
-    """A rule: why it matters, an example, a better one, and the evidence."""
-    return "\n".join(
-        (
-            f"{rule.id} {rule.name} ({rule.severity})",
-            "",
-            rule.why,
-            "",
-            "Instead of",
-            *_indented(rule.example),
-            "write",
-            *_indented(rule.better),
-            f"Evidence: {rule.evidence}",
-        )
-    )
+    """The page of a rule."""
+    return f"{rule.id} {rule.name} ({rule.severity}, fix: {rule.fix})\n\n{rule.text}"
 
 
 def _name(finding: Finding) -> str:
@@ -108,7 +96,7 @@ def _described(rule: Rule) -> dict[str, Any]:
         "name": "".join(word.capitalize() for word in rule.name.split("-")),
         "shortDescription": {"text": rule.name.replace("-", " ")},
         "fullDescription": {"text": rule.why},
-        "help": {"text": "\n".join(("Instead of", rule.example, "write", rule.better))},
+        "help": {"text": rule.text, "markdown": rule.text},
         "defaultConfiguration": {"level": rule.severity.value},
     }
 
@@ -147,8 +135,3 @@ def _fix(artifact: dict[str, str], fix: Fix) -> dict[str, Any]:
 def _region(first: int, last: int) -> dict[str, int]:
     """Whole lines from `first` to `last`; empty for an insertion."""
     return {"startLine": first, "startColumn": 1, "endLine": max(last + 1, first), "endColumn": 1}
-
-
-def _indented(text: str) -> Iterable[str]:
-    printable = text if text.isprintable() else text.encode("ascii", "backslashreplace").decode()
-    return (f"    {line}".rstrip() for line in (*printable.splitlines(), ""))

@@ -178,7 +178,7 @@ def _formatted(
         case Format.SARIF:
             return formats.sarif_of(file, findings)
         case Format.JSON:
-            from tuner.uwsgi.lint.answering import answer_of
+            from tuner.uwsgi.lint.wire import answer_of
 
             # JSON cannot hold bytes that are not UTF-8: they become question marks.
             sent = None if fixed is None else fixed.encode("utf-8", "replace").decode()

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.lint_pages import example
 from tuner.study.intake import DEFAULT_INI
 from tuner.uwsgi.ini import IniFile
-from tuner.uwsgi.lint import Box, Severity, Subject
-from tuner.uwsgi.lint.rules_meaning import RULES
+from tuner.uwsgi.lint import RULES, Box, Severity, Subject
 from tuner.uwsgi.options import known
 
 ROOT = Path(__file__).parents[3]
@@ -320,7 +320,7 @@ VALUES = st.sampled_from(
         *("660", "0660", "root", "backlog", "busyness", "Connection: keep-alive", "\udc80", "\x00"),
     ]
 )
-OPTIONS = sorted({entry.name for rule in RULES for entry in _subject(rule.example).entries})
+OPTIONS = sorted({entry.name for rule in RULES for entry in _subject(example(rule)).entries})
 
 
 @settings(max_examples=300, deadline=None)

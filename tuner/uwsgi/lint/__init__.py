@@ -1,22 +1,22 @@
-"""Is this file what its author means? Rules over a uwsgi.ini, each with its own page.
+"""Is this file what its author means? Rules over a uwsgi.ini.
 
-every            all rules: lint, repair
-├── rules            does uWSGI read what is written? U001 to U049
-├── rules_meaning    is it wise, here? from U050
-├── linting          run rules over a file, messages fit to be shown
-└── fixing           edits → the text
-rule             an id, a name, why it matters, and how it is known
-├── subject          the file, its entries, the options, the box it runs in
-└── finding          severity, line, message, fix
+linting          run rules over a file, repair it
+├── ruleset      all rules: a page of pages/ and a check each
+│   └── checks   the checks, by subject
+└── fixing       edits → the text
+wire             findings → the JSON answer
+rule             page and check
+├── subject      the file, its entries, the options, the box where it runs
+└── finding      severity, line, message, fix
+certainty        what a file certainly says; edits, addresses, invocation: parts of checks
 """
 
-from tuner.uwsgi.lint.every import RULES, is_usable, lint, repaired, rule_of
 from tuner.uwsgi.lint.finding import Edit, Finding, Fix, Severity
 from tuner.uwsgi.lint.fixing import applicable, fixed
-from tuner.uwsgi.lint.linting import MAX_CHARS, subject_of, worst
+from tuner.uwsgi.lint.linting import is_usable, lint, repaired, worst
 from tuner.uwsgi.lint.rule import Hit, Rule
-from tuner.uwsgi.lint.rules import UNUSABLE
-from tuner.uwsgi.lint.subject import Box, Entry, Subject
+from tuner.uwsgi.lint.ruleset import RULES, UNUSABLE, rule_of
+from tuner.uwsgi.lint.subject import MAX_CHARS, Box, Entry, Subject, subject_of
 
 __all__ = [
     "MAX_CHARS",

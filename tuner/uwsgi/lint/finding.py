@@ -1,13 +1,13 @@
-"""What is wrong with a file, and how it is put right."""
+"""What is wrong with a file, and how to repair it."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """How bad it is; members stand in order, the worst first."""
+    """How bad it is; the worst member comes first."""
 
-    ERROR = "error"  # uWSGI does not start, or does something else than what is written
+    ERROR = "error"  # uWSGI does not start, or does something other than the file says
     WARNING = "warning"  # it works, but not under load, not everywhere, or not for long
     NOTE = "note"  # it works; there is a better way
 
@@ -17,12 +17,12 @@ class Severity(StrEnum):
         return list(Severity).index(self)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Edit:
-    """New text in place of some lines, endings not included.
+    """New text for some lines, without line endings.
 
-    Lines `first` to `last` (from 1, both included) become `lines`; nothing is left of them where
-    that is empty. With `last` one below `first`, `lines` are put before line `first`.
+    `lines` replace the lines `first` to `last` (from 1, both included); no `lines` remove them.
+    With `last` one below `first`, `lines` are inserted before line `first`.
     """
 
     first: int
@@ -30,12 +30,12 @@ class Edit:
     lines: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Fix:
-    """How to put it right, as a sentence and as edits.
+    """How to repair it, as a sentence and as edits.
 
-    A safe one keeps what uWSGI does today, or makes it do what is plainly written; `--fix` applies
-    no others. Without edits it is advice alone.
+    A safe fix keeps what uWSGI does today, or makes uWSGI do what the file plainly says. `--fix`
+    applies only safe ones. A fix without edits is advice.
     """
 
     sentence: str
@@ -45,7 +45,7 @@ class Fix:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that is wrong. `line` counts from 1; None where the file as a whole is meant."""
+    """One problem. `line` counts from 1; it is None when the problem is the whole file."""
 
     rule: str
     severity: Severity

@@ -1,74 +1,84 @@
-"""Run rules over a file."""
+"""Run rules over a file, and repair what they find."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from tuner.uwsgi.ini import IniFile
 from tuner.uwsgi.lint.finding import Finding, Severity
+from tuner.uwsgi.lint.fixing import fixed
 from tuner.uwsgi.lint.rule import Rule
-from tuner.uwsgi.lint.subject import Box, Subject
-from tuner.uwsgi.options.catalogue import Catalogue
-
-MAX_CHARS = 200_000
-"""No uwsgi.ini is that long; of a longer text no more is looked at."""
+from tuner.uwsgi.lint.ruleset import RULES, UNUSABLE
+from tuner.uwsgi.lint.subject import Subject, subject_of
 
 MOST_OF_A_RULE = 100
-"""Findings of one rule in one file; whoever has more will lint again."""
+"""Findings of one rule in one file."""
 
-MOST_IN_A_MESSAGE = 500
+MOST_IN_A_MESSAGE = 500  # characters
 
-
-def subject_of(text: str, catalogue: Catalogue, box: Box | None = None) -> Subject:
-    """A file to be looked at. Any text is taken, and no time lost on one that is too long.
-
-    Bytes that are not UTF-8 are expected as `surrogateescape` makes them.
-    """
-    return Subject(ini=IniFile.parse(text[: MAX_CHARS + 1]), catalogue=catalogue, box=box or Box())
+_MOST_ROUNDS = 10
+"""A fix may reveal another finding. Each round leaves fewer, or changes nothing."""
 
 
-def run(
-    subject: Subject,
-    rules: Sequence[Rule],
-    unusable: Iterable[str],
-    most: int | None = MOST_OF_A_RULE,
-) -> tuple[Finding, ...]:
-    """What these rules find, by line, the worst first; of each rule at most so many.
+def lint(subject: Subject, rules: Sequence[Rule] = RULES) -> tuple[Finding, ...]:
+    """What is wrong with a file, by line, the worst first."""
+    return _findings(subject, rules, most=MOST_OF_A_RULE)
 
-    Where one that is in `unusable` finds something, it is no file to say more of.
-    """
-    hopeless = frozenset(unusable)
-    for stage in (
-        [rule for rule in rules if rule.id in hopeless],
-        [rule for rule in rules if rule.id not in hopeless],
-    ):
-        found = [
-            printable(finding) for rule in stage for finding in islice(rule.findings(subject), most)
-        ]
-        if found:
-            return tuple(sorted(found, key=_place))
-    return ()
+
+def is_usable(findings: Collection[Finding]) -> bool:
+    """Whether the text is a uwsgi.ini. If not, the findings say why."""
+    return not any(finding.rule in UNUSABLE for finding in findings)
 
 
 def worst(findings: Iterable[Finding]) -> Severity | None:
-    """The worst severity among them."""
+    """The worst severity among the findings."""
     return min((finding.severity for finding in findings), key=lambda s: s.rank, default=None)
 
 
-def printable(finding: Finding) -> Finding:
-    """Without what a terminal would obey or cannot show, for messages quote the file."""
-    fix = finding.fix
-    if fix is not None:
-        fix = replace(fix, sentence=_printable(fix.sentence))
-    return replace(finding, message=_printable(finding.message), fix=fix)
+def repaired(
+    text: str, subject: Subject, rules: Sequence[Rule] = RULES, *, unsafe: bool = False
+) -> tuple[str, tuple[Finding, ...]]:
+    """`text`, which is the subject's, with all allowed fixes, and the findings that remain.
+
+    A second call changes nothing.
+    """
+    for _ in range(_MOST_ROUNDS):
+        findings = _findings(subject, rules, most=None)
+        may_change = is_usable(findings) and _is_read_to_its_end(subject)
+        better = fixed(text, findings, unsafe=unsafe) if may_change else text
+        if better == text:
+            break
+        text = better
+        subject = subject_of(text, subject.catalogue, subject.box)
+    return text, lint(subject, rules)
 
 
-def _printable(text: str) -> str:
+def _findings(subject: Subject, rules: Sequence[Rule], most: int | None) -> tuple[Finding, ...]:
+    """The findings, at most `most` of each rule; only those of `UNUSABLE` when there are any."""
+    for stage in (
+        [rule for rule in rules if rule.id in UNUSABLE],
+        [rule for rule in rules if rule.id not in UNUSABLE],
+    ):
+        found = [
+            _printable(finding)
+            for rule in stage
+            for finding in islice(rule.findings(subject), most)
+        ]
+        if found:
+            return tuple(sorted(found, key=lambda f: (f.line or 0, f.severity.rank, f.rule)))
+    return ()
+
+
+def _is_read_to_its_end(subject: Subject) -> bool:
+    """False when there are too many includes to follow: then nothing is certain."""
+    return all(problem.code != "include-depth" for problem in subject.problems)
+
+
+def _printable(finding: Finding) -> Finding:
+    """Without control characters: messages quote the file, and a terminal would obey them."""
+    fix = finding.fix and replace(finding.fix, sentence=_escaped(finding.fix.sentence))
+    return replace(finding, message=_escaped(finding.message), fix=fix)
+
+
+def _escaped(text: str) -> str:
     short = text if len(text) <= MOST_IN_A_MESSAGE else f"{text[:MOST_IN_A_MESSAGE]}..."
-    if short.isprintable():
-        return short
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in short)
-
-
-def _place(finding: Finding) -> tuple[int, int, str]:
-    return (finding.line or 0, finding.severity.rank, finding.rule)

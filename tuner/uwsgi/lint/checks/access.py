@@ -1,0 +1,98 @@
+"""Who can talk to uWSGI, and which user it runs as."""
+
+import re
+from collections.abc import Iterator
+
+from tuner.uwsgi.lint.addresses import Address, address_of
+from tuner.uwsgi.lint.certainty import always, is_absent, is_off, settled
+from tuner.uwsgi.lint.edits import added, quoted, set_to
+from tuner.uwsgi.lint.finding import Fix
+from tuner.uwsgi.lint.rule import Hit, check
+from tuner.uwsgi.lint.subject import Entry, Subject
+
+_WORKER_SOCKETS = ("socket", "http-socket", "http11-socket", "fastcgi-socket", "scgi-socket")
+_ROOT = frozenset({"root", "0"})
+_OPEN_TO_ALL = re.compile(r"[0-7][0-7][2367]")
+
+
+def _addresses(subject: Subject, *options: str) -> Iterator[tuple[Entry, Address]]:
+    for entry in always(subject, *options):
+        address = None if entry.is_dynamic else address_of(entry.value)
+        if address:
+            yield entry, address
+
+
+def _unix(subject: Subject) -> list[Entry]:
+    return [entry for entry, address in _addresses(subject, *_WORKER_SOCKETS) if address.path]
+
+
+@check("open-uwsgi-socket")
+def open_uwsgi_socket(subject: Subject) -> Iterator[Hit]:
+    if not is_absent(subject, "protocol"):
+        return
+    for entry, address in _addresses(subject, "socket"):
+        if address.is_any_host:
+            message = f"every client that reaches {quoted(entry.value)} can run code: "
+            message += "a uwsgi request can name the Python file that answers it"
+            fix = Fix("bind it to one address, or let only the proxy reach the port")
+            yield Hit(entry.number, message, fix)
+
+
+@check("chmod-socket-invalid")
+def chmod_invalid(subject: Subject) -> Iterator[Hit]:
+    for entry in always(subject, "chmod-socket"):
+        mode = entry.value
+        if entry.is_dynamic or mode == "1" or re.fullmatch("[0-7]{3}", mode):
+            continue
+        four = re.fullmatch("0([0-7]{3})", mode)
+        fix = Fix("write three octal digits, for example 660")
+        if four:
+            fix = set_to(entry, four[1], f"write {four[1]}", is_safe=True)
+        value = quoted(mode) if mode else "no value"
+        message = f"{entry.key} needs three octal digits: uWSGI does not start with {value}"
+        yield Hit(entry.number, message, fix)
+
+
+@check("socket-for-everybody")
+def chmod_open(subject: Subject) -> Iterator[Hit]:
+    entry = settled(subject, "chmod-socket")
+    if entry and _OPEN_TO_ALL.fullmatch(entry.value) and _unix(subject):
+        message = f"with {entry.key} {entry.value} every user of the machine can use the socket, "
+        message += "and a uwsgi request can name the Python file that answers it"
+        yield Hit(entry.number, message, Fix("use 660 and a group that contains the proxy"))
+
+
+@check("socket-stays")
+def socket_stays(subject: Subject) -> Iterator[Hit]:
+    sockets = _unix(subject)
+    if sockets and is_off(subject, "vacuum") and is_off(subject, "abstract-socket"):
+        message = f"{quoted(sockets[0].value)} stays behind when uWSGI ends: clients then find "
+        message += "a socket that does not answer"
+        yield Hit(sockets[0].number, message, added(subject, "vacuum = true"))
+
+
+@check("stats-open")
+def stats_open(subject: Subject) -> Iterator[Hit]:
+    for entry, address in _addresses(subject, "stats"):
+        if address.is_any_host:
+            message = f"{entry.key} on {quoted(entry.value)} shows every client the headers of "
+            message += "running requests, cookies included"
+            local = f"127.0.0.1:{address.port}"
+            yield Hit(entry.number, message, set_to(entry, local, f"bind it to {local}"))
+
+
+@check("uid-without-gid")
+def uid_alone(subject: Subject) -> Iterator[Hit]:
+    entry = settled(subject, "uid")
+    if entry and entry.value not in _ROOT and is_absent(subject, "gid", "immediate-gid"):
+        message = "without gid the workers keep the groups of the user that starts uWSGI, "
+        message += "usually root"
+        yield Hit(entry.number, message, added(subject, f"gid = {entry.value}"))
+
+
+@check("uid-root")
+def uid_root(subject: Subject) -> Iterator[Hit]:
+    entry = settled(subject, "uid")
+    if entry and entry.value in _ROOT:
+        message = f"{entry.key} {entry.value} changes nothing: the app runs as root"
+        yield Hit(entry.number, message, Fix("name a user that owns only what the app writes"))

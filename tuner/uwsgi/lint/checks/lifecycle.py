@@ -1,0 +1,105 @@
+"""Start, stop, reload, a broken app, and the log."""
+
+from collections.abc import Iterator
+
+from tuner.uwsgi.lint.certainty import always, is_off, positive, switched_on, word
+from tuner.uwsgi.lint.checks.patterns import missing, needs
+from tuner.uwsgi.lint.edits import quoted
+from tuner.uwsgi.lint.finding import Fix
+from tuner.uwsgi.lint.rule import Hit, check
+from tuner.uwsgi.lint.subject import Subject
+
+_TERM_HOOKS = ("unix_signal:15 ", "unix_signal:TERM")
+_SERVES = (
+    "module", "wsgi-file", "mount", "worker-mount", "paste", "pecan", "web3", "pump", "wsgi-lite",
+    "ini-paste", "symcall", "eval", "http", "http-socket", "http11-socket", "socket",
+)  # fmt: skip
+_STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/", "/dev/null")
+
+
+def _serves_an_app(subject: Subject) -> bool:
+    """False for an emperor and for a base of other files, which have other needs."""
+    return bool(subject.named(*_SERVES)) and not subject.named("emperor")
+
+
+def _is_master_forced(subject: Subject) -> bool:
+    return any(e.option and "master" in e.option.forces for e in subject.entries)
+
+
+def _reloads_on_term(subject: Subject) -> bool:
+    """Whether a master runs that no hook and no other option ends on SIGTERM."""
+    hooks = subject.named("hook-master-start", "hook-asap", "hook-as-root")
+    return (
+        _serves_an_app(subject)
+        and (_is_master_forced(subject) or not is_off(subject, "master"))
+        and not any(hook.value.startswith(_TERM_HOOKS) for hook in hooks)
+        and is_off(subject, "exit-on-reload")
+    )
+
+
+missing(
+    "no-master",
+    "master",
+    lambda subject: _serves_an_app(subject) and not _is_master_forced(subject),
+    "without a master, dead workers are not replaced, and there are no stats",
+)
+missing(
+    "no-need-app",
+    "need-app",
+    _serves_an_app,
+    "without need-app, uWSGI starts with an app that cannot be imported and answers every request "
+    "with 500",
+)
+missing(
+    "reloads-on-sigterm",
+    "die-on-term",
+    _reloads_on_term,
+    "without die-on-term, SIGTERM means reload: `docker stop` waits 10 s in vain, then kills uWSGI "
+    "with all its requests",
+)
+needs(
+    "errors-not-logged",
+    switched_on,
+    "disable-logging",
+    ("log-5xx",),
+    "disable-logging hides failed requests too: no line shows which request got 500",
+)
+
+
+@check("daemonized")
+def daemonized(subject: Subject) -> Iterator[Hit]:
+    for entry in always(subject, "daemonize", "daemonize2"):
+        message = f"{entry.key} sends uWSGI to the background: its first process ends, and a "
+        message += "container ends with it"
+        fix = Fix("remove the line, and let the container or systemd run uWSGI")
+        yield Hit(entry.number, message, fix)
+
+
+@check("unknown-lock-engine")
+def lock_engine(subject: Subject) -> Iterator[Hit]:
+    entry = word(subject, "lock-engine")
+    if entry and entry.value != "ipcsem":
+        message = f"there is no lock engine {quoted(entry.value)}: uWSGI does not start"
+        yield Hit(entry.number, message, Fix("remove the line for the default, or use ipcsem"))
+
+
+@check("reload-that-ends")
+def exits_on_reload(subject: Subject) -> Iterator[Hit]:
+    entry = switched_on(subject, "exit-on-reload")
+    if entry and subject.named("touch-reload", "py-autoreload", "fs-reload"):
+        message = "exit-on-reload ends uWSGI when the reload option of this file acts"
+        yield Hit(entry.number, message, Fix("keep one of the two"))
+
+
+@check("log-file-grows")
+def log_file_grows(subject: Subject) -> Iterator[Hit]:
+    entry = word(subject, "logto", "logto2")
+    if entry is None or entry.value.startswith(_STREAMS):
+        return
+    rotated = subject.named("touch-logreopen", "touch-logrotate", "log-reopen", "log-truncate")
+    if rotated or positive(subject, "log-maxsize") or ":" in entry.value:
+        return
+    message = f"{quoted(entry.value)} grows without limit; in a container it fills the writable "
+    message += "layer, and `docker logs` stays empty"
+    fix = Fix("remove the line in containers; elsewhere set log-maxsize")
+    yield Hit(entry.number, message, fix)

@@ -1,0 +1,98 @@
+"""The Python plugin: interpreters, apps, and their environment."""
+
+from collections.abc import Iterator
+
+from tuner.uwsgi.lint.certainty import (
+    always,
+    is_absent,
+    is_off,
+    number,
+    positive,
+    settled,
+    switched_off,
+    switched_on,
+    version_of,
+    word,
+)
+from tuner.uwsgi.lint.checks.patterns import discouraged
+from tuner.uwsgi.lint.edits import added, quoted, removed, set_to
+from tuner.uwsgi.lint.rule import Hit, check
+from tuner.uwsgi.lint.subject import Subject
+
+_THREADS_ALWAYS = (2, 0, 27)
+_ONE_APP = ("module", "wsgi-file")
+_MORE_APPS = ("mount", "worker-mount", "paste", "pecan", "ini-paste", "web3", "pump", "wsgi-lite")
+
+discouraged(
+    "asserts-vanish",
+    positive,
+    "optimize",
+    "{key} {value} removes asserts from all code, and docstrings from 2 on",
+    "remove the line",
+)
+discouraged(
+    "tracebacks-for-clients",
+    switched_on,
+    "catch-exceptions",
+    "{key} sends the text and traceback of an exception to the client",
+    "remove the line: the log has them",
+)
+
+
+@check("interpreter-of-its-own")
+def sub_interpreter(subject: Subject) -> Iterator[Hit]:
+    apps = subject.named(*_ONE_APP)
+    if apps and is_absent(subject, *_MORE_APPS) and is_off(subject, "single-interpreter"):
+        message = "one app needs no sub-interpreter: C extensions such as numpy may fail outside "
+        message += "the main interpreter"
+        yield Hit(apps[-1].number, message, added(subject, "single-interpreter = true"))
+
+
+@check("threads-cannot-be-disabled")
+def always_on(subject: Subject) -> Iterator[Hit]:
+    entry = switched_off(subject, "enable-threads")
+    if entry and version_of(subject) >= _THREADS_ALWAYS:
+        message = f"{entry.key} {entry.value} has no effect: threads are always enabled since "
+        message += "2.0.27"
+        yield Hit(entry.number, message, removed(entry, is_safe=True))
+
+
+@check("threads-of-the-app-stand-still")
+def threads_stand_still(subject: Subject) -> Iterator[Hit]:
+    version = version_of(subject)
+    if not version or version >= _THREADS_ALWAYS or number(subject, "threads", default=1) != 1:
+        return
+    apps = subject.named(*_ONE_APP, *_MORE_APPS)
+    if apps and is_off(subject, "enable-threads"):
+        message = f"in uWSGI {subject.catalogue.version} threads that the app starts do not run: "
+        message += "those of Sentry, of metrics, of a scheduler"
+        yield Hit(apps[-1].number, message, added(subject, "enable-threads = true"))
+
+
+@check("two-apps-at-one-place")
+def two_apps(subject: Subject) -> Iterator[Hit]:
+    module, file = settled(subject, "module"), settled(subject, "wsgi-file")
+    if module and file:
+        message = f"uWSGI skips {file.key}: the app is {module.key} in line {module.number}"
+        yield Hit(file.number, message, removed(file, f"keep only {module.key}"))
+
+
+@check("mount-without-script-name")
+def path_not_cut(subject: Subject) -> Iterator[Hit]:
+    if not is_off(subject, "manage-script-name"):
+        return
+    for entry in always(subject, "mount"):
+        point = entry.value.partition("=")[0].strip()
+        if point.startswith("/") and point != "/":
+            message = f"without manage-script-name the app at {quoted(point)} gets paths that "
+            message += "still begin with it, and an empty SCRIPT_NAME"
+            yield Hit(entry.number, message, added(subject, "manage-script-name = true"))
+
+
+@check("unknown-environ-strategy")
+def environ_strategy(subject: Subject) -> Iterator[Hit]:
+    entry = word(subject, "wsgi-env-behaviour")
+    if entry and entry.value not in {"holy", "cheat"}:
+        message = f"{entry.key} must be cheat or holy: uWSGI does not start with "
+        message += quoted(entry.value)
+        yield Hit(entry.number, message, set_to(entry, "cheat", "write cheat, the default"))

@@ -1,0 +1,124 @@
+"""Sockets: addresses, queues, and the protocol of each."""
+
+from collections.abc import Iterator
+
+from tuner.uwsgi.ini import as_int
+from tuner.uwsgi.lint.addresses import Address, address_of
+from tuner.uwsgi.lint.certainty import HTTP, always, is_absent, is_off, positive, switched_on
+from tuner.uwsgi.lint.checks.patterns import discouraged
+from tuner.uwsgi.lint.edits import added, removed, set_to
+from tuner.uwsgi.lint.finding import Fix, Severity
+from tuner.uwsgi.lint.rule import Hit, check
+from tuner.uwsgi.lint.subject import Entry, Subject, is_dynamic
+
+_OLD_SOMAXCONN = 128
+_LISTENERS = (*HTTP, "socket", "fastcgi-socket", "scgi-socket", "stats", "shared-socket")
+_WORKER_SOCKETS = frozenset(_LISTENERS) - {"http", "stats", "shared-socket"}
+_HTTP_PORTS = frozenset({80, 443, 5000, 8000, 8080, 8443})
+
+discouraged(
+    "reuse-port",
+    switched_on,
+    "reuse-port",
+    "reuse-port balances no requests: the master binds one socket for all workers. It lets a "
+    "second uWSGI take the port, which is otherwise an error",
+    "remove the line",
+)
+
+
+@check("listen-above-somaxconn")
+def above_somaxconn(subject: Subject) -> Iterator[Hit]:
+    entry, most = positive(subject, "listen"), subject.box.somaxconn
+    if entry is None:
+        return
+    asked = as_int(entry.value)
+    if most is not None and asked > most:
+        message = f"listen {asked} is above net.core.somaxconn, which is {most}: uWSGI does not "
+        message += "start"
+        yield Hit(entry.number, message, set_to(entry, str(most), f"set listen to {most}"))
+    elif most is None and asked > _OLD_SOMAXCONN:
+        message = f"listen {asked} needs a net.core.somaxconn of {asked} in the container's "
+        message += "network namespace: the default is 4096 since Linux 5.4, and 128 before"
+        yield Hit(entry.number, message, severity=Severity.NOTE)
+
+
+@check("same-address-twice")
+def same_address(subject: Subject) -> Iterator[Hit]:
+    if not is_off(subject, "reuse-port"):
+        return  # then uWSGI binds both, and the kernel chooses
+    taken: list[tuple[Entry, Address]] = []
+    for entry in always(subject, *_LISTENERS):
+        address = None if entry.is_dynamic else address_of(entry.value)
+        if address is None:
+            continue
+        earlier = next((e for e, a in taken if a.clashes(address)), None)
+        taken.append((entry, address))
+        outcome = _of_both(earlier, entry) if earlier else ""
+        if earlier and outcome:
+            message = f"{entry.key} has the address of line {earlier.number}, {earlier.key}: "
+            yield Hit(entry.number, message + outcome)
+
+
+def _of_both(earlier: Entry, entry: Entry) -> str:
+    """What uWSGI does with two options on one address; empty when it does no harm."""
+    pair = {earlier.name, entry.name}
+    if earlier.value != entry.value or not pair <= _WORKER_SOCKETS:
+        return "uWSGI does not start, because the address is in use"
+    if len(pair) == 1:
+        return ""  # uWSGI binds a copy only once
+    return f"uWSGI binds it once, and speaks only the protocol of {earlier.key}"
+
+
+@check("shared-socket-unused")
+def shared_unused(subject: Subject) -> Iterator[Hit]:
+    numbers = [e.value.lstrip("=") for e in subject.named(*_LISTENERS) if e.value.startswith("=")]
+    shared = always(subject, "shared-socket", "undeferred-shared-socket")
+    if any(is_dynamic(n) for n in numbers) or not is_absent(subject, "protocol"):
+        return
+    for at, entry in enumerate(shared):
+        if str(at) not in numbers:
+            message = f"no option serves the shared socket {at}: uWSGI binds it, and no worker "
+            message += "listens to it"
+            yield Hit(entry.number, message, Fix(f"serve it, for example by `socket = ={at}`"))
+
+
+@check("http11-socket")
+def http11(subject: Subject) -> Iterator[Hit]:
+    for entry in always(subject, "http11-socket"):
+        message = "http11-socket keeps a worker for one connection until the client closes it or "
+        message += "is silent for socket-timeout: other clients wait"
+        fix = Fix("use http-socket behind a proxy, or http for clients that keep alive")
+        yield Hit(entry.number, message, fix)
+
+
+@check("keep-alive-header")
+def keep_alive_header(subject: Subject) -> Iterator[Hit]:
+    if not subject.named("http-socket") or subject.named("http", "http11-socket"):
+        return
+    for entry in always(subject, "add-header"):
+        name, _, value = entry.value.partition(":")
+        if name.strip().lower() == "connection" and value.strip().lower() == "keep-alive":
+            message = "http-socket closes every connection after its answer: this header says the "
+            message += "opposite"
+            yield Hit(entry.number, message, removed(entry, "remove the header"))
+
+
+@check("uwsgi-on-http-port")
+def uwsgi_on_http_port(subject: Subject) -> Iterator[Hit]:
+    if not is_absent(subject, "protocol", *HTTP):
+        return
+    for entry in always(subject, "socket"):
+        address = address_of(entry.value)
+        if address and address.port in _HTTP_PORTS:
+            message = f"{entry.key} speaks uwsgi, not HTTP: nginx needs `uwsgi_pass` for it, and a "
+            message += f"browser on port {address.port} gets nothing"
+            yield Hit(entry.number, message, Fix("use http-socket if you mean HTTP"))
+
+
+@check("buffer-size-default")
+def buffer_size(subject: Subject) -> Iterator[Hit]:
+    fronts = subject.named(*HTTP, "socket")
+    if fronts and is_absent(subject, "buffer-size"):
+        message = "uWSGI drops a request with more than 4096 bytes of headers, cookies included, "
+        message += "without an answer"
+        yield Hit(fronts[0].number, message, added(subject, "buffer-size = 16384"))
