@@ -12,6 +12,7 @@ _MESSAGE = {
     "properties": {"text": _TEXT},
     "additionalProperties": False,
 }
+_MULTIFORMAT = {**_MESSAGE, "properties": {"text": _TEXT, "markdown": _TEXT}}
 _LEVEL = {"enum": ["none", "note", "warning", "error"]}
 _FROM_1 = {"type": "integer", "minimum": 1}
 _ARTIFACT = {
@@ -34,9 +35,9 @@ _RULE = {
     "properties": {
         "id": _TEXT,
         "name": {"type": "string", "pattern": "^[A-Z][A-Za-z0-9]*$"},
-        "shortDescription": _MESSAGE,
-        "fullDescription": _MESSAGE,
-        "help": _MESSAGE,
+        "shortDescription": _MULTIFORMAT,
+        "fullDescription": _MULTIFORMAT,
+        "help": _MULTIFORMAT,
         "defaultConfiguration": {
             "type": "object",
             "properties": {"level": _LEVEL},
