@@ -2,14 +2,20 @@
 
 import difflib
 import ipaddress
-import logging
 import os
-import re
 import socket
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
 
 from tuner.errors import InvalidInput, Mistake
 
@@ -19,171 +25,172 @@ TOLERATED = frozenset(
 )
 """Names that only `tuner.provision` reads; they may be set while the product runs."""
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+
+def _default_data_dir() -> Path:
+    if os.geteuid() == 0:
+        return Path("/var/lib/uwsgi-tuner")
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "uwsgi-tuner"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """All that an operator may set. Each field is the environment's `TUNER_<FIELD>`."""
+def _existing(path: Path) -> Path:
+    if not path.is_dir():
+        raise ValueError(f"there is no folder {path}")
+    return path
 
-    data_dir: Path
-    worker_name: str
-    url: str  # the API that the CLI talks to
-    database_url: str | None = field(default=None, repr=False)  # None: PostgreSQL is embedded
-    host: str = "127.0.0.1"
-    port: int = 8321
-    api_key: str | None = field(default=None, repr=False)
-    pool: str = "default"
-    target_apps: tuple[Path, ...] = ()  # in addition to the repository's
-    search_spaces: tuple[Path, ...] = ()  # in addition to the repository's
-    base_image: str = "uwsgi-tuner/base:2.0.31"
-    load_image: str = "uwsgi-tuner/load:1.16.0"
-    journey_image: str = "uwsgi-tuner/load-k6:1.8.1"  # used in its place where it is there
-    build_network: str = "host"
-    ready_timeout_s: float = 20.0
-    log_level: str = "INFO"
+
+def _parts(text: str) -> list[str]:
+    return [part for part in text.split(os.pathsep) if part.strip()]
+
+
+_Text = Annotated[str, StringConstraints(pattern=r"^\P{C}+$")]  # no control characters
+_Path = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
+_Folder = Annotated[_Path, AfterValidator(_existing)]
+_Folders = Annotated[tuple[_Folder, ...], NoDecode, BeforeValidator(_parts)]
+
+
+class Settings(BaseSettings):
+    """All that an operator may set. Each field is the environment's `TUNER_<FIELD>`.
+
+    A description ends the message about a wrong value, so it says which values are right.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, frozen=True, hide_input_in_errors=True, validate_default=False
+    )
+
+    database_url: str | None = Field(
+        default=None,
+        pattern=r"^postgres(ql)?(\+\w+)?://.",
+        repr=False,
+        description="postgresql://user:password@host:port/database; not set: embedded",
+    )
+    data_dir: _Path = Field(
+        default_factory=_default_data_dir, description="the folder of the embedded PostgreSQL"
+    )
+    host: _Text = Field(default="127.0.0.1", description="the address that the API listens on")
+    port: int = Field(
+        default=8321, ge=1, le=65_535, description="the port that the API listens on, 1 to 65535"
+    )
+    api_key: str | None = Field(
+        default=None,
+        pattern=r"^[ -~]+$",
+        repr=False,
+        description="the key that clients send in a header, in printable ASCII",
+    )
+    url: Annotated[str, AfterValidator(lambda url: url.rstrip("/"))] = Field(
+        default_factory=lambda data: f"http://127.0.0.1:{data['port']}",
+        pattern=r"^https?://[^/\s?#]+(/[^\s?#]*)?$",
+        description="the address of the API, such as http://127.0.0.1:8321",
+    )
+    pool: str = Field(
+        default="default",
+        pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$",
+        description="the pool of this worker, a name of a-z, 0-9, '.', '_' and '-'",
+    )
+    worker_name: _Text = Field(
+        default_factory=socket.gethostname, description="the name of this worker in its pool"
+    )
+    target_apps: _Folders = Field(
+        default=(), description="folders with more target apps, separated by ':'"
+    )
+    search_spaces: _Folders = Field(
+        default=(), description="folders with more search spaces, separated by ':'"
+    )
+    base_image: _Text = Field(
+        default="uwsgi-tuner/base:2.0.31", description="the image that target apps are built on"
+    )
+    load_image: _Text = Field(
+        default="uwsgi-tuner/load:1.16.0", description="the image of the load generator oha"
+    )
+    journey_image: _Text = Field(
+        default="uwsgi-tuner/load-k6:1.8.1", description="the image of the load generator k6"
+    )
+    build_network: _Text = Field(default="host", description="the network of image builds")
+    ready_timeout_s: float = Field(
+        default=20.0,
+        gt=0,
+        le=3600,
+        description="the seconds that a target may take to answer, above 0 and at most 3600",
+    )
+    log_level: Annotated[
+        Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"], BeforeValidator(str.upper)
+    ] = Field(default="INFO", description="DEBUG, INFO, WARNING, ERROR or CRITICAL")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        *others: PydanticBaseSettingsSource,
+        **more: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Only what `from_environ` passes: no `os.environ`, no files."""
+        return (init_settings,)
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Self:
         """Read every `TUNER_*` name; an empty value counts as not set.
 
-        Raises `InvalidInput` with all that is wrong: misspelt names, values of the wrong kind.
+        Raises `InvalidInput` with all mistakes: misspelt names and wrong values.
         """
-        given = {name: value for name, value in environ.items() if name.startswith(PREFIX)}
-        mistakes = [_misspelt(name) for name in sorted(given) if not _is_known(name)]
-        values: dict[str, Any] = {}
-        for name, parse in _PARSERS.items():
-            text = given.get(name, "").strip()
-            if not text:
-                continue
-            try:
-                values[name.removeprefix(PREFIX).lower()] = parse(text)
-            except ValueError as error:
-                mistakes.append(Mistake(name, str(error)))
+        mistakes = [_misspelt(name) for name in sorted(environ) if not _is_known(name)]
+        try:
+            settings = cls(**_Environ(cls, environ)())
+        except ValidationError as error:
+            raise InvalidInput(mistakes + _mistakes_of(error)) from None
         if mistakes:
             raise InvalidInput(mistakes)
-        port = values.get("port", cls.__dataclass_fields__["port"].default)
-        derived: dict[str, Any] = {
-            "data_dir": _default_data_dir(environ),
-            "worker_name": socket.gethostname(),
-            "url": f"http://127.0.0.1:{port}",
-        }
-        return cls(**derived | values)
+        return settings
 
     def check_may_serve(self) -> None:
-        """Raise `InvalidInput` where the API would be open to the network without a key."""
+        """Raise `InvalidInput` if the API would be open to the network without a key."""
         if self.api_key is None and not _is_loopback(self.host):
             advice = f"set it to serve on {self.host}, or leave TUNER_HOST at 127.0.0.1"
             raise InvalidInput([Mistake("TUNER_API_KEY", advice)])
 
 
+class _Environ(EnvSettingsSource):
+    """The fields' texts in a mapping in place of `os.environ`."""
+
+    def __init__(self, settings_cls: type[BaseSettings], environ: Mapping[str, str]) -> None:
+        super().__init__(settings_cls)
+        texts = {name.lower(): text.strip() for name, text in environ.items()}
+        self.env_vars = {name: text for name, text in texts.items() if text}
+
+
+def _name_of(field: str) -> str:
+    return f"{PREFIX}{field.upper()}"
+
+
 def _is_known(name: str) -> bool:
-    return name in _PARSERS or name in TOLERATED or name.startswith("TUNER_TEST_")
+    return (
+        not name.startswith(PREFIX)
+        or name in map(_name_of, Settings.model_fields)
+        or name in TOLERATED
+        or name.startswith("TUNER_TEST_")
+    )
 
 
 def _misspelt(name: str) -> Mistake:
-    nearest = difflib.get_close_matches(name, _PARSERS, n=1, cutoff=0)[0]
+    names = list(map(_name_of, Settings.model_fields))
+    nearest = difflib.get_close_matches(name, names, n=1, cutoff=0)[0]
     return Mistake(name, f"there is no such setting; the nearest is {nearest}")
 
 
-def _default_data_dir(environ: Mapping[str, str]) -> Path:
-    if os.geteuid() == 0:
-        return Path("/var/lib/uwsgi-tuner")
-    home = environ.get("HOME") or str(Path.home())
-    return Path(environ.get("XDG_DATA_HOME") or f"{home}/.local/share") / "uwsgi-tuner"
+def _mistakes_of(error: ValidationError) -> list[Mistake]:
+    """The value itself is not repeated: it may hold a password."""
+    found = []
+    for detail in error.errors(include_input=False):
+        if detail["type"] != "default_factory_not_called":
+            field = str(detail["loc"][0])
+            reason = detail["msg"].removeprefix("Value error, ")
+            wanted = Settings.model_fields[field].description
+            found.append(Mistake(_name_of(field), f"{reason}; give {wanted}"))
+    return found
 
 
 def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _postgres_url(text: str) -> str:
-    if not text.startswith(("postgresql://", "postgres://", "postgresql+psycopg://")):
-        # The value itself may hold a password: it is not repeated.
-        raise ValueError("give postgresql://user:password@host:port/database")
-    return text
-
-
-def _http_url(text: str) -> str:
-    if not re.fullmatch(r"https?://[^/\s?#]+(/[^\s?#]*)?", text):
-        raise ValueError(f"{text!r} is no address such as http://127.0.0.1:8321")
-    return text.rstrip("/")
-
-
-def _port(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 65_535:
-        raise ValueError(f"{text!r} is no port from 1 to 65535")
-    return int(text)
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds <= 3600:
-        raise ValueError(f"{text!r} is no number of seconds from above 0 to 3600")
-    return seconds
-
-
-def _name(text: str) -> str:
-    if not _NAME.fullmatch(text):
-        raise ValueError(f"{text!r} is no name of a-z, 0-9, '.', '_' and '-'")
-    return text
-
-
-def _text(text: str) -> str:
-    if not text.isprintable():
-        raise ValueError("holds characters that cannot be printed")
-    return text
-
-
-def _secret(text: str) -> str:
-    if not (text.isascii() and text.isprintable()):
-        raise ValueError("a key that travels in a header is printable ASCII")
-    return text
-
-
-def _path(text: str) -> Path:
-    return Path(text).expanduser().absolute()
-
-
-def _folders(text: str) -> tuple[Path, ...]:
-    folders = tuple(_path(part) for part in text.split(os.pathsep) if part.strip())
-    missing = [str(folder) for folder in folders if not folder.is_dir()]
-    if missing:
-        raise ValueError(f"no such folder: {', '.join(missing)}")
-    return folders
-
-
-def _log_level(text: str) -> str:
-    level = text.upper()
-    if level not in logging.getLevelNamesMapping():
-        raise ValueError(f"{text!r} is none of DEBUG, INFO, WARNING, ERROR")
-    return level
-
-
-_PARSERS: Mapping[str, Callable[[str], Any]] = {
-    "TUNER_DATABASE_URL": _postgres_url,
-    "TUNER_DATA_DIR": _path,
-    "TUNER_HOST": _text,
-    "TUNER_PORT": _port,
-    "TUNER_API_KEY": _secret,
-    "TUNER_URL": _http_url,
-    "TUNER_POOL": _name,
-    "TUNER_WORKER_NAME": _text,
-    "TUNER_TARGET_APPS": _folders,
-    "TUNER_SEARCH_SPACES": _folders,
-    "TUNER_BASE_IMAGE": _text,
-    "TUNER_LOAD_IMAGE": _text,
-    "TUNER_JOURNEY_IMAGE": _text,
-    "TUNER_BUILD_NETWORK": _text,
-    "TUNER_READY_TIMEOUT_S": _seconds,
-    "TUNER_LOG_LEVEL": _log_level,
-}
-"""Every name there is. A parser raises `ValueError` with a sentence for the operator."""

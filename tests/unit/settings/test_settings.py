@@ -45,6 +45,22 @@ def test_all_mistakes_are_said_at_once(tmp_path: Path) -> None:
     assert len(found) == 7
 
 
+def test_a_mistake_says_what_is_wrong_and_what_to_give() -> None:
+    found = _mistakes({"TUNER_PORT": "70000", "TUNER_LOG_LEVEL": "loud"})
+    assert found["TUNER_PORT"] == (
+        "Input should be less than or equal to 65535; "
+        "give the port that the API listens on, 1 to 65535"
+    )
+    assert found["TUNER_LOG_LEVEL"].endswith("give DEBUG, INFO, WARNING, ERROR or CRITICAL")
+
+
+def test_every_setting_says_which_values_are_right_and_is_documented() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "operating.md").read_text()
+    for name, declared in Settings.model_fields.items():
+        assert declared.description, name
+        assert f"`TUNER_{name.upper()}`" in page
+
+
 def test_a_wrong_database_url_is_not_repeated_for_it_may_hold_a_password() -> None:
     found = _mistakes({"TUNER_DATABASE_URL": "mysql://root:hunter2@db/x"})
     assert "hunter2" not in found["TUNER_DATABASE_URL"]
@@ -95,8 +111,8 @@ def test_the_data_is_kept_where_the_user_may_write(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert Settings.from_environ({}).data_dir == Path("/var/lib/uwsgi-tuner")
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert Settings.from_environ({"HOME": "/home/u"}).data_dir == Path(
-        "/home/u/.local/share/uwsgi-tuner"
-    )
-    found = Settings.from_environ({"HOME": "/home/u", "XDG_DATA_HOME": "/data"}).data_dir
-    assert found == Path("/data/uwsgi-tuner")
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setenv("HOME", "/home/u")
+    assert Settings.from_environ({}).data_dir == Path("/home/u/.local/share/uwsgi-tuner")
+    monkeypatch.setenv("XDG_DATA_HOME", "/data")
+    assert Settings.from_environ({}).data_dir == Path("/data/uwsgi-tuner")
