@@ -14,7 +14,7 @@ def on_page_markdown(markdown: str, *, page: Any, files: Any, **_: Any) -> str:
         return f"**{page.meta['severity']}**, fix: {page.meta['fix']}\n\n{markdown}"
     if page.file.src_uri != _INDEX:
         return markdown
-    rules = [get_data(file.content_string)[0] for file in files if _is_rule(file.src_uri)]
+    rules = [get_data(file.content_string)[1] for file in files if _is_rule(file.src_uri)]
     rows = [f"| [{r['id']}]({r['id']}.md) | {r['name']} | {r['severity']} |" for r in rules]
     return "\n".join([markdown, "| id | name | severity |", "|---|---|---|", *rows])
 
