@@ -1,5 +1,6 @@
 """Searches, races and confirmations as SVG."""
 
+import math
 import re
 from xml.etree import ElementTree
 
@@ -8,12 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tuner.charts import (
-    Attempt,
-    Bar,
-    Glance,
-    Guess,
-    Row,
-    Spot,
     confirmation,
     effects_chart,
     embedded,
@@ -29,13 +24,35 @@ from tuner.charts import (
     varied,
     writable,
 )
+from tuner.model import (
+    Factor,
+    Importance,
+    Look,
+    Metric,
+    Origin,
+    Outcome,
+    ParetoPoint,
+    Round,
+    Scalar,
+    Slice,
+    SlicePoint,
+    Standing,
+    Trial,
+    TrialNumber,
+    TrialState,
+)
 
 SVG = "{http://www.w3.org/2000/svg}"
-LABEL = "more requests per second, %"
-LOOKS = [
-    Glance(blocks=8, z=2.1, bound=4.08, gain=0.05, low=-0.01, high=0.11),
-    Glance(blocks=12, z=3.6, bound=3.33, gain=0.06, low=0.02, high=0.10),
-]
+RPS = Metric.THROUGHPUT_RPS
+BROKEN = 1.0  # excess over a bound
+
+
+def look(blocks: int, z: float, bound: float, *shares: float) -> Look:
+    estimate, low, high = (math.log1p(share) for share in shares)
+    return Look(blocks=blocks, z=z, bound=bound, estimate=estimate, low=low, high=high)
+
+
+LOOKS = [look(8, 2.1, 4.08, 0.05, -0.01, 0.11), look(12, 3.6, 3.33, 0.06, 0.02, 0.10)]
 
 
 def parsed(svg: str) -> ElementTree.Element:
@@ -60,33 +77,76 @@ def steps(svg: str, kind: str) -> list[str]:
     return [p.attrib["d"] for p in parsed(svg).iter(f"{SVG}path") if p.attrib["class"] == kind]
 
 
-def attempt(number: int, gain: float | None, *, feasible: bool = True, **values: int) -> Attempt:
-    return Attempt(number=number, gain=gain, is_feasible=feasible, values=values)
+def trial(number: int, gain: float | None, excess: float = 0.0, /, **params: Scalar) -> Trial:
+    outcome = Outcome(
+        state=TrialState.INFEASIBLE if gain is None else TrialState.COMPLETE,
+        score=None if gain is None else math.log1p(gain),
+        constraints={"memory_mb": excess},
+    )
+    return Trial(
+        number=TrialNumber(number),
+        params=params,
+        origin=Origin.SAMPLER,
+        state=outcome.state,
+        outcome=outcome,
+    )
 
 
-def row(name: str, gain: float, *, faint: bool = False) -> Row:
-    return Row(name=name, gain=gain, low=gain - 0.02, high=gain + 0.02, is_faint=faint)
+def standing(number: int, gain: float, margin: float = 0.02) -> Standing:
+    log = math.log1p(gain)
+    return Standing(
+        number=TrialNumber(number), gain=log, low=log - margin, high=log + margin, blocks=4
+    )
+
+
+def race(*standings: Standing) -> str:
+    """A round in which all but the first leave."""
+    return race_chart([Round(standings=standings, survivors=1)], RPS)
+
+
+def factor(name: str, gain: float, *, kept: bool = True) -> Factor:
+    return Factor(
+        parameters=(name,), effect=gain, low=gain - 0.02, high=gain + 0.02, p=0.01, is_kept=kept
+    )
+
+
+def band(*values: Scalar, parameter: str = "p", margin: float = 0.1) -> Slice:
+    """No gain is expected at any of these values."""
+    ends = {"low": math.log1p(-margin), "high": math.log1p(margin)}
+    points = (SlicePoint(value=value, gain=0.0, **ends) for value in values)
+    return Slice(parameter=parameter, points=tuple(points))
+
+
+def importance(name: str, share: float) -> Importance:
+    return Importance(parameter=name, share=share, low=0.0, high=1.0)
+
+
+def point(number: int, *gains: float, chosen: bool = False) -> ParetoPoint:
+    """A trial by its gains of throughput and memory."""
+    rps, memory = math.log1p(gains[0]), -math.log1p(-gains[1])
+    return ParetoPoint(
+        number=TrialNumber(number),
+        gains={"throughput_rps": rps, "memory_mb": memory},
+        is_chosen=chosen,
+    )
 
 
 def every_chart(name: str = "processes") -> list[str]:
     """One of each kind, with a name that somebody else gave."""
-    tried = [
-        Attempt(number=0, gain=0.0, values={name: 1}),
-        Attempt(number=1, gain=0.05, values={name: 4}, is_chosen=True),
-    ]
+    tried = [trial(0, 0.0, **{name: 1}), trial(1, 0.05, **{name: 4})]
     return [
-        trials_over_time(tried, LABEL),
-        parallel_coordinates(tried, LABEL),
-        slice_band(name, [Guess(value=name, gain=0.1, low=0.0, high=0.2)], LABEL, users=name),
-        importance_bars([Bar(name=name, share=0.7, low=0.5, high=0.9)]),
-        race_chart([[row(name, 0.1), row("other", 0.0, faint=True)]], LABEL),
-        effects_chart([row(name, 0.1)], LABEL),
-        confirmation(LOOKS, [0.04, 0.06], LABEL),
-        pareto([Spot(number=1, across=0.1, up=-0.1, is_chosen=True)], LABEL, name),
+        trials_over_time(tried, RPS),
+        parallel_coordinates(tried, RPS, chosen=1),
+        slice_band(band(name, parameter=name), RPS, users=name),
+        importance_bars([importance(name, 0.7)]),
+        race(standing(1, 0.1), standing(2, 0.0)),
+        effects_chart([factor(name, 0.1), factor("other", 0.0, kept=False)], RPS),
+        confirmation(LOOKS, [0.04, 0.06], RPS),
+        pareto([point(1, 0.1, -0.1, chosen=True)], RPS, Metric.MEMORY_MB),
     ]
 
 
-def test_every_chart_has_a_title_and_a_description_for_who_cannot_see_it() -> None:
+def test_every_chart_has_a_title_and_a_description() -> None:
     for chart in every_chart():
         for root in [parsed(chart), *parsed(chart).findall(f"{SVG}svg")]:
             if root.attrib.get("role") == "img":
@@ -120,8 +180,8 @@ def test_characters_that_turn_the_direction_of_writing_are_shown_as_unknown() ->
 
 def test_trials_that_broke_a_bound_and_trials_without_a_result_are_told_apart() -> None:
     chart = trials_over_time(
-        [attempt(0, 0.0), attempt(1, 0.2, feasible=False), attempt(2, None), attempt(3, 0.1)],
-        LABEL,
+        [trial(0, 0.0), trial(1, 0.2, BROKEN), trial(2, None), trial(3, 0.1)],
+        RPS,
     )
     assert {"breaks a bound", "no result"} <= set(words(chart))
     assert "trial 1: +20.0 %, breaks a bound" in hints(chart)
@@ -129,31 +189,31 @@ def test_trials_that_broke_a_bound_and_trials_without_a_result_are_told_apart() 
 
 
 def test_the_best_so_far_follows_feasible_trials_only() -> None:
-    tried = [attempt(0, 0.0), attempt(1, 0.2, feasible=False), attempt(2, 0.1), attempt(3, 0.05)]
-    block_options, _legend = steps(trials_over_time(tried, LABEL), "s5 l5 line")
+    tried = [trial(0, 0.0), trial(1, 0.2, BROKEN), trial(2, 0.1), trial(3, 0.05)]
+    block_options, _legend = steps(trials_over_time(tried, RPS), "s5 l5 line")
     heights = [float(y) for y in re.findall(r"[\d.]+ ([\d.]+)", block_options)]
     assert len(set(heights)) == 2, "from the baseline up to trial 2, and never to trial 1"
-    description = parsed(trials_over_time(tried, LABEL)).findtext(f"{SVG}desc")
+    description = parsed(trials_over_time(tried, RPS)).findtext(f"{SVG}desc")
     assert "is trial 2: +10.0 %" in (description or "")
 
 
 def test_a_trial_far_below_the_others_does_not_flatten_them() -> None:
-    chart = trials_over_time([attempt(0, 0.0), attempt(1, 0.1), attempt(2, -0.99)], LABEL)
+    chart = trials_over_time([trial(0, 0.0), trial(1, 0.1), trial(2, -0.99)], RPS)
     assert "lower still" in words(chart)
     assert min(float(w) for w in words(chart) if re.fullmatch(r"-\d+", w)) >= -60
 
 
 def test_a_gain_is_drawn_where_it_is_however_far_below_the_best() -> None:
-    tried = [attempt(0, 0.0), attempt(1, 0.25), attempt(2, 1.88)]
-    assert "lower still" not in words(trials_over_time(tried, LABEL))
-    with_a_loss = trials_over_time([*tried, attempt(3, -0.99)], LABEL)
+    tried = [trial(0, 0.0), trial(1, 0.25), trial(2, 1.88)]
+    assert "lower still" not in words(trials_over_time(tried, RPS))
+    with_a_loss = trials_over_time([*tried, trial(3, -0.99)], RPS)
     assert "lower still" in words(with_a_loss)
     assert not any(re.fullmatch(r"-\d+", word) for word in words(with_a_loss))
 
 
 def test_gains_far_below_the_best_still_end_at_places_of_their_own() -> None:
-    tried = [attempt(n, gain, p=n) for n, gain in enumerate((0.0, 0.25, 1.88))]
-    ends = {d.split()[-1] for d in steps(parallel_coordinates(tried, LABEL), "s0 thin")}
+    tried = [trial(n, gain, p=n) for n, gain in enumerate((0.0, 0.25, 1.88))]
+    ends = {d.split()[-1] for d in steps(parallel_coordinates(tried, RPS), "s0 thin")}
     assert len(ends) == 3
 
 
@@ -161,33 +221,29 @@ def test_gains_far_below_the_best_still_end_at_places_of_their_own() -> None:
 @pytest.mark.parametrize("parameters", [1, 12])
 def test_any_number_of_trials_and_parameters_can_be_drawn(count: int, parameters: int) -> None:
     tried = [
-        Attempt(
-            number=n,
-            gain=0.01 * n,
-            values={f"p{k}": n * (k + 1) + 1 for k in range(parameters)},
-        )
+        trial(n, 0.01 * n, **{f"p{k}": n * (k + 1) + 1 for k in range(parameters)})
         for n in range(count)
     ]
-    for chart in (trials_over_time(tried, LABEL), parallel_coordinates(tried, LABEL)):
+    for chart in (trials_over_time(tried, RPS), parallel_coordinates(tried, RPS)):
         parsed(chart)
         assert not re.search(r"nan|inf", chart)
-    assert len(steps(parallel_coordinates(tried, LABEL), "s0 thin")) == (count if count > 1 else 0)
+    assert len(steps(parallel_coordinates(tried, RPS), "s0 thin")) == (count if count > 1 else 0)
 
 
 def test_only_parameters_that_varied_have_an_axis() -> None:
-    tried = [attempt(0, 0.0, processes=1, listen=100), attempt(1, 0.1, processes=4, listen=100)]
+    tried = [trial(0, 0.0, processes=1, listen=100), trial(1, 0.1, processes=4, listen=100)]
     assert varied(tried) == ["processes"]
-    said = words(parallel_coordinates(tried, LABEL))
+    said = words(parallel_coordinates(tried, RPS))
     assert "processes" in said
     assert "listen" not in said
 
 
 def test_true_and_one_are_two_values() -> None:
     tried = [
-        Attempt(number=0, gain=0.0, values={"lock": True}),
-        Attempt(number=1, gain=0.0, values={"lock": 1}),
+        trial(0, 0.0, lock=True),
+        trial(1, 0.0, lock=1),
     ]
-    assert {"true", "1"} <= set(words(parallel_coordinates(tried, LABEL)))
+    assert {"true", "1"} <= set(words(parallel_coordinates(tried, RPS)))
 
 
 def test_the_chosen_trial_stands_out_among_its_likes() -> None:
@@ -195,57 +251,61 @@ def test_the_chosen_trial_stands_out_among_its_likes() -> None:
 
 
 def test_a_slice_marks_the_users_value_and_the_new_one() -> None:
-    guesses = [Guess(value=n, gain=0.0, low=-0.1, high=0.1) for n in (1, 2, 4)]
-    said = words(slice_band("processes", guesses, LABEL, users=1, chosen=4))
+    said = words(slice_band(band(1, 2, 4), RPS, users=1, chosen=4))
     assert {"yours", "new"} <= set(said)
-    same = words(slice_band("processes", guesses, LABEL, users=4, chosen=4))
+    same = words(slice_band(band(1, 2, 4), RPS, users=4, chosen=4))
     assert "yours, kept" in same
     assert "new" not in same
 
 
 def test_slices_with_one_reach_have_the_same_axis() -> None:
-    guess = Guess(value=1, gain=0.0, low=-0.1, high=0.1)
-    wide = Guess(value=1, gain=0.0, low=-0.4, high=0.4)
-    numbers = [
-        [
-            w
-            for w in words(slice_band("p", [g], LABEL, reach=(-0.4, 0.4)))
-            if w.lstrip("-").isdigit()
-        ]
-        for g in (guess, wide)
-    ]
-    assert numbers[0] == numbers[1]
+    charts = [slice_band(band(1, margin=m), RPS, reach=(-0.4, 0.4)) for m in (0.1, 0.4)]
+    narrow, wide = ([w for w in words(c) if w.lstrip("-").isdigit()] for c in charts)
+    assert narrow == wide
 
 
 def test_words_have_whiskers_and_numbers_a_band() -> None:
-    numbers = [Guess(value=n, gain=0.0, low=-0.1, high=0.1) for n in (1, 2)]
-    choices = [Guess(value=w, gain=0.0, low=-0.1, high=0.1) for w in ("user", "none")]
-    assert steps(slice_band("p", numbers, LABEL), "s0 area")
-    assert not steps(slice_band("p", choices, LABEL), "s0 area")
-    assert {"user", "none"} <= set(words(slice_band("p", choices, LABEL)))
+    choices = slice_band(band("user", "none"), RPS)
+    assert steps(slice_band(band(1, 2), RPS), "s0 area")
+    assert not steps(choices, "s0 area")
+    assert {"user", "none"} <= set(words(choices))
+
+
+def test_a_point_of_a_slice_without_a_known_gain_is_left_out() -> None:
+    blind = SlicePoint(value=8, gain=math.inf, low=-math.inf, high=math.inf)
+    known = band(1, 2)
+    chart = slice_band(Slice(parameter="p", points=(*known.points, blind)), RPS)
+    assert not re.search(r"nan|inf", chart)
+    assert len(hints(chart)) == 2
 
 
 def test_a_longer_bar_is_more_important() -> None:
-    bars = [Bar(name=n, share=s, low=0.0, high=1.0) for n, s in (("a", 0.7), ("b", 0.1))]
-    lengths = [float(re.findall(r"h([\d.]+)v", d)[0]) for d in steps(importance_bars(bars), "s0")]
+    bars = importance_bars([importance("a", 0.7), importance("b", 0.1)])
+    lengths = [float(re.findall(r"h([\d.]+)v", d)[0]) for d in steps(bars, "s0")]
     assert lengths[0] == pytest.approx(7 * lengths[1], rel=0.01)
 
 
-def test_who_has_to_leave_a_race_is_hollow() -> None:
-    chart = race_chart([[row("trial 4", 0.1), row("trial 9", -0.1, faint=True)]], LABEL)
+def test_candidates_that_leave_a_race_are_hollow() -> None:
+    chart = race(standing(4, 0.1), standing(9, -0.1))
     assert {"round 1", "trial 4", "trial 9", "stays", "leaves"} <= set(words(chart))
     assert hints(chart) == ["trial 4: +10.0 %", "trial 9: -10.0 %"]
     assert len(steps(chart, "s0 void")) == 2, "trial 9 and the legend"
 
 
 def test_an_interval_without_bounds_reaches_both_edges() -> None:
-    chart = race_chart([[Row(name="a", gain=0.01, low=None, high=None)]], LABEL)
+    chart = race(standing(1, 0.01, math.inf))
     left, right = re.findall(r"M([\d.]+) [\d.]+H([\d.]+)", steps(chart, "s0 line")[0])[0]
     assert (float(left), float(right)) == (190, 732)
 
 
+def test_less_of_a_metric_of_which_less_is_better_is_drawn_as_a_gain() -> None:
+    chart = trials_over_time([trial(0, 0.0), trial(1, 0.25)], Metric.MEMORY_MB)
+    assert "less memory, %" in words(chart)
+    assert "trial 1: +20.0 %" in hints(chart)
+
+
 def test_a_confirmation_shows_blocks_estimates_and_the_bounds_of_both_sides() -> None:
-    chart = confirmation(LOOKS, [0.04, 0.06, 0.05], LABEL)
+    chart = confirmation(LOOKS, [math.log1p(g) for g in (0.04, 0.06, 0.05)], RPS)
     assert [h for h in hints(chart) if h.startswith("block ")] == [
         "block 1: +4.0 %",
         "block 2: +6.0 %",
@@ -257,29 +317,29 @@ def test_a_confirmation_shows_blocks_estimates_and_the_bounds_of_both_sides() ->
 
 
 def test_a_confirmation_without_looks_shows_its_blocks_alone() -> None:
-    chart = confirmation([], [0.04, 0.06], LABEL)
+    chart = confirmation([], [0.04, 0.06], RPS)
     assert len(hints(chart)) == 2
     assert "z" not in words(chart)
 
 
 def test_looks_without_bounds_can_be_drawn() -> None:
     inf = float("inf")
-    looks = [Glance(blocks=8, z=None, bound=inf, gain=0.0, low=None, high=None)]
-    chart = confirmation(looks, [], LABEL)
+    looks = [Look(blocks=8, z=inf, bound=inf, estimate=0.0, low=-inf, high=inf)]
+    chart = confirmation(looks, [], RPS)
     parsed(chart)
     drawn = [d for path in ("s0 area", "s0 thin") for d in steps(chart, path)]
     assert drawn
     assert not any("inf" in d or "nan" in d for d in drawn)
 
 
-def test_the_chosen_spot_of_a_front_is_told_apart() -> None:
-    spots = [Spot(number=n, across=0.1 * n, up=-0.1 * n, is_chosen=n == 2) for n in (1, 2, 3)]
-    chart = pareto(spots, LABEL, "less memory, %")
-    assert len(steps(chart, "s1")) == 2, "one spot and the legend"
+def test_the_chosen_point_of_a_front_stands_out() -> None:
+    points = [point(n, 0.1 * n, -0.1 * n, chosen=n == 2) for n in (1, 2, 3)]
+    chart = pareto(points, RPS, Metric.MEMORY_MB)
+    assert len(steps(chart, "s1")) == 2, "one point and the legend"
     assert "trial 2: +20.0 % and -20.0 % (chosen)" in (parsed(chart).findtext(f"{SVG}desc") or "")
 
 
-def test_a_small_interval_says_by_its_colour_on_which_arm_it_lies() -> None:
+def test_the_colour_of_a_small_interval_says_on_which_side_of_0_it_lies() -> None:
     assert "s2 line" in interval_bar(0.05, 0.01, 0.09, 0.1)
     assert "s4 line" in interval_bar(-0.05, -0.09, -0.01, 0.1)
     assert "s5 line" in interval_bar(0.01, -0.02, 0.04, 0.1)

@@ -96,7 +96,7 @@ def _written(services: Services, job: Job, form: Format) -> str:
 
 def _of_tuning(history: History, found: Recommendation, form: Format) -> str:
     rendered_by = f"uwsgi-tuner {version('uwsgi-tuner')}"
-    whole = evidence.gather(history, rendered_by=rendered_by)
+    whole = evidence.collect(history, rendered_by=rendered_by)
     if form == "json":
         answer = tune_report(whole, recommendation_answer(history.job, found))
         return answer.model_dump_json()

@@ -1,47 +1,44 @@
 """What was measured and searched as SVG: text that a browser shows without anything else.
 
 Each chart is a whole file: no script, no font or picture from elsewhere, light and dark by the
-reader's own setting, a title and a description for who cannot see it. `stacked` puts several of
-them below each other into one file; `embedded` makes one a part of a page, which has `style()`
-once for all.
+reader's own setting, with a title and a description for readers who cannot see it. Charts take the
+model's nouns; gains in them are log ratios, and are drawn in percent. `stacked` puts several charts
+below each other into one file. `embedded` makes one a part of a page, which has `style()` once.
 
     plots        windows over time, latency percentiles
     searching    trials over time, parallel coordinates
     explaining   slices with their bands, importances
     deciding     race, effects, confirmation, Pareto front
-    └── frame        axes, ticks, legend, the file around them
-        └── svg          elements, escaping
-            └── paint        colours
+    └── gains        log ratios → shares, and their axis
+        └── frame        axes, ticks, legend, the file around them
+            └── svg          elements, escaping
+                └── paint        colours
 """
 
 from tuner.charts.deciding import (
-    Glance,
-    Row,
-    Spot,
+    LARGEST_Z,
     confirmation,
     effects_chart,
     interval_bar,
     pareto,
     race_chart,
 )
-from tuner.charts.explaining import Bar, Guess, importance_bars, slice_band
+from tuner.charts.explaining import importance_bars, slice_band
+from tuner.charts.gains import gain_in, gain_of
 from tuner.charts.paint import style
 from tuner.charts.plots import Dot, latency_percentiles, windows_over_time
-from tuner.charts.searching import Attempt, parallel_coordinates, trials_over_time, varied
+from tuner.charts.searching import parallel_coordinates, trials_over_time, varied
 from tuner.charts.svg import embedded, escaped, stacked, writable
 
 __all__ = [
-    "Attempt",
-    "Bar",
+    "LARGEST_Z",
     "Dot",
-    "Glance",
-    "Guess",
-    "Row",
-    "Spot",
     "confirmation",
     "effects_chart",
     "embedded",
     "escaped",
+    "gain_in",
+    "gain_of",
     "importance_bars",
     "interval_bar",
     "latency_percentiles",

@@ -1,74 +1,54 @@
-"""Charts of what a search believes: which parameters matter, and what each value would bring.
-
-All gains are shares, 0.05 being 5 % better than the baseline.
-"""
+"""Charts of what a search believes: which parameters matter, and what each value would bring."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
-from tuner.charts.frame import Axis, Frame, Key, Tick, percent_axis
-from tuner.charts.searching import Value, places_of, value_axis, value_text
+from tuner.charts.frame import Axis, Frame, Key, Tick
+from tuner.charts.gains import gain_axis, gain_in
+from tuner.charts.searching import places_of, value_axis
 from tuner.charts.svg import area, line, mark, path, short, text
+from tuner.model import Importance, Metric, Scalar, Slice, SlicePoint
+from tuner.wording import share, value
 
 _ROW = 26  # pixels
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Guess:
-    """The expected gain at one value of a parameter, with its 90 % band."""
-
-    value: Value
-    gain: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bar:
-    """A parameter's share in what changed, 0..1, with its 90 % interval."""
-
-    name: str
-    share: float
-    low: float
-    high: float
-
-
 def slice_band(
-    parameter: str,
-    guesses: Sequence[Guess],
-    label: str,
+    found: Slice,
+    metric: Metric,
     *,
-    users: Value | None = None,
-    chosen: Value | None = None,
-    reach: tuple[float, float] | None = None,
+    users: Scalar | None = None,
+    chosen: Scalar | None = None,
+    reach: Iterable[float] | None = None,
 ) -> str:
     """What is expected along one parameter, with the values of the user's file and of the new one.
 
-    `reach` are the lowest and highest gain of all slices that shall be comparable at a glance.
+    `reach` are the shares that the axis has to hold, of all slices that shall be comparable.
     """
-    shown = [end for guess in guesses for end in (guess.low, guess.high)]
-    values = [guess.value for guess in guesses] or [0]
-    told = "; ".join(f"{value_text(g.value)}: {100 * g.gain:+.1f} %" for g in guesses)
+    points = [point for point in found.points if gain_in(point, metric).is_known]
+    ends = [end for point in points for end in gain_in(point, metric)]
+    values = [point.value for point in points] or [0]
+    told = "; ".join(f"{value(point.value)}: {gain_in(point, metric).figure}" for point in points)
     frame = Frame(
-        title=short(parameter, 38),
-        description=f"expected gain along {parameter}: {told}",
+        title=short(found.parameter, 38),
+        description=f"expected gain along {found.parameter}: {told}",
         across=_padded(value_axis(values, "", 6)),
-        up=percent_axis(reach or shown, label, 5),
+        up=gain_axis(reach or ends, metric, 5),
         width=370,
         height=250,
         left=52,
     )
     places = dict(zip(((type(v), v) for v in values), places_of(values), strict=True))
     body = [frame.level(0)]
-    for value, name in _marked(users, chosen):
-        at = places.get((type(value), value))
+    for own, name in _marked(users, chosen):
+        at = places.get((type(own), own))
         if at is not None:
             body += [frame.upright(at, "bound")]
             body += [text(frame.x(at) + 4, 90 if name == "new" else 76, name, kind="small")]
-    return frame.drawn([*body, *_curve(frame, guesses, list(places.values()))], [])
+    return frame.drawn([*body, *_curve(frame, points, list(places.values()), metric)], [])
 
 
-def _marked(users: Value | None, chosen: Value | None) -> Iterable[tuple[Value, str]]:
+def _marked(users: Scalar | None, chosen: Scalar | None) -> Iterable[tuple[Scalar, str]]:
     """The values that have a name."""
     if users is not None:
         yield users, "yours, kept" if _is_same(users, chosen) else "yours"
@@ -76,7 +56,7 @@ def _marked(users: Value | None, chosen: Value | None) -> Iterable[tuple[Value, 
         yield chosen, "new"
 
 
-def _is_same(one: Value | None, other: Value | None) -> bool:
+def _is_same(one: Scalar | None, other: Scalar | None) -> bool:
     """Whether both are the same value; true is not 1 here."""
     return one == other and type(one) is type(other)
 
@@ -84,72 +64,62 @@ def _is_same(one: Value | None, other: Value | None) -> bool:
 def _padded(axis: Axis) -> Axis:
     """With room at both ends, so that no mark lies on the frame."""
     if axis.is_log:
-        return Axis(
-            low=axis.low / 1.15,
-            high=axis.high * 1.15,
-            label=axis.label,
-            ticks=axis.ticks,
-            is_log=True,
-        )
+        return replace(axis, low=axis.low / 1.15, high=axis.high * 1.15)
     room = 0.08 * (axis.high - axis.low)
-    return Axis(low=axis.low - room, high=axis.high + room, label=axis.label, ticks=axis.ticks)
+    return replace(axis, low=axis.low - room, high=axis.high + room)
 
 
-def _curve(frame: Frame, guesses: Sequence[Guess], places: Sequence[float]) -> Iterable[str]:
+def _curve(
+    frame: Frame, points: Sequence[SlicePoint], places: Sequence[float], metric: Metric
+) -> Iterable[str]:
     """A line with its band where values are numbers; points with whiskers where they are words."""
-    points = list(zip(places, guesses, strict=False))
-    if any(isinstance(guess.value, bool | str) for guess in guesses):
-        for at, guess in points:
-            x, low, high = frame.x(at), frame.y(100 * guess.low), frame.y(100 * guess.high)
+    across = [frame.x(at) for at in places[: len(points)]]
+    gains = [gain_in(point, metric) for point in points]
+    middle, lower, upper = (
+        [(x, frame.clipped_y(gain[end])) for x, gain in zip(across, gains, strict=True)]
+        for end in range(3)
+    )
+    if any(isinstance(point.value, bool | str) for point in points):
+        for (x, low), (_, high) in zip(lower, upper, strict=True):
             yield path(f"M{x:.1f} {low:.1f}V{high:.1f}", "s0 line")
-            yield mark(x, frame.y(100 * guess.gain), 0, hint=_told(guess))
-        return
-    lower = [(frame.x(at), frame.y(100 * guess.low)) for at, guess in points]
-    upper = [(frame.x(at), frame.y(100 * guess.high)) for at, guess in points]
-    middle = [(frame.x(at), frame.y(100 * guess.gain)) for at, guess in points]
-    if points:
+    elif points:
         yield area(lower, upper, 0)
         yield line(middle, 0)
-    for (x, y), guess in zip(middle, guesses, strict=True):
-        yield mark(x, y, 0, hint=_told(guess))
+    for (x, y), point, gain in zip(middle, points, gains, strict=True):
+        yield mark(x, y, 0, hint=f"{value(point.value)}: {gain.figure} ({gain.interval})")
 
 
-def _told(guess: Guess) -> str:
-    low, high = 100 * guess.low, 100 * guess.high
-    return f"{value_text(guess.value)}: {100 * guess.gain:+.1f} % ({low:+.1f} .. {high:+.1f})"
-
-
-def importance_bars(bars: Sequence[Bar]) -> str:
-    """Every parameter's share, each with its interval."""
-    told = "; ".join(f"{b.name} {100 * b.share:.0f} %" for b in bars)
-    count = max(1, len(bars))
+def importance_bars(importances: Sequence[Importance]) -> str:
+    """The share of every parameter, each with its interval."""
+    told = "; ".join(f"{own.parameter} {share(own.share, 0)}" for own in importances)
+    count = max(1, len(importances))
     frame = Frame(
         title="Share of each parameter",
         description=f"share of each parameter in what the search saw change: {told}",
         across=Axis(
             low=0,
-            high=100,
+            high=1,
             label="share in what the search saw change, %",
-            ticks=[Tick(float(at), str(at)) for at in range(0, 101, 20)],
+            ticks=[Tick(at / 100, str(at)) for at in range(0, 101, 20)],
         ),
         up=Axis(
             low=count - 0.5,
             high=-0.5,
             label="",
-            ticks=[Tick(float(row), short(b.name, 24)) for row, b in enumerate(bars)],
+            ticks=[Tick(float(n), short(own.parameter, 24)) for n, own in enumerate(importances)],
         ),
         height=128 + _ROW * count,
         left=180,
     )
-    body = [shape for row, bar in enumerate(bars) for shape in _bar(frame, row, bar)]
-    legend = [Key(name="90 % interval", arm=5, shape="line")]
-    return frame.drawn(body, legend)
+    body = [shape for row, own in enumerate(importances) for shape in _bar(frame, row, own)]
+    return frame.drawn(body, [Key(name="90 % interval", arm=5, shape="line")])
 
 
-def _bar(frame: Frame, row: int, bar: Bar) -> Iterable[str]:
-    y, x = frame.y(row), frame.clipped_x(100 * bar.share)
-    low, high = frame.clipped_x(100 * bar.low), frame.clipped_x(100 * bar.high)
-    hint = f"{bar.name}: {100 * bar.share:.0f} % ({100 * bar.low:.0f} .. {100 * bar.high:.0f})"
+def _bar(frame: Frame, row: int, own: Importance) -> Iterable[str]:
+    y, x = frame.y(row), frame.clipped_x(own.share)
+    low, high = frame.clipped_x(own.low), frame.clipped_x(own.high)
+    ends = f"{share(own.low, 0)} .. {share(own.high, 0)}"
+    hint = f"{own.parameter}: {share(own.share, 0)} ({ends})"
     width = x - frame.left
     yield path(f"M{frame.left} {y - 7:.1f}h{width:.1f}v14h{-width:.1f}Z", "s0", hint, 0.75)
     yield path(

@@ -56,15 +56,6 @@ def log_ticks(low: float, high: float) -> list[Tick]:
     return [Tick(v, number(v)) for v in values if low * 0.999 <= v <= high * 1.001]
 
 
-def percent_axis(shares: Iterable[float | None], label: str, wanted: int = 6) -> Axis:
-    """Percent around 0, wide enough for all of these shares; 0.05 is drawn at 5."""
-    known = [100 * share for share in shares if share is not None and math.isfinite(share)]
-    low, high = min([0.0, *known]), max([0.0, *known])
-    room = max(0.08 * (high - low), 0.5)
-    low, high = low - room, high + room
-    return Axis(low=low, high=high, label=label, ticks=even_ticks(low, high, wanted))
-
-
 def number(value: float) -> str:
     """A number for an axis: `12 500`, `0.05`."""
     return f"{value:,.0f}".replace(",", " ") if abs(value) >= 1000 else f"{value:.6g}"
@@ -117,6 +108,10 @@ class Frame:
     def clipped_x(self, value: float) -> float:
         """The same as `x`, or the nearer end for what lies beyond the axis."""
         return min(max(self.x(value), self.left), self.right)
+
+    def clipped_y(self, value: float) -> float:
+        """The same as `y`, or the nearer end for what lies beyond the axis."""
+        return min(max(self.y(value), TOP), self.floor)
 
     def level(self, value: float, kind: str = "zero") -> str:
         """A line across the chart."""

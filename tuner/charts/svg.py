@@ -68,7 +68,14 @@ def cross(x: float, y: float, arm: int, hint: str = "") -> str:
 
 def line(points: Iterable[Point], arm: int, *, kind: str = "line") -> str:
     """A line through points, dashed in the way of its arm."""
-    return path(_through(points), f"s{arm % ARMS} l{arm % ARMS} {kind}")
+    return line_through(points, f"s{arm % ARMS} l{arm % ARMS} {kind}")
+
+
+def line_through(
+    points: Iterable[Point], kind: str, hint: str = "", opacity: float | None = None
+) -> str:
+    """A line of a kind through points."""
+    return path(_through(points), kind, hint, opacity)
 
 
 def area(low: Sequence[Point], high: Sequence[Point], arm: int) -> str:

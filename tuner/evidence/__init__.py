@@ -1,30 +1,23 @@
 """A tuning job's answer with all its evidence, as a document for people.
 
-    page, markdown   a document → HTML or Markdown; all escaping is there
-    └── composing        sections in their order
-        ├── answer           deploy or keep, in one sentence
-        ├── changes          lines, side effects, the file
-        ├── trust            what could be seen at all; doubts; diagnosis
-        ├── preflight        what was odd about the file, and what trials went without
-        ├── search           trials, slices, importances, Pareto front, gaps
-        ├── contest          race, ablation, confirmation
-        └── provenance       host, box, load, budget
-            ├── gathering        rows of a job → `JobEvidence`
-            └── parts            what a document is made of
+    page, markdown   a document → HTML or Markdown, by the files in `templates`; all escaping
+    └── composition      sections in their order
+        ├── headline                deploy or keep, in one sentence
+        ├── file_changes            lines, side effects, the file
+        ├── reliability             smallest detectable effect, A/A, doubts, bottleneck
+        ├── preflight               what was odd about the file, what trials leave out
+        ├── search                  trials, slices, importances, Pareto front, gaps
+        ├── race_and_confirmation   race, ablation, confirmation
+        └── provenance              host, box, load, budget
+            ├── job_evidence        rows of a job → `JobEvidence`
+            └── document            what a page is made of
 
 Nothing here judges: every figure was stored with the job, or is a plain count of its rows.
 """
 
-from tuner.evidence.composing import compose
-from tuner.evidence.gathering import JobEvidence, gather
+from tuner.evidence.composition import compose
+from tuner.evidence.job_evidence import JobEvidence, collect
 from tuner.evidence.markdown import markdown
 from tuner.evidence.page import POLICY, page
 
-__all__ = [
-    "POLICY",
-    "JobEvidence",
-    "compose",
-    "gather",
-    "markdown",
-    "page",
-]
+__all__ = ["POLICY", "JobEvidence", "collect", "compose", "markdown", "page"]

@@ -1,167 +1,89 @@
-"""A report as Markdown, short enough for a comment on a pull request: words and tables only.
+"""A document as Markdown, short enough for a comment on a pull request: words and tables only.
 
-Everything that came from outside is escaped here. What was typed as a value, a name or a file
-stands in code spans and fenced blocks, which nothing inside can end.
+Everything from outside is escaped here. Values, names and files stand in code spans and fenced
+blocks, which nothing inside can end.
 """
 
 import re
-from collections.abc import Iterable
+from functools import cache
+
+from jinja2 import Template
+from markupsafe import Markup
 
 from tuner.charts import writable
-from tuner.evidence.parts import (
-    Bullets,
-    Cell,
-    Code,
-    Document,
-    Facts,
-    Folded,
-    Gallery,
-    Headline,
-    Listing,
-    Paragraph,
-    Part,
-    Picture,
-    Section,
-    Strong,
-    Table,
-    Whisker,
-    Word,
-    Words,
-)
+from tuner.evidence.document import Document
+from tuner.evidence.page import templates
 
 _SPECIAL = re.compile(r"([\\`*\[\]<>|~$]|(?<![^\W_])_|_(?![^\W_]))")
 _MARKER = re.compile(r"^(\s*\d{0,9})([-+#=.)])(?=[-+#=\s]|$)")
 """What would begin a list, a heading or a rule at the start of a line."""
 
 _BREAK = "\u200b"
-"""Between the sign of a mention, a reference or an address and its name: no one is called, and
-nothing is linked, by what a file or a log says."""
-
+"""Between the sign of a mention, a reference or an address and its name: a file or a log mentions
+no user and makes no link."""
 
 LONGEST = 60_000
-"""Characters of a report with its evidence; a comment on a pull request takes 65 536."""
+"""Characters of a text with its evidence; a comment on a pull request takes 65 536."""
 
 _MOST_ROWS = 40
 
 
 def markdown(document: Document) -> str:
-    """The whole report; the evidence is folded away, and left out where it would be too long."""
-    sections = document.sections
-    answer = [block for s in sections if not s.is_evidence for block in _section(s)]
-    evidence = [block for s in sections if s.is_evidence for block in _section(s)]
-    opening = [*_headline(document.headline), *answer]
-    if not evidence:
-        return _joined(opening)
-    folded = ["<details>\n<summary>Evidence</summary>", *evidence, "</details>"]
-    whole = _joined([*opening, *folded])
-    if len(whole) <= LONGEST:
-        return whole
-    return _joined([*opening, "The evidence is too long for this form: see the page or the JSON."])
+    """The whole text. The evidence is folded away, or left out where it would be too long."""
+    whole = _template().render(document=document, most_rows=_MOST_ROWS, is_whole=True)
+    if len(whole) > LONGEST:
+        whole = _template().render(document=document, most_rows=_MOST_ROWS, is_whole=False)
+    return f"{whole.strip()}\n"
 
 
-def _joined(blocks: Iterable[str]) -> str:
-    return "\n\n".join(block for block in blocks if block) + "\n"
+@cache
+def _template() -> Template:
+    found = templates()
+    found.finalize = _plain
+    found.filters |= {"strong": _strong, "code": _code, "in_cell": _in_cell, "fenced": _fenced}
+    found.filters["started"] = _started
+    return found.get_template("comment.md.j2")
 
 
-def _headline(headline: Headline) -> Iterable[str]:
-    yield f"## uWSGI tuning of {_code(headline.app)}: {_text(headline.verdict)}"
-    yield _started(headline.answer)
-    yield _started((headline.reason,))
-
-
-def _section(section: Section) -> list[str]:
-    blocks = [block for part in section.parts for block in _part(part)]
-    return [f"### {_text(section.title)}", *blocks] if blocks else []
-
-
-def _part(part: Part) -> Iterable[str]:
-    match part:
-        case Paragraph(words=words, is_quiet=is_quiet):
-            yield f"*{_words(words)}*" if is_quiet else _started(words)
-        case Bullets(items=items):
-            yield "\n".join(f"- {_started(words)}" for words in items)
-        case Facts(rows=rows):
-            yield "\n".join(f"- {_text(name)}: {_words(words)}" for name, words in rows)
-        case Table():
-            yield _table(part)
-        case Listing(text=text, language=language):
-            yield _fenced(text, language)
-        case Folded(summary=summary, parts=parts):
-            blocks = [block for inner in parts for block in _part(inner)]
-            opening = f"<details>\n<summary>{_text(summary)}</summary>"
-            yield "\n\n".join([opening, *blocks, "</details>"])
-        case Picture() | Gallery():
-            return
-
-
-def _table(table: Table) -> str:
-    """Without the columns of pictures, which have whiskers or nothing in all rows."""
-    width = len(table.headings)
-    kept = [n for n in range(width) if not _is_picture([row[n] for row in table.rows])]
-    lines = [
-        [_text(table.headings[n]) or " " for n in kept],
-        ["---"] * len(kept),
-        *([_cell(row[n]) for n in kept] for row in table.rows[:_MOST_ROWS]),
-    ]
-    shown = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    left = len(table.rows) - _MOST_ROWS
-    return f"{shown}\n\n{left} more rows are left out here." if left > 0 else shown
-
-
-def _is_picture(cells: list[Cell]) -> bool:
-    return any(isinstance(cell, Whisker) for cell in cells)
-
-
-def _cell(cell: Cell) -> str:
-    # Of a table a `|` ends the cell even within a code span, unless it is escaped there as well.
-    if isinstance(cell, Whisker):
-        return ""
-    return "".join(
-        _code(word.text).replace("|", "\\|") if isinstance(word, Code) else _word(word)
-        for word in cell
-    )
-
-
-def _started(words: Words) -> str:
-    """Words at the start of a line."""
-    return _MARKER.sub(r"\1\\\2", _words(words))
-
-
-def _words(words: Words) -> str:
-    return "".join(_word(word) for word in words)
-
-
-def _word(word: Word) -> str:
-    match word:
-        case Code(text=text):
-            return _code(text)
-        case Strong(text=text):
-            inner = _text(text)
-            stripped = inner.strip()  # a blank beside the stars would leave them as they are
-            return inner.replace(stripped, f"**{stripped}**") if stripped else inner
-        case str():
-            return _text(word)
-
-
-def _text(words: str) -> str:
+def _plain(value: object) -> object:
     """On one line, with nothing in it that Markdown or HTML would take for its own."""
-    flat = re.sub(r"[\r\n\t]+", " ", writable(words)).replace("&", "&amp;")
+    if type(value) is not str:
+        return value
+    flat = re.sub(r"[\r\n\t]+", " ", writable(value)).replace("&", "&amp;")
     plain = _SPECIAL.sub(r"\\\1", flat)
     plain = re.sub(r"([@#])(?=\w)", rf"\1{_BREAK}", plain)
-    return re.sub(r"(://|www\.)", rf"{_BREAK}\1", plain, flags=re.IGNORECASE)
+    plain = re.sub(r"(://|www\.)", rf"{_BREAK}\1", plain, flags=re.IGNORECASE)
+    return Markup(plain)  # noqa: S704  escaped above
 
 
-def _code(words: str) -> str:
+def _started(words: Markup) -> Markup:
+    """Words at the start of a line."""
+    return Markup(_MARKER.sub(r"\1\\\2", words))  # noqa: S704  escaped already
+
+
+def _strong(words: str) -> Markup:
+    inner = str(_plain(words))
+    stripped = inner.strip()  # a blank beside the stars would leave them as they are
+    strong = inner.replace(stripped, f"**{stripped}**") if stripped else inner
+    return Markup(strong)  # noqa: S704  escaped above
+
+
+def _code(words: str) -> Markup:
     """A code span whose fence is longer than any run of backticks within."""
     flat = re.sub(r"[\r\n\t]+", " ", writable(words)) or " "
     fence = "`" * (_longest_run(flat) + 1)
     pad = " " if flat.startswith("`") or flat.endswith("`") else ""
-    return f"{fence}{pad}{flat}{pad}{fence}"
+    return Markup(f"{fence}{pad}{flat}{pad}{fence}")  # noqa: S704  nothing within ends the span
 
 
-def _fenced(text: str, language: str) -> str:
+def _in_cell(span: Markup) -> Markup:
+    """A code span in a table, where a `|` ends the cell unless it is escaped."""
+    return Markup(span.replace("|", "\\|"))  # noqa: S704  escaped already
+
+
+def _fenced(text: str, language: str) -> Markup:
     fence = "`" * max(3, _longest_run(text) + 1)
-    return f"{fence}{language}\n{writable(text)}\n{fence}"
+    return Markup(f"{fence}{language}\n{writable(text)}\n{fence}")  # noqa: S704  as above
 
 
 def _longest_run(text: str) -> int:

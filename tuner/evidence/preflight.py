@@ -1,18 +1,18 @@
-"""What was seen of the user's file before the first trial, and what trials went without."""
+"""What was odd about the user's file before the first trial, and what trials leave out."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from tuner import wording
-from tuner.evidence.gathering import JobEvidence
-from tuner.evidence.parts import Cell, Code, Folded, Paragraph, Part, Section, Strong, Table, Words
+from tuner.evidence.document import Code, Folded, Paragraph, Part, Section, Strong, Table, Word
+from tuner.evidence.job_evidence import JobEvidence
 from tuner.model import LeftOut, Preflight, PreflightFinding
 
 _SHOWN = 12
-"""Findings before the rest is folded away: a long list is for `tuner lint`."""
+"""Findings that are shown at once; the rest is folded away."""
 
 
-def section(evidence: JobEvidence) -> Section | None:
-    """Both as one section; None where there is nothing to say."""
+def preflight(evidence: JobEvidence) -> Section | None:
+    """Both in one section; None where there is nothing to say."""
     found = evidence.job.facts.preflight if evidence.job.facts else None
     parts = tuple(_parts(found)) if found else ()
     return Section(title="Your file, before the first trial", parts=parts) if parts else None
@@ -22,33 +22,32 @@ def _parts(found: Preflight) -> Iterable[Part]:
     if found.left_out:
         yield Paragraph((Strong("Left out of all trials: "), *_left_out(found.left_out), "."))
         words = (
-            "Your file and every candidate were measured without these lines; the file to deploy "
+            "Your file and every candidate were measured without these lines. The file to deploy "
             "keeps them. A request may allow them."
         )
-        yield Paragraph((words,), is_quiet=True)
+        yield Paragraph(words, is_quiet=True)
     shown, rest = found.findings[:_SHOWN], found.findings[_SHOWN:]
     if shown:
         yield _table(shown)
     if rest:
-        yield Folded(f"{wording.count(len(rest), 'more finding')}", (_table(rest),))
+        yield Folded(wording.count(len(rest), "more finding"), (_table(rest),))
 
 
-def _left_out(lines: Iterable[LeftOut]) -> Words:
-    words: list[str | Code] = []
-    for line in lines:
-        words += [", "] if words else []
-        words += [Code(line.option), f" (line {line.line}: {line.danger.sentence})"]
-    return tuple(words)
+def _left_out(lines: Sequence[LeftOut]) -> Iterable[Word]:
+    for place, line in enumerate(lines):
+        comma = "" if place == len(lines) - 1 else ", "
+        yield Code(line.option)
+        yield f" (line {line.line}: {line.danger.sentence}){comma}"
 
 
 def _table(findings: Iterable[PreflightFinding]) -> Table:
-    rows: list[tuple[Cell, ...]] = [
+    rows = tuple(
         (
-            ("" if finding.line is None else str(finding.line),),
-            (finding.severity,),
-            (finding.message,),
-            (Code(finding.rule),),
+            "" if finding.line is None else str(finding.line),
+            finding.severity,
+            finding.message,
+            Code(finding.rule),
         )
         for finding in findings
-    ]
-    return Table(("line", "", "what is odd", "rule"), tuple(rows))
+    )
+    return Table(("line", "", "what is odd", "rule"), rows)

@@ -1,14 +1,14 @@
-"""Where the figures come from: host, versions, box, load, search; enough to do it again."""
+"""Where the figures come from: host, versions, box, load, budget; enough to repeat the job."""
 
 from collections.abc import Iterable
 from datetime import UTC
 
 from tuner import wording
-from tuner.evidence.gathering import JobEvidence
-from tuner.evidence.parts import Code, Facts, Section, Words
+from tuner.evidence.document import Code, Facts, Section, Word, Words
+from tuner.evidence.job_evidence import JobEvidence
 
 
-def section(evidence: JobEvidence) -> Section:
+def provenance(evidence: JobEvidence) -> Section:
     """All of it as names and values."""
     facts = (*_host(evidence), *_subject(evidence), *_budget(evidence))
     return Section(title="Where it comes from", parts=(Facts(facts),), is_closing=True)
@@ -23,7 +23,7 @@ def _host(evidence: JobEvidence) -> Iterable[tuple[str, Words]]:
     host = facts.fingerprint
     machine = f"{host.cpu_model}, {wording.count(host.cpus, 'CPU')}, {host.memory_mb} MB"
     kernel = f"; kernel {host.kernel}, cgroup {host.cgroup_version}, Docker {host.docker_version}"
-    yield "machine", (machine + kernel,)
+    yield "machine", machine + kernel
     yield "uWSGI", (facts.uwsgi_version, "; image ", Code(facts.image_digest))
 
 
@@ -31,20 +31,20 @@ def _subject(evidence: JobEvidence) -> Iterable[tuple[str, Words]]:
     spec = evidence.job.spec
     box = spec.limits
     limits = f"{box.cpus:g} CPU, {box.memory_mb} MB memory, somaxconn {box.somaxconn}"
-    yield "target", (Code(spec.target.name),)
-    yield "limits", (limits,)
+    yield "target", Code(spec.target.name)
+    yield "limits", limits
     yield "load", (wording.load(spec.workload), "; ", *_requests(evidence))
     aims = ", then ".join(
         f"{'more' if aim.sign > 0 else 'less'} {wording.METRICS[aim.metric]}"
         for aim in spec.objective.aims
     )
-    yield "objective", (f"{aims}; worth it from {wording.share(spec.min_effect)}",)
+    yield "objective", f"{aims}; smallest gain worth a deployment: {wording.share(spec.min_effect)}"
     bounds = ", ".join(metric.value for metric in spec.slo.bounds())
     if bounds:
-        yield "bounds", (Code(bounds),)
+        yield "bounds", Code(bounds)
 
 
-def _requests(evidence: JobEvidence) -> Words:
+def _requests(evidence: JobEvidence) -> tuple[Word, ...]:
     requests = evidence.job.spec.workload.requests
     first = Code(f"{requests[0].method} {requests[0].path}")
     return (first,) if len(requests) == 1 else (first, f" and {len(requests) - 1} more")
@@ -53,17 +53,17 @@ def _requests(evidence: JobEvidence) -> Words:
 def _budget(evidence: JobEvidence) -> Iterable[tuple[str, Words]]:
     job = evidence.job
     spec, budget = job.spec, job.spec.budget
-    yield "job", (f"{job.id}, seed {spec.seed}, sampler {spec.sampler.value}",)
+    yield "job", f"{job.id}, seed {spec.seed}, sampler {spec.sampler.value}"
     planned = f"{budget.trials} trials, race of {budget.race}, {budget.ablate_runs} ablation runs"
-    blocks = f"{budget.confirm_blocks} blocks to confirm at most; {budget.cycles} windows an arm"
-    yield "budget", (f"{planned}, {blocks} of {budget.window_s:g} s",)
+    blocks = f"at most {budget.confirm_blocks} blocks to confirm; {budget.cycles} windows an arm"
+    yield "budget", f"{planned}, {blocks} of {budget.window_s:g} s"
     if evidence.blocks:
         load, setup = wording.duration(evidence.load_s), wording.duration(evidence.setup_s)
         counted = wording.count(evidence.blocks, "block")
-        yield "measured", (f"{counted}: {load} of load, {setup} of starting and stopping",)
+        yield "measured", f"{counted}: {load} of load, {setup} of starting and stopping"
     if evidence.measured_from and evidence.measured_until:
         times = (evidence.measured_from, evidence.measured_until)
         first, last = (time.astimezone(UTC) for time in times)
-        yield "windows began", (f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC",)
+        yield "windows began", f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC"
     if evidence.rendered_by:
-        yield "report written by", (evidence.rendered_by,)
+        yield "page written by", evidence.rendered_by

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from tests import finished_jobs
 from tests.unit.evidence.test_page import hostile
 from tuner import evidence
-from tuner.evidence.markdown import LONGEST
-from tuner.evidence.parts import (
+from tuner.evidence.document import (
     Bullets,
     Code,
     Document,
@@ -24,11 +23,12 @@ from tuner.evidence.parts import (
     Table,
     Whisker,
 )
+from tuner.evidence.markdown import LONGEST
 from tuner.model import History
 
 
 def written(history: History | None = None) -> str:
-    return evidence.markdown(evidence.compose(evidence.gather(history or finished_jobs.history())))
+    return evidence.markdown(evidence.compose(evidence.collect(history or finished_jobs.history())))
 
 
 def of_part(part: Part) -> str:
@@ -62,7 +62,7 @@ def test_the_file_is_a_diff() -> None:
 def test_there_are_no_pictures_and_no_columns_of_pictures() -> None:
     assert "<svg" not in written()
     bar = Whisker(gain=0.1, low=0.0, high=0.2, reach=1.0)
-    table = of_part(Table(("a", ""), ((("x",), bar), (("y",), ()))))
+    table = of_part(Table(("a",), (("x",), ("y",)), (bar, None)))
     assert table == "| a |\n| --- |\n| x |\n| y |\n"
 
 

@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
@@ -11,6 +11,19 @@ from hypothesis import strategies as st
 
 from tests import finished_jobs
 from tuner import evidence
+from tuner.evidence.document import (
+    Bullets,
+    Document,
+    Facts,
+    Folded,
+    Gallery,
+    Listing,
+    Paragraph,
+    Part,
+    Picture,
+    Section,
+    Table,
+)
 from tuner.model import (
     Bottleneck,
     Diagnosis,
@@ -22,6 +35,16 @@ from tuner.model import (
     TrialState,
 )
 
+EVERY_PART: tuple[Part, ...] = (
+    Paragraph("shown"),
+    Bullets(("shown",)),
+    Table(("a",), (("shown",),)),
+    Facts((("a", "shown"),)),
+    Picture("<svg>shown</svg>"),
+    Gallery(("<svg>shown</svg>",)),
+    Listing("shown"),
+    Folded("shown", ()),
+)
 VOID = frozenset({"meta", "br"})
 HOSTILE = "</style></svg><script>alert(1)</script><img src=x onerror=alert(2)>\"'`&\x00\u202e"
 
@@ -62,7 +85,7 @@ class Read(HTMLParser):
 
 
 def page(history: History | None = None) -> str:
-    found = evidence.gather(history or finished_jobs.history(), rendered_by="uwsgi-tuner 1")
+    found = evidence.collect(history or finished_jobs.history(), rendered_by="uwsgi-tuner 1")
     return evidence.page(evidence.compose(found))
 
 
@@ -140,7 +163,7 @@ def test_every_chart_is_drawn_once_with_its_title() -> None:
         "What the trials tried",
         "Candidates, round by round",
         "Effect of each group of lines",
-        "Confirmation: every block, and the estimate as it ran",
+        "Confirmation: every block, and the running estimate",
         "Share of each parameter",
     ):
         assert title in read.text
@@ -162,6 +185,18 @@ def test_nothing_that_a_stranger_wrote_becomes_a_tag(words: str) -> None:
 @settings(max_examples=25, deadline=None)
 def test_whatever_a_stranger_wrote_the_page_stays_whole(words: str) -> None:
     assert Read(page(hostile(words))).count("h1") == 1
+
+
+@pytest.mark.parametrize("part", EVERY_PART, ids=lambda part: type(part).__name__)
+def test_every_part_of_a_document_is_shown(part: Part) -> None:
+    headline = evidence.compose(evidence.collect(finished_jobs.history())).headline
+    section = Section(title="T", parts=(part,))
+    written = evidence.page(Document(headline=headline, sections=(section,)))
+    assert "shown" in written.split("<h2>T</h2>")[1]
+
+
+def test_no_kind_of_part_is_forgotten() -> None:
+    assert {type(part) for part in EVERY_PART} == set(get_args(Part))
 
 
 def test_the_colours_follow_the_reader_and_the_printer() -> None:

@@ -8,9 +8,8 @@ import pytest
 
 from tests import builders, finished_jobs
 from tuner import evidence
-from tuner.evidence.parts import (
+from tuner.evidence.document import (
     Bullets,
-    Cell,
     Code,
     Document,
     Facts,
@@ -23,7 +22,8 @@ from tuner.evidence.parts import (
     Section,
     Strong,
     Table,
-    Whisker,
+    Words,
+    words_of,
 )
 from tuner.model import (
     PRESETS,
@@ -45,7 +45,7 @@ from tuner.model import (
 
 
 def composed(found: Recommendation | None = None, **changes: object) -> Document:
-    return evidence.compose(evidence.gather(finished_jobs.history(found, **changes)))
+    return evidence.compose(evidence.collect(finished_jobs.history(found, **changes)))
 
 
 def titles(document: Document) -> list[str]:
@@ -56,10 +56,8 @@ def section(document: Document, title: str) -> Section:
     return next(section for section in document.sections if section.title == title)
 
 
-def plain(cell: Cell) -> str:
-    if isinstance(cell, Whisker):
-        return ""
-    return "".join(word.text if isinstance(word, Code | Strong) else word for word in cell)
+def plain(words: Words) -> str:
+    return "".join(w.text if isinstance(w, Code | Strong) else w for w in words_of(words))
 
 
 def told(parts: Iterable[Part]) -> Iterator[str]:
@@ -126,8 +124,14 @@ def test_the_answer_is_one_sentence_with_effect_interval_blocks_and_probability(
     ("verdict", "words"),
     [
         (Verdict.WORSE, "Keep your file for checkout: the candidate is worse, -4.0 %"),
-        (Verdict.NO_DIFFERENCE, "Keep your file for checkout: no difference that would be worth"),
-        (Verdict.INCONCLUSIVE, "Keep your file for now for checkout: the measurement could not"),
+        (
+            Verdict.NO_DIFFERENCE,
+            "Keep your file for checkout: no difference is worth a",
+        ),
+        (
+            Verdict.INCONCLUSIVE,
+            "Keep your file for now for checkout: the measurement is inconclusive",
+        ),
     ],
 )
 def test_whatever_is_not_better_keeps_the_file(verdict: Verdict, words: str) -> None:
@@ -140,7 +144,7 @@ def test_whatever_is_not_better_keeps_the_file(verdict: Verdict, words: str) -> 
 def test_an_answer_without_any_block_is_told_without_figures() -> None:
     document = composed(untested(), trials=finished_jobs.trials(0), measurements=())
     answer = plain(document.headline.answer)
-    assert answer == "Keep your file for checkout: nothing came so far as to be confirmed."
+    assert answer == "Keep your file for checkout: no candidate reached the confirmation."
     assert document.headline.reason == "No candidate kept its bounds."
     assert document.headline.figures == ()
     assert not [s for s in document.sections if s.is_evidence]
@@ -149,7 +153,7 @@ def test_an_answer_without_any_block_is_told_without_figures() -> None:
 def test_every_kept_line_has_its_own_effect_and_says_with_whom_it_was_measured() -> None:
     rows = text(composed(), "What changes").splitlines()
     assert rows[0].startswith("processes | 2 | 6 | +9.5 % requests per second (95 % CI +8.2 %")
-    assert rows[0].endswith("together with threads | ")
+    assert rows[0].endswith("together with threads")
     assert rows[1].startswith("threads | not set | 2 | ")
     assert "together" not in rows[2]
 
@@ -158,7 +162,7 @@ def test_a_line_that_was_not_measured_apart_says_so() -> None:
     found = finished_jobs.recommendation(lines=(finished_jobs.line("threads", "2", None),))
     changed = text(composed(found), "What changes")
     assert "threads | not set | 2 | not ablated" in changed
-    assert "its own share is not known" in changed
+    assert "the share of this line is unknown" in changed
 
 
 def test_lines_put_back_say_whether_they_are_noise_or_harm() -> None:
@@ -168,24 +172,26 @@ def test_lines_put_back_say_whether_they_are_noise_or_harm() -> None:
 
 
 def test_less_latency_is_better_and_more_memory_is_worse() -> None:
-    rows = text(composed(), "Arm effects")
+    rows = text(composed(), "Side effects")
     assert "p95 latency | -4.1 % | -6.1 % .. -2.1 % | better" in rows
     assert "memory | +31.0 % | +26.0 % .. +36.0 % | worse" in rows
     assert "Errors of the candidate: 0 of 182 431 requests." in rows
 
 
 def test_in_pictures_better_lies_to_the_right_whatever_the_metric() -> None:
-    table = next(p for p in section(composed(), "Arm effects").parts if isinstance(p, Table))
-    bars = [cell for row in table.rows for cell in row if isinstance(cell, Whisker)]
+    table = next(p for p in section(composed(), "Side effects").parts if isinstance(p, Table))
+    bars = [whisker for whisker in table.whiskers if whisker]
     assert [bar.gain for bar in bars] == [pytest.approx(0.041), pytest.approx(-0.31)]
     assert bars[0].low == pytest.approx(0.021)
     assert bars[0].high == pytest.approx(0.061)
 
 
 def test_what_could_be_seen_and_equal_files_against_each_other_are_told() -> None:
-    trust = text(composed(), "How far to trust it")
-    assert "smallest effect it could see: 2.7 % or more" in trust
-    assert "they differ by +0.2 % (99.9 % CI -1.1 % .. +1.5 %) in 4 blocks" in trust
+    trust = text(composed(), "How reliable it is")
+    assert "smallest detectable effect: 2.7 %, from the noise of the confirmation" in trust
+    assert (
+        "two equal files (A/A): differ by +0.2 % (99.9 % CI -1.1 % .. +1.5 %) in 4 blocks" in trust
+    )
     assert "target and load generator had to share CPUs" in trust
 
 
@@ -200,8 +206,8 @@ def test_who_could_see_too_little_is_told_of_longer_blocks(budget: str, longer: 
 def _trust_of_a_coarse_job(budget: str) -> str:
     job = finished_jobs.job(finished_jobs.recommendation())
     spec = job.spec.model_copy(update={"budget": PRESETS[budget], "min_effect": 0.01})
-    trust = text(composed(job=replace(job, spec=spec)), "How far to trust it")
-    assert "2.7 % or more, from the confirmation's own noise; asked for was 1.0 %" in trust
+    trust = text(composed(job=replace(job, spec=spec)), "How reliable it is")
+    assert "2.7 %, from the noise of the confirmation; the job asked for 1.0 %" in trust
     return trust
 
 
@@ -209,8 +215,8 @@ def _trust_of_a_coarse_job(budget: str) -> str:
 def test_an_interval_of_the_bias_that_says_nothing_is_not_shown(ends: tuple[float, float]) -> None:
     few = replace(finished_jobs.CALIBRATION, bias_ci_low=ends[0], bias_ci_high=ends[1])
     job = finished_jobs.job(finished_jobs.recommendation(), calibration=few)
-    trust = text(composed(job=job), "How far to trust it")
-    assert "in 4 blocks, too few to tell a bias from noise; sd of a block" in trust
+    trust = text(composed(job=job), "How reliable it is")
+    assert "in 4 blocks, too few to tell bias from noise; sd of a block" in trust
     assert "99.9 %" not in trust
 
 
@@ -224,7 +230,7 @@ def test_an_interval_without_bounds_is_said_to_be_so() -> None:
 def test_a_job_without_a_calibration_says_nothing_about_it() -> None:
     job = finished_jobs.job(untested(), calibration=None)
     document = composed(job=job, measurements=())
-    assert "How far to trust it" not in titles(document)
+    assert "How reliable it is" not in titles(document)
 
 
 def test_the_evidence_comes_in_the_order_of_the_job() -> None:
@@ -250,7 +256,10 @@ def test_a_job_stored_before_there_was_evidence_has_fewer_sections() -> None:
 
 def test_the_best_of_the_search_is_called_no_evidence() -> None:
     search = text(composed(), "The search")
-    assert "The best of the search stands at +20.9 %: optimistic, and no evidence." in search
+    assert (
+        "The best trial of the search stands at +20.9 %. That is optimistic, and no evidence:"
+        in search
+    )
     assert "30 trials: 27 complete, 3 infeasible. It ended because the best did not rise" in search
 
 
@@ -334,7 +343,7 @@ def test_a_file_too_long_to_show_is_named_and_left_out() -> None:
 
 def test_a_job_without_an_answer_has_no_evidence() -> None:
     with pytest.raises(ValueError, match="job 1 has no recommendation"):
-        evidence.gather(builders.history())
+        evidence.collect(builders.history())
 
 
 def test_gains_of_latency_are_signed_so_that_more_is_better() -> None:
@@ -344,7 +353,7 @@ def test_gains_of_latency_are_signed_so_that_more_is_better() -> None:
     windows = builders.pair(100.0, 100.0, latency_p95_ms=10.0)
     block = builders.block(windows, phase=Phase.CONFIRM)
     history: History = finished_jobs.history(job=job, measurements=(block,))
-    assert list(evidence.gather(history).gains) == pytest.approx([math.log(2)])
+    assert list(evidence.collect(history).block_gains) == pytest.approx([math.log(2)])
 
 
 SEEN = Preflight(

@@ -1,7 +1,7 @@
-"""What a report is made of, whatever it will be written in.
+"""What a page or a Markdown text is made of.
 
-Texts are as they are: whoever writes them down escapes them (`page`, `markdown`). A `Code` is
-something out of a file or a name that somebody gave, shown letter by letter.
+Texts are plain here: `page` and `markdown` escape them. A `Code` comes from a file, or is a name
+that a user gave; it is shown letter by letter.
 """
 
 from dataclasses import dataclass
@@ -22,22 +22,27 @@ class Strong:
     text: str
 
 
+Word = str | Code | Strong
+Words = Word | tuple[Word, ...]
+Row = tuple[Words, ...]
+
+
+def words_of(words: Words) -> tuple[Word, ...]:
+    """Words one by one."""
+    return words if isinstance(words, tuple) else (words,)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whisker:
     """A relative change with its interval as a small picture beside the figure.
 
-    Its gains are signed so that more is better; `reach` is where its edge lies.
+    Better is to the right: gains are positive where the metric improves. The edge is at `reach`.
     """
 
     gain: float
     low: float | None
     high: float | None
     reach: float
-
-
-Word = str | Code | Strong
-Words = tuple[Word, ...]
-Cell = Words | Whisker
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +62,16 @@ class Bullets:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under headings. A column of whiskers has no heading, and is left out of Markdown."""
+    """Rows under headings. `whiskers`, one for each row if any, are pictures for pages only."""
 
     headings: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[Row, ...]
+    whiskers: tuple[Whisker | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Names and what they stand for."""
+    """Names with their values."""
 
     rows: tuple[tuple[str, Words], ...]
 
@@ -88,7 +94,7 @@ class Gallery:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A file or a part of one; `diff` says that its lines begin with +, - or a blank."""
+    """A file or a part of one; the lines of a `diff` begin with +, - or a blank."""
 
     text: str
     language: str = ""
@@ -96,7 +102,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """Parts that only a curious reader opens."""
+    """Details that a reader opens."""
 
     summary: str
     parts: "tuple[Part, ...]"
@@ -116,7 +122,7 @@ class Section:
 
 
 class Mood(StrEnum):
-    """How an answer is to be taken at a glance: to keep one's file is nothing to be alarmed by."""
+    """The colour of an answer. To keep one's file is no reason for alarm."""
 
     GOOD = "good"
     CALM = "calm"
@@ -133,7 +139,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Headline:
-    """The answer as one sentence, with the verdict and the figures that matter most."""
+    """The answer in one sentence, with the verdict and the figures that matter most."""
 
     app: str
     job: int
@@ -146,7 +152,7 @@ class Headline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A whole report."""
+    """A headline with sections, not yet written in any form."""
 
     headline: Headline
     sections: tuple[Section, ...]

@@ -1,22 +1,22 @@
-"""The top of a report: the answer as one sentence, and the figures that matter most."""
+"""The top of a page: the answer in one sentence, and the figures that matter most."""
 
 from collections.abc import Iterable
 from typing import assert_never
 
 from tuner import wording
-from tuner.evidence.gathering import JobEvidence
-from tuner.evidence.parts import Code, Figure, Headline, Mood, Strong, Words
+from tuner.evidence.document import Code, Figure, Headline, Mood, Strong, Words
+from tuner.evidence.job_evidence import JobEvidence
 from tuner.model import Verdict
 
 
 def headline(evidence: JobEvidence) -> Headline:
-    """Deploy or keep, how much it brings, how sure that is."""
-    job, comparison = evidence.job, evidence.found.comparison
-    tested = evidence.found.candidate is not None
+    """Deploy or keep, the gain, and how sure it is."""
+    job, comparison = evidence.job, evidence.comparison
+    is_tested = evidence.recommendation.candidate is not None
     return Headline(
         app=job.spec.app,
         job=job.id,
-        verdict=wording.VERDICTS[comparison.verdict] if tested else "nothing to compare",
+        verdict=wording.VERDICTS[comparison.verdict] if is_tested else "nothing to compare",
         mood=Mood.GOOD if comparison.verdict is Verdict.BETTER else Mood.CALM,
         answer=_answer(evidence),
         reason=wording.sentence(comparison.reason),
@@ -25,33 +25,30 @@ def headline(evidence: JobEvidence) -> Headline:
 
 
 def _answer(evidence: JobEvidence) -> Words:
-    """One sentence; where something was measured, with effect, interval, blocks, probability."""
-    comparison, app = evidence.found.comparison, Code(evidence.job.spec.app)
-    if evidence.found.candidate is None:
-        return (Strong("Keep your file"), " for ", app, ": nothing came so far as to be confirmed.")
-    measured = _measured(evidence)
-    match comparison.verdict:
+    """One sentence; with effect, interval, blocks and probability where they were measured."""
+    app = Code(evidence.job.spec.app)
+    if evidence.recommendation.candidate is None:
+        return (Strong("Keep your file"), " for ", app, ": no candidate reached the confirmation.")
+    advice, why = _advice(evidence.comparison.verdict)
+    return (Strong(advice), " for ", app, f": {why}{_measured(evidence)}.")
+
+
+def _advice(verdict: Verdict) -> tuple[str, str]:
+    match verdict:
         case Verdict.BETTER:
-            return (Strong("Deploy the new file"), " for ", app, f": {measured}.")
+            return "Deploy the new file", ""
         case Verdict.WORSE:
-            return (
-                Strong("Keep your file"),
-                " for ",
-                app,
-                f": the candidate is worse, {measured}.",
-            )
+            return "Keep your file", "the candidate is worse, "
         case Verdict.NO_DIFFERENCE:
-            words = f": no difference that would be worth a deployment, {measured}."
-            return (Strong("Keep your file"), " for ", app, words)
+            return "Keep your file", "no difference is worth a deployment, "
         case Verdict.INCONCLUSIVE:
-            words = f": the measurement could not tell, {measured}."
-            return (Strong("Keep your file for now"), " for ", app, words)
+            return "Keep your file for now", "the measurement is inconclusive, "
         case _:
-            assert_never(comparison.verdict)
+            assert_never(verdict)
 
 
 def _measured(evidence: JobEvidence) -> str:
-    comparison = evidence.found.comparison
+    comparison = evidence.comparison
     blocks = wording.count(comparison.blocks, "fresh block")
     if comparison.effect is None:
         return f"no effect could be measured in {blocks}"
@@ -62,7 +59,7 @@ def _measured(evidence: JobEvidence) -> str:
 
 
 def _figures(evidence: JobEvidence) -> Iterable[Figure]:
-    comparison = evidence.found.comparison
+    comparison = evidence.comparison
     if comparison.effect is not None:
         yield Figure(
             label=wording.METRICS[comparison.effect.metric],
@@ -77,14 +74,14 @@ def _figures(evidence: JobEvidence) -> Iterable[Figure]:
         )
     if comparison.mde is not None:
         yield Figure(
-            label="smallest visible effect",
+            label="smallest detectable effect",
             value=wording.share(comparison.mde),
-            note="or more, with power 80 %",
+            note="with power 80 %",
         )
     total = comparison.requests + comparison.errors
     if total:
         yield Figure(
             label="errors",
-            value=f"{comparison.errors:,}".replace(",", " "),
+            value=wording.thousands(comparison.errors),
             note=f"of {wording.count(total, 'request')}",
         )

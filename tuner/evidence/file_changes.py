@@ -1,0 +1,151 @@
+"""What the answer means for the file: changed lines, lines put back, side effects, the file."""
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+from tuner import wording
+from tuner.evidence.document import (
+    Code,
+    Folded,
+    Listing,
+    Paragraph,
+    Part,
+    Section,
+    Strong,
+    Table,
+    Whisker,
+    Words,
+)
+from tuner.evidence.job_evidence import JobEvidence
+from tuner.model import ChangedLine, Effect, Verdict
+
+_LONGEST_FILE = 12_000  # characters of a listing
+
+
+def changed(evidence: JobEvidence) -> Section | None:
+    """The changed lines, each with its own effect; None where nothing changes."""
+    lines = evidence.recommendation.lines
+    if not lines:
+        return None
+    parts: list[Part] = [_lines_table(lines, [_kept(evidence, line) for line in lines])]
+    if any(line.effect is None for line in lines):
+        words = (
+            "A line that is not ablated was only measured together with the others. The effect of "
+            "the whole file is confirmed; the share of this line is unknown."
+        )
+        parts.append(Paragraph(words, is_quiet=True))
+    return Section(title="What changes", parts=tuple(parts))
+
+
+def _kept(evidence: JobEvidence, line: ChangedLine) -> Words:
+    if line.effect is None:
+        return "not ablated"
+    ablation = evidence.phases.ablation
+    factors = ablation.factors if ablation else ()
+    shared = next((f.parameters for f in factors if line.option in f.parameters), ())
+    others = ", ".join(name for name in shared if name != line.option)
+    metric, interval = wording.METRICS[line.effect.metric], wording.confidence(line.effect)
+    together = f"; together with {others}" if others else ""
+    return (Strong(wording.percent(line.effect.estimate)), f" {metric} ({interval}){together}")
+
+
+def put_back(evidence: JobEvidence) -> Section | None:
+    """The lines that the search chose and the answer leaves out; None where there are none."""
+    lines = evidence.recommendation.reverted
+    if not lines:
+        return None
+    title, words = "Tried, and not recommended", "Your file stays without these lines."
+    if evidence.comparison.verdict is Verdict.BETTER:
+        title = "Put back to your values"
+        apart = "Each was measured apart from the others. " if all(x.effect for x in lines) else ""
+        words = f"The search chose these lines too. {apart}They did not earn a place in your file."
+    told = [wording.why_not_kept(line.effect) if line.effect else "not ablated" for line in lines]
+    return Section(title=title, parts=(Paragraph(words), _lines_table(lines, told)))
+
+
+def _lines_table(lines: Sequence[ChangedLine], told: Sequence[Words]) -> Table:
+    """The lines as a diff, with what is known of each; with pictures where effects are known."""
+    rows = tuple(
+        (
+            Code(line.option),
+            "not set" if line.baseline_value is None else Code(line.baseline_value),
+            Code(line.value),
+            words,
+        )
+        for line, words in zip(lines, told, strict=True)
+    )
+    headings = ("option", "yours", "new", "its own effect")
+    return Table(headings, rows, _whiskers([line.effect for line in lines]))
+
+
+def side_effects(evidence: JobEvidence) -> Section | None:
+    """The other metrics and the errors; None where nothing was measured."""
+    comparison = evidence.comparison
+    effects = comparison.side_effects
+    total = comparison.requests + comparison.errors
+    parts: list[Part] = []
+    if effects:
+        rows = tuple(
+            (
+                wording.METRICS[effect.metric],
+                Strong(wording.percent(effect.estimate)),
+                wording.interval(effect.ci_low, effect.ci_high),
+                wording.standing(effect),
+            )
+            for effect in effects
+        )
+        parts.append(Table(("metric", "change", "95 % CI", ""), rows, _whiskers(effects)))
+    if total:
+        failed = f"{wording.thousands(comparison.errors)} of {wording.count(total, 'request')}"
+        parts.append(Paragraph(f"Errors of the candidate: {failed}."))
+    if comparison.broken:
+        names = ", ".join(sorted(comparison.broken))
+        parts.append(Paragraph((Strong("Bounds not kept: "), Code(names))))
+    return Section(title="Side effects", parts=tuple(parts)) if parts else None
+
+
+def _whiskers(effects: Sequence[Effect | None]) -> tuple[Whisker | None, ...]:
+    """Pictures on one scale, which holds all figures and most intervals; none without effects."""
+    known = [effect for effect in effects if effect is not None]
+    ends = [wording.bounded(end) for effect in known for end in (effect.ci_low, effect.ci_high)]
+    sizes = sorted(abs(end) for end in ends if end is not None)
+    most = sizes[(3 * len(sizes)) // 4 - 1] if sizes else 0.0
+    reach = 1.1 * max([*(abs(effect.estimate) for effect in known), most, 0.01])
+    return tuple(_whisker(own, reach) if own else None for own in effects) if known else ()
+
+
+def _whisker(effect: Effect, reach: float) -> Whisker:
+    """The effect turned so that better is to the right."""
+    sign = effect.metric.sign
+    low, high = wording.bounded(effect.ci_low), wording.bounded(effect.ci_high)
+    if sign < 0:
+        low, high = (None if high is None else -high), (None if low is None else -low)
+    return Whisker(gain=sign * effect.estimate, low=low, high=high, reach=reach)
+
+
+def file(evidence: JobEvidence) -> Section:
+    """The diff to the user's file, and the whole file to deploy."""
+    found, own = evidence.recommendation, evidence.job.spec.baseline_ini
+    if found.uwsgi_ini == own:
+        words = Paragraph("Your file stays as it is, byte for byte.")
+        return Section(title="The file", parts=(words, _whole("Your file", own)))
+    return Section(
+        title="The file", parts=tuple(_new_file(own, found.uwsgi_ini, found.overlay_ini))
+    )
+
+
+def _new_file(own: str, new: str, overlay: str) -> Iterable[Part]:
+    diff = difflib.unified_diff(own.splitlines(), new.splitlines(), "yours", "new", "", "", 2, "")
+    changes = "\n".join(list(diff)[2:])
+    if len(changes) <= _LONGEST_FILE:
+        yield Listing(changes, "diff")
+    yield _whole("The whole uwsgi.ini to deploy", new)
+    if overlay:
+        yield _whole("Only the changes, for a second --ini", overlay)
+
+
+def _whole(summary: str, ini: str) -> Folded:
+    if len(ini) > _LONGEST_FILE:
+        words = f"It has {wording.count(len(ini), 'character')}: fetch it from the job's uwsgi.ini."
+        return Folded(summary, (Paragraph(words),))
+    return Folded(summary, (Listing(ini.rstrip("\n"), "ini"),))

@@ -1,0 +1,91 @@
+"""Rows of a job to the noun from which every section is written."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from tuner import objective
+from tuner.model import (
+    Comparison,
+    Evidence,
+    History,
+    Job,
+    MeasurementKind,
+    MeasurementState,
+    Metric,
+    Params,
+    Phase,
+    Recommendation,
+    Trial,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobEvidence:
+    """Everything about a tuning job that has its answer.
+
+    `block_gains` are the log ratios of the confirmation's blocks, positive where the candidate is
+    better. `rendered_by` is the program that writes the page: perhaps newer than the one that
+    measured.
+    """
+
+    job: Job
+    recommendation: Recommendation
+    trials: tuple[Trial, ...]  # by number
+    block_gains: tuple[float, ...]
+    blocks: int  # complete, of all phases
+    load_s: float  # seconds of load, of all phases
+    setup_s: float  # seconds of starting and stopping containers
+    hosts: tuple[str, ...]
+    measured_from: datetime | None
+    measured_until: datetime | None
+    rendered_by: str
+
+    @property
+    def metric(self) -> Metric:
+        """The metric that decides the verdict."""
+        return self.job.spec.objective.metric
+
+    @property
+    def comparison(self) -> Comparison:
+        """The candidate against the user's file."""
+        return self.recommendation.comparison
+
+    @property
+    def phases(self) -> Evidence:
+        """How the answer came about."""
+        return self.recommendation.evidence
+
+    @property
+    def candidate(self) -> Trial | None:
+        """The trial that was compared with the user's file."""
+        return next((t for t in self.trials if t.number == self.recommendation.candidate), None)
+
+    @property
+    def own_params(self) -> Params:
+        """The user's own values; empty where the job keeps no trials."""
+        return self.trials[0].params if self.trials else {}
+
+
+def collect(history: History, *, rendered_by: str = "") -> JobEvidence:
+    """The evidence of a job. Raises `ValueError` for a job without a recommendation."""
+    job = history.job
+    if job.recommendation is None:
+        raise ValueError(f"job {job.id} has no recommendation")
+    complete = [m for m in history.measurements if m.state is MeasurementState.COMPLETE]
+    results = [m.result for m in complete if m.result is not None]
+    starts = [window.started_at for m in complete for window in m.windows]
+    aim = job.spec.objective
+    ratios = [objective.log_ratio(b, aim.metric) for b in history.blocks(Phase.CONFIRM)]
+    return JobEvidence(
+        job=job,
+        recommendation=job.recommendation,
+        trials=tuple(sorted(history.trials, key=lambda trial: trial.number)),
+        block_gains=tuple(aim.sign * ratio for ratio in ratios if ratio is not None),
+        blocks=sum(m.kind is MeasurementKind.BLOCK for m in complete),
+        load_s=sum(result.load_s for result in results),
+        setup_s=sum(result.setup_s for result in results),
+        hosts=tuple(sorted({m.host for m in complete if m.host})),
+        measured_from=min(starts, default=None),
+        measured_until=max(starts, default=None),
+        rendered_by=rendered_by,
+    )

@@ -1,0 +1,71 @@
+"""How reliable the answer is: the smallest detectable effect, A/A, doubts, and the bottleneck."""
+
+from collections.abc import Iterable
+
+from tuner import analysis, wording
+from tuner.evidence.document import Bullets, Code, Facts, Paragraph, Part, Section, Strong, Words
+from tuner.evidence.job_evidence import JobEvidence
+from tuner.model import PRESETS, Calibration, Metric
+
+_LONGER = ("standard", "noisy")
+"""Budgets with longer and longer blocks."""
+
+
+def reliability(evidence: JobEvidence) -> Section | None:
+    """What this job can detect, and what speaks against it; None where nothing is known."""
+    facts = tuple(_facts(evidence))
+    parts: list[Part] = [Facts(facts)] if facts else []
+    if evidence.recommendation.doubts:
+        parts.append(Paragraph(Strong("What speaks against the figures")))
+        parts.append(Bullets(tuple(doubt.sentence for doubt in evidence.recommendation.doubts)))
+    return Section(title="How reliable it is", parts=tuple(parts)) if parts else None
+
+
+def _facts(evidence: JobEvidence) -> Iterable[tuple[str, Words]]:
+    mde, calibration = evidence.comparison.mde, evidence.job.calibration
+    if mde is not None:
+        yield _smallest_effect(evidence, mde, "from the noise of the confirmation")
+    elif calibration is not None:
+        yield _smallest_effect(evidence, calibration.mde, "as planned")
+    if calibration is not None:
+        yield "two equal files (A/A)", _equals(calibration, evidence.metric)
+
+
+def _smallest_effect(evidence: JobEvidence, mde: float, source: str) -> tuple[str, Words]:
+    spec = evidence.job.spec
+    label = "smallest detectable effect"
+    known = f"{wording.share(mde)}, {source}; the job asked for {wording.share(spec.min_effect)}"
+    longer = next((name for name in _LONGER if PRESETS[name].cycles > spec.budget.cycles), None)
+    if mde <= spec.min_effect or longer is None:
+        return label, known
+    hint = ". A quieter host can detect less, and so can the longer blocks of the budget "
+    return label, (known + hint, Code(longer))
+
+
+def _equals(calibration: Calibration, metric: Metric) -> str:
+    bias = _change(calibration.bias, metric)
+    found = "an unknown amount" if bias is None else wording.percent(bias)
+    blocks = wording.count(calibration.blocks, "block")
+    spread = f"sd of a block {wording.share(calibration.block_sd)}"
+    if analysis.smallest_bias(calibration) is None:
+        return f"differ by {found} in {blocks}, too few to tell bias from noise; {spread}"
+    ends = wording.interval(
+        _change(calibration.bias_ci_low, metric), _change(calibration.bias_ci_high, metric)
+    )
+    return f"differ by {found} (99.9 % CI {ends}) in {blocks}; {spread}"
+
+
+def _change(log: float, metric: Metric) -> float | None:
+    # The bias is a log ratio of the metric itself: more is more, whether or not it is better.
+    share = wording.improvement(metric.sign * log, metric)
+    return None if share is None else metric.sign * share
+
+
+def diagnosis(evidence: JobEvidence) -> Section:
+    """What limits the app, with the figures that show it."""
+    found = evidence.recommendation.diagnosis
+    figures = ", ".join(f"{name} {value:.3g}" for name, value in found.evidence.items())
+    parts: list[Part] = [Paragraph(wording.sentence(found.sentence))]
+    if figures:
+        parts.append(Paragraph(f"Seen: {figures}.", is_quiet=True))
+    return Section(title="What limits the app", parts=tuple(parts))
