@@ -35,7 +35,7 @@ def test_findings_say_where_what_and_how_to_put_it_right() -> None:
     assert found["U019"]["line"] == 4
     assert found["U019"]["name"] == "misspelt-key"
     assert found["U019"]["fix"] == {
-        "sentence": "write vacuum, if that is meant",
+        "sentence": "write vacuum, if you mean that",
         "is_safe": False,
         "is_automatic": True,
     }
