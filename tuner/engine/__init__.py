@@ -1,7 +1,7 @@
-"""Docker: the images, the target, the load generator's container and what the kernel counts.
+"""Docker: images, the target, the load generator's container, and the kernel's counters.
 
-The only package that imports `docker`. Everything it starts carries the labels of `labels.py`, so
-that whatever a crash leaves behind can be found and removed.
+Only this package imports `docker`. Everything that it starts carries the labels of `labels.py`, so
+that the next worker finds and removes what a crash leaves behind.
 """
 
 from tuner.engine.config import EngineConfig

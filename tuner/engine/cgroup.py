@@ -1,7 +1,7 @@
-"""The target's cgroup: CPU used, throttling, memory; cgroup v1 and v2.
+"""The target's cgroup, v1 or v2: CPU time, throttling, memory.
 
-`docker stats` has the same figures, but its collector wakes once a second: a second reading within
-the same second waits for it (1.0 s, where reading the files takes 0.1 ms).
+`docker stats` has the same figures, but takes one sample a second: the second reading within a
+second takes 1.0 s. Reading the files takes 0.1 ms.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ V2_FILES = tuple(
     for name in ("cpu.stat", "memory.current", "memory.stat", "memory.events", _PEAK)
 )
 _MARK = "==> "
-_TICKS_PER_S = 100  # what the kernel calls USER_HZ, whatever its own clock
+_TICKS_PER_S = 100  # the kernel's USER_HZ
 
 SHOW_SCRIPT = (
     f'for f in "$@"; do [ "${{f##*/}}" != {_PEAK} ] || [ -e "$f" ] || continue;'
@@ -35,25 +35,24 @@ SHOW_SCRIPT = (
 
 
 def candidates(version: int, container: str) -> list[tuple[str, ...]]:
-    """Where engines put a container's cgroup, below the root: the cgroupfs driver, then systemd."""
-    files = V2_FILES if version == 2 else V1_FILES
+    """The files of a container's cgroup: with the cgroupfs driver, and with systemd."""
     places = (f"docker/{container}", f"system.slice/docker-{container}.scope")
-    return [tuple(file.format(dir=place) for file in files) for place in places]
+    return [files_at(version, place) for place in places]
 
 
 def find_command(root: str, version: int, container: str) -> list[str]:
-    """For a host that puts it elsewhere (an engine that runs in a container itself)."""
+    """Finds the cgroup on other hosts, such as an engine that itself runs in a container."""
     start = root if version == 2 else f"{root}/memory"
     return ["find", start, "-maxdepth", "8", "-type", "d", "-name", f"*{container}*"]
 
 
 def files_at(version: int, place: str) -> tuple[str, ...]:
-    """The files of a cgroup whose place was found, relative to the root."""
+    """The files of the cgroup at `place`, relative to the root."""
     return tuple(file.format(dir=place) for file in (V2_FILES if version == 2 else V1_FILES))
 
 
 def read_local(root: Path, files: Sequence[str]) -> dict[str, str]:
-    """The files' texts by path. Raises `OSError` where this process cannot see them."""
+    """The files' texts by path. Raises `OSError` if this process cannot see them."""
     there = [file for file in files if not file.endswith(_PEAK) or (root / file).exists()]
     return {file: (root / file).read_text() for file in there}
 
@@ -65,7 +64,7 @@ def split_shown(shown: str, root: str) -> dict[str, str]:
 
 
 def usage_of(texts: Mapping[str, str]) -> Usage:
-    """Bring the files' texts together. Raises `KeyError` or `ValueError` where one is odd."""
+    """The usage in the files' texts. Raises `KeyError` or `ValueError` for an unknown format."""
     named = {Path(path).name: text for path, text in texts.items()}
     return _usage_v1(named) if "cpuacct.usage" in named else _usage_v2(named)
 
@@ -78,7 +77,7 @@ def _usage_v1(named: Mapping[str, str]) -> Usage:
         periods=cpu.get("nr_periods", 0),
         throttled_periods=cpu.get("nr_throttled", 0),
         memory_mb=max(0, held) / BYTES_PER_MB,
-        # The kernel samples it: 10 ms are its smallest step.
+        # The kernel samples it in steps of 10 ms.
         system_cpu_s=_table(named["cpuacct.stat"])["system"] / _TICKS_PER_S,
         memory_peak_mb=int(named["memory.max_usage_in_bytes"]) / BYTES_PER_MB,
         oom_kills=_table(named["memory.oom_control"]).get("oom_kill", 0),  # since Linux 4.13
@@ -90,7 +89,7 @@ def _usage_v2(named: Mapping[str, str]) -> Usage:
     held = int(named["memory.current"]) - memory["inactive_file"]
     return Usage(
         cpu_s=cpu["usage_usec"] / 1e6,
-        periods=cpu.get("nr_periods", 0),  # absent where no quota is set
+        periods=cpu.get("nr_periods", 0),  # missing without a quota
         throttled_periods=cpu.get("nr_throttled", 0),
         memory_mb=max(0, held) / BYTES_PER_MB,
         system_cpu_s=cpu["system_usec"] / 1e6,

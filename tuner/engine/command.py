@@ -1,4 +1,4 @@
-"""How an arm's files get into its container, and how its command names them."""
+"""An arm's files in its container, and the command that names them."""
 
 import io
 import re
@@ -14,9 +14,9 @@ NOBODY = 65534
 _PLACEHOLDER = "{ini}"
 
 SERVE = ("--ini", HARNESS)
-"""The harness's own file comes after the user's: in uWSGI the last value of a key wins."""
+"""Our file comes after the user's: in uWSGI the last value of a key wins."""
 CHECK = ("--no-server", "--need-app", "--ini", PROBE)
-"""The probe's file makes uWSGI print what it runs with, and what it sees of its kernel."""
+"""The probe's file makes uWSGI print its options and the kernel's somaxconn."""
 
 _SOMAXCONN = "tuner-somaxconn="
 PROBE_INI = f"""\
@@ -27,20 +27,19 @@ print = {_SOMAXCONN}@(/proc/sys/net/core/somaxconn)
 
 
 def harness_ini(stats_address: str) -> str:
-    """What every arm gets on top of its own file: stats in their plain form, and need-app.
+    """The file that every arm gets after its own: plain stats, need-app and show-config.
 
-    Without need-app a broken app answers 500 for ever. With show-config uWSGI prints, before it
-    starts, the options that it runs with.
+    Without need-app a broken app answers 500 forever. show-config prints the merged options.
     """
     lines = ("need-app = true", f"stats = {stats_address}", "stats-http = false")
     return "\n".join(("[uwsgi]", *lines, "stats-no-cores = false", "show-config = true", ""))
 
 
 def with_ini(command: Sequence[str], flags: Sequence[str]) -> list[str]:
-    """`command` reading the arm's file, with `flags` right after the word that names it.
+    """`command` with the arm's file, and with `flags` right after the word that names the file.
 
-    A word with white space is a shell's line (`sh -c "exec uwsgi --ini {ini}"`): the flags go into
-    it, for what follows it would be arguments to the shell.
+    In a shell's line (`sh -c "exec uwsgi --ini {ini}"`) the flags go into the line: after it they
+    would be arguments of the shell.
     """
     words: list[str] = []
     for word in command:
@@ -54,12 +53,12 @@ def with_ini(command: Sequence[str], flags: Sequence[str]) -> list[str]:
 
 
 def strictly(command: Sequence[str]) -> list[str]:
-    """The program of `command` reading the arm's file and no more; exit 1 for an unknown key."""
+    """A command that only reads the arm's file; it exits with 1 for an unknown key."""
     return [program(command), "--strict", "--ini", INI, "--exit=0"]
 
 
 def somaxconn_in(log: str) -> int | None:
-    """The value that the probe's file made uWSGI print; None where it printed none."""
+    """The value that uWSGI printed for the probe; None if it printed none."""
     found = re.search(rf"^{_SOMAXCONN}(\d+)\s*$", log, re.MULTILINE)
     return int(found.group(1)) if found else None
 
@@ -73,9 +72,9 @@ def program(command: Sequence[str]) -> str:
 
 
 def archive(files: Mapping[str, bytes], owner: int = 0) -> bytes:
-    """A tar of world-readable files by absolute path: the app may run as any user.
+    """A tar of files by absolute path, readable by every user: the app may run as any.
 
-    It holds the folders of its files, but for those of the image: unpacking would set their modes.
+    It has entries for our own folders only: unpacking would change the modes of the image's.
     """
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
@@ -98,6 +97,6 @@ def _entry(path: str, owner: int, mode: int) -> tarfile.TarInfo:
 
 
 def _folders(paths: Iterable[str]) -> set[str]:
-    """Those that only we use: our own, and any that is not right below the root."""
+    """Our own folder, and every folder deeper than one level below the root."""
     parents = {str(parent) for path in paths for parent in PurePosixPath(path).parents}
     return {parent for parent in parents if parent == FOLDER or parent.count("/") > 1}

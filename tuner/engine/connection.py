@@ -1,4 +1,4 @@
-"""The connection to the Docker Engine, and its failures in our words."""
+"""The connection to the Docker Engine; its errors become ours."""
 
 import io
 import logging
@@ -19,18 +19,18 @@ from docker.utils import kwargs_from_env
 
 from tuner.errors import Infrastructure, Unavailable
 
-TIMEOUT_S = 60  # for one answer of the engine; streams and builds are not bound by it
+TIMEOUT_S = 60  # for one answer of the engine; streams and builds may take longer
 KNOCK_TIMEOUT_S = 5.0
-RELEASE_S = 2.0  # by which a container that another thread removes has let go of its volumes
-POLL_S = 0.02  # between looks at a container that is about to end
+RELEASE_S = 2.0  # a container that another thread removes keeps its volumes for less
+POLL_S = 0.02
 
 _log = logging.getLogger(__name__)
 
 
 class Connection:
-    """One lazily opened client, shared by all threads.
+    """One client, shared by all threads. It opens on first use.
 
-    Opening lazily lets a service start, and say so, while the engine is away.
+    So a service can start, and report the problem, while the engine is away.
     """
 
     def __init__(self) -> None:
@@ -41,25 +41,25 @@ class Connection:
     def api(self) -> Iterator[docker.APIClient]:
         """The client. Raises `Unavailable` when the engine is away, else `Infrastructure`.
 
-        Failures that are the target's fault are to be caught inside, as `APIError`.
+        Inside the context, catch an `APIError` that is the target's fault.
         """
         try:
             yield self._open()
         except APIError as error:
             raise Infrastructure(f"Docker: {explain(error)}") from error
         except (DockerException, urllib3.exceptions.HTTPError, OSError) as error:
-            # OSError is the base of what requests raises, too.
+            # The errors of requests are OSErrors too.
             raise Unavailable("docker", str(error)) from error
 
     def close(self) -> None:
-        """Give the sockets back; the next call opens new ones."""
+        """Close the sockets; the next call opens new ones."""
         with self._opening:
             if self._client is not None:
                 self._client.close()
                 self._client = None
 
     def state(self, container: str) -> dict[str, Any] | None:
-        """The container's `State`; None where it is no longer there."""
+        """The container's `State`; None once it is removed."""
         with self.api() as api:
             try:
                 state: dict[str, Any] = api.inspect_container(container)["State"]
@@ -68,9 +68,9 @@ class Connection:
         return state
 
     def wait_end(self, container: str, timeout_s: float) -> dict[str, Any] | None:
-        """Its `State` once it has ended; None where it still runs after `timeout_s`.
+        """Its `State` once it has ended; None if it still runs after `timeout_s`.
 
-        Raises `Infrastructure` where the container was removed meanwhile.
+        Raises `Infrastructure` if the container was removed meanwhile.
         """
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
@@ -83,12 +83,12 @@ class Connection:
         return None
 
     def log_tail(self, container: str, lines: int | Literal["all"]) -> str:
-        """The last lines that the container wrote; empty where it is gone."""
+        """The last lines that the container wrote; empty once it is removed."""
         with self.api() as api:
             try:
                 raw = api.logs(container, stdout=True, stderr=True, tail=lines)
             except APIError as error:
-                if error.status_code in (404, 409):  # gone, or about to be
+                if error.status_code in (404, 409):  # removed, or about to be
                     return ""
                 raise
         return bytes(raw).decode(errors="replace").strip()
@@ -99,7 +99,7 @@ class Connection:
             api.put_archive(container, "/", archive)
 
     def read(self, container: str, path: str) -> str:
-        """A file in the container as text; empty where there is no regular file."""
+        """A file in the container as text; empty if there is no regular file."""
         with self.api() as api:
             try:
                 pieces, _ = api.get_archive(container, path)
@@ -112,16 +112,16 @@ class Connection:
             return file.read().decode(errors="replace") if file is not None else ""
 
     def containers(self, filters: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """All containers that match, whatever their state: "Created" ones too."""
+        """All containers that match, in any state."""
         with self.api() as api:
             found: list[dict[str, Any]] = api.containers(all=True, filters=dict(filters))
         return found
 
     def remove(self, containers: Iterable[str]) -> int:
-        """Kill and remove them side by side; returns how many this call removed.
+        """Kill and remove them in parallel; returns how many this call removed.
 
-        Never raises: it runs while another error is on its way, and whatever stays behind carries
-        our label and is reaped later.
+        Never raises: it may run while another error is raised. What stays behind carries our
+        label and is reaped later.
         """
         doomed = list(containers)
         if not doomed:
@@ -136,17 +136,17 @@ class Connection:
         return found
 
     def remove_volumes(self, names: Iterable[str]) -> None:
-        """Remove them, once nothing uses them any more; like `remove` it never raises."""
+        """Remove volumes once no container uses them; like `remove` it never raises."""
         for name in names:
             deadline = time.monotonic() + RELEASE_S
             while (why := self._keeps(name)) is not None:
                 if time.monotonic() > deadline:
-                    _log.warning("volume.not_removed", extra={"volume": name, "why": why})
+                    _log.warning("volume.not_removed volume=%s why=%s", name, why)
                     break
                 time.sleep(POLL_S)
 
     def _keeps(self, volume: str) -> str | None:
-        """Remove a volume; why that failed, None where it is gone."""
+        """Remove a volume; the reason if that failed."""
         try:
             with self.api() as api:
                 api.remove_volume(volume, force=True)
@@ -160,9 +160,7 @@ class Connection:
                 api.remove_container(container, force=True, v=True)
         except (Infrastructure, Unavailable) as error:
             if not _is_going_already(error.__cause__):
-                _log.warning(
-                    "container.not_removed", extra={"container": container, "why": str(error)}
-                )
+                _log.warning("container.not_removed container=%s why=%s", container, error)
             return False
         return True
 
@@ -181,7 +179,7 @@ def explain(error: APIError) -> str:
 
 
 def _knock(address: str) -> None:
-    """Raise `OSError` where nobody answers: docker-py leaks a socket when it finds that out."""
+    """Raise `OSError` if the engine is away: docker-py leaks a socket when it finds that out."""
     _, is_unix, path = address.partition("unix://")
     if is_unix:
         with socket.socket(socket.AF_UNIX) as knocking:

@@ -1,4 +1,4 @@
-"""Creating and starting the two containers of an arm, and short ones that run to their end."""
+"""Creates and starts the two containers of an arm, and short-lived ones."""
 
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,21 +20,21 @@ from tuner.errors import Infrastructure
 from tuner.model import Limits
 
 HOST_CGROUPS = "/sys/fs/cgroup"
-CGROUP_MOUNT = "/tuner-cgroup"  # the same, read-only, in the generator's container
+CGROUP_MOUNT = "/tuner-cgroup"  # read-only in the generator's container
 ROOT_USER = "0:0"
 NOBODY_USER = f"{NOBODY}:{NOBODY}"
-"""Of all that we run in the generator's container: it owns nothing anywhere."""
+"""The user of our commands in the generator's container: it owns no file."""
 
 _ROOT_APP_CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "SETGID", "SETUID"]
-"""An image that runs as root and gives it up in its ini (`uid = www-data`) needs these to start.
+"""An image that starts as root and drops it in its ini (`uid = www-data`) needs these.
 
-They do nothing for a process that is not root: with no-new-privileges it cannot gain them.
+A process that is not root cannot use them: no-new-privileges is set.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Containers:
-    """Starts containers that carry `labels`; every one is removed when its context ends."""
+    """Starts containers that carry `labels`; each is removed when its context ends."""
 
     connection: Connection
     config: EngineConfig
@@ -47,12 +47,12 @@ class Containers:
         facts: HostFacts,
         volumes: Mapping[str, str],
     ) -> dict[str, Any]:
-        """The box of production, in a network namespace of its own that nothing else reaches.
+        """Production's limits, in a network namespace of its own without any network.
 
-        `volumes` go from a folder in the container to the volume that is there.
+        `volumes` maps a folder in the container to its volume.
         """
         return {
-            # An empty volume takes over what the image has in the folder, and its owner and mode.
+            # An empty volume gets the folder's content, owner and mode from the image.
             "binds": {volume: {"bind": folder} for folder, volume in volumes.items()},
             "network_mode": "none",
             "nano_cpus": round(limits.cpus * 1e9),
@@ -62,7 +62,7 @@ class Containers:
             "pids_limit": self.config.pids_limit,
             "sysctls": {
                 "net.core.somaxconn": str(limits.somaxconn),
-                # The client closes tens of thousands of connections a minute in here.
+                # The client closes tens of thousands of connections a minute here.
                 "net.ipv4.tcp_tw_reuse": "1",
                 "net.ipv4.ip_local_port_range": "1024 65535",
                 **self.config.extra_sysctls,
@@ -74,9 +74,9 @@ class Containers:
     def generator_options(
         self, target: str, placement: Placement, facts: HostFacts, socket_volume: str | None
     ) -> dict[str, Any]:
-        """Inside the target's network and process namespaces, on a CPU of its own if there is one.
+        """In the target's network and process namespaces, on a CPU of its own if possible.
 
-        It sees what each of uWSGI's processes uses, and ends with the target.
+        It can read each uWSGI process's usage, and it ends with the target.
         """
         memory = f"{self.config.generator_memory_mb}m"
         binds = {HOST_CGROUPS: {"bind": CGROUP_MOUNT, "mode": "ro"}}
@@ -91,13 +91,13 @@ class Containers:
             "shm_size": f"{self.config.generator_shm_mb}m",
             "pids_limit": 512,
             "binds": binds,
-            # For root alone, which nothing but nginx is: it connects whatever the socket's mode.
+            # Only nginx is root here. With these it connects to a socket of any mode.
             "cap_add": ["DAC_OVERRIDE", "SETGID"] if socket_volume is not None else [],
             **self._common(facts),
         }
 
     def nofile(self, facts: HostFacts) -> int:
-        """Open files that each container may have."""
+        """The limit of open files of each container."""
         return min(self.config.nofile, facts.nofile)
 
     def _common(self, facts: HostFacts) -> dict[str, Any]:
@@ -106,7 +106,7 @@ class Containers:
             "ulimits": [Ulimit(name="nofile", soft=nofile, hard=nofile)],
             "cap_drop": ["ALL"],
             "security_opt": ["no-new-privileges"],
-            # One request line each: rotating often would load the disk in the middle of a window.
+            # uWSGI logs each request: frequent rotation would load the disk during a window.
             "log_config": LogConfig(type="json-file", config={"max-size": "64m", "max-file": "1"}),
         }
 
@@ -118,10 +118,10 @@ class Containers:
         files: Mapping[str, bytes],
         options: Mapping[str, Any],
     ) -> Iterator[str]:
-        """A started target. Raises `TargetFailed` where its image or limits keep it from starting.
+        """A started target. Raises `TargetFailed` if its image or limits keep it from starting.
 
-        The files are copied in, not mounted: the engine may be on another machine than this
-        process, or this process in a container of its own.
+        The files are copied and not mounted: the engine may run on another machine, and this
+        process in a container.
         """
         with self._created(image, argv, options) as container:
             self.connection.put(container, command.archive(files))
@@ -132,7 +132,7 @@ class Containers:
     def generator(
         self, image: str, options: Mapping[str, Any], proxy: ProxyFile | None
     ) -> Iterator[str]:
-        """The load generator's container, with nginx running in it or nothing yet."""
+        """The load generator's container; it runs nginx, or nothing yet."""
         files = dict(self.config.generator_files)
         argv: Sequence[str] = ("sleep", "infinity")
         if proxy is not None:
@@ -147,7 +147,7 @@ class Containers:
 
     @contextmanager
     def volume(self) -> Iterator[str]:
-        """An empty volume, for a socket; removed at the end, when its containers are gone."""
+        """An empty volume for a socket; removed at the end, after its containers."""
         with self.connection.api() as api:
             name = f"tuner-{secrets.token_hex(6)}"
             api.create_volume(name, labels=dict(self.labels))
@@ -157,7 +157,7 @@ class Containers:
             self.connection.remove_volumes([name])
 
     def run(self, image: str, argv: Sequence[str], timeout_s: float) -> tuple[int, str]:
-        """Run a command in a container without network; returns exit code and output."""
+        """Run a command in a container without a network; returns exit code and output."""
         with self._created(image, argv, {"network_mode": "none"}) as container:
             self._start(container, argv[0])
             state = self.connection.wait_end(container, timeout_s)
@@ -179,7 +179,7 @@ class Containers:
             try:
                 container: str = api.create_container(
                     image,
-                    # Of one length, for uWSGI's speed depends on the size of its environment.
+                    # All names have one length: uWSGI's speed depends on its environment's size.
                     name=f"tuner-{secrets.token_hex(6)}",
                     entrypoint=list(argv[:1]),
                     command=list(argv[1:]),

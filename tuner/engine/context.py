@@ -1,4 +1,4 @@
-"""A target app's folder as the engine gets it for a build, and the hash that names its content."""
+"""A target app's folder as the engine gets it for a build, and the hash of its content."""
 
 import hashlib
 import io
@@ -11,18 +11,18 @@ from docker.utils import exclude_paths
 from tuner.measurement import target_failed
 from tuner.model import FailureCode
 
-_NEVER = ["**/__pycache__", "**/*.pyc", ".git"]  # they change without the app changing
+_NEVER = ["**/__pycache__", "**/*.pyc", ".git"]  # they change while the app stays the same
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The files of a build, with their content: what is hashed is what is sent."""
+    """The files of a build, with their content."""
 
     files: tuple[tuple[str, int, bytes], ...]  # path, mode, content
 
     @property
     def sha256(self) -> str:
-        """Changes with any file's name, mode or content, and with nothing else."""
+        """Depends on each file's name, mode and content only."""
         digest = hashlib.sha256()
         for path, mode, content in self.files:
             digest.update(f"{path}\0{mode:o}\0{len(content)}\0".encode() + content)
@@ -41,7 +41,7 @@ class Context:
 
 
 def read(folder: Path) -> Context:
-    """Read a folder, less what its `.dockerignore` names. Raises `TargetFailed`."""
+    """Read a folder without the files in its `.dockerignore`. Raises `TargetFailed`."""
     if not (folder / "Dockerfile").is_file():
         raise target_failed(FailureCode.BUILD_FAILED, f"there is no Dockerfile in {folder}")
     ignore = folder / ".dockerignore"

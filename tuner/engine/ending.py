@@ -1,4 +1,4 @@
-"""Telling a target that ended by itself from one that we removed."""
+"""Why a target's container ended: by itself, or because we removed it."""
 
 import time
 
@@ -8,18 +8,18 @@ from tuner.engine.failures import EXIT_KILLED, why_ended
 from tuner.errors import Infrastructure
 
 LOG_TAIL_LINES = 30
-REMOVAL_S = 0.3  # a removal by force kills first, and the container is gone 0.1 s later
+REMOVAL_S = 0.3  # a forced removal first kills the container and removes it 0.1 s later
 
 
 def own_words(connection: Connection, container: str) -> str:
-    """The last lines of a target's output, less the options that we made uWSGI print."""
+    """The last lines of a target's output, without the options that uWSGI printed for us."""
     return effective.without(connection.log_tail(container, LOG_TAIL_LINES))
 
 
 def raise_if_ended(connection: Connection, container: str, *, was_ready: bool) -> None:
-    """Raise what the container's end means, where it has ended.
+    """Raise `TargetFailed` if the container has ended.
 
-    Raises `Infrastructure` where it was removed: called off or reaped, not its own fault.
+    Raises `Infrastructure` if it was removed: a cancel or a reap is not the target's fault.
     """
     state = connection.state(container)
     if state is not None and state["Running"]:

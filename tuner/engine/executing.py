@@ -1,4 +1,4 @@
-"""Running a command in a container that is already there (`docker exec`)."""
+"""Running a command in a container that runs (`docker exec`)."""
 
 import select
 import struct
@@ -15,14 +15,14 @@ from tuner.engine.connection import Connection
 from tuner.errors import Infrastructure
 
 LOOK_EVERY_S = 1.0  # at the target, while the command runs; one look costs the engine 1 ms
-_HEADER = struct.Struct(">BxxxL")  # stream number and length of what follows
+_HEADER = struct.Struct(">BxxxL")  # number of the stream, length of the piece
 _CHUNK = 65_536
 _STDOUT, _STDERR = 1, 2
 
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """What a command said; `exit_code` is None where its container vanished under it."""
+    """A command's output; `exit_code` is None if its container was removed meanwhile."""
 
     exit_code: int | None
     stdout: str
@@ -38,17 +38,17 @@ def execute(
     timeout_s: float,
     meanwhile: Callable[[], None],
 ) -> Executed:
-    """Run `argv` to its end, calling `meanwhile` every second: what that raises ends the wait.
+    """Run `argv` to its end and call `meanwhile` every second: what that raises ends the wait.
 
-    Raises `Infrastructure` after `timeout_s`; the command itself then goes on until its container
-    is removed, which is what a measurement does next.
+    Raises `Infrastructure` after `timeout_s`. The command then runs on until the measurement
+    removes its container.
     """
     with connection.api() as api:
         try:
             command = api.exec_create(container, list(argv), user=user)["Id"]
             stream = api.exec_start(command, socket=True)
         except APIError as error:
-            if error.status_code in (404, 409):  # gone, or no longer running
+            if error.status_code in (404, 409):  # removed, or it no longer runs
                 return Executed(None, "", str(error))
             raise
         with closing(_Stream(stream)) as output:
@@ -63,7 +63,7 @@ def execute(
 
 
 class _Stream:
-    """The engine's two output streams, woven into one: each piece is led by a header."""
+    """The engine's two output streams in one: each piece has a header."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -89,7 +89,7 @@ class _Stream:
             self._received += piece
 
     def text(self, wanted: int) -> str:
-        """All that came on one of the streams."""
+        """The whole text of one of the two streams."""
         parts, at = [], 0
         while at + _HEADER.size <= len(self._received):
             number, length = _HEADER.unpack_from(self._received, at)
@@ -100,6 +100,6 @@ class _Stream:
         return b"".join(parts).decode(errors="replace")
 
     def close(self) -> None:
-        """Close the hijacked connection; it cannot go back to the client's pool."""
-        # docker-py hangs the response on the socket; closing it closes both, in the right order.
+        """Close the hijacked connection; the client's pool cannot use it again."""
+        # docker-py attaches the response to the socket; closing the response closes both.
         getattr(self._stream, "_response", self._stream).close()

@@ -1,4 +1,4 @@
-"""The benchmark host as the engine sees it, and who gets which of its CPUs."""
+"""The benchmark host as the engine sees it, and the CPUs of target and load generator."""
 
 import math
 import re
@@ -9,20 +9,20 @@ from typing import Any
 from tuner.model import BYTES_PER_MB, HostFingerprint
 
 FACTS_COMMAND = ("cat", "/proc/self/limits", "/proc/self/status", "/proc/cpuinfo")
-"""Run in a container without limits: right for a remote engine and for a worker in a container."""
+"""Run in a container without limits, so a remote engine gives its own facts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostFacts:
-    """What a container gets here when nothing is asked for."""
+    """What a container gets on this host without any limit."""
 
     cpu_ids: tuple[int, ...]
     cpu_model: str
-    nofile: int  # hard limit; asking for more keeps a container from starting
+    nofile: int  # hard limit; a container that asks for more does not start
 
     @classmethod
     def parse(cls, text: str) -> "HostFacts":
-        """Read the output of `FACTS_COMMAND`. Raises `ValueError` where it lacks something."""
+        """Read the output of `FACTS_COMMAND`. Raises `ValueError` if a line is missing."""
         nofile = re.search(r"^Max open files\s+\S+\s+(\S+)", text, re.MULTILINE)
         cpus = re.search(r"^Cpus_allowed_list:\s*(\S+)", text, re.MULTILINE)
         model = re.search(r"^(?:model name|Model|CPU part)\s*:\s*(.+)$", text, re.MULTILINE)
@@ -36,7 +36,7 @@ class HostFacts:
         )
 
     def fingerprint(self, info: dict[str, Any]) -> HostFingerprint:
-        """Together with what the engine says of its host (`docker info`)."""
+        """These facts with those of the engine (`docker info`)."""
         return HostFingerprint(
             cpu_model=self.cpu_model,
             cpus=len(self.cpu_ids),
@@ -49,7 +49,7 @@ class HostFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """CPU lists in the kernel's notation."""
+    """Lists of CPUs in the kernel's notation."""
 
     target: str
     generator: str
@@ -58,7 +58,7 @@ class Placement:
 
 
 def place(cpu_ids: Sequence[int], cpus: float) -> Placement:
-    """The load generator gets the last CPU alone, where the rest can hold the target's quota."""
+    """The load generator gets the last CPU alone if the rest is enough for the target's quota."""
     rest, last = cpu_ids[:-1], cpu_ids[-1]
     shares = len(rest) < math.ceil(cpus)
     return Placement(

@@ -1,4 +1,4 @@
-"""What an image says of itself: its uWSGI, the command that it starts, its environment."""
+"""Facts about an image: its uWSGI, the command that it starts, its environment."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from tuner.model import Target
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageFacts:
-    """`options` is every name that the image's uWSGI knows; `command` is ENTRYPOINT and CMD."""
+    """`options` are all names that the image's uWSGI knows; `command` is ENTRYPOINT and CMD."""
 
     uwsgi_version: str
     options: tuple[str, ...]
@@ -24,9 +24,9 @@ class ImageFacts:
 
 
 def facts_of(config: EngineConfig, image: str) -> ImageFacts:
-    """Ask an image, which is pulled where it is not here.
+    """Read the facts of an image, and pull it if needed.
 
-    Raises `InvalidInput` where there is none of that name or no uWSGI in it, and `Unavailable`.
+    Raises `InvalidInput` if the image or a uWSGI in it is missing, and `Unavailable`.
     """
     connection = Connection()
     config = replace(config, cache_dir=_writable(config.cache_dir))
@@ -46,14 +46,14 @@ def facts_of(config: EngineConfig, image: str) -> ImageFacts:
 
 
 def _named(image: str) -> Target:
-    """A target of which nothing but the image is asked for."""
+    """A target for its image only."""
     return Target(
         image=image, port=1, health_path="/", command=(), thread_safe=False, memory_per_process_mb=1
     )
 
 
 def _writable(folder: Path | None) -> Path | None:
-    """The folder, made where it is missing; None where this user may not."""
+    """The folder, created if needed; None if this user may not."""
     try:
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)

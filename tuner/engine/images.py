@@ -1,17 +1,17 @@
-"""Images of targets: built from a target app's folder or found by name, and what they hold."""
+"""Images of targets: built from a target app's folder or found by name; their uWSGI."""
 
 import hashlib
-import json
 import logging
 import re
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from docker.errors import APIError, NotFound
+from pydantic import TypeAdapter
 
 from tuner.engine import context
 from tuner.engine.config import EngineConfig
@@ -24,12 +24,13 @@ from tuner.model import FailureCode, Target
 BUILD_LOG_LINES = 30
 ASK_TIMEOUT_S = 30.0
 
+_BUILD_INFO = TypeAdapter(BuildInfo)
 _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class Images:
-    """Finds, builds and questions images. One for the whole process: builds are made once."""
+    """Finds, builds and inspects images. One for the whole process, so each build runs once."""
 
     connection: Connection
     config: EngineConfig
@@ -47,32 +48,32 @@ class Images:
         return self._built(target.target_app)
 
     def generator(self) -> str:
-        """What the load generator's container starts from: the image with k6, if it is current.
+        """The image of the load generator's container: the one with k6, if it is current.
 
-        One that was made on top of an older `load_image` is not used.
+        A k6 image on top of an older `load_image` is not current.
         """
         if self._with_k6 is None:
             load, name = self.config.load_image, self.config.journey_image
             below = self._layers(load)
             above = self._layers(name) if name is not None else []
             if name is None or not below or above[: len(below)] != below:
-                return load  # and look again next time: `make journeys` may be running
+                return load  # look again next time: `make journeys` may be running
             self._with_k6 = name
         return self._with_k6
 
     def _layers(self, name: str) -> list[str]:
-        """An image's layers from the lowest up; none where it is not here."""
+        """An image's layers from the lowest up; empty if the image is not here."""
         found = self._inspected(name)
         return list(found["RootFS"].get("Layers") or ()) if found else []
 
     def ask(self, image: str, program: str, containers: Containers) -> BuildInfo:
-        """What the image's uWSGI says of itself; remembered by image, across processes too."""
+        """The image's uWSGI; remembered for each image, also across processes."""
         if image not in self._known:
             self._known[image] = self._remembered(image) or self._asked(image, program, containers)
         return self._known[image]
 
     def started_with(self, image: str) -> tuple[tuple[str, ...], dict[str, str]]:
-        """The command that an image runs by itself, and its environment."""
+        """The command that an image starts by default, and its environment."""
         config = (self._inspected(image) or {}).get("Config") or {}
         command = (*(config.get("Entrypoint") or ()), *(config.get("Cmd") or ()))
         pairs = (text.partition("=") for text in config.get("Env") or ())
@@ -115,7 +116,7 @@ class Images:
             return self._id(tag) or self._build(app, tag, folder)
 
     def _build(self, app: str, tag: str, folder: context.Context) -> str:
-        _log.info("image.building", extra={"target_app": app, "tag": tag})
+        _log.info("image.building target_app=%s tag=%s", app, tag)
         with self.connection.api() as api:
             try:
                 answers = api.build(
@@ -133,12 +134,12 @@ class Images:
                 raise _not_built(app, explain(error)) from error
         image = self._id(tag)
         if image is None:
-            raise Infrastructure(f"the build of {app} ended well but left no image")
+            raise Infrastructure(f"the build of {app} succeeded but left no image")
         self._remove_older(tag)
         return image
 
     def _remove_older(self, tag: str) -> None:
-        """Images of the app's former states; the engine itself refuses those in use."""
+        """Remove the app's older images; the engine keeps those in use."""
         name, now = tag.partition(":")[0], time.time()
         with self.connection.api() as api:
             for found in api.images(name=name):
@@ -150,7 +151,7 @@ class Images:
                     try:
                         api.remove_image(older)
                     except APIError as error:
-                        _log.info("image.kept", extra={"tag": older, "why": explain(error)})
+                        _log.info("image.kept tag=%s why=%s", older, explain(error))
 
     def _asked(self, image: str, program: str, containers: Containers) -> BuildInfo:
         _, version = containers.run(image, [program, "--version"], ASK_TIMEOUT_S)
@@ -164,23 +165,15 @@ class Images:
             uwsgi_version=version.strip(),
             options=tuple(dict.fromkeys(listing.split())),
         )
-        path = self._cache_file(image)
-        if path is not None:
-            _write_atomically(path, json.dumps(asdict(info)))
+        if (path := self._cache_file(image)) is not None:
+            _write_atomically(path, _BUILD_INFO.dump_json(info))
         return info
 
     def _remembered(self, image: str) -> BuildInfo | None:
         path = self._cache_file(image)
-        if path is None:
-            return None
         try:
-            stored = json.loads(path.read_text())
-            return BuildInfo(
-                image_digest=image,
-                uwsgi_version=stored["uwsgi_version"],
-                options=tuple(stored["options"]),
-            )
-        except (OSError, ValueError, KeyError):
+            return _BUILD_INFO.validate_json(path.read_bytes()) if path is not None else None
+        except (OSError, ValueError):
             return None
 
     def _cache_file(self, image: str) -> Path | None:
@@ -189,11 +182,11 @@ class Images:
         return self.config.cache_dir / f"uwsgi-{image.removeprefix('sha256:')[:32]}.json"
 
 
-def _write_atomically(path: Path, text: str) -> None:
-    """Let no other process read half a file."""
+def _write_atomically(path: Path, content: bytes) -> None:
+    """So no other process reads half a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_suffix(f".{threading.get_native_id()}")
-    draft.write_text(text)
+    draft.write_bytes(content)
     draft.replace(path)
 
 
@@ -215,6 +208,6 @@ def _not_built(app: str, reason: str, log: str = "") -> TargetFailed:
 def _missing(name: str, reason: str) -> TargetFailed:
     return target_failed(
         FailureCode.IMAGE_MISSING,
-        f"image {name} is not on this host and could not be pulled ({reason});"
+        f"image {name} is not on this host, and the pull failed ({reason});"
         " build or pull it here, or correct its name",
     )

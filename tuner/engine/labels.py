@@ -1,4 +1,4 @@
-"""The labels by which our containers are found again."""
+"""The labels of our containers, to find them again."""
 
 from collections.abc import Mapping
 
@@ -9,10 +9,10 @@ MEASUREMENT = "tuner.measurement"
 
 
 def of_instance(instance: str) -> dict[str, str]:
-    """What every container of one service carries."""
+    """The labels of every container of one service."""
     return {MINE: "1", INSTANCE: instance}
 
 
 def query(labels: Mapping[str, str]) -> dict[str, list[str]]:
-    """The filter that lists the containers carrying all of `labels`."""
+    """The filter for containers that carry all of `labels`."""
     return {"label": [f"{name}={value}" for name, value in labels.items()]}

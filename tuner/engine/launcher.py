@@ -26,12 +26,12 @@ from tuner.uwsgi.topology import front_of
 
 FACTS_TIMEOUT_S = 30.0
 STRICT_TIMEOUT_S = 20.0
-KILL_FOR_S = 1.5  # containers that were being created while we killed the others
+KILL_FOR_S = 1.5  # another thread may still create containers during a kill
 
 
 @dataclass(slots=True)
 class _Host:
-    """What is the same for every launch on this host, found out once."""
+    """What every launch on this host shares, read once."""
 
     connection: Connection
     images: Images
@@ -41,9 +41,9 @@ class _Host:
 
 
 class DockerLauncher:
-    """Starts arms, and finds again whatever of ours is still there.
+    """Starts arms, and removes what earlier ones left. Threads may share one.
 
-    `build_dir` names the folder of a target app. May be used from several threads.
+    `build_dir` names the folder of a target app.
     """
 
     def __init__(self, config: EngineConfig, build_dir: Callable[[str], Path]) -> None:
@@ -53,7 +53,7 @@ class DockerLauncher:
         self._host = _Host(connection, Images(connection, config, build_dir))
 
     def for_measurement(self, job: str, measurement: str) -> "DockerLauncher":
-        """The same launcher, marking what it starts as part of one measurement."""
+        """The same launcher; its containers carry the labels of one measurement."""
         bound = copy.copy(self)
         bound._labels = {
             **labels.of_instance(self._config.instance),
@@ -64,32 +64,32 @@ class DockerLauncher:
 
     @property
     def instance(self) -> str:
-        """The service whose containers these are."""
+        """The service that owns these containers."""
         return self._config.instance
 
     def ping(self) -> None:
-        """Raise `Unavailable` where the engine does not answer."""
+        """Raise `Unavailable` if the engine does not answer."""
         with self._connection.api() as api:
             api.ping()
 
     def close(self) -> None:
-        """Give back the connections to the engine."""
+        """Close the connections to the engine."""
         self._connection.close()
 
     def fingerprint(self) -> HostFingerprint:
-        """What this host is."""
+        """This host's hardware and software."""
         facts, info = self._host_facts()
         return facts.fingerprint(info)
 
     def inspect(self, target: Target) -> BuildInfo:
-        """Build or find the target's image. Raises `TargetFailed` where there is none."""
+        """Build or find the target's image. Raises `TargetFailed`."""
         image = self._host.images.find(target)
         return self._host.images.ask(image, command.program(target.command), self._containers)
 
     def check(self, arm: ArmSpec) -> Checked:
-        """Let uWSGI load the file and the app without serving. Raises `TargetFailed`.
+        """Let uWSGI load the file and the app, without serving. Raises `TargetFailed`.
 
-        An app with lazy-apps is loaded by the workers only, so that its faults show at launch.
+        With lazy-apps only the workers load the app, so its faults show at launch.
         """
         nginx.proxy_of(front_of(IniFile.parse(arm.ini), arm.target.port))
         argv = command.with_ini(arm.target.command, command.CHECK)
@@ -107,9 +107,9 @@ class DockerLauncher:
         return Checked(somaxconn=command.somaxconn_in(log), effective_ini=effective.printed(log))
 
     def strict(self, arm: ArmSpec) -> str:
-        """What a strict uWSGI refuses of the file, in its words, loading nothing; empty: nothing.
+        """What `uwsgi --strict` refuses in the file, without loading the app; empty for nothing.
 
-        Raises `TargetFailed` where uWSGI cannot even be started.
+        Raises `TargetFailed` if uWSGI cannot start.
         """
         argv = command.strictly(arm.target.command)
         with self._target(arm, argv, {}) as (container, _):
@@ -120,7 +120,7 @@ class DockerLauncher:
 
     @contextmanager
     def launch(self, arm: ArmSpec) -> Iterator[DockerTarget]:
-        """Start an arm; leaving the context removes its containers, whatever happened."""
+        """Start an arm; the end of the context always removes its containers."""
         argv = command.with_ini(arm.target.command, command.SERVE)
         facts, info = self._host_facts()
         ini = IniFile.parse(arm.ini)
@@ -139,7 +139,7 @@ class DockerLauncher:
                     workers=placement.client_cpus, nofile=nofile, backlog=arm.limits.somaxconn
                 )
             generator = stack.enter_context(self._generator(container, options, file))
-            # Both at once, where the contexts would remove one after the other.
+            # Both at once: the contexts would remove one after the other.
             stack.callback(self._connection.remove, [container, generator])
             yield DockerTarget(
                 connection=self._connection,
@@ -154,28 +154,25 @@ class DockerLauncher:
             )
 
     def reap(self, keep: Collection[str] = ()) -> int:
-        """Remove every container of this instance whose measurement is not in `keep`.
+        """Remove every container of this instance, and its volumes, but for measurements in `keep`.
 
-        Returns how many; their volumes go with them.
+        Returns how many containers.
         """
+
+        def is_left(found: Mapping[str, Any]) -> bool:
+            return (found.get("Labels") or {}).get(labels.MEASUREMENT) not in keep
+
         mine = labels.query(labels.of_instance(self._config.instance))
-        doomed = [
-            found["Id"]
-            for found in self._connection.containers(mine)
-            if (found.get("Labels") or {}).get(labels.MEASUREMENT) not in keep
-        ]
-        removed = self._connection.remove(doomed)
-        self._connection.remove_volumes(
-            found["Name"]
-            for found in self._connection.volumes(mine)
-            if (found.get("Labels") or {}).get(labels.MEASUREMENT) not in keep
-        )
+        left = [found["Id"] for found in self._connection.containers(mine) if is_left(found)]
+        removed = self._connection.remove(left)
+        volumes = [found["Name"] for found in self._connection.volumes(mine) if is_left(found)]
+        self._connection.remove_volumes(volumes)
         return removed
 
     def kill_measurement(self, measurement: str) -> int:
-        """Kill and remove one measurement's containers; whoever waits for one of them returns.
+        """Kill and remove one measurement's containers; a thread that waits for one returns.
 
-        Looks again until none is left: another thread may just be creating the next.
+        Looks again until none is left: another thread may create the next one.
         """
         theirs = labels.query(
             {**labels.of_instance(self._config.instance), labels.MEASUREMENT: measurement}
@@ -222,7 +219,7 @@ class DockerLauncher:
             try:
                 generator = stack.enter_context(self._containers.generator(image, options, file))
             except Infrastructure:
-                # A target that ended at once left no namespaces to join.
+                # A target that ended at once has no namespaces to join.
                 raise_if_ended(self._connection, target, was_ready=False)
                 raise
             yield generator
@@ -238,5 +235,5 @@ class DockerLauncher:
                 try:
                     host.facts = HostFacts.parse(text)
                 except ValueError as error:
-                    raise Infrastructure(f"this host cannot be read: {error}") from error
+                    raise Infrastructure(f"cannot read this host's facts: {error}") from error
             return host.facts, host.info

@@ -1,8 +1,7 @@
-"""nginx before a file's own `socket`: its configuration, and how it reaches the socket.
+"""nginx in front of a file's own `socket`: its configuration, and how it reaches the socket.
 
-It runs in the load generator's container, on its CPUs, as in production it would run on another
-machine's: what it costs is not the target's. nginx's own defaults hold wherever the window does
-not ask for something else.
+It runs in the load generator's container and on its CPUs: its cost is not the target's. nginx's
+defaults stay unless a window needs another value.
 """
 
 import re
@@ -20,7 +19,7 @@ SOCKET_MOUNT = "/tuner-socket"  # the folder of a unix socket, in the generator'
 
 _HERE = frozenset({"", "*", "0.0.0.0", "127.0.0.1", "localhost"})  # noqa: S104  # is read, not bound
 _PATH = re.compile(r"(/[\w@+-][\w.@+-]*){2,}")
-_PER_REQUEST = 2  # connections: the client's and the one to uWSGI
+_PER_REQUEST = 2  # connections: one of the client, one to uWSGI
 _SPARE_FILES = 64  # log, listening sockets, pipes between the processes
 
 _PARAMETERS = {
@@ -50,8 +49,8 @@ _LOGGED = "\t".join(
 class ProxyFile:
     """A configuration, and whether nginx has to be root to reach the socket.
 
-    A unix socket lets in whom its file's mode lets in (`chmod-socket`), and production's nginx is
-    of a fitting group. Ours cannot know which, so it is root with one capability.
+    The mode of a unix socket (`chmod-socket`) may admit one group only. Production's nginx is in
+    that group. Ours does not know it, so it is root with one capability.
     """
 
     text: str
@@ -60,14 +59,14 @@ class ProxyFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proxy:
-    """One nginx: where it listens and where it passes requests to."""
+    """One nginx: the port that it listens on, and the upstream."""
 
     port: int
     upstream: str  # in nginx's words
     folder: str | None = None  # of a unix socket, in the target
 
     def file(self, *, workers: int, nofile: int, backlog: int) -> ProxyFile:
-        """Its file. Nothing is below /var or /run: the container's user owns nothing there."""
+        """Its file. No path is below /var or /run: the container's user owns no folder there."""
         connections = min(nofile - _SPARE_FILES, _PER_REQUEST * MOST_CONNECTIONS + _SPARE_FILES)
         temporary = [
             f"{kind}_temp_path /tmp/nginx-{kind};"
@@ -101,9 +100,9 @@ class Proxy:
 
 
 def proxy_of(front: Front) -> Proxy | None:
-    """The nginx that a front asks for; None where it asks for none.
+    """The nginx of a front; None if the front has none.
 
-    Raises `TargetFailed` where nginx cannot reach the socket.
+    Raises `TargetFailed` if nginx cannot reach the socket.
     """
     if front.socket is None:
         return None
@@ -122,14 +121,14 @@ def proxy_of(front: Front) -> Proxy | None:
 
 def _unreachable(socket: str) -> TargetFailed:
     if socket.startswith("@"):
-        why = "nginx cannot connect to an abstract socket; name a path, as in /run/app/app.sock"
+        why = "nginx cannot connect to an abstract socket; give a path such as /run/app/app.sock"
     else:
         why = (
-            "it is neither a port of this machine, as in 127.0.0.1:3031, nor the absolute path of"
-            " a unix socket in a folder of its own, as in /run/app/app.sock"
+            "it is neither a port of this machine such as 127.0.0.1:3031, nor the absolute path of"
+            " a unix socket in its own folder such as /run/app/app.sock"
         )
     return target_failed(
         FailureCode.WORKLOAD_REFUSED,
-        f"the file speaks uwsgi's protocol on `socket = {socket}`, and the load would go through"
-        f" nginx, but {why}",
+        f"the file serves uwsgi's protocol on `socket = {socket}`, so the load goes through nginx,"
+        f" but {why}",
     )

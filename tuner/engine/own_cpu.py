@@ -1,7 +1,7 @@
-"""CPU time of the engine's own processes, where this process can see them.
+"""CPU time of the engine's own processes, if this process can see them.
 
-They take every line that a target logs: at ten thousand requests a second that is half a CPU. It
-is the target's doing, and not that of a noisy neighbour.
+They read every line that a target logs: at 10 000 requests/s that takes half a CPU. The target
+causes this time; a noisy neighbour does not.
 """
 
 import os
@@ -14,7 +14,7 @@ _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 def used_s(proc: Path = PROC) -> float | None:
-    """Seconds that all of them have used so far; None where none is to be seen."""
+    """Seconds that they have used so far; None if this process sees none of them."""
     found = [_cpu_s(stat) for stat in _stats(proc) if _name(stat) in _NAMES]
     return sum(found) if found else None
 
@@ -33,6 +33,6 @@ def _name(stat: str) -> str:
 
 
 def _cpu_s(stat: str) -> float:
-    """utime and stime are the 14th and 15th field, the name in brackets being the 2nd."""
+    """utime and stime are fields 14 and 15; the name in brackets is field 2."""
     fields = stat[stat.rindex(")") + 2 :].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S

@@ -1,4 +1,4 @@
-"""A target that runs, with the load generator's container beside it."""
+"""A running target with the load generator's container."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +17,7 @@ from tuner.model import FailureCode
 from tuner.uwsgi.topology import Front, Topology
 
 READ_TIMEOUT_S = 20.0
-END_S = 2.0  # by which the engine has noticed that a target ended
+END_S = 2.0  # the engine notices the end of a target within this time
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class DockerTarget:
     placement: Placement
     front: Front  # how the load reaches uWSGI
     nofile: int  # open files that target and load generator may have each
-    log_file: str | None  # that uWSGI writes to in place of its output
+    log_file: str | None  # uWSGI's log, if it does not log to its output
     cgroup_version: int
     cgroup_root: Path
     _has_answered: bool = False
@@ -44,16 +44,16 @@ class DockerTarget:
 
     @property
     def shares_cpus(self) -> bool:
-        """Whether target and load generator could not be kept on different CPUs."""
+        """Whether target and load generator share CPUs."""
         return self.placement.shares_cpus
 
     def run_beside(
         self, argv: Sequence[str], *, timeout_s: float, files: Mapping[str, bytes] | None = None
     ) -> str:
-        """Run a command in the generator's container; a target that ends meanwhile ends the wait.
+        """Run a command in the generator's container; the end of the target ends the wait.
 
-        `files`, by absolute path below /tmp, are there before it starts. Raises `TargetFailed`, or
-        `Infrastructure` with the command's own words.
+        `files`, by absolute path below /tmp, are there when it starts. Raises `TargetFailed`, or
+        `Infrastructure` with the command's own message.
         """
         if files:
             self._put_beside(files)
@@ -76,15 +76,15 @@ class DockerTarget:
             raise
 
     def _raise_for_end(self, done: Executed) -> None:
-        """Raise what is behind a failure, where it is the end of a container."""
+        """Raise the cause of a failure if a container has ended."""
         if done.exit_code in (None, EXIT_KILLED):
-            # The target's end takes the generator's processes along, and is told a moment later.
+            # The target's end kills the generator's processes first; the engine notices it later.
             self.connection.wait_end(self.container, END_S)
         self.raise_if_ended()
         self._raise_for_nginx()
 
     def _raise_for_nginx(self) -> None:
-        """Raise why it does not start. It tries for 2.5 s, while another may answer on its port."""
+        """Raise why nginx does not start. It tries for 2.5 s; another server may use its port."""
         if self._has_answered or self.front.topology is not Topology.NGINX:
             return
         log = self.connection.log_tail(self.generator, "all")
@@ -92,13 +92,13 @@ class DockerTarget:
         if fatal:
             raise target_failed(
                 FailureCode.NOT_READY,
-                f"nginx before the file's `socket` does not start: {fatal[0]}; if the command gives"
-                " uWSGI an HTTP address, write that into the file",
+                f"nginx in front of the file's `socket` does not start: {fatal[0]}; if the command"
+                " gives uWSGI an HTTP address, write it into the file",
                 log,
             )
 
     def raise_if_ended(self) -> None:
-        """Raise what the target's end means, where it has ended."""
+        """Raise why the target ended, if it has ended."""
         raise_if_ended(self.connection, self.container, was_ready=self._has_answered)
 
     def log_tail(self) -> str:
@@ -106,9 +106,9 @@ class DockerTarget:
         return own_words(self.connection, self.container)
 
     def effective_ini(self) -> str:
-        """The merged options that uWSGI printed at its start; empty where it printed none.
+        """The effective options that uWSGI printed at its start; empty if it printed none.
 
-        To be asked before the load: every request may write a line into the same log.
+        Call it before the load: each request may write a line into the same log.
         """
         if self._effective_ini is None:
             found = effective.printed(self.connection.log_tail(self.container, "all"))
@@ -118,13 +118,13 @@ class DockerTarget:
         return self._effective_ini
 
     def usage(self) -> Usage:
-        """Read the target's cgroup: this process's view of it, else the generator's (45 ms)."""
+        """Read the target's cgroup from here, else from the generator's container (45 ms)."""
         if self._cgroup_files is None:
             self._cgroup_files = self._find_cgroup()
         try:
             found = cgroup.usage_of(self._texts(self._cgroup_files))
         except (KeyError, ValueError) as error:
-            raise Infrastructure(f"the target's cgroup cannot be read: {error!r}") from error
+            raise Infrastructure(f"cannot read the target's cgroup: {error!r}") from error
         return replace(found, engine_cpu_s=own_cpu.used_s())
 
     def _find_cgroup(self) -> tuple[str, ...]:
@@ -138,7 +138,7 @@ class DockerTarget:
             cgroup.find_command(CGROUP_MOUNT, self.cgroup_version, self.container)
         ).split()
         if not found:
-            raise Infrastructure("the target's cgroup is not below the host's /sys/fs/cgroup")
+            raise Infrastructure("the target's cgroup is not in the host's /sys/fs/cgroup")
         root = CGROUP_MOUNT if self.cgroup_version == 2 else f"{CGROUP_MOUNT}/memory"
         return cgroup.files_at(self.cgroup_version, str(PurePosixPath(found[0]).relative_to(root)))
 

@@ -1,11 +1,13 @@
 """An engine that is away is `Unavailable`, whatever is asked of it."""
 
+import ast
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tuner.engine import DockerLauncher, EngineConfig
+from tuner.engine.connection import Connection
 from tuner.errors import Unavailable
 from tuner.measurement import Launcher
 from tuner.model import DEFAULT_COMMAND, Target
@@ -45,3 +47,28 @@ def test_the_launcher_fits_where_it_is_used() -> None:
     config = EngineConfig(instance="test", base_image="base", load_image="load")
     fits: Launcher = DockerLauncher(config, Path).for_measurement("1", "2")
     assert fits
+
+
+def test_a_log_line_says_what_was_not_removed_and_why(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    connection = Connection()
+    monkeypatch.setattr(connection, "_keeps", lambda name: "it is in use")
+    monkeypatch.setattr("tuner.engine.connection.RELEASE_S", 0.0)
+    connection.remove_volumes(["tuner-1"])
+    assert caplog.messages == ["volume.not_removed volume=tuner-1 why=it is in use"]
+
+
+def test_no_log_call_hides_its_data_in_extra() -> None:
+    """The log's format prints the message only."""
+    sources = Path(__file__).parents[3].joinpath("tuner").rglob("*.py")
+    calls = [
+        f"{path.name}:{call.lineno}"
+        for path in sources
+        for call in ast.walk(ast.parse(path.read_text()))
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr in {"debug", "info", "warning", "error", "exception"}
+        and any(keyword.arg == "extra" for keyword in call.keywords)
+    ]
+    assert calls == []
