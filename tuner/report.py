@@ -1,12 +1,11 @@
-"""Blocks of a comparison to its answer: file by file, the first being the baseline.
+"""Blocks of a comparison to its figures, file by file; the first file is the baseline.
 
-Every figure is of one block first and of all blocks then: the block is the unit of replication.
+A figure is taken of each block first, then of all blocks: the block is the unit of replication.
 """
 
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import fmean, median
 
 from tuner import analysis, diagnosis, objective
@@ -32,7 +31,7 @@ from tuner.model import (
 )
 
 REQUESTS_FOR_P99 = 5_000
-"""Below this a 99th percentile is one of the ten slowest requests, and means little."""
+"""With fewer, fewer than 50 requests are above the 99th percentile, and it means little."""
 
 _FIGURES = (
     Metric.THROUGHPUT_RPS,
@@ -43,12 +42,8 @@ _FIGURES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """The usable windows of one file in one block."""
-
-    block: int
-    windows: tuple[Window, ...]
+_Part = list[Window]
+"""The usable windows of one file in one block; at least one."""
 
 
 def build(history: History) -> Report:
@@ -66,16 +61,17 @@ def _arm(
     spec: JobSpec, blocks: Sequence[Measurement], number: TrialNumber, *, is_unstable: bool
 ) -> ArmReport:
     variant = spec.variants[number]
-    windows = _windows_of(blocks, number)
+    windows = [window for block in blocks for window in block.windows_of(number)]
     usable = [window for window in windows if not window.is_void]
-    ratios = _ratios(blocks, number, spec.objective.metric) if number != BASELINE else []
+    parts = _parts(blocks, number)
     doubts = analysis.frequent(windows) + ((Doubt.UNSTABLE_START,) if is_unstable else ())
+    is_first = number == BASELINE
     return ArmReport(
         name=variant.name,
-        figures=_figures(spec, _parts(blocks, number)),
-        effects=_effects(blocks, number),
-        verdict=_verdict(spec, ratios) if number != BASELINE else None,
-        blocks=len(_parts(blocks, number)),
+        figures=_figures(spec, parts),
+        effects=() if is_first else _effects(blocks, number),
+        verdict=None if is_first else _verdict(spec, blocks, number),
+        blocks=len(parts),
         windows=len(windows),
         requests=sum(window.requests for window in windows),
         errors_by_class=_errors(windows),
@@ -89,39 +85,26 @@ def _arm(
     )
 
 
-def _windows_of(blocks: Sequence[Measurement], number: TrialNumber) -> list[Window]:
-    return [w for block in blocks for w in block.windows if block.arms[w.arm] == number]
-
-
 def _parts(blocks: Sequence[Measurement], number: TrialNumber) -> list[_Part]:
-    """What each block has of a file; blocks that have nothing usable of it are left out."""
-    found = (
-        _Part(block.sequence, tuple(w for w in _windows_of([block], number) if not w.is_void))
-        for block in blocks
-    )
-    return [part for part in found if part.windows]
+    """The file's part of each block; blocks without a usable window of it are left out."""
+    found = ([w for w in block.windows_of(number) if not w.is_void] for block in blocks)
+    return [part for part in found if part]
 
 
 def _figures(spec: JobSpec, parts: Sequence[_Part]) -> tuple[Figure, ...]:
-    rungs: tuple[int | None, ...] = (None,)
-    if isinstance(spec.workload, Ladder):
-        rungs = spec.workload.concurrencies
+    rungs = spec.workload.concurrencies if isinstance(spec.workload, Ladder) else (None,)
     found = (_figure(metric, _at(parts, rung), rung) for rung in rungs for metric in _FIGURES)
     return tuple(figure for figure in found if figure is not None)
 
 
 def _at(parts: Sequence[_Part], rung: int | None) -> list[_Part]:
-    """The parts with the windows of one rung alone; all of them where there is but one."""
-    if rung is None:
-        return list(parts)
-    chosen = (
-        _Part(part.block, tuple(w for w in part.windows if w.connections == rung)) for part in parts
-    )
-    return [part for part in chosen if part.windows]
+    """The parts with the windows of one rung alone; all windows where there is one rung."""
+    chosen = ([w for w in part if rung in (None, w.connections)] for part in parts)
+    return [part for part in chosen if part]
 
 
 def _figure(metric: Metric, parts: Sequence[_Part], rung: int | None) -> Figure | None:
-    levels = [level for part in parts if (level := _level(part.windows, metric)) is not None]
+    levels = [level for part in parts if (level := _level(part, metric)) is not None]
     if not levels:
         return None
     found = analysis.estimate(levels)
@@ -136,14 +119,14 @@ def _figure(metric: Metric, parts: Sequence[_Part], rung: int | None) -> Figure 
 
 
 def _exp(log: float) -> float | None:
-    """None where the bound is beyond all numbers, as two blocks that differ by far can make it."""
+    """None where the bound is beyond all numbers, as two very different blocks can make it."""
     return math.exp(log) if log < math.log(1e12) else None
 
 
 def _level(windows: Sequence[Window], metric: Metric) -> float | None:
-    """Log of a metric in one block; of p99 only where requests enough are behind it.
+    """Log of a metric in one block; of p99 only where enough requests are behind it.
 
-    Where single windows have too few, all windows of the block together may have them.
+    Where single windows have too few, all windows of the block together may have enough.
     """
     if metric is not Metric.LATENCY_P99_MS or all(w.requests >= REQUESTS_FOR_P99 for w in windows):
         return objective.log_level(windows, metric)
@@ -153,9 +136,7 @@ def _level(windows: Sequence[Window], metric: Metric) -> float | None:
 
 
 def _effects(blocks: Sequence[Measurement], number: TrialNumber) -> tuple[Effect, ...]:
-    """Changes against the first file, of every metric with blocks enough for an interval."""
-    if number == BASELINE:
-        return ()
+    """Changes against the first file, of every metric with enough blocks for an interval."""
     ratios = {metric: _ratios(blocks, number, metric) for metric in _FIGURES}
     return tuple(
         analysis.effect_of(found, metric)
@@ -168,19 +149,20 @@ def _ratios(blocks: Sequence[Measurement], number: TrialNumber, metric: Metric) 
     """log(file / first file) of each block that has both."""
     found = []
     for block in blocks:
-        levels = [
-            _level(part.windows, metric)
-            for part in (*_parts([block], number), *_parts([block], BASELINE))
-        ]
-        if len(levels) == 2 and levels[0] is not None and levels[1] is not None:
+        parts = (*_parts([block], number), *_parts([block], BASELINE))
+        levels = [level for part in parts if (level := _level(part, metric)) is not None]
+        if len(levels) == 2:
             found.append(levels[0] - levels[1])
     return found
 
 
-def _verdict(spec: JobSpec, ratios: Sequence[float]) -> Verdict:
+def _verdict(spec: JobSpec, blocks: Sequence[Measurement], number: TrialNumber) -> Verdict:
     chosen = spec.objective
     return analysis.compare(
-        ratios, metric=chosen.metric, sign=chosen.sign, min_effect=spec.min_effect
+        _ratios(blocks, number, chosen.metric),
+        metric=chosen.metric,
+        sign=chosen.sign,
+        min_effect=spec.min_effect,
     ).verdict
 
 
@@ -203,7 +185,7 @@ def _middle_spread(spreads: Iterable[Spread | None]) -> Spread | None:
 
 
 def _over_limit(windows: Sequence[Window]) -> float | None:
-    """Share of all requests of all windows; windows that do not know how many count alike."""
+    """Share of all requests of all windows; windows count alike where no number is known."""
     known = [(w.over_limit, w.sent) for w in windows if w.over_limit is not None]
     if not known:
         return None

@@ -126,8 +126,7 @@ def whole_trial_answer(trial: Trial, history: History, *, raw: bool) -> TrialAns
     windows = [
         window_answer(block, window)
         for block in blocks
-        for window in block.windows
-        if block.arms[window.arm] == trial.number
+        for window in block.windows_of(trial.number)
     ]
     return answer.model_copy(
         update={

@@ -88,12 +88,7 @@ def of_trial(history: History, number: TrialNumber) -> Diagnosis:
 
     Raises `StopIteration` where there is no such trial.
     """
-    windows = [
-        window
-        for block in history.measurements
-        for window in block.windows
-        if block.arms[window.arm] == number
-    ]
+    windows = [window for block in history.measurements for window in block.windows_of(number)]
     return of_file(windows, history.job.spec, _ini_of(history, number))
 
 

@@ -186,6 +186,10 @@ class Measurement:
         """Its windows; none until it is complete."""
         return self.result.windows if self.result else ()
 
+    def windows_of(self, number: TrialNumber) -> list[Window]:
+        """The windows of one trial or, in a comparison, of one file."""
+        return [window for window in self.windows if self.arms[window.arm] == number]
+
     @property
     def broken_trial(self) -> TrialNumber | None:
         """The trial whose configuration ended it."""

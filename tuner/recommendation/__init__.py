@@ -156,6 +156,4 @@ def _doubts(blocks: Sequence[Measurement], finalist: Trial) -> tuple[Doubt, ...]
 
 
 def _baseline_windows(blocks: Sequence[Measurement]) -> list[Window]:
-    return [
-        window for block in blocks for window in block.windows if block.arms[window.arm] == BASELINE
-    ]
+    return [window for block in blocks for window in block.windows_of(BASELINE)]
