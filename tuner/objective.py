@@ -11,6 +11,8 @@ from dataclasses import replace
 from statistics import fmean
 
 from tuner.model import (
+    Aim,
+    Bound,
     ClosedLoop,
     Doubt,
     JobSpec,
@@ -31,6 +33,9 @@ ERRORS_ALLOWED = 0.001
 NOTHING_TO_SHOW = 100.0
 """The excess of a bound on a metric that has no value: beyond any real log ratio, and storable."""
 
+
+THROUGHPUT_KEPT = 0.95
+"""When minimising memory or CPU, the least share of the baseline's throughput to keep."""
 
 P95_GUARD = 1.25
 """How much longer than the baseline's a candidate's p95 may be where nobody set a bound on it.
@@ -71,11 +76,20 @@ def log_ratio(block: Measurement, metric: Metric, *, of: int = 1, to: int = 0) -
     return None if numerator is None or denominator is None else numerator - denominator
 
 
-def error_rate(windows: Sequence[Window]) -> float:
-    """Failed share of everything sent in these windows; 1 where nothing was sent."""
-    failed = sum(window.errors for window in windows)
-    sent = failed + sum(window.requests for window in windows)
+def errors_of(windows: Iterable[Window]) -> tuple[int, int]:
+    """Failed requests, and all requests that were sent."""
+    counts = [(window.errors, window.errors + window.requests) for window in windows]
+    return sum(failed for failed, _ in counts), sum(sent for _, sent in counts)
+
+
+def failed_share(failed: int, sent: int) -> float:
+    """The error rate; 1 where nothing was sent."""
     return failed / sent if sent else 1.0
+
+
+def error_rate(windows: Sequence[Window]) -> float:
+    """Failed share of all requests that were sent in these windows; 1 where nothing was sent."""
+    return failed_share(*errors_of(windows))
 
 
 def excesses(block: Measurement, spec: JobSpec) -> dict[str, float]:
@@ -91,23 +105,10 @@ def excesses(block: Measurement, spec: JobSpec) -> dict[str, float]:
     found = {"respawns": float(_respawns(ours) - _respawns(theirs))}
     bounds = spec.slo.bounds()
     allowed = bounds.pop(Metric.ERROR_RATE, None)
-    match allowed:
-        case None:
-            limit = error_rate(theirs) + ERRORS_ALLOWED
-        case RelativeBound(relative_to_baseline=factor):
-            limit = error_rate(theirs) * factor
-        case _:
-            limit = allowed
-    found[Metric.ERROR_RATE.value] = error_rate(ours) - limit
+    found[Metric.ERROR_RATE.value] = error_excess(allowed, error_rate(ours), error_rate(theirs))
     for metric, bound in bounds.items():
-        level = log_level(ours, metric)
-        reference = log_level(theirs, metric) if isinstance(bound, RelativeBound) else 0.0
-        factor = bound.relative_to_baseline if isinstance(bound, RelativeBound) else bound
-        limit = math.log(factor) if factor > 0 else -NOTHING_TO_SHOW
-        if level is None or reference is None:
-            found[metric.value] = NOTHING_TO_SHOW
-        else:
-            found[metric.value] = -metric.sign * (level - reference - limit)
+        levels = log_level(ours, metric), log_level(theirs, metric)
+        found[metric.value] = excess(metric, bound, *levels)
     p95 = log_ratio(block, Metric.LATENCY_P95_MS) if _guards_p95(spec) else None
     if p95 is not None:
         rate = log_ratio(block, Metric.THROUGHPUT_RPS) or 0.0
@@ -115,6 +116,39 @@ def excesses(block: Measurement, spec: JobSpec) -> dict[str, float]:
     if Metric.MEMORY_MB not in spec.metrics:
         found |= _memory_excess(theirs, ours, MEMORY_GUARD * spec.limits.memory_mb)
     return found
+
+
+def error_excess(bound: Bound | None, rate: float, baselines: float) -> float:
+    """How far an error rate is beyond its bound; None is the tuner's own bound."""
+    match bound:
+        case None:
+            return rate - (baselines + ERRORS_ALLOWED)
+        case RelativeBound(relative_to_baseline=factor):
+            return rate - baselines * factor
+        case _:
+            return rate - bound
+
+
+def excess(metric: Metric, bound: Bound, level: float | None, baselines: float | None) -> float:
+    """How far the log level of a metric is beyond its bound: a log ratio, above 0 if missed."""
+    relative = isinstance(bound, RelativeBound)
+    reference = baselines if relative else 0.0
+    factor = bound.relative_to_baseline if isinstance(bound, RelativeBound) else bound
+    limit = math.log(factor) if factor > 0 else -NOTHING_TO_SHOW
+    if level is None or reference is None:
+        return NOTHING_TO_SHOW
+    return -metric.sign * (level - reference - limit)
+
+
+def is_kept_throughput(name: str, bound: Bound, main: Aim) -> bool:
+    """Whether a bound is the tuner's own on throughput while memory or CPU is minimised."""
+    kept = RelativeBound(relative_to_baseline=THROUGHPUT_KEPT)
+    return name == Metric.THROUGHPUT_RPS and bound == kept and is_thrifty(main)
+
+
+def is_thrifty(main: Aim) -> bool:
+    """Whether the objective could be met by a file that serves nothing."""
+    return main.metric in (Metric.MEMORY_MB, Metric.RPS_PER_CPU)
 
 
 def _memory_excess(

@@ -22,6 +22,7 @@ METRICS: Mapping[Metric, str] = {
 VERDICTS: Mapping[Verdict, str] = {
     Verdict.BETTER: "better",
     Verdict.WORSE: "worse",
+    Verdict.BREAKS_BOUND: "breaks a bound",
     Verdict.NO_DIFFERENCE: "no difference",
     Verdict.INCONCLUSIVE: "inconclusive",
 }

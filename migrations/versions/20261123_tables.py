@@ -75,7 +75,7 @@ def upgrade() -> None:
             name=op.f("ck_jobs_state"),
         ),
         sa.CheckConstraint(
-            "verdict IN ('better', 'worse', 'no_difference', 'inconclusive')",
+            "verdict IN ('better', 'worse', 'breaks_bound', 'no_difference', 'inconclusive')",
             name=op.f("ck_jobs_verdict"),
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_jobs")),

@@ -8,10 +8,10 @@ from tests.answers import COMPARE_DONE, EFFECT, RECOMMENDATION
 from tuner import analysis
 from tuner.api.measured import effect_answer
 from tuner.model import FailureCode, Metric
+from tuner.recommendation.bounds import Outcome
 from tuner.recommendation.gate import (
     Judged,
     Margins,
-    Outcome,
     fitting_blocks,
     judge,
     needed_blocks,
@@ -86,10 +86,15 @@ def test_what_pays_with_latency_does_not_hold() -> None:
     assert judged(gain, effect(-0.02, 0.049, P95)).outcome is Outcome.HOLDS
     longer = judged(gain, effect(0.06, 0.20, P95))
     assert longer.outcome is Outcome.DOES_NOT_HOLD
-    assert longer.sentence == "its p95 is at least 6 % longer"
+    assert longer.sentence == (
+        "its p95 latency is at least 6.0 % longer than the baseline's; the tuner's own limit is 5 %"
+    )
     maybe = judged(gain, effect(-0.02, 0.20, P95))
     assert maybe.outcome is Outcome.INCONCLUSIVE
-    assert maybe.sentence == "its p95 may be up to 20 % longer"
+    assert maybe.sentence == (
+        "its p95 latency may be up to 20.0 % longer than the baseline's; "
+        "the tuner's own limit is 5 %"
+    )
 
 
 def test_what_pays_with_errors_does_not_hold() -> None:
@@ -98,7 +103,7 @@ def test_what_pays_with_errors_does_not_hold() -> None:
     assert few.outcome is Outcome.HOLDS
     many = judged(gain, requests=100_000, errors_by_class={"http_502": 300, "timeout": 100})
     assert many.outcome is Outcome.DOES_NOT_HOLD
-    assert "0.40% against 0.00%" in many.sentence
+    assert "0.40 % against 0.00 %" in many.sentence
     same = judged(
         gain,
         requests=100_000,
@@ -133,12 +138,20 @@ def test_an_objective_that_reports_do_not_compare_goes_by_what_the_measurement_d
     ("slo", "outcome", "words"),
     [
         ({"latency_p95_ms": 440}, Outcome.HOLDS, ""),
-        ({"latency_p95_ms": 400}, Outcome.DOES_NOT_HOLD, "latency_p95_ms 431 (at most 400; "),
-        ({"throughput_rps": 200}, Outcome.DOES_NOT_HOLD, "throughput_rps 161.4 (at least 200; "),
+        (
+            {"latency_p95_ms": 400},
+            Outcome.DOES_NOT_HOLD,
+            "(at most 400 ms) by 7.7 %: latency_p95_ms 431, ",
+        ),
+        (
+            {"throughput_rps": 200},
+            Outcome.DOES_NOT_HOLD,
+            "(at least 200 per second) by 19.3 %: throughput_rps 161.4",
+        ),
         ({"throughput_rps": {"relative_to_baseline": 0.95}}, Outcome.HOLDS, ""),
         ({"throughput_rps": {"relative_to_baseline": 1.05}}, Outcome.DOES_NOT_HOLD, "at least"),
         ({"error_rate": 0.0}, Outcome.HOLDS, ""),
-        ({"latency_p99_ms": 600}, Outcome.INCONCLUSIVE, "latency_p99_ms was not seen"),
+        ({"latency_p99_ms": 600}, Outcome.INCONCLUSIVE, "latency_p99_ms has a bound and no value"),
     ],
 )
 def test_the_jobs_bounds_have_to_be_kept_on_the_new_image(

@@ -1,6 +1,9 @@
 """Fresh blocks to an answer."""
 
+import math
 from collections.abc import Sequence
+
+import pytest
 
 from tests.builders import FACTS, INI, block, history, job, pair, space, spec
 from tuner.model import (
@@ -9,6 +12,8 @@ from tuner.model import (
     Failure,
     FailureCode,
     Measurement,
+    Metric,
+    Objective,
     Origin,
     Outcome,
     Phase,
@@ -112,14 +117,59 @@ def test_without_proof_the_users_file_comes_back_unchanged() -> None:
 def test_a_faster_file_that_misses_a_bound_is_not_recommended() -> None:
     chosen = spec(slo=Slo(latency_p95_ms=RelativeBound(relative_to_baseline=1.05)))
     found = compare_blocks(confirm(FASTER, latency_p95_ms=60.0), chosen)
-    assert found.verdict is Verdict.WORSE
-    assert found.broken["latency_p95_ms"] > 0
+    assert found.verdict is Verdict.BREAKS_BOUND
+    (bound,) = found.missed
+    assert bound.is_users
+    assert (
+        found.reason
+        == bound.sentence
+        == ("it misses your bound on p95 latency (at most 105 % of the baseline) by 185.7 %")
+    )
 
 
 def test_a_faster_file_that_answers_errors_is_not_recommended() -> None:
     found = compare_blocks(confirm(FASTER, errors=5), spec())
+    assert found.verdict is Verdict.BREAKS_BOUND
+    assert "the tuner's own bound on error rate (0.1 % above the baseline)" in found.reason
+
+
+def test_a_gain_that_misses_a_bound_that_the_user_never_set_is_no_loss() -> None:
+    """A Wagtail site: 7.5 % more requests per second, and a p95 that is half as long again."""
+    rates = (104, 121, 98, 118, 102, 109)
+    rows = answer(confirm(rates, latency_p95_ms=31.0))
+    found = rows.comparison
+    assert found.verdict is Verdict.BREAKS_BOUND
+    assert found.effect is not None
+    assert found.effect.estimate > 0
+    assert [(bound.name, bound.is_users) for bound in found.missed] == [("latency_p95_ms", False)]
+    assert found.missed[0].excess == pytest.approx(math.log(31 / 20 / 1.25))
+    assert rows.reason.startswith(
+        "Keep your file: it misses the tuner's own bound on p95 latency "
+        "(at most 125 % of the baseline) by 24.0 %."
+    )
+    assert rows.uwsgi_ini == INI
+    assert "worse" not in rows.reason
+
+
+def test_a_loss_that_also_misses_a_bound_stays_a_loss() -> None:
+    found = compare_blocks(confirm((80, 81, 79, 80, 82, 78), errors=5), spec())
     assert found.verdict is Verdict.WORSE
-    assert "error_rate" in found.reason
+    assert found.missed
+    assert found.reason.startswith("the whole interval is on the wrong side of 0; it misses")
+
+
+@pytest.mark.parametrize(("kept", "owner"), [(None, "the tuner's own bound"), (0.97, "your bound")])
+def test_the_throughput_that_less_memory_must_keep_has_an_owner(
+    kept: float | None, owner: str
+) -> None:
+    kept_bound = RelativeBound(relative_to_baseline=kept or 0.95)
+    chosen = spec(
+        objective=Objective(minimize=Metric.MEMORY_MB), slo=Slo(throughput_rps=kept_bound)
+    )
+    found = compare_blocks(confirm((90,) * 6, memory_mb=30.0), chosen)
+    assert found.verdict is Verdict.BREAKS_BOUND
+    assert owner in found.reason
+    assert f"at least {100 * (kept or 0.95):g} % of the baseline" in found.reason
 
 
 def test_a_candidate_that_breaks_once_on_fresh_data_is_worse() -> None:

@@ -161,7 +161,7 @@ def recommendation_answer(job: Job, found: Recommendation) -> RecommendationAnsw
         requests=comparison.requests,
         errors=comparison.errors,
         side_effects=[effect_answer(effect) for effect in comparison.side_effects],
-        broken=comparison.broken,
+        missed=comparison.missed,
         looks=look_answers(comparison.looks, job.spec.objective.metric),
         candidate=found.candidate,
         params=found.params,

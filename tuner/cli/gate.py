@@ -89,7 +89,7 @@ def _seconds(text: str) -> float:
 
 
 def _passes(judged: "Judged", *, allow_inconclusive: bool) -> bool:
-    from tuner.recommendation.gate import Outcome
+    from tuner.recommendation.bounds import Outcome
 
     unknown = judged.outcome is Outcome.INCONCLUSIVE
     return judged.outcome is Outcome.HOLDS or (unknown and allow_inconclusive)

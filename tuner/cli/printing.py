@@ -130,11 +130,17 @@ def recommendation_lines(found: Json) -> list[str]:
 
 
 def headline(found: Json) -> str:
-    """The verdict with its effect: `better: +6.8 % throughput_rps (95 % CI +4.9 % .. +8.7 %)`."""
+    """The verdict with its effect: `better: +6.8 % throughput_rps (95 % CI +4.9 % .. +8.7 %)`.
+
+    A verdict on a bound names the bound first: the effect may be a gain.
+    """
     verdict = str(found["verdict"]).replace("_", " ")
     if found["effect"] is None:
         return f"verdict: {verdict}"
-    return f"verdict: {verdict}: {change(found['effect'])}, {found['blocks']} interleaved blocks"
+    effect = f"{change(found['effect'])}, {found['blocks']} interleaved blocks"
+    if found["verdict"] != "breaks_bound":
+        return f"verdict: {verdict}: {effect}"
+    return f"verdict: {verdict}: {'; '.join(b['sentence'] for b in found['missed'])}; {effect}"
 
 
 def _evidence(found: Json) -> list[str]:

@@ -98,9 +98,7 @@ def side_effects(evidence: JobEvidence) -> Section | None:
     if total:
         failed = f"{wording.thousands(comparison.errors)} of {wording.count(total, 'request')}"
         parts.append(Paragraph(f"Errors of the candidate: {failed}."))
-    if comparison.broken:
-        names = ", ".join(sorted(comparison.broken))
-        parts.append(Paragraph((Strong("Bounds not kept: "), Code(names))))
+    parts += [Paragraph(wording.sentence(bound.sentence)) for bound in comparison.missed]
     return Section(title="Side effects", parts=tuple(parts)) if parts else None
 
 

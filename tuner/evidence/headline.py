@@ -29,16 +29,19 @@ def _answer(evidence: JobEvidence) -> Words:
     app = Code(evidence.job.spec.app)
     if evidence.recommendation.candidate is None:
         return (Strong("Keep your file"), " for ", app, ": no candidate reached the confirmation.")
-    advice, why = _advice(evidence.comparison.verdict)
+    missed = "; ".join(bound.sentence for bound in evidence.comparison.missed)
+    advice, why = _advice(evidence.comparison.verdict, missed)
     return (Strong(advice), " for ", app, f": {why}{_measured(evidence)}.")
 
 
-def _advice(verdict: Verdict) -> tuple[str, str]:
+def _advice(verdict: Verdict, missed: str) -> tuple[str, str]:
     match verdict:
         case Verdict.BETTER:
             return "Deploy the new file", ""
         case Verdict.WORSE:
             return "Keep your file", "the candidate is worse, "
+        case Verdict.BREAKS_BOUND:
+            return "Keep your file", f"{missed}; measured: "
         case Verdict.NO_DIFFERENCE:
             return "Keep your file", "no difference is worth a deployment, "
         case Verdict.INCONCLUSIVE:

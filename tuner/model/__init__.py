@@ -10,6 +10,7 @@ from tuner.model.answers import (
     Diagnosis,
     Effect,
     Figure,
+    MissedBound,
     Recommendation,
     Report,
     Verdict,

@@ -1,9 +1,12 @@
 """What a job answers: effects, verdicts, diagnoses, the recommendation, and reports of files."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
 
 from tuner.model.documents import Metric
 from tuner.model.doubts import Doubt
@@ -28,8 +31,25 @@ class Verdict(StrEnum):
 
     BETTER = "better"
     WORSE = "worse"
+    BREAKS_BOUND = "breaks_bound"
     NO_DIFFERENCE = "no_difference"
     INCONCLUSIVE = "inconclusive"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissedBound:
+    """A bound that a candidate does not keep over its fresh blocks."""
+
+    name: Annotated[str, Field(description="a metric, or `respawns`")]
+    is_users: Annotated[bool, Field(description="whether the SLO sets it; else it is the tuner's")]
+    excess: Annotated[
+        float,
+        Field(
+            description="above 0: a count of respawns, a share of requests for the error rate, "
+            "else the log ratio to the limit"
+        ),
+    ]
+    sentence: Annotated[str, Field(description="which bound, whose it is, and by how much")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +69,7 @@ class Comparison:
     requests: int = 0  # that the candidate answered with 2xx in these blocks
     errors: int = 0  # ... and those that failed
     side_effects: tuple[Effect, ...] = ()
-    broken: Mapping[str, float] = field(default_factory=dict)  # bounds not kept, with their excess
+    missed: tuple[MissedBound, ...] = ()
     looks: tuple[Look, ...] = ()  # in order; the last one decided
 
 

@@ -1,19 +1,18 @@
-"""Does a recommended file still hold for a new image? Blocks of (own, recommended) → yes or no.
+"""Whether a recommended file still holds for a new image: blocks of (own, recommended) → yes or no.
 
-The question is another than a verdict's: not "is it better?", which a release need not show once
-more, but "is it worse by more than a margin?" (non-inferiority). What the blocks cannot tell is
-neither.
+A verdict asks: is it better? A release need not show that again, so the gate asks: is it worse by
+more than a margin (non-inferiority)? If the blocks cannot tell, the answer is `inconclusive`.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from statistics import fmean
 
-from tuner import analysis
-from tuner.model import Metric, RelativeBound, Slo
-from tuner.recommendation.verdict import ERRORS_MARGIN, P95_MARGIN
+from tuner import analysis, objective, wording
+from tuner.model import Metric
+from tuner.recommendation import bounds
+from tuner.recommendation.bounds import ERRORS_MARGIN, P95_MARGIN, Outcome
 from tuner.schemas import (
     ArmAnswer,
     CircumstancesAnswer,
@@ -21,16 +20,6 @@ from tuner.schemas import (
     ErrorAnswer,
     ReportAnswer,
 )
-
-_Z_95 = 1.645  # one-sided
-
-
-class Outcome(StrEnum):
-    """The answer of a gate; of several findings the last one in this order counts."""
-
-    HOLDS = "holds"
-    INCONCLUSIVE = "inconclusive"
-    DOES_NOT_HOLD = "does_not_hold"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,10 +41,8 @@ class Judged:
     blocks: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Finding:
-    outcome: Outcome
-    reason: str
+Finding = tuple[Outcome, str]
+"""An outcome and its reason."""
 
 
 def judge(
@@ -63,9 +50,9 @@ def judge(
 ) -> Judged:
     """The answer from a report on the user's own file and the recommended one, in this order.
 
-    A report on one file alone says whether that runs, serves and keeps its bounds: then own and
-    recommended file are the same. `metric` is what the measurement went by; it stands in where
-    the job's own objective is none that reports compare.
+    If both are the same file, the report has one arm and says whether that file runs, serves and
+    keeps its bounds. `metric` is what the comparison measured by. It is used if the report does
+    not compare the job's own objective.
     """
     new, own = report.arms[-1], report.arms[0]
     if new.error is not None:
@@ -73,7 +60,7 @@ def judge(
         return Judged(
             outcome=Outcome.DOES_NOT_HOLD, sentence=broke, effect=None, blocks=report.blocks
         )
-    findings = list(_missed_bounds(new, own, asked.slo))
+    findings = list(_missed_bounds(new, own, asked))
     effect: EffectAnswer | None = None
     if len(report.arms) == 1:
         findings.append(_errors_alone(new, margins.errors))
@@ -81,8 +68,8 @@ def judge(
         effect = _effect(new, asked.objective.metric) or _effect(new, metric)
         findings += [_main(effect, report.blocks, margins.effect), _errors(new, own, margins)]
         findings += _p95(new, asked, effect, margins.p95)
-    worst = max((finding.outcome for finding in findings), key=list(Outcome).index)
-    reasons = [finding.reason for finding in findings if finding.outcome is worst]
+    worst = max((outcome for outcome, _ in findings), key=list(Outcome).index)
+    reasons = [reason for outcome, reason in findings if outcome is worst]
     return Judged(outcome=worst, sentence="; ".join(reasons), effect=effect, blocks=report.blocks)
 
 
@@ -131,91 +118,73 @@ def _worse_by(effect: EffectAnswer) -> tuple[float, float]:
     return (-high, -low) if effect.metric.sign > 0 else (low, high)
 
 
-def _main(effect: EffectAnswer | None, blocks: int, margin: float) -> _Finding:
+def _main(effect: EffectAnswer | None, blocks: int, margin: float) -> Finding:
     if effect is None:
         few = f"{blocks} usable blocks; at least {analysis.FEWEST_BLOCKS} are needed"
-        return _Finding(Outcome.INCONCLUSIVE, few)
-    low, high = _worse_by(effect)
-    asked = f"{100 * margin:g} %"
-    if high < margin:
-        return _Finding(Outcome.HOLDS, f"the interval excludes that it is worse by {asked}")
-    if low > margin:
-        return _Finding(Outcome.DOES_NOT_HOLD, f"the whole interval is worse by more than {asked}")
-    reason = f"a loss of {asked} lies within the interval: too few blocks, or too noisy, to tell"
-    return _Finding(Outcome.INCONCLUSIVE, reason)
+        return Outcome.INCONCLUSIVE, few
+    asked = wording.limit(margin)
+    outcome = bounds.within(margin, *_worse_by(effect))
+    return outcome, {
+        Outcome.HOLDS: f"the interval excludes a loss of {asked}",
+        Outcome.DOES_NOT_HOLD: f"the whole interval is worse by more than {asked}",
+        Outcome.INCONCLUSIVE: f"the interval includes a loss of {asked}: too few blocks, or too "
+        "much noise, to tell",
+    }[outcome]
 
 
 def _p95(
     arm: ArmAnswer, asked: CircumstancesAnswer, main: EffectAnswer | None, margin: float
-) -> Iterator[_Finding]:
-    """Nothing where the job itself says what p95 may be, or where nobody saw one."""
+) -> Iterator[Finding]:
+    """Nothing if the job itself bounds p95, or if the report has none."""
     found = _effect(arm, Metric.LATENCY_P95_MS)
     if found is None or found is main or Metric.LATENCY_P95_MS in asked.slo.bounds():
         return
-    low, high = _worse_by(found)
-    if low > margin:
-        yield _Finding(Outcome.DOES_NOT_HOLD, f"its p95 is at least {100 * low:.0f} % longer")
-    elif high > margin:
-        yield _Finding(Outcome.INCONCLUSIVE, f"its p95 may be up to {100 * high:.0f} % longer")
+    outcome, broken = bounds.p95_margin(*_worse_by(found), margin)
+    if outcome is not Outcome.HOLDS:
+        yield outcome, broken.sentence
 
 
-def _errors(new: ArmAnswer, own: ArmAnswer, margins: Margins) -> _Finding:
-    """Whether the error rates differ by less than the margin, at the one-sided 95 % level."""
-    more, wide = _error_rate(new) - _error_rate(own), 0.0
-    for arm in (new, own):
-        rate = _error_rate(arm)
-        wide += rate * (1 - rate) / max(1, arm.requests + _failed(arm))
-    wide = _Z_95 * math.sqrt(wide)
-    figures = f"{_error_rate(new):.2%} against {_error_rate(own):.2%}"
-    if more - wide > margins.errors:
-        reason = f"more of its requests fail than of your own file's: {figures}"
-        return _Finding(Outcome.DOES_NOT_HOLD, reason)
-    if more + wide > margins.errors:
-        reason = f"more of its requests may fail than of your own file's: {figures}"
-        return _Finding(Outcome.INCONCLUSIVE, reason)
-    return _Finding(Outcome.HOLDS, "no more of its requests fail than of your own file's")
+def _errors(new: ArmAnswer, own: ArmAnswer, margins: Margins) -> Finding:
+    outcome, broken = bounds.errors_margin(_failed(new), _failed(own), margins.errors)
+    if outcome is Outcome.HOLDS:
+        return outcome, "no more of its requests fail than of your own file's"
+    return outcome, broken.sentence
 
 
-def _errors_alone(arm: ArmAnswer, margin: float) -> _Finding:
-    if _error_rate(arm) > margin:
-        return _Finding(Outcome.DOES_NOT_HOLD, f"{_error_rate(arm):.2%} of its requests fail")
-    reason = "it is the file that you have, it runs and serves: there is nothing to compare"
-    return _Finding(Outcome.HOLDS, reason)
+def _errors_alone(arm: ArmAnswer, margin: float) -> Finding:
+    rate = objective.failed_share(*_failed(arm))
+    if rate > margin:
+        return Outcome.DOES_NOT_HOLD, f"{wording.share(rate, 2)} of its requests fail"
+    return Outcome.HOLDS, "it is your present file, it runs and serves: nothing to compare"
 
 
-def _failed(arm: ArmAnswer) -> int:
-    return sum(arm.errors_by_class.values())
+def _failed(arm: ArmAnswer) -> tuple[int, int]:
+    """Failed and sent requests."""
+    failed = sum(arm.errors_by_class.values())
+    return failed, failed + arm.requests
 
 
-def _error_rate(arm: ArmAnswer) -> float:
-    sent = arm.requests + _failed(arm)
-    return _failed(arm) / sent if sent else 1.0
-
-
-def _missed_bounds(new: ArmAnswer, own: ArmAnswer, slo: Slo) -> Iterator[_Finding]:
-    """The job's bounds that the file does not keep on the new image, with what your own does."""
-    for metric, bound in slo.bounds().items():
+def _missed_bounds(new: ArmAnswer, own: ArmAnswer, asked: CircumstancesAnswer) -> Iterator[Finding]:
+    """The job's bounds that the file does not keep on the new image, with your own file's level."""
+    for metric, bound in asked.slo.bounds().items():
         reached, reference = _level(new, metric), _level(own, metric)
         if reached is None or reference is None:
-            reason = f"{metric} was not seen, and has a bound: more blocks or longer windows do"
-            yield _Finding(Outcome.INCONCLUSIVE, reason)
+            reason = f"{metric} has a bound and no value: use more blocks or longer windows"
+            yield Outcome.INCONCLUSIVE, reason
             continue
-        if isinstance(bound, RelativeBound):
-            limit = reference * bound.relative_to_baseline
+        if metric is Metric.ERROR_RATE:
+            excess = objective.error_excess(bound, reached, reference)
         else:
-            limit = bound
-        if metric.sign * (reached - limit) < 0:
-            words = "at least" if metric.sign > 0 else "at most"
-            yield _Finding(
-                Outcome.DOES_NOT_HOLD,
-                f"it does not keep its bound: {metric} {reached:.4g} ({words} {limit:.4g}; "
-                f"your own file: {reference:.4g})",
-            )
+            excess = objective.excess(metric, bound, math.log(reached), math.log(reference))
+        if excess > 0:
+            broken = bounds.missed(metric, excess, asked.slo, asked.objective)
+            levels = f"{metric} {reached:.4g}, your own file {reference:.4g}"
+            yield Outcome.DOES_NOT_HOLD, f"{broken.sentence}: {levels}"
 
 
 def _level(arm: ArmAnswer, metric: Metric) -> float | None:
     """The geometric mean over the rungs of a ladder; the one figure where there is but one."""
     if metric is Metric.ERROR_RATE:
-        return _error_rate(arm)
-    values: Sequence[float] = [f.value for f in arm.figures if f.metric is metric]
-    return math.exp(fmean(math.log(value) for value in values)) if values else None
+        return objective.failed_share(*_failed(arm))
+    logs = [math.log(figure.value) for figure in arm.figures if figure.metric is metric]
+    return math.exp(fmean(logs)) if logs else None

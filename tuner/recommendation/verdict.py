@@ -1,9 +1,9 @@
 """Fresh blocks to a verdict: the gain, the bounds, and what must not get worse for it."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from statistics import fmean, median, stdev
+from statistics import median
 
 from tuner import analysis, objective
 from tuner.model import (
@@ -13,17 +13,13 @@ from tuner.model import (
     Measurement,
     MeasurementState,
     Metric,
+    MissedBound,
     Verdict,
     Window,
 )
+from tuner.recommendation import bounds
+from tuner.recommendation.bounds import ERRORS_MARGIN, P95_MARGIN, Outcome
 
-P95_MARGIN = 0.05
-"""A recommended file's p95 is at most so much longer, shown at the 95 % level."""
-
-ERRORS_MARGIN = objective.ERRORS_ALLOWED
-"""Share of requests that may fail beyond the baseline's own, shown at the 95 % level."""
-
-_Z_95 = 1.645  # one-sided
 _WATCHED = (Metric.THROUGHPUT_RPS, Metric.LATENCY_P50_MS, Metric.LATENCY_P95_MS, Metric.MEMORY_MB)
 
 
@@ -46,26 +42,39 @@ def compare_blocks(blocks: Sequence[Measurement], spec: JobSpec) -> Comparison:
     """The verdict from blocks of (baseline, candidate), the bounds included.
 
     A candidate that broke in any fresh block, that misses a bound in most of them, or whose
-    latency or errors got worse, is not recommended, whatever its speed.
+    latency or errors got worse, is not recommended, whatever its gain.
     """
     broke = _break_of(blocks)
     if broke is not None:
         return _broken(len(blocks), f"it broke under load: {broke}")
     comparison = _by_gain(blocks, spec)
-    ours = [window for block in blocks for window in objective.usable(block.windows, 1)]
+    failed, sent = objective.errors_of(_usable(blocks, 1))
     comparison = replace(
         comparison,
-        requests=sum(window.requests for window in ours),
-        errors=sum(window.errors for window in ours),
+        requests=sent - failed,
+        errors=failed,
         side_effects=_side_effects(blocks, spec.objective.metric),
     )
-    missed = _missed_bounds(blocks, spec)
-    if missed and comparison.verdict is not Verdict.WORSE:
-        names = ", ".join(sorted(missed))
-        reason = f"it does not keep its bounds: {names}"
-        return replace(comparison, verdict=Verdict.WORSE, reason=reason, broken=missed)
-    comparison = replace(comparison, broken=missed)
-    return _not_at_the_cost(comparison, blocks, spec)
+    missed = tuple(
+        bounds.missed(name, excess, spec.slo, spec.objective)
+        for name, excess in _excesses(blocks, spec).items()
+        if excess > 0
+    )
+    if missed:
+        return _breaks(comparison, missed)
+    if comparison.verdict is Verdict.BETTER:
+        return _not_at_the_cost(comparison, blocks, spec)
+    return comparison
+
+
+def _breaks(comparison: Comparison, missed: tuple[MissedBound, ...]) -> Comparison:
+    """The comparison of a candidate that misses bounds. One that is worse anyway stays `worse`."""
+    reasons = [bound.sentence for bound in missed]
+    if comparison.verdict is Verdict.WORSE:
+        reason = "; ".join([comparison.reason, *reasons])
+        return replace(comparison, reason=reason, missed=missed)
+    reason = "; ".join(reasons)
+    return replace(comparison, verdict=Verdict.BREAKS_BOUND, reason=reason, missed=missed)
 
 
 def _break_of(blocks: Sequence[Measurement]) -> str | None:
@@ -102,55 +111,45 @@ def _confirmation(blocks: Sequence[Measurement], spec: JobSpec) -> analysis.Conf
     return analysis.confirm(gains, max(spec.budget.confirm_blocks, len(blocks)), enough=enough)
 
 
-def _missed_bounds(blocks: Sequence[Measurement], spec: JobSpec) -> dict[str, float]:
-    """The bounds whose median excess over the blocks is above 0."""
-    per_block = [objective.excesses(b, spec) for b in blocks if objective.usable(b.windows, 1)]
-    if not per_block:
-        return {}
-    names = {name for found in per_block for name in found}
-    middle = {name: median(found.get(name, 0.0) for found in per_block) for name in names}
-    return {name: excess for name, excess in middle.items() if excess > 0}
+def _excesses(blocks: Sequence[Measurement], spec: JobSpec) -> Mapping[str, float]:
+    """The median excess of each bound over the blocks, by name; above 0 the bound is missed."""
+    found = [objective.excesses(b, spec) for b in blocks if objective.usable(b.windows, 1)]
+    names = sorted({name for excesses in found for name in excesses})
+    return {name: median(excesses.get(name, 0.0) for excesses in found) for name in names}
 
 
 def _not_at_the_cost(
     comparison: Comparison, blocks: Sequence[Measurement], spec: JobSpec
 ) -> Comparison:
-    """A gain stands only where latency and errors are shown not to be worse for it."""
-    if comparison.verdict is not Verdict.BETTER:
-        return comparison
-    p95 = _p95_ratios(blocks, spec)
-    if len(p95) >= analysis.FEWEST_BLOCKS:
-        half = analysis.student_quantile(len(p95) - 1, 0.90) * stdev(p95) / math.sqrt(len(p95))
-        low, high = math.expm1(fmean(p95) - half), math.expm1(fmean(p95) + half)
-        if low > P95_MARGIN:
-            reason = f"it is faster, but its p95 is at least {100 * low:.0f} % longer"
-            return replace(comparison, verdict=Verdict.WORSE, reason=reason)
-        if high > P95_MARGIN:
-            reason = f"it is faster, but its p95 may be up to {100 * high:.0f} % longer"
+    """A gain stands only if latency and errors are shown not to be worse for it."""
+    for holds, broken in _costs(blocks, spec):
+        if holds is Outcome.DOES_NOT_HOLD:
+            return _breaks(comparison, (broken,))
+        if holds is Outcome.INCONCLUSIVE:
+            reason = f"there is a gain, but {broken.sentence}"
             return replace(comparison, verdict=Verdict.INCONCLUSIVE, reason=reason)
-    if not _errors_are_no_worse(blocks):
-        reason = "it is faster, but more of its requests may fail than of the baseline's"
-        return replace(comparison, verdict=Verdict.INCONCLUSIVE, reason=reason)
     return comparison
 
 
+def _costs(blocks: Sequence[Measurement], spec: JobSpec) -> Iterator[tuple[Outcome, MissedBound]]:
+    """How far p95 and error rate are from the margins of a recommended file."""
+    p95 = _p95_ratios(blocks, spec)
+    if len(p95) >= analysis.FEWEST_BLOCKS:
+        low, high = (math.expm1(end) for end in analysis.t_interval(p95, 0.90))
+        yield bounds.p95_margin(low, high, P95_MARGIN)
+    errors = [objective.errors_of(_usable(blocks, arm)) for arm in (1, 0)]
+    yield bounds.errors_margin(errors[0], errors[1], ERRORS_MARGIN)
+
+
 def _p95_ratios(blocks: Sequence[Measurement], spec: JobSpec) -> list[float]:
-    """Log ratios of p95; empty where the job itself says what p95 may be."""
+    """Log ratios of p95; empty where the job itself bounds p95."""
     if Metric.LATENCY_P95_MS in spec.metrics:
         return []
     return _ratios(blocks, Metric.LATENCY_P95_MS)
 
 
-def _errors_are_no_worse(blocks: Sequence[Measurement]) -> bool:
-    """Whether the difference of the error rates is below the margin at the one-sided 95 % level."""
-    rates, variance = [], 0.0
-    for arm in (0, 1):
-        windows: list[Window] = [w for b in blocks for w in objective.usable(b.windows, arm)]
-        rate = objective.error_rate(windows)
-        sent = sum(window.requests + window.errors for window in windows)
-        rates.append(rate)
-        variance += rate * (1 - rate) / max(1, sent)
-    return rates[1] - rates[0] + _Z_95 * math.sqrt(variance) <= ERRORS_MARGIN
+def _usable(blocks: Sequence[Measurement], arm: int) -> list[Window]:
+    return [window for block in blocks for window in objective.usable(block.windows, arm)]
 
 
 def _ratios(blocks: Sequence[Measurement], metric: Metric) -> list[float]:

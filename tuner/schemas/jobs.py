@@ -12,6 +12,7 @@ from tuner.model import (
     JobState,
     Limits,
     Metric,
+    MissedBound,
     Objective,
     Origin,
     Phase,
@@ -172,7 +173,7 @@ class RecommendationAnswer(Answer):
     requests: int = Field(description="that the candidate answered with 2xx in these blocks")
     errors: int = Field(description="requests of the candidate that failed in these blocks")
     side_effects: Sequence[EffectAnswer] = Field(description="on the other metrics")
-    broken: Mapping[str, float] = Field(description="bounds not kept, with their excess")
+    missed: Sequence[MissedBound] = Field(description="bounds that the candidate does not keep")
     looks: Sequence[LookAnswer] = Field(description="at the confirmation; the last one decided")
     candidate: int | None = Field(description="the trial that was compared with the baseline")
     params: Mapping[str, Scalar] = Field(description="its parameters")

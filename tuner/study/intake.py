@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, assert_never
 
+from tuner import objective
 from tuner.errors import InvalidInput, Mistake
 from tuner.model import (
     DEFAULT_COMMAND,
@@ -42,9 +43,6 @@ master = true
 need-app = true
 """
 
-
-THROUGHPUT_KEPT = 0.95
-"""Share of the baseline's throughput that memory or CPU is saved at where no SLO says otherwise."""
 
 OWN_FILE = "uwsgi.ini"
 """What a target's own file is called where it is the only one that is measured."""
@@ -162,11 +160,10 @@ def _tuning(
 
 
 def _slo(request: TuneRequest) -> Slo:
-    """A file that serves nothing needs neither memory nor CPU: what is saved must not cost rate."""
-    thrifty = request.objective.metric in (Metric.MEMORY_MB, Metric.RPS_PER_CPU)
-    if not thrifty or request.slo.throughput_rps is not None:
+    """The request's SLO. When minimising memory or CPU, throughput gets a bound if it has none."""
+    if not objective.is_thrifty(request.objective) or request.slo.throughput_rps is not None:
         return request.slo
-    at_least = RelativeBound(relative_to_baseline=THROUGHPUT_KEPT)
+    at_least = RelativeBound(relative_to_baseline=objective.THROUGHPUT_KEPT)
     return request.slo.model_copy(update={"throughput_rps": at_least})
 
 

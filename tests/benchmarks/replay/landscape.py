@@ -26,7 +26,7 @@ from tuner.model import (
     Scalar,
     TargetFacts,
 )
-from tuner.recommendation.verdict import ERRORS_MARGIN, P95_MARGIN
+from tuner.recommendation.bounds import ERRORS_MARGIN, P95_MARGIN
 from tuner.search_space import USERS_OWN, Dimension, Domain, derive
 from tuner.search_space.domain import MEMORY_SHARE
 

@@ -31,6 +31,7 @@ from tuner.model import (
     Failure,
     FailureCode,
     History,
+    MissedBound,
     Outcome,
     TrialState,
 )
@@ -104,10 +105,11 @@ def hostile(words: str) -> History:
         skipped=(words,),
         not_tried=(words,),
     )
+    missed = MissedBound(name=words, is_users=True, excess=1.0, sentence=words)
     found = finished_jobs.recommendation(
         lines=(finished_jobs.line(words, words, words, finished_jobs.effect(0.1, 0.01)),),
         reverted=(finished_jobs.line(words, words, words),),
-        comparison=replace(finished_jobs.comparison(), reason=words, broken={words: 1.0}),
+        comparison=replace(finished_jobs.comparison(), reason=words, missed=(missed,)),
         diagnosis=diagnosis,
         uwsgi_ini=words,
         overlay_ini=words,

@@ -94,7 +94,7 @@ def test_it_waits_for_what_is_open() -> None:
 
 def test_a_longer_p95_takes_the_gain_back() -> None:
     found = answer(*gains(*STEADY, latency_p95_ms=23.0))
-    assert found.verdict is Verdict.WORSE
+    assert found.verdict is Verdict.BREAKS_BOUND
     assert "p95" in found.reason
 
 
@@ -109,8 +109,8 @@ def test_a_p95_that_may_be_longer_leaves_the_answer_open() -> None:
 
 def test_more_errors_are_a_bound_that_no_gain_buys() -> None:
     found = answer(*gains(*STEADY, errors=3))
-    assert found.verdict is Verdict.WORSE
-    assert "error_rate" in found.reason
+    assert found.verdict is Verdict.BREAKS_BOUND
+    assert "error rate" in found.reason
 
 
 @pytest.mark.parametrize("origin", [Origin.ABLATION, Origin.MINIMAL])
