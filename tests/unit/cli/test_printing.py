@@ -123,3 +123,10 @@ def test_a_job_names_what_trials_lack_and_what_is_odd_about_its_file_but_no_note
     assert printing.preflight_lines(TUNE_RUNNING)[0].startswith("left out: ")
     assert printing.preflight_lines({"preflight": {**seen, "left_out": [], "findings": None}}) == []
     assert printing.preflight_lines({}) == []
+
+
+def test_a_missed_bound_comes_before_the_effect_which_may_be_a_gain() -> None:
+    sentence = "it misses your bound on p95 latency (at most 200 ms) by 12.0 %"
+    bound = {"name": "latency_p95_ms", "is_users": True, "excess": 0.11, "sentence": sentence}
+    found = {**RECOMMENDATION, "verdict": "breaks_bound", "missed": [bound]}
+    assert printing.headline(found).startswith(f"verdict: breaks bound: {sentence}; +")
