@@ -35,6 +35,7 @@ from tuner.model import (
     Job,
     LeftOut,
     Metric,
+    MissedBound,
     Objective,
     Phase,
     Preflight,
@@ -389,3 +390,15 @@ def test_what_trials_went_without_and_what_is_odd_about_the_file_is_said() -> No
 def test_a_file_with_nothing_odd_has_no_section_of_its_own() -> None:
     for seen in (Preflight(somaxconn=4096), None):
         assert "Your file, before the first trial" not in titles(composed(job=seen_job(seen)))
+
+
+def test_a_missed_bound_is_named_in_the_headline_and_beside_the_side_effects() -> None:
+    sentence = "it misses your bound on p95 latency (at most 200 ms) by 12.0 %"
+    bound = MissedBound(name="latency_p95_ms", is_users=True, excess=0.11, sentence=sentence)
+    found = without_evidence(Verdict.BREAKS_BOUND, 0.075)
+    missed = replace(found.comparison, reason=sentence, missed=(bound,))
+    document = composed(replace(found, comparison=missed))
+    assert plain(document.headline.answer).startswith(
+        f"Keep your file for checkout: {sentence}; measured: +7.5 %"
+    )
+    assert f"{sentence[0].upper()}{sentence[1:]}." in text(document, "Side effects")
