@@ -146,7 +146,7 @@ def test_a_kill_for_memory_comes_before_the_errors_that_it_makes() -> None:
     found = seen_with(errors_by_class={"reset": 10}, errors=10, server={"oom_kills": 1})
     assert found.bottleneck is Bottleneck.MEMORY
     assert found.evidence["oom_kills"] == 3
-    assert "killed for memory" in found.sentence
+    assert "killed processes for memory" in found.sentence
 
 
 def test_processes_that_wake_each_other_come_before_the_cpu_that_they_burn() -> None:
@@ -199,7 +199,7 @@ def test_a_full_server_is_told_from_the_place_where_its_clients_wait() -> None:
     full: dict[str, Any] = {"target_cpu": 0.97, "busy": 1.0, "processes": 2}
     outside = seen_with(**full, listen_overflows=900, connect=spread(3020.0))
     assert outside.bottleneck is Bottleneck.CPU_QUOTA
-    assert "connections wait 3.0 s to be let in" in outside.sentence
+    assert "connections wait 3.0 s to be accepted" in outside.sentence
     assert "total time will not change" in outside.sentence
     queue = {"queue_p95": 0.1, "queue_size": 4096, "queue_max": 490}
     inside = seen_with(**full, connect=spread(2.0), server=queue)
@@ -234,7 +234,7 @@ def test_what_a_full_queue_makes_of_requests_is_not_held_against_the_app() -> No
 def test_connections_that_nobody_answered_are_named_and_blamed_on_keep_alive() -> None:
     found = seen_with(busy=0.1, target_cpu=0.1, processes=4, connections=64, stalled=60)
     assert found.bottleneck is Bottleneck.UNKNOWN
-    assert "60 connections were not answered once" in found.sentence
+    assert "60 connections never got an answer" in found.sentence
 
 
 def test_of_a_ladder_the_top_rung_counts() -> None:

@@ -1,13 +1,13 @@
-"""Counters to the bottleneck: what limits the target under this workload, and what says so.
+"""Counters to the bottleneck: what limits the target under this workload, with the figures.
 
 sentences  class and figures → what to do
 └── rules      figures → class
-    └── evidence   windows → figures
+    └── figures    windows → one figure for each thing that is watched
 """
 
 from collections.abc import Sequence
 
-from tuner.diagnosis.evidence import gather
+from tuner.diagnosis.figures import figures_of
 from tuner.diagnosis.rules import Seen, classify
 from tuner.diagnosis.sentences import sentence_of
 from tuner.model import (
@@ -39,11 +39,11 @@ def diagnose(
 ) -> Diagnosis:
     """The bottleneck of one configuration from its windows (medians over them).
 
-    `connections` is how many a closed loop keeps open; None where load comes by itself. `limit_s`
-    is the time in which a burst has to be over for each of its requests to be in time.
+    `connections` is the number that a closed loop keeps open; None under open load. `limit_s` is
+    the time limit of a whole burst.
     """
     seen = Seen(
-        evidence=gather(windows, limits),
+        evidence=figures_of(windows, limits),
         cpus=limits.cpus,
         processes=processes,
         threads=threads,
@@ -59,7 +59,7 @@ def diagnose(
 def of_file(windows: Sequence[Window], spec: JobSpec, ini: str) -> Diagnosis:
     """The bottleneck of the file `ini` under the job's workload, from that file's windows.
 
-    Of a ladder the top rung counts; void windows do only where there are no others.
+    The top rung of a ladder counts. Void windows count only where there are no others.
     """
     workload = spec.workload
     closed = isinstance(workload, ClosedLoop | Ladder | Journey)
@@ -79,12 +79,12 @@ def of_file(windows: Sequence[Window], spec: JobSpec, ini: str) -> Diagnosis:
 
 
 def burst_limit_s(burst: Burst) -> float:
-    """How long a burst may last: a user waits once for each of the requests, in turn."""
+    """The time limit of a whole burst: a user waits once for each of the requests, in turn."""
     return burst.limit_s * len(burst.requests)
 
 
 def of_trial(history: History, number: TrialNumber) -> Diagnosis:
-    """The bottleneck of one trial, from all the windows that it has so far.
+    """The bottleneck of one trial, from all its windows so far.
 
     Raises `StopIteration` where there is no such trial.
     """

@@ -2,8 +2,8 @@
 
 | class             | what shows it                                                              |
 |-------------------|----------------------------------------------------------------------------|
-| `memory`          | the kernel killed for memory                                               |
-| `app_errors`      | over 1 % of the requests fail by the app's own doing                       |
+| `memory`          | the kernel killed processes for memory                                     |
+| `app_errors`      | over 1 % of the requests fail because of the app                           |
 | `memory`          | the working set is near the limit                                          |
 | `load_generator`  | its CPU is full while the target's is not                                  |
 | `router`          | uWSGI's http router fills a core                                           |
@@ -12,10 +12,10 @@
 | `cpu_quota`       | the CPU limit is used up                                                   |
 | `gil`             | a process fills a core, and CPU is left                                    |
 | `io_wait`         | every slot is busy, CPU is left                                            |
-| `backlog`         | connections wait to be let in while slots are free                         |
+| `backlog`         | connections wait to be accepted while slots are free                       |
 | `log_sink`        | connections wait while slots, CPU and generator are idle: a worker writes  |
 |                   | its log line after the request's clock has stopped                         |
-| `concurrency`     | a slot for every connection, and still nothing is full                     |
+| `concurrency`     | every connection has a slot, and nothing is full                           |
 | `app_errors`      | requests fail, and nothing else explains it                                |
 
 Thresholds come from runs of the target apps (uWSGI 2.0.31).
@@ -24,14 +24,14 @@ Thresholds come from runs of the target apps (uWSGI 2.0.31).
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tuner.diagnosis.evidence import Evidence
+from tuner.diagnosis.figures import Figures
 from tuner.model import Bottleneck
 
 CONNECT_WAITS_MS = 900.0
-"""A connect that takes this long was dropped once: its first repeat comes after a second."""
+"""A connect that takes this long was dropped once: the kernel repeats it after a second."""
 
 MUCH_FOREIGN_CPU = 0.3
-"""CPUs that something else may keep busy; beyond, an idle target may be one that cannot run."""
+"""CPUs of something else; with more of them busy, an idle target may be waiting for a CPU."""
 
 _FULL = 0.85  # share of a CPU, or of the quota, that leaves no room
 _ALL_BUSY = 0.85  # share of slots
@@ -42,43 +42,43 @@ _HERD = 8  # processes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """The figures of one configuration and what they are held against."""
+    """The figures of one configuration with its limits."""
 
-    evidence: Evidence
+    evidence: Figures
     cpus: float
     processes: int
     threads: int
-    connections: int | None  # that a closed loop keeps open; None where load comes by itself
-    limit_s: float | None = None  # in which a burst has to be over
+    connections: int | None  # that a closed loop keeps open; None under open load
+    limit_s: float | None = None  # time limit of a burst
 
     def get(self, name: str, default: float = 0.0) -> float:
-        """A figure, or `default` where nobody saw it."""
+        """A figure, or `default` where it is unknown."""
         return self.evidence.get(name, default)
 
     @property
     def slots(self) -> int:
-        """Requests that uWSGI can work on at once."""
+        """Requests that uWSGI can handle at once."""
         return self.processes * self.threads
 
     @property
     def one_core(self) -> float:
-        """What a single process can use, in cores: all of a core, unless the quota is less."""
+        """What a single process can use, in cores: a whole core, or the quota if it is less."""
         return min(1.0, self.cpus)
 
     @property
     def connects_wait(self) -> bool:
-        """Whether connections had to wait before uWSGI's socket took them."""
+        """Whether connections waited before uWSGI accepted them."""
         slowest = max(self.get("connect_p95_ms"), self.get("proxy_connect_p95_ms"))
         return self.get("listen_overflows") > 0 or slowest >= CONNECT_WAITS_MS
 
     @property
     def is_overwhelmed(self) -> bool:
-        """Whether a burst is more than the slots can do in time, however long the queue is."""
+        """Whether a burst is more work than the slots can do in time, whatever the queue."""
         return self.limit_s is not None and self.get("burst_work_s") > self.limit_s
 
     @property
     def has_slot_for_all(self) -> bool:
-        """Whether more slots could not hold one more request."""
+        """Whether every connection has a slot, so that more slots cannot help."""
         return self.connections is not None and self.connections <= self.slots
 
 
@@ -112,7 +112,7 @@ def _gil(seen: Seen) -> bool:
 
 
 def _cpu_quota(seen: Seen) -> bool:
-    """While dropped connections wait to come again nothing is busy: then the work itself tells."""
+    """Also where the slots idle while dropped connections wait for their repeat."""
     cpu = seen.get("target_cpu")
     if cpu >= _FULL or seen.get("throttled") > 0.2:
         return True
@@ -140,14 +140,14 @@ def _blocked_after_requests(seen: Seen) -> bool:
         and "stalled_connections" not in seen.evidence
         and seen.get("foreign_cpu") < MUCH_FOREIGN_CPU
     )
-    return idle and _somebody_waits(seen)
+    return idle and _work_waits(seen)
 
 
-def _somebody_waits(seen: Seen) -> bool:
+def _work_waits(seen: Seen) -> bool:
     """Whether there was work to do all the time.
 
-    In a closed loop every connection beyond the slots waits; where arrivals come by chance, only
-    a queue that fills up says so.
+    In a closed loop every connection beyond the slots waits. Under open load only a queue that
+    fills up shows it.
     """
     if seen.connections is None:
         return seen.get("queue_p95") > 0.5

@@ -1,21 +1,21 @@
-"""What the windows of one configuration say of it: one figure for each thing that was watched."""
+"""The figures that the windows of one configuration show: one for each thing that is watched."""
 
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 
 from tuner.model import Limits, Window
 
-_NEVER_LET_IN = frozenset({"connect_timeout", "read_timeout", "timeout", "deadline"})
-"""Errors of requests that waited too long: the answer to a full server, not a fault of the app."""
+_WAITED_TOO_LONG = frozenset({"connect_timeout", "read_timeout", "timeout", "deadline"})
+"""Errors of requests that waited too long: a full server makes them, not a fault of the app."""
 
 _PROXY_GAVE_UP = frozenset({"http_499", "http_502", "http_503", "http_504"})
-"""What a proxy answers when uWSGI's socket does not take the connection, or not in time."""
+"""What a proxy answers when uWSGI does not accept the connection, or not in time."""
 
-Evidence = Mapping[str, float]
+Figures = Mapping[str, float]
 
 
-def gather(windows: Sequence[Window], limits: Limits) -> dict[str, float]:
-    """Medians over the windows by name; what nobody saw is left out.
+def figures_of(windows: Sequence[Window], limits: Limits) -> dict[str, float]:
+    """Medians over the windows by name; figures that no window has are left out.
 
     Shares are 0..1; of CPU they are of one core, but `target_cpu` is of the CPU limit and
     `client_cpu` of the generator's CPUs; `foreign_cpu` counts CPUs. `oom_kills` is a sum.
@@ -35,12 +35,12 @@ def _middle(windows: Sequence[Window], read: Callable[[Window], float | None]) -
 
 
 def _app_error_rate(window: Window) -> float:
-    """Share of requests that the app itself failed.
+    """Share of requests that fail because of the app.
 
     Errors that a full queue makes are left out: timeouts, a proxy's own answers, and resets while
-    the kernel dropped connections.
+    the kernel drops connections.
     """
-    waiting = _NEVER_LET_IN | (_PROXY_GAVE_UP if window.proxy else frozenset())
+    waiting = _WAITED_TOO_LONG | (_PROXY_GAVE_UP if window.proxy else frozenset())
     if window.listen_overflows:
         waiting |= {"reset"}
     excused = sum(count for name, count in window.errors_by_class.items() if name in waiting)
@@ -55,7 +55,7 @@ def _queued(window: Window) -> float | None:
 
 
 def _burst_work_s(window: Window) -> float | None:
-    """Seconds that a burst takes with every slot busy from its first instant to its last."""
+    """Seconds of work in a burst, if every slot were busy from its start to its end."""
     is_burst = window.over_limit is not None and window.busy is not None
     return window.busy * window.duration_s if is_burst and window.busy else None
 
