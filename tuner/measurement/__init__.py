@@ -1,7 +1,7 @@
-"""One measurement on a benchmark host: start every arm, warm up, alternate windows, always stop.
+"""One measurement on a benchmark host: start all arms, warm up, alternate windows, always stop.
 
-The arms of a block run at the same time but are loaded one after the other, in an order shuffled
-anew for every cycle, so that a drift of the host meets all of them alike.
+The arms of a block run at the same time and get load in turn. The order is shuffled for each
+cycle, so a drift of the host affects all arms alike.
 """
 
 from tuner.measurement.arms import arm_of, left_out

@@ -1,4 +1,4 @@
-"""From a file to what runs of it: less the options that a benchmark host does not run."""
+"""From a file to its arm: the options that a benchmark host does not run are left out."""
 
 from tuner.measurement.host import ArmSpec
 from tuner.model import JobSpec, LeftOut
@@ -7,16 +7,16 @@ from tuner.uwsgi.sanitised import sanitised
 
 
 def arm_of(spec: JobSpec, index: int, ini: str) -> ArmSpec:
-    """The arm that runs `ini` in the job's box, less what the job does not allow.
+    """The arm that runs `ini` with the job's limits, without what the job does not allow.
 
-    It is the same for every file of a job, so that none wins by what another goes without.
+    All files of a job lose the same options, so none gains by it.
     """
     runs = sanitised(IniFile.parse(ini), spec.allow).ini.dump()
     return ArmSpec(index=index, ini=runs, target=spec.target, limits=spec.limits)
 
 
 def left_out(spec: JobSpec) -> tuple[LeftOut, ...]:
-    """What trials of a job go without, in each of its files."""
+    """The options that trials of a job leave out, for each of its files."""
     files = [(variant.name, variant.ini) for variant in spec.variants] or [("", spec.baseline_ini)]
     several = len(files) > 1
     return tuple(

@@ -1,4 +1,4 @@
-"""The course of a measurement on a benchmark host, whatever happens on the way."""
+"""The steps of a measurement on a benchmark host."""
 
 import random
 import time
@@ -37,13 +37,13 @@ from tuner.model import (
 )
 from tuner.uwsgi.ini import IniFile
 
-MEMORY_PROBE_S = 0.6  # long enough for every process to have served something
-MEMORY_PROBE_MORE = 2  # processes more than the baseline has, for the second point of the line
+MEMORY_PROBE_S = 0.6  # long enough for every process to serve a request
+MEMORY_PROBE_MORE = 2  # processes on top of the baseline's, for the second point of the line
 
 
 @dataclass(slots=True)
 class _Stopwatch:
-    """Splits a measurement's wall time into setting up and loading."""
+    """Splits a measurement's wall time into set-up and load."""
 
     started: float = field(default_factory=time.monotonic)
     load_s: float = 0.0
@@ -63,7 +63,7 @@ class _Stopwatch:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """A benchmark host's hands: its launcher, its load generator, and a way to be called off."""
+    """A benchmark host: its launcher, its load generator, and a way to abort."""
 
     launcher: Launcher
     load: LoadGenerator
@@ -81,16 +81,16 @@ class Bench:
     ) -> MeasurementResult:
         """Fresh starts of all arms, warm-up, then windows in shuffled alternation.
 
-        Each cycle has one window of every arm and rung. `metrics` are those that the study will
-        use: each needs its number of requests. `block_options` may ask for another number of
-        cycles, and for an end as soon as arm 1 cannot win any more. Raises `TargetFailed` (with the
-        arm at fault), `Infrastructure`, or `Aborted`.
+        Each cycle has one window of every arm and rung. `metrics` are those of the study: each
+        needs a number of requests. `block_options` may set the number of cycles, and end the block
+        when arm 1 can no longer win. Raises `TargetFailed` (with the arm at fault),
+        `Infrastructure`, or `Aborted`.
         """
         order = random.Random(seed)  # noqa: S311  a reproducible shuffle, not a secret
         watch = _Stopwatch()
         planned = block_options.cycles or budget.cycles
         cycles: list[list[Window]] = []
-        with self._calling_off(), self._started(arms) as (running, ready_s):
+        with self._aborting(), self._started(arms) as (running, ready_s):
             drivers = [
                 _Driver(self.load, target, arm, frozenset(metrics), watch)
                 for target, arm in zip(running, arms, strict=True)
@@ -122,14 +122,13 @@ class Bench:
     def prepare(
         self, baseline: ArmSpec, larger: ArmSpec, workload: Workload, *, processes: int
     ) -> MeasurementResult:
-        """Build the image, let uWSGI check the baseline, start it, and look at its memory.
+        """Build the image, let uWSGI check the baseline, start it, and measure its memory.
 
-        `larger` is the baseline with `MEMORY_PROBE_MORE` processes more than the `processes` that
-        it runs: two points of the line of memory. Raises `TargetFailed` where the baseline itself
-        does not work.
+        The baseline has `processes`, and `larger` has `MEMORY_PROBE_MORE` more: two points of the
+        memory line. Raises `TargetFailed` if the baseline itself does not work.
         """
         watch = _Stopwatch()
-        with self._calling_off():
+        with self._aborting():
             build = self.launcher.inspect(baseline.target)
             preflight = self._preflight(baseline, build)
             self._check_wanted()
@@ -154,7 +153,7 @@ class Bench:
         )
 
     def _preflight(self, baseline: ArmSpec, build: BuildInfo) -> Preflight:
-        """What uWSGI says of the baseline before it serves, strictly too."""
+        """What uWSGI reports about the baseline before it serves, also with --strict."""
         with _arm_at_fault(baseline):
             checked = self.launcher.check(baseline)
             self._check_wanted()
@@ -165,7 +164,10 @@ class Bench:
     def _looked_at(
         self, baseline: ArmSpec, larger: ArmSpec, workload: Workload, watch: _Stopwatch
     ) -> tuple[list["_Look"], tuple[float, ...]]:
-        """What runs at all under a little load, and seconds to ready; the workload is checked."""
+        """Looks at the arms that run under a little load, and seconds to ready.
+
+        Checks the workload too.
+        """
 
         def look_at(arms: Sequence[ArmSpec]) -> tuple[list[_Look], tuple[float, ...]]:
             looks = []
@@ -197,7 +199,7 @@ class Bench:
     def _started(
         self, arms: Sequence[ArmSpec]
     ) -> Iterator[tuple[list[RunningTarget], tuple[float, ...]]]:
-        """All arms ready, started side by side; yields them with their seconds to ready."""
+        """Start all arms in parallel; yields them ready, with their seconds to ready."""
 
         def start(arm: ArmSpec) -> tuple[RunningTarget, float]:
             began = time.monotonic()
@@ -216,7 +218,7 @@ class Bench:
     def _cycle(
         self, turns: Sequence[tuple["_Driver", Load]], seconds: float, first: int
     ) -> list[Window]:
-        """One window of every turn, in that order; `first` is the index of the first of them."""
+        """One window of every turn, in this order; `first` is the index of the first window."""
         windows = []
         for index, (driver, load) in enumerate(turns, first):
             self._check_wanted()
@@ -224,7 +226,7 @@ class Bench:
         return windows
 
     def _window(self, driver: "_Driver", load: Load, seconds: float, index: int) -> Window:
-        """One window; a load generator that fails in it is given one more try."""
+        """One window; if the load generator fails, one more try."""
         try:
             return driver.window(load, seconds, index)
         except Infrastructure:
@@ -233,22 +235,22 @@ class Bench:
 
     def _check_wanted(self) -> None:
         if self.aborted():
-            raise Aborted("the measurement was called off")
+            raise Aborted("the measurement was cancelled")
 
     @contextmanager
-    def _calling_off(self) -> Iterator[None]:
-        """Calling off kills the containers, which then looks like a failure of theirs."""
+    def _aborting(self) -> Iterator[None]:
+        """An abort kills the containers, so their failures mean the abort."""
         try:
             yield
         except (TargetFailed, Infrastructure) as failure:
             if self.aborted():
-                raise Aborted("the measurement was called off") from failure
+                raise Aborted("the measurement was cancelled") from failure
             raise
 
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What `prepare` sees of one started arm."""
+    """What `prepare` reads from one started arm."""
 
     memory_mb: float
     topology: str
@@ -258,7 +260,7 @@ class _Look:
 
 @dataclass(slots=True)
 class _Driver:
-    """Drives load through one started arm, from its warm-up to its last window."""
+    """Sends load to one started arm, from its warm-up to its last window."""
 
     load: LoadGenerator
     running: RunningTarget
@@ -269,12 +271,12 @@ class _Driver:
     is_steady: bool = True
 
     def drive(self, load: Load, seconds: float) -> LoadReading:
-        """One run of load. A target that fails in it is named."""
+        """One run of load. A `TargetFailed` names the arm."""
         with self.watch.loading(), _arm_at_fault(self.arm):
             return self.load.drive(self.running, self.arm.target, load, seconds)
 
     def warm_up(self, load: Load, seconds: float) -> None:
-        """Load until throughput is steady, at least `seconds` and at most `LONGEST` times that."""
+        """Send load until throughput is steady: between `seconds` and `LONGEST` times `seconds`."""
         if seconds <= 0:
             return
         for _ in range(LONGEST):
@@ -285,7 +287,7 @@ class _Driver:
                 return
 
     def window(self, load: Load, seconds: float, index: int) -> Window:
-        """One window, judged."""
+        """One window with its doubts."""
         before = self.running.usage()
         reading = self.drive(load, seconds)
         after = self.running.usage()
@@ -312,7 +314,7 @@ def _arm_at_fault(arm: ArmSpec) -> Iterator[None]:
 
 
 def _memory_line(used: Sequence[float], processes: int, target: Target) -> MemoryLine:
-    """The line through both points; the target's own hint where the larger one did not run."""
+    """The line through both points; with one point, the slope that the target gives."""
     slope = float(target.memory_per_process_mb)
     if len(used) > 1:
         slope = max(0.5, (used[1] - used[0]) / MEMORY_PROBE_MORE)

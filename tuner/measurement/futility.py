@@ -1,10 +1,10 @@
-"""When a block is stopped because its candidate cannot win any more.
+"""When to stop a block whose candidate can no longer win.
 
     best - mean of j cycles  >  2 sd √(1/j + 1/n)
 
-`sd` is that of the log ratio of one cycle, and n the cycles of a whole block: the best candidate
-so far has been measured in one at least, and is uncertain by that much. A poor configuration then
-costs two cycles rather than all of them, and one that is near the best is measured to the end.
+`sd` is that of the log ratio of one cycle. A whole block has n cycles, and the best candidate so
+far has at least one block. So a poor configuration costs two cycles, and one near the best gets
+its whole block.
 """
 
 import math
@@ -15,17 +15,17 @@ from tuner import objective
 from tuner.model import Futility, Metric, Window
 
 DEVIATIONS = 2.0
-"""In simulation this saves 30 % of the windows near the best configuration and 60 % far from it,
-and the best that is found is as good as without it."""
+"""In simulation this saves 30 % of the windows near the best configuration and 60 % far from it.
+The best configuration found is as good as without it."""
 
 FEWEST_CYCLES = 2
-"""One cycle alone may have met a burst of something else."""
+"""A short disturbance may hit one cycle."""
 
 
 def is_futile(cycles: Sequence[Sequence[Window]], futility: Futility, *, planned: int) -> bool:
-    """Whether arm 1 of a block of (baseline, candidate) is too far behind to be measured on.
+    """Whether arm 1 of a block of (baseline, candidate) is too far behind to go on.
 
-    `cycles` are the windows of each cycle so far, `planned` the number of cycles of a whole block.
+    `cycles` are the windows of each cycle so far; a whole block has `planned` cycles.
     """
     ratios = [ratio for cycle in cycles if (ratio := _ratio(cycle, futility.metric)) is not None]
     if len(ratios) < FEWEST_CYCLES:
@@ -35,10 +35,9 @@ def is_futile(cycles: Sequence[Sequence[Window]], futility: Futility, *, planned
 
 
 def _ratio(cycle: Sequence[Window], metric: Metric) -> float | None:
-    """log(candidate / baseline) in one cycle; None where a window of either says nothing.
+    """log(candidate / baseline) in one cycle; None if a window of either arm is void.
 
-    A ladder has a window of every rung on both arms. The mean of their logs compares rung with
-    rung only as long as none is missing.
+    On a ladder the mean of the logs compares rung with rung only if no rung is missing.
     """
     if any(window.is_void for window in cycle):
         return None

@@ -1,4 +1,4 @@
-"""What a measurement asks of a benchmark host: its containers, its load, its counters."""
+"""What a measurement needs from a benchmark host: its containers, its load, its counters."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -22,9 +22,9 @@ from tuner.uwsgi.topology import Front
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmSpec:
-    """Everything that starting one arm takes. `ini` is the very file that runs.
+    """Everything needed to start one arm. `ini` is the file that runs.
 
-    That is the one that would be deployed, less what trials go without (`arms.arm_of`).
+    It is the file to deploy without the options that trials leave out (`arms.arm_of`).
     """
 
     index: int
@@ -34,13 +34,13 @@ class ArmSpec:
 
     @property
     def ini_sha256(self) -> str:
-        """Names the file that this arm runs."""
+        """The hash of the file that this arm runs."""
         return hashlib.sha256(self.ini.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildInfo:
-    """The image of a target and what its uWSGI says of itself."""
+    """The image of a target, and its uWSGI's version and options."""
 
     image_digest: str
     uwsgi_version: str
@@ -49,10 +49,10 @@ class BuildInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """What uWSGI says of a file that it loads without serving.
+    """What uWSGI reports about a file that it loads without serving.
 
-    `somaxconn` is net.core.somaxconn as uWSGI reads it there, None where it cannot; `effective_ini`
-    holds the merged options, those of the command and of included files among them.
+    `somaxconn` is net.core.somaxconn in the container, None if unknown. `effective_ini` holds the
+    effective options, with those of the command and of included files.
     """
 
     somaxconn: int | None = None
@@ -61,42 +61,42 @@ class Checked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """The target's cgroup at one instant; all but `memory_mb` only ever grow."""
+    """The target's cgroup at one instant; all figures but `memory_mb` only grow."""
 
     cpu_s: float
     periods: int  # CFS periods in which the target wanted to run
-    throttled_periods: int  # of these, the ones in which its quota ran out
-    memory_mb: float  # working set: usage less inactive page cache, in MB
-    system_cpu_s: float | None = None  # of cpu_s, what the kernel took
-    memory_peak_mb: float | None = None  # since the start, page cache included
+    throttled_periods: int  # periods in which its quota ran out
+    memory_mb: float  # working set: usage without inactive page cache
+    system_cpu_s: float | None = None  # the kernel's part of cpu_s
+    memory_peak_mb: float | None = None  # since the start, with page cache
     oom_kills: int = 0
-    engine_cpu_s: float | None = None  # of the engine's own processes, which take the target's log
+    engine_cpu_s: float | None = None  # of the engine's own processes, which read the target's log
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessReading:
-    """CPU seconds and context switches of uWSGI's processes over one run, from their /proc."""
+    """CPU seconds and context switches of uWSGI's processes in one run, from their /proc."""
 
-    busiest_cpu_s: float  # the worker process that used most
+    busiest_cpu_s: float  # of the busiest worker process
     master_cpu_s: float
-    router_cpu_s: float | None  # the http router's busiest process; None where there is none
-    switches: int  # voluntary and forced, all worker processes together
+    router_cpu_s: float | None  # of the http router's busiest process; None without a router
+    switches: int  # voluntary and forced, of all worker processes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueReading:
-    """The accept queue that the load fills, looked at some twenty times a second."""
+    """The accept queue that the load fills, sampled about twenty times a second."""
 
-    p95: float  # connections waiting
+    p95: float  # connections in the queue
     max: int
-    size: int  # connections that fit
+    size: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostReading:
-    """The whole host over one run, in CPU seconds; `own_s` is what the harness itself used.
+    """The whole host in one run, in CPU seconds; `own_s` is the harness's own part.
 
-    `wall_s` is the time between the two looks: it holds what was waited for in vain.
+    `wall_s` is the time between the two samples, time-outs included.
     """
 
     cpus: int
@@ -104,15 +104,15 @@ class HostReading:
     steal_s: float
     own_s: float  # load generator, probe and proxy
     wall_s: float
-    pressure_s: float | None = None  # in which something waited for a CPU; None without PSI
+    pressure_s: float | None = None  # time in which a task waited for a CPU; None without PSI
 
 
 @dataclass(frozen=True, kw_only=True)
 class LoadReading(ClientFigures):
-    """What the load generator and the network namespace say about one run of load.
+    """The figures of the load generator and of the network namespace for one run of load.
 
-    The run took `wall_s` from the first request to the last answer. Where requests are never
-    answered it goes on until they time out. Shares of CPU and of slots are of `wall_s`.
+    `wall_s` runs from the first request to the last answer or time-out. Shares of CPU and of slots
+    are shares of `wall_s`.
     """
 
     wall_s: float
@@ -134,30 +134,30 @@ class RunningTarget(Protocol):
 
     @property
     def shares_cpus(self) -> bool:
-        """Whether target and load generator could not be kept on different CPUs."""
+        """Whether target and load generator share CPUs."""
 
     @property
     def front(self) -> Front:
-        """How the load reaches uWSGI: which of its sockets, and what is before it."""
+        """How the load reaches uWSGI: its socket, and what is in front of it."""
 
     @property
     def nofile(self) -> int:
-        """Open files that target and load generator may have each."""
+        """The limit of open files of the target, and of the load generator."""
 
     def run_beside(
         self, argv: Sequence[str], *, timeout_s: float, files: Mapping[str, bytes] | None = None
     ) -> str:
         """Run a command in the load generator's container and return its standard output.
 
-        `files`, by absolute path below /tmp, are there before it starts. Raises `TargetFailed`
-        when the target has ended, else `Infrastructure` when the command failed.
+        `files`, by absolute path below /tmp, are there when it starts. Raises `TargetFailed` if
+        the target has ended, else `Infrastructure` if the command failed.
         """
 
     def usage(self) -> Usage:
         """Read the target's cgroup."""
 
     def effective_ini(self) -> str:
-        """The merged options that uWSGI printed at its start; empty where it printed none."""
+        """The effective options that uWSGI printed at its start; empty if it printed none."""
 
     def log_tail(self) -> str:
         """The last lines of the target's own output."""
@@ -167,47 +167,47 @@ class Launcher(Protocol):
     """Containers of this host."""
 
     def fingerprint(self) -> HostFingerprint:
-        """What this host is."""
+        """This host's hardware and software."""
 
     def inspect(self, target: Target) -> BuildInfo:
-        """Build or find the target's image. Raises `TargetFailed` where there is none."""
+        """Build or find the target's image. Raises `TargetFailed`."""
 
     def check(self, arm: ArmSpec) -> Checked:
         """Let uWSGI load the file and the app without serving. Raises `TargetFailed`."""
 
     def strict(self, arm: ArmSpec) -> str:
-        """What a strict uWSGI refuses of the file, in its words, loading nothing; empty: nothing.
+        """What `uwsgi --strict` refuses in the file, without loading the app; empty for nothing.
 
-        Raises `TargetFailed` where uWSGI cannot even be started.
+        Raises `TargetFailed` if uWSGI cannot start.
         """
 
     def launch(self, arm: ArmSpec) -> AbstractContextManager[RunningTarget]:
-        """Start an arm; leaving the context removes its containers, whatever happened."""
+        """Start an arm; the end of the context always removes its containers."""
 
 
 class LoadGenerator(Protocol):
-    """Drives load through a running target."""
+    """Sends load to a running target."""
 
     def wait_ready(self, running: RunningTarget, target: Target) -> None:
         """Wait for HTTP 200 with every uWSGI process accepting. Raises `TargetFailed`."""
 
     def check(self, running: RunningTarget, target: Target, workload: Workload) -> None:
-        """Refuse what cannot be measured, before minutes are spent on it.
+        """Refuse a workload that cannot be measured, before it costs minutes.
 
-        Raises `TargetFailed` with `WORKLOAD_REFUSED`: keep-alive that the server does not keep, a
-        journey that is not answered as expected, more connections than open files, a rate beyond
-        what the generator itself can send.
+        Raises `TargetFailed` with `WORKLOAD_REFUSED`: the server closes keep-alive connections, a
+        journey gets an unexpected answer, there are more connections than open files, or the rate
+        is too high for the generator itself.
         """
 
     def drive(
         self, running: RunningTarget, target: Target, load: Load, duration_s: float
     ) -> LoadReading:
-        """Send load for that long; a burst lasts as long as it lasts.
+        """Send load for `duration_s`; a burst has its own length.
 
         Raises `TargetFailed` or `Infrastructure`.
         """
 
 
 def target_failed(code: FailureCode, message: str, log_tail: str = "") -> TargetFailed:
-    """A `TargetFailed` with a code of the model; the arm is filled in by who knows it."""
+    """A `TargetFailed` with a code of the model; `bench` adds the arm."""
     return TargetFailed(code.value, message, log_tail=log_tail)

@@ -1,7 +1,6 @@
-"""What is to be said of a user's file before it is measured: what uWSGI and our rules make of it.
+"""Findings about a user's file before it is measured, from uWSGI and from our rules.
 
-Nothing here keeps a file from being measured, but a listen queue that its container does not
-grant: uWSGI would not start.
+Only a listen queue above the container's limit stops the job: uWSGI would not start.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -25,7 +24,7 @@ from tuner.uwsgi.sanitised import sanitised
 STRICT = "strict"
 RUNS_ANYWAY = "runs-anyway"
 MOST_FINDINGS = 200
-"""A file with more is not mended line by line, and all of them are stored with the job."""
+"""All findings are stored with the job; a file with more needs more than fixes line by line."""
 
 _UNKNOWN = "unknown config directive:"
 _PLACEHOLDER = "set-placeholder"
@@ -33,15 +32,15 @@ _DEFAULT_LISTEN = 100  # of uWSGI 2.0.31
 
 
 def strict_copy(ini: IniFile, known: Collection[str]) -> str:
-    """The file as a strict uWSGI is asked about it: keys that are no option are placeholders.
+    """The file for `uwsgi --strict`: unknown keys become placeholders.
 
-    uWSGI lets a file name any key to use it as `%(key)` further down, and a strict one does not.
+    A file may define any key and use it as `%(key)` below. `--strict` refuses such a key.
     """
     lines: list[Line] = []
     is_declared = False
     for line in ini.lines:
         if line.joined and is_declared:
-            continue  # its text is in the value of the line above it
+            continue  # its text is in the value of the line above
         declared = _declared(line, known)
         is_declared = declared is not line
         lines.append(declared)
@@ -57,9 +56,9 @@ def _declared(line: Line, known: Collection[str]) -> Line:
 
 
 def seen(arm: ArmSpec, checked: Checked, refused: str) -> Preflight:
-    """What a host found of the arm's file. Raises `TargetFailed` for a listen queue too long.
+    """What a host found in the arm's file. Raises `TargetFailed` for a listen queue too long.
 
-    `refused` is what a strict uWSGI said of the `strict_copy`.
+    `refused` is the message of `uwsgi --strict` about the `strict_copy`.
     """
     listen = IniFile.parse(checked.effective_ini or arm.ini).integer("listen", _DEFAULT_LISTEN)
     if checked.somaxconn is not None and listen > checked.somaxconn:
@@ -68,7 +67,7 @@ def seen(arm: ArmSpec, checked: Checked, refused: str) -> Preflight:
 
 
 def completed(spec: JobSpec, facts: TargetFacts) -> TargetFacts:
-    """The facts with what there is to say of each of the job's files, as its build reads them."""
+    """The facts with all findings about each of the job's files, for this build of uWSGI."""
     found = facts.preflight or Preflight()
     catalogue = of_build(facts.uwsgi_version, facts.options)
     files = {variant.name: variant.ini for variant in spec.variants} or {"": spec.baseline_ini}
@@ -105,34 +104,33 @@ def _linted(
 
 
 def _refused(refused: str) -> Iterable[PreflightFinding]:
-    """The user's own unknown keys are the rules' to name: what is left lies elsewhere.
+    """An unknown key in an included file; our rules report the file's own.
 
-    Of other words nothing follows: the check has read the file, as the job's own command does.
+    Other messages of `--strict` mean nothing: the check has read the file with the job's command.
     """
     if _UNKNOWN in refused:
         name = refused.partition(_UNKNOWN)[2].strip()
-        message = f"a file that it includes sets {name}, which this uWSGI does not know and ignores"
-        yield PreflightFinding(
-            rule=STRICT, severity=Severity.WARNING.value, line=None, message=message
-        )
+        yield _warning(STRICT, f"an included file sets {name}: this uWSGI ignores it as unknown")
 
 
 def _run_anyway(spec: JobSpec, facts: TargetFacts) -> Iterable[PreflightFinding]:
-    """What trials should go without and do not: it is not in the job's own file."""
+    """Options that trials should leave out but run: they are not in the job's own file."""
     merged = sanitised(IniFile.parse(facts.effective_ini), spec.allow).left_out
     for option in dict.fromkeys(out.option for out in merged):
-        message = (
-            f"{option} comes from the command, from the image's environment or from a file that "
-            "is included: trials do run it"
+        yield _warning(
+            RUNS_ANYWAY,
+            f"{option} comes from the command, the image's environment or an included file: "
+            "trials run it",
         )
-        yield PreflightFinding(
-            rule=RUNS_ANYWAY, severity=Severity.WARNING.value, line=None, message=message
-        )
+
+
+def _warning(rule: str, message: str) -> PreflightFinding:
+    return PreflightFinding(rule=rule, severity=Severity.WARNING.value, line=None, message=message)
 
 
 def _too_long(listen: int, somaxconn: int) -> TargetFailed:
     return target_failed(
         FailureCode.BAD_OPTIONS,
         f"listen = {listen} is above net.core.somaxconn, which is {somaxconn} in the container: "
-        "uWSGI exits",
+        "uWSGI does not start",
     )

@@ -1,7 +1,7 @@
-"""A grid of configurations on one host: every one started in every round, in shuffled blocks.
+"""A grid of configurations on one host: each starts once a round, in shuffled blocks.
 
-Each block has the baseline among its arms, so that the host's drift can be told from the
-configurations. A configuration that does not work is a result too, and is not started again.
+The baseline is an arm of each block, to separate the host's drift from the configurations. A
+configuration that fails is a result too and does not start again.
 """
 
 import random
@@ -26,7 +26,7 @@ from tuner.search_space import Domain
 
 AGAIN = 2
 FOREIGN_CPUS = 0.15
-"""CPUs that something else keeps busy, on average over a block, beyond which it is made again."""
+"""A block is repeated if other processes keep more CPUs busy on average."""
 
 
 def recorded(
@@ -40,8 +40,8 @@ def recorded(
 ) -> Iterator[Landscape]:
     """The landscape after every block, until each params of `grid` has its `rounds` starts.
 
-    `together` configurations are measured in one block, besides the baseline. What `landscape`
-    already holds is not measured again. Raises `Infrastructure`.
+    A block has `together` configurations besides the baseline. Starts in `landscape` are not
+    repeated. Raises `Infrastructure`.
     """
     for number in range(rounds):
         order = random.Random(f"{landscape.spec.seed} {number}")  # noqa: S311  a shuffle
@@ -66,7 +66,7 @@ def _is_missing(landscape: Landscape, number: int, params: Params) -> bool:
 def _block(
     landscape: Landscape, domain: Domain, chosen: Sequence[Params], bench: Bench, number: int
 ) -> tuple[list[Start], list[Params]]:
-    """The starts of one block, and what is to be started again without the arm that failed."""
+    """The starts of one block, and the params to repeat without the arm that failed."""
     spec, block = landscape.spec, 1 + max((s.block for s in landscape.starts), default=-1)
     together = [domain.baseline, *chosen]
     arms = [arm_of(spec, index, domain.render(params)) for index, params in enumerate(together)]
@@ -95,7 +95,7 @@ def _block(
 def _undisturbed(
     bench: Bench, arms: Sequence[ArmSpec], spec: JobSpec, seed: int
 ) -> MeasurementResult:
-    """A block that met a neighbour on the host's CPUs is made again, at most `AGAIN` times."""
+    """A block; one that a noisy neighbour disturbed is repeated at most `AGAIN` times."""
     for _ in range(AGAIN):
         result = bench.run_block(arms, spec.workload, spec.budget, seed=seed)
         seen = [w.surroundings.foreign_cpu for w in result.windows]

@@ -1,4 +1,4 @@
-"""Warm-up: how long is enough is measured, not assumed."""
+"""Warm-up: its length is measured, not assumed."""
 
 import math
 from collections.abc import Sequence
@@ -7,22 +7,22 @@ from statistics import fmean, stdev
 from tuner.model import Burst, Journey, Load
 
 MAY_DRIFT_BY = 0.02
-"""Second half of a stretch against its first: this much is taken for steady."""
+"""A steady run's second half differs from its first by at most this share."""
 
 SURPRISING = 2.0
-"""Standard errors; a difference below that is chance."""
+"""Standard errors; a smaller difference is chance."""
 
 LONGEST = 4
-"""A warm-up is given up after so many times its shortest length."""
+"""The longest warm-up, in multiples of the shortest."""
 
-_USERS = 16  # enough to touch every process; a burst as warm-up would last as long as the burst
+_USERS = 16  # enough for every process; a burst as warm-up would take its whole length
 
 
 def is_steady(series: Sequence[int]) -> bool:
-    """Whether the second half of a run served as much as the first, as far as its noise lets see.
+    """Whether the second half of a run served as much as the first, within the noise.
 
-    `series` counts answers in steps of equal length; its first step, in which the connections are
-    opened, is left out. Too short a series says nothing against it.
+    `series` counts answers in steps of equal length. The first step, in which connections open,
+    does not count. A series that is too short counts as steady.
     """
     steps = series[1:]
     half = len(steps) // 2
@@ -37,14 +37,14 @@ def is_steady(series: Sequence[int]) -> bool:
 
 
 def _standard_error(first: Sequence[int], second: Sequence[int], level: float) -> float:
-    """Of the difference of two means; at least what counting alone makes uncertain (Poisson)."""
+    """Of the difference of two means; at least the uncertainty of counts (Poisson)."""
     half = len(first)
     spread = max(stdev(part) for part in (first, second)) if half > 1 else 0.0
     return max(spread, math.sqrt(level)) * math.sqrt(2 / half)
 
 
 def warming(load: Load) -> Load:
-    """What to warm a target up with: the same requests, at a pace that can be kept up."""
+    """The load of a warm-up: the same requests, at a pace that the target can sustain."""
     if isinstance(load, Burst):
         users = min(load.users, _USERS)
         return Journey(kind="journey", users=users, requests=load.requests, limit_s=load.limit_s)
