@@ -3,10 +3,9 @@
 `COMMANDS` names the module of each command. The other modules are shared:
 
     arguments    options that several commands take
-    running      a request, submitted and followed
-    ├── own_service  a service for the time of one command
-    └── following    a job until it has ended
-    asking       options of `measure` → its request
+    asking       files and options → the document of a request
+    own_service  a service for the time of one command
+    following    a request submitted, and its job until it has ended
     gating       the request of `gate`, and its answer
     findings     findings of the linter as text, SARIF and workflow commands
     printing     answers as lines
@@ -35,10 +34,10 @@ EXIT_CODES: Mapping[type[TunerError], int] = {
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "demo": ("demo", "Tune a sample app and print the uwsgi.ini to deploy."),
-    "submit": ("commands", "Submit a tuning job."),
-    "watch": ("commands", "Follow a job and print its answer."),
-    "show": ("commands", "Print the state of a job, its answer and its report."),
-    "cancel": ("commands", "Cancel a job."),
+    "submit": ("jobs", "Submit a tuning job."),
+    "watch": ("jobs", "Follow a job and print its answer."),
+    "show": ("jobs", "Print the state of a job, its answer and its report."),
+    "cancel": ("jobs", "Cancel a job."),
     "recommend": ("recommending", "Print the uwsgi.ini to deploy, or check the deployed one."),
     "gate": ("gate", "Check that a recommended file holds on a new image."),
     "measure": ("measure", "Measure one uwsgi.ini, or compare several."),

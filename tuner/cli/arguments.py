@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+JobNumber = Annotated[int, typer.Argument(metavar="JOB", min=1, help="The number of the job.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Target = Annotated[str, typer.Argument(metavar="APP", help="The name of a target app.")]
 AppName = Annotated[str, typer.Argument(metavar="APP", help="The app's name in its jobs.")]

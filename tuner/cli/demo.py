@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tuner.cli.jobs import check_succeeded
 from tuner.errors import Conflict
-from tuner.model import JobState
 from tuner.settings import Settings
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from tuner.client import Client
-    from tuner.schemas import JobAnswer
 
 YOUR_OWN = """\
 Your own app, in three lines:
@@ -26,68 +23,41 @@ Your own app, in three lines:
 
 
 def demo(
-    target: Annotated[str, typer.Option(help="The target app to tune.")] = "mixed",
+    target: Annotated[str, typer.Option(help="The name of a target app.")] = "mixed",
 ) -> None:
-    """Tune a real app in a container and print the uwsgi.ini to deploy."""
+    """Tune a sample app in a container and print the uwsgi.ini to deploy."""
     from rich.console import Console
 
+    from tuner.cli.following import follow
+    from tuner.cli.output import print_on
     from tuner.cli.own_service import started
+    from tuner.cli.printing import recommendation_lines
 
     began = datetime.now(UTC)
-    settings = Settings.from_environ(os.environ)
     console = Console()
-    folder = settings.data_dir / "demo"
+    folder = Settings.from_environ(os.environ).data_dir / "demo"
     with started(folder) as client:
         job = client.submit(_request(target))
-        _print(console, f"job {job.id}: tuning target_apps/{target} on this machine")
-        done = _follow(client, job.id, console)
-        _print_answer(client, done, began, console)
-        if done.state is not JobState.SUCCEEDED:
-            raise typer.Exit(1)
-        page = _save_report(client, done.id, folder)
-        _print(console, f"\nthe evidence as a page, with its charts: {page}\n\n{_your_own()}")
+        print_on(console, f"job {job.id}: tuning target_apps/{target} on this machine")
+        job = follow(client, job.id, console, runs_on=False)
+        first = job.progress.first_window_at
+        if first is not None:
+            seconds = (first - began).total_seconds()
+            print_on(console, f"from the command to the first window: {seconds:.1f} s")
+        check_succeeded(job)
+        found = client.recommendation(job.id)
+        print_on(console, "\n".join(["", *recommendation_lines(found)]))
+        print_on(console, f"\nthe uwsgi.ini to deploy:\n\n{found.uwsgi_ini.rstrip()}")
+        page = _save_report(client, job.id, folder)
+        print_on(console, f"\nreport with charts: {page}\n\n{_your_own()}")
 
 
 def _request(target: str) -> dict[str, Any]:
     return {"app": target, "target": {"target_app": target}, "budget": {"preset": "demo"}}
 
 
-def _follow(client: "Client", job_id: int, console: "Console") -> "JobAnswer":
-    from tuner.cli import following
-
-    with following.shown_on(console) as shown:
-        return following.follow(client, job_id, shown)
-
-
-def _print_answer(client: "Client", job: "JobAnswer", began: datetime, console: "Console") -> None:
-    from tuner.cli import printing
-    from tuner.client import document_of
-
-    first = job.progress.first_window_at
-    if first is not None:
-        seconds = (first - began).total_seconds()
-        _print(console, f"from the command to the first window: {seconds:.1f} s")
-    if job.state is not JobState.SUCCEEDED:
-        lines = printing.error_lines(document_of(job))
-        _print(console, "\n".join([f"the job {job.state}", *lines]))
-        return
-    found = client.recommendation(job.id)
-    text = [
-        "",
-        *printing.recommendation_lines(document_of(found)),
-        "",
-        "the uwsgi.ini to deploy:",
-        "",
-        found.uwsgi_ini.rstrip(),
-    ]
-    _print(console, "\n".join(text))
-
-
 def _save_report(client: "Client", job_id: int, folder: Path) -> Path:
-    """The report beside the demo's other data, where it stays when its service has gone.
-
-    Raises `Conflict` where it cannot be written.
-    """
+    """The report as a page; it stays when the service has stopped. Raises `Conflict`."""
     page = folder / f"job-{job_id}.html"
     text = client.report(job_id, "html")
     try:
@@ -98,12 +68,8 @@ def _save_report(client: "Client", job_id: int, folder: Path) -> Path:
 
 
 def _your_own() -> str:
-    """What to type for another app, with the paths of this installation."""
+    """The commands for another app, with the paths of this installation."""
     from tuner.catalogue import own_data
 
     program = sys.argv[0] if Path(sys.argv[0]).name == "tuner" else "tuner"
     return YOUR_OWN.format(mixed=own_data("target_apps") / "mixed", tuner=program)
-
-
-def _print(console: "Console", text: str) -> None:
-    console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""A job as it goes on: one live line on a terminal, one line a change elsewhere."""
+"""A job until it ends: a live line on a terminal, one line for each change elsewhere."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,43 +6,65 @@ from typing import Protocol
 
 from rich.console import Console
 
-from tuner.cli.printing import progress, sight
-from tuner.client import Client, document_of
+from tuner.cli.output import print_on, say
+from tuner.cli.printing import error_lines, progress, sight, submitted_line
+from tuner.client import Asked, Client
 from tuner.errors import Unavailable
-from tuner.model import JobKind
+from tuner.model import JobKind, JobState
 from tuner.schemas import JobAnswer
 
 POLL_S = 1.0
 
 
 class Show(Protocol):
-    """Puts the present line in front of a person."""
+    """Shows the present line; `keep` also leaves it on the screen."""
 
     def __call__(self, line: str, *, keep: bool = False) -> None: ...
 
 
-def follow(client: Client, job_id: int, show: Show) -> JobAnswer:
-    """Show every change of a job until it has ended; the job.
+def run(client: Client, request: Asked, *, runs_on: bool, quiet: bool) -> JobAnswer:
+    """Submit a request and follow its job to the end; see `follow`."""
+    job = client.submit(request)
+    if not quiet:
+        say(submitted_line(job))
+    return follow(client, job.id, Console(stderr=True, quiet=quiet), runs_on=runs_on)
 
-    Raises `Unavailable` when the service has been away for a minute.
+
+def follow(client: Client, job_id: int, console: Console, *, runs_on: bool = True) -> JobAnswer:
+    """Show each change of a job until it has ended, and why it failed; the job.
+
+    `runs_on`: the service outlives this command, so Ctrl-C leaves the job running.
+    Raises `Unavailable` if the service has been away for a minute.
     """
+    try:
+        with _shown_on(console) as show:
+            job = _followed(client, job_id, show)
+    except KeyboardInterrupt:
+        if runs_on:
+            say(f"job {job_id} goes on; follow it with: tuner watch {job_id}")
+        raise
+    if job.state is not JobState.SUCCEEDED:
+        why = () if job.error is None else error_lines(job.error)
+        print_on(console, "\n".join([f"job {job_id} {job.state}", *why]))
+    return job
 
+
+def _followed(client: Client, job_id: int, show: Show) -> JobAnswer:
     def wait(error: Unavailable) -> None:
         show(f"waiting: {error}")
 
-    phase, calibrated = None, False
+    phase, is_calibrated = None, False
     for job in client.watch(job_id, poll_s=POLL_S, on_away=wait):
         is_new_phase, phase = job.phase != phase, job.phase
-        if job.kind is JobKind.TUNE and job.calibration is not None and not calibrated:
-            calibrated = True
-            show(sight(document_of(job.calibration)), keep=True)
-        show(progress(document_of(job)), keep=is_new_phase)
+        if job.kind is JobKind.TUNE and job.calibration is not None and not is_calibrated:
+            is_calibrated = True
+            show(sight(job.calibration), keep=True)
+        show(progress(job), keep=is_new_phase)
     return job
 
 
 @contextmanager
-def shown_on(console: Console) -> Iterator[Show]:
-    """A `Show` for this console."""
+def _shown_on(console: Console) -> Iterator[Show]:
     if not console.is_terminal:
         yield _plain(console)
         return
@@ -50,7 +72,7 @@ def shown_on(console: Console) -> Iterator[Show]:
 
         def live(line: str, *, keep: bool = False) -> None:
             if keep:
-                console.print(line, markup=False, highlight=False)
+                print_on(console, line)
             status.update(line.replace("[", r"\["))
 
         yield live
@@ -62,7 +84,7 @@ def _plain(console: Console) -> Show:
     def print_changes(line: str, *, keep: bool = False) -> None:
         nonlocal shown
         if line != shown:
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
+            print_on(console, line)
         shown = line
 
     return print_changes

@@ -1,71 +1,68 @@
-"""`tuner gate`: does the recommended file still hold for a new image? A step of a pipeline."""
+"""`tuner gate`: a step of a pipeline that checks the recommended file on a new image."""
 
-import json
 import re
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from tuner.cli.commands import AsJson
-from tuner.cli.recommending import Check, MaxAgeDays, compare, none_if_stale, text_of
-from tuner.cli.running import run
-from tuner.errors import InvalidInput, Mistake
-
-if TYPE_CHECKING:
-    from tuner.recommendation.gate import Judged, Margins
+from tuner.cli.arguments import AppName, AsJson, Check, MaxAgeDays
+from tuner.cli.files import text_of
+from tuner.cli.output import print_json, print_lines, say
+from tuner.cli.recommending import compare, stale_is_not_found
+from tuner.errors import InvalidInput
+from tuner.recommendation.bounds import Outcome
+from tuner.recommendation.gate import Judged, Margins
 
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def gate(
-    app: Annotated[str, typer.Argument(help="The app's name in its jobs.")],
-    image: Annotated[str, typer.Option(help="The image that is to be released.")],
+    app: AppName,
+    image: Annotated[str, typer.Option(help="The new image.")],
     budget: Annotated[
-        str, typer.Option(help="How long to measure: 90s, 5m, 1h; but 4 blocks at least.")
+        str, typer.Option(help="Time to measure: 90s, 5m, 1h. Never less than 4 blocks.")
     ] = "5m",
     margin: Annotated[
-        str, typer.Option(help="What the recommended file may be worse by: 2% or 0.02.")
+        str, typer.Option(help="Accepted loss of the recommended file: 2% or 0.02.")
     ] = "2%",
-    p95_margin: Annotated[str, typer.Option(help="What its p95 may be longer by.")] = "5%",
+    p95_margin: Annotated[str, typer.Option(help="Accepted rise of its p95 latency.")] = "5%",
     check: Check = None,
     max_age_days: MaxAgeDays = None,
     allow_inconclusive: Annotated[
-        bool, typer.Option("--allow-inconclusive", help="Exit with 0 where nothing can be told.")
+        bool,
+        typer.Option("--allow-inconclusive", help="Exit with 0 if the result is inconclusive."),
     ] = False,
     pool: Annotated[
-        str | None, typer.Option(help="Who is to measure, if not the job's own pool.")
+        str | None, typer.Option(help="The pool that measures [default: the pool of the job].")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure the recommended file against your own on a new image, and say whether it holds."""
-    from tuner.cli import gating, own_service
+    """Measure the recommended file against your own on a new image: does it still hold?
 
-    margins = _margins(margin, p95_margin)
+    Exit code 0: it holds. 1: it does not hold, or the result is inconclusive. 2: there is no such
+    image. 3: no recommendation, or too old. 4: the job was cancelled. 5: the host failed.
+    """
+    from tuner.cli import following, gating, own_service
+
+    margins = Margins(effect=_share("--margin", margin), p95=_share("--p95-margin", p95_margin))
     budget_s = _seconds(budget)
     deployed = None if check is None else text_of(check)
-    with own_service.reached() as (client, goes_on):
-        with none_if_stale():
+    with own_service.reached() as (client, runs_on):
+        with stale_is_not_found():
             found = client.app_recommendation(app, max_age_days=max_age_days)
         if check is not None and deployed is not None:
             compare(check, deployed, found, found.uwsgi_ini, as_json=as_json)
         request = gating.request_of(found, image, budget_s, pool)
         if not as_json:
-            typer.echo("\n".join(gating.plan_lines(found, request, margins)), err=True)
-        measured = run(client, request, goes_on=goes_on, quiet=as_json)
-    judged = gating.judge(measured, found, margins)
+            say("\n".join(gating.plan_lines(found, request, margins)))
+        job = following.run(client, request, runs_on=runs_on, quiet=as_json)
+    judged = gating.judge(job, found, margins)
     if as_json:
-        document = gating.answer_document(judged, measured, found, image, margins)
-        typer.echo(json.dumps(document, indent=2))
+        print_json(gating.answer_document(judged, job, found, image, margins))
     else:
-        typer.echo("\n".join(gating.answer_lines(judged, measured, found)))
+        print_lines(gating.answer_lines(judged, job, found))
     if not _passes(judged, allow_inconclusive=allow_inconclusive):
         raise typer.Exit(1)
-
-
-def _margins(margin: str, p95_margin: str) -> "Margins":
-    from tuner.recommendation.gate import Margins
-
-    return Margins(effect=_share("--margin", margin), p95=_share("--p95-margin", p95_margin))
 
 
 def _share(option: str, text: str) -> float:
@@ -76,7 +73,7 @@ def _share(option: str, text: str) -> float:
     except ValueError:
         share = -1.0
     if not 0 < share < 1:
-        raise InvalidInput([Mistake(option, f"{text!r} is no share such as 2% or 0.02")])
+        raise InvalidInput.at(option, f"{text!r} is not a share like 2% or 0.02")
     return share
 
 
@@ -84,12 +81,10 @@ def _seconds(text: str) -> float:
     """`90s`, `5m` or `1h`. Raises `InvalidInput`."""
     match = re.fullmatch(r"(\d{1,5}(?:\.\d{1,3})?)([smh])", text.strip())
     if match is None:
-        raise InvalidInput([Mistake("--budget", f"{text!r} is no time such as 90s, 5m or 1h")])
+        raise InvalidInput.at("--budget", f"{text!r} is not a time like 90s, 5m or 1h")
     return float(match[1]) * _SECONDS[match[2]]
 
 
-def _passes(judged: "Judged", *, allow_inconclusive: bool) -> bool:
-    from tuner.recommendation.bounds import Outcome
-
-    unknown = judged.outcome is Outcome.INCONCLUSIVE
-    return judged.outcome is Outcome.HOLDS or (unknown and allow_inconclusive)
+def _passes(judged: Judged, *, allow_inconclusive: bool) -> bool:
+    is_unknown = judged.outcome is Outcome.INCONCLUSIVE
+    return judged.outcome is Outcome.HOLDS or (is_unknown and allow_inconclusive)

@@ -1,31 +1,26 @@
-"""What `tuner gate` asks for, says beforehand, and makes of the answer."""
+"""The request of `tuner gate`, its plan, and the answer."""
 
 from collections.abc import Iterator
 from typing import Any
 
-from tuner.cli.printing import change, duration, share
-from tuner.client import document_of
-from tuner.errors import Conflict, InvalidInput, Mistake, Unavailable
-from tuner.model import (
-    CompareRequest,
-    FailureCode,
-    TargetRequest,
-    Variant,
-)
+from tuner.cli.printing import error_lines
+from tuner.errors import Conflict, InvalidInput, Unavailable
+from tuner.model import CompareRequest, FailureCode, TargetRequest, Variant
 from tuner.recommendation import gate
 from tuner.schemas import JobAnswer, RecommendationAnswer
+from tuner.wording import duration, effect_with_interval, share
 
-MOST_BLOCKS = 256  # of one measurement
-BLOCKS_TO_RUN = 4  # where there is nothing to compare
-START_OF_BLOCK_S = 1.5  # for jobs that did not say what a block took
+MOST_BLOCKS = 256  # of one comparison
+BLOCKS_TO_RUN = 4  # if there is nothing to compare
+START_OF_BLOCK_S = 1.5  # if the job does not know its own
 
 
 def request_of(
     found: RecommendationAnswer, image: str, budget_s: float, pool: str | None = None
 ) -> CompareRequest:
-    """The job's own circumstances on another image: its file first, then the recommended one.
+    """The job's circumstances on another image: the user's file first, then the recommended one.
 
-    Where they are one and the same, there is one file, and as few blocks as say that it runs.
+    If the two are equal, the request has one file and only the blocks that show that it runs.
     """
     asked = found.circumstances
     how = TargetRequest.model_fields.keys() - {"target_app", "image"}
@@ -52,7 +47,7 @@ def request_of(
 
 
 def block_s(found: RecommendationAnswer) -> float:
-    """Seconds that one block of two files takes, starts included."""
+    """Seconds of one block of two files, with its starts."""
     if found.calibration is not None and found.calibration.block_s is not None:
         return found.calibration.block_s
     asked = found.circumstances
@@ -61,30 +56,30 @@ def block_s(found: RecommendationAnswer) -> float:
 
 def plan_lines(
     found: RecommendationAnswer, request: CompareRequest, margins: gate.Margins
-) -> list[str]:
-    """What will be measured, how long it takes, and what so many blocks can tell."""
-    takes = duration(request.blocks * block_s(found))
+) -> Iterator[str]:
+    """What the gate measures, for how long, and the margin that the blocks resolve."""
+    size = f"{request.blocks} blocks, about {duration(request.blocks * block_s(found))}"
     if len(request.inis) == 1:
-        same = f"job {found.job} recommends the file that you have: it is only seen to run"
-        return [f"{same}, {request.blocks} blocks, about {takes}"]
-    lines = [f"{request.blocks} blocks of your own file and job {found.job}'s, about {takes}"]
+        yield f"job {found.job} recommends your own file: the gate only checks that it runs"
+        yield size
+        return
+    yield f"your own file against the recommendation of job {found.job}: {size}"
     if found.calibration is None:
-        return lines
+        return
     sd = found.calibration.block_sd
     resolved = gate.resolved_margin(sd, request.blocks)
-    lines.append(f"a file that is just as good passes them with a margin of {share(resolved)}")
+    yield f"smallest margin that these blocks resolve: {share(resolved)}"
     if resolved > margins.effect:
         needed = gate.needed_blocks(sd, margins.effect, at_most=MOST_BLOCKS)
-        advice = "no budget does" if needed is None else f"{duration(needed * block_s(found))} do"
-        lines.append(f"too few for the {share(margins.effect)} asked for: {advice}")
-    return lines
+        budget = "no budget is" if needed is None else f"{duration(needed * block_s(found))} are"
+        yield f"too few blocks for a margin of {share(margins.effect)}: {budget} enough"
 
 
 def judge(ended: JobAnswer, found: RecommendationAnswer, margins: gate.Margins) -> gate.Judged:
-    """The answer of a measurement that has ended.
+    """The answer of a comparison that has ended.
 
-    Raises `Unavailable` where the host failed, `Conflict` where it was called off, and
-    `InvalidInput` where there is no such image: none of these says anything about the file.
+    Some ends say nothing about the file. Raises `Unavailable` if the host failed, `Conflict` if
+    the job was cancelled, and `InvalidInput` if there is no such image.
     """
     if ended.report is not None:
         return gate.judge(ended.report, found.circumstances, ended.metric, margins)
@@ -92,41 +87,39 @@ def judge(ended: JobAnswer, found: RecommendationAnswer, margins: gate.Margins) 
     if error is None:
         raise Conflict(f"job {ended.id} was {ended.state}")
     if error.code is FailureCode.IMAGE_MISSING:
-        raise InvalidInput([Mistake("--image", error.message)])
+        raise InvalidInput.at("--image", error.message)
     if error.code in (FailureCode.INFRASTRUCTURE, FailureCode.INTERNAL):
         raise Unavailable("the benchmark host", error.message)
     return gate.unmeasured(error, len(ended.files or ()))
 
 
-def answer_lines(
-    judged: gate.Judged, measured: JobAnswer, found: RecommendationAnswer
-) -> Iterator[str]:
-    """The answer, what it rests on, and the last words of a file that did not run."""
+def answer_lines(judged: gate.Judged, job: JobAnswer, found: RecommendationAnswer) -> Iterator[str]:
+    """The outcome, its evidence, and the last log lines of a file that did not run."""
     yield f"{judged.outcome.replace('_', ' ')}: {judged.sentence}"
     if judged.effect is not None:
-        yield f"{change(document_of(judged.effect))}, {judged.blocks} interleaved blocks"
+        yield f"{effect_with_interval(judged.effect)}, {judged.blocks} interleaved blocks"
     if found.effect is not None:
-        yield f"when job {found.job} found it: {change(document_of(found.effect))}"
-    for arm in measured.report.arms if measured.report is not None else ():
+        yield f"in job {found.job}: {effect_with_interval(found.effect)}"
+    for arm in job.report.arms if job.report is not None else ():
         if arm.error is not None:
-            yield from (f"  | {line}" for line in arm.error.log_tail.splitlines())
+            yield from list(error_lines(arm.error))[1:]
         yield from (f"doubt: {arm.name}: {doubt.sentence}" for doubt in arm.doubts)
 
 
 def answer_document(
     judged: gate.Judged,
-    measured: JobAnswer,
+    job: JobAnswer,
     found: RecommendationAnswer,
     image: str,
     margins: gate.Margins,
 ) -> dict[str, Any]:
-    """The same for machines; `comparison` is the job that has the rest."""
+    """The same as JSON; /v1/jobs has the rest under the number `comparison`."""
     return {
         "app": found.app,
         "image": image,
-        "outcome": judged.outcome.value,
+        "outcome": judged.outcome,
         "sentence": judged.sentence,
-        "effect": None if judged.effect is None else document_of(judged.effect),
+        "effect": judged.effect,
         "blocks": judged.blocks,
         "margins": {
             "effect": margins.effect,
@@ -134,5 +127,5 @@ def answer_document(
             "error_rate": margins.errors,
         },
         "job": found.job,
-        "comparison": measured.id,
+        "comparison": job.id,
     }

@@ -1,9 +1,12 @@
 """What a command prints: the answer on standard output, remarks on standard error."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def say(line: str) -> None:
@@ -21,3 +24,8 @@ def print_json(answer: Any) -> None:
     from pydantic_core import to_json
 
     typer.echo(to_json(answer, indent=2, inf_nan_mode="null").decode())
+
+
+def print_on(console: "Console", text: str) -> None:
+    """Print text on a console, without markup and without new line breaks."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)

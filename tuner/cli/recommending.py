@@ -1,33 +1,23 @@
-"""`tuner recommend`: the file to deploy, and whether it is the one that is deployed."""
+"""`tuner recommend`: the file to deploy, and whether the deployed file has the same effect."""
 
 import difflib
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tuner.cli.commands import AsJson, connect
-from tuner.errors import InvalidInput, Mistake, NotFound, Stale
+from tuner.cli.arguments import AppName, AsJson, Check, MaxAgeDays
+from tuner.cli.files import text_of
+from tuner.cli.jobs import connect
+from tuner.cli.output import print_json, say
+from tuner.errors import NotFound, Stale
 
 if TYPE_CHECKING:
     from tuner.schemas import RecommendationAnswer
     from tuner.uwsgi.semantic_diff import OptionDifference
-
-MaxAgeDays = Annotated[
-    float | None, typer.Option(help="Exit with 3 where the newest answer is older.")
-]
-Check = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE",
-        help="The deployed file: exit with 1 and a diff unless it has the same effect.",
-    ),
-]
 
 
 class Form(StrEnum):
@@ -38,50 +28,53 @@ class Form(StrEnum):
 
 
 class Required(StrEnum):
-    """What the verdict has to be."""
+    """The verdict that the caller requires."""
 
     BETTER = "better"
 
 
 def recommend(
-    app: Annotated[str, typer.Argument(help="The app's name in its jobs.")],
+    app: AppName,
     check: Check = None,
-    form: Annotated[Form, typer.Option(help="The whole file, or the changes alone.")] = (
+    form: Annotated[Form, typer.Option(help="Print the whole file, or only the changes.")] = (
         Form.PATCHED
     ),
     require: Annotated[
-        Required | None, typer.Option(help="Exit with 4 unless a file was found to be better.")
+        Required | None, typer.Option(help="Exit with 4 unless the verdict is better.")
     ] = None,
     max_age_days: MaxAgeDays = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the uwsgi.ini to deploy, or say whether the deployed one has the same effect."""
+    """Print the uwsgi.ini to deploy, or check the deployed file with --check.
+
+    Exit code 0: printed, or the deployed file has the same effect. 1: it has another effect.
+    3: no recommendation, or too old. 4: no confirmed answer yet, or not the required verdict.
+    """
     from tuner.cli import printing
-    from tuner.client import document_of
 
     deployed = None if check is None else text_of(check)
-    with connect() as client, none_if_stale():
+    with connect() as client, stale_is_not_found():
         found = client.app_recommendation(
             app, max_age_days=max_age_days, require=require.value if require else None
         )
-        # By the job's number: the next job may have its answer by now.
+        # By job number: a newer job may be done by now.
         text = client.ini(found.job, "overlay") if form is Form.OVERLAY else found.uwsgi_ini
     if check is not None and deployed is not None:
-        same = compare(check, deployed, found, text, as_json=as_json)
+        document = compare(check, deployed, found, text, as_json=as_json)
         if as_json:
-            typer.echo(json.dumps(same, indent=2))
+            print_json(document)
         else:
-            typer.echo(f"{check} has the effect that job {found.job} recommends", err=True)
+            say(f"{check} has the same effect as the recommendation of job {found.job}")
     elif as_json:
-        typer.echo(json.dumps(document_of(found), indent=2))
+        print_json(found)
     else:
-        typer.echo(printing.headline(document_of(found)), err=True)
+        say(printing.headline(found))
         sys.stdout.write(text)
 
 
 @contextmanager
-def none_if_stale() -> Iterator[None]:
-    """To a pipeline an answer that is too old is none."""
+def stale_is_not_found() -> Iterator[None]:
+    """A pipeline treats a recommendation that is too old as missing: exit code 3."""
     try:
         yield
     except Stale as error:
@@ -91,9 +84,9 @@ def none_if_stale() -> Iterator[None]:
 def compare(
     file: str, deployed: str, found: "RecommendationAnswer", text: str, *, as_json: bool
 ) -> dict[str, Any]:
-    """Whether the deployed file has the effect of `text`, for machines.
+    """The JSON answer if the deployed file has the effect of `text`.
 
-    Where it has not, that is printed, and the command left with exit code 1.
+    Otherwise print the differences and exit with 1.
     """
     from tuner.uwsgi.ini import IniFile
     from tuner.uwsgi.semantic_diff import semantic_diff
@@ -103,16 +96,16 @@ def compare(
         return _document(found, (), "")
     diff = unified_diff(deployed, text, file, f"{file}, as job {found.job} recommends it")
     if as_json:
-        typer.echo(json.dumps(_document(found, differ, diff), indent=2))
+        print_json(_document(found, differ, diff))
     else:
-        typer.echo(f"{file} is not what job {found.job} recommends:", err=True)
-        typer.echo("\n".join(difference_lines(differ)), err=True)
+        say(f"{file} differs from the recommendation of job {found.job}:")
+        say("\n".join(difference_lines(differ)))
         sys.stdout.write(diff)
     raise typer.Exit(1)
 
 
 def difference_lines(differ: "Sequence[OptionDifference]") -> list[str]:
-    """One line for each option: what is deployed, what is recommended."""
+    """One line for each option: the deployed and the recommended values."""
     return [
         f"  {one.option}: {_values(one.first)} deployed, {_values(one.second)} recommended"
         for one in differ
@@ -129,14 +122,10 @@ def _document(
     return {
         "app": found.app,
         "job": found.job,
-        "verdict": found.verdict.value,
+        "verdict": found.verdict,
         "same_effect": not differ,
         "differences": [
-            {
-                "option": one.option,
-                "deployed": list(one.first),
-                "recommended": list(one.second),
-            }
+            {"option": one.option, "deployed": one.first, "recommended": one.second}
             for one in differ
         ],
         "diff": diff,
@@ -144,7 +133,7 @@ def _document(
 
 
 def unified_diff(old: str, new: str, old_name: str, new_name: str) -> str:
-    """As `diff -u` prints it; `patch` takes it."""
+    """The output of `diff -u`, as `patch` reads it."""
     lines = difflib.unified_diff(
         _physical_lines(old), _physical_lines(new), fromfile=old_name, tofile=new_name
     )
@@ -154,18 +143,7 @@ def unified_diff(old: str, new: str, old_name: str, new_name: str) -> str:
 
 
 def _physical_lines(text: str) -> list[str]:
-    """Lines with their endings; only a newline ends one, as in uWSGI and in `patch`."""
+    """Lines with their ends. Only a newline ends a line, as in uWSGI and in `patch`."""
     lines = [f"{line}\n" for line in text.split("\n")]
     lines[-1] = lines[-1][:-1]
     return lines if lines[-1] else lines[:-1]
-
-
-def text_of(file: str) -> str:
-    """A file's text, or standard input's for `-`. Raises `InvalidInput`."""
-    try:
-        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-        return raw.decode("utf-8")
-    except OSError as error:
-        raise InvalidInput([Mistake(file, error.strerror or "cannot be read")]) from error
-    except UnicodeDecodeError as error:
-        raise InvalidInput([Mistake(file, "is not UTF-8 text")]) from error

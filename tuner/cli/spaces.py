@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tuner.cli.arguments import AsJson, Cpus, MemoryMb, Somaxconn
-from tuner.cli.commands import read_document
+from tuner.cli.asking import read_document
 from tuner.cli.files import text_of
 from tuner.cli.output import print_json, print_lines
 from tuner.errors import InvalidInput, Mistake, NotFound

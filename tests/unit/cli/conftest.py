@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from tuner.cli import main
 
@@ -76,3 +77,8 @@ def run(*arguments: str) -> int:
         return main(arguments)
     except SystemExit as end:
         return int(end.code or 0)
+
+
+def answer(model: type[BaseModel], document: dict[str, Any]) -> dict[str, Any]:
+    """The document with all defaults, as the service sends it."""
+    return model.model_validate(document).model_dump(mode="json")

@@ -72,14 +72,14 @@ def test_the_jobs_circumstances_are_measured_on_the_new_image(
     assert sent["blocks"] == 18  # 300 s of 16.2 s each
     assert (sent["window_s"], sent["cycles"], sent["pool"]) == (2.5, 2, "default")
     said = capsys.readouterr()
-    assert "18 blocks of your own file and job 7's, about 4 min 52 s" in said.err
-    assert "with a margin of 0.8 %" in said.err
+    assert "against the recommendation of job 7: 18 blocks, about 4 min 52 s" in said.err
+    assert "smallest margin that these blocks resolve: 0.8 %" in said.err
     assert "compare · 5 blocks left" in said.err
     assert said.out.splitlines() == [
-        "holds: the interval excludes that it is worse by 2 %; "
+        "holds: the interval excludes a loss of 2 %; "
         "no more of its requests fail than of your own file's",
-        "+11.8 % throughput_rps (95 % CI +9.4 % .. +14.3 %), 8 interleaved blocks",
-        "when job 7 found it: +11.8 % throughput_rps (95 % CI +9.4 % .. +14.3 %)",
+        "+11.8 % requests per second (95 % CI +9.4 % .. +14.3 %), 8 interleaved blocks",
+        "in job 7: +11.8 % requests per second (95 % CI +9.4 % .. +14.3 %)",
     ]
 
 
@@ -90,7 +90,7 @@ def test_a_budget_that_is_too_short_for_the_margin_says_what_does(
     assert run("gate", "checkout", "--image", IMAGE, *arguments) == 0
     assert _sent(gating)["blocks"] == 4
     said = capsys.readouterr().err
-    assert "too few for the 0.5 % asked for: " in said
+    assert "too few blocks for a margin of 0.5 %: " in said
     assert "min" in said
 
 
@@ -165,8 +165,8 @@ def test_a_recommendation_to_keep_the_file_is_only_seen_to_run(
     assert [one["name"] for one in sent["inis"]] == ["recommended.ini"]
     assert sent["blocks"] == 4
     said = capsys.readouterr()
-    assert "it is only seen to run" in said.err
-    assert "holds: it is the file that you have" in said.out
+    assert "the gate only checks that it runs" in said.err
+    assert "holds: it is your present file" in said.out
 
 
 def test_machines_get_one_document(gating: Service, capsys: pytest.CaptureFixture[str]) -> None:

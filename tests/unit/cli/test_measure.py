@@ -19,9 +19,10 @@ from tests.answers import (
     TARGET_APP_LIST,
     WINDOW_LIST,
 )
-from tests.unit.cli.conftest import Service, run
+from tests.unit.cli.conftest import Service, answer, run
 from tuner.cli import own_service
 from tuner.client import Client
+from tuner.schemas import JobAnswer
 
 FAILED: dict[str, Any] = {
     **COMPARE_RUNNING,
@@ -82,7 +83,7 @@ def test_machines_get_the_answer_alone(
 ) -> None:
     assert run("measure", "mixed", "--json") == 0
     said = capsys.readouterr()
-    assert json.loads(said.out) == COMPARE_DONE
+    assert json.loads(said.out) == answer(JobAnswer, COMPARE_DONE)
     assert said.err == ""
 
 
@@ -134,8 +135,8 @@ def test_a_calibration_says_what_the_host_can_see(
     assert run("calibrate", "--pool", "default") == 0
     assert _sent(service, "POST /v1/jobs")["pool"] == "default"
     said = capsys.readouterr().out
-    assert "in 20 minutes this host can see 0.8 % or more" in said
-    assert "99.9 % interval -1.1 % .. +1.5 %" in said
+    assert "smallest detectable effect in 20 minutes: 0.8 %" in said
+    assert "99.9 % CI -1.1 % .. +1.5 %" in said
 
 
 def test_a_bias_that_few_blocks_cannot_tell_is_said_without_an_interval(
@@ -145,7 +146,7 @@ def test_a_bias_that_few_blocks_cannot_tell_is_said_without_an_interval(
     service.on("GET /v1/jobs/9", {**CALIBRATE_DONE, "calibration": found})
     assert run("show", "9") == 0
     said = capsys.readouterr().out
-    assert "(too few blocks to tell)" in said
+    assert "(too few blocks to tell a bias)" in said
     assert "99.9 %" not in said
 
 
@@ -157,9 +158,9 @@ def test_show_and_watch_find_what_is_no_tuning_job(
     assert run("show", "8") == 0
     assert "threads.ini: bottleneck" in capsys.readouterr().out
     assert run("watch", "9") == 0
-    assert "this host can see" in capsys.readouterr().out
+    assert "smallest detectable effect in" in capsys.readouterr().out
     assert run("watch", "8", "--json") == 0
-    assert json.loads(capsys.readouterr().out) == COMPARE_DONE
+    assert json.loads(capsys.readouterr().out) == answer(JobAnswer, COMPARE_DONE)
 
 
 def test_cancel_calls_off_a_job_of_any_kind(service: Service) -> None:

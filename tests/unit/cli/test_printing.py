@@ -5,59 +5,61 @@ import pytest
 
 from tests.answers import RECOMMENDATION, TUNE_QUEUED, TUNE_RUNNING
 from tuner.cli import printing
+from tuner.schemas import JobAnswer, RecommendationAnswer
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(0.4, "0 s"), (59.4, "59 s"), (95, "1 min 35 s"), (7260, "2 h 01 min")]
-)
-def test_durations_are_written_for_people(seconds: float, text: str) -> None:
-    assert printing.duration(seconds) == text
+def job(**changes: Any) -> JobAnswer:
+    return JobAnswer.model_validate({**TUNE_RUNNING, **changes})
+
+
+def lines_of(**changes: Any) -> list[str]:
+    found = RecommendationAnswer.model_validate({**RECOMMENDATION, **changes})
+    return list(printing.recommendation_lines(found))
 
 
 def test_a_job_that_is_next_is_behind_nothing() -> None:
-    assert printing.progress({**TUNE_QUEUED, "queue_position": 0}) == "queued"
-    assert printing.progress({**TUNE_QUEUED, "queue_position": 2}) == "queued behind 2 jobs"
+    assert printing.progress(job(**{**TUNE_QUEUED, "queue_position": 0})) == "queued"
+    behind = job(**{**TUNE_QUEUED, "queue_position": 2})
+    assert printing.progress(behind) == "queued behind 2 jobs"
 
 
 def test_outside_the_search_blocks_are_counted() -> None:
-    line = printing.progress({**TUNE_RUNNING, "phase": "confirm", "incumbent": None})
+    line = printing.progress(job(phase="confirm", incumbent=None))
     assert line == "confirm · 27 blocks left · about 7 min 01 s left"
 
 
 def test_the_users_own_file_may_be_the_best_so_far() -> None:
-    job = {**TUNE_RUNNING, "incumbent": {"number": 0, "ratio": 1.0}}
-    assert "best so far your own file" in printing.progress(job)
+    own = {**TUNE_RUNNING["incumbent"], "number": 0, "ratio": 1.0}
+    assert "best so far your own file" in printing.progress(job(incumbent=own))
 
 
 def test_a_verdict_without_an_effect_is_said_plainly() -> None:
-    found = {**RECOMMENDATION, "verdict": "inconclusive", "effect": None}
-    assert printing.headline(found) == "verdict: inconclusive"
+    assert lines_of(verdict="inconclusive", effect=None)[0] == "verdict: inconclusive"
 
 
 def test_lines_that_were_reverted_are_told_apart() -> None:
-    lines = printing.recommendation_lines(RECOMMENDATION)
+    lines = lines_of()
     assert "tried, not worth a line:" in lines
     assert "  thunder-lock  (not set) -> true" in lines
 
 
 def test_the_evidence_names_errors_side_effects_and_the_check_of_equals() -> None:
-    text = "\n".join(printing.recommendation_lines(RECOMMENDATION))
-    assert "0 errors in 182000 requests" in text
-    assert "latency_p95_ms" in text
+    text = "\n".join(lines_of())
+    assert "0 errors in 182 000 requests" in text
+    assert "p95 latency (95 % CI" in text
     assert (
-        "A/A check: equal files differ by +0.2 % (99.9 % interval -1.1 % .. +1.5 %); "
-        "sd of a block 1.2 %"
+        "A/A check: equal files differ by +0.2 % (99.9 % CI -1.1 % .. +1.5 %); sd of a block 1.2 %"
     ) in text
 
 
 def test_the_check_of_equals_is_a_change_and_says_when_blocks_were_too_few() -> None:
     few = {**RECOMMENDATION["calibration"], "bias": math.log(0.8), "smallest_bias": None}
-    text = "\n".join(printing.recommendation_lines({**RECOMMENDATION, "calibration": few}))
-    assert "equal files differ by -20.0 % (too few blocks to tell); sd of a block" in text
+    text = "\n".join(lines_of(calibration=few))
+    assert "equal files differ by -20.0 % (too few blocks to tell a bias); sd of a block" in text
 
 
 def test_what_was_never_confirmed_shows_no_evidence() -> None:
-    text = "\n".join(printing.recommendation_lines({**RECOMMENDATION, "p_better": None}))
+    text = "\n".join(lines_of(p_better=None))
     assert "evidence" not in text
 
 
@@ -65,8 +67,7 @@ def test_what_was_never_confirmed_shows_no_evidence() -> None:
     ("probability", "text"), [(1.0, "over 99.9 %"), (0.0, "under 0.1 %"), (0.981, "98.1 %")]
 )
 def test_nothing_is_ever_certain(probability: float, text: str) -> None:
-    found = {**RECOMMENDATION, "p_better": probability}
-    assert f"P(better) {text};" in "\n".join(printing.recommendation_lines(found))
+    assert f"P(better) {text};" in "\n".join(lines_of(p_better=probability))
 
 
 def _line(**changes: Any) -> dict[str, Any]:
@@ -83,50 +84,46 @@ def _line(**changes: Any) -> dict[str, Any]:
     ("changes", "told"),
     [
         ({}, "inside noise: +0.3 % (-0.9 % .. +1.5 %)"),
-        ({"ci_low": None, "ci_high": None}, "inside noise: +0.3 % (unbounded .. unbounded)"),
+        ({"ci_low": None, "ci_high": None}, "inside noise: +0.3 % (unbounded)"),
         ({"ci_low": 0.001}, "too small to keep: +0.3 % (+0.1 % .. +1.5 %)"),
         ({"ci_high": -0.001}, "harmful: +0.3 % (-0.9 % .. -0.1 %)"),
         ({"ci_low": 0.001, "metric": "latency_p95_ms"}, "harmful: +0.3 % (+0.1 % .. +1.5 %)"),
     ],
 )
 def test_a_line_put_back_says_why(changes: dict[str, Any], told: str) -> None:
-    found = {**RECOMMENDATION, "reverted": [_line(**changes)]}
-    assert f"  thunder-lock  (not set) -> true  {told}" in printing.recommendation_lines(found)
+    lines = lines_of(reverted=[_line(**changes)])
+    assert f"  thunder-lock  (not set) -> true  {told}" in lines
 
 
 def test_a_kept_line_without_an_effect_of_its_own_is_called_not_ablated() -> None:
-    lines = printing.recommendation_lines(RECOMMENDATION)
+    lines = lines_of()
     assert "  threads    (not set) -> 2  not ablated" in lines
 
 
 def test_what_was_skipped_is_said() -> None:
     evidence = {**RECOMMENDATION["evidence"], "skipped": ["no ablation: the budget is too small"]}
-    lines = printing.recommendation_lines({**RECOMMENDATION, "evidence": evidence})
-    assert lines[-1] == "skipped: no ablation: the budget is too small"
+    assert lines_of(evidence=evidence)[-1] == "skipped: no ablation: the budget is too small"
 
 
 def test_a_job_names_what_trials_lack_and_what_is_odd_about_its_file_but_no_notes() -> None:
     odd = {"rule": "U019", "severity": "error", "line": 3, "file": "", "message": "no such option"}
-    seen = {
-        "left_out": [{"sentence": "trials go without cron (line 9): it starts programs"}],
-        "findings": [
-            odd,
-            {**odd, "file": "today.ini", "line": None, "severity": "warning"},
-            {**odd, "severity": "note"},
-        ],
-    }
-    assert printing.preflight_lines({"preflight": seen}) == [
-        "left out: trials go without cron (line 9): it starts programs",
+    findings = [
+        odd,
+        {**odd, "file": "today.ini", "line": None, "severity": "warning"},
+        {**odd, "severity": "note"},
+    ]
+    seen = TUNE_RUNNING["preflight"]
+    assert list(printing.job_lines(job(preflight={**seen, "findings": findings})))[3:] == [
+        f"left out: {seen['left_out'][0]['sentence']}",
         "error: line 3: no such option (U019)",
         "warning: today.ini: no such option (U019)",
     ]
-    assert printing.preflight_lines(TUNE_RUNNING)[0].startswith("left out: ")
-    assert printing.preflight_lines({"preflight": {**seen, "left_out": [], "findings": None}}) == []
-    assert printing.preflight_lines({}) == []
+    unseen = {**seen, "left_out": [], "findings": None}
+    assert len(list(printing.job_lines(job(preflight=unseen)))) == 3
 
 
 def test_a_missed_bound_comes_before_the_effect_which_may_be_a_gain() -> None:
     sentence = "it misses your bound on p95 latency (at most 200 ms) by 12.0 %"
     bound = {"name": "latency_p95_ms", "is_users": True, "excess": 0.11, "sentence": sentence}
-    found = {**RECOMMENDATION, "verdict": "breaks_bound", "missed": [bound]}
-    assert printing.headline(found).startswith(f"verdict: breaks bound: {sentence}; +")
+    lines = lines_of(verdict="breaks_bound", missed=[bound])
+    assert lines[0].startswith(f"verdict: breaks a bound: {sentence}; +")

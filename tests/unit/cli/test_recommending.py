@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tests.answers import INI, RECOMMENDATION
-from tests.unit.cli.conftest import Service, run
+from tests.unit.cli.conftest import Service, answer, run
+from tuner.schemas import RecommendationAnswer
 
 NEWEST = "GET /v1/apps/checkout/recommendation"
 
@@ -45,7 +46,7 @@ def test_machines_get_the_answer_of_the_api(
     recommending: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("recommend", "checkout", "--json") == 0
-    assert json.loads(capsys.readouterr().out) == RECOMMENDATION
+    assert json.loads(capsys.readouterr().out) == answer(RecommendationAnswer, RECOMMENDATION)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +65,7 @@ def test_a_deployed_file_of_the_same_effect_is_fine(
     assert run("recommend", "checkout", "--check", file) == 0
     said = capsys.readouterr()
     assert said.out == ""
-    assert said.err == f"{file} has the effect that job 7 recommends\n"
+    assert said.err == f"{file} has the same effect as the recommendation of job 7\n"
 
 
 @pytest.mark.skipif(shutil.which("patch") is None, reason="there is no `patch` here")

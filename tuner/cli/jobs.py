@@ -1,0 +1,158 @@
+"""`tuner submit`, `watch`, `show` and `cancel`: jobs of the service."""
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tuner.cli.arguments import AsJson, JobNumber
+from tuner.cli.files import STANDARD_INPUT, check_folder, write_text
+from tuner.cli.output import print_json, print_lines, say
+from tuner.errors import InvalidInput
+from tuner.model import JobKind, JobState
+from tuner.settings import Settings
+
+if TYPE_CHECKING:
+    from tuner.client import Client, ReportForm
+    from tuner.schemas import JobAnswer, RecommendationAnswer
+
+
+def submit(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="The job as YAML or JSON; - is standard input.")
+    ],
+    wait: Annotated[bool, typer.Option(help="Follow the job and print its answer.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Submit a job: the YAML or JSON document of a request."""
+    from tuner.cli import printing
+    from tuner.cli.asking import read_document
+
+    document = read_document(file)
+    with connect() as client:
+        job = client.submit(document)
+        if not as_json:
+            say(printing.submitted_line(job))
+        if wait:
+            _follow_to_the_end(client, job.id, as_json=as_json)
+        elif as_json:
+            print_json(job)
+
+
+def watch(job_id: JobNumber, as_json: AsJson = False) -> None:
+    """Follow a job until it ends, and print its answer. Ctrl-C leaves the job running."""
+    with connect() as client:
+        _follow_to_the_end(client, job_id, as_json=as_json)
+
+
+def show(
+    job_id: JobNumber,
+    as_json: AsJson = False,
+    report: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the report to a .html, .md or .json file; - prints Markdown.",
+        ),
+    ] = None,
+) -> None:
+    """Print the state of a job and, once the job is done, its answer."""
+    form = _form_of(report, as_json=as_json) if report is not None else None
+    with connect() as client:
+        job = client.job(job_id)
+        found = _recommendation(client, job)
+        if form is not None and job.kind is not JobKind.TUNE:
+            raise InvalidInput.at("--report", "only a tuning job has a report")
+        text = client.report(job_id, form) if form is not None else ""
+    if report == STANDARD_INPUT:
+        sys.stdout.write(text)
+        return
+    if report is not None:
+        write_text("--report", Path(report), text)
+        say(f"report: {report}")
+    if as_json:
+        print_json(_document(job, found))
+        return
+    from tuner.cli import printing
+
+    print_lines(printing.job_lines(job))
+    _print_tables(job)
+    if found is not None:
+        print_lines(["", *printing.recommendation_lines(found)])
+
+
+def cancel(job_id: JobNumber, as_json: AsJson = False) -> None:
+    """Cancel a job of any kind."""
+    with connect() as client:
+        job = client.cancel(job_id)
+    if as_json:
+        print_json(job)
+    else:
+        typer.echo(f"job {job.id} is {job.state}")
+
+
+def connect() -> "Client":
+    """A client of the service that the environment names."""
+    from tuner.client import Client
+
+    settings = Settings.from_environ(os.environ)
+    return Client(settings.url, settings.api_key)
+
+
+def check_succeeded(job: "JobAnswer") -> None:
+    """Exit with 1 unless the job succeeded. `keep your file` is a success."""
+    if job.state is not JobState.SUCCEEDED:
+        raise typer.Exit(1)
+
+
+def _form_of(report: str, *, as_json: bool) -> "ReportForm":
+    """The form of a report by the file's ending. Raises `InvalidInput` before any call."""
+    if report == STANDARD_INPUT:
+        if as_json:
+            raise InvalidInput.at("--report", "- and --json both print: name a file")
+        return "md"
+    forms: dict[str, ReportForm] = {".html": "html", ".md": "md", ".json": "json"}
+    form = forms.get(Path(report).suffix.lower())
+    if form is None:
+        raise InvalidInput.at("--report", f"{report} must end in .html, .md or .json")
+    check_folder("--report", Path(report))
+    return form
+
+
+def _recommendation(client: "Client", job: "JobAnswer") -> "RecommendationAnswer | None":
+    """The answer of a tuning job that is done."""
+    is_done = job.state is JobState.SUCCEEDED and job.kind is JobKind.TUNE
+    return client.recommendation(job.id) if is_done else None
+
+
+def _document(job: "JobAnswer", found: "RecommendationAnswer | None") -> object:
+    return {"job": job, "recommendation": found} if job.kind is JobKind.TUNE else job
+
+
+def _print_tables(job: "JobAnswer") -> None:
+    """The answer of a comparison or a calibration that is done."""
+    from tuner.cli import tables
+
+    if job.report is not None:
+        tables.show(tables.comparison_parts(job, job.report))
+    if job.kind is JobKind.CALIBRATE and job.calibration is not None:
+        tables.show(tables.calibration_parts(job, job.calibration))
+
+
+def _follow_to_the_end(client: "Client", job_id: int, *, as_json: bool) -> None:
+    from rich.console import Console
+
+    from tuner.cli import following, printing
+
+    job = following.follow(client, job_id, Console(stderr=True, quiet=as_json))
+    found = _recommendation(client, job)
+    if as_json:
+        print_json(_document(job, found))
+    elif found is not None:
+        lines = printing.recommendation_lines(found)
+        print_lines([*lines, "", found.uwsgi_ini.rstrip()])
+    elif job.state is JobState.SUCCEEDED:
+        _print_tables(job)
+    check_succeeded(job)
