@@ -14,17 +14,17 @@ from statistics import median
 import numpy as np
 
 from tests.benchmarks.host import line, spread
+from tests.benchmarks.replay.samplers import AnyOptimiser, AnySampler, SpaceFilling
 from tests.builders import spec
 from tuner.catalogue import Catalogue
 from tuner.model import ClosedLoop, Limits, Params, SamplerName, TrialNumber
-from tuner.sampler import TrialOptimiser
 from tuner.search_space import Domain, derive
 from tuner.study import Observation
 
 ROOT = Path(__file__).parents[2]
 SIZES = (30, 100)
 SD = 0.05  # log ratio
-OPTIMISER = TrialOptimiser()
+OPTIMISER = AnyOptimiser()
 
 
 def main() -> None:
@@ -47,9 +47,9 @@ def main() -> None:
 def report(domain: Domain, observations: list[Observation], count: int) -> None:
     """One line for every sampler, and for the judgements."""
     print(f"\n{len(observations)} trials, CPU ms")
-    for sampler in SamplerName:
+    for sampler in (*SamplerName, *SpaceFilling):
 
-        def ask(seed: int, sampler: SamplerName = sampler) -> object:
+        def ask(seed: int, sampler: AnySampler = sampler) -> object:
             return OPTIMISER.propose(domain, observations, sampler=sampler, seed=seed)
 
         show(f"propose, {sampler}", timed(ask, count))
@@ -96,7 +96,7 @@ def searched(domain: Domain, trials: int) -> list[Observation]:
     ]
     while len(observations) < trials:
         proposal = OPTIMISER.propose(
-            domain, observations, sampler=SamplerName.QMC, seed=len(observations)
+            domain, observations, sampler=SpaceFilling.QMC, seed=len(observations)
         )
         if proposal is None:
             raise SystemExit(f"the space has no more than {len(observations)} combinations")

@@ -40,6 +40,7 @@ from tests.benchmarks.replay.jobs import (
     run,
     truth_of,
 )
+from tests.benchmarks.replay.samplers import AnySampler, SpaceFilling
 from tests.benchmarks.replay.scoring import Result
 from tests.benchmarks.replay.tables import Grid
 from tuner.model import PRESETS, SamplerName
@@ -58,11 +59,13 @@ NULLS_KEPT_AT_MOST = 0.10
 REALS_KEPT_AT_LEAST = 0.90
 ASK_MS_AT_MOST = 150.0
 
+SAMPLERS: tuple[AnySampler, ...] = (*SamplerName, *SpaceFilling)
+
 HONEST_APP = "cpu-bound"
 """The landscape whose regret has a threshold."""
 
 METHODS: Mapping[Scene, tuple[Method, ...]] = {
-    Scene.PLAIN: (*SamplerName, *Rival),
+    Scene.PLAIN: (*SAMPLERS, *Rival),
     Scene.NULL: (DEFAULT_SAMPLER, Rival.TPE_BEST),
     Scene.PLANTED: (DEFAULT_SAMPLER,),
     Scene.GOOD: (DEFAULT_SAMPLER, Rival.TPE_BEST),
@@ -98,12 +101,12 @@ def main() -> None:
     cases = list(chosen(apps, options))
     results = stored(options.out, fresh=options.fresh)
     print(f"{len(cases)} cases, {sum(c.key in results for c in cases)} are in {options.out}\n")
-    asks: dict[SamplerName, list[float]] = {}
+    asks: dict[AnySampler, list[float]] = {}
     spawn, ignoring = multiprocessing.get_context("spawn"), (signal.SIGINT, signal.SIG_IGN)
     with spawn.Pool(options.jobs, signal.signal, ignoring) as pool:  # Ctrl-C is for us alone
         try:
             if not options.only and HONEST_APP in apps:
-                asks = {s: pool.apply(ask_times, (HONEST_APP, s)) for s in SamplerName}
+                asks = {s: pool.apply(ask_times, (HONEST_APP, s)) for s in SAMPLERS}
             ours = [case for case in cases if not needs_seconds(case)]
             replay(ours, results, options.out, pool)
             theirs = [with_seconds(case, results) for case in cases if needs_seconds(case)]
@@ -121,7 +124,9 @@ def parsed() -> Namespace:
     """The command line."""
     parser = rig.arguments(__doc__)
     parser.add_argument("--only", action="append", default=[], help="cases whose key holds this")
-    parser.add_argument("--sampler", type=SamplerName, help="only our jobs with this sampler")
+    parser.add_argument(
+        "--sampler", type=sampler_named, choices=SAMPLERS, help="only our jobs with it"
+    )
     parser.add_argument("--seeds", type=int, default=len(SEEDS), help="the first so many")
     parser.add_argument("--budget", choices=sorted(PRESETS), help="whatever the noise is")
     parser.add_argument("--bad-machine", action="store_true", help="bursts of -30 %% besides")
@@ -133,6 +138,11 @@ def parsed() -> Namespace:
     parser.add_argument("--out", type=Path, default=OUT, help="results, one a line")
     parser.add_argument("--markdown", type=Path, help="the tables; beside --out if not given")
     return parser.parse_args()
+
+
+def sampler_named(name: str) -> AnySampler:
+    """Ours, or one that only the benchmarks have. Raises `ValueError`."""
+    return next((s for s in SAMPLERS if s.value == name), None) or SamplerName(name)
 
 
 def chosen(apps: Sequence[str], options: Namespace) -> Iterator[Case]:
@@ -174,7 +184,7 @@ def with_seconds(case: Case, results: Results) -> Case:
     return replace(case, seconds=ours.measured_s if ours else None)
 
 
-def ask_times(app: str, sampler: SamplerName) -> list[float]:
+def ask_times(app: str, sampler: AnySampler) -> list[float]:
     """In a process of its own, on one core."""
     return asking.times_ms(truth_of(app, Scene.PLAIN, "standard"), sampler)
 
@@ -217,7 +227,7 @@ def ran(case: Case) -> tuple[Case, Result]:
 def report(
     cases: Sequence[Case],
     results: Results,
-    asks: Mapping[SamplerName, list[float]],
+    asks: Mapping[AnySampler, list[float]],
     options: Namespace,
 ) -> list[Verdict]:
     """Print all tables, write them as Markdown, and return the thresholds."""
@@ -311,7 +321,7 @@ def share_verdict(
     return Verdict(name, needed, tables.share(seen), holds)
 
 
-def ask_verdicts(asks: Mapping[SamplerName, list[float]]) -> Iterator[Verdict]:
+def ask_verdicts(asks: Mapping[AnySampler, list[float]]) -> Iterator[Verdict]:
     """The default's `ask` has a threshold; the others are shown."""
     for sampler, times in asks.items():
         is_ours = sampler == DEFAULT_SAMPLER

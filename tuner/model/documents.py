@@ -141,8 +141,6 @@ class SamplerName(StrEnum):
 
     TPE = "tpe"  # tree-structured Parzen estimator (Optuna)
     GP = "gp"  # Gaussian process that knows how noisy each trial was
-    QMC = "qmc"  # a low-discrepancy sequence
-    RANDOM = "random"
 
 
 class TargetRequest(Document):

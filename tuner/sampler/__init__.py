@@ -2,7 +2,7 @@
 
 optimiser            answers the study: propose, believe, explain
 ├── asking           our rows → an Optuna study → draws that are valid and new
-├── optuna_samplers  TPE, Sobol sequence, chance
+├── optuna_samplers  TPE, chance
 ├── gp               expected improvement under the model, as a sampler of Optuna's
 │   └── feasibility  where configurations run and keep their bounds
 ├── judging          what the model believes of trials, whoever proposed them

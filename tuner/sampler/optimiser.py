@@ -4,7 +4,7 @@ The model's modules are imported where they are used: scikit-learn takes a secon
 load, and a worker that only compares files never needs it.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -13,7 +13,7 @@ from optuna.samplers import BaseSampler
 from tuner.model import Importance, Params, SamplerName, Slice, TrialNumber
 from tuner.sampler.asking import distributions, draw, repeatables
 from tuner.sampler.ground import Ground
-from tuner.sampler.optuna_samplers import chance, sobol, tpe
+from tuner.sampler.optuna_samplers import chance, tpe
 from tuner.search_space import Domain
 from tuner.study.advice import Belief, Observation, Proposal
 
@@ -21,11 +21,11 @@ ASKS = 60
 """Draws of each sampler before the space counts as used up."""
 
 PATIENCE = 10
-"""Draws of known params after which the sampler insists: another block of them is measured."""
+"""Draws of known params after which another block of them is measured."""
 
 
 class TrialOptimiser:
-    """Proposes with any of the samplers; judges with the noise-aware model, whoever proposed."""
+    """Proposes with the job's sampler; judges with the noise-aware model, for every sampler."""
 
     def propose(
         self,
@@ -36,15 +36,7 @@ class TrialOptimiser:
         seed: int,
     ) -> Proposal | None:
         """See `tuner.study.advice.Optimiser`."""
-        for source in _sources(domain, observations, sampler, seed):
-            params = draw(
-                domain, observations, source.sampler, asks=source.asks, patience=source.patience
-            )
-            if params is not None:
-                return Proposal(params=params, gain=source.gain())
-        again = repeatables(domain, observations).values()
-        best = max(again, key=lambda trial: trial.score or 0.0, default=None)
-        return Proposal(params=best.params) if best else None
+        return proposed(domain, observations, _sources(domain, observations, sampler, seed))
 
     def believe(
         self, domain: Domain, observations: Sequence[Observation]
@@ -64,39 +56,48 @@ class TrialOptimiser:
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
-    """Who is asked, how often, and after how many known draws one of them is taken as meant."""
+class Source:
+    """A sampler, how often to ask it, and after how many known draws to take one of them."""
 
     sampler: BaseSampler
     asks: int = ASKS
     patience: int = PATIENCE
-    gain: Callable[[], float | None] = lambda: None  # what the last draw is expected to gain
+    gain: Callable[[], float | None] = lambda: None  # the expected gain of the last draw
+
+
+def proposed(
+    domain: Domain, observations: Sequence[Observation], sources: Iterable[Source]
+) -> Proposal | None:
+    """The first valid draw of these sources; else another block of the best repeatable trial."""
+    for source in sources:
+        params = draw(
+            domain, observations, source.sampler, asks=source.asks, patience=source.patience
+        )
+        if params is not None:
+            return Proposal(params=params, gain=source.gain())
+    again = repeatables(domain, observations).values()
+    best = max(again, key=lambda trial: trial.score or 0.0, default=None)
+    return Proposal(params=best.params) if best else None
 
 
 def _sources(
     domain: Domain, observations: Sequence[Observation], name: SamplerName, seed: int
-) -> Iterator[_Source]:
+) -> Iterator[Source]:
     """The sampler of that name, then chance."""
     match name:
         case SamplerName.TPE:
-            yield _Source(tpe(seed))
+            yield Source(tpe(seed))
         case SamplerName.GP:
             yield _gaussian_process(domain, observations, seed)
-        case SamplerName.QMC:
-            # The trials before have walked on through the sequence by what was of no use to them.
-            number = max((trial.number for trial in observations), default=-1) + 1
-            yield _Source(sobol(seed, TrialNumber(number)), asks=ASKS + 2 * number)
-        case SamplerName.RANDOM:
-            pass
         case _:
             assert_never(name)
-    # On a plateau a model insists on the few points it likes best; chance has no favourites.
-    yield _Source(chance(seed))
+    # On a plateau a model insists on its few favourite points. Chance has no favourites.
+    yield Source(chance(seed))
 
 
-def _gaussian_process(domain: Domain, observations: Sequence[Observation], seed: int) -> _Source:
+def _gaussian_process(domain: Domain, observations: Sequence[Observation], seed: int) -> Source:
     from tuner.sampler.gp import GaussianProcessSampler
 
     own = GaussianProcessSampler(Ground.of(domain), observations, distributions(domain), seed)
-    # Its first draw is its best, and known params are a wish for another block of them.
-    return _Source(own, asks=1, patience=1, gain=lambda: own.gain)
+    # Its first draw is its best. If that is known, it wants another block of it.
+    return Source(own, asks=1, patience=1, gain=lambda: own.gain)

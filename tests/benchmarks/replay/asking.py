@@ -7,8 +7,8 @@ import numpy as np
 
 from tests.benchmarks.replay.landscape import Truth
 from tests.benchmarks.replay.noise import START_SD
-from tuner.model import BASELINE, SamplerName, TrialNumber
-from tuner.sampler import TrialOptimiser
+from tests.benchmarks.replay.samplers import AnyOptimiser, AnySampler
+from tuner.model import BASELINE, TrialNumber
 from tuner.study.advice import Observation
 
 TRIALS = 100
@@ -16,9 +16,9 @@ ASKS = 11
 SCORE_SD = 0.03  # log ratio
 
 
-def times_ms(truth: Truth, sampler: SamplerName) -> list[float]:
+def times_ms(truth: Truth, sampler: AnySampler) -> list[float]:
     """Milliseconds of each of `ASKS` proposals after `TRIALS` trials drawn from the space."""
-    optimiser, observations = TrialOptimiser(), _past(truth)
+    optimiser, observations = AnyOptimiser(), _past(truth)
     found = []
     for seed in range(ASKS):
         began = time.perf_counter()

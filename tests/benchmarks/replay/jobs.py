@@ -12,7 +12,6 @@ import hashlib
 import math
 import time
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
@@ -22,11 +21,12 @@ from tests.benchmarks.replay import rivals
 from tests.benchmarks.replay.driver import play
 from tests.benchmarks.replay.landscape import NULL_OPTIONS, PLANTED_OPTION, Truth
 from tests.benchmarks.replay.noise import Noise, residuals
+from tests.benchmarks.replay.samplers import AnyOptimiser, SpaceFilling
 from tests.benchmarks.replay.scoring import Result, score
 from tests.benchmarks.replay.surface import FloatArray
 from tests.benchmarks.replay.world import World
-from tuner import bootstrap
-from tuner.model import PRESETS, History, JobKind, JobSpec, Landscape, SamplerName, Step
+from tuner.model import PRESETS, JobKind, JobSpec, Landscape, SamplerName
+from tuner.study import decider
 
 LANDSCAPES = Path(__file__).parent / "landscapes"
 APPS = ("cpu-bound", "io-bound", "memory-hungry")
@@ -52,7 +52,7 @@ class Rival(StrEnum):
     HEURISTICS_DUEL = "heuristics+duel"
 
 
-Method = SamplerName | Rival
+Method = SamplerName | SpaceFilling | Rival
 """Our job with one of its samplers, or something else."""
 
 
@@ -103,12 +103,12 @@ def run(case: Case) -> Result:
 
 def _result(case: Case, truth: Truth, world: World) -> Result:
     match case.method:
-        case SamplerName() as sampler:
-            spec = truth.spec.model_copy(update={"seed": case.seed, "sampler": sampler})
-            return score(play(spec, world, _decide()), truth)
+        case SamplerName() | SpaceFilling() as sampler:
+            spec = truth.spec.model_copy(update={"seed": case.seed})
+            return score(play(spec, world, decider(AnyOptimiser(sampler))), truth)
         case Rival.HEURISTICS_DUEL:
             spec = _heuristics_only(truth).model_copy(update={"seed": case.seed})
-            return score(play(spec, world, _decide()), truth)
+            return score(play(spec, world, decider(AnyOptimiser())), truth)
         case Rival.TPE_BEST | Rival.TPE_SEEDED_BEST | Rival.RANDOM_BEST as rival:
             if case.seconds is None:
                 raise ValueError(f"{case.key}: nobody said how many seconds there are")
@@ -178,8 +178,3 @@ def _path(app: str) -> Path:
 @cache
 def _shapes(app: str) -> FloatArray:
     return residuals(landscape(app))
-
-
-@cache
-def _decide() -> Callable[[History], Step | None]:
-    return bootstrap.decide()

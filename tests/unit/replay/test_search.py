@@ -167,9 +167,9 @@ def test_at_most_a_tenth_of_the_null_lines_may_be_kept(kept: int, holds: bool) -
 
 
 def test_the_ask_of_the_default_has_a_threshold_the_others_are_shown() -> None:
-    found = search.ask_verdicts({name: [200.0] * 3 for name in SamplerName})
+    found = search.ask_verdicts({name: [200.0] * 3 for name in search.SAMPLERS})
     assert {v.figure.split(":")[0]: v.holds for v in found} == {
-        name.value: False if name == DEFAULT_SAMPLER else None for name in SamplerName
+        name.value: False if name == DEFAULT_SAMPLER else None for name in search.SAMPLERS
     }
 
 

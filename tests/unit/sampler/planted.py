@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tests.benchmarks.replay.samplers import AnyOptimiser, AnySampler
 from tests.builders import space, spec
-from tuner.model import Constraint, Params, SamplerName, TrialNumber
-from tuner.sampler import TrialOptimiser
+from tuner.model import Constraint, Params, TrialNumber
 from tuner.search_space import Domain, derive
 from tuner.study import Observation
 
 Truth = Callable[[Params], float | None]
 """The true gain of params over those of the baseline, as a log ratio; None where they crash."""
 
-OPTIMISER = TrialOptimiser()
+OPTIMISER = AnyOptimiser()
 
 
 def slots_domain() -> Domain:
@@ -58,7 +58,7 @@ class Search:
 
     domain: Domain
     truth: Truth
-    sampler: SamplerName
+    sampler: AnySampler
     seed: int
     noise: float = 0.08
     observations: list[Observation] = field(default_factory=list)

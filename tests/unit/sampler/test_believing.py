@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from tests.benchmarks.replay.samplers import SpaceFilling
 from tests.unit.sampler.planted import OPTIMISER, Search, begun, hill, slots_domain, tried
-from tuner.model import SamplerName
 from tuner.search_space import Domain
 from tuner.study import Observation
 
@@ -53,7 +53,7 @@ def test_only_feasible_trials_with_a_score_are_believed_in(domain: Domain) -> No
 
 
 def test_the_baseline_is_believed_to_be_itself(domain: Domain) -> None:
-    observations = Search(domain, hill, SamplerName.RANDOM, seed=1).run(15)
+    observations = Search(domain, hill, SpaceFilling.RANDOM, seed=1).run(15)
     belief = OPTIMISER.believe(domain, observations)[observations[0].number]
     assert belief.mean == pytest.approx(0.0, abs=0.01)
     assert belief.sd <= 0.01
@@ -62,7 +62,7 @@ def test_the_baseline_is_believed_to_be_itself(domain: Domain) -> None:
 def test_beliefs_are_nearer_to_the_truth_than_scores_and_cover_it(domain: Domain) -> None:
     errors: list[tuple[float, float, bool]] = []
     for seed in range(6):
-        observations = Search(domain, hill, SamplerName.RANDOM, seed).run(25)
+        observations = Search(domain, hill, SpaceFilling.RANDOM, seed).run(25)
         beliefs = OPTIMISER.believe(domain, observations)
         errors += [_error(trial, beliefs[trial.number].mean, beliefs[trial.number].sd)
                    for trial in observations[1:]]  # fmt: skip
@@ -80,7 +80,7 @@ def _error(trial: Observation, mean: float, sd: float) -> tuple[float, float, bo
 
 def test_where_nothing_matters_the_luckiest_is_hardly_believed(domain: Domain) -> None:
     for seed in range(4):
-        observations = Search(domain, lambda params: 0.0, SamplerName.RANDOM, seed).run(25)
+        observations = Search(domain, lambda params: 0.0, SpaceFilling.RANDOM, seed).run(25)
         luckiest = max(trial.score or 0.0 for trial in observations)
         believed = max(belief.mean for belief in OPTIMISER.believe(domain, observations).values())
         assert believed < 0.4 * luckiest

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from tests.benchmarks.replay.samplers import SpaceFilling
 from tests.builders import space, spec
 from tests.unit.sampler.planted import OPTIMISER, Search, begun, hill, slots_domain, tried
 from tuner.model import Params, SamplerName
@@ -47,7 +48,7 @@ def test_slices_cover_the_truth_mostly() -> None:
     domain = slots_domain()
     inside = []
     for seed in range(5):
-        past = Search(domain, hill, SamplerName.RANDOM, seed, noise=0.05).run(25)
+        past = Search(domain, hill, SpaceFilling.RANDOM, seed, noise=0.05).run(25)
         at = {"processes": 7, "threads": 2}
         for found in OPTIMISER.explain(domain, past, at)[1]:
             for point in found.points:
@@ -58,7 +59,7 @@ def test_slices_cover_the_truth_mostly() -> None:
 
 
 def test_slices_hold_the_value_at_hand_and_no_more_than_a_dozen(domain: Domain) -> None:
-    past = Search(domain, ramp, SamplerName.RANDOM, seed=1).run(10)
+    past = Search(domain, ramp, SpaceFilling.RANDOM, seed=1).run(10)
     at = {"processes": 13, "threads": 2, "listen": 100, "thunder-lock": True}
     slices = {found.parameter: found.points for found in OPTIMISER.explain(domain, past, at)[1]}
     values = [int(point.value) for point in slices["processes"]]
@@ -69,12 +70,12 @@ def test_slices_hold_the_value_at_hand_and_no_more_than_a_dozen(domain: Domain) 
 
 
 def test_slices_leave_out_what_breaks_a_rule_or_means_nothing(domain: Domain) -> None:
-    past = Search(domain, ramp, SamplerName.RANDOM, seed=1).run(10)
+    past = Search(domain, ramp, SpaceFilling.RANDOM, seed=1).run(10)
     alone = {"processes": 1, "threads": 1, "listen": 100, "thunder-lock": False}
     slices = {found.parameter: found.points for found in OPTIMISER.explain(domain, past, alone)[1]}
     assert [point.value for point in slices["thunder-lock"]] == [False]
     bounded = slots_domain()
-    past = Search(bounded, hill, SamplerName.RANDOM, seed=1).run(10)
+    past = Search(bounded, hill, SpaceFilling.RANDOM, seed=1).run(10)
     at = {"processes": 2, "threads": 8}
     slices = {found.parameter: found.points for found in OPTIMISER.explain(bounded, past, at)[1]}
     assert max(int(point.value) for point in slices["processes"]) <= 64 // 8

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from tests.benchmarks.replay.samplers import AnySampler, SpaceFilling
 from tests.builders import space, spec
 from tests.unit.sampler.planted import OPTIMISER, Search, begun, hill, slots_domain, tried
 from tuner.model import Params, SamplerName
@@ -20,7 +21,7 @@ def domain() -> Domain:
     return slots_domain()
 
 
-def regret(domain: Domain, sampler: SamplerName, seed: int) -> float:
+def regret(domain: Domain, sampler: AnySampler, seed: int) -> float:
     search = Search(domain, hill, sampler, seed)
     search.run(25)
     return hill({"processes": 9, "threads": 2}) - hill(search.believed_best)
@@ -28,7 +29,7 @@ def regret(domain: Domain, sampler: SamplerName, seed: int) -> float:
 
 def test_it_finds_the_planted_optimum_sooner_than_chance(domain: Domain) -> None:
     found = [regret(domain, SamplerName.GP, seed) for seed in SEEDS]
-    by_chance = [regret(domain, SamplerName.RANDOM, seed) for seed in SEEDS]
+    by_chance = [regret(domain, SpaceFilling.RANDOM, seed) for seed in SEEDS]
     wins = [ours <= theirs for ours, theirs in zip(found, by_chance, strict=True)]
     assert sum(wins) >= 7
     assert statistics.median(found) <= 0.05
@@ -38,11 +39,11 @@ def test_it_keeps_away_from_where_others_crashed(domain: Domain) -> None:
     def narrow(params: Params) -> float | None:
         return None if int(params["processes"]) * int(params["threads"]) > 12 else hill(params)
 
-    def crashes(sampler: SamplerName) -> int:
+    def crashes(sampler: AnySampler) -> int:
         searches = [Search(domain, narrow, sampler, seed).run(20) for seed in SEEDS]
         return sum(not trial.feasible for observations in searches for trial in observations)
 
-    assert crashes(SamplerName.GP) < 0.7 * crashes(SamplerName.RANDOM)
+    assert crashes(SamplerName.GP) < 0.7 * crashes(SpaceFilling.RANDOM)
 
 
 def test_broken_bounds_are_avoided_however_fast_they_are() -> None:

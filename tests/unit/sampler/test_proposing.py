@@ -9,13 +9,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from tests.benchmarks.replay.samplers import AnySampler, SpaceFilling
 from tests.builders import space, spec
 from tests.unit.sampler.planted import OPTIMISER, Search, begun, hill, slots_domain, tried
 from tuner.model import Params, SamplerName, TrialNumber
 from tuner.search_space import Domain, derive
 from tuner.study import Observation
 
-SAMPLERS = list(SamplerName)
+SAMPLERS: list[AnySampler] = [*SamplerName, *SpaceFilling]
 TINY = {"processes": {"type": "int", "low": 2, "high": 3}}
 MIXED = {
     "processes": {"type": "int", "low": 1, "high": 16, "log": True},
@@ -37,7 +38,7 @@ def domain() -> Domain:
 
 
 def proposed(
-    domain: Domain, observations: list[Observation], sampler: SamplerName, seed: int = 9
+    domain: Domain, observations: list[Observation], sampler: AnySampler, seed: int = 9
 ) -> Params:
     proposal = OPTIMISER.propose(domain, observations, sampler=sampler, seed=seed)
     assert proposal is not None
@@ -45,7 +46,7 @@ def proposed(
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
-def test_proposals_keep_the_rules_and_never_repeat(domain: Domain, sampler: SamplerName) -> None:
+def test_proposals_keep_the_rules_and_never_repeat(domain: Domain, sampler: AnySampler) -> None:
     observations = Search(domain, hill, sampler, seed=1).run(30)
     params = [dict(trial.params) for trial in observations]
     assert all(params.count(one) == 1 for one in params)
@@ -53,7 +54,7 @@ def test_proposals_keep_the_rules_and_never_repeat(domain: Domain, sampler: Samp
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
-def test_mixed_spaces_are_searched_settled_and_within_their_values(sampler: SamplerName) -> None:
+def test_mixed_spaces_are_searched_settled_and_within_their_values(sampler: AnySampler) -> None:
     mixed = derive(spec(search_space=space(**MIXED)))
     truth = {"user": 0.0, "errors-only": 0.1, "off": 0.2}
     search = Search(mixed, lambda params: truth[str(params["logging"])], sampler, seed=3)
@@ -65,7 +66,7 @@ def test_mixed_spaces_are_searched_settled_and_within_their_values(sampler: Samp
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
-def test_a_space_that_is_used_up_gives_nothing(sampler: SamplerName) -> None:
+def test_a_space_that_is_used_up_gives_nothing(sampler: AnySampler) -> None:
     small = derive(spec(search_space=space(**TINY)))
     observations = [tried(n, {"processes": 2 + n}, 0.0) for n in range(2)]
     assert OPTIMISER.propose(small, observations, sampler=sampler, seed=1) is None
@@ -73,7 +74,7 @@ def test_a_space_that_is_used_up_gives_nothing(sampler: SamplerName) -> None:
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_where_nothing_new_is_left_another_block_is_asked_of_what_may_have_it(
-    sampler: SamplerName,
+    sampler: AnySampler,
 ) -> None:
     small = derive(spec(search_space=space(**TINY)))
     observations = [*begun(small), tried(1, {"processes": 3}, 0.1, may_repeat=True)]
@@ -92,7 +93,7 @@ def test_where_nothing_new_is_left_another_block_is_asked_of_what_may_have_it(
     ids=["running", "crashed", "bound broken", "host's fault"],
 )
 def test_what_has_no_good_score_is_not_proposed_again(
-    sampler: SamplerName, changes: dict[str, object]
+    sampler: AnySampler, changes: dict[str, object]
 ) -> None:
     small = derive(spec(search_space=space(**TINY)))
     other = Observation(
@@ -105,34 +106,35 @@ def test_what_has_no_good_score_is_not_proposed_again(
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
-def test_on_a_plateau_it_goes_on_until_the_space_is_used_up(sampler: SamplerName) -> None:
+def test_on_a_plateau_it_goes_on_until_the_space_is_used_up(sampler: AnySampler) -> None:
     plateau = derive(spec(search_space=space(processes={"type": "int", "low": 1, "high": 12})))
     observations = Search(plateau, lambda params: 0.0, sampler, seed=4, noise=0.0).run(11)
     assert {int(trial.params["processes"]) for trial in observations} == set(range(1, 13))
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
-def test_what_is_still_running_is_not_proposed_again(domain: Domain, sampler: SamplerName) -> None:
+def test_what_is_still_running_is_not_proposed_again(domain: Domain, sampler: AnySampler) -> None:
     observations = Search(domain, hill, sampler, seed=5).run(6)
     first = proposed(domain, observations, sampler)
     assert proposed(domain, [*observations, tried(7, first, None, feasible=True)], sampler) != first
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
-def test_files_from_outside_the_domain_are_taken_in(domain: Domain, sampler: SamplerName) -> None:
+def test_files_from_outside_the_domain_are_taken_in(domain: Domain, sampler: AnySampler) -> None:
     observations = [*begun(domain), tried(1, {"processes": 100, "threads": 3}, 0.2)]
     assert not domain.broken(proposed(domain, observations, sampler))
 
 
 FRESH_PROCESS = """
 import json
+from tests.benchmarks.replay.samplers import SpaceFilling
 from tests.unit.sampler.planted import OPTIMISER, Search, hill, slots_domain
 from tuner.model import SamplerName
 domain = slots_domain()
-observations = Search(domain, hill, SamplerName.RANDOM, seed=6).run(12)
+observations = Search(domain, hill, SpaceFilling.RANDOM, seed=6).run(12)
 found = {
     name: dict(OPTIMISER.propose(domain, observations, sampler=name, seed=77).params)
-    for name in SamplerName
+    for name in (*SamplerName, *SpaceFilling)
 }
 beliefs = OPTIMISER.believe(domain, observations)
 print(json.dumps([found, [beliefs[trial.number].mean for trial in observations]]))
@@ -140,7 +142,7 @@ print(json.dumps([found, [beliefs[trial.number].mean for trial in observations]]
 
 
 def test_a_fresh_process_proposes_and_believes_the_same(domain: Domain) -> None:
-    observations = Search(domain, hill, SamplerName.RANDOM, seed=6).run(12)
+    observations = Search(domain, hill, SpaceFilling.RANDOM, seed=6).run(12)
     found = {name.value: dict(proposed(domain, observations, name, seed=77)) for name in SAMPLERS}
     beliefs = OPTIMISER.believe(domain, observations)
     done = subprocess.run(
@@ -162,7 +164,7 @@ def test_the_seed_decides_where_the_past_does_not(domain: Domain) -> None:
 
 
 def test_only_the_gaussian_process_says_what_it_expects(domain: Domain) -> None:
-    observations = Search(domain, hill, SamplerName.RANDOM, seed=7).run(8)
+    observations = Search(domain, hill, SpaceFilling.RANDOM, seed=7).run(8)
     for sampler in SAMPLERS:
         proposal = OPTIMISER.propose(domain, observations, sampler=sampler, seed=1)
         assert proposal is not None
@@ -185,13 +187,13 @@ def test_what_it_expects_to_gain_shrinks_as_it_learns(domain: Domain) -> None:
 def test_the_sobol_sequence_goes_on_from_trial_to_trial() -> None:
     wide = derive(spec(search_space=space(processes={"type": "int", "low": 0, "high": 1023})))
 
-    def gaps(sampler: SamplerName) -> list[int]:
+    def gaps(sampler: AnySampler) -> list[int]:
         observations = Search(wide, lambda params: 0.0, sampler, seed=2).run(32)
         drawn = sorted(int(trial.params["processes"]) for trial in observations[1:])
         return [after - before for before, after in pairwise(drawn)]
 
     # Of 33 consecutive points of the sequence one lies in every 32nd but one; chance has no rule.
-    assert max(gaps(SamplerName.QMC)) <= 3 * 32 < max(gaps(SamplerName.RANDOM))
+    assert max(gaps(SpaceFilling.QMC)) <= 3 * 32 < max(gaps(SpaceFilling.RANDOM))
 
 
 def test_tpe_finds_the_planted_optimum(domain: Domain) -> None:
@@ -222,7 +224,7 @@ def cliff(params: Params) -> float | None:
 
 
 def test_random_draws_are_spread_over_all_values(domain: Domain) -> None:
-    observations = Search(domain, hill, SamplerName.RANDOM, seed=11).run(40)
+    observations = Search(domain, hill, SpaceFilling.RANDOM, seed=11).run(40)
     counts = np.unique(
         [int(trial.params["threads"]) for trial in observations[1:]], return_counts=True
     )

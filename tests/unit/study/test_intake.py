@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from tests.builders import INI, space
 from tuner.errors import InvalidInput
@@ -314,7 +315,13 @@ def test_latencies_among_further_aims_are_ranked_under_the_same_loads() -> None:
 
 
 def test_the_sampler_is_the_one_that_was_asked_for() -> None:
-    assert resolve(request(sampler="qmc"), OneApp()).sampler is SamplerName.QMC
+    assert resolve(request(sampler="tpe"), OneApp()).sampler is SamplerName.TPE
+
+
+@pytest.mark.parametrize("name", ["qmc", "random"])
+def test_samplers_of_the_benchmarks_are_refused_with_the_list(name: str) -> None:
+    with pytest.raises(ValidationError, match="should be 'tpe' or 'gp'"):
+        request(sampler=name)
 
 
 def earlier(app: str) -> list[Params]:
