@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Literal, assert_never
 
+from tests.statuses import blocks_by_trial, status_of, summary_of
 from tuner.db import Claim, HostRow
 from tuner.db.history import DETAILED
 from tuner.errors import Conflict, NotFound
@@ -27,6 +28,8 @@ from tuner.model import (
     JobKind,
     JobSpec,
     JobState,
+    JobStatus,
+    JobSummary,
     Measure,
     Measurement,
     MeasurementId,
@@ -86,13 +89,13 @@ class FakeStore:
 
     def create_job(
         self, spec: JobSpec, *, idempotency_key: str | None, request_sha256: str
-    ) -> tuple[Job, bool]:
+    ) -> tuple[JobStatus, bool]:
         with self._transaction():
             if idempotency_key in self._keys and idempotency_key is not None:
                 job_id, sha = self._keys[idempotency_key]
                 if sha != request_sha256:
                     raise Conflict(f"the idempotency key {idempotency_key!r} is taken")
-                return self._jobs[job_id], False
+                return self.status(job_id), False
             job = Job(
                 id=JobId(len(self._jobs) + 1),
                 spec=spec,
@@ -106,7 +109,7 @@ class FakeStore:
             if idempotency_key is not None:
                 self._keys[idempotency_key] = (job.id, request_sha256)
             self.deferred.append(("advance", job.id))
-            return job, True
+            return self.status(job.id), True
 
     def job(self, job_id: JobId) -> Job:
         if job_id not in self._jobs:
@@ -121,7 +124,7 @@ class FakeStore:
         limit: int = 50,
         *,
         kind: JobKind | None = None,
-    ) -> list[Job]:
+    ) -> list[JobSummary]:
         found = [
             job
             for job in reversed(self._jobs.values())
@@ -130,15 +133,23 @@ class FakeStore:
             and (state is None or job.state is state)
             and (after is None or job.id < after)
         ]
-        return found[:limit]
+        return [summary_of(job) for job in found[:limit]]
 
-    def queue_position(self, job_id: JobId) -> int | None:
+    def status(self, job_id: JobId) -> JobStatus:
         job = self.job(job_id)
-        return self._ahead_of(job) if job.state is JobState.QUEUED else None
+        return status_of(
+            job,
+            self.trials(job_id),
+            self.measurements(job_id),
+            revision=self._revisions[job_id],
+            queue_position=self._ahead_of(job) if job.state is JobState.QUEUED else None,
+        )
 
-    def revision(self, job_id: JobId) -> int:
-        self.job(job_id)
-        return self._revisions[job_id]
+    def version(self, job_id: JobId) -> str:
+        return self.status(job_id).version
+
+    def blocks_by_trial(self, job_id: JobId) -> dict[TrialNumber, int]:
+        return blocks_by_trial(self.measurements(job_id))
 
     def history(self, job_id: JobId) -> History:
         job = self.job(job_id)
@@ -168,23 +179,19 @@ class FakeStore:
                 self._apply(self.job(job_id), step)
             raise RuntimeError(f"job {job_id}: no end after 5000 steps")
 
-    def cancel(self, job_id: JobId) -> Job:
+    def cancel(self, job_id: JobId) -> JobStatus:
         with self._transaction():
             job = self.job(job_id)
             if job.state is JobState.CANCELLED:
-                return job
+                return self.status(job_id)
             if job.state.is_final:
                 raise Conflict(f"job {job_id} has {job.state.value} and cannot be cancelled")
             self._finish(job, state=JobState.CANCELLED)
-            return self._jobs[job_id]
-
-    def latest_recommendation(self, app: str) -> Job | None:
-        found = self.jobs(app=app, state=JobState.SUCCEEDED, limit=1, kind=JobKind.TUNE)
-        return found[0] if found else None
+            return self.status(job_id)
 
     def latest_in_brief(self, app: str) -> AnswerInBrief | None:
-        job = self.latest_recommendation(app)
-        return self.answer_in_brief(job.id) if job else None
+        found = self.jobs(app=app, state=JobState.SUCCEEDED, limit=1, kind=JobKind.TUNE)
+        return self.answer_in_brief(JobId(found[0].id)) if found else None
 
     def answer_in_brief(self, job_id: JobId) -> AnswerInBrief | None:
         job = self._jobs.get(job_id)
@@ -192,14 +199,14 @@ class FakeStore:
             return None
         return AnswerInBrief(
             job=job.id,
-            revision=self.revision(job.id),
+            revision=self._revisions[job.id],
             verdict=job.recommendation.verdict,
             finished_at=job.finished_at,
         )
 
     def recommended(self, app: str, limit: int = 3) -> list[Params]:
         jobs = self.jobs(app=app, state=JobState.SUCCEEDED, limit=10_000, kind=JobKind.TUNE)
-        answers = [job.recommendation for job in jobs]
+        answers = [self._jobs[JobId(job.id)].recommendation for job in jobs]
         better = [found for found in answers if found and found.verdict is Verdict.BETTER]
         return [found.params for found in better[:limit]]
 

@@ -25,19 +25,24 @@ from tuner.model import (
     Factor,
     Failure,
     FailureCode,
+    Histogram,
     History,
     Importance,
     Job,
     JobId,
     JobState,
     Look,
+    Measure,
     Measurement,
+    MeasurementKind,
+    MeasurementResult,
     Metric,
     Origin,
     Outcome,
     Params,
     ParetoPoint,
     Phase,
+    Plan,
     Recommendation,
     Round,
     Scalar,
@@ -362,8 +367,37 @@ def stored(
 ) -> JobId:
     """Put such a job into a store with what `steps` write; `changes` are to its spec."""
     spec = job(found).spec.model_copy(update=changes)
-    made, _ = store.create_job(spec, idempotency_key=None, request_sha256="")
+    made = store.create_job(spec, idempotency_key=None, request_sha256="")[0].job
     ahead = Enter(phase=Phase.CONFIRM, facts=builders.FACTS, calibration=calibration)
     left = [ahead, *steps, Succeed(recommendation=found)]
     store.advance(made.id, lambda _: left.pop(0) if left else None)
     return made.id
+
+
+def measured(store: Store, job_id: JobId, *, blocks: int, windows: int = 8) -> None:
+    """Let a job search: so many complete blocks, each of a new trial and so many windows."""
+    tried = [_trial(n, {"processes": n}, Origin.SAMPLER, 0.01) for n in range(blocks + 1)]
+    plans = [
+        Plan(
+            sequence=n,
+            kind=MeasurementKind.BLOCK,
+            phase=Phase.SEARCH,
+            arms=(BASELINE, TrialNumber(n)),
+        )
+        for n in range(1, blocks + 1)
+    ]
+    steps: list[Step] = [
+        Enter(phase=Phase.SEARCH, facts=builders.FACTS, calibration=CALIBRATION),
+        Measure(plans=tuple(plans), trials=tuple(tried)),
+    ]
+    store.advance(job_id, lambda _: steps.pop(0) if steps else None)
+    histogram = Histogram({bucket: 1 for bucket in range(1000, 1200)})
+    seen = tuple(
+        builders.window(n % 2, 100.0, index=n, series=(25,) * 12, histogram=histogram)
+        for n in range(windows)
+    )
+    for made in store.measurements(job_id, detailed=False):
+        claim = store.claim(made.id, "bench-1")
+        assert claim is not None
+        result = MeasurementResult(windows=seen, load_s=10.0, setup_s=1.0)
+        assert store.complete(made.id, claim.measurement.attempt, result)

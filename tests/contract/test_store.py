@@ -12,6 +12,7 @@ import pytest
 from tests.builders import FACTS, FINGERPRINT, INI, space, spec, window
 from tests.fake_store import FakeStore
 from tests.postgres import fresh_database
+from tests.statuses import blocks_by_trial, status_of, summary_of
 from tuner.db import Store, make_engine
 from tuner.db import host_alive as real_host_alive
 from tuner.errors import Conflict, NotFound
@@ -40,6 +41,7 @@ from tuner.model import (
     JobId,
     JobKind,
     JobState,
+    JobStatus,
     Measure,
     MeasurementId,
     MeasurementKind,
@@ -61,6 +63,7 @@ from tuner.model import (
     Step,
     Succeed,
     Surroundings,
+    Tally,
     Trial,
     TrialNumber,
     TrialState,
@@ -212,7 +215,7 @@ def host_alive(store: AnyStore, name: str) -> Iterator[None]:
 
 
 def create(store: AnyStore, key: str | None = None, sha: str = "s", pool: str = "default") -> Job:
-    return store.create_job(spec(pool=pool), idempotency_key=key, request_sha256=sha)[0]
+    return store.create_job(spec(pool=pool), idempotency_key=key, request_sha256=sha)[0].job
 
 
 def once(*steps: Step) -> Callable[[History], Step | None]:
@@ -247,13 +250,65 @@ def block_of(store: AnyStore, job_id: JobId) -> MeasurementId:
     return store.measurements(job_id)[0].id
 
 
+def _by_shape(status: JobStatus) -> list[Tally]:
+    """Tallies in an order of their own, and seconds as far as a float tells them."""
+    rounded = [replace(t, took_s=round(t.took_s, 3)) for t in status.tallies]
+    return sorted(rounded, key=lambda t: (t.phase, t.state, t.arms, t.cycles or 0))
+
+
 class TestJobs:
     def test_a_new_job_is_queued_and_holds_the_whole_spec(self, store: AnyStore) -> None:
-        job, created = store.create_job(spec(), idempotency_key=None, request_sha256="s")
+        status, created = store.create_job(spec(), idempotency_key=None, request_sha256="s")
         assert created
+        assert store.status(status.job.id) == status
+        job = status.job
         assert (job.state, job.phase) == (JobState.QUEUED, Phase.VALIDATE)
         assert job.spec == spec()
         assert store.job(job.id) == job
+
+    def test_the_status_of_a_job_adds_up_its_rows(self, store: AnyStore) -> None:
+        job_id = started(store)
+        infinite = Outcome(state=TrialState.COMPLETE, score=0.9, constraints={"p95": math.inf})
+        found = {1: (0.1, -0.1), 2: (0.5, 0.2), 3: (0.3, 0.0), 4: (0.3, -1.0)}
+        new = [replace(trial(n), params={"processes": 10 + n}) for n in range(2, 8)]
+        plans = [
+            plan(2, 0, 2, 3),
+            replace(plan(3, 0, 1), block_options=BlockOptions(cycles=3)),
+            plan(4, 0, 0, phase=Phase.CALIBRATE),
+            plan(5, 0, 4),
+        ]
+        settled = [
+            Settle(
+                number=TrialNumber(n),
+                outcome=Outcome(
+                    state=TrialState.COMPLETE, score=score, constraints={"p95": excess}
+                ),
+            )
+            for n, (score, excess) in found.items()
+        ]
+        settled.append(Settle(number=TrialNumber(5), outcome=infinite))
+        planned = Measure(plans=tuple(plans), trials=tuple(new))
+        store.advance(job_id, once(planned, *settled))
+        for made in store.measurements(job_id)[:4]:
+            claim = store.claim(made.id, "a" if made.sequence < 3 else "b")
+            assert claim is not None
+            windows = tuple(window(n, 100.0, index=n) for n in range(len(made.arms)))
+            result = MeasurementResult(windows=windows, load_s=10.5 + made.sequence)
+            store.complete(made.id, claim.measurement.attempt, result)
+        status, rows = store.status(job_id), store.measurements(job_id)
+        expected = status_of(
+            store.job(job_id),
+            store.trials(job_id),
+            rows,
+            revision=status.revision,
+            queue_position=None,
+        )
+        assert replace(status, tallies=()) == replace(expected, tallies=())
+        assert (status.candidates, status.settled) == (7, 5)
+        assert status.best is not None
+        assert status.best.number == 3
+        assert _by_shape(status) == _by_shape(expected)
+        assert store.blocks_by_trial(job_id) == blocks_by_trial(rows) == {0: 4, 1: 2, 2: 1, 3: 1}
 
     def test_a_search_space_keeps_the_order_in_which_it_was_written(self, store: AnyStore) -> None:
         # By length or by letter, as jsonb sorts, this would come back otherwise.
@@ -264,7 +319,7 @@ class TestJobs:
             threads={"type": "bool"},
         )
         chosen = spec(search_space=written)
-        job, _ = store.create_job(chosen, idempotency_key=None, request_sha256="s")
+        job = store.create_job(chosen, idempotency_key=None, request_sha256="s")[0].job
         kept = store.job(job.id).spec.search_space
         assert kept is not None
         assert list(kept.parameters) == ["processes", "logging", "threads"]
@@ -273,7 +328,7 @@ class TestJobs:
     def test_the_same_key_and_request_give_the_same_job(self, store: AnyStore) -> None:
         first = create(store, key="k")
         again, created = store.create_job(spec(), idempotency_key="k", request_sha256="s")
-        assert (again, created) == (first, False)
+        assert (again.job, created) == (first, False)
         assert len(store.jobs()) == 1
 
     def test_the_same_key_with_another_request_is_a_conflict(self, store: AnyStore) -> None:
@@ -282,7 +337,14 @@ class TestJobs:
             create(store, key="k", sha="other")
 
     def test_a_job_that_is_not_there(self, store: AnyStore) -> None:
-        for ask in (store.job, store.trials, store.measurements, store.revision, store.cancel):
+        for ask in (
+            store.job,
+            store.trials,
+            store.measurements,
+            store.status,
+            store.version,
+            store.cancel,
+        ):
             with pytest.raises(NotFound, match="99"):
                 ask(JobId(99))
 
@@ -295,25 +357,25 @@ class TestJobs:
     def test_jobs_are_filtered_by_app_and_state(self, store: AnyStore) -> None:
         create(store)
         store.create_job(spec(app="other"), idempotency_key=None, request_sha256="s")
-        assert [job.spec.app for job in store.jobs(app="other")] == ["other"]
+        assert [job.app for job in store.jobs(app="other")] == ["other"]
         assert store.jobs(state=JobState.RUNNING) == []
 
     def test_jobs_are_filtered_by_kind(self, store: AnyStore) -> None:
         create(store)
-        asked = store.create_job(COMPARE, **NEW)[0]
-        assert store.jobs(kind=JobKind.COMPARE) == [asked]
-        assert [job.spec.kind for job in store.jobs()] == [JobKind.COMPARE, JobKind.TUNE]
+        asked = store.create_job(COMPARE, **NEW)[0].job
+        assert store.jobs(kind=JobKind.COMPARE) == [summary_of(asked)]
+        assert [job.kind for job in store.jobs()] == [JobKind.COMPARE, JobKind.TUNE]
 
     def test_a_comparison_is_no_recommendation(self, store: AnyStore) -> None:
-        asked = store.create_job(COMPARE, **NEW)[0]
+        asked = store.create_job(COMPARE, **NEW)[0].job
         store.advance(asked.id, once(START, Succeed(report=REPORT)))
-        assert store.latest_recommendation(COMPARE.app) is None
+        assert store.latest_in_brief(COMPARE.app) is None
 
     def test_the_queue_position_counts_the_pools_jobs_ahead(self, store: AnyStore) -> None:
         first = started(store)
         second, third = create(store).id, create(store).id
         elsewhere = create(store, pool="other").id
-        positions = [store.queue_position(id_) for id_ in (first, second, third, elsewhere)]
+        positions = [store.status(id_).queue_position for id_ in (first, second, third, elsewhere)]
         assert positions == [None, 1, 2, 0]
 
 
@@ -467,8 +529,8 @@ class TestAdvance:
         assert (job.state, job.phase) == (JobState.SUCCEEDED, Phase.DONE)
         assert job.recommendation == RECOMMENDATION
         assert job.finished_at is not None
-        assert store.latest_recommendation("shop") == job
-        assert store.latest_recommendation("other") is None
+        assert store.answer_in_brief(job_id) == store.latest_in_brief("shop")
+        assert store.latest_in_brief("other") is None
 
     def test_the_newest_answer_in_brief_is_that_of_the_newest_job(self, store: AnyStore) -> None:
         assert store.latest_in_brief("shop") is None
@@ -481,9 +543,11 @@ class TestAdvance:
         store.advance(second, once(Succeed(recommendation=keep)))
         newest = store.job(second)
         assert newest.finished_at is not None
+        assert store.answer_in_brief(JobId(99)) is None
+        assert store.answer_in_brief(started(store)) is None
         assert store.latest_in_brief("shop") == AnswerInBrief(
             job=newest.id,
-            revision=store.revision(newest.id),
+            revision=store.status(newest.id).revision,
             verdict=Verdict.NO_DIFFERENCE,
             finished_at=newest.finished_at,
         )
@@ -493,7 +557,7 @@ class TestAdvance:
         self, store: AnyStore
     ) -> None:
         def succeed(params: Params, verdict: Verdict = Verdict.BETTER, app: str = "shop") -> None:
-            job = store.create_job(spec(app=app), **NEW)[0]
+            job = store.create_job(spec(app=app), **NEW)[0].job
             comparison = replace(RECOMMENDATION.comparison, verdict=verdict)
             answer = replace(RECOMMENDATION, params=params, comparison=comparison)
             store.advance(job.id, once(START, Succeed(recommendation=answer)))
@@ -510,7 +574,7 @@ class TestAdvance:
         assert store.recommended("nobody") == []
 
     def test_success_keeps_the_report_of_a_comparison(self, store: AnyStore) -> None:
-        asked = store.create_job(COMPARE, **NEW)[0]
+        asked = store.create_job(COMPARE, **NEW)[0].job
         given = [
             Trial(
                 number=TrialNumber(number),
@@ -527,7 +591,7 @@ class TestAdvance:
         assert list(store.trials(asked.id)) == given
 
     def test_success_keeps_a_calibration(self, store: AnyStore) -> None:
-        asked = store.create_job(spec(kind=JobKind.CALIBRATE), **NEW)[0]
+        asked = store.create_job(spec(kind=JobKind.CALIBRATE), **NEW)[0].job
         store.advance(asked.id, once(START, Succeed(calibration=CALIBRATION)))
         assert store.job(asked.id).calibration == CALIBRATION
 
@@ -571,10 +635,10 @@ class TestAdvance:
             lambda: store.complete(block_of(store, job.id), 2, RESULT),
             lambda: store.cancel(job.id),
         ]
-        seen = [store.revision(job.id)]
+        seen = [store.status(job.id).revision]
         for change in changes:
             change()
-            seen.append(store.revision(job.id))
+            seen.append(store.status(job.id).revision)
         assert seen == sorted(set(seen))
 
 
@@ -583,7 +647,7 @@ class TestCancel:
         job_id = started(store)
         claim = store.claim(block_of(store, job_id), "a")
         assert claim is not None
-        assert store.cancel(job_id).state is JobState.CANCELLED
+        assert store.cancel(job_id).job.state is JobState.CANCELLED
         assert store.measurements(job_id)[0].state is MeasurementState.CANCELLED
         assert not store.is_current(claim.measurement.id, 1)
         assert not store.complete(claim.measurement.id, 1, RESULT)
@@ -689,11 +753,11 @@ class TestMeasurements:
         block = block_of(store, job_id)
         store.claim(block, "a")
         store.claim(block, "a")
-        before = store.revision(job_id)
+        before = store.status(job_id).revision
         assert not store.complete(block, 1, RESULT)
         assert not store.fail(block, 1, FAILURE)
         assert store.measurements(job_id)[0].result is None
-        assert store.revision(job_id) == before
+        assert store.status(job_id).revision == before
         assert store.complete(block, 2, RESULT)
         assert not store.complete(block, 2, RESULT)
 
@@ -750,7 +814,7 @@ class TestHosts:
         store.see_host("bench-1", "default", FINGERPRINT)
         later = replace(CALIBRATION, block_sd=0.5)
         for found in (CALIBRATION, later):
-            asked = store.create_job(spec(kind=JobKind.CALIBRATE), **NEW)[0]
+            asked = store.create_job(spec(kind=JobKind.CALIBRATE), **NEW)[0].job
             store.advance(asked.id, once(START, Succeed(calibration=found)))
         assert store.hosts()[0].calibration == later
 

@@ -1,11 +1,32 @@
 """The API over the real store: what PostgreSQL would not take must never get there."""
 
-import pytest
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+import pytest
+from sqlalchemy import event
+
+from tests import finished_jobs
 from tests.unit.api.fakes import Api
 from tests.unit.api.test_bad_input import JSON, NASTY_BODIES, NASTY_PATHS
 from tuner.db import Store, make_engine
+from tuner.model import JobId
 from tuner.queue import Queue
+
+
+@contextmanager
+def counted(store: Store) -> Iterator[list[str]]:
+    """The statements that are sent meanwhile, those of the queue aside."""
+    sent: list[str] = []
+
+    def count(connection: object, cursor: object, statement: str, *_: object) -> None:
+        sent.append(statement)
+
+    event.listen(store._engine, "before_cursor_execute", count)
+    try:
+        yield sent
+    finally:
+        event.remove(store._engine, "before_cursor_execute", count)
 
 
 @pytest.fixture
@@ -31,6 +52,40 @@ def test_a_change_gives_a_job_another_tag(api: Api) -> None:
     assert api.get(path, **{"If-None-Match": tag}).status_code == 304
     api.send("POST", f"{path}/cancel")
     assert api.get(path, **{"If-None-Match": tag}).status_code == 200
+
+
+def test_reads_cost_few_statements_whatever_the_number_of_windows(
+    api: Api, postgres_store: Store
+) -> None:
+    with counted(postgres_store) as sent:
+        path = api.submit().headers["location"]
+    assert len(sent) == 1  # the insert; nothing is read back
+    job_id = JobId(int(path.rpartition("/")[2]))
+    finished_jobs.measured(postgres_store, job_id, blocks=20)
+    with counted(postgres_store) as sent:
+        answer = api.get(path)
+    assert answer.json()["progress"]["blocks_done"] == 20
+    assert len(sent) == 2
+    assert not any("histogram" in statement for statement in sent)
+    with counted(postgres_store) as sent:
+        assert api.get(path, **{"If-None-Match": answer.headers["etag"]}).status_code == 304
+    assert len(sent) == 1
+    with counted(postgres_store) as sent:
+        assert api.get(path, **{"If-None-Match": '"another"'}).status_code == 200
+    assert len(sent) == 3
+    with counted(postgres_store) as sent:
+        assert len(api.get("/v1/jobs").json()["jobs"]) == 1
+    assert len(sent) == 1
+    assert not any(f"jobs.{column}" in sent[0] for column in ("spec", "facts", "recommendation"))
+
+
+def test_a_poll_of_an_answer_costs_one_statement(api: Api, postgres_store: Store) -> None:
+    job_id = finished_jobs.stored(postgres_store, finished_jobs.recommendation(), app="shop")
+    for path in (f"/v1/jobs/{job_id}/uwsgi.ini", "/v1/apps/shop/uwsgi.ini"):
+        tag = api.get(path).headers["etag"]
+        with counted(postgres_store) as sent:
+            assert api.get(path, **{"If-None-Match": tag}).status_code == 304
+        assert len(sent) == 1
 
 
 def test_a_second_job_of_the_pool_is_queued_behind_the_first(api: Api) -> None:

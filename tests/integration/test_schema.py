@@ -51,7 +51,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
         store = Store(engine, Queue())
         api = Api(store, api_key=KEY["X-API-Key"])
         store.see_host("bench-1", "default", None, None)
-        tuned, _ = store.create_job(SPEC, idempotency_key=None, request_sha256="0")
+        tuned = store.create_job(SPEC, idempotency_key=None, request_sha256="0")[0].job
         measured = submitted(api, COMPARE_REQUEST)
         calibrated = submitted(api, CALIBRATE_REQUEST)
         for job_id in (tuned.id, measured, calibrated):

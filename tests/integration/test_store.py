@@ -48,7 +48,7 @@ def start_if_free(history: History) -> Step | None:
 
 
 def create(store: Store) -> JobId:
-    return store.create_job(spec(), idempotency_key=None, request_sha256="s")[0].id
+    return store.create_job(spec(), idempotency_key=None, request_sha256="s")[0].job.id
 
 
 def trial(number: int) -> Trial:

@@ -55,7 +55,7 @@ def killable(database_url: str, lock: Path) -> Iterator[Killable]:
 def test_a_job_whose_worker_was_killed_twenty_times_ends_as_if_nothing_had_happened(
     postgres_store: Store, killable: Killable
 ) -> None:
-    job, _ = postgres_store.create_job(SPEC, idempotency_key=None, request_sha256="0")
+    job = postgres_store.create_job(SPEC, idempotency_key=None, request_sha256="0")[0].job
     died_in = killed_on_the_way(postgres_store, job.id, killable)
     ended = finished(postgres_store, job.id, killable)
     assert len(died_in) == len(KILLS) == 20
@@ -127,7 +127,7 @@ def in_memory(at: datetime | None) -> tuple[FakeStore, Job]:
     assert at is not None
     store = FakeStore(clock=lambda: at)
     working = worker_on(store)
-    job, _ = store.create_job(SPEC, idempotency_key=None, request_sha256="0")
+    job = store.create_job(SPEC, idempotency_key=None, request_sha256="0")[0].job
     store.drain(working.advance, lambda id_: working.measure(id_, lambda: False))
     return store, store.job(job.id)
 

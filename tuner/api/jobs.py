@@ -9,8 +9,8 @@ from tuner.api.conditional import tagged, unchanged
 from tuner.api.parameters import After, Body, Id, IfNoneMatch, InState, Key, Limit, OfApp
 from tuner.api.problems import documented
 from tuner.api.reading import read_request, sha256_of
-from tuner.api.services import Services, Wired
-from tuner.model import Job, JobId, JobKind
+from tuner.api.services import Wired
+from tuner.model import JobId, JobKind
 from tuner.schemas import JobAnswer, JobPage, WindowList
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
@@ -30,14 +30,14 @@ def submit(
 ) -> JobAnswer:
     """Tune an app, compare files, or calibrate a host: `kind` says which. Default: tune."""
     spec = read_request(document, services.resolve)
-    job, is_new = services.store.create_job(
+    status, is_new = services.store.create_job(
         spec,
         idempotency_key=idempotency_key,
         request_sha256=sha256_of({**document, "kind": spec.kind}),
     )
     response.status_code = 201 if is_new else 200
-    response.headers["Location"] = f"/v1/jobs/{job.id}"
-    return _answer(services, job)
+    response.headers["Location"] = f"/v1/jobs/{status.job.id}"
+    return views.job_answer(status)
 
 
 @router.get("", responses=documented(422))
@@ -61,18 +61,18 @@ def show_job(
     job_id: Id, request: Request, services: Wired, if_none_match: IfNoneMatch = None
 ) -> Response:
     """State, phase, progress and figures so far. Poll it with its ETag."""
-    store, number = services.store, JobId(job_id)
-    # Read before the job itself: an answer newer than its tag is fetched once more, never kept.
-    tag = f'W/"{store.revision(number)}-{store.queue_position(number)}"'
-    if unchanged(request, tag):
-        return Response(status_code=304, headers={"ETag": tag})
-    return tagged(_answer(services, store.job(number)), tag)
+    if if_none_match is not None:
+        tag = _tag(services.store.version(JobId(job_id)))
+        if unchanged(request, tag):
+            return Response(status_code=304, headers={"ETag": tag})
+    status = services.store.status(JobId(job_id))
+    return tagged(views.job_answer(status), _tag(status.version))
 
 
 @router.post("/{id}/cancel", responses=documented(404, 409, 422))
 def cancel_job(job_id: Id, services: Wired) -> JobAnswer:
     """Cancel a job: its running measurement stops within 2 s and leaves nothing behind."""
-    return _answer(services, services.store.cancel(JobId(job_id)))
+    return views.job_answer(services.store.cancel(JobId(job_id)))
 
 
 @router.get("/{id}/windows", response_model=WindowList, responses=documented(404, 422))
@@ -83,7 +83,6 @@ def list_windows(job_id: Id, services: Wired) -> Response:
     return Response(found.model_dump_json(), media_type="application/json")
 
 
-def _answer(services: Services, job: Job) -> JobAnswer:
-    store = services.store
-    measurements = store.measurements(job.id, detailed=False)
-    return views.job_answer(job, store.trials(job.id), measurements, store.queue_position(job.id))
+def _tag(version: str) -> str:
+    """A weak tag: seconds left are told anew in each answer."""
+    return f'W/"{version}"'

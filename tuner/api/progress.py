@@ -1,78 +1,65 @@
-"""How far a job is, and what it has found so far: pure functions over its rows."""
+"""How far a job is, and its best trial so far. Pure functions over its status."""
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from tuner.model import (
-    BASELINE,
     RUNS_OF_A_BLOCK,
     Budget,
     Job,
     JobKind,
     JobSpec,
     JobState,
-    Measurement,
+    JobStatus,
     MeasurementKind,
     MeasurementState,
     Phase,
-    Trial,
-    TrialState,
+    Tally,
     rungs,
 )
 from tuner.schemas import Incumbent, Progress
 
 START_OF_BLOCK_S = 1.5
-"""What starting and removing a block's containers takes, until the job has blocks of its own."""
+"""Time to start and remove a block's containers, until the job has blocks of its own."""
 
 _ORDER = tuple(Phase)
+_Block = tuple[int, int]  # arms, and cycles of each arm
 
 
-def progress_of(job: Job, trials: Sequence[Trial], measurements: Sequence[Measurement]) -> Progress:
+def progress_of(status: JobStatus) -> Progress:
     """Trials, blocks and seconds done, and what is left of them."""
-    blocks = [m for m in measurements if m.kind is MeasurementKind.BLOCK]
-    complete = [m for m in blocks if m.state is MeasurementState.COMPLETE]
-    is_search = job.spec.kind is JobKind.TUNE
-    candidates = [trial for trial in trials if trial.number != BASELINE]
-    done = [t for t in candidates if t.state not in (TrialState.WAITING, TrialState.RUNNING)]
+    job = status.job
+    blocks = [tally for tally in status.tallies if tally.kind is MeasurementKind.BLOCK]
+    complete = [tally for tally in blocks if tally.state is MeasurementState.COMPLETE]
     left = _left(job, blocks)
+    first = [tally.first_window_at for tally in complete if tally.first_window_at is not None]
+    is_search = job.spec.kind is JobKind.TUNE
     return Progress(
-        blocks_done=len(complete),
-        blocks_left=left.blocks,
-        measured_s=sum(m.result.load_s for m in measurements if m.result),
+        blocks_done=sum(tally.count for tally in complete),
+        blocks_left=len(left),
+        measured_s=sum(tally.load_s for tally in status.tallies),
         eta_s=_eta_s(job, left, complete),
-        first_window_at=min((w.started_at for m in complete for w in m.windows), default=None),
-        trials_done=len(done) if is_search else None,
-        trials_planned=_trials_planned(job, len(candidates)) if is_search else None,
+        first_window_at=min(first, default=None),
+        trials_done=status.settled if is_search else None,
+        trials_planned=_trials_planned(job, status.candidates) if is_search else None,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Left:
-    """What a job may still measure, at most: a race and a confirmation may end early."""
-
-    blocks: int
-    load_s: float  # as the budget asks; a burst may take longer
-
-
-def incumbent_of(trials: Sequence[Trial]) -> Incumbent | None:
+def incumbent_of(status: JobStatus) -> Incumbent | None:
     """The feasible trial with the highest score; None before the first score."""
-    feasible = [t for t in trials if t.outcome is not None and t.outcome.is_feasible]
-    best = max(feasible, key=_score, default=None)
-    if best is None or best.outcome is None:
+    best = status.best
+    if status.job.spec.kind is not JobKind.TUNE or best is None or best.outcome is None:
+        return None
+    score = best.outcome.score
+    if score is None:
         return None
     return Incumbent(
         number=best.number,
         params=best.params,
-        score=_score(best),
-        ratio=math.exp(_score(best)),
+        score=score,
+        ratio=math.exp(score),
         doubts=best.outcome.doubts,
     )
-
-
-def _score(trial: Trial) -> float:
-    score = trial.outcome.score if trial.outcome else None
-    return -math.inf if score is None else score
 
 
 def _is_before(job: Job, phase: Phase) -> bool:
@@ -80,32 +67,31 @@ def _is_before(job: Job, phase: Phase) -> bool:
 
 
 def _trials_planned(job: Job, candidates: int) -> int:
-    """The budget's, until the search has ended: a small space, or the clock, ends it early."""
+    """The budget's, until the search has ended. A small space or the clock may end it early."""
     if job.state.is_final or not (job.phase is Phase.SEARCH or _is_before(job, Phase.SEARCH)):
         return candidates
     return max(job.spec.budget.trials, candidates)
 
 
-def _left(job: Job, blocks: Sequence[Measurement]) -> _Left:
-    """Blocks and seconds of load that the phases still to come may take."""
+def _left(job: Job, blocks: Sequence[Tally]) -> list[_Block]:
+    """Blocks that the present and the later phases may still need."""
     if job.state.is_final:
-        return _Left(0, 0.0)
-    count, load_s = 0, 0.0
+        return []
+    left: list[_Block] = []
     for phase, planned in _planned(job.spec).items():
         if job.phase is not phase and not _is_before(job, phase):
             continue
-        own = [m for m in blocks if m.phase == phase]
-        closed = sum(not m.is_open for m in own)
-        missing = planned[closed:]
-        waiting = [_arms_and_cycles(job.spec, m) for m in own if m.is_open]
-        ahead = missing if len(missing) >= len(waiting) else waiting
-        count += len(ahead)
-        load_s += sum(_load_s(job.spec, arms, cycles) for arms, cycles in ahead)
-    return _Left(count, load_s)
+        own = [tally for tally in blocks if tally.phase is phase]
+        missing = planned[sum(tally.count for tally in own if not tally.is_open) :]
+        waiting = [
+            _shape(job.spec, tally) for tally in own if tally.is_open for _ in range(tally.count)
+        ]
+        left += missing if len(missing) >= len(waiting) else waiting
+    return left
 
 
-def _planned(spec: JobSpec) -> Mapping[Phase, list[tuple[int, int]]]:
-    """Arms and cycles of every block that a phase may have at most."""
+def _planned(spec: JobSpec) -> Mapping[Phase, Sequence[_Block]]:
+    """Every block that a phase may have at most. A race and a confirmation may end early."""
     budget = spec.budget
     pair = (2, budget.cycles)
     match spec.kind:
@@ -114,17 +100,17 @@ def _planned(spec: JobSpec) -> Mapping[Phase, list[tuple[int, int]]]:
         case JobKind.CALIBRATE:
             return {Phase.CALIBRATE: [pair] * budget.calibrate_blocks}
         case JobKind.TUNE:
+            runs = budget.ablate_runs // RUNS_OF_A_BLOCK
             return {
                 Phase.CALIBRATE: [pair] * budget.calibrate_blocks,
                 Phase.SEARCH: [pair] * budget.trials,
                 Phase.RACE: _race(budget),
-                Phase.ABLATE: [(RUNS_OF_A_BLOCK + 1, budget.cycles)]
-                * (budget.ablate_runs // RUNS_OF_A_BLOCK),
+                Phase.ABLATE: [(RUNS_OF_A_BLOCK + 1, budget.cycles)] * runs,
                 Phase.CONFIRM: [pair] * budget.confirm_blocks,
             }
 
 
-def _race(budget: Budget) -> list[tuple[int, int]]:
+def _race(budget: Budget) -> list[_Block]:
     return [
         (racing + 1, budget.race_cycles)
         for racing in budget.race_rounds
@@ -132,31 +118,27 @@ def _race(budget: Budget) -> list[tuple[int, int]]:
     ]
 
 
-def _arms_and_cycles(spec: JobSpec, block: Measurement) -> tuple[int, int]:
-    return len(block.arms), block.block_options.cycles or spec.budget.cycles
+def _shape(spec: JobSpec, tally: Tally) -> _Block:
+    return tally.arms, tally.cycles or spec.budget.cycles
 
 
-def _eta_s(job: Job, left: _Left, complete: Sequence[Measurement]) -> float | None:
+def _eta_s(job: Job, left: Sequence[_Block], complete: Sequence[Tally]) -> float | None:
     """Load that is left, at the pace of the blocks so far, shared by the hosts that made them."""
     if job.state.is_final:
         return 0.0
     if job.state is JobState.QUEUED:
         return None
-    timed = [m for m in complete if m.started_at and m.finished_at]
-    took_s = sum(
-        (m.finished_at - m.started_at).total_seconds()
-        for m in timed
-        if m.started_at and m.finished_at
-    )
-    asked_s = sum(_load_s(job.spec, *_arms_and_cycles(job.spec, m)) for m in timed)
-    overhead_s = left.blocks * START_OF_BLOCK_S
-    expected_s = left.load_s * took_s / asked_s if asked_s else left.load_s + overhead_s
-    hosts = len({m.host for m in complete if m.host}) or 1
+    took_s = sum(tally.took_s for tally in complete)
+    asked_s = sum(tally.timed * _load_s(job.spec, _shape(job.spec, tally)) for tally in complete)
+    left_s = sum(_load_s(job.spec, block) for block in left)
+    overhead_s = len(left) * START_OF_BLOCK_S
+    expected_s = left_s * took_s / asked_s if asked_s else left_s + overhead_s
+    hosts = len(frozenset[str]().union(*(tally.hosts for tally in complete))) or 1
     return round(expected_s / hosts, 1)
 
 
-def _load_s(spec: JobSpec, arms: int, cycles: int | None = None) -> float:
-    """Seconds of load in one block of so many arms, as asked for."""
+def _load_s(spec: JobSpec, block: _Block) -> float:
+    """Seconds of load in one block, as the budget asks; a burst may take longer."""
     budget = spec.budget
-    windows_s = (cycles or budget.cycles) * len(rungs(spec.workload)) * budget.window_s
-    return arms * (budget.warmup_s + windows_s)
+    arms, cycles = block
+    return arms * (budget.warmup_s + cycles * len(rungs(spec.workload)) * budget.window_s)

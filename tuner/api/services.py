@@ -19,6 +19,8 @@ from tuner.model import (
     JobKind,
     JobSpec,
     JobState,
+    JobStatus,
+    JobSummary,
     Measurement,
     Request,
     SearchSpace,
@@ -69,7 +71,7 @@ class Store(Protocol):
 
     def create_job(
         self, spec: JobSpec, *, idempotency_key: str | None, request_sha256: str
-    ) -> tuple[Job, bool]:
+    ) -> tuple[JobStatus, bool]:
         """The job and whether it is new. Raises `Conflict` for a key used with another request."""
 
     def job(self, job_id: JobId) -> Job:
@@ -83,23 +85,26 @@ class Store(Protocol):
         limit: int,
         *,
         kind: JobKind | None,
-    ) -> Sequence[Job]:
+    ) -> Sequence[JobSummary]:
         """A page of jobs, newest first; `after` is the last id of the page before."""
 
-    def queue_position(self, job_id: JobId) -> int | None:
-        """How many jobs of its pool are before it; None where it does not wait."""
+    def status(self, job_id: JobId) -> JobStatus:
+        """A job with the figures of its trials and measurements."""
 
-    def revision(self, job_id: JobId) -> int:
-        """A number that grows with every change of the job or its rows."""
+    def version(self, job_id: JobId) -> str:
+        """The version of that status, in one statement. For polls."""
 
-    def cancel(self, job_id: JobId) -> Job:
-        """Call a job off. Raises `Conflict` where it has ended."""
+    def cancel(self, job_id: JobId) -> JobStatus:
+        """Cancel a job. Raises `Conflict` where it has ended otherwise."""
 
     def trials(self, job_id: JobId) -> Sequence[Trial]:
         """All trials of a job, by number."""
 
     def trial(self, job_id: JobId, number: TrialNumber) -> Trial:
         """One trial."""
+
+    def blocks_by_trial(self, job_id: JobId) -> Mapping[TrialNumber, int]:
+        """In how many complete blocks each trial was measured; a trial in none is left out."""
 
     def measurements(self, job_id: JobId, *, detailed: bool = True) -> Sequence[Measurement]:
         """All measurements of a job, by sequence, with their windows."""

@@ -22,9 +22,9 @@ router = APIRouter(prefix="/v1/jobs/{id}", tags=["jobs"])
 def list_trials(job_id: Id, services: Wired) -> TrialList:
     """All trials of a tuning job."""
     job = services.tuning_job(job_id)
+    blocks = services.store.blocks_by_trial(job.id)
     trials = services.store.trials(job.id)
-    measurements = services.store.measurements(job.id, detailed=False)
-    return TrialList(trials=[views.trial_answer(trial, measurements) for trial in trials])
+    return TrialList(trials=[views.trial_answer(one, blocks.get(one.number, 0)) for one in trials])
 
 
 @router.get("/trials/{n}", responses=documented(404, 422))
@@ -42,7 +42,8 @@ def show_trial(
     history = services.store.history(job.id)
     if raw:
         history = replace(history, measurements=tuple(services.store.measurements(job.id)))
-    return views.whole_trial_answer(trial, history, raw=raw)
+    blocks = services.store.blocks_by_trial(job.id).get(trial.number, 0)
+    return views.whole_trial_answer(trial, blocks, history, raw=raw)
 
 
 @router.get(
@@ -54,8 +55,7 @@ def show_best(
     job_id: Id, request: Request, services: Wired, if_none_match: IfNoneMatch = None
 ) -> Response:
     """The best feasible trial so far. 404 before the first score."""
-    job = services.tuning_job(job_id)
-    best = incumbent_of(services.store.trials(job.id))
+    best = incumbent_of(services.store.status(services.tuning_job(job_id).id))
     if best is None:
         raise NotFound(f"job {job_id} has no feasible trial with a score yet")
     return conditional_json(request, best)

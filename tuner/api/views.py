@@ -23,19 +23,16 @@ from tuner.model import (
     Job,
     JobKind,
     JobSpec,
-    JobState,
+    JobStatus,
+    JobSummary,
     Measurement,
-    MeasurementKind,
-    MeasurementState,
     Recommendation,
     Trial,
-    TrialNumber,
 )
 from tuner.schemas import (
     CircumstancesAnswer,
     JobAnswer,
     JobPage,
-    JobSummary,
     LineAnswer,
     RecommendationAnswer,
     TrialAnswer,
@@ -43,48 +40,36 @@ from tuner.schemas import (
 )
 
 
-def job_summary(job: Job) -> JobSummary:
-    """A job in a list."""
-    return JobSummary(
+def job_page(jobs: Sequence[JobSummary], limit: int) -> JobPage:
+    """A page of jobs; a full page may have a successor."""
+    return JobPage(jobs=jobs, next=jobs[-1].id if len(jobs) == limit else None)
+
+
+def job_answer(status: JobStatus) -> JobAnswer:
+    """A job, its progress and what it has found so far."""
+    job, spec = status.job, status.job.spec
+    return JobAnswer(
         id=job.id,
-        kind=job.spec.kind,
-        app=job.spec.app,
-        pool=job.spec.pool,
+        kind=spec.kind,
+        app=spec.app,
+        pool=spec.pool,
         state=job.state,
         phase=job.phase,
         verdict=job.recommendation.verdict if job.recommendation else None,
         created_at=job.created_at,
         started_at=job.started_at,
         finished_at=job.finished_at,
-    )
-
-
-def job_page(jobs: Sequence[Job], limit: int) -> JobPage:
-    """A page of jobs; a full page may have a successor."""
-    following = jobs[-1].id if len(jobs) == limit else None
-    return JobPage(jobs=[job_summary(job) for job in jobs], next=following)
-
-
-def job_answer(
-    job: Job,
-    trials: Sequence[Trial],
-    measurements: Sequence[Measurement],
-    queue_position: int | None,
-) -> JobAnswer:
-    """A job, its progress and what it has found so far."""
-    return JobAnswer(
-        **dict(job_summary(job)),
         files=_files(job),
-        workload=job.spec.workload,
-        metric=job.spec.objective.metric,
-        progress=progress_of(job, trials, measurements),
-        incumbent=incumbent_of(trials) if job.spec.kind is JobKind.TUNE else None,
+        workload=spec.workload,
+        metric=spec.objective.metric,
+        progress=progress_of(status),
+        incumbent=incumbent_of(status),
         calibration=calibration_answer(job.calibration),
         sees=sees(job.calibration),
         report=report_answer(job.report) if job.report else None,
         preflight=preflight_answer(job),
         error=error_answer(job.failure),
-        queue_position=queue_position if job.state is JobState.QUEUED else None,
+        queue_position=status.queue_position,
     )
 
 
@@ -99,7 +84,7 @@ def _files(job: Job) -> list[str] | None:
     return [variant.name for variant in job.spec.variants] if is_comparison else None
 
 
-def trial_answer(trial: Trial, measurements: Sequence[Measurement]) -> TrialAnswer:
+def trial_answer(trial: Trial, blocks: int) -> TrialAnswer:
     """A trial in a list."""
     outcome = trial.outcome
     score = outcome.score if outcome else None
@@ -113,37 +98,25 @@ def trial_answer(trial: Trial, measurements: Sequence[Measurement]) -> TrialAnsw
         gains=outcome.gains if outcome else {},
         constraints=outcome.constraints if outcome else {},
         doubts=doubt_answers(outcome.doubts if outcome else ()),
-        blocks=len(_blocks_of(trial.number, measurements)),
+        blocks=blocks,
         error=error_answer(outcome.failure if outcome else None),
     )
 
 
-def whole_trial_answer(trial: Trial, history: History, *, raw: bool) -> TrialAnswer:
-    """A trial with what limits it; with `raw` all windows of its own arms come along."""
-    blocks = _blocks_of(trial.number, history.measurements)
-    answer = trial_answer(trial, history.measurements)
+def whole_trial_answer(trial: Trial, blocks: int, history: History, *, raw: bool) -> TrialAnswer:
+    """A trial with its bottleneck; with `raw`, also with all its windows."""
     found = diagnosis.of_trial(history, trial.number) if blocks else None
     windows = [
         window_answer(block, window)
-        for block in blocks
+        for block in history.measurements
         for window in block.windows_of(trial.number)
     ]
-    return answer.model_copy(
+    return trial_answer(trial, blocks).model_copy(
         update={
             "diagnosis": diagnosis_answer(found) if found else None,
             "windows": windows if raw else None,
         }
     )
-
-
-def _blocks_of(number: TrialNumber, measurements: Sequence[Measurement]) -> list[Measurement]:
-    return [
-        m
-        for m in measurements
-        if m.kind is MeasurementKind.BLOCK
-        and m.state is MeasurementState.COMPLETE
-        and number in m.arms
-    ]
 
 
 def recommendation_answer(job: Job, found: Recommendation) -> RecommendationAnswer:

@@ -9,13 +9,12 @@ from uuid import uuid4
 from tuner.client.replies import ReadAs
 from tuner.client.watching import Watching, states
 from tuner.client.wire import Wire
-from tuner.model import JobKind, Request
+from tuner.model import JobKind, JobSummary, Request
 from tuner.schemas import (
     CalibrationReport,
     Incumbent,
     JobAnswer,
     JobPage,
-    JobSummary,
     ReportAnswer,
     TrialAnswer,
     TrialList,

@@ -1,16 +1,28 @@
 """Everything of one job in a handful of queries, whatever its size."""
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Connection, case, func, select
+from sqlalchemy import Column, ColumnElement, Connection, case, func, select, true
 
 from tuner.db import jobs as job_rows
 from tuner.db.hosts import seen_lately
 from tuner.db.rows import measurement_of, trial_of, window_of
 from tuner.db.tables import hosts, measurements, trials, windows
-from tuner.model import History, Job, JobId, Measurement, MeasurementId, Phase, Trial, Window
+from tuner.model import (
+    History,
+    Job,
+    JobId,
+    Measurement,
+    MeasurementId,
+    MeasurementKind,
+    MeasurementState,
+    Phase,
+    Trial,
+    TrialNumber,
+    Window,
+)
 
 DETAILED = frozenset({Phase.CALIBRATE, Phase.CONFIRM, Phase.COMPARE})
 """Phases whose end looks at the details of its own windows. A search decides by few figures, often:
@@ -32,7 +44,7 @@ def read_history(connection: Connection, job: Job) -> History:
         measurements=read_measurements(connection, job.id, detailed=DETAILED & {job.phase}),
         now=now,
         hosts=max(1, live_hosts),
-        pool_is_free=job_rows.ahead_of(connection, job.id, job.spec.pool) == 0,
+        pool_is_free=job_rows.is_next(connection, job.id),
     )
 
 
@@ -63,6 +75,22 @@ def read_measurements(
     return tuple(
         measurement_of(row, found[row["id"]]) for row in connection.execute(query).mappings()
     )
+
+
+def read_blocks_by_trial(connection: Connection, job_id: JobId) -> Mapping[TrialNumber, int]:
+    """In how many complete blocks each trial was measured; a trial in none is left out."""
+    arm = func.unnest(measurements.c.arms).table_valued("trial").render_derived(name="arm")
+    query = (
+        select(arm.c.trial, func.count(measurements.c.id.distinct()))
+        .select_from(measurements.join(arm, true()))
+        .where(
+            measurements.c.job_id == job_id,
+            measurements.c.kind == MeasurementKind.BLOCK,
+            measurements.c.state == MeasurementState.COMPLETE,
+        )
+        .group_by(arm.c.trial)
+    )
+    return {TrialNumber(number): count for number, count in connection.execute(query)}
 
 
 def _wanted(column: Column[Any], detailed: Collection[Phase]) -> ColumnElement[Any]:

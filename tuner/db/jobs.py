@@ -6,11 +6,8 @@ from typing import Any
 from sqlalchemy import (
     Connection,
     RowMapping,
-    Select,
-    and_,
     bindparam,
     func,
-    or_,
     select,
     update,
 )
@@ -18,11 +15,23 @@ from sqlalchemy.dialects.postgresql import insert
 
 from tuner.db.ports import JobQueue
 from tuner.db.rows import SPEC, job_of, to_json
+from tuner.db.status import AHEAD, AHEAD_OF_NEW
 from tuner.db.tables import jobs, measurements
 from tuner.errors import NotFound
-from tuner.model import Job, JobId, JobKind, JobSpec, JobState, MeasurementState, Phase, Verdict
+from tuner.model import (
+    Job,
+    JobId,
+    JobKind,
+    JobSpec,
+    JobState,
+    JobSummary,
+    MeasurementState,
+    Phase,
+    Verdict,
+)
 
 _POOL_LOCKS = 7_801  # first key of our advisory locks on pools
+_SUMMARY = [jobs.c[name] for name in JobSummary.model_fields]
 _OPEN_WORK = (MeasurementState.QUEUED, MeasurementState.RUNNING)
 
 
@@ -34,7 +43,7 @@ def raw(connection: Connection) -> Any:
 def insert_job(
     connection: Connection, spec: JobSpec, *, idempotency_key: str | None, request_sha256: str
 ) -> RowMapping | None:
-    """The new row; None where the key is taken."""
+    """What the database adds to the new job: id, created_at, ahead. None if the key is taken."""
     values = {
         "kind": spec.kind,
         "app": spec.app,
@@ -47,12 +56,15 @@ def insert_job(
     }
     statement = insert(jobs).values(values)
     unless_taken = statement.on_conflict_do_nothing(index_elements=["idempotency_key"])
-    return connection.execute(unless_taken.returning(jobs)).mappings().one_or_none()
+    returned = unless_taken.returning(jobs.c.id, jobs.c.created_at, AHEAD_OF_NEW.label("ahead"))
+    return connection.execute(returned).mappings().one_or_none()
 
 
 def by_key(connection: Connection, idempotency_key: str) -> RowMapping:
     """The job that was created with that key."""
-    query = select(jobs).where(jobs.c.idempotency_key == idempotency_key)
+    query = select(jobs.c.id, jobs.c.request_sha256).where(
+        jobs.c.idempotency_key == idempotency_key
+    )
     return connection.execute(query).mappings().one()
 
 
@@ -77,8 +89,8 @@ def listed(
     after: JobId | None,
     limit: int,
 ) -> Sequence[RowMapping]:
-    """Newest first; `after` is the last id of the page before."""
-    query = select(jobs).order_by(jobs.c.id.desc()).limit(limit)
+    """Columns of `JobSummary`, newest first; `after` is the last id of the page before."""
+    query = select(*_SUMMARY).order_by(jobs.c.id.desc()).limit(limit)
     if kind is not None:
         query = query.where(jobs.c.kind == kind)
     if app is not None:
@@ -90,13 +102,8 @@ def listed(
     return connection.execute(query).mappings().all()
 
 
-def latest_succeeded(connection: Connection, app: str) -> RowMapping | None:
-    """The last job of `app` that came to a recommendation."""
-    return connection.execute(_latest(select(jobs)), {"app": app}).mappings().one_or_none()
-
-
 def latest_in_brief(connection: Connection, app: str) -> RowMapping | None:
-    """What there is to know of it without its documents."""
+    """Columns of the newest tuning job of `app` that has its answer."""
     return connection.execute(_LATEST_IN_BRIEF, {"app": app}).mappings().one_or_none()
 
 
@@ -105,20 +112,14 @@ def answer_in_brief(connection: Connection, job_id: JobId) -> RowMapping | None:
     return connection.execute(_IN_BRIEF, {"job_id": job_id}).mappings().one_or_none()
 
 
-def _latest(query: Select[Any]) -> Select[Any]:
-    """Of the newest job with an answer of the app that is called `app`."""
-    newest = _answered(query).where(jobs.c.app == bindparam("app"))
-    return newest.order_by(jobs.c.id.desc()).limit(1)
-
-
-def _answered(query: Select[Any]) -> Select[Any]:
-    return query.where(jobs.c.kind == JobKind.TUNE, jobs.c.state == JobState.SUCCEEDED)
-
-
 # Built once, not for every poll.
-_BRIEF = select(jobs.c.id, jobs.c.revision, jobs.c.verdict, jobs.c.finished_at)
-_LATEST_IN_BRIEF = _latest(_BRIEF)
-_IN_BRIEF = _answered(_BRIEF).where(jobs.c.id == bindparam("job_id"))
+_answered = select(jobs.c.id, jobs.c.revision, jobs.c.verdict, jobs.c.finished_at).where(
+    jobs.c.kind == JobKind.TUNE, jobs.c.state == JobState.SUCCEEDED
+)
+_LATEST_IN_BRIEF = (
+    _answered.where(jobs.c.app == bindparam("app")).order_by(jobs.c.id.desc()).limit(1)
+)
+_IN_BRIEF = _answered.where(jobs.c.id == bindparam("job_id"))
 
 
 def recommended(connection: Connection, app: str, limit: int) -> Sequence[RowMapping]:
@@ -137,17 +138,9 @@ def recommended(connection: Connection, app: str, limit: int) -> Sequence[RowMap
     return connection.execute(query).mappings().all()
 
 
-def ahead_of(connection: Connection, job_id: JobId, pool: str) -> int:
-    """How many jobs of the pool run, or were queued before this one."""
-    others = select(func.count()).where(
-        jobs.c.pool == pool,
-        jobs.c.id != job_id,
-        or_(
-            jobs.c.state == JobState.RUNNING,
-            and_(jobs.c.state == JobState.QUEUED, jobs.c.id < job_id),
-        ),
-    )
-    return connection.execute(others).scalar_one()
+def is_next(connection: Connection, job_id: JobId) -> bool:
+    """Whether no job of the pool runs or was queued before this one."""
+    return connection.execute(select(AHEAD == 0).where(jobs.c.id == job_id)).scalar_one()
 
 
 def lock_pool(connection: Connection, pool: str) -> None:

@@ -132,7 +132,7 @@ def brief_of(row: RowMapping) -> AnswerInBrief:
     )
 
 
-def trial_of(row: RowMapping) -> Trial:
+def trial_of(row: RowMapping | Mapping[str, Any]) -> Trial:
     """A row of `trials`."""
     return Trial(
         number=TrialNumber(row["number"]),

@@ -4,16 +4,22 @@ Each method is one transaction. All of them raise `Unavailable` when PostgreSQL 
 then nothing was changed, and the call may be repeated.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from sqlalchemy import Connection, Engine, select
 
 from tuner.db import hosts, jobs, work
 from tuner.db.engine import translated
-from tuner.db.history import read_history, read_measurements, read_trials
+from tuner.db.history import (
+    read_blocks_by_trial,
+    read_history,
+    read_measurements,
+    read_trials,
+)
 from tuner.db.ports import JobQueue
 from tuner.db.rows import FAILURE, Claim, HostRow, brief_of, job_of, result_header, to_json
+from tuner.db.status import read_status, read_version
 from tuner.db.steps import apply_step
 from tuner.db.tables import jobs as jobs_table
 from tuner.errors import Conflict, NotFound
@@ -27,6 +33,8 @@ from tuner.model import (
     JobKind,
     JobSpec,
     JobState,
+    JobStatus,
+    JobSummary,
     Measurement,
     MeasurementId,
     MeasurementResult,
@@ -36,6 +44,7 @@ from tuner.model import (
     Step,
     Trial,
     TrialNumber,
+    version_of,
 )
 
 MOST_STEPS = 5_000  # of one advance; a study that asks for more goes round in circles
@@ -65,7 +74,7 @@ class Store:
 
     def create_job(
         self, spec: JobSpec, *, idempotency_key: str | None, request_sha256: str
-    ) -> tuple[Job, bool]:
+    ) -> tuple[JobStatus, bool]:
         """A queued job and True; or, for a key that was used before, its job and False.
 
         Raises `Conflict` where the key came with another request.
@@ -78,16 +87,22 @@ class Store:
                 request_sha256=request_sha256,
             )
             if row is not None:
-                job = job_of(row)
+                job = Job(
+                    id=JobId(row["id"]),
+                    spec=spec,
+                    state=JobState.QUEUED,
+                    phase=Phase.VALIDATE,
+                    created_at=row["created_at"],
+                )
                 self._queue.defer_advance(jobs.raw(connection), job.id, spec.pool)
-                return job, True
+                return JobStatus(job=job, revision=1, queue_position=row["ahead"]), True
             earlier = jobs.by_key(connection, idempotency_key or "")
             if earlier["request_sha256"] != request_sha256:
                 raise Conflict(
                     f"the idempotency key {idempotency_key!r} belongs to job {earlier['id']}, "
                     "which was another request; use a new key"
                 )
-            return job_of(earlier), False
+            return read_status(connection, JobId(earlier["id"])), False
 
     def job(self, job_id: JobId) -> Job:
         """One job. Raises `NotFound`."""
@@ -102,30 +117,23 @@ class Store:
         limit: int = 50,
         *,
         kind: JobKind | None = None,
-    ) -> list[Job]:
+    ) -> list[JobSummary]:
         """Newest first; `after` is the last id of the page before."""
         with self._transaction() as connection:
             rows = jobs.listed(
                 connection, kind=kind, app=app, state=state, after=after, limit=limit
             )
-        return [job_of(row) for row in rows]
+        return [JobSummary(**row) for row in rows]
 
-    def queue_position(self, job_id: JobId) -> int | None:
-        """Jobs of the pool ahead of a queued one; None once it has started. Raises `NotFound`."""
+    def status(self, job_id: JobId) -> JobStatus:
+        """Where a job stands: two statements, whatever its size. Raises `NotFound`."""
         with self._transaction() as connection:
-            job = jobs.read(connection, job_id)
-            if job.state is not JobState.QUEUED:
-                return None
-            return jobs.ahead_of(connection, job_id, job.spec.pool)
+            return read_status(connection, job_id)
 
-    def revision(self, job_id: JobId) -> int:
-        """A number that grows with every change of the job or its rows. Raises `NotFound`."""
-        query = select(jobs_table.c.revision).where(jobs_table.c.id == job_id)
-        with self._transaction() as connection:
-            found = connection.execute(query).scalar_one_or_none()
-        if found is None:
-            raise NotFound(f"there is no job {job_id}")
-        return int(found)
+    def version(self, job_id: JobId) -> str:
+        """The version of the job's status, in one statement. Raises `NotFound`."""
+        with self._at_once() as connection:
+            return version_of(**read_version(connection, job_id))
 
     def history(self, job_id: JobId) -> History:
         """All rows of a job, to be looked at. Raises `NotFound`."""
@@ -147,28 +155,21 @@ class Store:
                 history = apply_step(connection, self._queue, history, step)
             raise RuntimeError(f"job {job_id}: no end after {MOST_STEPS} steps")
 
-    def cancel(self, job_id: JobId) -> Job:
-        """Call a job off, with all its open measurements; cancelling twice is once.
+    def cancel(self, job_id: JobId) -> JobStatus:
+        """Cancel a job and all its open measurements; cancelling twice is no error.
 
         Raises `NotFound`, or `Conflict` where the job has ended otherwise.
         """
         with self._transaction() as connection:
             job = jobs.read(connection, job_id, lock=True)
-            if job.state is JobState.CANCELLED:
-                return job
-            if job.state.is_final:
-                raise Conflict(f"job {job_id} has {job.state.value} and cannot be cancelled")
-            jobs.finish(connection, self._queue, job, state=JobState.CANCELLED)
-            return jobs.read(connection, job_id)
-
-    def latest_recommendation(self, app: str) -> Job | None:
-        """The last job of `app` that succeeded, with its recommendation."""
-        with self._transaction() as connection:
-            row = jobs.latest_succeeded(connection, app)
-        return job_of(row) if row is not None else None
+            if job.state is not JobState.CANCELLED:
+                if job.state.is_final:
+                    raise Conflict(f"job {job_id} has {job.state.value} and cannot be cancelled")
+                jobs.finish(connection, self._queue, job, state=JobState.CANCELLED)
+            return read_status(connection, job_id)
 
     def latest_in_brief(self, app: str) -> AnswerInBrief | None:
-        """The same without the documents: what a poll asks for, some hundred times a second."""
+        """The newest job of `app` that has a recommendation, without its documents. For polls."""
         with self._at_once() as connection:
             row = jobs.latest_in_brief(connection, app)
         return brief_of(row) if row is not None else None
@@ -210,6 +211,11 @@ class Store:
         with self._transaction() as connection:
             jobs.read(connection, job_id)
             return read_measurements(connection, job_id, detailed=tuple(Phase) if detailed else ())
+
+    def blocks_by_trial(self, job_id: JobId) -> Mapping[TrialNumber, int]:
+        """In how many complete blocks each trial was measured; a trial in none is left out."""
+        with self._transaction() as connection:
+            return read_blocks_by_trial(connection, job_id)
 
     def claim(self, measurement_id: MeasurementId, host: str) -> Claim | None:
         """Take a measurement for `host` as a new attempt.

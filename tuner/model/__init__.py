@@ -90,6 +90,7 @@ from tuner.model.spaces import (
     Scalar,
     SearchSpace,
 )
+from tuner.model.status import JobStatus, JobSummary, Tally, version_of
 from tuner.model.studying import (
     Enter,
     Fail,

@@ -40,7 +40,6 @@ from tuner.schemas.jobs import (
     Incumbent,
     JobAnswer,
     JobPage,
-    JobSummary,
     LineAnswer,
     Progress,
     RecommendationAnswer,

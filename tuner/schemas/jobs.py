@@ -8,14 +8,12 @@ from pydantic import Field
 from tuner.model import (
     Danger,
     Doubt,
-    JobKind,
-    JobState,
+    JobSummary,
     Limits,
     Metric,
     MissedBound,
     Objective,
     Origin,
-    Phase,
     Scalar,
     Slo,
     Target,
@@ -55,21 +53,6 @@ class Incumbent(Answer):
     score: float = Field(description="log ratio to the baseline in the same block; more is better")
     ratio: float = Field(description="the same as a factor: 1.12 is 12 % better than the baseline")
     doubts: Sequence[Doubt] = Field(description="reasons not to take the score at face value")
-
-
-class JobSummary(Answer):
-    """A job in a list."""
-
-    id: int = Field(description="the job's number; jobs of all kinds share one sequence")
-    kind: JobKind = Field(description="what was asked for")
-    app: str = Field(description="the app's name; CI fetches the recommendation under it")
-    pool: str = Field(description="the set of like hosts that measures the job")
-    state: JobState = Field(description="succeeded, failed and cancelled are final")
-    phase: Phase = Field(description="the present phase; of a job that has ended, the last one")
-    verdict: Verdict | None = Field(description="null until a job of kind tune has its answer")
-    created_at: datetime = Field(description="time of submission")
-    started_at: datetime | None = Field(description="start of the first measurement")
-    finished_at: datetime | None = Field(description="time of the final state")
 
 
 class JobAnswer(JobSummary):

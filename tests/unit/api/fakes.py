@@ -11,6 +11,7 @@ import httpx
 from fastapi import FastAPI
 
 from tests import builders
+from tests.statuses import blocks_by_trial, status_of, summary_of
 from tuner.api import Services, create_app
 from tuner.catalogue import Catalogue, CataloguedApp
 from tuner.errors import Conflict, NotFound, Unavailable
@@ -29,6 +30,8 @@ from tuner.model import (
     JobKind,
     JobSpec,
     JobState,
+    JobStatus,
+    JobSummary,
     Measurement,
     Metric,
     Origin,
@@ -81,13 +84,13 @@ class FakeStore:
 
     def create_job(
         self, spec: JobSpec, *, idempotency_key: str | None, request_sha256: str
-    ) -> tuple[Job, bool]:
+    ) -> tuple[JobStatus, bool]:
         self.ping()
         if idempotency_key in self.keys:
             sha256, known = self.keys[idempotency_key or ""]
             if sha256 != request_sha256:
                 raise Conflict(f"the key {idempotency_key!r} belongs to job {known}")
-            return self.kept[known], False
+            return self.status(known), False
         job_id = JobId(len(self.kept) + 1)
         job = builders.job(
             id=job_id, spec=spec, state=JobState.QUEUED, phase=Phase.VALIDATE, started_at=None
@@ -95,7 +98,7 @@ class FakeStore:
         self.kept[job_id] = job
         if idempotency_key is not None:
             self.keys[idempotency_key] = (request_sha256, job_id)
-        return job, True
+        return self.status(job_id), True
 
     def job(self, job_id: JobId) -> Job:
         self.ping()
@@ -111,7 +114,7 @@ class FakeStore:
         limit: int,
         *,
         kind: JobKind | None = None,
-    ) -> list[Job]:
+    ) -> list[JobSummary]:
         self.ping()
         newest_first = sorted(self.kept.values(), key=lambda job: -job.id)
         found = [
@@ -122,22 +125,32 @@ class FakeStore:
             and (state is None or job.state is state)
             and (after is None or job.id < after)
         ]
-        return found[:limit]
+        return [summary_of(job) for job in found[:limit]]
 
-    def queue_position(self, job_id: JobId) -> int | None:
-        if self.job(job_id).state is not JobState.QUEUED:
-            return None
-        return sum(not j.state.is_final and j.id < job_id for j in self.kept.values())
+    def status(self, job_id: JobId) -> JobStatus:
+        job, trials = self.job(job_id), self.trials(job_id)
+        waiting = job.state is JobState.QUEUED
+        before = sum(not j.state.is_final and j.id < job_id for j in self.kept.values())
+        return status_of(
+            job,
+            trials,
+            self.measurements(job_id),
+            revision=hash((job.state, len(trials))) & 0xFFFF,
+            queue_position=before if waiting else None,
+        )
 
-    def revision(self, job_id: JobId) -> int:
-        return hash((self.job(job_id).state, len(self.trials(job_id)))) & 0xFFFF
+    def version(self, job_id: JobId) -> str:
+        return self.status(job_id).version
 
-    def cancel(self, job_id: JobId) -> Job:
+    def blocks_by_trial(self, job_id: JobId) -> dict[TrialNumber, int]:
+        return blocks_by_trial(self.measurements(job_id))
+
+    def cancel(self, job_id: JobId) -> JobStatus:
         job = self.job(job_id)
         if job.state.is_final:
             raise Conflict(f"job {job_id} has {job.state}")
         self.kept[job_id] = replace(job, state=JobState.CANCELLED)
-        return self.kept[job_id]
+        return self.status(job_id)
 
     def trials(self, job_id: JobId) -> list[Trial]:
         self.job(job_id)
@@ -160,14 +173,10 @@ class FakeStore:
             measurements=tuple(self.measurements(job_id)),
         )
 
-    def latest_recommendation(self, app: str) -> Job | None:
-        self.ping()
-        found = [j for j in self.kept.values() if j.spec.app == app and j.recommendation]
-        return found[-1] if found else None
-
     def latest_in_brief(self, app: str) -> AnswerInBrief | None:
-        job = self.latest_recommendation(app)
-        return self.answer_in_brief(job.id) if job else None
+        self.ping()
+        found = [job for job in self.kept.values() if job.spec.app == app and job.recommendation]
+        return self.answer_in_brief(found[-1].id) if found else None
 
     def answer_in_brief(self, job_id: JobId) -> AnswerInBrief | None:
         job = self.kept.get(job_id)
@@ -176,7 +185,7 @@ class FakeStore:
             return None
         return AnswerInBrief(
             job=job.id,
-            revision=self.revision(job.id),
+            revision=self.status(job.id).revision,
             verdict=job.recommendation.verdict,
             finished_at=job.finished_at,
         )

@@ -53,7 +53,7 @@ def run(world: FakeWorld, chosen: JobSpec = SPEC) -> tuple[FakeStore, Job]:
         load=world.load,
         decide=bootstrap.decide(),
     )
-    job, _ = store.create_job(chosen, idempotency_key=None, request_sha256="0")
+    job = store.create_job(chosen, idempotency_key=None, request_sha256="0")[0].job
     while store.deferred:
         kind, id_ = store.deferred.popleft()
         try:

@@ -1,0 +1,97 @@
+"""The status of a job from all its rows: what the real store adds up in SQL."""
+
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+
+from tuner.model import (
+    BASELINE,
+    Job,
+    JobStatus,
+    JobSummary,
+    Measurement,
+    MeasurementKind,
+    MeasurementState,
+    Phase,
+    Tally,
+    Trial,
+    TrialNumber,
+    TrialState,
+)
+
+
+def summary_of(job: Job) -> JobSummary:
+    """A job in a list."""
+    return JobSummary(
+        id=job.id,
+        kind=job.spec.kind,
+        app=job.spec.app,
+        pool=job.spec.pool,
+        state=job.state,
+        phase=job.phase,
+        verdict=job.recommendation.verdict if job.recommendation else None,
+        created_at=job.created_at,
+        started_at=job.started_at,
+        finished_at=job.finished_at,
+    )
+
+
+def status_of(
+    job: Job,
+    trials: Sequence[Trial],
+    measurements: Sequence[Measurement],
+    *,
+    revision: int,
+    queue_position: int | None,
+) -> JobStatus:
+    """Where a job stands."""
+    candidates = [trial for trial in trials if trial.number != BASELINE]
+    open_states = (TrialState.WAITING, TrialState.RUNNING)
+    feasible = [trial for trial in trials if trial.outcome and trial.outcome.is_feasible]
+    alike: defaultdict[Hashable, list[Measurement]] = defaultdict(list)
+    for made in measurements:
+        cycles = made.block_options.cycles
+        alike[made.kind, made.phase, made.state, len(made.arms), cycles].append(made)
+    return JobStatus(
+        job=job,
+        revision=revision,
+        queue_position=queue_position,
+        candidates=len(candidates),
+        settled=sum(trial.state not in open_states for trial in candidates),
+        best=max(feasible, key=_score, default=None),
+        tallies=tuple(_tally(group) for group in alike.values()),
+    )
+
+
+def blocks_by_trial(measurements: Sequence[Measurement]) -> dict[TrialNumber, int]:
+    """In how many complete blocks each trial was measured."""
+    found: defaultdict[TrialNumber, int] = defaultdict(int)
+    for made in measurements:
+        if made.kind is MeasurementKind.BLOCK and made.state is MeasurementState.COMPLETE:
+            for number in set(made.arms):
+                found[number] += 1
+    return dict(found)
+
+
+def _score(trial: Trial) -> float:
+    assert trial.outcome is not None
+    assert trial.outcome.score is not None
+    return trial.outcome.score
+
+
+def _tally(group: Sequence[Measurement]) -> Tally:
+    times = [(made.started_at, made.finished_at) for made in group]
+    took = [(end - start).total_seconds() for start, end in times if start and end]
+    first = [window.started_at for made in group for window in made.windows[:1]]
+    return Tally(
+        kind=group[0].kind,
+        phase=Phase(group[0].phase),
+        state=group[0].state,
+        arms=len(group[0].arms),
+        cycles=group[0].block_options.cycles,
+        count=len(group),
+        timed=len(took),
+        took_s=sum(took),
+        load_s=sum(made.result.load_s for made in group if made.result),
+        hosts=frozenset(made.host for made in group if made.host),
+        first_window_at=min(first, default=None),
+    )

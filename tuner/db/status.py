@@ -1,0 +1,172 @@
+"""Where a job stands: two statements, whatever the number of its trials and windows."""
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    RowMapping,
+    ScalarSelect,
+    and_,
+    bindparam,
+    case,
+    cast,
+    func,
+    literal_column,
+    not_,
+    or_,
+    select,
+    true,
+)
+from sqlalchemy.dialects.postgresql import JSONPATH
+
+from tuner.db.rows import job_of, trial_of
+from tuner.db.tables import jobs, measurements, trials, windows
+from tuner.errors import NotFound
+from tuner.model import (
+    BASELINE,
+    JobId,
+    JobState,
+    JobStatus,
+    MeasurementKind,
+    MeasurementState,
+    Phase,
+    Tally,
+    TrialState,
+)
+
+_BROKEN_BOUND = '$.constraints.* ? (@ > 0 || @ == "Infinity")'
+
+_others = jobs.alias("others")
+
+
+def _ahead_of(pool: ColumnElement[str], job_id: ColumnElement[int]) -> ScalarSelect[int]:
+    is_before = and_(_others.c.state == JobState.QUEUED, _others.c.id < job_id)
+    return (
+        select(func.count())
+        .select_from(_others)
+        .where(
+            _others.c.pool == pool,
+            _others.c.id != job_id,
+            or_(_others.c.state == JobState.RUNNING, is_before),
+        )
+        .correlate(jobs)
+        .scalar_subquery()
+    )
+
+
+AHEAD = _ahead_of(jobs.c.pool, jobs.c.id)
+"""How many jobs of the pool run, or were queued before this one."""
+
+AHEAD_OF_NEW = _ahead_of(literal_column("jobs.pool"), literal_column("jobs.id"))
+"""The same in the RETURNING of an INSERT, to which SQLAlchemy does not correlate."""
+
+_queue_position = case((jobs.c.state == JobState.QUEUED, AHEAD)).label("queue_position")
+_of_this_job = jobs.c.id == bindparam("job_id")
+
+# All of them are built once, not for every poll.
+_VERSION = select(jobs.c.revision, _queue_position).where(_of_this_job)
+
+_counts = (
+    select(
+        func.count().label("candidates"),
+        func.count()
+        .filter(trials.c.state.not_in((TrialState.WAITING, TrialState.RUNNING)))
+        .label("settled"),
+    )
+    .where(trials.c.job_id == jobs.c.id, trials.c.number != BASELINE)
+    .lateral("counts")
+)
+_best = (
+    select(trials)
+    .where(
+        trials.c.job_id == jobs.c.id,
+        trials.c.score.is_not(None),
+        not_(func.jsonb_path_exists(trials.c.outcome, cast(_BROKEN_BOUND, JSONPATH))),
+    )
+    .order_by(trials.c.score.desc(), trials.c.number)
+    .limit(1)
+    .lateral("best")
+)
+_BEST = {column.name: f"best_{column.name}" for column in _best.c}
+_JOB = (
+    select(
+        jobs,
+        _queue_position,
+        *_counts.c,
+        *(column.label(_BEST[column.name]) for column in _best.c),
+    )
+    .select_from(jobs.join(_counts, true()).outerjoin(_best, true()))
+    .where(_of_this_job)
+)
+
+_first_window = (
+    select(windows.c.started_at)
+    .where(windows.c.measurement_id == measurements.c.id)
+    .order_by(windows.c.index)
+    .limit(1)
+    .correlate(measurements)
+    .scalar_subquery()
+)
+_took = measurements.c.finished_at - measurements.c.started_at
+_alike = (
+    measurements.c.kind,
+    measurements.c.phase,
+    measurements.c.state,
+    func.cardinality(measurements.c.arms).label("arm_count"),
+    measurements.c.block_options["cycles"].as_integer().label("cycles"),
+)
+_TALLIES = (
+    select(
+        *_alike,
+        func.count().label("count"),
+        func.count(_took).label("timed"),
+        func.coalesce(func.sum(func.extract("epoch", _took)), 0).label("took_s"),
+        func.coalesce(func.sum(measurements.c.result["load_s"].as_float()), 0).label("load_s"),
+        func.array_agg(measurements.c.host.distinct()).label("hosts"),
+        func.min(_first_window).label("first_window_at"),
+    )
+    .where(measurements.c.job_id == bindparam("job_id"))
+    .group_by(*_alike[:3], "arm_count", "cycles")
+)
+
+
+def read_version(connection: Connection, job_id: JobId) -> RowMapping:
+    """Revision and queue position. Raises `NotFound`."""
+    return _found(connection.execute(_VERSION, {"job_id": job_id}).mappings().first(), job_id)
+
+
+def read_status(connection: Connection, job_id: JobId) -> JobStatus:
+    """The whole status. Raises `NotFound`."""
+    row = _found(connection.execute(_JOB, {"job_id": job_id}).mappings().first(), job_id)
+    alike = connection.execute(_TALLIES, {"job_id": job_id}).mappings()
+    best = {name: row[label] for name, label in _BEST.items()}
+    return JobStatus(
+        job=job_of(row),
+        revision=row["revision"],
+        queue_position=row["queue_position"],
+        candidates=row["candidates"],
+        settled=row["settled"],
+        best=trial_of(best) if best["number"] is not None else None,
+        tallies=tuple(_tally(each) for each in alike),
+    )
+
+
+def _found(row: RowMapping | None, job_id: JobId) -> RowMapping:
+    if row is None:
+        raise NotFound(f"there is no job {job_id}")
+    return row
+
+
+def _tally(row: RowMapping) -> Tally:
+    return Tally(
+        kind=MeasurementKind(row["kind"]),
+        phase=Phase(row["phase"]),
+        state=MeasurementState(row["state"]),
+        arms=row["arm_count"],
+        cycles=row["cycles"],
+        count=row["count"],
+        timed=row["timed"],
+        took_s=float(row["took_s"]),
+        load_s=row["load_s"],
+        hosts=frozenset(host for host in row["hosts"] if host is not None),
+        first_window_at=row["first_window_at"],
+    )
