@@ -80,24 +80,24 @@ def test_a_line_that_was_measured_apart_has_its_effect_in_a_note() -> None:
     factors = (factor("processes", effect=0.1), factor("threads", "logging", effect=0.0))
     notes = notes_on(lines(Ablation(factors=factors, runs=24, sd=0.02)), None)
     assert notes["processes"] == (
-        "processes was 2; throughput_rps +10.5 % (95 % CI +9.4 % .. +11.6 %), ablated"
+        "processes was 2; +10.5 % requests per second (95 % CI +9.4 % .. +11.6 %), ablated"
     )
-    assert notes["threads"].startswith("threads was not set; throughput_rps +0.0 %")
+    assert notes["threads"].startswith("threads was not set; +0.0 % requests per second")
     assert notes["threads"].endswith("ablated together with disable-logging and log-5xx")
 
 
-def test_lines_without_an_effect_of_their_own_are_proven_together() -> None:
+def test_lines_without_an_effect_of_their_own_are_confirmed_together() -> None:
     assert set(notes_on(lines(None), None).values()) == {
-        "processes was 2; proven together with the others",
-        "threads was not set; proven together with the others",
-        "disable-logging was not set; proven together with the others",
-        "log-5xx was not set; proven together with the others",
+        "processes was 2; confirmed together with the others",
+        "threads was not set; confirmed together with the others",
+        "disable-logging was not set; confirmed together with the others",
+        "log-5xx was not set; confirmed together with the others",
     }
 
 
 def test_the_only_line_has_the_effect_of_the_whole() -> None:
     whole = Effect(metric=Metric.THROUGHPUT_RPS, estimate=0.2, ci_low=0.1, ci_high=0.3)
     assert notes_on(lines(None)[:1], whole) == {
-        "processes": "processes was 2; throughput_rps +20.0 % (95 % CI +10.0 % .. +30.0 %),"
+        "processes": "processes was 2; +20.0 % requests per second (95 % CI +10.0 % .. +30.0 %),"
         " confirmed"
     }

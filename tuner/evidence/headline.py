@@ -13,13 +13,14 @@ def headline(evidence: JobEvidence) -> Headline:
     """Deploy or keep, the gain, and how sure it is."""
     job, comparison = evidence.job, evidence.comparison
     is_tested = evidence.recommendation.candidate is not None
+    is_in_answer = comparison.verdict is Verdict.BREAKS_BOUND
     return Headline(
         app=job.spec.app,
         job=job.id,
         verdict=wording.VERDICTS[comparison.verdict] if is_tested else "nothing to compare",
         mood=Mood.GOOD if comparison.verdict is Verdict.BETTER else Mood.CALM,
         answer=_answer(evidence),
-        reason=wording.sentence(comparison.reason),
+        reason="" if is_in_answer else wording.sentence(comparison.reason),
         figures=tuple(_figures(evidence)),
     )
 
@@ -41,7 +42,7 @@ def _advice(verdict: Verdict, missed: str) -> tuple[str, str]:
         case Verdict.WORSE:
             return "Keep your file", "the candidate is worse, "
         case Verdict.BREAKS_BOUND:
-            return "Keep your file", f"{missed}; measured: "
+            return "Keep your file", f"the candidate breaks a bound: {missed}. It measured "
         case Verdict.NO_DIFFERENCE:
             return "Keep your file", "no difference is worth a deployment, "
         case Verdict.INCONCLUSIVE:

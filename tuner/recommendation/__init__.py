@@ -7,7 +7,7 @@ lines     which options the file changes, each with its own effect
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tuner import analysis, diagnosis
+from tuner import analysis, diagnosis, wording
 from tuner.model import (
     BASELINE,
     ChangedLine,
@@ -25,7 +25,7 @@ from tuner.model import (
     Verdict,
     Window,
 )
-from tuner.recommendation.lines import changed_lines, notes_on, percent_of
+from tuner.recommendation.lines import changed_lines, notes_on
 from tuner.recommendation.verdict import compare_blocks, is_decided
 from tuner.search_space import Domain
 from tuner.uwsgi.ini import overlay
@@ -101,7 +101,7 @@ def _keep(
         lines=(),
         reverted=(),
         diagnosis=found,
-        reason=f"Keep your file: {comparison.reason}. {_sentence(found.sentence)}",
+        reason=f"Keep your file: {comparison.reason}. {wording.sentence(found.sentence)}",
         uwsgi_ini=spec.baseline_ini,
         overlay_ini=overlay({}),
         evidence=evidence,
@@ -120,19 +120,15 @@ def _diagnosis(
     return diagnosis.of_file(windows, history.job.spec, domain.render(params or domain.baseline))
 
 
-def _sentence(text: str) -> str:
-    """With a capital and a full stop; `str.capitalize` would make "cpu" of "CPU"."""
-    return f"{text[:1].upper()}{text[1:]}."
-
-
 def _header(history: History, comparison: Comparison) -> list[str]:
-    """Where the file comes from and what it holds for, for whoever opens it in a year."""
+    """Where the file comes from and what it holds for, for a reader in a year."""
     job, effect = history.job, comparison.effect
     limits = job.spec.limits
     lines = [f"job {job.id} for {job.spec.app}, {history.now:%Y-%m-%d}"]
     if effect:
         lines.append(
-            f"{comparison.verdict}: {percent_of(effect)}, {comparison.blocks} fresh blocks"
+            f"{wording.VERDICTS[comparison.verdict]}: {wording.effect_with_interval(effect)}, "
+            f"{comparison.blocks} fresh blocks"
         )
     lines.append(
         f"holds for {limits.cpus:g} CPU, {limits.memory_mb} MB, somaxconn {limits.somaxconn}"

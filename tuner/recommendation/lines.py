@@ -1,13 +1,13 @@
-"""Which options a file sets otherwise than the user's, each with its own effect where known."""
+"""The options that a file changes, each with its own effect where it is known."""
 
 import math
 from collections.abc import Mapping, Sequence
 
 from tuner.model import Ablation, ChangedLine, Effect, Factor, Objective, Params
 from tuner.search_space import Domain
-from tuner.wording import percent
+from tuner.wording import effect_with_interval
 
-_LARGEST_LOG = 50.0  # beyond it a ratio is no figure, and soon not storable
+_LARGEST_LOG = 50.0  # a larger ratio is no figure, and soon too large to store
 
 
 def changed_lines(
@@ -27,18 +27,12 @@ def changed_lines(
 
 
 def notes_on(lines: Sequence[ChangedLine], whole: Effect | None) -> Mapping[str, str]:
-    """What is to be said above each line: what stood there, and what the change brought.
+    """The comment above each line: its old value, and the effect of the change.
 
-    `whole` is the effect of all of them together, and so of a line that is the only one.
+    `whole` is the effect of all lines together, which is that of a single line too.
     """
     alone = whole if len(lines) == 1 else None
     return {line.option: f"{_was(line)}; {_brought(line, lines, alone)}" for line in lines}
-
-
-def percent_of(effect: Effect) -> str:
-    """An effect with its metric and interval."""
-    low, high = percent(effect.ci_low), percent(effect.ci_high)
-    return f"{effect.metric} {percent(effect.estimate)} (95 % CI {low} .. {high})"
 
 
 def _was(line: ChangedLine) -> str:
@@ -51,14 +45,15 @@ def _brought(line: ChangedLine, lines: Sequence[ChangedLine], alone: Effect | No
     if line.effect is not None:
         shared = [other.option for other in lines if other.effect == line.effect]
         others = " and ".join(option for option in shared if option != line.option)
-        return f"{percent_of(line.effect)}, ablated{' together with ' * bool(others)}{others}"
+        together = f" together with {others}" if others else ""
+        return f"{effect_with_interval(line.effect)}, ablated{together}"
     if alone is not None:
-        return f"{percent_of(alone)}, confirmed"
-    return "proven together with the others"
+        return f"{effect_with_interval(alone)}, confirmed"
+    return "confirmed together with the others"
 
 
 def _effect(name: str, ablation: Ablation | None, objective: Objective) -> Effect | None:
-    """What the ablation says of the parameter; None where nothing was measured apart."""
+    """The parameter's effect in the ablation; None where it was not measured apart."""
     factors = ablation.factors if ablation is not None else ()
     own = next((factor for factor in factors if name in factor.parameters), None)
     if own is None or math.isinf(own.high - own.low):

@@ -399,6 +399,6 @@ def test_a_missed_bound_is_named_in_the_headline_and_beside_the_side_effects() -
     missed = replace(found.comparison, reason=sentence, missed=(bound,))
     document = composed(replace(found, comparison=missed))
     assert plain(document.headline.answer).startswith(
-        f"Keep your file for checkout: {sentence}; measured: +7.5 %"
+        f"Keep your file for checkout: the candidate breaks a bound: {sentence}. It measured +7.5 %"
     )
     assert f"{sentence[0].upper()}{sentence[1:]}." in text(document, "Side effects")
