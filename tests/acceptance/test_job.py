@@ -104,9 +104,9 @@ def test_a_target_that_does_not_work_fails_the_job_within_seconds(
     job = service.submit(app="shop", target={"target_app": target}, budget=SHORT)
     ended = service.finish(job["id"])
     assert ended["state"] == "failed"
-    assert ended["error"]["code"] == code, ended["error"]
-    assert words in str(ended["error"])
-    assert ended["error"]["log_tail"]
+    assert ended["failure"]["code"] == code, ended["failure"]
+    assert words in str(ended["failure"])
+    assert ended["failure"]["log_tail"]
     assert service.containers() == []
 
 
@@ -118,8 +118,8 @@ def test_an_image_that_does_not_exist_fails_the_job_with_its_name(service: Servi
         budget=SHORT,
     )
     ended = service.finish(job["id"])
-    assert ended["error"]["code"] == "image_missing"
-    assert "no-such-image:1" in ended["error"]["message"]
+    assert ended["failure"]["code"] == "image_missing"
+    assert "no-such-image:1" in ended["failure"]["message"]
 
 
 def test_an_image_by_name_is_tuned_from_the_file_that_comes_with_the_request(

@@ -42,9 +42,9 @@ def test_files_are_compared_and_one_that_does_not_start_is_a_result() -> None:
 
         service.wait_for(ended, JOB_ENDS_WITHIN_S, "the comparison has ended")
         found = service.get(path).json()
-        assert found["state"] == "succeeded", found["error"]
+        assert found["state"] == "succeeded", found["failure"]
         two, broken, eight = found["report"]["arms"]
-        assert broken["error"]["code"] == "app_failed"
+        assert broken["failure"]["code"] == "app_failed"
         assert (two["blocks"], broken["blocks"], eight["blocks"]) == (4, 0, 4)
         effects = {effect["metric"]: effect["estimate"] for effect in eight["effects"]}
         assert effects["throughput_rps"] > 0  # 10 ms of waiting and 2 of CPU: 2 slots are too few

@@ -31,7 +31,7 @@ def tuned(service: Service, planting: Planting, *, seed: int) -> Json:
         "state": ended["state"],
     }
     if ended["state"] != "succeeded":
-        return {**row, "reason": str(ended["error"])}
+        return {**row, "reason": str(ended["failure"])}
     return {**row, **answered(service.get(f"/v1/jobs/{job['id']}/recommendation").json())}
 
 

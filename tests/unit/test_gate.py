@@ -1,13 +1,13 @@
 import math
 import random
+from dataclasses import asdict
 from typing import Any
 
 import pytest
 
 from tests.answers import COMPARE_DONE, EFFECT, RECOMMENDATION
 from tuner import analysis
-from tuner.api.measured import effect_answer
-from tuner.model import FailureCode, Metric
+from tuner.model import Failure, FailureCode, Metric
 from tuner.recommendation.bounds import Outcome
 from tuner.recommendation.gate import (
     Judged,
@@ -18,7 +18,7 @@ from tuner.recommendation.gate import (
     resolved_margin,
     unmeasured,
 )
-from tuner.schemas import CircumstancesAnswer, ErrorAnswer, ReportAnswer
+from tuner.schemas import CircumstancesAnswer, ReportAnswer
 
 USUAL = Margins()
 RPS, P95 = Metric.THROUGHPUT_RPS, Metric.LATENCY_P95_MS
@@ -117,7 +117,7 @@ def test_what_pays_with_errors_does_not_hold() -> None:
 
 def test_a_file_that_does_not_run_does_not_hold_whatever_the_others_say() -> None:
     error = {"code": "bad_options", "message": "uWSGI refuses `thunder-lok`", "log_tail": ""}
-    found = judged(effect(0.09, 0.14), error=error)
+    found = judged(effect(0.09, 0.14), failure=error)
     assert found.outcome is Outcome.DOES_NOT_HOLD
     assert "does not run on it: bad_options: uWSGI refuses `thunder-lok`" in found.sentence
 
@@ -179,7 +179,7 @@ def test_where_the_own_file_is_recommended_it_has_to_run_and_serve() -> None:
 
 
 def test_an_own_file_that_does_not_run_leaves_nothing_to_compare() -> None:
-    error = ErrorAnswer(code=FailureCode.APP_FAILED, message="no module", log_tail="")
+    error = Failure(code=FailureCode.APP_FAILED, message="no module", log_tail="")
     found = unmeasured(error, 2)
     assert found.outcome is Outcome.DOES_NOT_HOLD
     assert found.sentence.startswith("your own file does not run on it")
@@ -207,7 +207,7 @@ def _passed(truth: float, sd: float, blocks: int, margin: float, runs: int) -> f
     held = 0
     for _ in range(runs):
         ratios = [draw.gauss(truth, sd) for _ in range(blocks)]
-        found = effect_answer(analysis.effect_of(ratios, RPS)).model_dump(mode="json")
+        found = asdict(analysis.effect_of(ratios, RPS))
         held += judged(found, margins=Margins(effect=margin)).outcome is Outcome.HOLDS
     return held / runs
 

@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
 
 from tuner import wording
 from tuner.api.preflight import preflight_answer
@@ -23,8 +22,6 @@ from tuner.schemas import (
     AblationAnswer,
     EvidenceAnswer,
     FactorAnswer,
-    FingerprintAnswer,
-    ImportanceAnswer,
     LookAnswer,
     ParetoPointAnswer,
     ProvenanceAnswer,
@@ -71,7 +68,7 @@ def evidence_answer(found: Evidence, metric: Metric) -> EvidenceAnswer:
             for own in found.rounds
         ],
         ablation=_ablation(found.ablation, metric) if found.ablation else None,
-        importances=[ImportanceAnswer(**asdict(one)) for one in found.importances],
+        importances=found.importances,
         slices=[_slice(one, metric) for one in found.slices],
         front=[_pareto_point(one) for one in found.front],
         optimistic_gain=gain,
@@ -153,7 +150,7 @@ def _trial(trial: Trial, metric: Metric) -> TrialSummary:
         gain=gain,
         blocks=outcome.blocks if outcome and gain is not None else 0,
         is_feasible=outcome is not None and outcome.is_feasible,
-        error=outcome.failure.code if outcome and outcome.failure else None,
+        failure=outcome.failure.code if outcome and outcome.failure else None,
     )
 
 
@@ -162,7 +159,7 @@ def _provenance(found: JobEvidence) -> ProvenanceAnswer:
     return ProvenanceAnswer(
         hosts=found.hosts,
         pool=spec.pool,
-        fingerprint=FingerprintAnswer(**asdict(facts.fingerprint)) if facts else None,
+        fingerprint=facts.fingerprint if facts else None,
         uwsgi_version=facts.uwsgi_version if facts else None,
         image_digest=facts.image_digest if facts else None,
         target=spec.target.name,

@@ -1,7 +1,6 @@
 """Pools, their hosts, and what each host can detect."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import datetime
 from itertools import groupby
 from typing import Annotated
@@ -16,7 +15,6 @@ from tuner.errors import NotFound
 from tuner.model import HOST_IS_STALE_AFTER
 from tuner.schemas import (
     CalibratedHostAnswer,
-    FingerprintAnswer,
     HostAnswer,
     PoolAnswer,
     PoolHosts,
@@ -78,11 +76,10 @@ def what_is_away(hosts: Sequence[Host], now: datetime) -> tuple[str, str] | None
 
 
 def _host(host: Host, now: datetime) -> HostAnswer:
-    known = host.fingerprint
     return HostAnswer(
         name=host.name,
         live=is_live(host, now),
         last_seen=host.last_seen,
         problem=host.problem,
-        fingerprint=FingerprintAnswer(**asdict(known)) if known else None,
+        fingerprint=host.fingerprint,
     )

@@ -7,18 +7,14 @@ from tuner import diagnosis
 from tuner.api.evidence import evidence_answer, look_answers
 from tuner.api.measured import (
     calibration_answer,
-    diagnosis_answer,
-    doubt_answers,
-    effect_answer,
-    error_answer,
     report_answer,
     sees,
+    sentences,
     window_answer,
 )
 from tuner.api.preflight import preflight_answer
 from tuner.api.progress import incumbent_of, progress_of
 from tuner.model import (
-    ChangedLine,
     History,
     Job,
     JobKind,
@@ -33,7 +29,6 @@ from tuner.schemas import (
     CircumstancesAnswer,
     JobAnswer,
     JobPage,
-    LineAnswer,
     RecommendationAnswer,
     TrialAnswer,
     WindowList,
@@ -68,7 +63,7 @@ def job_answer(status: JobStatus) -> JobAnswer:
         sees=sees(job.calibration),
         report=report_answer(job.report) if job.report else None,
         preflight=preflight_answer(job),
-        error=error_answer(job.failure),
+        failure=job.failure,
         queue_position=status.queue_position,
     )
 
@@ -97,9 +92,10 @@ def trial_answer(trial: Trial, blocks: int) -> TrialAnswer:
         ratio=None if score is None else math.exp(score),
         gains=outcome.gains if outcome else {},
         constraints=outcome.constraints if outcome else {},
-        doubts=doubt_answers(outcome.doubts if outcome else ()),
+        doubts=outcome.doubts if outcome else (),
+        doubt_sentences=sentences(outcome.doubts if outcome else ()),
         blocks=blocks,
-        error=error_answer(outcome.failure if outcome else None),
+        failure=outcome.failure if outcome else None,
     )
 
 
@@ -113,64 +109,28 @@ def whole_trial_answer(trial: Trial, blocks: int, history: History, *, raw: bool
     ]
     return trial_answer(trial, blocks).model_copy(
         update={
-            "diagnosis": diagnosis_answer(found) if found else None,
+            "diagnosis": found,
             "windows": windows if raw else None,
         }
     )
 
 
 def recommendation_answer(job: Job, found: Recommendation) -> RecommendationAnswer:
-    """The answer to a job."""
-    comparison = found.comparison
-    return RecommendationAnswer(
-        job=job.id,
-        app=job.spec.app,
-        finished_at=job.finished_at,
-        verdict=found.verdict,
-        effect=effect_answer(comparison.effect) if comparison.effect else None,
-        p_better=comparison.p_better,
-        mde=comparison.mde,
-        blocks=comparison.blocks,
-        requests=comparison.requests,
-        errors=comparison.errors,
-        side_effects=[effect_answer(effect) for effect in comparison.side_effects],
-        missed=comparison.missed,
-        looks=look_answers(comparison.looks, job.spec.objective.metric),
-        candidate=found.candidate,
-        params=found.params,
-        lines=[_line(line) for line in found.lines],
-        reverted=[_line(line) for line in found.reverted],
-        diagnosis=diagnosis_answer(found.diagnosis),
-        reason=found.reason,
-        doubts=doubt_answers(found.doubts),
-        calibration=calibration_answer(job.calibration),
-        evidence=evidence_answer(found.evidence, job.spec.objective.metric),
-        circumstances=_circumstances(job.spec),
-        uwsgi_ini=found.uwsgi_ini,
-    )
+    """The answer of a job: its nouns, with converted units and what the job asked for."""
+    known = {
+        **vars(found.comparison),
+        **vars(found),
+        "job": job.id,
+        "app": job.spec.app,
+        "finished_at": job.finished_at,
+        "looks": look_answers(found.comparison.looks, job.spec.objective.metric),
+        "doubt_sentences": sentences(found.doubts),
+        "calibration": calibration_answer(job.calibration),
+        "evidence": evidence_answer(found.evidence, job.spec.objective.metric),
+        "circumstances": _circumstances(job.spec),
+    }
+    return RecommendationAnswer(**known)
 
 
 def _circumstances(spec: JobSpec) -> CircumstancesAnswer:
-    return CircumstancesAnswer(
-        baseline_ini=spec.baseline_ini,
-        target=spec.target,
-        limits=spec.limits,
-        workload=spec.workload,
-        objective=spec.objective,
-        slo=spec.slo,
-        allow=spec.allow,
-        pool=spec.pool,
-        cycles=spec.budget.cycles,
-        window_s=spec.budget.window_s,
-        warmup_s=spec.budget.warmup_s,
-        min_effect=spec.min_effect,
-    )
-
-
-def _line(line: ChangedLine) -> LineAnswer:
-    return LineAnswer(
-        option=line.option,
-        value=line.value,
-        baseline_value=line.baseline_value,
-        effect=effect_answer(line.effect) if line.effect else None,
-    )
+    return CircumstancesAnswer(**dict(spec.budget) | dict(spec))

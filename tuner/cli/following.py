@@ -44,7 +44,7 @@ def follow(client: Client, job_id: int, console: Console, *, runs_on: bool = Tru
             say(f"job {job_id} goes on; follow it with: tuner watch {job_id}")
         raise
     if job.state is not JobState.SUCCEEDED:
-        why = () if job.error is None else error_lines(job.error)
+        why = () if job.failure is None else error_lines(job.failure)
         print_on(console, "\n".join([f"job {job_id} {job.state}", *why]))
     return job
 

@@ -83,7 +83,7 @@ def judge(ended: JobAnswer, found: RecommendationAnswer, margins: gate.Margins) 
     """
     if ended.report is not None:
         return gate.judge(ended.report, found.circumstances, ended.metric, margins)
-    error = ended.error
+    error = ended.failure
     if error is None:
         raise Conflict(f"job {ended.id} was {ended.state}")
     if error.code is FailureCode.IMAGE_MISSING:
@@ -101,8 +101,8 @@ def answer_lines(judged: gate.Judged, job: JobAnswer, found: RecommendationAnswe
     if found.effect is not None:
         yield f"in job {found.job}: {effect_with_interval(found.effect)}"
     for arm in job.report.arms if job.report is not None else ():
-        if arm.error is not None:
-            yield from list(error_lines(arm.error))[1:]
+        if arm.failure is not None:
+            yield from list(error_lines(arm.failure))[1:]
         yield from (f"doubt: {arm.name}: {doubt.sentence}" for doubt in arm.doubts)
 
 

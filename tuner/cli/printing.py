@@ -2,16 +2,12 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from tuner.model import JobKind, Phase, Verdict
+from tuner.model import ChangedLine, Effect, Failure, JobKind, Phase, PreflightFinding, Verdict
 from tuner.schemas import (
     CalibrationAnswer,
-    EffectAnswer,
-    ErrorAnswer,
     Incumbent,
     JobAnswer,
-    LineAnswer,
     PreflightAnswer,
-    PreflightFindingAnswer,
     RecommendationAnswer,
 )
 from tuner.wording import (
@@ -66,8 +62,8 @@ def job_lines(job: JobAnswer) -> Iterator[str]:
     yield from left_out_lines(job.preflight)
     findings = job.preflight.findings or ()
     yield from (_finding_line(found) for found in findings if found.severity != "note")
-    if job.error is not None:
-        yield from error_lines(job.error)
+    if job.failure is not None:
+        yield from error_lines(job.failure)
 
 
 def left_out_lines(preflight: PreflightAnswer) -> Iterator[str]:
@@ -75,7 +71,7 @@ def left_out_lines(preflight: PreflightAnswer) -> Iterator[str]:
     return (f"left out: {gone.sentence}" for gone in preflight.left_out)
 
 
-def _finding_line(found: PreflightFindingAnswer) -> str:
+def _finding_line(found: PreflightFinding) -> str:
     """`warning: today.ini, line 7: too long (U007)`."""
     line = "" if found.line is None else f"line {found.line}"
     place = ", ".join(part for part in (found.file, line) if part)
@@ -83,7 +79,7 @@ def _finding_line(found: PreflightFindingAnswer) -> str:
     return ": ".join(part for part in parts if part)
 
 
-def error_lines(error: ErrorAnswer) -> Iterator[str]:
+def error_lines(error: Failure) -> Iterator[str]:
     """Why a job or a file failed, with the last lines of the container."""
     yield f"{error.code}: {error.message}"
     yield from (f"  | {line}" for line in error.log_tail.splitlines())
@@ -152,8 +148,8 @@ def _evidence(found: RecommendationAnswer) -> Iterator[str]:
 
 def _changes(
     title: str,
-    changed: Sequence[LineAnswer],
-    described: Callable[[EffectAnswer], str],
+    changed: Sequence[ChangedLine],
+    described: Callable[[Effect], str],
     unmeasured: str,
 ) -> Iterator[str]:
     """One line for each option, in columns, with its own effect."""
@@ -168,5 +164,5 @@ def _changes(
         yield f"  {line.option:<{names}}  {value:<{width}}  {effect}".rstrip()
 
 
-def _before(line: LineAnswer) -> str:
+def _before(line: ChangedLine) -> str:
     return "(not set)" if line.baseline_value is None else line.baseline_value

@@ -7,11 +7,10 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 
 from tuner.cli.printing import bias_of
-from tuner.model import Metric
+from tuner.model import Figure, Metric
 from tuner.schemas import (
     ArmAnswer,
     CalibrationAnswer,
-    FigureAnswer,
     JobAnswer,
     ReportAnswer,
     SeesAnswer,
@@ -126,8 +125,8 @@ def _effects(arms: Sequence[ArmAnswer], metric: Metric) -> Table:
 
 
 def _arm_lines(arm: ArmAnswer) -> Iterator[str]:
-    if arm.error is not None:
-        yield f"not measured to the end: {arm.error.code}: {arm.error.message}"
+    if arm.failure is not None:
+        yield f"not measured to the end: {arm.failure.code}: {arm.failure.message}"
     if arm.errors_by_class:
         yield "errors: " + ", ".join(f"{n} {name}" for name, n in arm.errors_by_class.items())
     if arm.over_limit is not None:
@@ -141,7 +140,7 @@ def _arm_lines(arm: ArmAnswer) -> Iterator[str]:
     yield from (f"doubt: {doubt.sentence}" for doubt in arm.doubts)
 
 
-def _interval(found: FigureAnswer) -> str:
+def _interval(found: Figure) -> str:
     if found.ci_low is None and found.ci_high is None:
         return "too few blocks"
     ends = (found.ci_low, found.ci_high)

@@ -1,6 +1,8 @@
 """Models → JSON documents, with what was said and nothing else."""
 
+import math
 from collections.abc import Mapping
+from dataclasses import is_dataclass
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
@@ -16,6 +18,8 @@ def document_of(value: Any) -> Any:
     """
     if isinstance(value, BaseModel):
         return _said(value)
+    if is_dataclass(value):
+        value = {name: None if _is_open(end) else end for name, end in vars(value).items()}
     if isinstance(value, Mapping):
         return {_leaf(key): document_of(member) for key, member in value.items()}
     if isinstance(value, list | tuple):
@@ -41,6 +45,11 @@ def _said(model: BaseModel) -> dict[str, Any]:
 def _is_tag(field: FieldInfo) -> bool:
     """Whether it tells one model from another, as `kind` does: nobody gives it by hand."""
     return get_origin(field.annotation) is Literal and len(get_args(field.annotation)) == 1
+
+
+def _is_open(end: Any) -> bool:
+    """Whether it is the open end of an interval: null in JSON, which has no infinity."""
+    return isinstance(end, float) and not math.isfinite(end)
 
 
 def _leaf(value: Any) -> Any:

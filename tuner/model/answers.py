@@ -1,29 +1,31 @@
-"""What a job answers: effects, verdicts, diagnoses, the recommendation, and reports of files."""
+"""The answers of a job: effects, verdicts, diagnoses, the recommendation, reports of files."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated
-
-from pydantic import Field
+from typing import Annotated, Literal
 
 from tuner.model.documents import Metric
 from tuner.model.doubts import Doubt
 from tuner.model.evidence import NO_EVIDENCE, Evidence, Look
 from tuner.model.measuring import Failure, JobId, TrialNumber
+from tuner.model.noun import HighEnd, LowEnd, about
 from tuner.model.spaces import Params
 from tuner.model.windows import Histogram, Spread
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Effect:
-    """A relative change and its 95 % interval: +0.068 is 6.8 % more of `metric`."""
+    """A relative change against the baseline, with its 95 % interval."""
 
-    metric: Metric
-    estimate: float
-    ci_low: float
-    ci_high: float
+    metric: Annotated[Metric, about("the metric that changed")]
+    estimate: Annotated[float, about("0.068 is 6.8 % more of the metric")]
+    ci_low: Annotated[LowEnd, about("lower end of the 95 % interval; null: unbounded")]
+    ci_high: Annotated[HighEnd, about("upper end of the 95 % interval; null: unbounded")]
+    unit: Annotated[Literal["relative"], about("relative: a share of the baseline's value")] = (
+        "relative"
+    )
 
 
 class Verdict(StrEnum):
@@ -36,28 +38,28 @@ class Verdict(StrEnum):
     INCONCLUSIVE = "inconclusive"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class MissedBound:
     """A bound that a candidate does not keep over its fresh blocks."""
 
-    name: Annotated[str, Field(description="a metric, or `respawns`")]
-    is_users: Annotated[bool, Field(description="whether the SLO sets it; else it is the tuner's")]
+    name: Annotated[str, about("a metric, or `respawns`")]
+    is_users: Annotated[bool, about("whether the SLO sets it; else it is the tuner's")]
     excess: Annotated[
         float,
-        Field(
-            description="above 0: a count of respawns, a share of requests for the error rate, "
+        about(
+            "above 0: a count of respawns, a share of requests for the error rate, "
             "else the log ratio to the limit"
         ),
     ]
-    sentence: Annotated[str, Field(description="which bound, whose it is, and by how much")]
+    sentence: Annotated[str, about("which bound, whose it is, and by how much")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Comparison:
     """A candidate against the baseline over `blocks` fresh blocks.
 
-    `p_better` is the probability that the candidate is better at all; `mde` the smallest relative
-    effect that so many blocks of this noise would have shown (one-sided 5 %, power 80 %).
+    `p_better` is the probability that the candidate is better at all. `mde` is the smallest
+    relative effect that this number of blocks can detect (one-sided 5 %, power 80 %).
     """
 
     verdict: Verdict
@@ -73,25 +75,33 @@ class Comparison:
     looks: tuple[Look, ...] = ()  # in order; the last one decided
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """The baseline against itself: what this host can tell apart in this job's budget."""
+    """The baseline against itself: bias and noise of the host, and the effects it can detect."""
 
-    blocks: int
-    bias: float  # mean log ratio of the two equal arms
-    bias_ci_low: float
-    bias_ci_high: float
-    block_sd: float  # standard deviation of a block's log ratio
-    mde: float  # smallest relative effect that the confirmation will be able to see
-    throughput_rps: float  # the baseline's own, median over the windows
-    resolves_min_effect: bool
-    doubts: tuple[Doubt, ...] = ()
-    start_sd: float | None = None  # of the log of the metric, from one start to another
-    window_sd: float | None = None  # ... from one window to the next of the same start
-    period_s: float | None = None  # shortest alternation that is near the quietest, by scan
-    client_cpu: float | None = None  # share of the load generator's CPUs in use, at most
-    block_s: float | None = None  # wall time of one block
-    hosts: tuple[str, ...] = ()  # who measured it
+    blocks: Annotated[int, about("A/A blocks measured")]
+    bias: Annotated[float, about("mean log ratio of the two equal arms; near 0 on a fair host")]
+    bias_ci_low: Annotated[LowEnd, about("lower end of its 99.9 % interval; null: unbounded")]
+    bias_ci_high: Annotated[HighEnd, about("upper end of its 99.9 % interval; null: unbounded")]
+    block_sd: Annotated[float, about("standard deviation of a block's log ratio")]
+    mde: Annotated[float, about("smallest relative effect that the confirmation can detect")]
+    throughput_rps: Annotated[float, about("the baseline's own throughput, median of windows")]
+    resolves_min_effect: Annotated[bool, about("whether mde is at most the job's min_effect")]
+    doubts: Annotated[tuple[Doubt, ...], about("doubts of its windows")] = ()
+    start_sd: Annotated[
+        float | None, about("standard deviation of log throughput between starts")
+    ] = None
+    window_sd: Annotated[
+        float | None, about("standard deviation of log throughput between windows of one start")
+    ] = None
+    period_s: Annotated[
+        float | None, about("shortest alternation of arms with nearly the least noise, by scan")
+    ] = None
+    client_cpu: Annotated[
+        float | None, about("largest share of the load generator's CPUs in use, 0..1")
+    ] = None
+    block_s: Annotated[float | None, about("wall time of one block")] = None
+    hosts: Annotated[tuple[str, ...], about("hosts that measured it")] = ()
 
 
 class Bottleneck(StrEnum):
@@ -111,30 +121,31 @@ class Bottleneck(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Diagnosis:
-    """The bottleneck, a sentence about it, and the figures that say so."""
+    """What limits the app under this workload."""
 
-    bottleneck: Bottleneck
-    sentence: str
-    evidence: Mapping[str, float]
+    bottleneck: Annotated[Bottleneck, about("the kind of limit")]
+    sentence: Annotated[str, about("the limit in a sentence")]
+    evidence: Annotated[Mapping[str, float], about("the figures that show it")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ChangedLine:
-    """One option that the recommended file sets otherwise than the user's.
+    """One option whose value differs between the recommended file and the user's.
 
-    `effect` is None where it was not measured apart from the others. Options of one factor, as
-    `processes` and `threads`, share its effect.
+    Options of one factor, as `processes` and `threads`, share its effect.
     """
 
-    option: str
-    value: str
-    baseline_value: str | None
-    effect: Effect | None = None
+    option: Annotated[str, about("in uWSGI's spelling")]
+    value: Annotated[str, about("the recommended value")]
+    baseline_value: Annotated[str | None, about("the user's value; null: not set")]
+    effect: Annotated[
+        Effect | None, about("this option's own share; null: not measured separately")
+    ] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Recommendation:
     """The answer to a job: which file to deploy, and why."""
 
@@ -158,9 +169,9 @@ class Recommendation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerInBrief:
-    """Which job has the newest answer for an app, and how it came out.
+    """The job with the newest answer for an app, and its verdict.
 
-    `revision` grows with every change of the job: with it, who has the answer needs no other.
+    `revision` grows with every change of the job: an equal revision is the same answer.
     """
 
     job: JobId
@@ -169,48 +180,55 @@ class AnswerInBrief:
     finished_at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Figure:
-    """One metric of one file over all blocks: robust centre and 95 % interval.
+    """One metric of one file over all blocks."""
 
-    One block alone has no interval: it does not say how the next start would differ.
-    `concurrency` tells the rungs of a ladder apart; None where there is but one.
-    """
+    metric: Annotated[Metric, about("what was measured; the unit is part of the name")]
+    value: Annotated[float, about("robust centre of the blocks")]
+    ci_low: Annotated[
+        float | None, about("lower end of its 95 % interval; null: unbounded, or one block only")
+    ]
+    ci_high: Annotated[
+        float | None, about("upper end of its 95 % interval; null: unbounded, or one block only")
+    ]
+    concurrency: Annotated[int | None, about("rung of a ladder; null: there is only one")] = None
 
-    metric: Metric
-    value: float
-    ci_low: float | None
-    ci_high: float | None
-    concurrency: int | None = None
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ArmReport:
-    """What came of one file of a comparison.
+    """The figures of one file of a comparison."""
 
-    `effects` are against the first file, over the same blocks; empty for that file itself.
-    """
+    name: Annotated[str, about("the file's name in the request")]
+    figures: Annotated[tuple[Figure, ...], about("metric by metric")]
+    effects: Annotated[
+        tuple[Effect, ...], about("against the first file, in the same blocks; empty for that file")
+    ]
+    verdict: Annotated[Verdict | None, about("by the objective; null for the first file")]
+    blocks: Annotated[int, about("blocks with usable windows of the file")]
+    windows: Annotated[int, about("windows, void ones included")]
+    requests: Annotated[int, about("answered as expected")]
+    errors_by_class: Annotated[
+        Mapping[str, int], about("failed requests, as in http_502, refused, read_timeout")
+    ]
+    diagnosis: Annotated[Diagnosis, about("what limits it")]
+    doubts: Annotated[tuple[Doubt, ...], about("reasons to doubt its figures")]
+    latency: Annotated[Histogram, about("latencies of all windows")]
+    connect: Annotated[Spread | None, about("the client's connects, medians over the windows")] = (
+        None
+    )
+    proxy_connect: Annotated[Spread | None, about("nginx's connects, medians over the windows")] = (
+        None
+    )
+    over_limit: Annotated[
+        float | None, about("share of all requests not answered within limit_s, 0..1")
+    ] = None
+    failure: Annotated[Failure | None, about("why the measurement did not finish")] = None
 
-    name: str
-    figures: tuple[Figure, ...]
-    effects: tuple[Effect, ...]
-    verdict: Verdict | None
-    blocks: int
-    windows: int
-    requests: int
-    errors_by_class: Mapping[str, int]
-    diagnosis: Diagnosis
-    doubts: tuple[Doubt, ...]
-    latency: Histogram
-    connect: Spread | None = None  # medians over the windows
-    proxy_connect: Spread | None = None
-    over_limit: float | None = None  # share of all requests not answered within the limit, 0..1
-    failure: Failure | None = None
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Report:
-    """The answer of a comparison: what was measured, file by file, the first being the baseline."""
+    """The answer of a comparison, file by file. The first file is the baseline."""
 
     arms: tuple[ArmReport, ...]
     blocks: int

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 from tuner.model.measuring import TrialNumber
+from tuner.model.noun import about
 from tuner.model.spaces import Scalar
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Look:
     """One look at the confirmation while it ran. All but `blocks` and `z` are log ratios.
 
@@ -22,7 +24,7 @@ class Look:
     high: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Standing:
     """Where one candidate stands in a race: its gain over the baseline as a log ratio.
 
@@ -49,7 +51,7 @@ class Round:
     survivors: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Factor:
     """What some parameters contribute to the winner, measured apart from all others.
 
@@ -65,7 +67,7 @@ class Factor:
     is_kept: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Ablation:
     """Which of the winner's parameters earn their place: `runs` of a factorial design."""
 
@@ -74,17 +76,17 @@ class Ablation:
     sd: float  # of one run, as a log ratio
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Importance:
-    """Share of a parameter in what the search saw change, 0..1, with its 90 % interval."""
+    """The share of a parameter in the variance that the search saw."""
 
-    parameter: str
-    share: float
-    low: float
-    high: float
+    parameter: Annotated[str, about("its name in the search space")]
+    share: Annotated[float, about("0..1")]
+    low: Annotated[float, about("lower end of its 90 % interval")]
+    high: Annotated[float, about("upper end of its 90 % interval")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class SlicePoint:
     """The expected gain at one value of a parameter, all others as in the candidate's params.
 
@@ -114,7 +116,7 @@ class ParetoPoint:
     is_chosen: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Evidence:
     """How the answer came about, phase by phase; what was skipped, and what was not tried.
 

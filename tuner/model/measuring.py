@@ -8,9 +8,10 @@ alternation. The block is the unit of replication: windows within one start are 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import NewType
+from typing import Annotated, NewType
 
 from tuner.model.documents import Metric
+from tuner.model.noun import about
 from tuner.model.preflight import Preflight
 from tuner.model.windows import Window
 
@@ -39,30 +40,30 @@ class FailureCode(StrEnum):
     INTERNAL = "internal"  # a fault of the tuner itself; its log has the traceback
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Failure:
-    """A measurement's or a job's end without a result; `log_tail` is the container's last lines."""
+    """Why a job, a trial or a measurement ended without a result."""
 
-    code: FailureCode
-    message: str
-    arm: int = 0
-    log_tail: str = ""
+    code: Annotated[FailureCode, about("the kind of failure")]
+    message: Annotated[str, about("the reason in a sentence")]
+    arm: Annotated[int, about("the arm of the block that failed; 0 where no arm did")] = 0
+    log_tail: Annotated[str, about("the container's last lines; may be empty")] = ""
 
 
 HOST_IS_STALE_AFTER = timedelta(seconds=20)
 """A host without a sign of life for this long is gone. Longer than its worker takes to stop."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class HostFingerprint:
-    """What figures of two hosts have to share before their raw values may be compared."""
+    """Raw figures of two hosts may be compared only if these are equal."""
 
-    cpu_model: str
-    cpus: int
-    memory_mb: int
-    kernel: str
-    cgroup_version: int
-    docker_version: str
+    cpu_model: Annotated[str, about("as the kernel names it")]
+    cpus: Annotated[int, about("online CPUs")]
+    memory_mb: Annotated[int, about("RAM")]
+    kernel: Annotated[str, about("release of the kernel")]
+    cgroup_version: Annotated[int, about("1 or 2")]
+    docker_version: Annotated[str, about("release of the engine")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
+
+from tuner.model.noun import about
 
 
 class Danger(StrEnum):
@@ -29,32 +32,27 @@ _DOES = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class LeftOut:
-    """A line of a user's file that trials go without. `line` counts from 1.
+    """A line of a file that trials leave out; the recommended file still has it."""
 
-    `file` is the name of one file among several of a comparison; empty where there is but one.
-    """
-
-    option: str
-    line: int
-    danger: Danger
-    file: str = ""
+    option: Annotated[str, about("in the file's spelling")]
+    line: Annotated[int, about("of the file, from 1")]
+    danger: Annotated[Danger, about("what the option may do; `allow` of the request permits it")]
+    file: Annotated[str, about("the file of a comparison; empty: there is only one")] = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class PreflightFinding:
-    """Something odd about a user's file that keeps nobody from running it.
+    """Something odd about a file. It can be measured nevertheless."""
 
-    `rule` is the id of a lint rule, `strict` for what a strict uWSGI refuses, or `runs-anyway`;
-    `severity` is a `uwsgi.lint.Severity` value. `line` is None where the whole file is meant.
-    """
-
-    rule: str
-    severity: str
-    line: int | None
-    message: str
-    file: str = ""
+    rule: Annotated[
+        str, about("a rule of `tuner lint`; or strict, which uWSGI refuses; or runs-anyway")
+    ]
+    severity: Annotated[str, about("error, warning or note")]
+    line: Annotated[int | None, about("of the file, from 1; null: the file as a whole")]
+    message: Annotated[str, about("what is odd")]
+    file: Annotated[str, about("the file of a comparison; empty: there is only one")] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

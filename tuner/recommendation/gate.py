@@ -10,16 +10,10 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from tuner import analysis, objective, wording
-from tuner.model import Metric
+from tuner.model import ArmReport, Effect, Failure, Metric
 from tuner.recommendation import bounds
 from tuner.recommendation.bounds import ERRORS_MARGIN, P95_MARGIN, Outcome
-from tuner.schemas import (
-    ArmAnswer,
-    CircumstancesAnswer,
-    EffectAnswer,
-    ErrorAnswer,
-    ReportAnswer,
-)
+from tuner.schemas import CircumstancesAnswer, ReportAnswer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +31,7 @@ class Judged:
 
     outcome: Outcome
     sentence: str
-    effect: EffectAnswer | None
+    effect: Effect | None
     blocks: int
 
 
@@ -55,13 +49,15 @@ def judge(
     not compare the job's own objective.
     """
     new, own = report.arms[-1], report.arms[0]
-    if new.error is not None:
-        broke = f"the recommended file does not run on it: {new.error.code}: {new.error.message}"
+    if new.failure is not None:
+        broke = (
+            f"the recommended file does not run on it: {new.failure.code}: {new.failure.message}"
+        )
         return Judged(
             outcome=Outcome.DOES_NOT_HOLD, sentence=broke, effect=None, blocks=report.blocks
         )
     findings = list(_missed_bounds(new, own, asked))
-    effect: EffectAnswer | None = None
+    effect: Effect | None = None
     if len(report.arms) == 1:
         findings.append(_errors_alone(new, margins.errors))
     else:
@@ -73,14 +69,14 @@ def judge(
     return Judged(outcome=worst, sentence="; ".join(reasons), effect=effect, blocks=report.blocks)
 
 
-def unmeasured(error: ErrorAnswer, files: int) -> Judged:
+def unmeasured(failure: Failure, files: int) -> Judged:
     """The answer where not even the first file was measured to the end: that one is your own."""
     words = "the file does not run on it"
     if files > 1:
         words = "your own file does not run on it, so that nothing can be compared"
     return Judged(
         outcome=Outcome.DOES_NOT_HOLD,
-        sentence=f"{words}: {error.code}: {error.message}",
+        sentence=f"{words}: {failure.code}: {failure.message}",
         effect=None,
         blocks=0,
     )
@@ -107,18 +103,17 @@ def needed_blocks(block_sd: float, margin: float, *, at_most: int) -> int | None
     return next((n for n in counts if resolved_margin(block_sd, n) <= margin), None)
 
 
-def _effect(arm: ArmAnswer, metric: Metric) -> EffectAnswer | None:
+def _effect(arm: ArmReport, metric: Metric) -> Effect | None:
     return next((effect for effect in arm.effects if effect.metric is metric), None)
 
 
-def _worse_by(effect: EffectAnswer) -> tuple[float, float]:
+def _worse_by(effect: Effect) -> tuple[float, float]:
     """The ends of the interval, signed so that above 0 is worse."""
-    low = -math.inf if effect.ci_low is None else effect.ci_low
-    high = math.inf if effect.ci_high is None else effect.ci_high
+    low, high = effect.ci_low, effect.ci_high
     return (-high, -low) if effect.metric.sign > 0 else (low, high)
 
 
-def _main(effect: EffectAnswer | None, blocks: int, margin: float) -> Finding:
+def _main(effect: Effect | None, blocks: int, margin: float) -> Finding:
     if effect is None:
         few = f"{blocks} usable blocks; at least {analysis.FEWEST_BLOCKS} are needed"
         return Outcome.INCONCLUSIVE, few
@@ -133,7 +128,7 @@ def _main(effect: EffectAnswer | None, blocks: int, margin: float) -> Finding:
 
 
 def _p95(
-    arm: ArmAnswer, asked: CircumstancesAnswer, main: EffectAnswer | None, margin: float
+    arm: ArmReport, asked: CircumstancesAnswer, main: Effect | None, margin: float
 ) -> Iterator[Finding]:
     """Nothing if the job itself bounds p95, or if the report has none."""
     found = _effect(arm, Metric.LATENCY_P95_MS)
@@ -144,27 +139,27 @@ def _p95(
         yield outcome, broken.sentence
 
 
-def _errors(new: ArmAnswer, own: ArmAnswer, margins: Margins) -> Finding:
+def _errors(new: ArmReport, own: ArmReport, margins: Margins) -> Finding:
     outcome, broken = bounds.errors_margin(_failed(new), _failed(own), margins.errors)
     if outcome is Outcome.HOLDS:
         return outcome, "no more of its requests fail than of your own file's"
     return outcome, broken.sentence
 
 
-def _errors_alone(arm: ArmAnswer, margin: float) -> Finding:
+def _errors_alone(arm: ArmReport, margin: float) -> Finding:
     rate = objective.failed_share(*_failed(arm))
     if rate > margin:
         return Outcome.DOES_NOT_HOLD, f"{wording.share(rate, 2)} of its requests fail"
     return Outcome.HOLDS, "it is your present file, it runs and serves: nothing to compare"
 
 
-def _failed(arm: ArmAnswer) -> tuple[int, int]:
+def _failed(arm: ArmReport) -> tuple[int, int]:
     """Failed and sent requests."""
     failed = sum(arm.errors_by_class.values())
     return failed, failed + arm.requests
 
 
-def _missed_bounds(new: ArmAnswer, own: ArmAnswer, asked: CircumstancesAnswer) -> Iterator[Finding]:
+def _missed_bounds(new: ArmReport, own: ArmReport, asked: CircumstancesAnswer) -> Iterator[Finding]:
     """The job's bounds that the file does not keep on the new image, with your own file's level."""
     for metric, bound in asked.slo.bounds().items():
         reached, reference = _level(new, metric), _level(own, metric)
@@ -182,7 +177,7 @@ def _missed_bounds(new: ArmAnswer, own: ArmAnswer, asked: CircumstancesAnswer) -
             yield Outcome.DOES_NOT_HOLD, f"{broken.sentence}: {levels}"
 
 
-def _level(arm: ArmAnswer, metric: Metric) -> float | None:
+def _level(arm: ArmReport, metric: Metric) -> float | None:
     """The geometric mean over the rungs of a ladder; the one figure where there is but one."""
     if metric is Metric.ERROR_RATE:
         return objective.failed_share(*_failed(arm))

@@ -2,21 +2,16 @@
 
 from tuner.schemas.base import (
     Answer,
-    DiagnosisAnswer,
-    DoubtAnswer,
-    EffectAnswer,
-    ErrorAnswer,
     Health,
     MistakeAnswer,
     Problem,
 )
 from tuner.schemas.catalogue import SpaceList, SpaceSummary, TargetAppAnswer, TargetAppList
-from tuner.schemas.comparisons import ArmAnswer, FigureAnswer, ReportAnswer, WindowList
+from tuner.schemas.comparisons import ArmAnswer, ReportAnswer, WindowList
 from tuner.schemas.evidence import (
     AblationAnswer,
     EvidenceAnswer,
     FactorAnswer,
-    ImportanceAnswer,
     LookAnswer,
     ParetoPointAnswer,
     RoundAnswer,
@@ -28,7 +23,6 @@ from tuner.schemas.hosts import (
     CalibratedHostAnswer,
     CalibrationAnswer,
     CalibrationReport,
-    FingerprintAnswer,
     HostAnswer,
     PoolAnswer,
     PoolHosts,
@@ -40,13 +34,12 @@ from tuner.schemas.jobs import (
     Incumbent,
     JobAnswer,
     JobPage,
-    LineAnswer,
     Progress,
     RecommendationAnswer,
     TrialAnswer,
     TrialList,
 )
 from tuner.schemas.lint import FindingAnswer, FixAnswer, LintAnswer, LintRequest
-from tuner.schemas.preflight import LeftOutAnswer, PreflightAnswer, PreflightFindingAnswer
+from tuner.schemas.preflight import LeftOutAnswer, PreflightAnswer
 from tuner.schemas.reports import ProvenanceAnswer, TrialsAnswer, TrialSummary, TuneReport
 from tuner.schemas.windows import WindowAnswer

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import Field
 
-from tuner.model import Scalar
+from tuner.model import Importance, Scalar
 from tuner.schemas.base import Answer
 
 UNIT = "relative"
@@ -63,15 +63,6 @@ class AblationAnswer(Answer):
     sd: float = Field(description="standard deviation of one run, as a log ratio")
 
 
-class ImportanceAnswer(Answer):
-    """A parameter's share in what the search saw change."""
-
-    parameter: str = Field(description="its name in the search space")
-    share: float = Field(description="0..1")
-    low: float = Field(description="lower end of its 90 % interval")
-    high: float = Field(description="upper end of its 90 % interval")
-
-
 class SlicePointAnswer(Answer):
     """What the search expects at one value."""
 
@@ -101,7 +92,7 @@ class EvidenceAnswer(Answer):
 
     rounds: Sequence[RoundAnswer] = Field(description="of the race")
     ablation: AblationAnswer | None = Field(description="line by line; null: not ablated")
-    importances: Sequence[ImportanceAnswer] = Field(description="the largest share first")
+    importances: Sequence[Importance] = Field(description="the largest share first")
     slices: Sequence[SliceAnswer] = Field(description="parameter by parameter")
     front: Sequence[ParetoPointAnswer] = Field(description="of several objectives")
     optimistic_gain: float | None = Field(description="the best of the search as it stands there")

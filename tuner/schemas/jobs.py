@@ -6,8 +6,12 @@ from datetime import datetime
 from pydantic import Field
 
 from tuner.model import (
+    ChangedLine,
     Danger,
+    Diagnosis,
     Doubt,
+    Effect,
+    Failure,
     JobSummary,
     Limits,
     Metric,
@@ -21,7 +25,7 @@ from tuner.model import (
     Verdict,
     Workload,
 )
-from tuner.schemas.base import Answer, DiagnosisAnswer, DoubtAnswer, EffectAnswer, ErrorAnswer
+from tuner.schemas.base import Answer
 from tuner.schemas.comparisons import ReportAnswer
 from tuner.schemas.evidence import EvidenceAnswer, LookAnswer
 from tuner.schemas.hosts import CalibrationAnswer, SeesAnswer
@@ -77,7 +81,7 @@ class JobAnswer(JobSummary):
         description="figures by file; null until a job of kind compare is done"
     )
     preflight: PreflightAnswer = Field(description="findings in the job's files before the load")
-    error: ErrorAnswer | None = Field(description="why the job failed")
+    failure: Failure | None = Field(description="why the job failed")
     queue_position: int | None = Field(
         description="jobs of the pool before this one; null unless the job is queued"
     )
@@ -103,10 +107,11 @@ class TrialAnswer(Answer):
         description="the same as score for every metric of the objective; above 0 is better"
     )
     constraints: Mapping[str, float] = Field(description="excess over each bound; above 0: broken")
-    doubts: Sequence[DoubtAnswer] = Field(description="reasons not to take the score at face value")
+    doubts: Sequence[Doubt] = Field(description="reasons to doubt the score")
+    doubt_sentences: Sequence[str] = Field(description="each of the doubts in a sentence")
     blocks: int = Field(description="complete blocks in which it was measured")
-    error: ErrorAnswer | None = Field(description="why it has no score")
-    diagnosis: DiagnosisAnswer | None = Field(None, description="what limits it; of one trial only")
+    failure: Failure | None = Field(description="why it has no score")
+    diagnosis: Diagnosis | None = Field(None, description="what limits it; of one trial only")
     windows: Sequence[WindowAnswer] | None = Field(None, description="its raw data, with ?raw=1")
 
 
@@ -114,15 +119,6 @@ class TrialList(Answer):
     """All trials of a job."""
 
     trials: Sequence[TrialAnswer] = Field(description="by number")
-
-
-class LineAnswer(Answer):
-    """One option that the recommended file sets otherwise than the user's."""
-
-    option: str = Field(description="in uWSGI's spelling")
-    value: str = Field(description="the recommended value")
-    baseline_value: str | None = Field(description="the user's value; null where it was not set")
-    effect: EffectAnswer | None = Field(description="this line's own share, where it was measured")
 
 
 class CircumstancesAnswer(Answer):
@@ -149,22 +145,23 @@ class RecommendationAnswer(Answer):
     app: str = Field(description="the app that it is for")
     finished_at: datetime | None = Field(description="when it was confirmed")
     verdict: Verdict = Field(description="what fresh data say about the candidate")
-    effect: EffectAnswer | None = Field(description="of the objective; null: not measured")
+    effect: Effect | None = Field(description="of the objective; null: not measured")
     p_better: float | None = Field(description="probability that the candidate is better at all")
     mde: float | None = Field(description="smallest effect that so many blocks would have shown")
     blocks: int = Field(description="fresh interleaved blocks behind the verdict")
     requests: int = Field(description="that the candidate answered with 2xx in these blocks")
     errors: int = Field(description="requests of the candidate that failed in these blocks")
-    side_effects: Sequence[EffectAnswer] = Field(description="on the other metrics")
+    side_effects: Sequence[Effect] = Field(description="on the other metrics")
     missed: Sequence[MissedBound] = Field(description="bounds that the candidate does not keep")
     looks: Sequence[LookAnswer] = Field(description="at the confirmation; the last one decided")
     candidate: int | None = Field(description="the trial that was compared with the baseline")
     params: Mapping[str, Scalar] = Field(description="its parameters")
-    lines: Sequence[LineAnswer] = Field(description="what changes in the file")
-    reverted: Sequence[LineAnswer] = Field(description="options that did not earn their place")
-    diagnosis: DiagnosisAnswer = Field(description="what limits the app")
+    lines: Sequence[ChangedLine] = Field(description="what changes in the file")
+    reverted: Sequence[ChangedLine] = Field(description="options that did not earn their place")
+    diagnosis: Diagnosis = Field(description="what limits the app")
     reason: str = Field(description="the verdict in a sentence")
-    doubts: Sequence[DoubtAnswer] = Field(description="what speaks against the figures")
+    doubts: Sequence[Doubt] = Field(description="reasons to doubt the figures")
+    doubt_sentences: Sequence[str] = Field(description="each of the doubts in a sentence")
     calibration: CalibrationAnswer | None = Field(description="what this job could tell apart")
     evidence: EvidenceAnswer = Field(description="how the answer came about")
     circumstances: CircumstancesAnswer = Field(description="what the answer holds for")

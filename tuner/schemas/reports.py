@@ -5,9 +5,18 @@ from datetime import datetime
 
 from pydantic import Field
 
-from tuner.model import FailureCode, Limits, Objective, Origin, Scalar, Slo, TrialState, Workload
+from tuner.model import (
+    FailureCode,
+    HostFingerprint,
+    Limits,
+    Objective,
+    Origin,
+    Scalar,
+    Slo,
+    TrialState,
+    Workload,
+)
 from tuner.schemas.base import Answer
-from tuner.schemas.hosts import FingerprintAnswer
 from tuner.schemas.jobs import RecommendationAnswer
 from tuner.schemas.preflight import PreflightAnswer
 
@@ -22,7 +31,7 @@ class TrialSummary(Answer):
     gain: float | None = Field(description="relative to the baseline; more is better; null: none")
     blocks: int = Field(description="of the search in which it was measured; 0: it has no gain")
     is_feasible: bool = Field(description="whether it ran and kept every bound")
-    error: FailureCode | None = Field(description="why it has no gain")
+    failure: FailureCode | None = Field(description="why it has no gain")
 
 
 class TrialsAnswer(Answer):
@@ -37,7 +46,7 @@ class ProvenanceAnswer(Answer):
 
     hosts: Sequence[str] = Field(description="who measured")
     pool: str = Field(description="the set of like hosts that they belong to")
-    fingerprint: FingerprintAnswer | None = Field(description="what the first of them is")
+    fingerprint: HostFingerprint | None = Field(description="what the first of them is")
     uwsgi_version: str | None = Field(description="of the target")
     image_digest: str | None = Field(description="of the target")
     target: str = Field(description="a target app's name, or an image")

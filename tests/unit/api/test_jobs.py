@@ -66,7 +66,7 @@ def test_a_job_says_at_once_what_its_trials_go_without(api: Api) -> None:
             "line": 4,
             "danger": "commands",
             "file": "",
-            "sentence": "trials go without cron (line 4): it starts programs",
+            "sentence": "trials leave out cron (line 4): it starts programs",
         }
     ]
     assert (seen["somaxconn"], seen["findings"]) == (None, None)
@@ -227,9 +227,10 @@ def test_the_trials_of_a_job_are_listed_with_what_came_of_them() -> None:
 def test_a_failed_job_says_why_and_shows_the_log(api: Api) -> None:
     failure = Failure(code=FailureCode.APP_FAILED, message="its import failed", log_tail="Boom")
     api.store.kept[1] = builders.job(state=JobState.FAILED, failure=failure)
-    assert api.get("/v1/jobs/1").json()["error"] == {
+    assert api.get("/v1/jobs/1").json()["failure"] == {
         "code": "app_failed",
         "message": "its import failed",
+        "arm": 0,
         "log_tail": "Boom",
     }
 

@@ -252,7 +252,7 @@ def test_a_measurement_reports_file_by_file() -> None:
     first = found["arms"][0]
     assert first["figures"][0]["ci_low"] is None
     assert first["latency"] == {"counts": {"1300": 7}}
-    assert first["doubts"][0]["sentence"] == Doubt.UNSTABLE_START.sentence
+    assert first["doubt_sentences"] == [Doubt.UNSTABLE_START.sentence]
 
 
 def test_progress_counts_the_blocks_that_were_asked_for() -> None:

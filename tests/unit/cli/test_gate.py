@@ -44,7 +44,7 @@ def _done(low: float = 0.094, high: float = 0.143, **arm: Any) -> dict[str, Any]
 
 def _failed(code: str) -> dict[str, Any]:
     error = {"code": code, "message": "that is why", "log_tail": "Boom"}
-    return {**COMPARE_RUNNING, "state": "failed", "error": error}
+    return {**COMPARE_RUNNING, "state": "failed", "failure": error}
 
 
 def _sent(service: Service) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def test_a_file_that_does_not_start_there_says_why(
     gating: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
     error = {"code": "bad_options", "message": "it refuses `x`", "log_tail": "unrecognized option"}
-    _ends(gating, _done(effects=[], error=error))
+    _ends(gating, _done(effects=[], failure=error))
     assert run("gate", "checkout", "--image", IMAGE) == 1
     said = capsys.readouterr().out
     assert said.startswith("does not hold: the recommended file does not run on it: bad_options")

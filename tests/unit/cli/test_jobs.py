@@ -1,10 +1,12 @@
 import io
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
 from tests.answers import COMPARE_DONE, RECOMMENDATION, TUNE_QUEUED, TUNE_RUNNING
 from tests.unit.cli.conftest import Service, answer, run
@@ -15,7 +17,12 @@ DONE: dict[str, Any] = {**TUNE_RUNNING, "state": "succeeded", "phase": "done"}
 FAILED: dict[str, Any] = {
     **TUNE_RUNNING,
     "state": "failed",
-    "error": {"code": "app_failed", "message": "its import failed", "log_tail": "a\nBoom"},
+    "failure": {
+        "code": "app_failed",
+        "message": "its import failed",
+        "arm": 0,
+        "log_tail": "a\nBoom",
+    },
 }
 
 
@@ -89,9 +96,9 @@ def test_submit_and_wait_shows_the_course_and_the_answer(
 
 
 def test_a_job_says_early_what_it_will_not_be_able_to_see() -> None:
-    known = CalibrationAnswer.model_validate(TUNE_RUNNING["calibration"])
+    known = TypeAdapter(CalibrationAnswer).validate_python(TUNE_RUNNING["calibration"])
     assert printing.sight(known).endswith("smallest detectable effect: 0.9 %")
-    coarse = known.model_copy(update={"mde": 0.2, "resolves_min_effect": False})
+    coarse = replace(known, mde=0.2, resolves_min_effect=False)
     assert "20.0 %, more than min_effect: use a quieter host" in printing.sight(coarse)
 
 

@@ -27,7 +27,7 @@ from tuner.schemas import JobAnswer
 FAILED: dict[str, Any] = {
     **COMPARE_RUNNING,
     "state": "failed",
-    "error": {"code": "bad_options", "message": "uWSGI refuses it", "log_tail": "bad"},
+    "failure": {"code": "bad_options", "message": "uWSGI refuses it", "log_tail": "bad"},
 }
 
 

@@ -27,7 +27,7 @@ class Serving:
     """A service whose jobs end at once."""
 
     def __init__(self, **ended: Any) -> None:
-        self.ended = {"id": 1, "state": "succeeded", "error": None, **ended}
+        self.ended = {"id": 1, "state": "succeeded", "failure": None, **ended}
 
     def submit(self, **request: Any) -> dict[str, Any]:
         return self.ended
