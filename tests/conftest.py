@@ -1,7 +1,7 @@
-"""Test modules run side by side; what is judged by its measurements runs when nothing else does.
+"""Which tests a tier runs, in which order, and which may run side by side.
 
-Only `make test` asks for several processes (`-n`, pytest-xdist). Whoever runs pytest by hand has
-one, and then none of this makes a difference.
+`pytest --tier NAME` runs one tier; docs/developing.md says what each is for. Without `--tier`
+pytest runs whatever it is given. Only `make` asks for several processes (`-n`, pytest-xdist).
 """
 
 import fcntl
@@ -12,16 +12,50 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from hypothesis import is_hypothesis_test, settings
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
+from tests.budgets import FAST, FULL
+
+TIERS = {
+    "fast": "unit and contract tests that need no Docker and no long time",
+    "real": "the other contracts, integration, acceptance and recovery: containers, PostgreSQL",
+    "full": "the tests marked `full`, those of benchmarks, and property tests with a full budget",
+}
+"""Every test belongs to one tier; property tests run in `full` once more."""
+
+WITHOUT_CONTAINERS = ("tests/unit/", "tests/contract/")
+OF_BENCHMARKS = "tests/benchmarks/"
+
 ALONE = "tests/acceptance/"
-"""Its tests wait until all others have ended: a busy neighbour is what they would find."""
+"""These tests wait until all others have ended: a busy neighbour changes what they measure."""
 
 APART = "tests/recovery/"
-"""Each test for itself: they take minutes, and share nothing."""
+"""Each test is a group of its own: it takes minutes, and shares nothing."""
 
 FIRST = (APART, "tests/integration/", "tests/contract/")
 """They take longest, and mostly wait."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--tier`, with one line for each tier."""
+    listed = "; ".join(f"{name}: {holds}" for name, holds in TIERS.items())
+    parser.addoption("--tier", choices=TIERS, help=f"run one tier only. {listed}")
+
+
+def tier_of(item: pytest.Item) -> str:
+    """The tier of a test, from its markers and its folder."""
+    if item.get_closest_marker("full") or item.nodeid.startswith(OF_BENCHMARKS):
+        return "full"
+    needs_docker = item.get_closest_marker("docker") is not None
+    is_fast = item.nodeid.startswith(WITHOUT_CONTAINERS) and not needs_docker
+    return "fast" if is_fast else "real"
+
+
+def is_wanted(item: pytest.Item, tier: str | None) -> bool:
+    """Whether a run of that tier has the test; None runs them all."""
+    again = tier == "full" and is_hypothesis_test(getattr(item, "obj", None))
+    return tier in (None, tier_of(item)) or again
 
 
 def _turn(node: str) -> int:
@@ -33,19 +67,22 @@ def _turn(node: str) -> int:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """In several processes, the longest come first and what is alone last.
+    """Keep the tests of the tier; in several processes, put the longest first.
 
-    pytest-xdist tells tests apart by their node ids alone: of two with the same it runs but one.
+    Two tests must not share a node id: pytest-xdist runs only one of them.
     """
     twice = [nodeid for nodeid, times in Counter(i.nodeid for i in items).items() if times > 1]
     if twice:
         raise pytest.UsageError(f"more than one test has the id {', '.join(sorted(twice))}")
+    tier = config.getoption("--tier")
+    config.hook.pytest_deselected(items=[item for item in items if not is_wanted(item, tier)])
+    items[:] = [item for item in items if is_wanted(item, tier)]
     if _run_of(config) is not None:
         items.sort(key=lambda item: _turn(item.nodeid))
 
 
 class ByModule(LoadScopeScheduling):  # type: ignore[misc]  # untyped
-    """A module stays in one process, and so does all that nothing may run beside."""
+    """One process runs a whole module, and one runs all tests that must be alone."""
 
     def _split_scope(self, nodeid: str) -> str:
         if nodeid.startswith(ALONE):
@@ -54,12 +91,12 @@ class ByModule(LoadScopeScheduling):  # type: ignore[misc]  # untyped
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByModule:
-    """What pytest-xdist asks for."""
+    """The scheduler that pytest-xdist uses."""
     return ByModule(config, log)
 
 
 class Turns:
-    """A file that each process locks: shared for what may run beside others, else for itself."""
+    """A file that each process locks: shared for tests that may run beside others, else alone."""
 
     def __init__(self, run: str) -> None:
         self._path = Path(tempfile.gettempdir()) / f"uwsgi-tuner-tests-{os.getuid()}-{run}.lock"
@@ -67,7 +104,7 @@ class Turns:
         self._held = fcntl.LOCK_UN
 
     def take(self, lock: int) -> None:
-        """Wait for it; nothing to do where it is held."""
+        """Wait for the lock, unless this process holds it."""
         if lock != self._held:
             fcntl.flock(self._handle, fcntl.LOCK_UN)
             fcntl.flock(self._handle, lock)
@@ -77,7 +114,7 @@ class Turns:
     def pytest_runtest_protocol(
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> Generator[None, bool | None, bool | None]:
-        """Wait for the turn before the clock of the test's timeout runs; give it up at the end."""
+        """Wait before the clock of the test's timeout starts; release the lock at the end."""
         self.take(fcntl.LOCK_EX if item.nodeid.startswith(ALONE) else fcntl.LOCK_SH)
         try:
             return (yield)
@@ -86,17 +123,18 @@ class Turns:
                 self.take(fcntl.LOCK_UN)
 
     def pytest_sessionfinish(self) -> None:
-        """The others have opened it long ago."""
+        """Remove the file: the other processes opened it at their start."""
         self._path.unlink(missing_ok=True)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """In each of several processes."""
+    """Load the budget of the tier, and take turns with the other processes."""
+    settings.load_profile(FAST if config.getoption("--tier") in ("fast", "real") else FULL)
     run = _run_of(config)
     if run is not None:
         config.pluginmanager.register(Turns(run))
 
 
 def _run_of(config: pytest.Config) -> str | None:
-    """The name of the whole run in one of several processes; else None."""
+    """The name of the whole run where this is one of several processes, else None."""
     return os.environ.get("PYTEST_XDIST_TESTRUNUID") if hasattr(config, "workerinput") else None

@@ -12,7 +12,7 @@ from tests.patience import TEST_ENDS_WITHIN_S
 from tests.service import Service, opened_store, running
 from tuner.model import DEFAULT_COMMAND, Budget, ClosedLoop, Limits, Slo, Target
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(TEST_ENDS_WITHIN_S)]
+pytestmark = [pytest.mark.full, pytest.mark.docker, pytest.mark.timeout(TEST_ENDS_WITHIN_S)]
 
 WAITS = """
 import time

@@ -9,7 +9,7 @@ import pytest
 from tests.bench_arms import opened
 from tests.bench_scenes import SCENES, Scene
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.full, pytest.mark.docker]
 
 
 STARTS = 3

@@ -5,7 +5,7 @@ import pytest
 from tests.patience import JOB_ENDS_WITHIN_S, TEST_ENDS_WITHIN_S
 from tests.service import running
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(TEST_ENDS_WITHIN_S)]
+pytestmark = [pytest.mark.full, pytest.mark.docker, pytest.mark.timeout(TEST_ENDS_WITHIN_S)]
 
 GOOD = """\
 [uwsgi]

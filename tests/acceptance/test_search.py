@@ -12,7 +12,7 @@ from tests.plants import TWO_LARGE_GAINS, USELESS
 from tests.service import Json, Service, opened_store, running
 from tuner.model import Evidence, JobId
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(2 * TEST_ENDS_WITHIN_S)]
+pytestmark = [pytest.mark.full, pytest.mark.docker, pytest.mark.timeout(2 * TEST_ENDS_WITHIN_S)]
 
 QUIET_SD = 0.1
 """Of one run, as a log ratio: 24 runs show the smaller of the two gains in 19 of 20 jobs then."""

@@ -14,7 +14,7 @@ from tuner.measurement import ArmSpec
 from tuner.model import ClosedLoop, FailureCode, HttpRequest
 from tuner.uwsgi.topology import Topology
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.full, pytest.mark.docker]
 
 LOAD = ClosedLoop(concurrency=4)
 ALL_FRONTS = {

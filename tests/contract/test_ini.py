@@ -20,7 +20,7 @@ from tuner.uwsgi.ini import (
     refuse_other_formats,
 )
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.full, pytest.mark.docker]
 
 INIS = Path(__file__).parents[1] / "inis"
 NAMES = sorted(path.name for path in INIS.glob("*.ini"))

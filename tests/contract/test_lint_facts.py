@@ -8,7 +8,7 @@ import pytest
 from tests.contract.uwsgi_lab import Lab, lab
 from tuner.uwsgi.lint import RULES
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.full, pytest.mark.docker]
 
 APP = "wsgi-file = app.py\nmaster = true\n"
 HTTP = f"[uwsgi]\nhttp-socket = :8000\n{APP}"

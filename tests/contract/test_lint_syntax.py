@@ -15,7 +15,7 @@ from tuner.settings import Settings
 from tuner.uwsgi.lint import lint, subject_of
 from tuner.uwsgi.options import of_build
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.full, pytest.mark.docker]
 
 CHECK = ("--ini", "uwsgi.ini", "--show-config", "--no-server")
 NO_MASTER = "running uWSGI without its master"

@@ -10,7 +10,7 @@ from tuner.cli.options import options
 from tuner.errors import NotFound
 from tuner.uwsgi.options import Kind, known
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.full, pytest.mark.docker]
 
 READY = r"no-server mode requested"
 APP = "[uwsgi]\nno-server = true\nneed-app = true\nwsgi-file = app.py\nsocket = :3031\n"

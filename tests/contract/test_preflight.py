@@ -25,7 +25,7 @@ from tuner.uwsgi.ini import IniFile
 from tuner.uwsgi.lint import rule_of
 from tuner.worker import prepared
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.full, pytest.mark.docker]
 
 BOX = Limits(cpus=1.0, memory_mb=256, somaxconn=777)
 

@@ -14,7 +14,7 @@ from tuner.measurement import ArmSpec, LoadReading
 from tuner.model import ClosedLoop, HttpRequest, JobSpec, Params
 from tuner.search_space import derive
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.full, pytest.mark.docker, pytest.mark.timeout(600)]
 
 AT_RANDOM = 5
 LOAD_S = 0.5

@@ -26,6 +26,7 @@ DOWN_S = 180
 JOB_S = 600
 
 pytestmark = [
+    pytest.mark.full,
     pytest.mark.docker,
     pytest.mark.timeout(BUILD_S + UP_S + READY_S + JOB_S + DOWN_S),
 ]

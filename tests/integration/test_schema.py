@@ -20,6 +20,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from tests.answers import CALIBRATE_REQUEST, COMPARE_REQUEST
+from tests.budgets import examples
 from tests.killable_worker import SPEC, worker_on
 from tests.postgres import fresh_database
 from tests.unit.api.fakes import Api
@@ -69,7 +70,7 @@ def calling(path: str, method: str) -> Callable[..., None]:
 
     @schema.include(path=path, method=method).parametrize()
     @settings(
-        max_examples=EXAMPLES,
+        max_examples=examples(EXAMPLES),
         deadline=None,
         derandomize=True,
         suppress_health_check=list(HealthCheck),

@@ -13,7 +13,7 @@ from tests.patience import TEST_ENDS_WITHIN_S
 from tests.recovery.test_kills import check_rows, submit, wait_for_phase
 from tests.service import running
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(TEST_ENDS_WITHIN_S)]
+pytestmark = [pytest.mark.full, pytest.mark.docker, pytest.mark.timeout(TEST_ENDS_WITHIN_S)]
 
 DISK_MB = 200  # a new cluster and its WAL need about 60
 

@@ -85,6 +85,7 @@ def test_fewer_than_two_usable_blocks_calibrate_nothing() -> None:
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("blocks", [2, 4, 8])
 def test_an_unbiased_host_is_hardly_ever_called_biased(blocks: int) -> None:
     draw = random.Random(blocks)  # noqa: S311
@@ -92,6 +93,7 @@ def test_an_unbiased_host_is_hardly_ever_called_biased(blocks: int) -> None:
     assert alarms <= 4  # one is expected; five or more come by chance in 0.4 % of all such tests
 
 
+@pytest.mark.full
 def test_eight_blocks_mostly_find_a_bias_of_five_percent() -> None:
     draw = random.Random(9)  # noqa: S311
     found = sum(analysis.is_biased(calibrated(set_of(draw, 8, bias=0.05))) for _ in range(200))

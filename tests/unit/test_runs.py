@@ -49,6 +49,7 @@ def test_equal_runs_have_neither_outliers_nor_spread() -> None:
     assert (found.cv, found.resolves) == (0, 0)
 
 
+@pytest.mark.full
 def test_the_runs_needed_give_the_promised_power() -> None:
     draw = random.Random(12)  # noqa: S311
     sd, effect = 0.05, 0.05

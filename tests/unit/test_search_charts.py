@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.budgets import examples
 from tuner.charts import (
     confirmation,
     effects_chart,
@@ -166,7 +167,7 @@ def test_equal_input_makes_equal_charts() -> None:
 
 
 @given(st.text(min_size=1, max_size=60))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_whatever_a_name_holds_the_chart_is_well_formed(name: str) -> None:
     for chart in every_chart(name):
         root = parsed(chart)

@@ -127,15 +127,18 @@ def simulated() -> list[Simulated]:
     ]
 
 
+@pytest.mark.full
 def test_the_interval_covers_the_truth_as_often_as_it_says(simulated: list[Simulated]) -> None:
     assert all(0.92 <= found.covered <= 0.98 for found in simulated)
     assert 0.93 <= sum(found.covered for found in simulated) / len(simulated) <= 0.97
 
 
+@pytest.mark.full
 def test_the_estimate_is_as_often_too_high_as_too_low(simulated: list[Simulated]) -> None:
     assert all(abs(found.median_bias) < 0.1 for found in simulated)
 
 
+@pytest.mark.full
 def test_without_the_correction_it_would_not_be(simulated: list[Simulated]) -> None:
     """Or the test above would show nothing: what ends as futile does so in its worst moments."""
     assert max(abs(found.naive_bias) for found in simulated) > 0.15
@@ -150,6 +153,7 @@ def test_where_there_is_nothing_it_ends_early_and_seldom_claims(
     assert sum(run.crossed for run in runs) / RUNS < 0.05
 
 
+@pytest.mark.full
 def test_an_end_is_never_on_the_wrong_arm_of_the_value(simulated: list[Simulated]) -> None:
     estimates = [run.estimate for found in simulated for run in found.runs]
     assert all(found.low <= found.value <= found.high for found in estimates)

@@ -8,6 +8,7 @@ do.
     steps          what a step prints, StepFailed
     commands       the one door to other programs, and the log of what they said
     host           facts about this machine, decided once
+    machine        what every step works with: facts, programs, packages, progress
     apt            Debian packages
     uv             uv and the locked Python dependencies
     docker_engine  an engine that answers
@@ -18,7 +19,7 @@ do.
     k6             the binary of the second one, for bursts and journeys
     images         the images the product starts its containers from
     compose        Docker Compose, which one acceptance test drives
-    checks         the commands of `make check` and `make test`, once
-    recipes        which steps each command needs, and what it hands over to
+    checks         the commands of `make check`, `make test` and `make test-all`, once
+    recipes        what each command needs, in which order, and what it hands over to
     arguments      the command line
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Sequence
 
 from tuner.provision.commands import Commands, must
@@ -20,6 +21,7 @@ class Apt:
         self._commands = commands
         self._host = host
         self._refreshed = False
+        self._alone = threading.RLock()  # apt-get itself does not wait for every lock
 
     @property
     def usable(self) -> bool:
@@ -30,22 +32,24 @@ class Apt:
 
         Raises StepFailed with apt's last lines.
         """
-        self.refresh()
-        must(
-            self._commands,
-            ["apt-get", "install", *_OPTIONS, *packages],
-            what=what,
-            todo=f"make `apt-get install {' '.join(packages)}` succeed,"
-            " then run the same command again",
-            timeout_s=900,
-            env=_QUIET,
-        )
+        with self._alone:
+            self.refresh()
+            must(
+                self._commands,
+                ["apt-get", "install", *_OPTIONS, *packages],
+                what=what,
+                todo=f"make `apt-get install {' '.join(packages)}` succeed,"
+                " then run the same command again",
+                timeout_s=900,
+                env=_QUIET,
+            )
 
     def refresh(self) -> None:
         """A third party's broken source may fail here; `install` says whether ours can be had."""
-        if not self._refreshed:
-            self._commands.run(["apt-get", "update"], timeout_s=300, env=_QUIET)
-            self._refreshed = True
+        with self._alone:
+            if not self._refreshed:
+                self._commands.run(["apt-get", "update"], timeout_s=300, env=_QUIET)
+                self._refreshed = True
 
     def candidate(self, package: str) -> tuple[int, int] | None:
         """Major and minor version that would be installed, None when there is no such package."""

@@ -1,58 +1,79 @@
-"""The commands of `make check` and `make test`: the one place where they are written down."""
+"""The commands of `make check`, `make test` and `make test-all`: the one place that lists them."""
 
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from tuner.provision.steps import StepFailed, Steps
 
-LEVELS = ("unit", "contract", "integration", "acceptance", "recovery")
+LEVELS = ("unit", "contract", "integration", "acceptance", "recovery", "benchmarks")
 
+Argv = tuple[str, ...]  # a program of `.venv/bin` with its arguments
 
-@dataclass(frozen=True)
-class Check:
-    """A program of `.venv/bin` with its arguments, run in the checkout."""
-
-    name: str
-    argv: tuple[str, ...]
-
-
-_STATIC = (
-    Check("format", ("ruff", "format", "--check", "--quiet")),
-    Check("lint", ("ruff", "check", "--quiet")),
-    Check("imports", ("lint-imports",)),
-    Check("types", ("mypy",)),
+STATIC: Sequence[Argv] = (
+    ("mypy",),
+    ("ruff", "format", "--check", "--quiet"),
+    ("ruff", "check", "--quiet"),
+    ("lint-imports",),
 )
-# Under a minute, and no Docker.
-FAST = (
-    *_STATIC,
-    Check(
-        "unit and contract tests", ("pytest", "-m", "not docker", "tests/unit", "tests/contract")
-    ),
+# tests/conftest.py says which test belongs to which tier. Containers wait most of the time: so
+# there are more processes than CPUs, and the modules that take longest come first.
+_WAITING = ("-n", "4", "--no-loadscope-reorder")
+FAST: Argv = ("pytest", "--tier", "fast", "-n", "2", "tests/unit", "tests/contract")
+REAL: Argv = (
+    *("pytest", "--tier", "real", *_WAITING),
+    *("tests/contract", "tests/integration", "tests/recovery", "tests/acceptance"),
 )
-# One pytest run, so that its closing line counts every level. Modules run side by side, for most of
-# them wait most of the time; tests/conftest.py has what measures run when all others have ended.
-SIDE_BY_SIDE = ("-n", "4", "--no-loadscope-reorder")
-FULL = (*_STATIC, Check("all test levels", ("pytest", *SIDE_BY_SIDE, "tests")))
+FULL: Argv = ("pytest", "--tier", "full", *_WAITING, "tests")
 
 
-def run(steps: Steps, checkout: Path, checks: Sequence[Check]) -> list[str]:
-    """Run every check, whatever the ones before it said; the names of those that failed."""
-    failed = []
-    for check in checks:
-        steps.working(f"{check.name}: {' '.join(check.argv)}")
-        program = checkout / ".venv" / "bin" / check.argv[0]
-        code = subprocess.run([str(program), *check.argv[1:]], cwd=checkout, check=False).returncode
-        if code:
-            failed.append(check.name)
+def run(steps: Steps, checkout: Path, tiers: Sequence[Argv]) -> list[str]:
+    """Run the static checks, then every tier. Returns the commands that failed."""
+    require_every_level(checkout)
+    failed = _static(steps, checkout)
+    for argv in tiers:
+        steps.working(" ".join(argv))
+        if subprocess.run(_command(checkout, argv), cwd=checkout, check=False).returncode:
+            failed.append(" ".join(argv))
     return failed
 
 
+def _static(steps: Steps, checkout: Path) -> list[str]:
+    """Run them side by side, and print what the failed ones said."""
+    steps.working("format, lint, imports, types")
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(partial(_said, checkout), STATIC))
+    failed = {" ".join(argv): said for argv, said in zip(STATIC, found, strict=True) if said}
+    sys.stdout.writelines(failed.values())
+    if not failed:
+        steps.ok("format, lint, imports, types")
+    return list(failed)
+
+
+def _said(checkout: Path, argv: Argv) -> str:
+    """The output of a command that failed; empty for one that succeeded."""
+    done = subprocess.run(
+        _command(checkout, argv),
+        cwd=checkout,
+        check=False,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    return f"{done.stdout}\n" if done.returncode else ""
+
+
+def _command(checkout: Path, argv: Argv) -> list[str]:
+    return [str(checkout / ".venv" / "bin" / argv[0]), *argv[1:]]
+
+
 def require_every_level(checkout: Path) -> None:
-    """Raises StepFailed when a level has no tests: an empty folder would pass in silence."""
+    """Raises StepFailed when a level has no tests: pytest would pass an empty folder."""
     for level in LEVELS:
         if not any((checkout / "tests" / level).rglob("test_*.py")):
             raise StepFailed(f"tests/{level}", "it holds no test", "check out the whole repository")

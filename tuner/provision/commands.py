@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -47,7 +48,8 @@ class Finished:
 class Commands(Protocol):
     """What the steps need of the operating system; tests pass a scripted one."""
 
-    log: Path
+    @property
+    def log(self) -> Path: ...
 
     def which(self, name: str) -> str | None: ...
 
@@ -68,6 +70,10 @@ class Commands(Protocol):
 
     def start_daemon(self, argv: Sequence[str], log: Path) -> None:
         """Start a program that outlives us, in its own session."""
+        ...
+
+    def stop(self) -> None:
+        """End the programs that run, and start no more: another thread's step has failed."""
         ...
 
 
@@ -109,6 +115,10 @@ class SystemCommands:
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text("")
         self.log = log
+        self._stopped = threading.Event()
+
+    def stop(self) -> None:
+        self._stopped.set()
 
     def which(self, name: str) -> str | None:
         path = os.pathsep.join([os.environ.get("PATH", os.defpath), *_SYSTEM_DIRECTORIES])
@@ -161,36 +171,38 @@ class SystemCommands:
         except OSError as error:
             return Finished(_NOT_FOUND, f"{argv[0]}: {error.strerror}")
         try:
-            in_time = _wait(process, captured, timeout_s, answer_within_s)
+            in_time = self._wait(process, captured, timeout_s, answer_within_s)
         except BaseException:  # Ctrl-C does not reach the program: it has its own process group
             _end(process)
             raise
         captured.seek(0)
         return Finished(process.wait(), captured.read().decode(errors="replace"), not in_time)
 
+    def _wait(
+        self,
+        process: subprocess.Popen[bytes],
+        captured: IO[bytes],
+        timeout_s: float,
+        answer_within_s: float | None,
+    ) -> bool:
+        """Wait for the end; False when the program was ended by us because a time ran out."""
+        started = time.monotonic()
+        while process.poll() is None:
+            waited_s = time.monotonic() - started
+            silent = os.fstat(captured.fileno()).st_size == 0
+            if (
+                self._stopped.is_set()
+                or waited_s > timeout_s
+                or (answer_within_s is not None and silent and waited_s > answer_within_s)
+            ):
+                _end(process)
+                return False
+            time.sleep(_POLL_S)
+        return True
+
     def _note(self, argv: Sequence[str], finished: Finished) -> None:
         with self.log.open("a") as log:
             log.write(f"$ {shlex.join(argv)}\n{finished.output.rstrip()}\n= {finished.code}\n")
-
-
-def _wait(
-    process: subprocess.Popen[bytes],
-    captured: IO[bytes],
-    timeout_s: float,
-    answer_within_s: float | None,
-) -> bool:
-    """Wait for the end; False when the program was ended by us because a time ran out."""
-    started = time.monotonic()
-    while process.poll() is None:
-        waited_s = time.monotonic() - started
-        silent = os.fstat(captured.fileno()).st_size == 0
-        if waited_s > timeout_s or (
-            answer_within_s is not None and silent and waited_s > answer_within_s
-        ):
-            _end(process)
-            return False
-        time.sleep(_POLL_S)
-    return True
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

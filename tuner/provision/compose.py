@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from tuner.provision.apt import Apt
-from tuner.provision.commands import Commands
-from tuner.provision.steps import StepFailed, Steps
+from tuner.provision.machine import Machine
+from tuner.provision.steps import StepFailed
 
 
-def ensure(steps: Steps, commands: Commands, apt: Apt) -> None:
+def ensure(machine: Machine) -> None:
     """Have `docker compose` or `docker-compose`. Raises StepFailed when neither can be had."""
-    if not _present(commands):
-        if not apt.usable:
+    if not _present(machine):
+        if not machine.apt.usable:
             raise StepFailed(
                 "Docker Compose",
                 "neither `docker compose` nor `docker-compose` answers",
                 "install Docker's compose plugin (Debian and Ubuntu: the package docker-compose),"
                 " then run the same command again",
             )
-        with steps.slow("installing docker-compose with apt", "docker-compose installed"):
-            apt.install(["docker-compose"], what="Docker Compose")
-    steps.ok("Docker Compose answers")
+        with machine.steps.slow("installing docker-compose with apt", "docker-compose installed"):
+            machine.apt.install(["docker-compose"], what="Docker Compose")
+    machine.steps.ok("Docker Compose answers")
 
 
-def _present(commands: Commands) -> bool:
+def _present(machine: Machine) -> bool:
     return (
-        commands.run(["docker", "compose", "version"]).ok
-        or commands.run(["docker-compose", "version"]).ok
+        machine.run(["docker", "compose", "version"]).ok
+        or machine.run(["docker-compose", "version"]).ok
     )

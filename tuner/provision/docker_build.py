@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tuner.provision.commands import Commands, must
-from tuner.provision.steps import Steps
+from tuner.provision.commands import must
+from tuner.provision.machine import Machine
 
 # On the image, so that a changed Dockerfile or parent is noticed. Not `tuner`: containers inherit
 # an image's labels, and whatever carries that one is reaped.
@@ -38,24 +38,18 @@ class Recipe:
         return sha.hexdigest()[:16]
 
 
-def image_id(commands: Commands, tag: str) -> str | None:
+def image_id(machine: Machine, tag: str) -> str | None:
     """The id of a local image, None when there is none."""
-    return _inspect(commands, tag, "{{.Id}}")
+    return _inspect(machine, tag, "{{.Id}}")
 
 
-def is_current(commands: Commands, recipe: Recipe) -> bool:
+def is_current(machine: Machine, recipe: Recipe) -> bool:
     template = f'{{{{index .Config.Labels "{_RECIPE_LABEL}"}}}}'
-    return _inspect(commands, recipe.tag, template) == recipe.digest
+    return _inspect(machine, recipe.tag, template) == recipe.digest
 
 
 def build(
-    steps: Steps,
-    commands: Commands,
-    recipe: Recipe,
-    *,
-    doing: str,
-    todo: str,
-    timeout_s: float = 900,
+    machine: Machine, recipe: Recipe, *, doing: str, todo: str, timeout_s: float = 900
 ) -> None:
     """Build the image from exactly the recipe's files.
 
@@ -63,7 +57,7 @@ def build(
     Raises StepFailed.
     """
     with (
-        steps.slow(doing, f"{recipe.tag} built"),
+        machine.steps.slow(doing, f"{recipe.tag} built"),
         tempfile.TemporaryDirectory(prefix="uwsgi-tuner-build-") as folder,
     ):
         context = Path(folder)
@@ -75,7 +69,7 @@ def build(
         ]
         label = f"{_RECIPE_LABEL}={recipe.digest}"
         must(
-            commands,
+            machine,
             [
                 "docker",
                 "build",
@@ -93,6 +87,6 @@ def build(
         )
 
 
-def _inspect(commands: Commands, tag: str, template: str) -> str | None:
-    finished = commands.run(["docker", "image", "inspect", "--format", template, tag])
+def _inspect(machine: Machine, tag: str, template: str) -> str | None:
+    finished = machine.run(["docker", "image", "inspect", "--format", template, tag])
     return finished.output.strip() if finished.ok else None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 from tuner.provision import programs
-from tuner.provision.apt import Apt
-from tuner.provision.commands import Commands, must
-from tuner.provision.host import Host
-from tuner.provision.steps import StepFailed, Steps
+from tuner.provision.commands import must
+from tuner.provision.machine import Machine
+from tuner.provision.steps import StepFailed
 
 VERSION = "1.8.1"
 
@@ -29,30 +29,23 @@ def cached_path(cache: Path) -> Path:
     return cache / f"k6-{VERSION}" / "k6"
 
 
-def ensure(
-    steps: Steps,
-    commands: Commands,
-    host: Host,
-    apt: Apt,
-    *,
-    image: str | None,
-    registry_answers: bool,
-) -> Path:
+def ensure(machine: Machine, registry_answers: Callable[[], bool]) -> Path:
     """The binary's path.
 
-    Sources, in order: `image`, k6's own image, this machine's Go, Debian's package. Raises
-    StepFailed when none of them is there, or when compiling fails.
+    `registry_answers` waits for the engine. Sources, in order: TUNER_K6_IMAGE, k6's own image, this
+    machine's Go, Debian's package. Raises StepFailed when there is none, or when compiling fails.
     """
 
     def make(folder: Path) -> Path:
+        has_registry, image = registry_answers(), machine.environment.get(_VARIABLE)
         if image:
             return programs.taken_from(
-                steps, commands, folder, program="k6", image=image, variable=_VARIABLE
+                machine, folder, program="k6", image=image, variable=_VARIABLE
             )
-        pulled = _pulled(steps, commands, folder) if registry_answers else None
-        return pulled or _compiled(steps, commands, host, apt, folder)
+        pulled = _pulled(machine, folder) if has_registry else None
+        return pulled or _compiled(machine, folder)
 
-    return programs.kept(cached_path(host.cache), make)
+    return programs.kept(cached_path(machine.host.cache), make)
 
 
 def forget(cache: Path) -> None:
@@ -60,21 +53,23 @@ def forget(cache: Path) -> None:
     shutil.rmtree(cached_path(cache).parent, ignore_errors=True)
 
 
-def _pulled(steps: Steps, commands: Commands, folder: Path) -> Path | None:
-    steps.working(f"pulling {_IMAGE}")
-    if not programs.pull(commands, _IMAGE):
+def _pulled(machine: Machine, folder: Path) -> Path | None:
+    machine.steps.working(f"pulling {_IMAGE}")
+    if not programs.pull(machine, _IMAGE):
         return None
-    copied = programs.copied_out(commands, _IMAGE, "k6", folder, what=_WHAT, todo=_TODO)
+    copied = programs.copied_out(machine, _IMAGE, "k6", folder, what=_WHAT, todo=_TODO)
     if copied is not None:
-        steps.ok(f"k6 {VERSION} taken from {_IMAGE}")
+        machine.steps.ok(f"k6 {VERSION} taken from {_IMAGE}")
     return copied
 
 
-def _compiled(steps: Steps, commands: Commands, host: Host, apt: Apt, folder: Path) -> Path:
-    go = _go(steps, commands, apt)
-    with steps.slow(f"compiling k6 {VERSION} (about 1 minute, once)", f"k6 {VERSION} compiled"):
+def _compiled(machine: Machine, folder: Path) -> Path:
+    go = _go(machine)
+    with machine.steps.slow(
+        f"compiling k6 {VERSION} (about 1 minute, once)", f"k6 {VERSION} compiled"
+    ):
         must(
-            commands,
+            machine,
             [go, "install", "-trimpath", "-ldflags=-s -w", f"go.k6.io/k6@v{VERSION}"],
             what=_WHAT,
             todo=f"make the Go module proxy reachable for `go`, or name an image that holds"
@@ -82,31 +77,31 @@ def _compiled(steps: Steps, commands: Commands, host: Host, apt: Apt, folder: Pa
             timeout_s=_COMPILES_WITHIN_S,
             cwd=folder,
             # Without C it runs on whatever C library the image has.
-            env={**host.trust, "CGO_ENABLED": "0", "GOBIN": str(folder)},
+            env={**machine.host.trust, "CGO_ENABLED": "0", "GOBIN": str(folder)},
         )
     return folder / "k6"
 
 
-def _go(steps: Steps, commands: Commands, apt: Apt) -> str:
-    for candidate in (commands.which("go"), "/usr/local/go/bin/go"):
-        if candidate and _go_version(commands, candidate) >= _GO:
+def _go(machine: Machine) -> str:
+    for candidate in (machine.which("go"), "/usr/local/go/bin/go"):
+        if candidate and _go_version(machine, candidate) >= _GO:
             return candidate
-    if not apt.usable:
+    if not machine.apt.usable:
         raise StepFailed(
             _WHAT, "no registry answers and this machine has no Go that is new enough", _TODO
         )
-    if (apt.candidate("golang-go") or (0, 0)) < _GO:
+    if (machine.apt.candidate("golang-go") or (0, 0)) < _GO:
         raise StepFailed(
             _WHAT,
             "no registry answers and this release of Debian has no Go that is new enough",
             _TODO,
         )
-    with steps.slow("installing golang-go with apt", "golang-go installed"):
-        apt.install(["golang-go", "ca-certificates"], what=_WHAT)
+    with machine.steps.slow("installing golang-go with apt", "golang-go installed"):
+        machine.apt.install(["golang-go", "ca-certificates"], what=_WHAT)
     return "/usr/bin/go"
 
 
-def _go_version(commands: Commands, go: str) -> tuple[int, int]:
-    finished = commands.run([go, "version"])
+def _go_version(machine: Machine, go: str) -> tuple[int, int]:
+    finished = machine.run([go, "version"])
     found = re.search(r"go(\d+)\.(\d+)", finished.output) if finished.ok else None
     return (int(found[1]), int(found[2])) if found else (0, 0)

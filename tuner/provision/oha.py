@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 from tuner.provision import programs
-from tuner.provision.apt import Apt
-from tuner.provision.commands import Commands, Finished, evidence, must
-from tuner.provision.host import Host
-from tuner.provision.steps import StepFailed, Steps
+from tuner.provision.commands import Finished, evidence, must
+from tuner.provision.machine import Machine
+from tuner.provision.steps import StepFailed
 
 VERSION = "1.16.0"
 
 _RUST = (1, 88)  # what oha 1.16 asks for
+_VARIABLE = "TUNER_OHA_IMAGE"
+_SUITE = "bookworm"  # of Debian: what the images are made of
 _RUST_IMAGE = "rust:1-slim-bookworm"  # the same C library as the images it has to run in
 _COMPILES_WITHIN_S = 1800.0
 _WHAT = f"load generator oha {VERSION}"
@@ -28,38 +30,40 @@ def cached_path(cache: Path) -> Path:
     return cache / f"oha-{VERSION}" / "oha"
 
 
-def ensure(
-    steps: Steps,
-    commands: Commands,
-    host: Host,
-    apt: Apt,
-    *,
-    image: str | None,
-    registry_answers: bool,
-) -> Path:
+def ensure(machine: Machine, registry_answers: Callable[[], bool]) -> Path:
     """The binary's path.
 
-    Sources, in order: `image`, a Rust container, this machine's cargo, Debian's packages. Raises
-    StepFailed when none of them is there, or when compiling fails.
+    `registry_answers` waits for the engine. Sources, in order: TUNER_OHA_IMAGE, a compiler of this
+    machine where its C library is the one of the images, a Rust container, a compiler of this
+    machine. Raises StepFailed when there is none of them, or when compiling fails.
     """
 
     def make(folder: Path) -> Path:
+        image = machine.environment.get(_VARIABLE)
         if image:
+            registry_answers()
             return programs.taken_from(
-                steps, commands, folder, program="oha", image=image, variable="TUNER_OHA_IMAGE"
+                machine, folder, program="oha", image=image, variable=_VARIABLE
             )
-        if registry_answers and programs.pull(commands, _RUST_IMAGE):
-            return _compiled_in_container(steps, commands, host, folder)
-        return _compiled_here(steps, commands, host, apt, folder)
+        if _may_start_here(machine):  # while the engine and the other images are made ready
+            return _compiled_here(machine, folder)
+        if registry_answers() and programs.pull(machine, _RUST_IMAGE):
+            return _compiled_in_container(machine, folder)
+        return _compiled_here(machine, folder)
 
-    return programs.kept(cached_path(host.cache), make)
+    return programs.kept(cached_path(machine.host.cache), make)
 
 
-def _compiled_in_container(steps: Steps, commands: Commands, host: Host, folder: Path) -> Path:
+def _may_start_here(machine: Machine) -> bool:
+    """Whether a binary made here runs in the images, and a new enough Rust is at hand."""
+    return machine.host.suite == _SUITE and _own_cargo(machine) is not None
+
+
+def _compiled_in_container(machine: Machine, folder: Path) -> Path:
     trust: list[str] = []
-    if host.ca_bundle is not None:
+    if machine.host.ca_bundle is not None:
         trust = [
-            f"--volume={host.ca_bundle}:/ca.crt:ro",
+            f"--volume={machine.host.ca_bundle}:/ca.crt:ro",
             "--env=CARGO_HTTP_CAINFO=/ca.crt",
             "--env=SSL_CERT_FILE=/ca.crt",
         ]
@@ -67,11 +71,11 @@ def _compiled_in_container(steps: Steps, commands: Commands, host: Host, folder:
         "apt-get update && apt-get install -y --no-install-recommends cmake make gcc libc6-dev"
         f" && cargo install oha --version {VERSION} --locked --root /out"
     )
-    with steps.slow(
+    with machine.steps.slow(
         f"compiling oha {VERSION} in a container (about 4 minutes, once)", f"oha {VERSION} compiled"
     ):
         must(
-            commands,
+            machine,
             [
                 "docker",
                 "run",
@@ -92,17 +96,19 @@ def _compiled_in_container(steps: Steps, commands: Commands, host: Host, folder:
     return folder / "bin" / "oha"
 
 
-def _compiled_here(steps: Steps, commands: Commands, host: Host, apt: Apt, folder: Path) -> Path:
-    cargo = _cargo(steps, commands, apt)
-    _have_c_tools(steps, commands, apt)
+def _compiled_here(machine: Machine, folder: Path) -> Path:
+    cargo = _cargo(machine)
+    _have_c_tools(machine)
     argv = [cargo, "install", "oha", "--version", VERSION, "--locked", "--root", str(folder)]
-    with steps.slow(f"compiling oha {VERSION} (about 4 minutes, once)", f"oha {VERSION} compiled"):
-        finished = commands.run(
+    with machine.steps.slow(
+        f"compiling oha {VERSION} (about 4 minutes, once)", f"oha {VERSION} compiled"
+    ):
+        finished = machine.run(
             argv,
             timeout_s=_COMPILES_WITHIN_S,
             cwd=folder,
             env={
-                **host.trust,
+                **machine.host.trust,
                 "CARGO_PROFILE_RELEASE_STRIP": "symbols",
                 "CARGO_TARGET_DIR": str(folder / "target"),
                 **_rustc_beside(cargo),
@@ -110,7 +116,7 @@ def _compiled_here(steps: Steps, commands: Commands, host: Host, apt: Apt, folde
         )
     if not finished.ok:
         raise StepFailed(
-            _WHAT, evidence(commands, argv, finished, _COMPILES_WITHIN_S), _compile_advice(finished)
+            _WHAT, evidence(machine, argv, finished, _COMPILES_WITHIN_S), _compile_advice(finished)
         )
     return folder / "bin" / "oha"
 
@@ -126,19 +132,27 @@ def _rustc_beside(cargo: str) -> dict[str, str]:
     return {"RUSTC": "/usr/bin/rustc"} if cargo == "/usr/bin/cargo" else {}
 
 
-def _cargo(steps: Steps, commands: Commands, apt: Apt) -> str:
-    for candidate in (commands.which("cargo"), "/usr/bin/cargo"):
-        if candidate and _rust_version(commands, candidate) >= _RUST:
-            return candidate
-    if not apt.usable:
+def _own_cargo(machine: Machine) -> str | None:
+    """A cargo of this machine that is new enough."""
+    candidates = (machine.which("cargo"), "/usr/bin/cargo")
+    return next((c for c in candidates if c and _rust_version(machine, c) >= _RUST), None)
+
+
+def _cargo(machine: Machine) -> str:
+    own = _own_cargo(machine)
+    if own:
+        return own
+    if not machine.apt.usable:
         raise StepFailed(
             _WHAT, "no registry answers and this machine has no cargo that is new enough", _TODO
         )
     # Newer Rust reaches a stable Debian as rustc-web, which it needs for its browsers.
     for suffix in ("", "-web"):
-        if (apt.candidate(f"cargo{suffix}") or (0, 0)) >= _RUST:
-            with steps.slow(f"installing rustc{suffix} with apt", f"rustc{suffix} installed"):
-                apt.install(
+        if (machine.apt.candidate(f"cargo{suffix}") or (0, 0)) >= _RUST:
+            with machine.steps.slow(
+                f"installing rustc{suffix} with apt", f"rustc{suffix} installed"
+            ):
+                machine.apt.install(
                     [f"rustc{suffix}", f"cargo{suffix}", "cmake", "make", "gcc", "libc6-dev"],
                     what=_WHAT,
                 )
@@ -150,23 +164,25 @@ def _cargo(steps: Steps, commands: Commands, apt: Apt) -> str:
     )
 
 
-def _have_c_tools(steps: Steps, commands: Commands, apt: Apt) -> None:
+def _have_c_tools(machine: Machine) -> None:
     """oha compiles a C library for TLS."""
     missing = [
         package
         for program, package in (("cmake", "cmake"), ("make", "make"), ("cc", "gcc"))
-        if not commands.which(program)
+        if not machine.which(program)
     ]
     if not missing:
         return
-    if not apt.usable:
+    if not machine.apt.usable:
         raise StepFailed(_WHAT, f"compiling it needs {', '.join(missing)}", _TODO)
-    with steps.slow(f"installing {', '.join(missing)} with apt", f"{', '.join(missing)} installed"):
-        apt.install([*missing, "libc6-dev"], what=_WHAT)
+    with machine.steps.slow(
+        f"installing {', '.join(missing)} with apt", f"{', '.join(missing)} installed"
+    ):
+        machine.apt.install([*missing, "libc6-dev"], what=_WHAT)
 
 
-def _rust_version(commands: Commands, cargo: str) -> tuple[int, int]:
-    finished = commands.run([cargo, "--version"])
+def _rust_version(machine: Machine, cargo: str) -> tuple[int, int]:
+    finished = machine.run([cargo, "--version"])
     found = re.search(r"cargo (\d+)\.(\d+)", finished.output) if finished.ok else None
     return (int(found[1]), int(found[2])) if found else (0, 0)
 

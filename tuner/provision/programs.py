@@ -6,8 +6,9 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from tuner.provision.commands import Commands, must
-from tuner.provision.steps import StepFailed, Steps
+from tuner.provision.commands import must
+from tuner.provision.machine import Machine
+from tuner.provision.steps import StepFailed
 
 _REGISTRY_ANSWERS_WITHIN_S = 12.0
 _PLACES = ("/usr/local/bin", "/usr/bin", "/bin", "")
@@ -26,46 +27,44 @@ def kept(binary: Path, make: Callable[[Path], Path]) -> Path:
     return binary
 
 
-def pull(commands: Commands, image: str) -> bool:
+def pull(machine: Machine, image: str) -> bool:
     """Fetch an image; False where no registry has it, or none answers."""
-    return commands.run(
+    return machine.run(
         ["docker", "pull", image], timeout_s=900, answer_within_s=_REGISTRY_ANSWERS_WITHIN_S
     ).ok
 
 
-def taken_from(
-    steps: Steps, commands: Commands, folder: Path, *, program: str, image: str, variable: str
-) -> Path:
+def taken_from(machine: Machine, folder: Path, *, program: str, image: str, variable: str) -> Path:
     """`program` out of the image that the user named with `variable`.
 
     Asked for by name, so a failure is a StepFailed and not a reason to look elsewhere.
     """
     what = f"load generator {program}"
-    with steps.slow(f"taking {program} out of {image}", f"{program} taken from {image}"):
-        if not commands.run(["docker", "image", "inspect", image]).ok and not pull(commands, image):
+    with machine.steps.slow(f"taking {program} out of {image}", f"{program} taken from {image}"):
+        if not machine.run(["docker", "image", "inspect", image]).ok and not pull(machine, image):
             raise StepFailed(
                 what,
                 f"{variable}={image} cannot be pulled",
                 "name an image that exists, or unset it",
             )
         todo = f"name another image with {variable}, or unset it"
-        copied = copied_out(commands, image, program, folder, what=what, todo=todo)
+        copied = copied_out(machine, image, program, folder, what=what, todo=todo)
     if copied is None:
         raise StepFailed(what, f"there is no {program} in {variable}={image}", todo)
     return copied
 
 
 def copied_out(
-    commands: Commands, image: str, program: str, folder: Path, *, what: str, todo: str
+    machine: Machine, image: str, program: str, folder: Path, *, what: str, todo: str
 ) -> Path | None:
     """`program` out of an image that is here; None where it has none in a usual place."""
-    made = must(commands, ["docker", "create", image], what=what, todo=todo)
+    made = must(machine, ["docker", "create", image], what=what, todo=todo)
     created, target = made.output.split()[-1], folder / program
     try:
         for place in _PLACES:
             source = f"{created}:{place}/{program}"
-            if commands.run(["docker", "cp", "--follow-link", source, str(target)]).ok:
+            if machine.run(["docker", "cp", "--follow-link", source, str(target)]).ok:
                 return target
     finally:
-        commands.run(["docker", "rm", "--force", created])
+        machine.run(["docker", "rm", "--force", created])
     return None

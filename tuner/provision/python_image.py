@@ -6,10 +6,9 @@ import tempfile
 from pathlib import Path
 
 from tuner.provision import docker_build
-from tuner.provision.apt import Apt
-from tuner.provision.commands import Commands, must
-from tuner.provision.host import Host
-from tuner.provision.steps import StepFailed, Steps
+from tuner.provision.commands import must
+from tuner.provision.machine import Machine
+from tuner.provision.steps import StepFailed
 
 TAG = "uwsgi-tuner/python:local"
 DEFAULT_SOURCE = "python:3.12-slim-bookworm"
@@ -26,74 +25,69 @@ _TODO = (
 )
 
 
-def ensure(
-    steps: Steps, commands: Commands, host: Host, apt: Apt, source: str = DEFAULT_SOURCE
-) -> None:
+def ensure(machine: Machine, source: str = DEFAULT_SOURCE) -> None:
     """Have `uwsgi-tuner/python:local`, which trusts the certificates that this machine trusts.
 
     It is made once: neither a registry nor a mirror is asked again while it exists.
     Raises StepFailed.
     """
-    if docker_build.image_id(commands, TAG):
-        steps.ok(f"image {TAG} is here")
-    elif docker_build.image_id(commands, source) or _pulled(steps, commands, source):
-        _add_trust(steps, commands, host, source)
+    if docker_build.image_id(machine, TAG):
+        machine.steps.ok(f"image {TAG} is here")
+    elif docker_build.image_id(machine, source) or _pulled(machine, source):
+        _add_trust(machine, source)
     else:
-        _bootstrap(steps, commands, host, apt)
+        _bootstrap(machine)
 
 
-def _pulled(steps: Steps, commands: Commands, source: str) -> bool:
-    steps.working(f"asking the registry for {source}")
-    return commands.run(
+def _pulled(machine: Machine, source: str) -> bool:
+    machine.steps.working(f"asking the registry for {source}")
+    return machine.run(
         ["docker", "pull", source], timeout_s=_PULL_S, answer_within_s=_REGISTRY_ANSWERS_WITHIN_S
     ).ok
 
 
-def _add_trust(steps: Steps, commands: Commands, host: Host, source: str) -> None:
+def _add_trust(machine: Machine, source: str) -> None:
     with tempfile.TemporaryDirectory(prefix="uwsgi-tuner-") as folder:
         dockerfile = Path(folder) / "Dockerfile"
         lines = [f"FROM {source}"]
         files = {"Dockerfile": dockerfile}
-        if host.ca_bundle is not None:
+        if machine.host.ca_bundle is not None:
             lines += [
                 f"COPY ca.crt {_CA_PATH}",
                 *(f"ENV {name}={path}" for name, path in _TRUST.items()),
             ]
-            files["ca.crt"] = host.ca_bundle
+            files["ca.crt"] = machine.host.ca_bundle
         dockerfile.write_text("\n".join(lines) + "\n")
         recipe = docker_build.Recipe(tag=TAG, files=files, arguments={})
         docker_build.build(
-            steps,
-            commands,
-            recipe,
-            doing=f"adding this machine's certificates to {source}",
-            todo=_TODO,
+            machine, recipe, doing=f"adding this machine's certificates to {source}", todo=_TODO
         )
 
 
-def _bootstrap(steps: Steps, commands: Commands, host: Host, apt: Apt) -> None:
+def _bootstrap(machine: Machine) -> None:
     what = f"image {TAG}"
-    if not host.is_debian or not host.suite:
+    if not machine.host.is_debian or not machine.host.suite:
         raise StepFailed(
             what, "no registry answers, and only Debian and Ubuntu can make it from packages", _TODO
         )
-    _have_mmdebstrap(steps, commands, host, apt, what)
-    doing = f"no registry answers: making it from {host.suite}'s packages (about 40 seconds, once)"
-    host.cache.mkdir(parents=True, exist_ok=True)
+    _have_mmdebstrap(machine, what)
+    suite = machine.host.suite
+    doing = f"no registry answers: making it from {suite}'s packages (about 40 seconds, once)"
+    machine.host.cache.mkdir(parents=True, exist_ok=True)
     with (
-        steps.slow(doing, f"{what} made from Debian packages"),
-        tempfile.TemporaryDirectory(prefix="python-image-", dir=host.cache) as folder,
+        machine.steps.slow(doing, f"{what} made from Debian packages"),
+        tempfile.TemporaryDirectory(prefix="python-image-", dir=machine.host.cache) as folder,
     ):
         archive = str(Path(folder) / "root.tar")
-        argv = ["mmdebstrap", *_mmdebstrap_options(host), host.suite, archive]
+        argv = ["mmdebstrap", *_mmdebstrap_options(machine), machine.host.suite, archive]
         if (
-            host.apt_sources is not None
+            machine.host.apt_sources is not None
         ):  # the machine's own mirror, rather than mmdebstrap's default
-            argv.append(str(host.apt_sources))
-        must(commands, argv, what=what, todo=_TODO, timeout_s=600)
+            argv.append(str(machine.host.apt_sources))
+        must(machine, argv, what=what, todo=_TODO, timeout_s=600)
         changes = [f"--change=ENV {name}={path}" for name, path in _TRUST.items()]
         must(
-            commands,
+            machine,
             ["docker", "import", *changes, archive, TAG],
             what=what,
             todo=_TODO,
@@ -101,22 +95,24 @@ def _bootstrap(steps: Steps, commands: Commands, host: Host, apt: Apt) -> None:
         )
 
 
-def _have_mmdebstrap(steps: Steps, commands: Commands, host: Host, apt: Apt, what: str) -> None:
-    if commands.which("mmdebstrap"):
+def _have_mmdebstrap(machine: Machine, what: str) -> None:
+    if machine.which("mmdebstrap"):
         return
-    if not apt.usable:
+    if not machine.apt.usable:
         raise StepFailed(
             what,
             "no registry answers, mmdebstrap is missing, and we are not root",
             "run `sudo apt-get install -y mmdebstrap` (or this command as root), or " + _TODO,
         )
-    with steps.slow("no registry answers: installing mmdebstrap with apt", "mmdebstrap installed"):
-        apt.install(["mmdebstrap"], what=what)
+    with machine.steps.slow(
+        "no registry answers: installing mmdebstrap with apt", "mmdebstrap installed"
+    ):
+        machine.apt.install(["mmdebstrap"], what=what)
 
 
-def _mmdebstrap_options(host: Host) -> list[str]:
+def _mmdebstrap_options(machine: Machine) -> list[str]:
     options = ["--variant=minbase", f"--include={_PACKAGES}"]
     options += [f"--dpkgopt=path-exclude={pattern}" for pattern in _UNREAD]
-    if host.ca_bundle is not None:
-        options.append(f"--customize-hook=upload {host.ca_bundle} {_CA_PATH}")
+    if machine.host.ca_bundle is not None:
+        options.append(f"--customize-hook=upload {machine.host.ca_bundle} {_CA_PATH}")
     return options

@@ -6,14 +6,25 @@ import fcntl
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-from tuner.provision import checks, compose, docker_engine, images, python_image, uv
-from tuner.provision.apt import Apt
-from tuner.provision.commands import Commands, SystemCommands
-from tuner.provision.host import Host, detect
+from tuner.provision import (
+    checks,
+    compose,
+    docker_build,
+    docker_engine,
+    images,
+    k6,
+    oha,
+    python_image,
+    uv,
+)
+from tuner.provision.commands import SystemCommands
+from tuner.provision.host import detect
+from tuner.provision.machine import Machine
 from tuner.provision.steps import StepFailed, Steps
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -23,7 +34,8 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 class Command:
     """What one command needs, and what comes after.
 
-    `handover` is a program of `.venv/bin` that replaces us; `checks` are run one after the other.
+    `handover` is a program of `.venv/bin` that replaces us. `tiers` are tests that run after the
+    static checks, one after the other.
     """
 
     help: str
@@ -32,7 +44,7 @@ class Command:
     journeys: bool = False
     compose: bool = False
     handover: tuple[str, ...] = ()
-    checks: tuple[checks.Check, ...] = ()
+    tiers: tuple[checks.Argv, ...] = ()
 
 
 def _benchmark(help: str, module: str, *, images: bool = True, journeys: bool = False) -> Command:
@@ -40,20 +52,26 @@ def _benchmark(help: str, module: str, *, images: bool = True, journeys: bool = 
     return Command(help, images=images, journeys=journeys, handover=handover)
 
 
+def _tests(help: str, *tiers: checks.Argv) -> Command:
+    return Command(help, journeys=True, compose=True, tiers=tiers)
+
+
 COMMANDS: Mapping[str, Command] = {
     "demo": Command(
         "set up what is missing, then run a real tuning job", handover=("tuner", "demo")
     ),
     "serve": Command("set up what is missing, then run the service", handover=("tuner", "serve")),
-    "test": Command(
-        "set up what is missing, then run every check and test",
-        journeys=True,
-        compose=True,
-        checks=checks.FULL,
-    ),
     "check": Command(
-        "format, lint, imports, types, fast tests; no Docker", images=False, checks=checks.FAST
+        "format, lint, imports, types and the fast tests; no Docker",
+        images=False,
+        tiers=(checks.FAST,),
     ),
+    "test": _tests(
+        "`check`, and what guards the product on real containers and PostgreSQL",
+        checks.FAST,
+        checks.REAL,
+    ),
+    "test-all": _tests("every check and every test", checks.FAST, checks.REAL, checks.FULL),
     "images": Command("have the base image and the load generator image", dependencies=False),
     "journeys": Command(
         "have the load generator image for bursts, journeys and unlike requests",
@@ -69,6 +87,11 @@ COMMANDS: Mapping[str, Command] = {
         handover=("tuner", "calibrate"),
     ),
     "setup": Command("set up what is missing and nothing more"),
+    "docs": Command(
+        "build docs/ and the lint pages into one static site in site/",
+        images=False,
+        handover=("mkdocs", "build", "--quiet", "--strict", "--config-file", ".ci/mkdocs.yml"),
+    ),
     "bench-host": _benchmark("how well this machine measures", "host"),
     "bench-honesty": _benchmark("A/A sets and a planted +5 %: does the measuring lie?", "honesty"),
     "bench-classes": _benchmark(
@@ -86,50 +109,58 @@ COMMANDS: Mapping[str, Command] = {
 }
 
 
-@dataclass
-class Provisioner:
-    """The steps with what all of them need. Every step may raise StepFailed."""
+def prepare(machine: Machine, command: Command) -> None:
+    """Take the command's steps, side by side where none waits for another. Raises StepFailed."""
+    with ThreadPoolExecutor() as pool:
+        running = list(_started(pool, machine, command))
+        try:
+            for step in as_completed(running):
+                step.result()
+        except BaseException:  # Ctrl-C too: threads end when their programs have ended
+            machine.stop()
+            raise
 
-    steps: Steps
-    commands: Commands
-    host: Host
-    checkout: Path
-    environment: Mapping[str, str]
-    apt: Apt = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.apt = Apt(self.commands, self.host)
+def _started(
+    pool: ThreadPoolExecutor, machine: Machine, command: Command
+) -> Iterator[Future[None] | Future[bool]]:
+    if command.dependencies:
+        yield pool.submit(uv.sync, machine)
+    if not command.images:
+        return
+    python = pool.submit(_python_image, machine)
+    base = pool.submit(_base, machine, python)
+    load = pool.submit(_load, machine, python, base)
+    yield from (python, base, load)
+    if command.journeys:
+        yield pool.submit(_journeys, machine, python, load)
+    if command.compose:
+        yield pool.submit(compose.ensure, machine)
 
-    def prepare(self, command: Command) -> None:
-        if command.dependencies:
-            uv.sync(self.steps, self.commands, self.host, self.apt, self.checkout)
-        if command.images:
-            docker_engine.ensure(self.steps, self.commands, self.host, self.apt)
-            self._images()
-        if command.journeys:
-            images.ensure_journeys(
-                self.steps,
-                self.commands,
-                self.host,
-                self.apt,
-                self.checkout,
-                k6_image=self.environment.get("TUNER_K6_IMAGE"),
-            )
-        if command.compose:
-            compose.ensure(self.steps, self.commands, self.apt)
 
-    def _images(self) -> None:
-        source = self.environment.get("TUNER_PYTHON_IMAGE") or python_image.DEFAULT_SOURCE
-        python_image.ensure(self.steps, self.commands, self.host, self.apt, source)
-        images.ensure_base(self.steps, self.commands, self.checkout)
-        images.ensure_load(
-            self.steps,
-            self.commands,
-            self.host,
-            self.apt,
-            self.checkout,
-            oha_image=self.environment.get("TUNER_OHA_IMAGE"),
-        )
+def _python_image(machine: Machine) -> bool:
+    """Have the engine and the image with a Python. Returns whether a registry answers."""
+    docker_engine.ensure(machine)
+    source = machine.environment.get("TUNER_PYTHON_IMAGE") or python_image.DEFAULT_SOURCE
+    python_image.ensure(machine, source)
+    return docker_build.image_id(machine, python_image.DEFAULT_SOURCE) is not None
+
+
+def _base(machine: Machine, python: Future[bool]) -> None:
+    python.result()
+    images.ensure_base(machine)
+
+
+def _load(machine: Machine, python: Future[bool], base: Future[None]) -> None:
+    binary = oha.ensure(machine, python.result)
+    base.result()
+    images.ensure_load(machine, binary)
+
+
+def _journeys(machine: Machine, python: Future[bool], load: Future[None]) -> None:
+    binary = k6.ensure(machine, python.result)
+    load.result()
+    images.ensure_journeys(machine, binary)
 
 
 def main(name: str, arguments: Sequence[str]) -> int:
@@ -141,7 +172,7 @@ def main(name: str, arguments: Sequence[str]) -> int:
         host.cache.mkdir(parents=True, exist_ok=True)
         with _alone(steps, host.cache):
             commands = SystemCommands(host.cache / "provision.log")
-            Provisioner(steps, commands, host, CHECKOUT, os.environ).prepare(command)
+            prepare(Machine(steps, commands, host, CHECKOUT, os.environ), command)
         return _hand_over(steps, command, arguments)
     except StepFailed as failure:
         steps.failed(failure)
@@ -151,10 +182,8 @@ def main(name: str, arguments: Sequence[str]) -> int:
 
 
 def _hand_over(steps: Steps, command: Command, arguments: Sequence[str]) -> int:
-    if command.checks:
-        if command.checks == checks.FULL:
-            checks.require_every_level(CHECKOUT)
-        failed = checks.run(steps, CHECKOUT, command.checks)
+    if command.tiers:
+        failed = checks.run(steps, CHECKOUT, command.tiers)
         if failed:
             raise StepFailed(
                 "checks", f"{', '.join(failed)} failed", "read what they printed above"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,10 +24,11 @@ class StepFailed(Exception):
 
 
 class Steps:
-    """Prints the progress of a set-up to one stream."""
+    """Prints the progress of a set-up to one stream; steps may run side by side."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        self._lock = threading.Lock()
 
     def ok(self, text: str) -> None:
         self._line("ok", text)
@@ -49,5 +51,6 @@ class Steps:
         self.ok(f"{done} ({time.monotonic() - started:.0f} s)")
 
     def _line(self, mark: str, text: str) -> None:
-        self._stream.write(f"[{mark}] {text}\n")
-        self._stream.flush()
+        with self._lock:
+            self._stream.write(f"[{mark}] {text}\n")
+            self._stream.flush()

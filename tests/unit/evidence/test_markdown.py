@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import finished_jobs
+from tests.budgets import examples
 from tests.unit.evidence.test_page import hostile
 from tuner import evidence
 from tuner.evidence.document import (
@@ -111,7 +112,7 @@ def test_strong_words_keep_their_blanks_outside_the_stars() -> None:
 
 
 @given(st.text(max_size=80))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_whatever_a_stranger_wrote_no_tag_of_theirs_is_left(words: str) -> None:
     text = written(hostile(words))
     outside = re.sub(r"(?s)(`{3,})[a-z]*\n.*?\n\1", "", text)  # fenced blocks

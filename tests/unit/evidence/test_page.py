@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import finished_jobs
+from tests.budgets import examples
 from tuner import evidence
 from tuner.evidence.document import (
     Bullets,
@@ -184,7 +185,7 @@ def test_nothing_that_a_stranger_wrote_becomes_a_tag(words: str) -> None:
 
 
 @given(st.text(max_size=80))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_whatever_a_stranger_wrote_the_page_stays_whole(words: str) -> None:
     assert Read(page(hostile(words))).count("h1") == 1
 

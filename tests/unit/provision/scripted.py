@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tuner.provision.apt import Apt
 from tuner.provision.commands import Finished
 from tuner.provision.host import Host
+from tuner.provision.machine import Machine
 from tuner.provision.steps import Steps
 
 OK = Finished(0, "")
@@ -56,25 +56,24 @@ class ScriptedMachine:
         self.daemons.append(" ".join(argv))
         self.on_daemon()
 
+    def stop(self) -> None:
+        self.ran.append("stop")
+
     def did(self, words: str) -> bool:
         return any(line.startswith(words) for line in self.ran)
 
 
-@dataclass
-class Setting:
-    """A machine with its facts, its package manager and what was printed."""
-
-    machine: ScriptedMachine
-    host: Host
-    printed: io.StringIO = field(default_factory=io.StringIO)
-
-    @property
-    def steps(self) -> Steps:
-        return Steps(self.printed)
-
-    @property
-    def apt(self) -> Apt:
-        return Apt(self.machine, self.host)
+def machine(
+    scripted: ScriptedMachine,
+    host: Host,
+    checkout: Path | None = None,
+    *,
+    printed: io.StringIO | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Machine:
+    """The scripted programs with a host's facts, and where progress is printed."""
+    steps = Steps(printed or io.StringIO())
+    return Machine(steps, scripted, host, checkout or host.cache, environment or {})
 
 
 def debian(cache: Path, *, is_root: bool = True, docker_host: str | None = None) -> Host:
@@ -92,14 +91,4 @@ def debian(cache: Path, *, is_root: bool = True, docker_host: str | None = None)
 
 
 def fedora(cache: Path) -> Host:
-    return Host(
-        system="Linux",
-        distribution=frozenset({"fedora"}),
-        suite="",
-        is_root=True,
-        has_systemd=True,
-        docker_host=None,
-        cache=cache,
-        ca_bundle=None,
-        apt_sources=None,
-    )
+    return replace(debian(cache), distribution=frozenset({"fedora"}), suite="", has_systemd=True)

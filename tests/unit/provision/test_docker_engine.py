@@ -1,8 +1,10 @@
+import io
 from pathlib import Path
 
 import pytest
 
-from tests.unit.provision.scripted import FAILED, OK, ScriptedMachine, Setting, debian, fedora
+from tests.unit.provision import scripted
+from tests.unit.provision.scripted import FAILED, OK, ScriptedMachine, debian, fedora
 from tuner.provision import docker_engine
 from tuner.provision.commands import Finished
 from tuner.provision.host import Host
@@ -13,9 +15,9 @@ ANSWERS = Finished(0, "20.10.24\n")
 
 
 def ensure(machine: ScriptedMachine, host: Host) -> str:
-    setting = Setting(machine, host)
-    docker_engine.ensure(setting.steps, machine, host, setting.apt, starts_within_s=0)
-    return setting.printed.getvalue()
+    printed = io.StringIO()
+    docker_engine.ensure(scripted.machine(machine, host, printed=printed), starts_within_s=0)
+    return printed.getvalue()
 
 
 def refusal(machine: ScriptedMachine, host: Host) -> StepFailed:

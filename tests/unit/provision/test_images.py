@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.provision.scripted import OK, Answer, ScriptedMachine, Setting, debian
+from tests.unit.provision import scripted
+from tests.unit.provision.scripted import OK, Answer, ScriptedMachine, debian
 from tuner.provision import docker_build, images, k6, oha
 from tuner.provision.commands import Finished
 from tuner.provision.steps import StepFailed
@@ -32,19 +33,15 @@ def built_recipe(machine: ScriptedMachine) -> str:
 
 
 def ensure_base(machine: ScriptedMachine, checkout: Path) -> None:
-    images.ensure_base(Setting(machine, debian(checkout)).steps, machine, checkout)
+    images.ensure_base(scripted.machine(machine, debian(checkout)))
 
 
 def ensure_load(machine: ScriptedMachine, checkout: Path) -> None:
-    setting = Setting(machine, debian(checkout))
-    images.ensure_load(setting.steps, machine, setting.host, setting.apt, checkout, oha_image=None)
+    images.ensure_load(scripted.machine(machine, debian(checkout)), oha.cached_path(checkout))
 
 
 def ensure_journeys(machine: ScriptedMachine, checkout: Path) -> None:
-    setting = Setting(machine, debian(checkout))
-    images.ensure_journeys(
-        setting.steps, machine, setting.host, setting.apt, checkout, k6_image=None
-    )
+    images.ensure_journeys(scripted.machine(machine, debian(checkout)), k6.cached_path(checkout))
 
 
 def machine_that_builds(version: str) -> ScriptedMachine:

@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.provision.scripted import FAILED, OK, Answer, ScriptedMachine, Setting, debian
+from tests.unit.provision import scripted
+from tests.unit.provision.scripted import FAILED, OK, Answer, ScriptedMachine, debian
 from tuner.provision import k6
 from tuner.provision.commands import Finished
 from tuner.provision.host import Host
@@ -20,15 +21,8 @@ def ensure(
     image: str | None = None,
     registry_answers: bool = False,
 ) -> Path:
-    setting = Setting(machine, host)
-    return k6.ensure(
-        setting.steps,
-        machine,
-        host,
-        setting.apt,
-        image=image,
-        registry_answers=registry_answers,
-    )
+    named = {"TUNER_K6_IMAGE": image} if image else {}
+    return k6.ensure(scripted.machine(machine, host, environment=named), lambda: registry_answers)
 
 
 def go_install(host: Host) -> Answer:

@@ -1,9 +1,11 @@
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.unit.provision.scripted import FAILED, OK, Answer, ScriptedMachine, Setting, debian
+from tests.unit.provision import scripted
+from tests.unit.provision.scripted import FAILED, OK, Answer, ScriptedMachine, debian
 from tuner.provision import oha
 from tuner.provision.commands import Finished
 from tuner.provision.host import Host
@@ -21,15 +23,8 @@ def ensure(
     image: str | None = None,
     registry_answers: bool = False,
 ) -> Path:
-    setting = Setting(machine, host)
-    return oha.ensure(
-        setting.steps,
-        machine,
-        host,
-        setting.apt,
-        image=image,
-        registry_answers=registry_answers,
-    )
+    named = {"TUNER_OHA_IMAGE": image} if image else {}
+    return oha.ensure(scripted.machine(machine, host, environment=named), lambda: registry_answers)
 
 
 def cargo_install(argv: Sequence[str]) -> Finished:
@@ -108,6 +103,24 @@ def test_a_registry_that_answers_means_compiling_in_a_container(tmp_path: Path) 
     made = ensure(machine, debian(tmp_path), registry_answers=True)
 
     assert made.read_text() == "compiled in a container"
+
+
+@pytest.mark.parametrize(("suite", "compiler"), [("bookworm", "/usr/bin/cargo"), ("sid", "docker")])
+def test_compiling_starts_at_once_where_the_c_library_is_the_one_of_the_images(
+    tmp_path: Path, suite: str, compiler: str
+) -> None:
+    answers: dict[str, Answer] = {
+        "/usr/bin/cargo --version": NEW_CARGO,
+        "/usr/bin/cargo install": cargo_install,
+        "docker pull rust": OK,
+        "docker run": cargo_in_container,
+    }
+    machine = ScriptedMachine(TOOLS, answers)
+
+    ensure(machine, replace(debian(tmp_path), suite=suite), registry_answers=True)
+
+    compiled = [line for line in machine.ran if line.split()[1] in ("install", "run")]
+    assert [line.split()[0] for line in compiled] == [compiler]
 
 
 def test_without_a_registry_a_new_enough_cargo_is_used(tmp_path: Path) -> None:

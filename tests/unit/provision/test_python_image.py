@@ -1,14 +1,15 @@
+import io
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.unit.provision import scripted
 from tests.unit.provision.scripted import (
     FAILED,
     OK,
     Answer,
     ScriptedMachine,
-    Setting,
     debian,
     fedora,
 )
@@ -22,9 +23,9 @@ OURS = f"{INSPECT} {python_image.TAG}"
 
 
 def ensure(machine: ScriptedMachine, host: Host) -> str:
-    setting = Setting(machine, host)
-    python_image.ensure(setting.steps, machine, host, setting.apt)
-    return setting.printed.getvalue()
+    printed = io.StringIO()
+    python_image.ensure(scripted.machine(machine, host, printed=printed))
+    return printed.getvalue()
 
 
 def test_an_image_that_is_there_is_never_asked_for_again(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.provision.scripted import FAILED, OK, Answer, ScriptedMachine, Setting, debian
+from tests.unit.provision import scripted
+from tests.unit.provision.scripted import FAILED, OK, Answer, ScriptedMachine, debian
 from tuner.provision import uv
 from tuner.provision.commands import Finished
 from tuner.provision.host import Host
@@ -14,8 +15,7 @@ MAKE_VENV = f"{sys.executable} -m venv"
 
 
 def sync(machine: ScriptedMachine, host: Host, checkout: Path) -> None:
-    setting = Setting(machine, host)
-    uv.sync(setting.steps, machine, host, setting.apt, checkout)
+    uv.sync(scripted.machine(machine, host, checkout))
 
 
 def private(cache: Path) -> str:

@@ -59,6 +59,7 @@ def test_the_baseline_is_believed_to_be_itself(domain: Domain) -> None:
     assert belief.sd <= 0.01
 
 
+@pytest.mark.full
 def test_beliefs_are_nearer_to_the_truth_than_scores_and_cover_it(domain: Domain) -> None:
     errors: list[tuple[float, float, bool]] = []
     for seed in range(6):
@@ -78,6 +79,7 @@ def _error(trial: Observation, mean: float, sd: float) -> tuple[float, float, bo
     return mean - truth, trial.score - truth, abs(mean - truth) <= 1.645 * sd
 
 
+@pytest.mark.full
 def test_where_nothing_matters_the_luckiest_is_hardly_believed(domain: Domain) -> None:
     for seed in range(4):
         observations = Search(domain, lambda params: 0.0, SpaceFilling.RANDOM, seed).run(25)

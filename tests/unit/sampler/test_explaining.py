@@ -30,6 +30,7 @@ def ramp(params: Params) -> float:
     return 0.15 * math.log2(int(params["processes"]) / 2)
 
 
+@pytest.mark.full
 def test_the_planted_parameter_is_named_and_its_interval_excludes_the_others(
     domain: Domain,
 ) -> None:
@@ -44,6 +45,7 @@ def test_the_planted_parameter_is_named_and_its_interval_excludes_the_others(
         )
 
 
+@pytest.mark.full
 def test_slices_cover_the_truth_mostly() -> None:
     domain = slots_domain()
     inside = []

@@ -27,6 +27,7 @@ def regret(domain: Domain, sampler: AnySampler, seed: int) -> float:
     return hill({"processes": 9, "threads": 2}) - hill(search.believed_best)
 
 
+@pytest.mark.full
 def test_it_finds_the_planted_optimum_sooner_than_chance(domain: Domain) -> None:
     found = [regret(domain, SamplerName.GP, seed) for seed in SEEDS]
     by_chance = [regret(domain, SpaceFilling.RANDOM, seed) for seed in SEEDS]
@@ -35,6 +36,7 @@ def test_it_finds_the_planted_optimum_sooner_than_chance(domain: Domain) -> None
     assert statistics.median(found) <= 0.05
 
 
+@pytest.mark.full
 def test_it_keeps_away_from_where_others_crashed(domain: Domain) -> None:
     def narrow(params: Params) -> float | None:
         return None if int(params["processes"]) * int(params["threads"]) > 12 else hill(params)
@@ -144,6 +146,7 @@ def test_odd_pasts_are_survived(scores: Sequence[float | None], dimensions: int)
     assert all(math.isfinite(belief.mean) and belief.sd > 0 for belief in beliefs.values())
 
 
+@pytest.mark.full
 def test_a_large_space_is_searched_beyond_its_sample() -> None:
     """Of 160,000 combinations a thousand are candidates; the neighbours lead to the best."""
     names = ("alpha", "beta", "gamma", "delta")

@@ -72,6 +72,7 @@ WORTH = {
 """Log ratios that options add, as large as the noise of a trial."""
 
 
+@pytest.mark.full
 def test_the_model_of_a_search_learns_more_of_them_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     apart = fmean(error(seed) for seed in range(20))
     monkeypatch.setattr(surrogate, "APART", 0.01)

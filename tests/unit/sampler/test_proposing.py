@@ -141,6 +141,7 @@ print(json.dumps([found, [beliefs[trial.number].mean for trial in observations]]
 """
 
 
+@pytest.mark.full
 def test_a_fresh_process_proposes_and_believes_the_same(domain: Domain) -> None:
     observations = Search(domain, hill, SpaceFilling.RANDOM, seed=6).run(12)
     found = {name.value: dict(proposed(domain, observations, name, seed=77)) for name in SAMPLERS}

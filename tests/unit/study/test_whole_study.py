@@ -87,15 +87,16 @@ def test_a_planted_gain_is_found_and_proven() -> None:
     assert gain.ci_high >= planted * 0.95
 
 
-def test_where_nothing_matters_hardly_any_job_claims_a_gain() -> None:
+@pytest.mark.parametrize(("jobs", "most"), [(4, 1), pytest.param(40, 4, marks=pytest.mark.full)])
+def test_where_nothing_matters_hardly_any_job_claims_a_gain(jobs: int, most: int) -> None:
     claims = 0
-    for seed in range(40):
+    for seed in range(jobs):
         _, job = run(FakeWorld(seed=seed, start_sd=0.015), SPEC.model_copy(update={"seed": seed}))
         assert job.recommendation is not None
         claims += job.recommendation.verdict is Verdict.BETTER
         if job.recommendation.verdict is not Verdict.BETTER:
             assert job.recommendation.uwsgi_ini == INI
-    assert claims <= 4  # at 2.5 % a job, five or more of 40 come once in 300 such tests
+    assert claims <= most  # at 2.5 % a job, five or more of 40 come once in 300 such tests
 
 
 def test_a_file_that_is_as_good_as_it_gets_is_kept() -> None:

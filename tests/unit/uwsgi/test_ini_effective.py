@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.budgets import examples
 from tuner.uwsgi.ini import IniFile, canonical, effective, overlay
 
 ENVIRON = {"HERE": "yes"}
@@ -112,7 +113,7 @@ def counted(text: str) -> Found:
     return [(setting.option, setting.value) for setting in found]
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
+@settings(derandomize=True, deadline=None, max_examples=examples(150))
 @given(sections, styles)
 def test_what_counts_is_what_was_meant(
     files: dict[str, list[Item]], style: tuple[str, str, bool]
@@ -120,7 +121,7 @@ def test_what_counts_is_what_was_meant(
     assert counted(written(files, style)) == meant(files)
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
+@settings(derandomize=True, deadline=None, max_examples=examples(150))
 @given(sections, styles)
 def test_a_patch_changes_what_it_says_and_nothing_else(
     files: dict[str, list[Item]], style: tuple[str, str, bool]
@@ -134,7 +135,7 @@ def test_a_patch_changes_what_it_says_and_nothing_else(
     assert rest(found) == rest(meant(files))
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
+@settings(derandomize=True, deadline=None, max_examples=examples(150))
 @given(sections, styles)
 def test_all_lines_but_the_tuned_ones_stay_as_they_were(
     files: dict[str, list[Item]], style: tuple[str, str, bool]
@@ -150,7 +151,7 @@ def test_all_lines_but_the_tuned_ones_stay_as_they_were(
     assert left == kept
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
+@settings(derandomize=True, deadline=None, max_examples=examples(150))
 @given(sections, styles)
 def test_an_overlay_read_after_it_counts(
     files: dict[str, list[Item]], style: tuple[str, str, bool]

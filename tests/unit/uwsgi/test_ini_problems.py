@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.budgets import examples
 from tuner.uwsgi.ini import IniFile, effective, problems, refuse_other_formats
 
 
@@ -60,6 +61,7 @@ def test_includes_that_double_each_time_are_given_up() -> None:
     assert {code for _, code in told(text)} == {"include-depth"}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "line",
     [b"x = 1\n", b"x = %(y)\n", b"%\n", b"[a\n", b"if-env = X\n", b"\xff\x00\xfe\n", b"ini = :b\n"],
@@ -84,7 +86,7 @@ pieces = st.sampled_from(
 texts = st.lists(pieces, max_size=60).map("".join)
 
 
-@settings(derandomize=True, deadline=None, max_examples=500)
+@settings(derandomize=True, deadline=None, max_examples=examples(500))
 @given(st.one_of(texts, st.text(max_size=200)))
 def test_nothing_is_ever_raised_and_nothing_is_lost(text: str) -> None:
     ini = IniFile.parse(f"[uwsgi]\n{text}")
@@ -96,7 +98,7 @@ def test_nothing_is_ever_raised_and_nothing_is_lost(text: str) -> None:
     assert IniFile.parse(once.dump()).patch({"processes": "4", "x": "1"}, {"x": "5%"}) == once
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=examples(300))
 @given(st.binary(max_size=300))
 def test_any_bytes_come_back(content: bytes) -> None:
     assert IniFile.parse_bytes(content).dump_bytes() == content

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.budgets import examples
 from tests.lint_pages import example
 from tuner.study.intake import DEFAULT_INI
 from tuner.uwsgi.ini import IniFile
@@ -323,7 +324,7 @@ VALUES = st.sampled_from(
 OPTIONS = sorted({entry.name for rule in RULES for entry in _subject(example(rule)).entries})
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(OPTIONS), VALUES), max_size=12),
     st.lists(WORDS, max_size=6),

@@ -5,7 +5,7 @@ import pytest
 from tests.benchmarks.replay.driver import Played, play
 from tests.benchmarks.replay.landscape import Truth
 from tests.benchmarks.replay.scoring import score
-from tests.unit.replay.recorded import landscape, world
+from tests.benchmarks.replay.tests.recorded import landscape, world
 from tuner import bootstrap
 from tuner.model import PRESETS, JobState, Params, Phase, TrialState, Verdict
 

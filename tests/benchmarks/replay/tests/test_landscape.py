@@ -8,7 +8,7 @@ import pytest
 
 from tests.benchmarks.replay.landscape import NULL_OPTIONS, Answer, Truth
 from tests.benchmarks.replay.surface import COLUMNS, Point
-from tests.unit.replay.recorded import by_slots, landscape, params
+from tests.benchmarks.replay.tests.recorded import by_slots, landscape, params
 from tuner.model import FailureCode, Limits, Metric, Params, Slo
 
 TRUTH = Truth.of(landscape())

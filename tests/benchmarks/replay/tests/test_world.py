@@ -4,7 +4,7 @@ import pytest
 
 from tests.benchmarks.replay.landscape import Truth
 from tests.benchmarks.replay.noise import STANDARD
-from tests.unit.replay.recorded import landscape, params, world
+from tests.benchmarks.replay.tests.recorded import landscape, params, world
 from tuner.model import (
     AS_BUDGETED,
     BlockOptions,

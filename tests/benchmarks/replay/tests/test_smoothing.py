@@ -7,7 +7,7 @@ import pytest
 
 from tests.benchmarks.replay.landscape import Truth
 from tests.benchmarks.replay.smoothing import optimism
-from tests.unit.replay.recorded import Planted, by_slots, landscape, params
+from tests.benchmarks.replay.tests.recorded import Planted, by_slots, landscape, params
 from tuner.model import Params
 
 

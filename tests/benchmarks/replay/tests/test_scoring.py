@@ -10,8 +10,8 @@ from tests.benchmarks.replay.driver import Played
 from tests.benchmarks.replay.figures import summary
 from tests.benchmarks.replay.landscape import Truth
 from tests.benchmarks.replay.scoring import Result, best_of, score
+from tests.benchmarks.replay.tests.recorded import SPEC, landscape, params
 from tests.builders import block, job
-from tests.unit.replay.recorded import SPEC, landscape, params
 from tuner.model import (
     BASELINE,
     ChangedLine,

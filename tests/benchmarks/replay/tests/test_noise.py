@@ -9,9 +9,9 @@ import pytest
 
 from tests.benchmarks.replay.landscape import Truth
 from tests.benchmarks.replay.noise import STANDARD, Noise, Weather, residuals
+from tests.benchmarks.replay.tests.recorded import landscape, params, world
 from tests.benchmarks.replay.world import World
 from tests.builders import block
-from tests.unit.replay.recorded import landscape, params, world
 from tuner.model import AS_BUDGETED, BlockOptions, MeasurementResult, Metric
 from tuner.objective import log_ratio
 

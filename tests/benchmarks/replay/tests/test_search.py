@@ -14,7 +14,7 @@ from tests.benchmarks.replay.figures import summary
 from tests.benchmarks.replay.intervals import Figure
 from tests.benchmarks.replay.jobs import DEFAULT_SAMPLER, Case, Rival, Scene, run
 from tests.benchmarks.replay.scoring import Result
-from tests.unit.replay.recorded import landscape
+from tests.benchmarks.replay.tests.recorded import landscape
 from tuner.model import SamplerName
 
 CASE = Case(app="cpu-bound", scene=Scene.PLAIN, level=0.03, method=DEFAULT_SAMPLER, seed=1)
