@@ -2,23 +2,32 @@
 
 import random
 import re
+from dataclasses import fields
 from datetime import timedelta
 from xml.etree import ElementTree
 
 import pytest
 
-from tests.builders import NOON
-from tuner.charts import Dot, latency_percentiles, stacked, windows_over_time
-from tuner.model import Histogram
+from tests import builders
+from tuner.charts import latency_percentiles, stacked, windows_over_time
+from tuner.model import Doubt, Histogram, Phase
+from tuner.schemas import WindowAnswer
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def dots(rates: list[float], void: int | None = None) -> list[Dot]:
-    return [
-        Dot(at=NOON + timedelta(seconds=3 * n), rps=rate, block=n // 2, is_void=n == void)
-        for n, rate in enumerate(rates)
-    ]
+def windows(rates: list[float], void: int | None = None) -> list[WindowAnswer]:
+    """A window every 3 s, two in a block."""
+    found = []
+    for n, rate in enumerate(rates):
+        window = builders.window(
+            rps=rate,
+            started_at=builders.NOON + timedelta(seconds=3 * n),
+            doubts=(Doubt.PORTS_EXHAUSTED,) if n == void else (),
+        )
+        own = {field.name: getattr(window, field.name) for field in fields(window)}
+        found.append(WindowAnswer(**own, block=n // 2, phase=Phase.COMPARE, host=None, trial=0))
+    return found
 
 
 def parsed(svg: str) -> ElementTree.Element:
@@ -40,24 +49,24 @@ def words(svg: str) -> list[str]:
 
 
 def test_every_window_is_a_mark_and_more_requests_are_higher() -> None:
-    chart = windows_over_time({"a.ini": dots([100.0, 110.0, 90.0, 105.0])})
+    chart = windows_over_time({"a.ini": windows([100.0, 110.0, 90.0, 105.0])})
     heights = [height for height, _ in marks(chart, 0)]
     assert len(heights) == 4
     assert heights[1] < heights[3] < heights[0] < heights[2]
 
 
 def test_a_void_window_is_hollow() -> None:
-    chart = windows_over_time({"a.ini": dots([100.0, 110.0], void=1)})
+    chart = windows_over_time({"a.ini": windows([100.0, 110.0], void=1)})
     assert [kind for _, kind in marks(chart, 0)] == ["s0", "s0 void"]
 
 
 def test_every_other_block_is_shaded() -> None:
-    chart = windows_over_time({"a.ini": dots([100.0] * 8)})
+    chart = windows_over_time({"a.ini": windows([100.0] * 8)})
     assert chart.count('class="band"') == 2
 
 
 def test_axes_have_labels_with_units() -> None:
-    said = words(windows_over_time({"a.ini": dots([100.0, 20.0])}))
+    said = words(windows_over_time({"a.ini": windows([100.0, 20.0])}))
     assert "time since the first window, s" in said
     assert "requests/s" in said
     histogram = Histogram.of_ms(float(n) for n in range(1, 2000))
@@ -67,12 +76,12 @@ def test_axes_have_labels_with_units() -> None:
 
 
 def test_an_axis_that_does_not_start_at_zero_says_so() -> None:
-    said = words(windows_over_time({"a.ini": dots([100.0, 98.0])}))
+    said = words(windows_over_time({"a.ini": windows([100.0, 98.0])}))
     assert "requests/s (axis does not start at 0)" in said
 
 
 def test_names_are_escaped_and_long_ones_cut() -> None:
-    chart = windows_over_time({'<&">.ini': dots([1.0]), "long" * 30: dots([2.0])})
+    chart = windows_over_time({'<&">.ini': windows([1.0]), "long" * 30: windows([2.0])})
     said = words(chart)
     assert '<&">.ini' in said
     assert any(name.startswith("longlong") and name.endswith("…") for name in said)
@@ -107,7 +116,7 @@ def test_nothing_measured_is_an_empty_chart() -> None:
 
 
 def test_stacked_charts_lie_below_each_other_in_one_file() -> None:
-    one = windows_over_time({"a": dots([1.0, 2.0])})
+    one = windows_over_time({"a": windows([1.0, 2.0])})
     root = parsed(stacked(one, one, one))
     charts = root.findall(f"{SVG}svg")
     assert [chart.attrib["y"] for chart in charts] == ["0", "360", "720"]
@@ -115,13 +124,13 @@ def test_stacked_charts_lie_below_each_other_in_one_file() -> None:
 
 
 def test_a_chart_needs_nothing_else_and_follows_the_readers_colours() -> None:
-    chart = stacked(windows_over_time({"a": dots([1.0])}))
+    chart = stacked(windows_over_time({"a": windows([1.0])}))
     assert "prefers-color-scheme:dark" in chart
     assert not re.search(r"<script|href|url\(|@import|@font-face", chart)
 
 
 def test_equal_rates_and_rates_of_zero_can_be_drawn() -> None:
     for rate in (0.0, 100.0):
-        chart = windows_over_time({"a": dots([rate] * 3)})
+        chart = windows_over_time({"a": windows([rate] * 3)})
         assert "nan" not in chart
         assert len(marks(chart, 0)) == 3

@@ -26,13 +26,12 @@ from tuner.charts.deciding import (
 from tuner.charts.explaining import importance_bars, slice_band
 from tuner.charts.gains import gain_in, gain_of
 from tuner.charts.paint import style
-from tuner.charts.plots import Dot, latency_percentiles, windows_over_time
+from tuner.charts.plots import latency_percentiles, windows_over_time
 from tuner.charts.searching import parallel_coordinates, trials_over_time, varied
 from tuner.charts.svg import embedded, escaped, stacked, writable
 
 __all__ = [
     "LARGEST_Z",
-    "Dot",
     "confirmation",
     "effects_chart",
     "embedded",

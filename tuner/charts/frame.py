@@ -164,7 +164,7 @@ class Frame:
 
 
 def document(title: str, description: str, width: int, height: int, parts: Iterable[str]) -> str:
-    """A whole SVG file, told in words too for who cannot see it."""
+    """A whole SVG file, with a description for readers who cannot see it."""
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" role="img" width="{width}"'
         f' height="{height}" viewBox="0 0 {width} {height}">',

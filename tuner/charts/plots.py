@@ -2,59 +2,44 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from tuner.charts.frame import TOP, Axis, Frame, Tick, even_ticks, keys, log_ticks
 from tuner.charts.svg import line, mark
 from tuner.model import Histogram
+from tuner.schemas import WindowAnswer
 
 _PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9)
 _STEPS_PER_DECADE = 40
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dot:
-    """One window: when it started, its requests/s, the block that it belongs to."""
-
-    at: datetime
-    rps: float
-    block: int
-    is_void: bool = False
-
-
-def windows_over_time(arms: Mapping[str, Sequence[Dot]]) -> str:
+def windows_over_time(arms: Mapping[str, Sequence[WindowAnswer]]) -> str:
     """Throughput of every window by file name; hollow where void, every other block shaded."""
-    dots = [dot for own in arms.values() for dot in own]
-    start = min((dot.at for dot in dots), default=None)
-    last_s = max((_seconds(dot, start) for dot in dots), default=0.0)
-    across = Axis(
-        low=0,
-        high=max(1.0, last_s * 1.02),
-        label="time since the first window, s",
-        ticks=even_ticks(0, max(1.0, last_s * 1.02), 8),
-    )
-    void = sum(dot.is_void for dot in dots)
+    windows = [window for own in arms.values() for window in own]
+    start = min((window.started_at for window in windows), default=None)
+    last_s = max((_seconds(window, start) for window in windows), default=0.0)
+    end = max(1.0, last_s * 1.02)
+    label = "time since the first window, s"
+    void = sum(window.is_void for window in windows)
     frame = Frame(
         title="Throughput by window",
-        description=f"{len(dots)} windows of {', '.join(arms)}; {void} void ones are hollow, "
-        "blocks are told apart by shading",
-        across=across,
-        up=_rates(dots),
+        description=f"{len(windows)} windows of {', '.join(arms)}; {void} void windows are hollow, "
+        "every other block is shaded",
+        across=Axis(low=0, high=end, label=label, ticks=even_ticks(0, end, 8)),
+        up=_rates(windows),
     )
-    body = [*_bands(frame, dots, start)]
-    for arm, own in enumerate(arms.values()):
-        body += [
-            mark(frame.x(_seconds(dot, start)), frame.y(dot.rps), arm, hollow=dot.is_void)
-            for dot in own
-        ]
-    return frame.drawn(body, keys(arms))
+    marks = [
+        mark(frame.x(_seconds(w, start)), frame.y(w.throughput_rps), arm, hollow=w.is_void)
+        for arm, own in enumerate(arms.values())
+        for w in own
+    ]
+    return frame.drawn([*_bands(frame, windows, start), *marks], keys(arms))
 
 
-def _rates(dots: Sequence[Dot]) -> Axis:
-    """From 0, unless all lie so close together that nothing could be told apart."""
-    low = min((dot.rps for dot in dots), default=0.0)
-    high = max((dot.rps for dot in dots), default=0.0) or 1.0
+def _rates(windows: Sequence[WindowAnswer]) -> Axis:
+    """From 0, unless all rates are so close that they would look equal."""
+    low = min((window.throughput_rps for window in windows), default=0.0)
+    high = max((window.throughput_rps for window in windows), default=0.0) or 1.0
     floor = 0.0 if low < 0.7 * high else low - 0.5 * (high - low + 0.02 * high)
     label = "requests/s" if floor <= 0 else "requests/s (axis does not start at 0)"
     top = high + 0.08 * (high - floor)
@@ -62,14 +47,14 @@ def _rates(dots: Sequence[Dot]) -> Axis:
     return Axis(low=floor, high=top, label=label, ticks=even_ticks(floor, top))
 
 
-def _seconds(dot: Dot, start: datetime | None) -> float:
-    return (dot.at - start).total_seconds() if start else 0.0
+def _seconds(window: WindowAnswer, start: datetime | None) -> float:
+    return (window.started_at - start).total_seconds() if start else 0.0
 
 
-def _bands(frame: Frame, dots: Iterable[Dot], start: datetime | None) -> Iterable[str]:
+def _bands(frame: Frame, windows: Iterable[WindowAnswer], start: datetime | None) -> Iterable[str]:
     spans: dict[int, list[float]] = {}
-    for dot in dots:
-        spans.setdefault(dot.block, []).append(frame.x(_seconds(dot, start)))
+    for window in windows:
+        spans.setdefault(window.block, []).append(frame.x(_seconds(window, start)))
     for place, block in enumerate(sorted(spans, key=lambda key: min(spans[key]))):
         if place % 2:
             left, right = min(spans[block]) - 7, max(spans[block]) + 7
@@ -80,9 +65,9 @@ def _bands(frame: Frame, dots: Iterable[Dot], start: datetime | None) -> Iterabl
 
 
 def latency_percentiles(arms: Mapping[str, Histogram]) -> str:
-    """Latency by percentile, by file name: from the median on, as far as ten requests lie beyond.
+    """Latency by percentile, by file name: from the median up to the last ten requests.
 
-    The axis is even in the logarithm of the share above, so that each nine has the same room.
+    The axis is logarithmic in the share of slower requests, so that each nine has the same room.
     """
     curves = {name: list(_curve(histogram)) for name, histogram in arms.items()}
     times = [time for curve in curves.values() for _, time in curve]
@@ -110,12 +95,12 @@ def latency_percentiles(arms: Mapping[str, Histogram]) -> str:
 
 
 def _rarity(percentile: float) -> float:
-    """Of how many requests one is slower: 100 for the 99th percentile."""
+    """One request in this many is slower: 100 for the 99th percentile."""
     return 100 / (100 - percentile)
 
 
 def _curve(histogram: Histogram) -> Iterable[tuple[float, float]]:
-    """Rarity and time in ms, as far as ten requests lie beyond."""
+    """Rarity and time in ms, up to the last ten requests."""
     reach = min(1000.0, histogram.total / 10)
     if reach < 2:
         return
@@ -128,7 +113,7 @@ def _curve(histogram: Histogram) -> Iterable[tuple[float, float]]:
 
 
 def _told(arms: Mapping[str, Histogram]) -> str:
-    """The figures of a chart in words, for who cannot see it."""
+    """The figures of a chart in words, for readers who cannot see it."""
     told = []
     for name, histogram in arms.items():
         shown = [

@@ -151,16 +151,11 @@ def _draw(client: "Client", job_id: int, report: "ReportAnswer", file: Path) -> 
     from tuner import charts
 
     raw = client.windows(job_id)
-    dots: dict[str, list[charts.Dot]] = {name: [] for name in raw.files or ()}
-    for window in raw.windows:
-        dot = charts.Dot(
-            at=window.started_at,
-            rps=window.throughput_rps,
-            block=window.block,
-            is_void=any(doubt.voids for doubt in window.doubts),
-        )
-        dots[list(dots)[window.trial]].append(dot)
+    windows = {
+        name: [window for window in raw.windows if window.trial == number]
+        for number, name in enumerate(raw.files or ())
+    }
     latencies = {arm.name: arm.latency for arm in report.arms}
-    drawn = charts.stacked(charts.windows_over_time(dots), charts.latency_percentiles(latencies))
+    drawn = charts.stacked(charts.windows_over_time(windows), charts.latency_percentiles(latencies))
     write_text("--svg", file, drawn)
     say(f"charts: {file}")
