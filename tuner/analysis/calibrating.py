@@ -16,8 +16,7 @@ from statistics import fmean, median, stdev
 
 from tuner import objective
 from tuner.analysis.alternating import alternation_period_s
-from tuner.analysis.comparing import FEWEST_BLOCKS
-from tuner.analysis.estimating import detectable, student_quantile
+from tuner.analysis.estimating import FEWEST_BLOCKS, detectable, student_quantile
 from tuner.model import Calibration, Measurement, Metric, Window
 
 BIAS_LEVEL = 0.999

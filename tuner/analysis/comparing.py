@@ -2,15 +2,19 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import stdev
 
-from tuner.analysis.estimating import Estimate, detectable, estimate, p_better
+from tuner.analysis.estimating import (
+    FEWEST_BLOCKS,
+    LARGEST_LOG,
+    Estimate,
+    detectable,
+    estimate,
+    p_better,
+)
+from tuner.analysis.sequential import Confirmation
 from tuner.model import Comparison, Effect, Metric, Verdict
-
-FEWEST_BLOCKS = 4
-"""Below this there is no verdict: an interval from so few blocks is wider than any effect."""
-
-_LARGEST_LOG = 50.0  # beyond it a ratio is no figure, and soon not storable
 
 
 def effect_of(ratios: Sequence[float], metric: Metric) -> Effect:
@@ -18,13 +22,14 @@ def effect_of(ratios: Sequence[float], metric: Metric) -> Effect:
     return as_effect(estimate(ratios), metric)
 
 
-def as_effect(found: Estimate, metric: Metric) -> Effect:
-    """An estimated log ratio as a relative change of the metric."""
+def as_effect(found: Estimate, metric: Metric, sign: int = 1) -> Effect:
+    """A log ratio as a relative change of the metric; with `sign`, a gain that has that sign."""
+    low, high = sorted((sign * found.low, sign * found.high))
     return Effect(
         metric=metric,
-        estimate=math.expm1(found.value),
-        ci_low=math.expm1(found.low),
-        ci_high=math.expm1(min(found.high, _LARGEST_LOG)),
+        estimate=math.expm1(sign * found.value),
+        ci_low=math.expm1(low),
+        ci_high=math.expm1(min(high, LARGEST_LOG)),
     )
 
 
@@ -37,9 +42,9 @@ def compare(
 ) -> Comparison:
     """The verdict on a candidate from fresh blocks' log(candidate / baseline), looked at once.
 
-    `sign` is +1 where more is better. `better` needs the whole 95 % interval on the good arm of
-    0 and an estimate of at least `min_effect`; `no_difference` an interval that excludes a gain
-    of `min_effect`; an answer that cannot be computed is `inconclusive`, never a win.
+    `sign` is +1 if more is better. `better` needs the whole 95 % interval on the good side of 0 and
+    an estimate of at least `min_effect`. `no_difference` needs an interval that excludes a gain of
+    `min_effect`. With too few blocks the verdict is `inconclusive`.
     """
     if len(ratios) < FEWEST_BLOCKS:
         return too_few(len(ratios))
@@ -50,7 +55,7 @@ def compare(
 
 
 def too_few(blocks: int) -> Comparison:
-    """The answer where there is nothing to compute with."""
+    """The answer with too few blocks to compute an interval."""
     return Comparison(
         verdict=Verdict.INCONCLUSIVE,
         effect=None,
@@ -69,11 +74,10 @@ def comparison_of(
     verdict: Verdict,
     reason: str,
 ) -> Comparison:
-    """The noun of a verdict on gains, which are signed so that more is better."""
-    low, high = sorted((sign * gain.low, sign * gain.high))
+    """The comparison for a verdict on gains, which are signed so that more is better."""
     return Comparison(
         verdict=verdict,
-        effect=as_effect(Estimate(sign * gain.value, low, high), metric),
+        effect=as_effect(gain, metric, sign),
         p_better=p_better(gains),
         mde=detectable(stdev(gains), len(gains)),
         blocks=len(gains),
@@ -92,5 +96,32 @@ def verdict_of(gain: Estimate, min_effect: float) -> tuple[Verdict, str]:
     if gain.high < enough:
         return Verdict.NO_DIFFERENCE, f"the interval excludes a gain of {asked}"
     if gain.low > 0:
-        return Verdict.NO_DIFFERENCE, f"there is a gain, but one below the {asked} asked for"
-    return Verdict.INCONCLUSIVE, f"the interval holds both 0 and a gain of {asked}: too noisy"
+        return Verdict.NO_DIFFERENCE, f"there is a gain, but it is below the {asked} asked for"
+    return Verdict.INCONCLUSIVE, f"the interval includes both 0 and a gain of {asked}: too noisy"
+
+
+def concluded(
+    found: Confirmation,
+    ratios: Sequence[float],
+    *,
+    metric: Metric,
+    sign: int,
+    min_effect: float,
+) -> Comparison:
+    """The verdict of a confirmation: as `compare`, but the looks count.
+
+    `better` needs a look that crossed its bound. `no_difference` may also mean that a gain of
+    `min_effect` has become too unlikely to go on.
+    """
+    gain = found.estimate
+    verdict, reason = verdict_of(gain, min_effect)
+    asked = f"{100 * min_effect:g} %"
+    if verdict is Verdict.BETTER and not found.crossed:
+        verdict = Verdict.INCONCLUSIVE
+        reason = "the gain did not cross the bound that its looks share"
+    elif verdict is Verdict.INCONCLUSIVE and found.is_futile:
+        verdict = Verdict.NO_DIFFERENCE
+        reason = f"a gain of {asked} has become too unlikely to go on measuring"
+    gains = [sign * ratio for ratio in ratios]
+    comparison = comparison_of(gains, gain, metric, sign, verdict, reason)
+    return replace(comparison, looks=found.looks)

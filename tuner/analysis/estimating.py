@@ -4,7 +4,7 @@ Distributions come from `scipy.special`: `scipy.stats` has the same ones for a s
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from statistics import fmean, median, stdev
@@ -15,7 +15,10 @@ Z_MDE = float(special.ndtri(0.95) + special.ndtri(0.80))
 """Standard errors that an effect must have to be seen: one-sided 5 %, power 80 %."""
 
 LARGEST_LOG = 50.0
-"""Beyond it a ratio is no figure, and soon not storable."""
+"""A larger log ratio has no meaning and may not be storable."""
+
+FEWEST_BLOCKS = 4
+"""With fewer blocks there is no verdict: the interval would be wider than any effect."""
 
 _EXACT_UP_TO = 200  # values; beyond it the normal approximation is as good
 
@@ -49,11 +52,17 @@ def hodges_lehmann(values: Sequence[float]) -> float:
 @cache
 def _signed_rank_counts(n: int) -> tuple[int, ...]:
     """How many of the 2^n sign patterns give each value of the signed-rank statistic."""
+    return counts_of_sums([(0, rank) for rank in range(1, n + 1)])
+
+
+def counts_of_sums(choices: Iterable[Sequence[int]]) -> tuple[int, ...]:
+    """How many ways to take one number from each of `choices` give each sum 0, 1, 2, ..."""
     counts = [1]
-    for rank in range(1, n + 1):
-        longer = counts + [0] * rank
+    for steps in choices:
+        longer = [0] * (len(counts) + max(steps))
         for total, ways in enumerate(counts):
-            longer[total + rank] += ways
+            for step in steps:
+                longer[total + step] += ways
         counts = longer
     return tuple(counts)
 
@@ -61,9 +70,9 @@ def _signed_rank_counts(n: int) -> tuple[int, ...]:
 def tail_of(counts: Sequence[int], level: float) -> int:
     """How many of the lowest values of a statistic lie together outside of a two-sided `level`.
 
-    `counts` are the ways in which each value 0, 1, 2, ... can come about, all equally likely.
+    `counts` are the ways to get each value 0, 1, 2, ..., all equally likely.
     """
-    # (1 - level) / 2 is no exact number: a tail that is just as large must still count
+    # (1 - level) / 2 is not exact: a tail of that size must still count
     tail = (1 - level) / 2 * sum(counts) * (1 + 1e-12)
     ways = 0
     for k, count in enumerate(counts):

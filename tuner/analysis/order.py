@@ -9,6 +9,8 @@ from typing import Literal
 
 from scipy import special
 
+from tuner.analysis.estimating import counts_of_sums
+
 _LEVEL = 0.05
 _EXACT_UP_TO = 60  # runs; beyond it the normal approximation is as good
 
@@ -76,14 +78,7 @@ def _kendall_needed(n: int) -> float | None:
 @cache
 def _inversion_counts(n: int) -> tuple[int, ...]:
     """How many orders of n values have each number of pairs out of order."""
-    counts = [1]
-    for size in range(2, n + 1):
-        longer = [0] * (len(counts) + size - 1)
-        for place, ways in enumerate(counts):
-            for step in range(size):
-                longer[place + step] += ways
-        counts = longer
-    return tuple(counts)
+    return counts_of_sums([range(size) for size in range(2, n + 1)])
 
 
 def _jump(logs: Sequence[float]) -> tuple[int, float]:

@@ -25,8 +25,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from tuner.analysis.comparing import FEWEST_BLOCKS
-from tuner.analysis.estimating import Estimate, bounded, estimate, hodges_lehmann, unbounded
+from tuner.analysis.estimating import (
+    FEWEST_BLOCKS,
+    Estimate,
+    bounded,
+    estimate,
+    hodges_lehmann,
+    unbounded,
+)
 from tuner.model import Look
 
 FIRST_LOOK = 8

@@ -3,11 +3,10 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from tuner.model import Ablation, ChangedLine, Effect, Factor, Objective, Params
+from tuner import analysis
+from tuner.model import Ablation, ChangedLine, Effect, Objective, Params
 from tuner.search_space import Domain
 from tuner.wording import effect_with_interval
-
-_LARGEST_LOG = 50.0  # a larger ratio is no figure, and soon too large to store
 
 
 def changed_lines(
@@ -58,15 +57,5 @@ def _effect(name: str, ablation: Ablation | None, objective: Objective) -> Effec
     own = next((factor for factor in factors if name in factor.parameters), None)
     if own is None or math.isinf(own.high - own.low):
         return None
-    return _as_change(own, objective)
-
-
-def _as_change(factor: Factor, objective: Objective) -> Effect:
-    """A gain is an increase where more is better, a decrease where less is."""
-    ends = sorted(objective.sign * end for end in (factor.low, factor.high))
-    return Effect(
-        metric=objective.metric,
-        estimate=math.expm1(objective.sign * factor.effect),
-        ci_low=math.expm1(ends[0]),
-        ci_high=math.expm1(min(ends[1], _LARGEST_LOG)),
-    )
+    gain = analysis.Estimate(own.effect, own.low, own.high)
+    return analysis.as_effect(gain, objective.metric, objective.sign)

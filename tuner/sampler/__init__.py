@@ -9,7 +9,7 @@ optimiser            answers the study: propose, believe, explain
 │   └── explaining   importances and slices
 ├── surrogate        scores with their noise → a Gaussian process, the model
 │   └── kernel       parameters that add up, and what they do together
-├── ground           the valid points of a domain
+├── pool           the valid points of a domain
 └── features         params → coordinates
 """
 

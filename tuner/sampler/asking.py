@@ -12,7 +12,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from tuner.model import Params, Scalar
-from tuner.sampler.ground import Key, key
+from tuner.sampler.candidate_pool import Key, key
 from tuner.search_space import Dimension, Domain
 from tuner.study.advice import Observation
 

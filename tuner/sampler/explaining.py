@@ -3,8 +3,8 @@
 import numpy as np
 
 from tuner.model import Importance, Params, Scalar, Slice, SlicePoint
+from tuner.sampler.candidate_pool import CandidatePool, values
 from tuner.sampler.features import Array
-from tuner.sampler.ground import Ground, values
 from tuner.sampler.surrogate import Surrogate
 from tuner.search_space import Dimension
 
@@ -24,21 +24,21 @@ BAND = 1.645
 """Standard deviations to either side: 90 % lie between."""
 
 
-def importances(ground: Ground, model: Surrogate) -> tuple[Importance, ...]:
+def importances(pool: CandidatePool, model: Surrogate) -> tuple[Importance, ...]:
     """Each parameter's share of the variance by its main effect, the largest first.
 
     Taken over the domain, not over what was tried, of functions that the data allow. In the units
     of the model: what tells good values apart weighs more than what tells bad ones apart.
     """
-    sample = ground.sample(SAMPLE)
-    drawn = model.draws(ground.cube.points(sample), DRAWS, seed=0)
-    found = [_importance(dimension, sample, drawn) for dimension in ground.domain.free]
+    sample = pool.sample(SAMPLE)
+    drawn = model.draws(pool.cube.points(sample), DRAWS, seed=0)
+    found = [_importance(dimension, sample, drawn) for dimension in pool.domain.free]
     return tuple(sorted(found, key=lambda importance: -importance.share))
 
 
-def slices(ground: Ground, model: Surrogate, at: Params) -> tuple[Slice, ...]:
+def slices(pool: CandidatePool, model: Surrogate, at: Params) -> tuple[Slice, ...]:
     """The expected gain along every free parameter, all others as in `at`."""
-    return tuple(_slice(ground, model, dimension, at) for dimension in ground.domain.free)
+    return tuple(_slice(pool, model, dimension, at) for dimension in pool.domain.free)
 
 
 def _importance(dimension: Dimension, sample: list[Params], drawn: Array) -> Importance:
@@ -75,19 +75,19 @@ def _main_effect(indicators: Array, drawn: Array) -> Array:
     return shares
 
 
-def _slice(ground: Ground, model: Surrogate, dimension: Dimension, at: Params) -> Slice:
+def _slice(pool: CandidatePool, model: Surrogate, dimension: Dimension, at: Params) -> Slice:
     wanted = values(dimension, POINTS)
     if at[dimension.name] not in wanted:  # a whole number: of choices there are fewer
         wanted = sorted({*values(dimension, POINTS - 1), at[dimension.name]}, key=int)
-    settled = [ground.domain.settle({**at, dimension.name: value}) for value in wanted]
+    settled = [pool.domain.settle({**at, dimension.name: value}) for value in wanted]
     kept = [
         params
         for params, value in zip(settled, wanted, strict=True)
-        if params[dimension.name] == value and not ground.domain.broken(params)
+        if params[dimension.name] == value and not pool.domain.broken(params)
     ]
     if not kept:
         return Slice(parameter=dimension.name, points=())
-    mean, sd = model.at(ground.cube.points(kept))
+    mean, sd = model.at(pool.cube.points(kept))
     gains = [model.warp.outward(mean + BAND * side * sd) for side in (0, -1, 1)]
     points = (
         SlicePoint(value=params[dimension.name], gain=float(g), low=float(low), high=float(high))

@@ -16,9 +16,9 @@ from optuna.trial import FrozenTrial
 from scipy.special import ndtr
 
 from tuner.model import Params
+from tuner.sampler.candidate_pool import CandidatePool
 from tuner.sampler.feasibility import Feasibility, has_ended
 from tuner.sampler.features import Array
-from tuner.sampler.ground import Ground
 from tuner.sampler.surrogate import Surrogate, fit, one_thread, scored
 from tuner.study.advice import Observation
 
@@ -50,13 +50,13 @@ class GaussianProcessSampler(BaseSampler):
 
     def __init__(
         self,
-        ground: Ground,
+        pool: CandidatePool,
         observations: Sequence[Observation],
         distributions: Mapping[str, BaseDistribution],
         seed: int,
     ) -> None:
         self.gain: float | None = None
-        self._ground = ground
+        self._pool = pool
         self._observations = observations
         self._distributions = distributions
         self._seed = seed
@@ -75,9 +75,7 @@ class GaussianProcessSampler(BaseSampler):
         ended = [trial for trial in self._observations if has_ended(trial)]
         is_blind = len(ended) < STARTUP_TRIALS
         with one_thread():
-            best = (
-                None if is_blind else best_candidate(self._ground, self._observations, self._seed)
-            )
+            best = None if is_blind else best_candidate(self._pool, self._observations, self._seed)
         self.gain = best.gain if best else None
         return {name: best.params[name] for name in search_space} if best else {}
 
@@ -93,7 +91,7 @@ class GaussianProcessSampler(BaseSampler):
 
 
 def best_candidate(
-    ground: Ground, observations: Sequence[Observation], seed: int
+    pool: CandidatePool, observations: Sequence[Observation], seed: int
 ) -> Candidate | None:
     """New params, or those of a trial that may be repeated; new ones where both promise the same.
 
@@ -102,12 +100,12 @@ def best_candidate(
     incumbents = [trial for trial in scored(observations) if trial.feasible]
     if not incumbents:
         return None
-    model = fit(ground.cube, observations)
-    beliefs, _ = model.at(ground.cube.points([trial.params for trial in incumbents]))
+    model = fit(pool.cube, observations)
+    beliefs, _ = model.at(pool.cube.points([trial.params for trial in incumbents]))
     running = [trial.params for trial in observations if trial.told and not has_ended(trial)]
     if running:
-        model = model.expecting(ground.cube.points(running))
-    search = _Search(ground, model, Feasibility.of(ground.cube, observations), float(beliefs.max()))
+        model = model.expecting(pool.cube.points(running))
+    search = _Search(pool, model, Feasibility.of(pool.cube, observations), float(beliefs.max()))
     order = np.argsort(-beliefs, kind="stable")[:CENTRES]
     fresh = search.fresh(observations, [incumbents[index].params for index in order], seed)
     again = search.again(incumbents, beliefs)
@@ -127,7 +125,7 @@ def improvement(ahead: Array, sd: Array) -> Array:
 class _Search:
     """What candidates are judged by; `threshold` is the best belief, in the model's units."""
 
-    ground: Ground
+    pool: CandidatePool
     model: Surrogate
     feasibility: Feasibility
     threshold: float
@@ -136,16 +134,16 @@ class _Search:
         self, observations: Sequence[Observation], centres: Sequence[Params], seed: int
     ) -> Candidate | None:
         """The best of what no trial has; the seed decides between equals."""
-        taken = {self.ground.key(trial.params) for trial in observations}
-        is_open = np.array([key not in taken for key in self.ground.points], dtype=bool)
-        params = list(self.ground.points.values())
+        taken = {self.pool.key(trial.params) for trial in observations}
+        is_open = np.array([key not in taken for key in self.pool.points], dtype=bool)
+        params = list(self.pool.points.values())
         shuffled = np.random.default_rng(seed).permutation(np.flatnonzero(is_open))
-        best = self._best([params[i] for i in shuffled], self.ground.coordinates[shuffled])
-        if self.ground.is_whole:
+        best = self._best([params[i] for i in shuffled], self.pool.coordinates[shuffled])
+        if self.pool.is_whole:
             return best
-        around = self.ground.around([*centres, *([best.params] if best else [])])
+        around = self.pool.around([*centres, *([best.params] if best else [])])
         beside = [params for key, params in around.items() if key not in taken]
-        nearby = self._best(beside, self.ground.cube.points(beside))
+        nearby = self._best(beside, self.pool.cube.points(beside))
         found = [candidate for candidate in (best, nearby) if candidate is not None]
         return max(found, key=lambda candidate: candidate.gain, default=None)
 
@@ -158,7 +156,7 @@ class _Search:
         repeatable = [index for index, trial in enumerate(incumbents) if trial.may_repeat]
         if not repeatable or len(incumbents) == 1:
             return None
-        points = self.ground.cube.points([incumbents[index].params for index in repeatable])
+        points = self.pool.cube.points([incumbents[index].params for index in repeatable])
         rivals = np.array([np.delete(beliefs, i).max() for i in repeatable])
         apart = np.abs(beliefs[repeatable] - rivals)
         gains = improvement(-apart, self._learnt(self.model.at(points)[1]))

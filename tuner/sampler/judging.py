@@ -6,7 +6,7 @@ import numpy as np
 
 from tuner.model import Importance, Params, Slice, TrialNumber
 from tuner.sampler import explaining
-from tuner.sampler.ground import Ground
+from tuner.sampler.candidate_pool import CandidatePool
 from tuner.sampler.surrogate import fit, one_thread, scored, spread
 from tuner.search_space import Domain
 from tuner.study.advice import Belief, Observation
@@ -27,9 +27,9 @@ def believe(domain: Domain, observations: Sequence[Observation]) -> Mapping[Tria
     if not trials or len(scored(observations)) < TO_FIT:
         return {trial.number: _by_itself(trial) for trial in trials}
     with one_thread():
-        ground = Ground.of(domain)
-        model = fit(ground.cube, observations)
-        means, sds = model.at(ground.cube.points([trial.params for trial in trials]))
+        pool = CandidatePool.of(domain)
+        model = fit(pool.cube, observations)
+        means, sds = model.at(pool.cube.points([trial.params for trial in trials]))
     scores = model.warp.outward(means)
     sds = sds / model.warp.slope(scores)
     return {
@@ -45,9 +45,9 @@ def explain(
     if len(scored(observations)) < TO_EXPLAIN:
         return (), ()
     with one_thread():
-        ground = Ground.of(domain)
-        model = fit(ground.cube, observations)
-        return explaining.importances(ground, model), explaining.slices(ground, model, at)
+        pool = CandidatePool.of(domain)
+        model = fit(pool.cube, observations)
+        return explaining.importances(pool, model), explaining.slices(pool, model, at)
 
 
 def _by_itself(trial: Observation) -> Belief:

@@ -12,7 +12,7 @@ from optuna.samplers import BaseSampler
 
 from tuner.model import Importance, Params, SamplerName, Slice, TrialNumber
 from tuner.sampler.asking import distributions, draw, repeatables
-from tuner.sampler.ground import Ground
+from tuner.sampler.candidate_pool import CandidatePool
 from tuner.sampler.optuna_samplers import chance, tpe
 from tuner.search_space import Domain
 from tuner.study.advice import Belief, Observation, Proposal
@@ -98,6 +98,8 @@ def _sources(
 def _gaussian_process(domain: Domain, observations: Sequence[Observation], seed: int) -> Source:
     from tuner.sampler.gp import GaussianProcessSampler
 
-    own = GaussianProcessSampler(Ground.of(domain), observations, distributions(domain), seed)
+    own = GaussianProcessSampler(
+        CandidatePool.of(domain), observations, distributions(domain), seed
+    )
     # Its first draw is its best. If that is known, it wants another block of it.
     return Source(own, asks=1, patience=1, gain=lambda: own.gain)

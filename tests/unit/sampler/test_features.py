@@ -8,8 +8,8 @@ import pytest
 from tests.builders import space, spec
 from tests.unit.sampler.planted import slots_domain
 from tuner.model import MemoryLine
+from tuner.sampler.candidate_pool import CandidatePool
 from tuner.sampler.features import Cube
-from tuner.sampler.ground import Ground
 from tuner.sampler.surrogate import Warp
 from tuner.search_space import derive
 
@@ -58,19 +58,19 @@ def test_processes_and_threads_are_one_group_of_columns_and_all_others_their_own
 
 
 def test_a_small_domain_is_laid_out_whole_and_once() -> None:
-    ground = Ground.of(slots_domain())
-    assert ground.is_whole
-    assert len(ground.points) == 32 + 32 + 16 + 8  # the rule allows 64 slots
-    assert ground is Ground.of(slots_domain())
+    pool = CandidatePool.of(slots_domain())
+    assert pool.is_whole
+    assert len(pool.points) == 32 + 32 + 16 + 8  # the rule allows 64 slots
+    assert pool is CandidatePool.of(slots_domain())
 
 
 def test_what_is_known_not_to_fit_into_memory_is_no_candidate() -> None:
     domain = slots_domain()
     line = MemoryLine(base_mb=20.0, per_process_mb=50.0)
-    ground = Ground.of(replace(domain, memory=line))
-    processes = [int(params["processes"]) for params in ground.points.values()]
+    pool = CandidatePool.of(replace(domain, memory=line))
+    processes = [int(params["processes"]) for params in pool.points.values()]
     assert max(processes) == 8  # 435 MB of 512, of which 85 % may be used
-    assert len(ground.coordinates) == len(ground.points) < len(Ground.of(domain).points)
+    assert len(pool.coordinates) == len(pool.points) < len(CandidatePool.of(domain).points)
 
 
 @pytest.mark.parametrize("below", [0.0, 0.3, 0.5, 1.0, 5.0])

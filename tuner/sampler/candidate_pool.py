@@ -1,4 +1,4 @@
-"""The points of a domain that may be proposed: all of them, or a sample where they are many."""
+"""The candidate pool: the points of a domain to propose, all of them or a sample of many."""
 
 import itertools
 import math
@@ -13,23 +13,23 @@ from tuner.sampler.features import Array, Cube
 from tuner.search_space import Dimension, Domain
 
 ENUMERATED = 2000
-"""Combinations up to which all are candidates."""
+"""Up to so many combinations, all are candidates."""
 
 DRAWN = 1000
-"""Candidates of a larger domain, to which come the neighbours of what looks best."""
+"""Candidates of a larger domain; the neighbours of what looks best are added."""
 
 DRAWS = 5
-"""Attempts for each: rules may leave little of a domain."""
+"""Attempts for each: rules may exclude most of a domain."""
 
 STEPS = (0.1, 0.25)
-"""How far a neighbour lies, as a share of the range; the next whole number is one too."""
+"""Distance of a neighbour, as a share of the range; the next whole number is one too."""
 
 Key = tuple[Scalar, ...]
-"""The values of a domain's dimensions in its own order: what tells params apart."""
+"""The values of a domain's dimensions in its order: equal keys are equal params."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class CandidatePool:
     """A domain with its valid combinations, as params, keys and coordinates in one order."""
 
     domain: Domain
@@ -39,34 +39,34 @@ class Ground:
     is_whole: bool
 
     @classmethod
-    def of(cls, domain: Domain) -> "Ground":
-        """The ground of a domain; equal domains share one, for to lay it out takes long.
+    def of(cls, domain: Domain) -> "CandidatePool":
+        """The pool of a domain. Equal domains share one, because building it is slow.
 
-        What is known of the memory changes with every trial, so that is seen to afterwards.
+        The memory line changes with every trial, so it is applied afterwards.
         """
         unlimited = replace(domain, memory=None)
-        ground = _laid_out(_Named(_name(unlimited), unlimited))
-        return ground if domain.memory is None else ground._within(domain)
+        pool = _built(_Named(_name(unlimited), unlimited))
+        return pool if domain.memory is None else pool._within(domain)
 
-    def _within(self, domain: Domain) -> "Ground":
-        """The same without what this domain knows to be too large."""
+    def _within(self, domain: Domain) -> "CandidatePool":
+        """The same without the points that are too large for this domain's memory."""
         kept = {at: p for at, p in self.points.items() if not domain.is_too_large(p)}
         fits = np.array([at in kept for at in self.points], dtype=bool)
-        return Ground(domain, self.cube, kept, self.coordinates[fits], self.is_whole)
+        return CandidatePool(domain, self.cube, kept, self.coordinates[fits], self.is_whole)
 
     def key(self, params: Params) -> Key:
-        """What tells these params from others."""
+        """The key of these params."""
         return key(self.domain, params)
 
     def sample(self, count: int) -> list[Params]:
-        """So many valid params at random, fewer where there are not so many; always the same."""
+        """`count` valid params at random, or all if there are fewer; always the same."""
         points = list(self.points.values())
         if self.is_whole:
             return points if len(points) <= count else list(_some(self.domain, count).values())
         return points[:count]
 
     def around(self, centres: Iterable[Params]) -> dict[Key, Params]:
-        """The valid neighbours of some params that are not among `points`: one value differs."""
+        """The valid neighbours of some params, one value changed, that are not in `points`."""
         moved = (
             {**centre, dimension.name: value}
             for centre in centres
@@ -78,12 +78,12 @@ class Ground:
 
 
 def key(domain: Domain, params: Params) -> Key:
-    """What tells these params from others of the domain."""
+    """The values of these params in the order of the domain."""
     return tuple(params[dimension.name] for dimension in domain.dimensions)
 
 
 def valid(domain: Domain, many: Iterable[Params]) -> Iterator[tuple[Key, Params]]:
-    """Those that break no rule, settled, with their keys."""
+    """Params that break no rule, settled, with their keys."""
     for params in many:
         settled = domain.settle(params)
         if not domain.broken(settled):
@@ -104,26 +104,26 @@ def values(dimension: Dimension, most: int) -> list[Scalar]:
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """A domain that can be looked up: two of the same name are equal."""
+    """A domain as a cache key: two with the same name are equal."""
 
     name: str
     domain: Domain = field(compare=False)
 
 
 def _name(domain: Domain) -> str:
-    """Everything that says which params are valid, as text."""
+    """Everything that decides which params are valid, as text."""
     names = sorted(domain.names.items())
     return f"{domain.space.model_dump_json()} {domain.dimensions} {names}"
 
 
 @lru_cache(maxsize=32)
-def _laid_out(named: _Named) -> Ground:
+def _built(named: _Named) -> CandidatePool:
     domain = named.domain
     sizes = [_size(dimension) for dimension in domain.free]
     is_whole = math.prod(sizes) <= ENUMERATED
     points = dict(valid(domain, _all(domain))) if is_whole else _some(domain, DRAWN)
     cube = Cube.of(domain)
-    return Ground(domain, cube, points, cube.points(list(points.values())), is_whole)
+    return CandidatePool(domain, cube, points, cube.points(list(points.values())), is_whole)
 
 
 def _size(dimension: Dimension) -> int:
