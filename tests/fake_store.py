@@ -10,13 +10,14 @@ from datetime import UTC, datetime
 from typing import Any, Literal, assert_never
 
 from tests.statuses import blocks_by_trial, status_of, summary_of
-from tuner.db import Claim, HostRow
+from tuner.db import HostRow
 from tuner.db.history import DETAILED
 from tuner.errors import Conflict, NotFound
 from tuner.model import (
     HOST_IS_STALE_AFTER,
     AnswerInBrief,
     Calibration,
+    Claim,
     Enter,
     Fail,
     Failure,

@@ -86,7 +86,7 @@ def invented() -> FakeWorld:
     return FakeWorld(throughput=throughput, fails=does_not_fit, noise_sd=0.03, start_sd=0.015)
 
 
-class Rows(working.Store, Protocol):
+class Rows(working.WorkStore, Protocol):
     """The store of a worker, which can also be looked at."""
 
     def measurements(self, job_id: JobId, *, detailed: bool = True) -> tuple[Measurement, ...]:

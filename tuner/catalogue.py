@@ -53,7 +53,7 @@ class Catalogue:
         """
         own_apps = [own_data("target_apps")] if with_own else []
         own_spaces = [own_data("search_spaces")] if with_own else []
-        reader = _Reader()
+        reader = _FileReader()
         for folder in _app_folders([*own_apps, *target_app_dirs]):
             reader.read_app(folder)
         for file in _space_files([*own_spaces, *search_space_dirs]):
@@ -110,7 +110,7 @@ def _text_beside(file: Path, name: str) -> str:
 
 
 @dataclass(slots=True)
-class _Reader:
+class _FileReader:
     """Reads file after file and keeps what is wrong, so that everything is said in one go."""
 
     apps: dict[str, CataloguedApp] = field(default_factory=dict)

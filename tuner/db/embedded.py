@@ -1,8 +1,8 @@
-"""A PostgreSQL server of our own: it lives in the data directory and dies with this process.
+"""A PostgreSQL server of our own: it lives in the data directory and ends with this process.
 
-Who runs it is settled by a lock on `postgres.lock`: the server's processes inherit it, so it is
-free exactly when none of them lives any more - whatever `postmaster.pid` says after a reboot, in
-a new container, or with a zombie nobody reaped.
+A lock on `postgres.lock` shows whether it runs: the server's processes inherit the lock, so it is
+free only after all of them have ended. `postmaster.pid` may be wrong after a reboot, in a new
+container, or with a zombie.
 """
 
 import fcntl
@@ -29,10 +29,10 @@ STOP_TIMEOUT_S = 10.0  # for a fast shutdown; then an immediate one
 _SOCKET_PATH_LIMIT = 107  # bytes, of sockaddr_un
 _SOCKET_NAME = ".s.PGSQL.5432"
 ROOM = 64 << 20  # bytes: a few segments of its write-ahead log
-_LOG_KEPT = 10_000_000  # bytes; a longer log is begun anew
+_LOG_KEPT = 10_000_000  # bytes; a longer log starts anew
 
-# Runs between fork and postgres. A program of its own and no preexec_fn: that may deadlock when
-# other threads run. The signal of a parent's death is lost by a change of user, hence its place.
+# Runs between fork and postgres. It is a program: a preexec_fn may deadlock beside other threads.
+# It asks for the signal of its parent's death last, because a change of user would cancel it.
 _LAUNCHER = """
 import ctypes, os, signal, sys
 parent, uid, gid, program = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
@@ -49,9 +49,9 @@ os.execv(program, sys.argv[4:])
 
 
 class EmbeddedPostgres:
-    """One server on one data directory. `start` may be called again whenever `poll` says it ended.
+    """One server on one data directory. Call `start` again after `poll` shows that it ended.
 
-    A second process that starts it on the same directory joins the server that runs.
+    A second process that starts it on the same directory joins the running server.
     """
 
     def __init__(self, data_dir: Path, *, settings: Mapping[str, str] | None = None) -> None:
@@ -64,20 +64,20 @@ class EmbeddedPostgres:
 
     @property
     def url(self) -> str:
-        """Where to reach it, for libpq and SQLAlchemy alike."""
+        """Its URL, for libpq and SQLAlchemy."""
         return self._url(cluster.DATABASE)
 
     @property
     def pid(self) -> int | None:
-        """The server's process id, where it is ours."""
+        """The server's process id, if this object started it."""
         return self._process.pid if self._process else None
 
     def start(self) -> None:
-        """Have a server that answers: join the one that runs, else start it; make it if need be.
+        """Join the running server, or start it, and create its files if needed.
 
         Call it from the main thread: the server ends with the thread that started it.
-        Raises `Unavailable` (no binaries, disk full, does not start) or `InvalidInput` (the
-        directory cannot be used).
+        Raises `Unavailable` (no binaries, disk full, does not start) or `InvalidInput` (unusable
+        directory).
         """
         if threading.current_thread() is not threading.main_thread():
             raise RuntimeError("start the server from the main thread: it ends with its starter")
@@ -98,14 +98,14 @@ class EmbeddedPostgres:
         cluster.create_database(self._url("postgres"))
 
     def poll(self) -> int | None:
-        """None while the server runs; else its exit status, -1 where it was not our child."""
+        """None while the server runs; else its exit status, -1 if it was not our child."""
         if self._process is not None:
             return self._process.poll()
         with self._lock_file() as lock:
             return -1 if _taken(lock) else None
 
     def stop(self) -> None:
-        """End the server where it is ours: fast, and by force when that takes too long."""
+        """Stop the server if it is ours: a fast shutdown, then an immediate one, then a kill."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -130,12 +130,12 @@ class EmbeddedPostgres:
     # ---- starting
 
     def _forget_if_ended(self) -> None:
-        """The server that answers may be another process's, which came after ours had ended."""
+        """Another process may have started the server that answers, after ours had ended."""
         if self._process is not None and self._process.poll() is not None:
             self._process = None
 
     def _run(self, account: binaries.Account, lock: int) -> None:
-        """We hold the lock: no process of a server of ours is left."""
+        """The caller holds the lock: no process of an earlier server is left."""
         if self._process is not None:
             self._process.wait(STOP_TIMEOUT_S)
             self._process = None
@@ -170,7 +170,7 @@ class EmbeddedPostgres:
                 cwd="/",
                 env={"PATH": os.defpath, "LC_ALL": "C"},
                 pass_fds=[lock],
-                process_group=0,  # Ctrl-C is for us; we then stop the server in our own time
+                process_group=0,  # Ctrl-C must not reach it: `stop` comes later
             )
 
     def _await_answer(self, process: subprocess.Popen[bytes]) -> None:
@@ -203,7 +203,7 @@ class EmbeddedPostgres:
         return f"postgresql://{cluster.USER}@/{database}?host={quote(str(self._socket_dir()))}"
 
     def _socket_dir(self) -> Path:
-        """The data directory; a short one below /tmp where the socket's path would get too long."""
+        """The data directory; a short one below /tmp if the socket's path would be too long."""
         if len(os.fsencode(self._cluster_dir / _SOCKET_NAME)) <= _SOCKET_PATH_LIMIT:
             return self._cluster_dir
         digest = hashlib.sha256(os.fsencode(self._cluster_dir)).hexdigest()[:12]
@@ -213,17 +213,17 @@ class EmbeddedPostgres:
         try:
             if not self._home.is_dir():
                 self._home.mkdir(parents=True)
-                self._home.chmod(0o711)  # the server's user has to get through, whatever our umask
+                self._home.chmod(0o711)  # the server's user has to pass, with any umask of ours
         except OSError as error:
-            raise _unusable(self._home, f"cannot be made: {error.strerror}") from error
+            raise _unusable(self._home, f"cannot be created: {error.strerror}") from error
         if not os.access(self._home, os.W_OK | os.X_OK):
-            raise _unusable(self._home, "cannot be written to")
+            raise _unusable(self._home, "is not writable")
         barred = account.stopped_at(self._cluster_dir)
         if barred is not None:
             raise _unusable(
                 self._home,
-                f"lies below {barred}, which user {account.name!r} may not pass, and as root "
-                f"PostgreSQL has to run as that user; `chmod o+x {barred}`, choose another "
+                f"is below {barred}. User {account.name!r} may not enter that, and PostgreSQL has "
+                f"to run as this user instead of root. Run `chmod o+x {barred}`, choose another "
                 "directory, or set TUNER_DATABASE_URL",
             )
 
@@ -235,14 +235,14 @@ _TELLING = ("FATAL", "PANIC", "ERROR", "HINT", "error:", "gone")
 
 
 class _LockFile:
-    """An open lock file; closing it gives up our share of the lock, not the server's."""
+    """An open lock file; closing it frees our share of the lock, not the server's."""
 
     def __init__(self, path: Path) -> None:
         self.name = str(path)
         try:
             self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise _unusable(path.parent, f"cannot be written to: {error.strerror}") from error
+            raise _unusable(path.parent, f"is not writable: {error.strerror}") from error
 
     def fileno(self) -> int:
         return self._fd
@@ -255,20 +255,18 @@ class _LockFile:
 
 
 def require_room(data_dir: Path) -> None:
-    """Raise `Unavailable` where the disk below an embedded server's files is as good as full.
+    """Raise `Unavailable` if the disk of an embedded server is almost full.
 
-    A server that cannot write its log ends, and starts only when there is room again: whoever is
-    to make room should know before.
+    A server that cannot write its log ends, and starts only when there is room again. So the
+    operator needs the warning earlier.
     """
     if (data_dir / "postgres").is_dir() and (free := shutil.disk_usage(data_dir).free) < ROOM:
-        detail = (
-            f"{free >> 20} MB are left on the disk of {data_dir}, of {ROOM >> 20} that it needs"
-        )
-        raise Unavailable("postgresql", f"{detail}: make room")
+        detail = f"{free >> 20} MB are left on the disk of {data_dir}; free {ROOM >> 20} MB"
+        raise Unavailable("postgresql", detail)
 
 
 def _taken(lock: _LockFile) -> bool:
-    """Whether the lock is ours now."""
+    """Try to take the lock; whether it is ours now."""
     try:
         fcntl.flock(lock.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -277,11 +275,11 @@ def _taken(lock: _LockFile) -> bool:
 
 
 def _make_private(folder: Path, account: binaries.Account) -> None:
-    """A directory below /tmp that is ours: anyone may have made one of that name before us."""
+    """Create our directory below /tmp; refuse one that another user has created."""
     folder.mkdir(mode=0o700, exist_ok=True)
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid not in (os.geteuid(), account.uid):
-        raise _unusable(folder, "is needed for the socket, but belongs to somebody else")
+        raise _unusable(folder, "is needed for the socket, but another user owns it")
     os.chown(folder, account.uid, account.gid)
     folder.chmod(0o700)
 

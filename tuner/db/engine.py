@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL, and the one place where driver errors become ours."""
+"""Connections to PostgreSQL; here driver errors become ours."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from tuner.errors import InvalidInput, Mistake, Unavailable
 
 CONNECT_TIMEOUT_S = 3
 STATEMENT_TIMEOUT_MS = 10_000
-POOL_TIMEOUT_S = 5.0  # wait for a free connection of the pool
+POOL_TIMEOUT_S = 5.0  # to wait for a free connection of the pool
 
 _DISK_FULL = "53100"
 _NO_SUCH_TABLE = "42P01"
@@ -20,16 +20,17 @@ _NO_SUCH_COLUMN = "42703"
 
 
 def make_engine(url: str) -> Engine:
-    """An engine for a `postgresql://` URL; connects on first use.
+    """An engine for a `postgresql://` URL; it connects on first use.
 
-    Raises `InvalidInput` where the URL is not one.
+    Raises `InvalidInput` for any other URL.
     """
     try:
         parsed = make_url(url.replace("postgres://", "postgresql://", 1))
     except ArgumentError as error:
-        raise InvalidInput([Mistake("TUNER_DATABASE_URL", "is not a database URL")]) from error
+        message = "is not a URL; give postgresql://user:password@host:port/database"
+        raise InvalidInput([Mistake("TUNER_DATABASE_URL", message)]) from error
     if parsed.get_backend_name() != "postgresql":
-        message = f"PostgreSQL is the only database, not {parsed.get_backend_name()}"
+        message = f"names {parsed.get_backend_name()}; only PostgreSQL works"
         raise InvalidInput([Mistake("TUNER_DATABASE_URL", message)])
     return create_engine(
         parsed.set(drivername="postgresql+psycopg"),
@@ -48,7 +49,7 @@ def make_engine(url: str) -> Engine:
 def translated() -> Iterator[None]:
     """Turn "PostgreSQL is away, full, overloaded or not migrated" into `Unavailable`.
 
-    Everything else passes: a broken constraint is a mistake of ours and must stay loud.
+    Other errors pass: a violated constraint is our bug and must be seen.
     """
     try:
         yield
@@ -65,7 +66,7 @@ def translated() -> Iterator[None]:
 
 
 def _passing(cause: BaseException | None) -> str | None:
-    """What is wrong, where that passes by itself or by an operator's hand; else None."""
+    """The problem, if it ends by itself or the operator can end it; else None."""
     state = getattr(cause, "sqlstate", None)
     first_line = str(cause).strip().partition("\n")[0]
     if state == _DISK_FULL:

@@ -1,4 +1,4 @@
-"""Rows <-> nouns. A row is read back at this one place, and whatever is odd in it fails here."""
+"""Rows <-> nouns. Only this module reads rows back; an odd value fails here."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -59,20 +59,8 @@ WINDOW = TypeAdapter[Window | None](Window | None, config=_CONFIG)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
-    """A measurement that a host may now make, with all it takes: `params` in the order of arms.
-
-    `measurement.attempt` is the fence: every later write about it carries that number.
-    """
-
-    measurement: Measurement
-    job: Job
-    params: tuple[Params, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class HostRow:
-    """A benchmark host as it last reported itself; `problem` says what keeps it from measuring."""
+    """A benchmark host as it last reported; `problem` says what keeps it from measuring."""
 
     name: str
     pool: str
@@ -85,7 +73,7 @@ class HostRow:
 
 
 def to_json(adapter: TypeAdapter[_Noun | None], value: _Noun | None) -> Any:
-    """What a jsonb column takes; None stays None, which is SQL's NULL."""
+    """The value of a jsonb column; None stays None, which is SQL's NULL."""
     return None if value is None else json.loads(adapter.dump_json(value))
 
 
@@ -95,7 +83,7 @@ def from_json(adapter: TypeAdapter[_Noun | None], value: Any) -> _Noun | None:
 
 
 def params_key(params: Params) -> str:
-    """One text for equal params, whatever their order: `{"processes":4,"threads":1}`."""
+    """One text for equal params in any order: `{"processes":4,"threads":1}`."""
     return json.dumps(dict(params), sort_keys=True, separators=(",", ":"))
 
 

@@ -1,4 +1,4 @@
-"""The steps that `study.decide` asks for, as SQL, in the caller's transaction."""
+"""The steps of `study.decide` as SQL, in the caller's transaction."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -96,7 +96,7 @@ def _succeed(connection: Connection, queue: JobQueue, job: Job, step: Succeed) -
 
 
 def _calibration(connection: Connection, job: Job, found: Calibration) -> Any:
-    """The column of the job; the hosts that measured it keep it too."""
+    """The value of the job's column; the hosts that measured it get it too."""
     hosts.calibrated(connection, found, with_target=job.spec.target.name)
     return to_json(CALIBRATION, found)
 

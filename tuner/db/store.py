@@ -18,13 +18,14 @@ from tuner.db.history import (
     read_trials,
 )
 from tuner.db.ports import JobQueue
-from tuner.db.rows import FAILURE, Claim, HostRow, brief_of, job_of, result_header, to_json
+from tuner.db.rows import FAILURE, HostRow, brief_of, job_of, result_header, to_json
 from tuner.db.status import read_status, read_version
 from tuner.db.steps import apply_step
 from tuner.db.tables import jobs as jobs_table
 from tuner.errors import Conflict, NotFound
 from tuner.model import (
     AnswerInBrief,
+    Claim,
     Failure,
     History,
     HostFingerprint,

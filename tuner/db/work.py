@@ -20,9 +20,9 @@ from sqlalchemy import (
 from tuner.db import jobs as job_rows
 from tuner.db.hosts import living_workers
 from tuner.db.ports import JobQueue
-from tuner.db.rows import Claim, job_of, measurement_of, trial_of, window_row
+from tuner.db.rows import job_of, measurement_of, trial_of, window_row
 from tuner.db.tables import hosts, jobs, measurements, trials, windows
-from tuner.model import JobId, JobState, MeasurementId, MeasurementState, Window
+from tuner.model import Claim, JobId, JobState, MeasurementId, MeasurementState, Window
 
 
 def claim(connection: Connection, measurement_id: MeasurementId, host: str) -> Claim | None:

@@ -92,6 +92,7 @@ from tuner.model.spaces import (
 )
 from tuner.model.status import JobStatus, JobSummary, Tally, version_of
 from tuner.model.studying import (
+    Claim,
     Enter,
     Fail,
     History,

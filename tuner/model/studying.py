@@ -217,5 +217,17 @@ class Fail:
     failure: Failure
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A measurement that a host may now make, with its job; `params` are in the order of arms.
+
+    `measurement.attempt` is the fence: every later write about it carries that number.
+    """
+
+    measurement: Measurement
+    job: Job
+    params: tuple[Params, ...]
+
+
 Step = Enter | Settle | Measure | Succeed | Fail
 """One change that `study.decide` asks for; None in its place: wait until a host reports."""

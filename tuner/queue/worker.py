@@ -55,7 +55,7 @@ class Handlers(Protocol):
         """Every few seconds, also during a measurement: report the host, recover lost work."""
 
 
-class Liveness(Protocol):
+class ProofOfLife(Protocol):
     """This worker's proof of life; both raise `Unavailable` once it is lost."""
 
     def register(self, worker_id: int) -> None:
@@ -67,7 +67,7 @@ class Liveness(Protocol):
 
 def run_worker(
     handlers: Handlers,
-    liveness: Liveness,
+    liveness: ProofOfLife,
     *,
     url: str,
     pool: str,
@@ -107,9 +107,9 @@ class _Retry(BaseRetryStrategy):
 
 
 class _Manager(JobManager):
-    """Registers the worker for `Liveness` too. procrastinate has no hook before the first task."""
+    """Also tells `liveness` the number: procrastinate has no hook before the first task."""
 
-    def __init__(self, connector: procrastinate.BaseConnector, liveness: Liveness) -> None:
+    def __init__(self, connector: procrastinate.BaseConnector, liveness: ProofOfLife) -> None:
         super().__init__(connector)
         self._liveness = liveness
 
@@ -124,7 +124,7 @@ class _Run:
     """One life of a worker."""
 
     handlers: Handlers
-    liveness: Liveness
+    liveness: ProofOfLife
     url: str
     pool: str
     host: str

@@ -1,11 +1,11 @@
-"""One per benchmark host: takes `advance` and `measure` off the queue and runs them, one at a time.
+"""One worker for each benchmark host: it runs `advance` and `measure`, one at a time.
 
-Measurements that run together disturb each other. So a host has one worker (an advisory lock in
-the database sees to that), the worker does one thing at a time, and a file lock keeps workers of
-other databases on the same machine from measuring meanwhile.
+Parallel measurements disturb each other. So a host has one worker (an advisory lock in the
+database), a worker does one thing at a time, and a file lock stops workers of other databases on
+the same machine meanwhile.
 
 working   the tasks of one host, and the process that runs them
-├── making    a measurement that was claimed, made
+├── making    makes a claimed measurement
 └── alone     one measurement at a time on a machine
 """
 

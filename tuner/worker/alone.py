@@ -1,4 +1,4 @@
-"""One measurement at a time on a machine, whatever database it is for."""
+"""One measurement at a time on a machine, also for workers of different databases."""
 
 import fcntl
 import logging
@@ -23,10 +23,10 @@ def alone_on_this_machine(aborted: Callable[[], bool]) -> Iterator[None]:
     handle = os.open(HOST_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         if not _locked(handle):
-            log.info("another service measures on this machine: waiting for it (%s)", HOST_LOCK)
+            log.info("another service measures on this machine: waiting (lock %s)", HOST_LOCK)
             while not _locked(handle):
                 if aborted():
-                    raise Aborted("called off while another service measured here")
+                    raise Aborted("cancelled while another service measured here")
                 time.sleep(_LOOK_EVERY_S)
         yield
     finally:

@@ -1,27 +1,25 @@
-"""A measurement that was claimed, made; and the words for a target that failed."""
+"""Makes a claimed measurement, and words the failure of a target."""
 
 from dataclasses import replace
-from typing import Protocol, assert_never
+from typing import assert_never
 
 from tuner.errors import TargetFailed
 from tuner.measurement import MEMORY_PROBE_MORE, Bench, arm_of, completed, left_out
 from tuner.model import (
+    Claim,
     Failure,
     FailureCode,
-    Job,
     JobKind,
     JobSpec,
-    Measurement,
     MeasurementKind,
     MeasurementResult,
-    Params,
     options_of,
 )
 from tuner.search_space import derive
 from tuner.study import derived_seed
 from tuner.uwsgi.ini import IniFile
 
-_FOR_WANT_OF_SOMETHING = frozenset(
+_MAY_MISS_AN_OPTION = frozenset(
     {
         FailureCode.BAD_OPTIONS,
         FailureCode.APP_FAILED,
@@ -31,27 +29,11 @@ _FOR_WANT_OF_SOMETHING = frozenset(
         FailureCode.WORKLOAD_REFUSED,
     }
 )
-"""How an app fails that has not got all that its file says; the others have causes of their own."""
-
-
-class Claim(Protocol):
-    """A measurement that is this worker's to make, with what making it takes."""
-
-    @property
-    def measurement(self) -> Measurement:
-        """The row, its attempt already counted."""
-
-    @property
-    def job(self) -> Job:
-        """Its job."""
-
-    @property
-    def params(self) -> tuple[Params, ...]:
-        """The params of each arm."""
+"""An app without an option of its own file may fail in these ways."""
 
 
 def make(claim: Claim, bench: Bench) -> MeasurementResult:
-    """Make the measurement that was claimed, of whichever kind it is."""
+    """Make the claimed measurement."""
     measurement, spec = claim.measurement, claim.job.spec
     arms = [arm_of(spec, index, ini) for index, ini in enumerate(_inis(claim))]
     match measurement.kind:
@@ -70,7 +52,7 @@ def make(claim: Claim, bench: Bench) -> MeasurementResult:
 
 
 def prepared(spec: JobSpec, bench: Bench) -> MeasurementResult:
-    """What there is to know of a job's baseline before anything is compared with it."""
+    """The facts about a job's baseline, needed before any comparison."""
     ini = IniFile.parse(spec.baseline_ini)
     processes = ini.integer("cheaper", 0) or ini.integer("processes", 1)
     baseline = arm_of(spec, 0, spec.baseline_ini)
@@ -80,7 +62,7 @@ def prepared(spec: JobSpec, bench: Bench) -> MeasurementResult:
 
 
 def _inis(claim: Claim) -> list[str]:
-    """The file that each arm runs: as it was given, or rendered from the arm's params."""
+    """The file of each arm: as the user gave it, or rendered from the arm's params."""
     spec, facts = claim.job.spec, claim.job.facts
     match spec.kind:
         case JobKind.COMPARE:
@@ -100,22 +82,22 @@ def _with_processes(processes: int, ini: IniFile) -> str:
 
 
 def failure_of(failure: TargetFailed, spec: JobSpec) -> Failure:
-    """What is stored of it."""
+    """The failure to store."""
     code = FailureCode(failure.code)
     return Failure(
         code=code,
-        message=_with_what_it_went_without(failure.message, code, spec),
+        message=_with_left_out(failure.message, code, spec),
         arm=failure.arm,
         log_tail=failure.log_tail,
     )
 
 
-def _with_what_it_went_without(message: str, code: FailureCode, spec: JobSpec) -> str:
-    """An app may not work without what trials leave out of its file: then that is named."""
+def _with_left_out(message: str, code: FailureCode, spec: JobSpec) -> str:
+    """Name the options that trials leave out of the file: the app may need them."""
     out = left_out(spec)
-    if not out or code not in _FOR_WANT_OF_SOMETHING:
+    if not out or code not in _MAY_MISS_AN_OPTION:
         return message
     wanted = ", ".join(dict.fromkeys(line.danger.value for line in out))
     return (
-        f"{message}; it was run without {options_of(out)}: give allow: [{wanted}] to run all of it"
+        f"{message}; it ran without {options_of(out)}: set allow: [{wanted}] to run the whole file"
     )

@@ -9,12 +9,9 @@ from typing import Protocol
 
 from tuner import bootstrap
 from tuner.errors import Aborted, Infrastructure, TargetFailed, TunerError, Unavailable
-from tuner.measurement import (
-    Bench,
-    Launcher,
-    LoadGenerator,
-)
+from tuner.measurement import Bench, Launcher, LoadGenerator
 from tuner.model import (
+    Claim,
     Fail,
     Failure,
     FailureCode,
@@ -29,24 +26,24 @@ from tuner.model import (
 from tuner.queue import run_worker
 from tuner.settings import Settings
 from tuner.worker.alone import alone_on_this_machine
-from tuner.worker.making import Claim, failure_of, make
+from tuner.worker.making import failure_of, make
 
 log = logging.getLogger(__name__)
 
 FAULTS_ALLOWED = 3
-"""How often a host's fault is repeated before the job is failed for it."""
+"""After this many faults of the host the measurement fails, and with it the job."""
 
 WATCH_INTERVAL_S = 0.3  # a cancelled measurement has to stop within 2 s
 
 
-class Store(Protocol):
-    """What a worker asks of the store. Writes of an outdated attempt change nothing."""
+class WorkStore(Protocol):
+    """The store as a worker needs it. A write of an outdated attempt changes nothing."""
 
     def advance(self, job_id: JobId, decide: Callable[[History], Step | None]) -> None:
         """Take every step that is due."""
 
     def claim(self, measurement_id: MeasurementId, host: str) -> Claim | None:
-        """Make it this host's, or None where it is not wanted any more."""
+        """Take it for this host; None if it is no longer wanted."""
 
     def is_current(self, measurement_id: MeasurementId, attempt: int) -> bool:
         """Whether the result of this attempt is still wanted."""
@@ -54,13 +51,13 @@ class Store(Protocol):
     def complete(
         self, measurement_id: MeasurementId, attempt: int, result: MeasurementResult
     ) -> bool:
-        """Store what was found."""
+        """Store the result."""
 
     def fail(self, measurement_id: MeasurementId, attempt: int, failure: Failure) -> bool:
-        """Store why nothing was found."""
+        """Store the failure."""
 
     def release(self, measurement_id: MeasurementId, attempt: int, *, fault: str | None) -> int:
-        """Give it back to be made again; returns the host's faults so far."""
+        """Give it back for another attempt; returns its count of host faults."""
 
     def recover(self, pool: str) -> int:
         """Put lost work into the queue; how many tasks."""
@@ -68,40 +65,40 @@ class Store(Protocol):
     def see_host(
         self, name: str, pool: str, fingerprint: HostFingerprint | None, problem: str | None
     ) -> None:
-        """Note that the host is alive, and what ails it."""
+        """Note that the host reports, and what keeps it from measuring."""
 
 
-class Host(Launcher, Protocol):
-    """This host's containers, all of one measurement or all of them."""
+class BenchHost(Launcher, Protocol):
+    """This host's containers: of one measurement, or all."""
 
-    def for_measurement(self, job: str, measurement: str) -> "Host":
-        """The same host, labelling what it starts."""
+    def for_measurement(self, job: str, measurement: str) -> "BenchHost":
+        """The same host; its containers carry the measurement's label."""
 
     def kill_measurement(self, measurement: str) -> int:
-        """End all containers of a measurement from another thread."""
+        """Remove all containers of a measurement, from another thread."""
 
     def reap(self) -> int:
-        """Remove what earlier measurements left behind."""
+        """Remove containers that earlier measurements left."""
 
     def ping(self) -> None:
-        """Raise `Unavailable` where the engine is away."""
+        """Raise `Unavailable` if the engine is away."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worker:
-    """The tasks of one benchmark host, bound to its hands."""
+    """The tasks of one benchmark host."""
 
     name: str
     pool: str
-    store: Store
-    host: Host
+    store: WorkStore
+    host: BenchHost
     load: LoadGenerator
     decide: Callable[[History], Step | None]
 
     def advance(self, job_id: JobId) -> None:
         """Take every step of a job that is due.
 
-        A fault of our own fails the job: left running, it would keep its pool from all others.
+        A bug of ours fails the job: a job that runs forever would block its pool.
         """
         try:
             self.store.advance(job_id, self.decide)
@@ -113,14 +110,14 @@ class Worker:
             self.store.advance(job_id, lambda history: Fail(failure=failure))
 
     def measure(self, measurement_id: MeasurementId, should_abort: Callable[[], bool]) -> None:
-        """Make one measurement, whatever becomes of it.
+        """Make one measurement and store its result or failure.
 
-        Raises `Unavailable` or `Infrastructure` where the queue has to bring it back, and
-        `Aborted` where it was called off, by a cancel or because this worker is stopping.
+        Raises `Unavailable` or `Infrastructure` if the queue has to repeat it, and `Aborted` after
+        a cancel or while this worker stops.
         """
         claim = self.store.claim(measurement_id, self.name)
         if claim is None:
-            log.info("measurement %d is not wanted any more", measurement_id)
+            log.info("measurement %d is no longer wanted", measurement_id)
             return
         attempt = claim.measurement.attempt
         try:
@@ -166,7 +163,7 @@ class Worker:
     def _reap(self) -> None:
         reaped = self.host.reap()
         if reaped:
-            log.warning("removed %d containers that an earlier measurement left behind", reaped)
+            log.warning("removed %d containers that an earlier measurement left", reaped)
 
     def _report(self, problem: str | None) -> None:
         fingerprint = None if problem else self.host.fingerprint()
@@ -174,7 +171,7 @@ class Worker:
 
     @contextmanager
     def _watched(self, claim: Claim, should_abort: Callable[[], bool]) -> Iterator[Bench]:
-        """A bench whose containers die as soon as the measurement is not wanted any more."""
+        """A bench; its containers are killed once the measurement is no longer wanted."""
         measurement = claim.measurement
         label = str(measurement.id)
         unwanted, done = threading.Event(), threading.Event()
@@ -220,10 +217,10 @@ class Worker:
 
 
 def _our_fault(bug: Exception) -> str:
-    return f"a fault of the tuner itself, please report it: {bug!r}"
+    return f"a bug in the tuner, please report it: {bug!r}"
 
 
-def _problem_of(host: Host) -> str | None:
+def _problem_of(host: BenchHost) -> str | None:
     try:
         host.ping()
     except Unavailable as away:
@@ -234,8 +231,8 @@ def _problem_of(host: Host) -> str | None:
 def run(settings: Settings, pool: str) -> None:
     """Work for a pool until SIGTERM or SIGINT.
 
-    Raises `Conflict` where this host already has a worker, `Unavailable` where PostgreSQL is away:
-    the supervisor starts the process anew.
+    Raises `Conflict` if this host already has a worker, `Unavailable` if PostgreSQL is away: the
+    supervisor starts the process anew.
     """
     url, known = bootstrap.database_url(settings), bootstrap.catalogue(settings)
     worker = Worker(
