@@ -95,7 +95,7 @@ def outlier_verdict(found: "Runs") -> str:
     """The outliers, what to do with them, and the centre without them."""
     outliers = found.outliers
     if outliers.centre_without is None:
-        return "none; keep all runs"
+        return "none, so keep all runs"
     far = ", ".join(
         f"run {value.run} ({figure(value.value)}, {value.score:+.1f} robust deviations)"
         for value in outliers.far
@@ -103,19 +103,16 @@ def outlier_verdict(found: "Runs") -> str:
     change = percent(outliers.centre_without / found.centre - 1)
     is_inside = found.ci_low <= outliers.centre_without <= found.ci_high
     if outliers.beyond_skew == 0:
-        advice = (
-            "far from the median, but a skewed (log-normal) distribution of this spread has such"
-            " values. Nothing shows a mistake, so keep all"
-        )
+        advice = "A skewed (log-normal) distribution of this spread has such values, so keep all."
     else:
         advice = (
-            f"{outliers.beyond_skew} beyond a skewed (log-normal) distribution of this spread."
-            " Look for the cause, and drop only runs with a known cause"
+            f"A skewed (log-normal) distribution of this spread does not explain"
+            f" {outliers.beyond_skew}: look for the cause, and drop only runs with a known cause."
         )
     return (
-        f"{far}: {advice}; without {'it' if len(outliers.far) == 1 else 'them'} the centre would be"
+        f"{far}. {advice} Without {'it' if len(outliers.far) == 1 else 'them'} the centre would be"
         f" {figure(outliers.centre_without)} ({change}),"
-        f" {'inside' if is_inside else 'outside'} the interval"
+        f" {'inside' if is_inside else 'outside'} the interval."
     )
 
 

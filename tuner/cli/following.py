@@ -10,7 +10,7 @@ from tuner.cli.output import print_on, say
 from tuner.cli.printing import error_lines, progress, sight, submitted_line
 from tuner.client import Asked, Client
 from tuner.errors import Unavailable
-from tuner.model import JobKind, JobState
+from tuner.model import JobKind
 from tuner.schemas import JobAnswer
 
 POLL_S = 1.0
@@ -43,9 +43,8 @@ def follow(client: Client, job_id: int, console: Console, *, runs_on: bool = Tru
         if runs_on:
             say(f"job {job_id} goes on; follow it with: tuner watch {job_id}")
         raise
-    if job.state is not JobState.SUCCEEDED:
-        why = () if job.failure is None else error_lines(job.failure)
-        print_on(console, "\n".join([f"job {job_id} {job.state}", *why]))
+    why = () if job.failure is None else error_lines(job.failure)
+    print_on(console, "\n".join([f"job {job_id} {job.state}", *why]))
     return job
 
 
@@ -59,7 +58,8 @@ def _followed(client: Client, job_id: int, show: Show) -> JobAnswer:
         if job.kind is JobKind.TUNE and job.calibration is not None and not is_calibrated:
             is_calibrated = True
             show(sight(job.calibration), keep=True)
-        show(progress(job), keep=is_new_phase)
+        if not job.state.is_final:
+            show(progress(job), keep=is_new_phase)
     return job
 
 

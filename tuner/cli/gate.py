@@ -40,7 +40,8 @@ def gate(
     """Measure the recommended file against your own on a new image: does it still hold?
 
     Exit code 0: it holds. 1: it does not hold, or the result is inconclusive. 2: there is no such
-    image. 3: no recommendation, or too old. 4: the job was cancelled. 5: the host failed.
+    image. 3: no recommendation, or too old. 4: no confirmed answer, or the job was cancelled.
+    5: the host failed.
     """
     from tuner.cli import following, gating, own_service
 

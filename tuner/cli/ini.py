@@ -56,7 +56,10 @@ def patch(file: File, settings: Settings) -> None:
 
 @ini.command("overlay")
 def overlay(settings: Settings) -> None:
-    """Print a file for a second --ini: its options override the first file."""
+    """Print a file for a second --ini.
+
+    Its options override those of the first file.
+    """
     _write(dialect.overlay(_changes(settings)))
 
 

@@ -26,7 +26,7 @@ def submit(
     wait: Annotated[bool, typer.Option(help="Follow the job and print its answer.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Submit a job: the YAML or JSON document of a request."""
+    """Submit the job that a YAML or JSON file describes."""
     from tuner.cli import printing
     from tuner.cli.asking import read_document
 
@@ -58,7 +58,7 @@ def show(
         ),
     ] = None,
 ) -> None:
-    """Print the state of a job and, once the job is done, its answer."""
+    """Print the state of a job, and its answer when the job is done."""
     form = _form_of(report, as_json=as_json) if report is not None else None
     with connect() as client:
         job = client.job(job_id)

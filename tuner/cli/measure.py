@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 
 def measure(
-    app: Annotated[str, typer.Argument(help="The name of a target app, or a Docker image.")],
+    app: Annotated[
+        str, typer.Argument(metavar="APP", help="The name of a target app, or a Docker image.")
+    ],
     ini: Annotated[
         list[Path] | None,
         typer.Option(help="A uwsgi.ini to measure. Repeat it to compare files with the first."),

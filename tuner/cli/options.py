@@ -27,7 +27,7 @@ _READ_AS = {
 
 def options(
     name: Annotated[
-        str | None, typer.Argument(help="An option. Without one: list all options.")
+        str | None, typer.Argument(metavar="NAME", help="An option. Without one: list all options.")
     ] = None,
     image: Image = None,
     as_json: AsJson = False,

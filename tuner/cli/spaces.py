@@ -44,7 +44,7 @@ def list_spaces(context: typer.Context, as_json: AsJson = False) -> None:
 
 @spaces.command()
 def show(
-    name: Annotated[str, typer.Argument(help="The name of a search space.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of a search space.")],
     app: Annotated[str | None, typer.Option(help="The name of a target app.")] = None,
     ini: Annotated[Path | None, typer.Option(help="A uwsgi.ini, instead of the app's own.")] = None,
     job: Annotated[
@@ -56,7 +56,7 @@ def show(
     somaxconn: Somaxconn = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print a space as its file has it, or its bounds with --app, --ini or --job."""
+    """Print a space. With --app, --ini or --job, print its bounds in numbers."""
     known = _catalogue()
     space = known.space(name)
     if space is None:

@@ -35,7 +35,7 @@ def test_the_articles_question_is_answered(capsys: pytest.CaptureFixture[str]) -
     text = said(capsys, *R1)
     assert "centre  1 465.5  (95 % interval 1 325.7 .. 1 795.3" in text
     assert "run 1 (2 132.1, +5.6 robust deviations)" in text
-    assert "so keep all; without it the centre would be 1 400.0 (-4.5 %)" in text
+    assert "so keep all. Without it the centre would be 1 400.0 (-4.5 %)" in text
     assert "the first run is the highest" in text
     assert "to resolve 5 %: 180 runs of each" in text
     assert "Smallest detectable difference: 27.9 %, with 7 runs" in text

@@ -87,7 +87,7 @@ def test_submit_and_wait_shows_the_course_and_the_answer(
         "queued behind 1 job",
         "baseline: 161.4 requests per second; smallest detectable effect: 0.9 %",
         "search · trial 5 of 16 · best so far +12.0 % (trial 3) · about 7 min 01 s left",
-        "succeeded",
+        "job 7 succeeded",
     ]
     assert "verdict: better: +11.8 % requests per second (95 % CI +9.4 % .. +14.3 %)" in said.out
     assert "  processes  2 -> 6" in said.out
