@@ -1,4 +1,4 @@
-"""How uWSGI is called: which options stand on the command, before and after the file."""
+"""The command that starts uWSGI: its options before and after the file."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -7,27 +7,22 @@ from itertools import takewhile
 
 from tuner.uwsgi.lint.subject import Subject
 from tuner.uwsgi.options.catalogue import Catalogue
+from tuner.uwsgi.options.guessing import short_forms
 from tuner.uwsgi.options.option import Kind, Option
 
 _PROGRAMS = frozenset({"uwsgi", "uwsgi-core", "pyuwsgi"})
 _SHELLS = frozenset({"sh", "bash", "ash", "dash"})
 _ENDS = frozenset({";", "&", "&&", "|", "||", ">", ">>", "2>"})
-_SHORT = {
-    "s": "socket", "p": "processes", "t": "harakiri", "l": "listen", "b": "buffer-size",
-    "m": "memory-report", "a": "abstract-socket", "C": "chmod-socket", "T": "enable-threads",
-    "i": "single-interpreter", "M": "master", "R": "max-requests", "z": "socket-timeout",
-    "w": "module", "H": "virtualenv", "L": "disable-logging", "O": "optimize", "d": "daemonize",
-    "x": "xml", "y": "yaml", "j": "json", "S": "set",
-}  # fmt: skip
+_SHORT_FILES = {"x": "xml", "y": "yaml", "j": "json", "S": "set"}
 _FILES = frozenset({"ini", "xml", "yaml", "yml", "json", "js", "config"})
 _SUFFIXES = tuple(f".{suffix}" for suffix in sorted(_FILES - {"config"}))
 _ALONE = frozenset({"chmod-socket", "http-keepalive", "log-master", "so-send-timeout"})
-"""Options that take no value behind a blank on the command, whatever they take in a file."""
+"""Options whose value cannot follow a blank on the command line. In a file they take one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One option of the command, under its own name; `key` is how it is spelt there."""
+    """One option of the command, by its canonical name; `key` is its spelling there."""
 
     option: str
     key: str
@@ -35,16 +30,16 @@ class Argument:
 
     @property
     def text(self) -> str:
-        """As one would write it."""
+        """As on the command line."""
         return self.key if self.value is None else f"{self.key} {self.value}"
 
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """A call of uWSGI: `before` are the options that it reads before its files, `after` the rest.
+    """A call of uWSGI: it reads the options `before` before its files, and `after` after them.
 
-    That is their order on the command, but that a file which no `--ini` announces is read at the
-    very end. `stray` is what uWSGI would take for the name of a file to load, and is none.
+    That is their order on the command, except that a file without `--ini` is read last. `stray` are
+    the words that uWSGI takes for file names although they are none.
     """
 
     before: tuple[Argument, ...]
@@ -59,7 +54,7 @@ class Invocation:
 
 
 def invocation_of(subject: Subject) -> Invocation | None:
-    """The box's command as uWSGI reads it; None where there is none, or no uWSGI in it."""
+    """The box's command as uWSGI reads it; None without a command, or without uWSGI in it."""
     words = _words(subject.box.command)
     if words is None:
         return None
@@ -67,7 +62,7 @@ def invocation_of(subject: Subject) -> Invocation | None:
 
 
 def _words(command: Sequence[str]) -> list[str] | None:
-    """What stands behind the program, be it within `sh -c "..."`."""
+    """The words after the program, also inside `sh -c "..."`."""
     for at, word in enumerate(command):
         name = word.rpartition("/")[2]
         if name in _PROGRAMS:
@@ -78,7 +73,7 @@ def _words(command: Sequence[str]) -> list[str] | None:
 
 
 def _shell_words(text: str) -> list[str]:
-    """Words and signs, so that `a.ini; next` is three; none where no shell would run it."""
+    """Words and signs: `a.ini; next` is three. Empty when no shell would run the text."""
     lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     try:
@@ -115,8 +110,12 @@ def _is_file(word: str) -> bool:
 
 
 def _option(key: str, catalogue: Catalogue) -> Option | None:
-    """The option that is meant: getopt takes every beginning that only one option has."""
-    name = key.removeprefix("--") if key.startswith("--") else _SHORT.get(key[1:2], "")
+    """The option of a key: getopt accepts every prefix that is unique."""
+    name = (
+        key.removeprefix("--")
+        if key.startswith("--")
+        else ({**short_forms(), **_SHORT_FILES}).get(key[1:2], "")
+    )
     found = catalogue.find(name)
     if found or len(name) < 2:
         return found

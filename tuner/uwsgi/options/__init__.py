@@ -1,12 +1,11 @@
-"""The options of uWSGI: of one build as it says itself, enriched by what we know of them.
+"""The options of uWSGI: those that a build lists, with what we know of them.
 
-known.tsv   facts out of the C source of 2.0.31; tests/option_tables.py makes it
-├── table       reads it
-├── notes       defaults, rules and sentences of our own, by subject
-├── danger      what a benchmark does not run
-└── known       all of it in one `Catalogue`, or what one build has of it
-elsewhere   options of other releases
-nearest     the option that was meant by a name that does not exist
+lookup          `known`: all of them in one `Catalogue`; `of_build`: those of one build
+├── table       known.tsv: facts from the C source of 2.0.31 (made by tests/option_tables.py)
+├── notes       notes.yaml: our own sentences, defaults and rules
+└── danger      danger.yaml: what a trial leaves out
+other_releases  options that 2.0.31 does not have
+guessing        the option that a wrong name means; spellings.yaml
 """
 
 from tuner.uwsgi.options.catalogue import Catalogue

@@ -9,10 +9,10 @@ from tuner.uwsgi.options.option import Option
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The options of one build; `version` is what that uWSGI says of itself.
+    """The options of one build; `version` is the one that uWSGI reports.
 
-    `is_of_build` tells whether an image was asked; else it is everything that the sources of that
-    version can have, plugins and libraries included.
+    `is_of_build` is true for the options that an image listed. Otherwise these are all options in
+    the sources of that version, with all plugins and libraries.
     """
 
     version: str
@@ -30,7 +30,7 @@ class Catalogue:
         return cls(version, tuple(sorted(options, key=lambda o: o.name)), is_of_build)
 
     def find(self, name: str) -> Option | None:
-        """The option of that spelling; None where this build has none."""
+        """The option with that spelling; None when this build has none."""
         return self._by_name.get(name)
 
     @property

@@ -1,77 +1,40 @@
-"""The real option that somebody meant who wrote one that does not exist."""
+"""The option that a wrong name most likely means."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 
+from tuner.uwsgi import knowledge
 from tuner.uwsgi.options.catalogue import Catalogue
 
 _SHORT = 6
-"""Names below this many letters may be wrong in one place, longer ones in two."""
+"""Shorter names may have one wrong letter, longer ones two."""
 
 _SHORTEST = 4
-"""Below that anything is near anything."""
+"""Shorter names are similar to too many others."""
 
 _MOST_MISSING = 3
-"""Letters at the end of a name that may be missing."""
+"""Letters that may be missing at the end of a name."""
 
-_OTHER_NAMES = {
-    # What other servers, older documents and habit call it.
-    "access-log": "req-logger",
-    "app": "module",
-    "application": "module",
-    "backlog": "listen",
-    "bind": "http-socket",
-    "error-log": "logto",
-    "group": "gid",
-    "keepalive": "http-keepalive",
-    "log-file": "logto",
-    "logfile": "logto",
-    "max-requests-jitter": "max-requests-delta",
-    "port": "http-socket",
-    "so-rcvbuf": "socket-rcvbuf",
-    "so-sndbuf": "socket-sndbuf",
-    "timeout": "harakiri",
-    "user": "uid",
-    "worker-class": "gevent",
-    "worker-processes": "processes",
-    "wsgi-app": "module",
-}
 
-_SHORT_FORMS = {
-    # Of the command line alone: a file is searched for whole names.
-    "a": "abstract-socket",
-    "b": "buffer-size",
-    "C": "chmod-socket",
-    "c": "cgi-mode",
-    "d": "daemonize",
-    "H": "virtualenv",
-    "i": "single-interpreter",
-    "L": "disable-logging",
-    "l": "listen",
-    "M": "master",
-    "m": "memory-report",
-    "O": "optimize",
-    "p": "processes",
-    "Q": "spooler",
-    "R": "max-requests",
-    "r": "reaper",
-    "s": "socket",
-    "T": "enable-threads",
-    "t": "harakiri",
-    "v": "max-vars",
-    "w": "module",
-    "z": "socket-timeout",
-}
+@cache
+def _spellings() -> Mapping[str, Mapping[str, str]]:
+    return knowledge.mapping("options/spellings.yaml")
+
+
+def short_forms() -> Mapping[str, str]:
+    """The option of each letter of the command line."""
+    return _spellings()["short"]
 
 
 def nearest(catalogue: Catalogue, name: str) -> str | None:
-    """A spelling of the option that is most likely meant; None where none is near.
+    """The spelling that is most likely meant; None when none is similar.
 
-    It is one of the catalogue's, but not `name` itself.
+    It is one of the catalogue's, and not `name` itself.
     """
     spellings = tuple(catalogue.spellings)
     bare = name.strip().strip("-")
     if len(bare) == 1:
-        whole = _SHORT_FORMS.get(bare)
+        whole = short_forms().get(bare)
         return whole if whole in spellings else None
     wanted = bare.lower().replace("_", "-").strip("-")
     for guess in (_same_letters, _by_other_name, _same_words, _few_slips, _longer):
@@ -82,18 +45,18 @@ def nearest(catalogue: Catalogue, name: str) -> str | None:
 
 
 def _same_letters(wanted: str, spellings: tuple[str, ...]) -> str | None:
-    """`thunder_lock`, `wsgifile`, `py-callos-afterfork`: only the joints are wrong."""
+    """`thunder_lock`, `wsgifile`, `py-callos-afterfork`: only hyphens and underscores are wrong."""
     letters = wanted.replace("-", "")
     return next((name for name in spellings if name.replace("-", "") == letters), None)
 
 
 def _by_other_name(wanted: str, spellings: tuple[str, ...]) -> str | None:
-    known = _OTHER_NAMES.get(wanted)
+    known = _spellings()["habits"].get(wanted)
     return known if known in spellings else None
 
 
 def _same_words(wanted: str, spellings: tuple[str, ...]) -> str | None:
-    """`timeout-http`: the words in another order."""
+    """`timeout-http`: the same words in another order."""
     words = sorted(wanted.split("-"))
     if len(words) < 2:
         return None
@@ -103,7 +66,7 @@ def _same_words(wanted: str, spellings: tuple[str, ...]) -> str | None:
 
 
 def _few_slips(wanted: str, spellings: tuple[str, ...]) -> str | None:
-    """`vaccum`, `process`, `harakri`: letters too many, too few, wrong or swapped."""
+    """`vaccum`, `process`, `harakri`: additional, missing, wrong or swapped letters."""
     if len(wanted) < _SHORTEST:
         return None
     most = 1 if len(wanted) < _SHORT else 2
@@ -122,7 +85,7 @@ def _same_beginning(one: str, other: str) -> int:
 
 
 def _alike(wanted: str, spellings: tuple[str, ...], most: int) -> Iterator[str]:
-    """Those of nearly the same letters; slips are counted for no others, for it takes time."""
+    """Names of nearly the same letters. Counting slips is slow, so other names are skipped."""
     letters, length = set(wanted), len(wanted)
     for name in spellings:
         if -most <= len(name) - length <= most and len(letters.symmetric_difference(name)) <= (
@@ -132,7 +95,7 @@ def _alike(wanted: str, spellings: tuple[str, ...], most: int) -> Iterator[str]:
 
 
 def _slips(one: str, other: str, most: int) -> int:
-    """How many letters lie between two names; a swap of neighbours is one. May stop at `most`."""
+    """The edit distance of two names; a swap of neighbours counts 1. It may stop above `most`."""
     before: list[int] = []
     row = list(range(len(other) + 1))
     for i, letter in enumerate(one, 1):
@@ -148,7 +111,7 @@ def _slips(one: str, other: str, most: int) -> int:
 
 
 def _longer(wanted: str, spellings: tuple[str, ...]) -> str | None:
-    """`exec-pre`, `proces`: a whole beginning of one, or all but its last letters."""
+    """`exec-pre`, `proces`: the first words of a name, or all but its last letters."""
     if len(wanted) < _SHORTEST:
         return None
     beginning = f"{wanted}-"

@@ -1,4 +1,4 @@
-"""Everything that uWSGI 2.0.31 can have, and what one build of it has."""
+"""All options of uWSGI 2.0.31, and those of one build."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -7,7 +7,7 @@ from functools import cache
 from tuner.uwsgi.options import table
 from tuner.uwsgi.options.catalogue import Catalogue
 from tuner.uwsgi.options.danger import danger_of
-from tuner.uwsgi.options.notes import NOTES, Note
+from tuner.uwsgi.options.notes import Note, notes
 from tuner.uwsgi.options.option import Advice, Danger, Kind, Option
 from tuner.uwsgi.options.other_releases import elsewhere
 
@@ -22,9 +22,9 @@ def known() -> Catalogue:
 
 
 def of_build(version: str, names: Sequence[str]) -> Catalogue:
-    """The options of one build: `names` is what its `--dump-options` says.
+    """The options of one build: `names` is the output of its `--dump-options`.
 
-    Options keep only the spellings that the build has; one that we know nothing of is text.
+    Options keep only the spellings that the build has. An unknown option is text.
     """
     return Catalogue.of(version, _of_build(names), is_of_build=True)
 
@@ -44,7 +44,7 @@ def _of_build(names: Iterable[str]) -> Iterator[Option]:
 
 
 def _unknown(name: str) -> Option:
-    """What the build has and we know nothing of."""
+    """An option of the build that we do not know."""
     return Option(
         name=name, names=(name,), kind=Kind.TEXT, advice=Advice.NEVER, danger=danger_of(name)
     )
@@ -52,7 +52,7 @@ def _unknown(name: str) -> Option:
 
 def _option(row: table.Row) -> Option:
     name = row.names[0]
-    note = NOTES.get(name, _NOTHING)
+    note = notes().get(name, _NOTHING)
     danger = danger_of(name)
     return Option(
         name=name,
@@ -75,10 +75,10 @@ def _common_rules(row: table.Row) -> tuple[str, ...]:
     if row.forces:
         rules += (f"Switches on {' and '.join(row.forces)}.",)
     if row.is_immediate and row.kind in _VALUES:
-        rules += ("Read at its line: `%(name)` and `$(NAME)` in its value are not replaced.",)
+        rules += ("Applied at its line: `%(name)` and `$(NAME)` in its value are not replaced.",)
     return rules
 
 
 def _advice(row: table.Row, danger: Danger | None) -> Advice:
-    """Of an option that nobody wrote about."""
+    """The advice for an option without a note."""
     return Advice.NEVER if danger or row.kind is Kind.ACTION else Advice.SEMANTIC

@@ -1,4 +1,4 @@
-"""What there is to know of one option of uWSGI."""
+"""One option of uWSGI."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,34 +9,33 @@ __all__ = ["Advice", "Danger", "Kind", "Option"]
 
 
 class Kind(StrEnum):
-    """How uWSGI reads what stands behind the `=`."""
+    """How uWSGI reads the text after the `=`."""
 
     FLAG = "flag"  # true unless it is one of four words in any case: false, off, no, 0
     INTEGER = "integer"  # by C's atoi: `8 ; c` is 8, `abc`, `true` and nothing are 0
     TEXT = "text"
-    LIST = "list"  # every line adds one more; of all other kinds the last line counts
-    ACTION = "action"  # done as soon as it is read: `set`, `ini`, `print`, `if-env`, ...
+    LIST = "list"  # every line adds a value; for all other kinds the last line wins
+    ACTION = "action"  # applied when it is read: `set`, `ini`, `print`, `if-env`, ...
 
 
 class Advice(StrEnum):
     """What a tuner may do with it."""
 
     TUNE = "tune"  # changes speed, and nothing that the app can see
-    SEMANTIC = "semantic"  # changes what the app or its users see: the owner's to decide
-    NEVER = "never"  # commands, sockets, identity: no business of a benchmark
+    SEMANTIC = "semantic"  # changes what the app or its users see: the owner decides
+    NEVER = "never"  # commands, sockets, identity: a benchmark does not touch them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
     """One option under its canonical name.
 
-    `names` are all its spellings, `name` among them. `default` is as a file would say it; None
-    where there is none, or where it is not known. `since` is the first version that has it, `until`
-    the last; None where no version is known without it. `needs` names what the build must have
-    been made with (`pcre`, `ssl`, a plugin); empty where every build has it. `rules` are
-    constraints as sentences. `forces` names the options that its mere presence switches on.
-    `sentence` says what it does. `is_immediate` ones are read at their
-    line, before `%(name)`, `$(NAME)` and `@(file)` are replaced: they see these as plain text.
+    `names` are all its spellings. `default` is in the form of a file; None when there is none or it
+    is unknown. `since` is the first version that has the option, `until` the last; None when every
+    version has it. `needs` is what the build needs (`pcre`, `ssl`, a plugin); empty for nothing.
+    `rules` are constraints as sentences. A line with the option turns `forces` on, also with the
+    value `false`. `sentence` says what it does. An `is_immediate` option is applied at its line,
+    before `%(name)`, `$(NAME)` and `@(file)` are replaced: it sees them as plain text.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Options that some other release has, and 2.0.31 has not."""
+"""Options of other releases that 2.0.31 does not have."""
 
 from tuner.uwsgi.options.option import Advice, Kind, Option
 
@@ -7,9 +7,9 @@ _OPTIONS = (
         name="thunder-lock-watchdog",
         names=("thunder-lock-watchdog",),
         kind=Kind.FLAG,
-        sentence="Frees the thunder lock when the worker that holds it is gone.",
+        sentence="Frees the thunder lock when its worker has died.",
         since="2.1",
-        rules=("Only the unreleased 2.1 knows it; every 2.0 ignores it in silence.",),
+        rules=("Only the unreleased 2.1 has it; every 2.0 silently ignores it.",),
         advice=Advice.NEVER,
     ),
 )
@@ -17,5 +17,5 @@ _BY_NAME = {name: option for option in _OPTIONS for name in option.names}
 
 
 def elsewhere(name: str) -> Option | None:
-    """The option of that name that no 2.0.31 has; its `since` or `until` says which have it."""
+    """An option that 2.0.31 lacks; its `since` or `until` names the releases."""
     return _BY_NAME.get(name)

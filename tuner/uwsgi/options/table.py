@@ -1,24 +1,21 @@
-"""What the C source of uWSGI 2.0.31 says of its options, as facts: known.tsv, read once."""
+"""The options in the C source of uWSGI 2.0.31: known.tsv, read once."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
+from tuner.uwsgi import knowledge
 from tuner.uwsgi.options.option import Kind
 
 VERSION = "2.0.31"
-"""The release that the table was made from; tests/option_tables.py makes it anew."""
+"""The release of the table; tests/option_tables.py builds the table."""
 
 _KINDS = {kind.value: kind for kind in Kind}
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One option: its spellings, how it is read, what the build needs, what it switches on.
-
-    `is_immediate` is what it is in `Option`.
-    """
+    """One option. The fields mean the same as in `Option`."""
 
     names: tuple[str, ...]
     kind: Kind
@@ -28,15 +25,14 @@ class Row:
 
 
 def rows_of(lines: Iterable[str]) -> tuple[Row, ...]:
-    """The rows of a table: names, kind, needs, what is switched on, when; tabs between them."""
+    """The rows of a table: names, kind, needs, forced options, when; separated by tabs."""
     return tuple(_row(line) for line in lines if line and not line.startswith("#"))
 
 
 @cache
 def rows() -> tuple[Row, ...]:
     """The table that comes with this package."""
-    text = files("tuner.uwsgi.options").joinpath("known.tsv").read_text(encoding="utf-8")
-    return rows_of(text.splitlines())
+    return rows_of(knowledge.table("options/known.tsv"))
 
 
 def _row(line: str) -> Row:
