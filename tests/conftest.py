@@ -47,9 +47,8 @@ def tier_of(item: pytest.Item) -> str:
     """The tier of a test, from its markers and its folder."""
     if item.get_closest_marker("full") or item.nodeid.startswith(OF_BENCHMARKS):
         return "full"
-    needs_docker = item.get_closest_marker("docker") is not None
-    is_fast = item.nodeid.startswith(WITHOUT_CONTAINERS) and not needs_docker
-    return "fast" if is_fast else "real"
+    is_real = any(item.get_closest_marker(name) for name in ("docker", "real"))
+    return "fast" if item.nodeid.startswith(WITHOUT_CONTAINERS) and not is_real else "real"
 
 
 def is_wanted(item: pytest.Item, tier: str | None) -> bool:

@@ -122,6 +122,7 @@ def test_an_image_that_does_not_exist_fails_the_job_with_its_name(service: Servi
     assert "no-such-image:1" in ended["failure"]["message"]
 
 
+@pytest.mark.full
 def test_an_image_by_name_is_tuned_from_the_file_that_comes_with_the_request(
     service: Service,
 ) -> None:

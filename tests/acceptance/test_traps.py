@@ -141,6 +141,7 @@ def test_a_generator_on_the_target_s_own_cpus() -> None:
         assert (Doubt.CLIENT_SATURATED in window.doubts) == (window.client_cpu > 0.8)
 
 
+@pytest.mark.full
 @pytest.mark.timeout(900)
 def test_an_app_that_starts_slow_in_4_of_10_cases_is_called_unstable() -> None:
     """And the steady one beside it is not. A machine that is shaken for a while has a second go."""

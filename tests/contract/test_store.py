@@ -190,7 +190,7 @@ RESULT = MeasurementResult(
 )
 
 
-@pytest.fixture(params=["memory", "postgresql"])
+@pytest.fixture(params=["memory", pytest.param("postgresql", marks=pytest.mark.real)])
 def store(request: pytest.FixtureRequest) -> Iterator[AnyStore]:
     if request.param == "memory":
         yield FakeStore()

@@ -144,6 +144,7 @@ def test_without_the_correction_it_would_not_be(simulated: list[Simulated]) -> N
     assert max(abs(found.naive_bias) for found in simulated) > 0.15
 
 
+@pytest.mark.full
 def test_where_there_is_nothing_it_ends_early_and_seldom_claims(
     simulated: list[Simulated],
 ) -> None:
@@ -159,6 +160,7 @@ def test_an_end_is_never_on_the_wrong_arm_of_the_value(simulated: list[Simulated
     assert all(found.low <= found.value <= found.high for found in estimates)
 
 
+@pytest.mark.full
 def test_every_confirmation_ends_at_the_latest_with_its_last_look(
     simulated: list[Simulated],
 ) -> None:

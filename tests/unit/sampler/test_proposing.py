@@ -197,12 +197,14 @@ def test_the_sobol_sequence_goes_on_from_trial_to_trial() -> None:
     assert max(gaps(SpaceFilling.QMC)) <= 3 * 32 < max(gaps(SpaceFilling.RANDOM))
 
 
+@pytest.mark.full
 def test_tpe_finds_the_planted_optimum(domain: Domain) -> None:
     observations = Search(domain, hill, SamplerName.TPE, seed=1, noise=0.0).run(30)
     best = max(observations, key=lambda trial: trial.score or 0.0)
     assert hill(best.params) > hill({"processes": 9, "threads": 2}) - 0.05
 
 
+@pytest.mark.full
 def test_tpe_keeps_away_from_a_cliff_that_it_was_told_of(domain: Domain) -> None:
     def crashes(told: bool) -> int:
         search = Search(domain, cliff, SamplerName.TPE, seed=1, noise=0.0)
