@@ -8,7 +8,6 @@ import httpx
 from tuner.client.catalogue import Catalogue
 from tuner.client.jobs import Jobs
 from tuner.client.recommendations import Recommendations
-from tuner.client.retries import Retries
 from tuner.client.watching import REAL_TIME, Time
 from tuner.client.wire import Wire
 
@@ -36,7 +35,7 @@ class Client(Jobs, Recommendations, Catalogue):
             url,
             api_key,
             timeout_s=timeout_s,
-            retries=Retries(retries),
+            retries=retries,
             transport=transport,
             time=time,
         )

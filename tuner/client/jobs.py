@@ -36,7 +36,7 @@ class Jobs:
         Equal requests with the same `key` make one job. Without a key, each call makes one job
         of its own, also if the client has to send the request several times.
         """
-        own = uuid4().hex if self._wire.retries.times else None
+        own = uuid4().hex if self._wire.retries else None
         return self._wire.post("/v1/jobs", ReadAs(JobAnswer), request, key=key or own)
 
     def job(self, job_id: int) -> JobAnswer:

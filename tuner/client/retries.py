@@ -1,40 +1,58 @@
-"""When to call again: only what is safe to repeat, not at once, and not for ever."""
+"""When to call again: only calls that are safe to repeat, after a pause, a few times."""
 
-import random
+import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 
+import httpx
+from tenacity import (
+    RetryCallState,
+    Retrying,
+    retry_any,
+    retry_if_exception_type,
+    retry_if_result,
+    stop_after_attempt,
+    wait_combine,
+    wait_exponential,
+    wait_random_exponential,
+)
+
+from tuner.client.problems import error_of
+from tuner.errors import Unavailable
+
 RETRIED = frozenset(
     {HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT}
 )
-"""Something between us and the answer is away. 500 is a fault, and would be one again."""
+"""Something between the client and the answer is away. A 500 would be a 500 again."""
 
 FIRST_S = 0.2
 LONGEST_S = 10.0
 PATIENCE_S = 30.0
-"""A service that asks for a longer wait than this is not waited for."""
+"""The client does not wait for a service that asks for a longer pause."""
+NOTICED_S = 2.0
+"""A person notices a longer pause."""
+
+log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Retries:
-    """So many attempts after the first one, each after twice the pause of the one before."""
+def retrying(times: int, sleep: Callable[[float], None]) -> Retrying:
+    """Up to `times` more attempts; the last answer, or the last error, is the result.
 
-    times: int = 3
-    chance: Callable[[], float] = random.random
-
-    def pause_s(self, attempt: int, asked_s: float | None = None) -> float | None:
-        """Seconds to wait after the failed `attempt` (from 0); None: no more of them.
-
-        `asked_s` is what the service asked for: never less than that. Chance keeps many clients
-        from coming back at one instant.
-        """
-        if attempt >= self.times or (asked_s or 0.0) > PATIENCE_S:
-            return None
-        longest = min(LONGEST_S, FIRST_S * 2.0 ** min(attempt, 32))
-        return (asked_s or 0.0) + longest * (0.5 + self.chance() / 2)
+    Half of each pause is random, so that many clients do not come back at one instant. A pause is
+    never shorter than the service asks for.
+    """
+    enough = stop_after_attempt(times + 1)
+    half = {"multiplier": FIRST_S / 2, "max": LONGEST_S / 2}
+    return Retrying(
+        sleep=sleep,
+        retry=retry_any(retry_if_exception_type(Unavailable), retry_if_result(_is_away)),
+        stop=lambda state: enough(state) or _asked_s(state) > PATIENCE_S,
+        wait=wait_combine(_asked_s, wait_exponential(**half), wait_random_exponential(**half)),
+        before_sleep=_say,
+        retry_error_callback=_answer,
+    )
 
 
 def asked_s(retry_after: str | None, now: Callable[[], datetime] | None = None) -> float | None:
@@ -48,3 +66,27 @@ def asked_s(retry_after: str | None, now: Callable[[], datetime] | None = None) 
         return None
     present = now() if now else datetime.now(UTC)
     return max(0.0, (until.replace(tzinfo=until.tzinfo or UTC) - present).total_seconds())
+
+
+def _is_away(answer: httpx.Response) -> bool:
+    return answer.status_code in RETRIED
+
+
+def _answer(state: RetryCallState) -> httpx.Response:
+    """The answer to the last attempt. Raises what the attempt raised."""
+    assert state.outcome is not None  # noqa: S101  tenacity asks after an attempt only
+    answer: httpx.Response = state.outcome.result()
+    return answer
+
+
+def _asked_s(state: RetryCallState) -> float:
+    if state.outcome is None or state.outcome.failed:
+        return 0.0
+    return asked_s(_answer(state).headers.get("retry-after")) or 0.0
+
+
+def _say(state: RetryCallState) -> None:
+    failed = state.outcome.exception() if state.outcome is not None else None
+    pause_s = state.upcoming_sleep
+    level = logging.WARNING if pause_s >= NOTICED_S else logging.INFO
+    log.log(level, "%s; trying again in %.1f s", failed or error_of(_answer(state)), pause_s)

@@ -1,7 +1,6 @@
 """One call: sent with the key, again where that is safe, and not read twice where it has a tag."""
 
 import json
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
@@ -11,18 +10,14 @@ import httpx
 from tuner.client.documents import document_of
 from tuner.client.problems import error_of
 from tuner.client.remembered import Remembered
-from tuner.client.retries import RETRIED, Retries, asked_s
+from tuner.client.retries import retrying
 from tuner.client.watching import REAL_TIME, Time
-from tuner.errors import InvalidInput, Mistake, TunerError, Unavailable
+from tuner.errors import InvalidInput, Mistake, Unavailable
 
 T = TypeVar("T")
 Read = Callable[[httpx.Response], T]
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-NOTICED_S = 2.0
-"""A person wonders about a longer wait than this."""
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,14 +46,15 @@ class Wire:
         api_key: str | None = None,
         *,
         timeout_s: float = 30.0,
-        retries: Retries | None = None,
+        retries: int = 3,
         transport: httpx.BaseTransport | None = None,
         time: Time = REAL_TIME,
     ) -> None:
         """Raises `InvalidInput` for what is no address, and for a key that no header can hold."""
         self.url = url
-        self.retries = retries or Retries()
+        self.retries = retries
         self.time = time
+        self._retrying = retrying(retries, time.sleep)
         self._remembered = Remembered()
         self._http = httpx.Client(
             base_url=url,
@@ -86,7 +82,7 @@ class Wire:
         known = self._remembered.get(kept_as)
         if known is not None:
             call = replace(call, headers={"If-None-Match": known[0]})
-        answer = self._sent(call)
+        answer = self._repeated(call)
         if known is not None and answer.status_code == httpx.codes.NOT_MODIFIED:
             found: T = known[1]
             return found
@@ -104,7 +100,7 @@ class Wire:
             headers["Idempotency-Key"] = key
         content = _written(document) if document is not None else None
         call = Call(method="POST", path=path, headers=headers, content=content)
-        return read(_expected(self._sent(call)))
+        return read(_expected(self._repeated(call)))
 
     def listens(self) -> bool:
         """Whether anything takes connections there at all."""
@@ -116,30 +112,10 @@ class Wire:
             return True
         return True
 
-    def _sent(self, call: Call) -> httpx.Response:
-        """The first answer that is one: any status but those of somebody in between."""
-        attempt = 0
-        while True:
-            away: TunerError
-            asked = None
-            try:
-                answer = self._once(call)
-            except Unavailable as error:
-                away = error
-            else:
-                if answer.status_code not in RETRIED:
-                    return answer
-                asked = asked_s(answer.headers.get("retry-after"))
-                away = error_of(answer)
-            pause_s = self.retries.pause_s(attempt, asked) if call.is_retried else None
-            if pause_s is None:
-                raise away
-            level = logging.WARNING if pause_s >= NOTICED_S else logging.INFO
-            log.log(level, "%s; trying again in %.1f s", away, pause_s)
-            self.time.sleep(pause_s)
-            attempt += 1
+    def _repeated(self, call: Call) -> httpx.Response:
+        return self._retrying(self._sent, call) if call.is_retried else self._sent(call)
 
-    def _once(self, call: Call) -> httpx.Response:
+    def _sent(self, call: Call) -> httpx.Response:
         try:
             return self._http.request(
                 call.method,
