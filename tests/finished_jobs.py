@@ -261,7 +261,7 @@ def comparison(verdict: Verdict = Verdict.BETTER, estimate: float = 0.098) -> Co
         p_better=0.9996 if verdict is Verdict.BETTER else 0.41,
         mde=0.027,
         blocks=16,
-        reason="the whole interval is above 0 and the gain is at least 2 %",
+        reason="the whole interval shows a gain, the estimate at least 2 %",
         requests=182_431,
         errors=0,
         side_effects=(

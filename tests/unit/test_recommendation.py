@@ -155,7 +155,7 @@ def test_a_loss_that_also_misses_a_bound_stays_a_loss() -> None:
     found = compare_blocks(confirm((80, 81, 79, 80, 82, 78), errors=5), spec())
     assert found.verdict is Verdict.WORSE
     assert found.missed
-    assert found.reason.startswith("the whole interval is on the wrong side of 0; it misses")
+    assert found.reason.startswith("the whole interval shows a loss; it misses")
 
 
 @pytest.mark.parametrize(("kept", "owner"), [(None, "the tuner's own bound"), (0.97, "your bound")])

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import stdev
 
+from tuner import wording
 from tuner.analysis.estimating import (
     FEWEST_BLOCKS,
     LARGEST_LOG,
@@ -88,11 +89,11 @@ def comparison_of(
 def verdict_of(gain: Estimate, min_effect: float) -> tuple[Verdict, str]:
     """What a gain (log, signed so that more is better) amounts to, and why."""
     enough = math.log1p(min_effect)
-    asked = f"{100 * min_effect:g} %"
+    asked = wording.limit(min_effect)
     if gain.high < 0:
-        return Verdict.WORSE, "the whole interval is on the wrong side of 0"
+        return Verdict.WORSE, "the whole interval shows a loss"
     if gain.low > 0 and gain.value >= enough:
-        return Verdict.BETTER, f"the whole interval is above 0 and the gain is at least {asked}"
+        return Verdict.BETTER, f"the whole interval shows a gain, the estimate at least {asked}"
     if gain.high < enough:
         return Verdict.NO_DIFFERENCE, f"the interval excludes a gain of {asked}"
     if gain.low > 0:
@@ -115,13 +116,13 @@ def concluded(
     """
     gain = found.estimate
     verdict, reason = verdict_of(gain, min_effect)
-    asked = f"{100 * min_effect:g} %"
+    asked = wording.limit(min_effect)
     if verdict is Verdict.BETTER and not found.crossed:
         verdict = Verdict.INCONCLUSIVE
         reason = "the gain did not cross the bound that its looks share"
     elif verdict is Verdict.INCONCLUSIVE and found.is_futile:
         verdict = Verdict.NO_DIFFERENCE
-        reason = f"a gain of {asked} has become too unlikely to go on measuring"
+        reason = f"a gain of {asked} is now too unlikely to go on measuring"
     gains = [sign * ratio for ratio in ratios]
     comparison = comparison_of(gains, gain, metric, sign, verdict, reason)
     return replace(comparison, looks=found.looks)

@@ -10,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
+from tuner import wording
 from tuner.errors import Conflict, InvalidInput, Mistake, NotFound, Stale, TunerError, Unavailable
 from tuner.model import mistakes_of
 from tuner.schemas import MistakeAnswer, Problem
@@ -116,10 +117,8 @@ def _tuner_error(request: Request, error: Exception) -> JSONResponse:
 
 def mistaken(mistakes: Sequence[Mistake]) -> JSONResponse:
     """422 with every mistake."""
-    count = len(mistakes)
-    return problem(
-        422, f"{count} mistake{'s' * (count != 1)} in the request", mistakes=list(mistakes)
-    )
+    count = wording.count(len(mistakes), "mistake")
+    return problem(422, f"{count} in the request", mistakes=list(mistakes))
 
 
 def _http_error(request: Request, error: Exception) -> JSONResponse:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tuner import recommendation
+from tuner import recommendation, wording
 from tuner.model import (
     Budget,
     Evidence,
@@ -72,8 +72,8 @@ def _why_the_search_ended(state: StudyState) -> str:
         return f"it made all {budget.trials} trials of the budget"
     if state.stagnates:
         return (
-            f"the best score did not rise by {100 * state.least_gain:.1f} % in {PATIENCE} trials, "
-            "and no proposal promised more"
+            f"the best score did not rise by {wording.share(state.least_gain)} in {PATIENCE} "
+            "trials, and no proposal promised more"
         )
     if budget.minutes is not None and state.is_spent:
         return f"the {budget.minutes:g} minutes of the budget left no time for more trials"

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tuner import analysis
+from tuner import analysis, wording
 from tuner.model import (
     BASELINE,
     Doubt,
@@ -70,7 +70,7 @@ def _unusable_baseline(windows: Sequence[Window]) -> Failure:
 
 def _biased(bias: float) -> Failure:
     message = (
-        f"two equal arms differ by {bias:+.1%} on this host, twice: what it measures is not the "
-        "configuration. Look for a neighbour on one of its CPUs"
+        f"two equal arms differ by {wording.percent(bias)} on this host, twice: it does not "
+        "measure the configuration. Look for another program on one of its CPUs"
     )
     return Failure(code=FailureCode.INFRASTRUCTURE, message=message)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from tuner import analysis, objective
+from tuner import analysis, objective, wording
 from tuner.model import Budget, JobSpec, Measurement, MeasurementState, Round, Standing, TrialNumber
 from tuner.study.advice import Observation
 
@@ -40,10 +40,10 @@ class Race:
         others = {s.number: self._gain_in_others(s.number, spec) for s in level}
         best = max(level, key=lambda s: (others[s.number], s.gain))
         names = " and ".join(aim.metric.value for aim in spec.objective.also)
+        near = f"within {wording.limit(spec.min_effect)} of the best {spec.objective.metric.value}"
         return best.number, (
-            f"{len(level)} of {len(first)} candidates are within {100 * spec.min_effect:g} % of "
-            f"the best {spec.objective.metric.value}; of these, trial {best.number} has the best "
-            f"{names}"
+            f"{len(level)} of {len(first)} candidates are {near}; of these, trial {best.number} "
+            f"has the best {names}"
         )
 
     def _gain_in_others(self, number: TrialNumber, spec: JobSpec) -> float:

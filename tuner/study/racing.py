@@ -5,6 +5,7 @@ Beliefs decide which trials race, not scores: the best score is partly luck.
 
 import math
 
+from tuner import wording
 from tuner.model import BASELINE, BlockOptions, Enter, Measure, Origin, Phase, Step, TrialNumber
 from tuner.study.advice import Belief
 from tuner.study.ends import Keep
@@ -87,6 +88,6 @@ def _end(state: StudyState) -> Step | Keep:
     last = state.race.rounds[-1].standings if state.race.rounds else ()
     enough = math.log1p(state.spec.min_effect)
     if any(standing.number == winner and standing.high < enough for standing in last):
-        asked = f"{100 * state.spec.min_effect:g} %"
+        asked = wording.limit(state.spec.min_effect)
         return Keep(f"the best candidate of the race gains less than {asked}")
     return Enter(phase=Phase.ABLATE, finalist=winner)
