@@ -59,6 +59,8 @@ def _complete_openapi(app: FastAPI) -> None:
             document = made_by_fastapi()
             examples.add_to(document)
             components = document["components"]
+            for answer in components["schemas"].values():
+                answer["required"] = list(answer.get("properties", ()))  # null, never left out
             components["schemas"] |= _schemas()
             for unused in ("HTTPValidationError", "ValidationError"):
                 components["schemas"].pop(unused, None)

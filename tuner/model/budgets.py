@@ -25,8 +25,8 @@ class Budget(Document):
         0, ge=0, le=480, multiple_of=24, description="runs of the ablation; 0: there is none"
     )
     cycles: int = Field(2, ge=1, le=64, description="windows of each arm in one block")
-    window_s: float = Field(2.0, ge=0.5, le=120)
-    warmup_s: float = Field(1.0, ge=0, le=120)
+    window_s: float = Field(2.0, ge=0.5, le=120, description="seconds of load in one window")
+    warmup_s: float = Field(1.0, ge=0, le=120, description="seconds of load before the first one")
     minutes: float | None = Field(
         None, gt=0, le=1440, description="stop the search early to end within this"
     )
@@ -123,20 +123,27 @@ PRESETS = {
 """Budgets by name; the figures behind them are in `docs/searching.md`."""
 
 
+_ABOUT = {name: field.description for name, field in Budget.model_fields.items()}
+
+
 class PresetBudget(Document):
     """A budget by name, optionally with some of its numbers replaced."""
 
-    preset: Literal["demo", "quick", "standard", "thorough", "noisy"] = "quick"
-    trials: int | None = Field(None, ge=1, le=1000)
-    calibrate_blocks: int | None = Field(None, ge=2, le=64)
-    confirm_blocks: int | None = Field(None, ge=4, le=256)
-    race: int | None = Field(None, ge=0, le=16)
-    race_blocks: int | None = Field(None, ge=4, le=32)
-    ablate_runs: int | None = Field(None, ge=0, le=480, multiple_of=24)
-    cycles: int | None = Field(None, ge=1, le=64)
-    window_s: float | None = Field(None, ge=0.5, le=120)
-    warmup_s: float | None = Field(None, ge=0, le=120)
-    minutes: float | None = Field(None, gt=0, le=1440)
+    preset: Literal["demo", "quick", "standard", "thorough", "noisy"] = Field(
+        "quick", description="the budget by name; the fields below replace its numbers"
+    )
+    trials: int | None = Field(None, ge=1, le=1000, description=_ABOUT["trials"])
+    calibrate_blocks: int | None = Field(None, ge=2, le=64, description=_ABOUT["calibrate_blocks"])
+    confirm_blocks: int | None = Field(None, ge=4, le=256, description=_ABOUT["confirm_blocks"])
+    race: int | None = Field(None, ge=0, le=16, description=_ABOUT["race"])
+    race_blocks: int | None = Field(None, ge=4, le=32, description=_ABOUT["race_blocks"])
+    ablate_runs: int | None = Field(
+        None, ge=0, le=480, multiple_of=24, description=_ABOUT["ablate_runs"]
+    )
+    cycles: int | None = Field(None, ge=1, le=64, description=_ABOUT["cycles"])
+    window_s: float | None = Field(None, ge=0.5, le=120, description=_ABOUT["window_s"])
+    warmup_s: float | None = Field(None, ge=0, le=120, description=_ABOUT["warmup_s"])
+    minutes: float | None = Field(None, gt=0, le=1440, description=_ABOUT["minutes"])
 
     def resolve(self) -> Budget:
         """The preset's numbers with the given ones in their place."""

@@ -54,13 +54,15 @@ class Limits(Document):
 class Aim(Document):
     """A metric to improve: either `maximize` or `minimize` is set."""
 
-    maximize: Literal[Metric.THROUGHPUT_RPS, Metric.RPS_PER_CPU] | None = None
+    maximize: Literal[Metric.THROUGHPUT_RPS, Metric.RPS_PER_CPU] | None = Field(
+        None, description="more is better"
+    )
     minimize: (
         Literal[
             Metric.LATENCY_P50_MS, Metric.LATENCY_P95_MS, Metric.LATENCY_P99_MS, Metric.MEMORY_MB
         ]
         | None
-    ) = None
+    ) = Field(None, description="less is better")
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
@@ -107,7 +109,9 @@ class Objective(Aim):
 class RelativeBound(Document):
     """A bound as a multiple of the baseline's own value in the same block."""
 
-    relative_to_baseline: float = Field(gt=0)
+    relative_to_baseline: float = Field(
+        gt=0, description="1.1 is 10 % more than the baseline in the same block"
+    )
 
 
 Bound = Annotated[float, Field(ge=0)] | RelativeBound
@@ -119,15 +123,15 @@ class Slo(Document):
     `throughput_rps` is a lower bound, all others are upper ones.
     """
 
-    latency_p50_ms: Bound | None = None
-    latency_p95_ms: Bound | None = None
-    latency_p99_ms: Bound | None = None
-    error_rate: Bound | None = None
-    memory_mb: Bound | None = None
+    latency_p50_ms: Bound | None = Field(None, description="most median latency")
+    latency_p95_ms: Bound | None = Field(None, description="most p95 latency")
+    latency_p99_ms: Bound | None = Field(None, description="most p99 latency")
+    error_rate: Bound | None = Field(None, description="largest share of failed requests, 0..1")
+    memory_mb: Bound | None = Field(None, description="most memory of the target")
     throughput_rps: Bound | None = Field(
         None,
-        description="lower bound; 0.95 of the baseline's where nothing is given and the objective "
-        "is memory_mb or rps_per_cpu: a file that serves nothing needs neither memory nor CPU",
+        description="least throughput; default: 0.95 of the baseline's where the objective is "
+        "memory_mb or rps_per_cpu, because a file that serves nothing needs no memory and no CPU",
     )
 
     def bounds(self) -> dict[Metric, float | RelativeBound]:
@@ -143,16 +147,25 @@ class SamplerName(StrEnum):
     GP = "gp"  # Gaussian process that knows how noisy each trial was
 
 
-class TargetRequest(Document):
+class _Serving(Document):
+    """How an app is reached, and what its code allows."""
+
+    port: int = Field(8000, ge=1, le=65_535, description="the port of the app in its container")
+    health_path: UrlPath = Field("/", description="answers 2xx once the app is ready")
+    thread_safe: bool = Field(False, description="false: threads stay 1")
+    gevent_ok: bool = Field(False, description="the image has gevent and the code supports it")
+
+
+class TargetRequest(_Serving):
     """What to tune: a described target app by name, or any image."""
 
-    target_app: str | None = None
-    image: str | None = Field(None, min_length=1, max_length=500)
-    port: int = Field(8000, ge=1, le=65_535)
-    health_path: UrlPath = "/"
-    command: tuple[str, ...] | None = None
-    thread_safe: bool = False
-    gevent_ok: bool = Field(False, description="its image has gevent, and its code allows for it")
+    target_app: str | None = Field(None, description="name of a described target app")
+    image: str | None = Field(
+        None, min_length=1, max_length=500, description="a container image with uWSGI and the app"
+    )
+    command: tuple[str, ...] | None = Field(
+        None, description="starts uWSGI; {ini} stands for the trial's file"
+    )
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
@@ -169,7 +182,7 @@ Allowed = Annotated[
     tuple[Danger, ...],
     Field(
         max_length=len(Danger),
-        description="what the file's options may do besides serving: trials go without all others",
+        description="what options of the file may do besides serving; trials leave out all others",
     ),
 ]
 
@@ -177,19 +190,15 @@ Allowed = Annotated[
 DEFAULT_COMMAND = ("uwsgi", "--ini", "{ini}")
 
 
-class TargetApp(Document):
+class TargetApp(_Serving):
     """`target_apps/<name>/target.yaml`."""
 
     name: Name
     description: str
     build: str | None = None
     image: str | None = None
-    port: int = Field(8000, ge=1, le=65_535)
-    health_path: UrlPath = "/"
     uwsgi_ini: str = "uwsgi.ini"
     command: tuple[str, ...] = DEFAULT_COMMAND
-    thread_safe: bool = False
-    gevent_ok: bool = Field(False, description="its image has gevent, and its code allows for it")
     memory_per_process_mb: int = Field(32, ge=1, description="rough; measured before the search")
     limits: Limits = Limits()
     workload: Workload = ClosedLoop()
@@ -208,21 +217,17 @@ class TargetApp(Document):
         return self
 
 
-class Target(Document):
-    """A target with everything known that a benchmark host needs to start it.
+class Target(_Serving):
+    """What a benchmark host needs to start an app.
 
-    `target_app` names the folder to build from where `image` is None: every host of a pool
-    has the same target apps, and builds on first use.
+    Without an `image`, the host builds that of `target_app` on first use: all hosts of a pool have
+    the same target apps.
     """
 
-    target_app: str | None = None
-    image: str | None = None
-    port: int
-    health_path: str
-    command: tuple[str, ...]
-    thread_safe: bool
-    gevent_ok: bool = False
-    memory_per_process_mb: int
+    target_app: str | None = Field(None, description="name of the described target app")
+    image: str | None = Field(None, description="null: the image is built from the target app")
+    command: tuple[str, ...] = Field(description="starts uWSGI; {ini} stands for the file")
+    memory_per_process_mb: int = Field(description="rough; measured before the search")
 
     @property
     def name(self) -> str:
@@ -231,10 +236,12 @@ class Target(Document):
 
 
 class Variant(Document):
-    """A uwsgi.ini under a name, as one side of a comparison."""
+    """A uwsgi.ini under a name: one arm of a comparison."""
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
-    ini: str = Field(max_length=200_000)
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")] = Field(
+        description="stands for the file in the report"
+    )
+    ini: str = Field(max_length=200_000, description="the text of the uwsgi.ini")
 
 
 class JobKind(StrEnum):

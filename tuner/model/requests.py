@@ -28,35 +28,39 @@ MOST_FILES = 6
 class _AnyRequest(Document):
     """Fields of every kind of request."""
 
-    limits: Limits | None = None
-    workload: Workload | None = None
+    limits: Limits | None = Field(None, description="the box; default: the target app's")
+    workload: Workload | None = Field(None, description="default: the target app's")
     min_effect: float = Field(0.02, gt=0, lt=1, description="smallest difference that matters")
     allow: Allowed = ()
-    pool: Name = "default"
-    seed: int = Field(1, ge=0, le=2**31 - 1)
+    pool: Name = Field("default", description="the set of like hosts that measures")
+    seed: int = Field(1, ge=0, le=2**31 - 1, description="of everything that is drawn at random")
 
 
 class _BlocksRequest(_AnyRequest):
     """A request for blocks without a search."""
 
     cycles: int = Field(2, ge=1, le=64, description="windows of each arm in one block")
-    window_s: float = Field(2.5, ge=0.5, le=120)
-    warmup_s: float = Field(1.5, ge=0, le=120)
+    window_s: float = Field(2.5, ge=0.5, le=120, description="seconds of load in one window")
+    warmup_s: float = Field(1.5, ge=0, le=120, description="seconds of load before the first one")
 
 
 class TuneRequest(_AnyRequest):
     """Tune an app: find the uwsgi.ini to deploy. `tuner submit` reads the same document."""
 
-    kind: Literal["tune"] = "tune"
-    app: Name
-    target: TargetRequest
-    baseline_ini: str | None = Field(None, max_length=200_000)
-    objective: Objective = Objective(maximize=Metric.THROUGHPUT_RPS)
-    slo: Slo = Slo()
-    search_space: str | SearchSpace = "default"
-    sampler: SamplerName = SamplerName.GP
+    kind: Literal["tune"] = Field("tune", description="find the file to deploy")
+    app: Name = Field(description="CI fetches the recommendation under this name")
+    target: TargetRequest = Field(description="the app in its container")
+    baseline_ini: str | None = Field(
+        None, max_length=200_000, description="the present uwsgi.ini; default: the target app's"
+    )
+    objective: Objective = Field(
+        Objective(maximize=Metric.THROUGHPUT_RPS), description="the metrics to improve"
+    )
+    slo: Slo = Field(Slo(), description="bounds that the recommended file keeps")
+    search_space: str | SearchSpace = Field("default", description="by name, or as a document")
+    sampler: SamplerName = Field(SamplerName.GP, description="proposes the trials")
     warm_start: bool = Field(False, description="start with what earlier jobs of the app found")
-    budget: PresetBudget = PresetBudget()
+    budget: PresetBudget = Field(PresetBudget(), description="how much the job may measure")
 
 
 class CompareRequest(_BlocksRequest):
@@ -65,10 +69,12 @@ class CompareRequest(_BlocksRequest):
     Without `inis` the service measures the target's own file.
     """
 
-    kind: Literal["compare"] = "compare"
+    kind: Literal["compare"] = Field("compare", description="measure the given files")
     app: Name | None = Field(None, description="default: the target's own name")
-    target: TargetRequest
-    inis: tuple[Variant, ...] = Field((), max_length=MOST_FILES)
+    target: TargetRequest = Field(description="the app in its container")
+    inis: tuple[Variant, ...] = Field(
+        (), max_length=MOST_FILES, description="the first file is the baseline"
+    )
     blocks: int = Field(8, ge=1, le=256, description="fresh starts of every file; 4 for effects")
 
     @field_validator("inis")
@@ -84,9 +90,13 @@ class CompareRequest(_BlocksRequest):
 class CalibrateRequest(_BlocksRequest):
     """Measure one file against itself, to find the smallest effect that a host can detect."""
 
-    kind: Literal["calibrate"] = "calibrate"
-    target: TargetRequest = TargetRequest(target_app="mixed")
-    baseline_ini: str | None = Field(None, max_length=200_000)
+    kind: Literal["calibrate"] = Field("calibrate", description="measure a file against itself")
+    target: TargetRequest = Field(
+        TargetRequest(target_app="mixed"), description="the app in its container"
+    )
+    baseline_ini: str | None = Field(
+        None, max_length=200_000, description="default: the target app's own file"
+    )
     blocks: int = Field(8, ge=2, le=64, description="fresh starts of both arms")
 
 

@@ -39,24 +39,28 @@ class _Parameter(_Part):
 class IntParameter(_Parameter):
     """A whole number between two derived bounds; `log: true` for what scales by ratio."""
 
-    type: Literal["int"]
-    low: Expression
-    high: Expression
-    log: bool = False
+    type: Literal["int"] = Field(description="a whole number")
+    low: Expression = Field(description="least value")
+    high: Expression = Field(description="greatest value")
+    log: bool = Field(False, description="searched by ratio")
 
 
 class ChoiceParameter(_Parameter):
     """One of some values; `emit` says which options a value stands for, where it is not itself."""
 
-    type: Literal["choice"]
-    values: tuple[Expression, ...] = Field(min_length=1, max_length=64)
-    emit: dict[str, dict[OptionName, Setting]] = {}
+    type: Literal["choice"] = Field(description="one of some values")
+    values: tuple[Expression, ...] = Field(
+        min_length=1, max_length=64, description="the values to choose from"
+    )
+    emit: dict[str, dict[OptionName, Setting]] = Field(
+        {}, description="the options that a value stands for, by value"
+    )
 
 
 class BoolParameter(_Parameter):
     """On or off."""
 
-    type: Literal["bool"]
+    type: Literal["bool"] = Field(description="on or off")
 
 
 Parameter = Annotated[IntParameter | ChoiceParameter | BoolParameter, Field(discriminator="type")]
@@ -65,21 +69,23 @@ Parameter = Annotated[IntParameter | ChoiceParameter | BoolParameter, Field(disc
 class Constraint(_Part):
     """A rule with what to say where it does not hold."""
 
-    rule: str = Field(max_length=500)
-    reason: str = Field(max_length=500)
+    rule: str = Field(max_length=500, description="an expression that has to hold")
+    reason: str = Field(max_length=500, description="what to say where it does not")
 
 
 class SearchSpace(_Part):
     """One `search_spaces/*.yaml`, or the same inline in a job."""
 
-    name: str = "inline"
-    description: str = ""
+    name: str = Field("inline", description="jobs name the space by it")
+    description: str = Field("", description="the purpose of the space")
     requires: tuple[Constraint, ...] = Field(
         (),
         max_length=16,
         description="rules over the job; one that does not hold refuses the space",
     )
-    parameters: dict[OptionName, Parameter] = Field(min_length=1, max_length=32)
+    parameters: dict[OptionName, Parameter] = Field(
+        min_length=1, max_length=32, description="what the search varies, by name"
+    )
     constraints: tuple[Constraint, ...] = Field(
         (),
         max_length=64,

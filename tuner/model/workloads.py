@@ -33,10 +33,12 @@ MOST_CONNECTIONS = 10_000
 class HttpRequest(Document):
     """One request that the load generator sends."""
 
-    path: UrlPath = "/"
-    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"] = "GET"
-    headers: dict[HeaderName, HeaderValue] = Field({})
-    body: str | None = Field(None, max_length=1_000_000)
+    path: UrlPath = Field("/", description="path and query")
+    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"] = Field(
+        "GET", description="HTTP method"
+    )
+    headers: dict[HeaderName, HeaderValue] = Field({}, description="by name")
+    body: str | None = Field(None, max_length=1_000_000, description="text of the request body")
     expect: int | None = Field(
         None, ge=100, le=599, description="the only status that counts as success; else any 2xx"
     )
@@ -44,7 +46,9 @@ class HttpRequest(Document):
 
 
 class _Workload(Document):
-    requests: tuple[HttpRequest, ...] = Field((HttpRequest(),), min_length=1, max_length=1000)
+    requests: tuple[HttpRequest, ...] = Field(
+        (HttpRequest(),), min_length=1, max_length=1000, description="a mix, or the steps in order"
+    )
 
     @property
     def is_plain(self) -> bool:
@@ -66,8 +70,10 @@ class _Ordered(_Workload):
 class ClosedLoop(_Workload):
     """A fixed number of connections, each sending its next request when the last was answered."""
 
-    kind: Literal["closed_loop"] = "closed_loop"
-    concurrency: int = Field(64, ge=1, le=MOST_CONNECTIONS)
+    kind: Literal["closed_loop"] = Field(
+        "closed_loop", description="connections that wait for each answer"
+    )
+    concurrency: int = Field(64, ge=1, le=MOST_CONNECTIONS, description="connections")
     keep_alive: bool = Field(False, description="reuse connections; else one for every request")
 
 
@@ -77,9 +83,9 @@ class OpenLoop(_Workload):
     Latency counts from when a request was due. `concurrency` bounds those in flight.
     """
 
-    kind: Literal["open_loop"]
-    rate_rps: float = Field(gt=0, le=1_000_000)
-    concurrency: int = Field(256, ge=1, le=MOST_CONNECTIONS)
+    kind: Literal["open_loop"] = Field(description="requests at a fixed rate")
+    rate_rps: float = Field(gt=0, le=1_000_000, description="requests due per second")
+    concurrency: int = Field(256, ge=1, le=MOST_CONNECTIONS, description="most requests in flight")
     keep_alive: bool = Field(False, description="reuse connections; else one for every request")
 
     @model_validator(mode="after")
@@ -95,9 +101,9 @@ class OpenLoop(_Workload):
 class Ladder(_Workload):
     """A closed loop at one concurrency after the other; a value is the mean over the rungs."""
 
-    kind: Literal["ladder"]
+    kind: Literal["ladder"] = Field(description="one closed loop per concurrency")
     concurrencies: tuple[Annotated[int, Field(ge=1, le=MOST_CONNECTIONS)], ...] = Field(
-        min_length=2, max_length=12
+        min_length=2, max_length=12, description="connections of each rung, rising"
     )
     keep_alive: bool = Field(False, description="reuse connections; else one for every request")
 
@@ -115,16 +121,16 @@ class Burst(_Ordered):
     users of one moment are served within `limit_s`.
     """
 
-    kind: Literal["burst"]
-    users: int = Field(ge=1, le=MOST_CONNECTIONS)
+    kind: Literal["burst"] = Field(description="all users start at one instant")
+    users: int = Field(ge=1, le=MOST_CONNECTIONS, description="users that start at once")
     limit_s: float = Field(5.0, gt=0, le=60, description="a request must be answered within this")
 
 
 class Journey(_Ordered):
     """`users` go through the requests in order, again and again, each on connections of its own."""
 
-    kind: Literal["journey"]
-    users: int = Field(32, ge=1, le=MOST_CONNECTIONS)
+    kind: Literal["journey"] = Field(description="users repeat the requests in order")
+    users: int = Field(32, ge=1, le=MOST_CONNECTIONS, description="users that repeat the journey")
     limit_s: float = Field(5.0, gt=0, le=60, description="a request must be answered within this")
 
 

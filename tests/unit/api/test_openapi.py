@@ -116,3 +116,14 @@ def test_the_key_is_documented_and_health_is_open() -> None:
 def test_the_example_of_a_job_is_accepted() -> None:
     body = DOCUMENT["paths"]["/v1/jobs"]["post"]["requestBody"]["content"]["application/json"]
     assert Api().submit(body["example"]).status_code == 201
+
+
+def test_every_field_is_described_and_an_answer_sends_all_of_its_fields() -> None:
+    schemas = DOCUMENT["components"]["schemas"]
+    for name, schema in schemas.items():
+        fields = schema.get("properties", {})
+        assert [field for field in fields if not fields[field].get("description")] == [], name
+    for name in ("JobAnswer", "WindowAnswer", "ArmAnswer", "ServerFigures", "CalibrationAnswer"):
+        assert set(schemas[name]["required"]) == set(schemas[name]["properties"]), name
+    open_end = schemas["Effect"]["properties"]["ci_low"]["anyOf"]
+    assert open_end == [{"type": "number"}, {"type": "null"}]
