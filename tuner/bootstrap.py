@@ -1,7 +1,7 @@
-"""The only place where settings meet adapters; the entries ask here for finished parts.
+"""The only place where settings meet adapters; the entries get finished parts here.
 
-What only a worker is made of is imported where it is put together: the API and the commands that
-talk to it start a second faster without Optuna and the Docker client.
+Only a worker needs Optuna and the Docker client, so its functions import them: the API and its
+commands start a second faster.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from tuner import db
 from tuner.catalogue import Catalogue
 from tuner.db import EmbeddedPostgres, Liveness, Store, make_engine, migrate
-from tuner.errors import InvalidInput, Mistake
 from tuner.model import History, JobSpec, Params, Request, Step
 from tuner.queue import Queue
 from tuner.settings import Settings
@@ -27,25 +26,21 @@ if TYPE_CHECKING:
     from tuner.load import Generators
 
 STATS_ADDRESS = "127.0.0.1:61717"
-"""Where uWSGI serves its stats, inside the target's own network namespace."""
+"""The address of uWSGI's stats, inside the target's own network namespace."""
 
 
 def embedded(settings: Settings) -> EmbeddedPostgres | None:
-    """A server of our own, unless the settings name one; not started yet."""
+    """A server of our own, not yet started; None if the settings name a database."""
     return None if settings.database_url else EmbeddedPostgres(settings.data_dir)
 
 
 def database_url(settings: Settings) -> str:
-    """The database to talk to. Raises `InvalidInput` where neither a name nor a server is known."""
-    own = embedded(settings)
-    url = settings.database_url or (own.url if own else None)
-    if url is None:
-        raise InvalidInput([Mistake("TUNER_DATABASE_URL", "is not set")])
-    return url
+    """The database of the settings, else the embedded one."""
+    return settings.database_url or EmbeddedPostgres(settings.data_dir).url
 
 
 def store(settings: Settings) -> Store:
-    """The store over the database of the settings; connects on first use."""
+    """The store on the database of the settings; it connects on first use."""
     return Store(make_engine(database_url(settings)), Queue())
 
 
@@ -67,7 +62,7 @@ def catalogue(settings: Settings) -> Catalogue:
 def resolver(
     known: Catalogue, earlier: Callable[[str], Sequence[Params]] | None = None
 ) -> Callable[[Request], JobSpec]:
-    """Turns requests into jobs; `earlier` tells what was recommended for an app before."""
+    """Turns requests into jobs; `earlier` gives an app's earlier recommendations."""
     if earlier is None:
         return partial(resolve, catalogue=known)
     return partial(resolve, catalogue=known, earlier=earlier)
@@ -81,7 +76,7 @@ def decide() -> Callable[[History], Step | None]:
 
 
 def launcher(settings: Settings, known: Catalogue) -> DockerLauncher:
-    """This host's containers, marked as belonging to this service's database."""
+    """This host's containers, with labels of this service's database."""
     from tuner.engine import DockerLauncher, EngineConfig
     from tuner.load import probe_files
 
@@ -100,12 +95,12 @@ def launcher(settings: Settings, known: Catalogue) -> DockerLauncher:
 
 
 def image_facts(settings: Settings, image: str) -> ImageFacts:
-    """What an image has to say to whoever lints its uwsgi.ini. Raises `InvalidInput`."""
+    """The facts of an image, to lint its uwsgi.ini. Raises `InvalidInput`."""
     from tuner.engine import EngineConfig
     from tuner.engine.image_facts import facts_of
 
     config = EngineConfig(
-        instance="lint",  # of no service: none would find these containers its own
+        instance="lint",  # no service owns these containers
         base_image=settings.base_image,
         load_image=settings.load_image,
         build_network=settings.build_network,
@@ -123,6 +118,6 @@ def load_generator(settings: Settings) -> Generators:
 
 
 def instance(settings: Settings) -> str:
-    """Tells our containers from those of another service on the same Docker Engine."""
+    """The mark of our containers among those of other services on the same Docker Engine."""
     name = f"{database_url(settings)} {settings.worker_name}"
     return hashlib.sha256(name.encode()).hexdigest()[:16]

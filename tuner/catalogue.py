@@ -1,7 +1,7 @@
-"""Target apps and search spaces, read from their folders; all mistakes of all files at once.
+"""Target apps and search spaces, read from their folders; reports all mistakes at once.
 
-Run as a program (`python -m tuner.catalogue`) it prints the JSON schema of a search space, which is
-kept in `search_spaces/schema.json` for editors.
+`python -m tuner.catalogue` prints the JSON schema of a search space. Editors read it from
+`search_spaces/schema.json`.
 """
 
 import json
@@ -25,7 +25,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CataloguedApp:
-    """A described target app, where it lives, and the file it has today."""
+    """A target app, its folder, and its present uwsgi.ini."""
 
     app: TargetApp
     folder: Path
@@ -71,7 +71,7 @@ class Catalogue:
         return self.spaces.get(name)
 
     def build_dir(self, name: str) -> Path:
-        """The folder with that app's Dockerfile. Raises `NotFound` where there is none."""
+        """The folder with that app's Dockerfile. Raises `NotFound`."""
         found = self.apps.get(name)
         if found is None or found.app.build is None:
             raise NotFound(f"this host has no target app {name!r} to build; see TUNER_TARGET_APPS")
@@ -81,7 +81,7 @@ class Catalogue:
 def own_data(kind: str) -> Path:
     """The product's own `search_spaces`, `target_apps` or `migrations`.
 
-    They lie beside the package in a checkout, and inside it in an installed wheel.
+    They are beside the package in a checkout, and inside it in an installed wheel.
     """
     package = Path(__file__).resolve().parent
     inside = package / "_data" / kind
@@ -111,7 +111,7 @@ def _text_beside(file: Path, name: str) -> str:
 
 @dataclass(slots=True)
 class _FileReader:
-    """Reads file after file and keeps what is wrong, so that everything is said in one go."""
+    """Reads file after file and collects the mistakes."""
 
     apps: dict[str, CataloguedApp] = field(default_factory=dict)
     spaces: dict[str, SearchSpace] = field(default_factory=dict)

@@ -1,7 +1,7 @@
-"""Runs `tuner serve`: PostgreSQL, the API and the worker as children, each kept alive.
+"""Runs `tuner serve`: keeps PostgreSQL, the API and the worker alive as children.
 
-A child that dies is started again; one that cannot run with these settings (exit code 2) ends the
-service. Should this process itself be killed, the kernel kills its children: nothing is left.
+A child that ends starts again. Exit code 2 (wrong settings) ends the service. If this process is
+killed, the kernel kills its children.
 """
 
 import ctypes
@@ -22,15 +22,15 @@ from tuner.errors import TunerError
 FIRST_DELAY_S = 0.2
 LONGEST_DELAY_S = 5.0
 STEADY_AFTER_S = 30.0
-"""A child that ran for so long has started well: its next death begins with the first delay."""
+"""A child that ran this long was healthy: after its next end the delays start anew."""
 
 GRACE_S = 10.0
 LOOK_EVERY_S = 0.1
 BAD_SETTINGS = 2
-"""The exit code of a child whose settings are wrong: starting it again would change nothing."""
+"""The exit code of a child with wrong settings: a new start would not help."""
 
 _PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None, use_errno=True)  # loaded here: nothing may be loaded after a fork
+_libc = ctypes.CDLL(None, use_errno=True)  # here, because a forked child must load nothing
 
 log = logging.getLogger(__name__)
 
@@ -48,26 +48,26 @@ class Database(Protocol):
 
     @property
     def url(self) -> str:
-        """Where it answers; the same after every start."""
+        """Its URL; the same after every start."""
 
     def start(self) -> None:
-        """Start it, and return once it answers."""
+        """Start it; returns once it answers."""
 
     def poll(self) -> int | None:
         """Its exit code, or None while it runs."""
 
     def stop(self) -> None:
-        """Stop it; nothing happens where it does not run."""
+        """Stop it, if it runs."""
 
 
 @dataclass(slots=True)
 class Backoff:
-    """How long to wait before a child is started again."""
+    """The delays before a child starts again."""
 
     _next_s: float = FIRST_DELAY_S
 
     def after(self, ran_for_s: float) -> float:
-        """The delay for a child that died after `ran_for_s` seconds: 0.2, 0.4, ... 5 s."""
+        """The delay for a child that ended after `ran_for_s` seconds: 0.2, 0.4, ... 5 s."""
         if ran_for_s >= STEADY_AFTER_S:
             self._next_s = FIRST_DELAY_S
         delay_s = self._next_s
@@ -77,18 +77,18 @@ class Backoff:
 
 @dataclass(slots=True)
 class Kept:
-    """Anything that is started, watched, and started again when it died."""
+    """Something to start, watch, and start again after its end."""
 
     name: str
     start: Callable[[], None]
     poll: Callable[[], int | None]
     clock: Callable[[], float] = time.monotonic
-    started_at: float | None = None  # by `clock`; None where it does not run
+    started_at: float | None = None  # by `clock`; None while it does not run
     _backoff: Backoff = field(default_factory=Backoff)
     _due_at: float = 0.0
 
     def look(self) -> int | None:
-        """Start it where it is due; return the exit code of a death that was just noticed."""
+        """Start it if it is due; returns the exit code if it has just ended."""
         now = self.clock()
         if self.started_at is None:
             if now >= self._due_at:
@@ -116,19 +116,19 @@ class Kept:
 
 @dataclass(slots=True)
 class ChildProcess:
-    """One child process in a session of its own, so that Ctrl-C reaches only the supervisor."""
+    """One child process in its own session, so that Ctrl-C reaches the supervisor only."""
 
     spec: ChildSpec
     environ: Mapping[str, str]
     _process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it. Raises `OSError` where there is no such program."""
+        """Start it. Raises `OSError` if the program is missing."""
         self._process = subprocess.Popen(
             self.spec.argv,
             env=dict(self.environ),
             start_new_session=True,
-            preexec_fn=dies_with(os.getpid()),  # it only calls prctl
+            preexec_fn=dies_with(os.getpid()),  # safe: it only calls prctl
         )
 
     def poll(self) -> int | None:
@@ -136,12 +136,12 @@ class ChildProcess:
         return self._process.poll() if self._process else None
 
     def terminate(self) -> None:
-        """Ask it to end."""
+        """Send SIGTERM, if it runs."""
         if self._process and self._process.poll() is None:
             self._process.terminate()
 
     def finish(self, grace_s: float) -> None:
-        """Wait for its end; after `grace_s` kill it, together with what it started."""
+        """Wait for its end; after `grace_s` kill it and its own children."""
         if self._process is None:
             return
         try:
@@ -153,18 +153,18 @@ class ChildProcess:
 
 
 def dies_with(parent: int) -> Callable[[], None]:
-    """A `preexec_fn` by which the kernel kills the child when process `parent` has died."""
+    """A `preexec_fn`: the kernel will kill the child when process `parent` ends."""
 
     def ask() -> None:
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it died before we could ask
+        if os.getppid() != parent:  # it ended before the call
             os._exit(1)
 
     return ask
 
 
 def python_child(name: str, *arguments: str) -> ChildSpec:
-    """A child that runs a command of our own CLI."""
+    """A child that runs a command of our CLI."""
     return ChildSpec(name=name, argv=(sys.executable, "-m", "tuner.cli", *arguments))
 
 
@@ -176,11 +176,11 @@ def run(
     prepare: Callable[[], None] = lambda: None,
     grace_s: float = GRACE_S,
 ) -> int:
-    """Keep everything alive until SIGTERM or SIGINT, then stop it; the process's exit code.
+    """Keep everything alive until SIGTERM or SIGINT, then stop it; returns the exit code.
 
-    The database comes first (and raises what its first start raises), then `prepare` (migrations;
-    repeated while it raises an error of ours), then the children: an API without a database says
-    so. On the way down the last child (the worker) goes first and the database last.
+    The database starts first; an error of its first start is raised. Then comes `prepare` (the
+    migrations), repeated until it succeeds, then the children. The children stop in reverse
+    order, so the worker stops first. The database stops last.
     """
     with _stop_signals() as is_stopping, _database_running(database):
         kept = []
@@ -219,7 +219,7 @@ def _watch(kept: Sequence[Kept], is_stopping: Callable[[], bool]) -> int:
 
 
 def _stop(processes: Sequence[ChildProcess], grace_s: float) -> None:
-    """One after the other, the worker first: it hands its measurement back through the rest."""
+    """The worker first: to give its measurement back it needs the others."""
     for process in reversed(processes):
         process.terminate()
         process.finish(grace_s)
@@ -227,7 +227,7 @@ def _stop(processes: Sequence[ChildProcess], grace_s: float) -> None:
 
 @contextmanager
 def _stop_signals() -> Iterator[Callable[[], bool]]:
-    """Turn SIGTERM and SIGINT into a flag; a second one does not interrupt the stopping."""
+    """Turn SIGTERM and SIGINT into a flag; a second signal changes nothing."""
     asked: list[int] = []
 
     def ask(number: int, frame: FrameType | None) -> None:
