@@ -19,22 +19,15 @@ from tuner.model import (
     Job,
     JobId,
     JobSpec,
-    JobState,
     Measurement,
     MeasurementId,
-    MeasurementKind,
     MeasurementResult,
-    MeasurementState,
-    Origin,
     Outcome,
     Params,
-    Phase,
     Recommendation,
     Report,
     TargetFacts,
     Trial,
-    TrialNumber,
-    TrialState,
     Verdict,
     Window,
 )
@@ -72,6 +65,12 @@ class HostRow:
     calibrated_with: str | None = None  # the target app or image
 
 
+_JOB = TypeAdapter(Job)
+_TRIAL = TypeAdapter(Trial)
+_MEASUREMENT = TypeAdapter(Measurement)
+_HOST = TypeAdapter(HostRow)
+
+
 def to_json(adapter: TypeAdapter[_Noun | None], value: _Noun | None) -> Any:
     """The value of a jsonb column; None stays None, which is SQL's NULL."""
     return None if value is None else json.loads(adapter.dump_json(value))
@@ -89,25 +88,7 @@ def params_key(params: Params) -> str:
 
 def job_of(row: RowMapping) -> Job:
     """A row of `jobs`."""
-    spec = from_json(SPEC, row["spec"])
-    if spec is None:
-        raise ValueError(f"job {row['id']} is stored without its spec")
-    finalist = row["finalist"]
-    return Job(
-        id=JobId(row["id"]),
-        spec=spec,
-        state=JobState(row["state"]),
-        phase=Phase(row["phase"]),
-        created_at=row["created_at"],
-        started_at=row["started_at"],
-        finished_at=row["finished_at"],
-        facts=from_json(FACTS, row["facts"]),
-        calibration=from_json(CALIBRATION, row["calibration"]),
-        finalist=None if finalist is None else TrialNumber(finalist),
-        recommendation=from_json(RECOMMENDATION, row["recommendation"]),
-        report=from_json(REPORT, row["report"]),
-        failure=from_json(FAILURE, row["failure"]),
-    )
+    return _JOB.validate_python(dict(row))
 
 
 def brief_of(row: RowMapping) -> AnswerInBrief:
@@ -122,13 +103,7 @@ def brief_of(row: RowMapping) -> AnswerInBrief:
 
 def trial_of(row: RowMapping | Mapping[str, Any]) -> Trial:
     """A row of `trials`."""
-    return Trial(
-        number=TrialNumber(row["number"]),
-        params=from_json(PARAMS, row["params"]) or {},
-        origin=Origin(row["origin"]),
-        state=TrialState(row["state"]),
-        outcome=from_json(OUTCOME, row["outcome"]),
-    )
+    return _TRIAL.validate_python(dict(row))
 
 
 def trial_row(job_id: JobId, trial: Trial) -> dict[str, Any]:
@@ -147,33 +122,19 @@ def trial_row(job_id: JobId, trial: Trial) -> dict[str, Any]:
 
 
 def measurement_of(row: RowMapping, windows: Sequence[Window] = ()) -> Measurement:
-    """A row of `measurements`, with the windows that belong into its result."""
-    result = from_json(RESULT, row["result"])
-    return Measurement(
-        id=MeasurementId(row["id"]),
-        job_id=JobId(row["job_id"]),
-        sequence=row["sequence"],
-        kind=MeasurementKind(row["kind"]),
-        phase=row["phase"],
-        arms=tuple(TrialNumber(arm) for arm in row["arms"]),
-        state=MeasurementState(row["state"]),
-        attempt=row["attempt"],
-        host=row["host"],
-        started_at=row["started_at"],
-        finished_at=row["finished_at"],
-        result=replace(result, windows=tuple(windows)) if result else None,
-        failure=from_json(FAILURE, row["failure"]),
-        block_options=from_json(BLOCK_OPTIONS, row["block_options"]) or AS_BUDGETED,
-    )
+    """A row of `measurements`, with the windows of its result."""
+    found = _MEASUREMENT.validate_python({**row, "block_options": row["block_options"] or {}})
+    result = replace(found.result, windows=tuple(windows)) if found.result else None
+    return replace(found, result=result)
 
 
 def block_options_column(block_options: BlockOptions) -> Any:
-    """What the column of block options takes: NULL where nothing but the budget is asked for."""
+    """The value of the column of block options: NULL if the budget says it all."""
     return to_json(BLOCK_OPTIONS, None if block_options == AS_BUDGETED else block_options)
 
 
 def result_header(result: MeasurementResult) -> Any:
-    """A result without its windows, which have rows of their own."""
+    """A result without its windows, which have their own rows."""
     return to_json(RESULT, replace(result, windows=()))
 
 
@@ -201,13 +162,4 @@ def window_row(
 
 def host_of(row: RowMapping) -> HostRow:
     """A row of `hosts`."""
-    return HostRow(
-        name=row["name"],
-        pool=row["pool"],
-        fingerprint=from_json(FINGERPRINT, row["fingerprint"]),
-        last_seen=row["last_seen"],
-        problem=row["problem"],
-        calibration=from_json(CALIBRATION, row["calibration"]),
-        calibrated_at=row["calibrated_at"],
-        calibrated_with=row["calibrated_with"],
-    )
+    return _HOST.validate_python(dict(row))
