@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from tuner.settings import Settings
 from tuner.study import decider, resolve
 
 if TYPE_CHECKING:
-    from tuner.engine import DockerLauncher
+    from tuner.engine import DockerLauncher, EngineConfig
     from tuner.engine.image_facts import ImageFacts
     from tuner.load import Generators
 
@@ -77,37 +78,33 @@ def decide() -> Callable[[History], Step | None]:
 
 def launcher(settings: Settings, known: Catalogue) -> DockerLauncher:
     """This host's containers, with labels of this service's database."""
-    from tuner.engine import DockerLauncher, EngineConfig
+    from tuner.engine import DockerLauncher
     from tuner.load import probe_files
 
-    config = EngineConfig(
-        instance=instance(settings),
+    config = _engine_config(settings, instance(settings))
+    return DockerLauncher(replace(config, generator_files=probe_files()), known.build_dir)
+
+
+def _engine_config(settings: Settings, owner: str) -> EngineConfig:
+    from tuner.engine import EngineConfig
+
+    return EngineConfig(
+        instance=owner,
         base_image=settings.base_image,
         load_image=settings.load_image,
         journey_image=settings.journey_image,
-        generator_files=probe_files(),
         build_network=settings.build_network,
         stats_address=STATS_ADDRESS,
         cache_dir=settings.data_dir / "engine",
         check_timeout_s=settings.ready_timeout_s,
     )
-    return DockerLauncher(config, known.build_dir)
 
 
 def image_facts(settings: Settings, image: str) -> ImageFacts:
     """The facts of an image, to lint its uwsgi.ini. Raises `InvalidInput`."""
-    from tuner.engine import EngineConfig
     from tuner.engine.image_facts import facts_of
 
-    config = EngineConfig(
-        instance="lint",  # no service owns these containers
-        base_image=settings.base_image,
-        load_image=settings.load_image,
-        build_network=settings.build_network,
-        stats_address=STATS_ADDRESS,
-        cache_dir=settings.data_dir / "engine",
-    )
-    return facts_of(config, image)
+    return facts_of(_engine_config(settings, "lint"), image)  # no service owns its containers
 
 
 def load_generator(settings: Settings) -> Generators:

@@ -1,4 +1,4 @@
-"""Everything of one job in a handful of queries, whatever its size."""
+"""All rows of one job in a few queries, for a job of any size."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
@@ -25,16 +25,16 @@ from tuner.model import (
 )
 
 DETAILED = frozenset({Phase.CALIBRATE, Phase.CONFIRM, Phase.COMPARE})
-"""Phases whose end looks at the details of its own windows. A search decides by few figures, often:
-1 000 windows are read in 25 ms without details and in 140 ms with them."""
+"""Phases whose decision needs the details of their windows. A search decides often, from few
+figures: 1 000 windows take 25 ms without details and 140 ms with them."""
 
-_LARGE = ("series", "histogram")  # of a window: more than all the rest together
+_LARGE = ("series", "histogram")  # more than the rest of a window
 
 
 def read_history(connection: Connection, job: Job) -> History:
-    """All rows of `job`; the caller holds its lock where the answer is to be acted upon.
+    """All rows of `job`; to act on them, hold its lock.
 
-    Details of windows come only with the present phase, and only where it is one of `DETAILED`.
+    Only windows of the present phase have details, and only if that phase is in `DETAILED`.
     """
     live = select(func.count()).where(hosts.c.pool == job.spec.pool, seen_lately())
     now, live_hosts = connection.execute(select(func.now(), live.scalar_subquery())).one()

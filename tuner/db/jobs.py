@@ -1,4 +1,4 @@
-"""Jobs: create, read, list, lock, finish; who is next in a pool."""
+"""Jobs: create, read, list, lock, finish; the next job of a pool."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -36,14 +36,14 @@ _OPEN_WORK = (MeasurementState.QUEUED, MeasurementState.RUNNING)
 
 
 def raw(connection: Connection) -> Any:
-    """psycopg's own connection, so that the queue writes within our transaction."""
+    """psycopg's own connection: with it the queue writes in our transaction."""
     return connection.connection.driver_connection
 
 
 def insert_job(
     connection: Connection, spec: JobSpec, *, idempotency_key: str | None, request_sha256: str
 ) -> RowMapping | None:
-    """What the database adds to the new job: id, created_at, ahead. None if the key is taken."""
+    """The new job's id, created_at and ahead; None if the key is taken."""
     values = {
         "kind": spec.kind,
         "app": spec.app,
@@ -69,7 +69,7 @@ def by_key(connection: Connection, idempotency_key: str) -> RowMapping:
 
 
 def read(connection: Connection, job_id: JobId, *, lock: bool = False) -> Job:
-    """One job; with `lock`, nobody else changes it until the transaction ends.
+    """One job; `lock` keeps others from changing it until the transaction ends.
 
     Raises `NotFound`.
     """
@@ -144,22 +144,22 @@ def is_next(connection: Connection, job_id: JobId) -> bool:
 
 
 def lock_pool(connection: Connection, pool: str) -> None:
-    """Let one transaction at a time ask "is the pool free?" or "who is next?".
+    """One transaction at a time may ask whether the pool is free, or which job is next.
 
-    Otherwise a job could look while the one before it is just ending: the first still sees the
-    other running, the other does not see it waiting, and nobody ever starts it.
+    Otherwise a new job could ask while the running job ends: the new one still sees the other
+    running, the other does not see the new one waiting, and no task ever starts it.
     """
     connection.execute(select(func.pg_advisory_xact_lock(_POOL_LOCKS, func.hashtext(pool))))
 
 
 def change(connection: Connection, job_id: JobId, **values: Any) -> None:
-    """Write columns of a job, and let everyone who watches it know."""
+    """Write columns of a job and raise its revision."""
     values["revision"] = jobs.c.revision + 1
     connection.execute(update(jobs).where(jobs.c.id == job_id).values(values))
 
 
 def finish(connection: Connection, queue: JobQueue, job: Job, **values: Any) -> None:
-    """Make a job final: its open measurements are called off, and the pool's next job may start."""
+    """Make a job final, cancel its open measurements, and wake the pool's next job."""
     change(connection, job.id, finished_at=func.now(), **values)
     connection.execute(
         update(measurements)

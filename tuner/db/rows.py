@@ -76,11 +76,6 @@ def to_json(adapter: TypeAdapter[_Noun | None], value: _Noun | None) -> Any:
     return None if value is None else json.loads(adapter.dump_json(value))
 
 
-def from_json(adapter: TypeAdapter[_Noun | None], value: Any) -> _Noun | None:
-    """The noun of a jsonb column."""
-    return adapter.validate_python(value)
-
-
 def params_key(params: Params) -> str:
     """One text for equal params in any order: `{"processes":4,"threads":1}`."""
     return json.dumps(dict(params), sort_keys=True, separators=(",", ":"))

@@ -1,11 +1,12 @@
-"""The store: every question and every change that the product has for PostgreSQL.
+"""The store: all reads and writes of PostgreSQL.
 
-Each method is one transaction. All of them raise `Unavailable` when PostgreSQL is away or full:
-then nothing was changed, and the call may be repeated.
+Each method is one transaction. Each raises `Unavailable` when PostgreSQL is away or full: then
+nothing has changed, and the caller may repeat the call.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from sqlalchemy import Connection, Engine, select
 
@@ -48,7 +49,7 @@ from tuner.model import (
     version_of,
 )
 
-MOST_STEPS = 5_000  # of one advance; a study that asks for more goes round in circles
+MOST_STEPS = 5_000  # of one advance; a study with more runs in circles
 
 
 def _locked_history(connection: Connection, job_id: JobId) -> History | None:
@@ -76,7 +77,7 @@ class Store:
     def create_job(
         self, spec: JobSpec, *, idempotency_key: str | None, request_sha256: str
     ) -> tuple[JobStatus, bool]:
-        """A queued job and True; or, for a key that was used before, its job and False.
+        """A queued job and True; for a used key, its job and False.
 
         Raises `Conflict` where the key came with another request.
         """
@@ -137,14 +138,14 @@ class Store:
             return version_of(**read_version(connection, job_id))
 
     def history(self, job_id: JobId) -> History:
-        """All rows of a job, to be looked at. Raises `NotFound`."""
+        """All rows of a job. Raises `NotFound`."""
         with self._transaction() as connection:
             return read_history(connection, jobs.read(connection, job_id))
 
     def advance(self, job_id: JobId, decide: Callable[[History], Step | None]) -> None:
-        """Let `decide` look at the job's rows and write what it asks for, until it asks no more.
+        """Apply the steps of `decide` until it returns None.
 
-        One transaction under the job's lock: all of it is written, or nothing. Raises `NotFound`.
+        One transaction under the job's lock writes all steps, or none. Raises `NotFound`.
         """
         with self._transaction() as connection:
             history: History | None = None
@@ -159,7 +160,7 @@ class Store:
     def cancel(self, job_id: JobId) -> JobStatus:
         """Cancel a job and all its open measurements; cancelling twice is no error.
 
-        Raises `NotFound`, or `Conflict` where the job has ended otherwise.
+        Raises `NotFound`, or `Conflict` if the job has ended otherwise.
         """
         with self._transaction() as connection:
             job = jobs.read(connection, job_id, lock=True)
@@ -176,13 +177,13 @@ class Store:
         return brief_of(row) if row is not None else None
 
     def answer_in_brief(self, job_id: JobId) -> AnswerInBrief | None:
-        """The same of one job; None where it has no recommendation."""
+        """The same of one job; None if it has no recommendation."""
         with self._at_once() as connection:
             row = jobs.answer_in_brief(connection, job_id)
         return brief_of(row) if row is not None else None
 
     def recommended(self, app: str, limit: int = 3) -> list[Params]:
-        """What the last jobs of `app` recommended in place of the user's file, newest first."""
+        """The params of the app's last recommendations that beat the user's file, newest first."""
         with self._transaction() as connection:
             rows = jobs.recommended(connection, app, limit)
         found = [job_of(row).recommendation for row in rows]
@@ -204,10 +205,9 @@ class Store:
         raise NotFound(f"job {job_id} has no trial {number}")
 
     def measurements(self, job_id: JobId, *, detailed: bool = True) -> tuple[Measurement, ...]:
-        """In the order in which they were planned, windows included. Raises `NotFound`.
+        """In the order of their plan, with their windows. Raises `NotFound`.
 
-        Without `detailed` their windows come without series and histogram, which
-        are most of what is stored.
+        Without `detailed` the windows have no series and no histogram: those are most of the data.
         """
         with self._transaction() as connection:
             jobs.read(connection, job_id)
@@ -234,29 +234,19 @@ class Store:
     def complete(
         self, measurement_id: MeasurementId, attempt: int, result: MeasurementResult
     ) -> bool:
-        """Store a result and have the job advance; False, and nothing stored, if fenced off."""
-        with self._transaction() as connection:
-            return work.finish(
-                connection,
-                self._queue,
-                measurement_id,
-                attempt,
-                found=result.windows,
-                state=MeasurementState.COMPLETE,
-                result=result_header(result),
-            )
+        """Store a result and have the job advance; False, and nothing stored, if outdated."""
+        header = result_header(result)
+        state = MeasurementState.COMPLETE
+        return self._end(measurement_id, attempt, found=result.windows, state=state, result=header)
 
     def fail(self, measurement_id: MeasurementId, attempt: int, failure: Failure) -> bool:
-        """Store a failure and have the job advance; False, and nothing stored, if fenced off."""
+        """Store a failure and have the job advance; False, and nothing stored, if outdated."""
+        document = to_json(FAILURE, failure)
+        return self._end(measurement_id, attempt, state=MeasurementState.FAILED, failure=document)
+
+    def _end(self, measurement_id: MeasurementId, attempt: int, **values: Any) -> bool:
         with self._transaction() as connection:
-            return work.finish(
-                connection,
-                self._queue,
-                measurement_id,
-                attempt,
-                state=MeasurementState.FAILED,
-                failure=to_json(FAILURE, failure),
-            )
+            return work.finish(connection, self._queue, measurement_id, attempt, **values)
 
     def release(self, measurement_id: MeasurementId, attempt: int, *, fault: str | None) -> int:
         """Give a measurement back for another attempt; returns its count of host faults.
@@ -297,7 +287,7 @@ class Store:
 
     @contextmanager
     def _at_once(self) -> Iterator[Connection]:
-        """For one statement that reads: a round trip instead of three, for BEGIN and COMMIT."""
+        """For one reading statement: one round trip, without BEGIN and COMMIT."""
         with translated(), self._engine.connect() as connection:
             yield connection.execution_options(isolation_level="AUTOCOMMIT")
 

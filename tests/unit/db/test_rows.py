@@ -85,7 +85,7 @@ SPECS = {
 def through_json(adapter: Any, value: Any) -> Any:
     """As PostgreSQL would have it: strict JSON text, which knows no Infinity."""
     text = json.dumps(rows.to_json(adapter, value), allow_nan=False)
-    return rows.from_json(adapter, json.loads(text))
+    return adapter.validate_python(json.loads(text))
 
 
 @pytest.mark.parametrize("name", SPECS)
@@ -109,7 +109,7 @@ def test_an_outcome_keeps_its_blocks_and_gains() -> None:
 
 def test_an_outcome_of_old_speaks_for_one_block() -> None:
     old = {"state": "complete", "score": 0.5, "constraints": {}}
-    outcome = rows.from_json(rows.OUTCOME, old)
+    outcome = rows.OUTCOME.validate_python(old)
     assert outcome == Outcome(state=TrialState.COMPLETE, score=0.5, constraints={}, blocks=1)
 
 
@@ -123,7 +123,7 @@ def test_an_outcome_of_old_speaks_for_one_block() -> None:
 )
 def test_a_course_round_trips(block_options: BlockOptions) -> None:
     stored = json.loads(json.dumps(rows.block_options_column(block_options), allow_nan=False))
-    assert rows.from_json(rows.BLOCK_OPTIONS, stored) == block_options
+    assert rows.BLOCK_OPTIONS.validate_python(stored) == block_options
 
 
 def test_a_course_that_asks_for_nothing_takes_no_room() -> None:
@@ -149,12 +149,12 @@ def test_what_was_seen_of_a_file_round_trips_and_is_none_in_older_rows() -> None
     assert through_json(rows.FACTS, replace(FACTS, preflight=preflight)).preflight == preflight
     older = rows.to_json(rows.FACTS, FACTS)
     del older["preflight"]
-    found = rows.from_json(rows.FACTS, older)
+    found = rows.FACTS.validate_python(older)
     assert found is not None
     assert found.preflight is None
     spec_of_old = rows.to_json(rows.SPEC, SPECS["plain"])
     del spec_of_old["allow"]
-    assert rows.from_json(rows.SPEC, spec_of_old) == SPECS["plain"]
+    assert rows.SPEC.validate_python(spec_of_old) == SPECS["plain"]
 
 
 def test_none_is_null() -> None:
@@ -164,7 +164,7 @@ def test_none_is_null() -> None:
 
 def test_a_document_that_is_not_of_its_kind_is_refused() -> None:
     with pytest.raises(ValueError, match="score"):
-        rows.from_json(rows.OUTCOME, {"state": "complete"})
+        rows.OUTCOME.validate_python({"state": "complete"})
 
 
 def test_the_key_of_params_knows_no_order_but_knows_types() -> None:
