@@ -7,7 +7,7 @@ import typer
 
 from tuner.cli.arguments import AsJson
 from tuner.cli.numbers import numbers_of
-from tuner.cli.output import print_json, print_lines
+from tuner.cli.output import print_answer
 from tuner.errors import InvalidInput
 from tuner.wording import figure, interval, percent, share
 
@@ -46,14 +46,11 @@ def analyse(
         compared = difference(theirs, ours) if theirs else None
     except ValueError as error:
         raise InvalidInput.at("values", str(error)) from error
-    if as_json:
-        print_json(_answer(found, other, compared))
-        return
     lines = runs_lines(found, is_alone=compared is None)
     if other is not None and compared is not None:
         lines += ["", "against:", *runs_lines(other, is_alone=False)]
         lines += ["", *difference_lines(compared, found, other)]
-    print_lines(lines)
+    print_answer(_answer(found, other, compared), lines, as_json=as_json)
 
 
 def _answer(found: "Runs", other: "Runs | None", compared: "Difference | None") -> dict[str, Any]:

@@ -7,11 +7,9 @@ import typer
 
 from tuner.cli.arguments import AppName, AsJson, Check, MaxAgeDays
 from tuner.cli.files import text_of
-from tuner.cli.output import print_json, print_lines, say
+from tuner.cli.output import print_answer, say
 from tuner.cli.recommending import compare, stale_is_not_found
 from tuner.errors import InvalidInput
-from tuner.recommendation.bounds import Outcome
-from tuner.recommendation.gate import Judged, Margins
 
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -44,6 +42,8 @@ def gate(
     5: the host failed.
     """
     from tuner.cli import following, gating, own_service
+    from tuner.recommendation.bounds import Outcome
+    from tuner.recommendation.gate import Margins
 
     margins = Margins(effect=_share("--margin", margin), p95=_share("--p95-margin", p95_margin))
     budget_s = _seconds(budget)
@@ -58,11 +58,10 @@ def gate(
             say("\n".join(gating.plan_lines(found, request, margins)))
         job = following.run(client, request, runs_on=runs_on, quiet=as_json)
     judged = gating.judge(job, found, margins)
-    if as_json:
-        print_json(gating.answer_document(judged, job, found, image, margins))
-    else:
-        print_lines(gating.answer_lines(judged, job, found))
-    if not _passes(judged, allow_inconclusive=allow_inconclusive):
+    answer = gating.answer_document(judged, job, found, image, margins)
+    print_answer(answer, gating.answer_lines(judged, job, found), as_json=as_json)
+    passing = {Outcome.HOLDS, Outcome.INCONCLUSIVE} if allow_inconclusive else {Outcome.HOLDS}
+    if judged.outcome not in passing:
         raise typer.Exit(1)
 
 
@@ -84,8 +83,3 @@ def _seconds(text: str) -> float:
     if match is None:
         raise InvalidInput.at("--budget", f"{text!r} is not a time like 90s, 5m or 1h")
     return float(match[1]) * _SECONDS[match[2]]
-
-
-def _passes(judged: Judged, *, allow_inconclusive: bool) -> bool:
-    is_unknown = judged.outcome is Outcome.INCONCLUSIVE
-    return judged.outcome is Outcome.HOLDS or (is_unknown and allow_inconclusive)

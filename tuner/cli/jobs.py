@@ -9,7 +9,7 @@ import typer
 
 from tuner.cli.arguments import AsJson, JobNumber
 from tuner.cli.files import STANDARD_INPUT, check_folder, write_text
-from tuner.cli.output import print_json, print_lines, say
+from tuner.cli.output import print_answer, print_json, print_lines, say
 from tuner.errors import InvalidInput
 from tuner.model import JobKind, JobState
 from tuner.settings import Settings
@@ -87,10 +87,7 @@ def cancel(job_id: JobNumber, as_json: AsJson = False) -> None:
     """Cancel a job of any kind."""
     with connect() as client:
         job = client.cancel(job_id)
-    if as_json:
-        print_json(job)
-    else:
-        typer.echo(f"job {job.id} is {job.state}")
+    print_answer(job, [f"job {job.id} is {job.state}"], as_json=as_json)
 
 
 def connect() -> "Client":

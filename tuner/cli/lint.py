@@ -5,9 +5,8 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, assert_never
+from typing import Annotated, Literal, assert_never
 
 import typer
 
@@ -23,13 +22,7 @@ _MOST_BYTES = 4 * linter.MAX_CHARS + 4
 """Enough to see that a file is too long, if it never ends."""
 
 
-class Format(StrEnum):
-    """How findings are printed."""
-
-    TEXT = "text"
-    JSON = "json"
-    SARIF = "sarif"
-    GITHUB = "github"
+Format = Literal["text", "json", "sarif", "github"]
 
 
 def lint(
@@ -44,7 +37,7 @@ def lint(
     memory_per_process: Annotated[
         float | None, typer.Option(min=0.1, help="Memory of one worker process, in MB.")
     ] = None,
-    format_: Annotated[Format, typer.Option("--format", help="The output format.")] = Format.TEXT,
+    format_: Annotated[Format, typer.Option("--format", help="The output format.")] = "text",
     fail_on: Annotated[
         Severity, typer.Option(help="The lowest severity for which the exit code is 1.")
     ] = Severity.WARNING,
@@ -171,13 +164,13 @@ def _formatted(
     from tuner.cli import findings as formats
 
     match format_:
-        case Format.TEXT:
+        case "text":
             return formats.text_of(file, findings)
-        case Format.GITHUB:
+        case "github":
             return formats.github_of(file, findings)
-        case Format.SARIF:
+        case "sarif":
             return formats.sarif_of(file, findings)
-        case Format.JSON:
+        case "json":
             from tuner.uwsgi.lint.wire import answer_of
 
             # JSON cannot hold bytes that are not UTF-8: they become question marks.

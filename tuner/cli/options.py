@@ -6,12 +6,12 @@ Needs no service; needs Docker only for --image.
 import os
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from tuner.cli.arguments import AsJson, Image
-from tuner.cli.output import print_json, print_lines
+from tuner.cli.output import columns, print_answer
 from tuner.errors import NotFound
 from tuner.settings import Settings
 from tuner.uwsgi.options import Catalogue, Kind, Option, elsewhere, known, nearest, of_build
@@ -34,23 +34,13 @@ def options(
 ) -> None:
     """Explain an option of uWSGI, or list all options."""
     catalogue = known() if image is None else _asked(image)
+    answer: dict[str, Any] = {"uwsgi_version": catalogue.version}
     if name is None:
-        _list(catalogue, as_json=as_json)
-        return
-    option = _found(catalogue, name)
-    if as_json:
-        print_json({"uwsgi_version": catalogue.version, **asdict(option)})
+        rows = [(option.name, option.sentence) for option in catalogue.options]
+        print_answer(answer | {"options": catalogue.options}, columns(rows), as_json=as_json)
     else:
-        print_lines(_lines(catalogue, option))
-
-
-def _list(catalogue: Catalogue, *, as_json: bool) -> None:
-    if as_json:
-        print_json({"uwsgi_version": catalogue.version, "options": catalogue.options})
-        return
-    width = max((len(option.name) for option in catalogue.options), default=0)
-    for option in catalogue.options:
-        typer.echo(f"{option.name:<{width}}  {option.sentence}".rstrip())
+        option = _found(catalogue, name)
+        print_answer(answer | asdict(option), _lines(catalogue, option), as_json=as_json)
 
 
 def _found(catalogue: Catalogue, name: str) -> Option:

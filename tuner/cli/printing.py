@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
+from tuner.cli.output import columns
 from tuner.model import ChangedLine, Effect, Failure, JobKind, Phase, PreflightFinding, Verdict
 from tuner.schemas import (
     CalibrationAnswer,
@@ -156,12 +157,15 @@ def _changes(
     if not changed:
         return
     yield from ("", f"{title}:")
-    values = [f"{_before(line)} -> {line.value}" for line in changed]
-    names = max(len(line.option) for line in changed)
-    width = max(map(len, values))
-    for line, value in zip(changed, values, strict=True):
-        effect = described(line.effect) if line.effect else unmeasured
-        yield f"  {line.option:<{names}}  {value:<{width}}  {effect}".rstrip()
+    rows = [
+        (
+            line.option,
+            f"{_before(line)} -> {line.value}",
+            described(line.effect) if line.effect else unmeasured,
+        )
+        for line in changed
+    ]
+    yield from (f"  {row}" for row in columns(rows))
 
 
 def _before(line: ChangedLine) -> str:

@@ -1,11 +1,11 @@
 """`tuner recommend`: the file to deploy, and whether the deployed file has the same effect."""
 
 import difflib
+import io
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -20,27 +20,15 @@ if TYPE_CHECKING:
     from tuner.uwsgi.semantic_diff import OptionDifference
 
 
-class Form(StrEnum):
-    """How the recommended file is rendered."""
-
-    PATCHED = "patched"
-    OVERLAY = "overlay"
-
-
-class Required(StrEnum):
-    """The verdict that the caller requires."""
-
-    BETTER = "better"
-
-
 def recommend(
     app: AppName,
     check: Check = None,
-    form: Annotated[Form, typer.Option(help="Print the whole file, or only the changes.")] = (
-        Form.PATCHED
-    ),
+    form: Annotated[
+        Literal["patched", "overlay"],
+        typer.Option(help="Print the whole file, or only the changes."),
+    ] = "patched",
     require: Annotated[
-        Required | None, typer.Option(help="Exit with 4 unless the verdict is better.")
+        Literal["better"] | None, typer.Option(help="Exit with 4 unless the verdict is better.")
     ] = None,
     max_age_days: MaxAgeDays = None,
     as_json: AsJson = False,
@@ -54,11 +42,9 @@ def recommend(
 
     deployed = None if check is None else text_of(check)
     with connect() as client, stale_is_not_found():
-        found = client.app_recommendation(
-            app, max_age_days=max_age_days, require=require.value if require else None
-        )
+        found = client.app_recommendation(app, max_age_days=max_age_days, require=require)
         # By job number: a newer job may be done by now.
-        text = client.ini(found.job, "overlay") if form is Form.OVERLAY else found.uwsgi_ini
+        text = client.ini(found.job, "overlay") if form == "overlay" else found.uwsgi_ini
     if check is not None and deployed is not None:
         document = compare(check, deployed, found, text, as_json=as_json)
         if as_json:
@@ -134,9 +120,8 @@ def _document(
 
 def unified_diff(old: str, new: str, old_name: str, new_name: str) -> str:
     """The output of `diff -u`, as `patch` reads it."""
-    lines = difflib.unified_diff(
-        _physical_lines(old), _physical_lines(new), fromfile=old_name, tofile=new_name
-    )
+    old_lines, new_lines = _physical_lines(old), _physical_lines(new)
+    lines = difflib.unified_diff(old_lines, new_lines, fromfile=old_name, tofile=new_name)
     return "".join(
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
     )
@@ -144,6 +129,4 @@ def unified_diff(old: str, new: str, old_name: str, new_name: str) -> str:
 
 def _physical_lines(text: str) -> list[str]:
     """Lines with their ends. Only a newline ends a line, as in uWSGI and in `patch`."""
-    lines = [f"{line}\n" for line in text.split("\n")]
-    lines[-1] = lines[-1][:-1]
-    return lines if lines[-1] else lines[:-1]
+    return list(io.StringIO(text, newline="\n"))

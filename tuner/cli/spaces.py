@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tuner.cli.arguments import AsJson, Cpus, MemoryMb, Somaxconn
-from tuner.cli.asking import read_document
+from tuner.cli.asking import given, read_document
 from tuner.cli.files import text_of
-from tuner.cli.output import print_json, print_lines
+from tuner.cli.output import columns, print_answer
 from tuner.errors import InvalidInput, Mistake, NotFound
 from tuner.settings import Settings
 from tuner.wording import params, value
@@ -34,12 +34,8 @@ def list_spaces(context: typer.Context, as_json: AsJson = False) -> None:
     if context.invoked_subcommand is not None:
         return
     known = [space for _, space in sorted(_catalogue().spaces.items())]
-    if as_json:
-        print_json([_summary(space) for space in known])
-        return
-    width = max((len(space.name) for space in known), default=0)
-    for space in known:
-        typer.echo(f"{space.name:<{width}}  {space.description.partition('. ')[0]}")
+    rows = [(space.name, space.description.partition(". ")[0]) for space in known]
+    print_answer([_summary(space) for space in known], columns(rows), as_json=as_json)
 
 
 @spaces.command()
@@ -61,21 +57,14 @@ def show(
     space = known.space(name)
     if space is None:
         raise NotFound(f"there is no search space {name!r}; choose from {', '.join(known.spaces)}")
-    limits = {"cpus": cpus, "memory_mb": memory, "somaxconn": somaxconn}
-    given = {limit: value for limit, value in limits.items() if value is not None}
+    limits = given(cpus=cpus, memory_mb=memory, somaxconn=somaxconn)
     if app is None and ini is None and job is None:
-        if given:
+        if limits:
             raise InvalidInput.at("--app", "limits need an app, a file or a job")
-        _show_written(space, as_json=as_json)
-        return
-    _show_derived(known, _request(known, space.name, app, ini, job, given), as_json=as_json)
-
-
-def _show_written(space: "SearchSpace", *, as_json: bool) -> None:
-    if as_json:
-        print_json(space)
+        print_answer(space, _written_lines(space), as_json=as_json)
     else:
-        print_lines(_written_lines(space))
+        request = _request(known, space.name, app, ini, job, limits)
+        _show_derived(known, request, as_json=as_json)
 
 
 def _show_derived(known: "Catalogue", request: "TuneRequest", *, as_json: bool) -> None:
@@ -84,10 +73,8 @@ def _show_derived(known: "Catalogue", request: "TuneRequest", *, as_json: bool) 
 
     spec = bootstrap.resolver(known)(request)
     found = outline(derive(spec))
-    if as_json:
-        print_json({"limits": spec.limits, **asdict(found)})
-    else:
-        print_lines(_derived_lines(spec, found))
+    answer = {"limits": spec.limits, **asdict(found)}
+    print_answer(answer, _derived_lines(spec, found), as_json=as_json)
 
 
 def _catalogue() -> "Catalogue":
