@@ -35,14 +35,6 @@ _libc = ctypes.CDLL(None, use_errno=True)  # here, because a forked child must l
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChildSpec:
-    """A process to keep alive."""
-
-    name: str
-    argv: tuple[str, ...]
-
-
 class Database(Protocol):
     """An embedded PostgreSQL."""
 
@@ -118,14 +110,15 @@ class Kept:
 class ChildProcess:
     """One child process in its own session, so that Ctrl-C reaches the supervisor only."""
 
-    spec: ChildSpec
+    name: str
+    argv: Sequence[str]
     environ: Mapping[str, str]
     _process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Start it. Raises `OSError` if the program is missing."""
         self._process = subprocess.Popen(
-            self.spec.argv,
+            self.argv,
             env=dict(self.environ),
             start_new_session=True,
             preexec_fn=dies_with(os.getpid()),  # safe: it only calls prctl
@@ -147,7 +140,7 @@ class ChildProcess:
         try:
             self._process.wait(timeout=max(0.0, grace_s))
         except subprocess.TimeoutExpired:
-            log.warning("supervisor.killed name=%s", self.spec.name)
+            log.warning("supervisor.killed name=%s", self.name)
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
 
@@ -163,13 +156,13 @@ def dies_with(parent: int) -> Callable[[], None]:
     return ask
 
 
-def python_child(name: str, *arguments: str) -> ChildSpec:
-    """A child that runs a command of our CLI."""
-    return ChildSpec(name=name, argv=(sys.executable, "-m", "tuner.cli", *arguments))
+def own_command(*arguments: str) -> Sequence[str]:
+    """The argv that runs a command of our CLI."""
+    return (sys.executable, "-m", "tuner.cli", *arguments)
 
 
 def run(
-    children: Sequence[ChildSpec],
+    children: Mapping[str, Sequence[str]],
     *,
     environ: Mapping[str, str],
     database: Database | None = None,
@@ -178,6 +171,7 @@ def run(
 ) -> int:
     """Keep everything alive until SIGTERM or SIGINT, then stop it; returns the exit code.
 
+    `children` are the argv of each child by name, in the order of their start.
     The database starts first; an error of its first start is raised. Then comes `prepare` (the
     migrations), repeated until it succeeds, then the children. The children stop in reverse
     order, so the worker stops first. The database stops last.
@@ -188,8 +182,8 @@ def run(
             now = time.monotonic()
             kept.append(Kept("postgresql", database.start, database.poll, started_at=now))
         kept.append(Kept("migrations", prepare, lambda: None))
-        processes = [ChildProcess(spec, environ) for spec in children]
-        kept += [Kept(p.spec.name, p.start, p.poll) for p in processes]
+        processes = [ChildProcess(name, argv, environ) for name, argv in children.items()]
+        kept += [Kept(p.name, p.start, p.poll) for p in processes]
         try:
             return _watch(kept, is_stopping)
         finally:

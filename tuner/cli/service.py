@@ -28,9 +28,9 @@ def serve(
     settings.check_may_serve()
     _check_port_is_free(settings)
     bootstrap.catalogue(settings)  # report its mistakes now, not in every child
-    children = [supervisor.python_child("api", "api")]
+    children = {"api": supervisor.own_command("api")}
     if with_worker:
-        children.append(supervisor.python_child("worker", "worker"))
+        children["worker"] = supervisor.own_command("worker")
     say(f"tuner serves http://{settings.host}:{settings.port} (docs at /docs)")
     code = supervisor.run(
         children,

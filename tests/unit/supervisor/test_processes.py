@@ -14,7 +14,7 @@ import pytest
 SUPERVISOR = """
 import sys
 from pathlib import Path
-from tuner.supervisor import ChildSpec, run
+from tuner.supervisor import run
 
 folder = Path(sys.argv[1])
 
@@ -28,10 +28,10 @@ def note(line):
     with (folder / "notes").open("a") as notes:
         notes.write(line + "\\n")
 
-children = [
-    ChildSpec(name=name, argv=("sh", "-c", script))
+children = {
+    name: ("sh", "-c", script)
     for name, script in (part.split("=", 1) for part in sys.argv[2:])
-]
+}
 sys.exit(run(
     children,
     environ={"FOLDER": str(folder), "PATH": "/usr/bin:/bin"},
