@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tuner.charts.frame import Axis, Frame, Key, Tick
 from tuner.charts.gains import gain_axis, gain_in
-from tuner.charts.searching import places_of, value_axis
+from tuner.charts.searching import ValueAxis
 from tuner.charts.svg import area, line, mark, path, short, text
 from tuner.model import Importance, Metric, Scalar, Slice, SlicePoint
 from tuner.wording import share, value
@@ -27,38 +27,30 @@ def slice_band(
     """
     points = [point for point in found.points if gain_in(point, metric).is_known]
     ends = [end for point in points for end in gain_in(point, metric)]
-    values = [point.value for point in points] or [0]
+    scale = ValueAxis.of([point.value for point in points] or [0], 6)
     told = "; ".join(f"{value(point.value)}: {gain_in(point, metric).figure}" for point in points)
     frame = Frame(
         title=short(found.parameter, 38),
         description=f"expected gain along {found.parameter}: {told}",
-        across=_padded(value_axis(values, "", 6)),
+        across=_padded(scale.axis),
         up=gain_axis(reach or ends, metric, 5),
         width=370,
         height=250,
         left=52,
     )
-    places = dict(zip(((type(v), v) for v in values), places_of(values), strict=True))
     body = [frame.level(0)]
-    for own, name in _marked(users, chosen):
-        at = places.get((type(own), own))
-        if at is not None:
-            body += [frame.upright(at, "bound")]
-            body += [text(frame.x(at) + 4, 90 if name == "new" else 76, name, kind="small")]
-    return frame.drawn([*body, *_curve(frame, points, list(places.values()), metric)], [])
+    for at, name, y in _marked(scale.place(users), scale.place(chosen)):
+        body += [frame.upright(at, "bound"), text(frame.x(at) + 4, y, name, kind="small")]
+    across = [frame.x(scale.places[type(point.value), point.value]) for point in points]
+    return frame.drawn([*body, *_curve(frame, points, across, metric)], [])
 
 
-def _marked(users: Scalar | None, chosen: Scalar | None) -> Iterable[tuple[Scalar, str]]:
-    """The values that have a name."""
+def _marked(users: float | None, chosen: float | None) -> Iterable[tuple[float, str, int]]:
+    """Places that have a name, with the height of that name in pixels."""
     if users is not None:
-        yield users, "yours, kept" if _is_same(users, chosen) else "yours"
-    if chosen is not None and not _is_same(users, chosen):
-        yield chosen, "new"
-
-
-def _is_same(one: Scalar | None, other: Scalar | None) -> bool:
-    """Whether both are the same value; true is not 1 here."""
-    return one == other and type(one) is type(other)
+        yield users, "yours, kept" if users == chosen else "yours", 76
+    if chosen is not None and chosen != users:
+        yield chosen, "new", 90
 
 
 def _padded(axis: Axis) -> Axis:
@@ -70,10 +62,9 @@ def _padded(axis: Axis) -> Axis:
 
 
 def _curve(
-    frame: Frame, points: Sequence[SlicePoint], places: Sequence[float], metric: Metric
+    frame: Frame, points: Sequence[SlicePoint], across: Sequence[float], metric: Metric
 ) -> Iterable[str]:
     """A line with its band where values are numbers; points with whiskers where they are words."""
-    across = [frame.x(at) for at in places[: len(points)]]
     gains = [gain_in(point, metric) for point in points]
     middle, lower, upper = (
         [(x, frame.clipped_y(gain[end])) for x, gain in zip(across, gains, strict=True)]

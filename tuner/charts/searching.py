@@ -144,7 +144,7 @@ def parallel_coordinates(trials: Sequence[Trial], metric: Metric, chosen: int | 
     without a gain end before the last axis. `chosen` is the number of the trial that stands out.
     """
     search = _Search.of(trials, metric)
-    scales = {name: _Scale.of(_distinct(trials, name)) for name in varied(trials)}
+    scales = {name: ValueAxis.of(_distinct(trials, name)) for name in varied(trials)}
     last = search.axis(metric, 5)
     step = (_WIDTH - _LEFT - RIGHT - 30) / max(1, len(scales))
     places = {name: _LEFT + step * n for n, name in enumerate(scales)}
@@ -169,7 +169,7 @@ def parallel_coordinates(trials: Sequence[Trial], metric: Metric, chosen: int | 
         y = _HEIGHT - BOTTOM + 20 + (14 if place % 2 and is_crowded else 0)
         shown = short(name, int(step * (2 if is_crowded else 1) / 6.5))
         body.append(text(places[name], y, shown, kind="small", anchor="middle"))
-        body += _axis(places[name], scale.ticks)
+        body += _axis(places[name], scale.readable_ticks)
     body += _axis(end, [(tick.label, last.share(tick.at)) for tick in last.ticks])
     body.append(text(end, TOP - 10, last.label, kind="small", anchor="end"))
     told = f"{len(trials)} trials over {', '.join(scales) or 'nothing'}; {search.best_in_words}"
@@ -208,54 +208,45 @@ def _is_number(value: Scalar) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Scale:
-    """Where the values of a parameter lie on its axis, 0..1."""
+class ValueAxis:
+    """The axis of one parameter: numbers by size, words one after the other. True is not 1."""
 
+    axis: Axis
     places: Mapping[tuple[type, Scalar], float]
-    ticks: Sequence[tuple[str, float]]
 
     @classmethod
-    def of(cls, values: Sequence[Scalar]) -> "_Scale":
-        """Of all values that occur: numbers by size, words one after the other."""
-        spread = value_axis(values, "")
-        shares = [spread.share(at) for at in places_of(values)]
+    def of(cls, values: Sequence[Scalar], wanted: int = 7) -> "ValueAxis":
+        """An axis on which all of these different values have their place."""
+        is_number = all(_is_number(value) for value in values)
+        places = [float(value) if is_number else float(n) for n, value in enumerate(values)]
+        low, high = min(places), max(places)
+        if low == high:
+            low, high = low - 1, high + 1
+        marked = list(zip(places, values, strict=True))
+        if is_number and len(marked) > wanted:
+            step = (len(marked) - 1) / (wanted - 1)
+            marked = [marked[round(n * step)] for n in range(wanted)]
+        ticks = [Tick(place, wording.value(value)) for place, value in marked]
+        is_log = is_number and low > 0 and high / low >= _LOG_FROM
         keys = [(type(value), value) for value in values]
-        ticks = [(tick.label, spread.share(tick.at)) for tick in spread.ticks]
-        return cls(dict(zip(keys, shares, strict=True)), list(_readable(ticks)))
+        axis = Axis(low=low, high=high, label="", ticks=ticks, is_log=is_log)
+        return cls(axis, dict(zip(keys, places, strict=True)))
+
+    def place(self, value: Scalar | None) -> float | None:
+        """Where a value lies; None for one that is not on the axis."""
+        return self.places.get((type(value), value)) if value is not None else None
 
     def share(self, value: Scalar) -> float:
-        return self.places[type(value), value]
+        """How far along the axis a value lies, 0..1."""
+        return self.axis.share(self.places[type(value), value])
 
-
-def _readable(ticks: Iterable[tuple[str, float]]) -> Iterable[tuple[str, float]]:
-    """Those far enough from the one before to be read; the last one always."""
-    *others, last = ticks
-    before = -math.inf
-    for label, share in others:
-        if share - before >= _TICK_ROOM and last[1] - share >= _TICK_ROOM:
-            yield label, share
-            before = share
-    yield last
-
-
-def places_of(values: Sequence[Scalar]) -> list[float]:
-    """Numbers stand for themselves; anything else for its place in the list."""
-    if all(_is_number(value) for value in values):
-        return [float(value) for value in values]
-    return [float(place) for place in range(len(values))]
-
-
-def value_axis(values: Sequence[Scalar], label: str, wanted: int = 7) -> Axis:
-    """An axis on which all of these values of one parameter have their place."""
-    places = places_of(values)
-    low, high = min(places), max(places)
-    if low == high:
-        low, high = low - 1, high + 1
-    is_number = all(_is_number(value) for value in values)
-    is_log = is_number and low > 0 and high / low >= _LOG_FROM
-    marked = list(zip(places, values, strict=True))
-    if is_number and len(marked) > wanted:
-        step = (len(marked) - 1) / (wanted - 1)
-        marked = [marked[round(n * step)] for n in range(wanted)]
-    ticks = [Tick(place, wording.value(value)) for place, value in marked]
-    return Axis(low=low, high=high, label=label, ticks=ticks, is_log=is_log)
+    @property
+    def readable_ticks(self) -> Iterable[tuple[str, float]]:
+        """Labels with their shares: those far enough from the one before, and the last one."""
+        *others, last = [(tick.label, self.axis.share(tick.at)) for tick in self.axis.ticks]
+        before = -math.inf
+        for label, share in others:
+            if share - before >= _TICK_ROOM and last[1] - share >= _TICK_ROOM:
+                yield label, share
+                before = share
+        yield last
