@@ -9,7 +9,8 @@ below each other into one file. `embedded` makes one a part of a page, which has
     searching    trials over time, parallel coordinates
     explaining   slices with their bands, importances
     deciding     race, effects, confirmation, Pareto front
-    └── gains        log ratios → shares, and their axis
+    ├── gains        log ratios → shares, and their axis
+    └── values       the values of a parameter, and their axis
         └── frame        axes, ticks, legend, the file around them
             └── svg          elements, escaping
                 └── paint        colours

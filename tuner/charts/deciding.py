@@ -162,23 +162,21 @@ def _tests(looks: Sequence[Look]) -> str:
         f"bound {k.bound:.2f}"
         for k in looks
     )
-    ticks = even_ticks(-reach, reach, 6)
+    label, ticks = "z: the test ends beyond a bound", even_ticks(-reach, reach, 6)
     frame = Frame(
         title="The test, and the bounds that end it",
         description=told,
         across=_count_axis(max(look.blocks for look in looks)),
-        up=Axis(low=-reach, high=reach, label="z: the test ends beyond a bound", ticks=ticks),
+        up=Axis(low=-reach, high=reach, label=label, ticks=ticks),
         height=280,
     )
     body = [frame.level(0)]
     for sign in (1, -1):
-        points = [(frame.x(blocks), frame.y(sign * bound)) for blocks, bound in bounds]
-        if points:
-            body.append(line(points, 1, kind="line"))
-        body += [path(f"M{x - 6:.1f} {y:.1f}h12", "s1 line") for x, y in points]
+        ends = [(frame.x(blocks), frame.y(sign * bound)) for blocks, bound in bounds]
+        body += [line(ends, 1)] * bool(ends)
+        body += [path(f"M{x - 6:.1f} {y:.1f}h12", "s1 line") for x, y in ends]
     steps = [(frame.x(n), frame.y(min(max(z, -reach), reach))) for n, z in known]
-    if steps:
-        body.append(line(steps, 0))
+    body += [line(steps, 0)] * bool(steps)
     body += [
         mark(x, y, 0, hint=f"after {n} blocks: z {z:.2f}")
         for (x, y), (n, z) in zip(steps, known, strict=True)

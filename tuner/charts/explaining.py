@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from tuner.charts.frame import Axis, Frame, Key, Tick
 from tuner.charts.gains import gain_axis, gain_in
-from tuner.charts.searching import ValueAxis
 from tuner.charts.svg import area, line, mark, path, short, text
+from tuner.charts.values import ValueAxis
 from tuner.model import Importance, Metric, Scalar, Slice, SlicePoint
 from tuner.wording import share, value
 

@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tuner import wording
 from tuner.charts.frame import (
     BOTTOM,
     RIGHT,
@@ -12,25 +11,19 @@ from tuner.charts.frame import (
     Axis,
     Frame,
     Key,
-    Tick,
     document,
     even_ticks,
 )
 from tuner.charts.gains import gain_axis, gain_of
 from tuner.charts.svg import cross, line, line_through, mark, path, short, text
-from tuner.model import Metric, Scalar, Trial
+from tuner.charts.values import ValueAxis, distinct
+from tuner.model import Metric, Trial
 from tuner.wording import percent
 
 _WIDTH, _HEIGHT, _LEFT = 760, 380, 48  # of parallel coordinates, pixels
 _FEASIBLE, _BROKEN, _DEAD = 0, 1, 4  # arms, as colours and shapes go
 _DEPTH = 0.6
 """A loss this far below the best is drawn at the lower edge: the rest would be a flat line."""
-
-_LOG_FROM = 8
-"""An axis is logarithmic from this ratio of its largest to its smallest number."""
-
-_TICK_ROOM = 0.045
-"""Share of an axis that a line of small text takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +127,7 @@ def _incumbent(frame: Frame, search: _Search) -> Iterable[str]:
 def varied(trials: Sequence[Trial]) -> list[str]:
     """The parameters of which the trials had more than one value, in their order."""
     names = dict.fromkeys(name for trial in trials for name in trial.params)
-    return [name for name in names if len(_distinct(trials, name)) > 1]
+    return [name for name in names if len(distinct(trials, name)) > 1]
 
 
 def parallel_coordinates(trials: Sequence[Trial], metric: Metric, chosen: int | None = None) -> str:
@@ -144,36 +137,43 @@ def parallel_coordinates(trials: Sequence[Trial], metric: Metric, chosen: int | 
     without a gain end before the last axis. `chosen` is the number of the trial that stands out.
     """
     search = _Search.of(trials, metric)
-    scales = {name: ValueAxis.of(_distinct(trials, name)) for name in varied(trials)}
+    scales = {name: ValueAxis.of(distinct(trials, name)) for name in varied(trials)}
     last = search.axis(metric, 5)
     step = (_WIDTH - _LEFT - RIGHT - 30) / max(1, len(scales))
-    places = {name: _LEFT + step * n for n, name in enumerate(scales)}
-    end = _LEFT + step * len(scales)
-    body = [text(_LEFT, 22, "What the trials tried", kind="title")]
     order = sorted(
         trials, key=lambda t: (t.number == chosen, search.gains.get(t.number, -math.inf))
     )
+    body = [text(_LEFT, 22, "What the trials tried", kind="title")]
     for rank, trial in enumerate(order, 1):
         points = [
-            (places[name], _height(scale.share(trial.params[name])))
-            for name, scale in scales.items()
+            (_LEFT + step * n, _height(scale.share(trial.params[name])))
+            for n, (name, scale) in enumerate(scales.items())
             if name in trial.params
         ]
         if trial.number in search.gains:
             gain = max(search.gains[trial.number], search.edge)
-            points.append((end, _height(last.share(gain))))
+            points.append((_LEFT + step * len(scales), _height(last.share(gain))))
         kind, opacity = _stroke(trial, search, rank / len(order), is_chosen=trial.number == chosen)
         body += [line_through(points, kind, search.in_words(trial), opacity)] * (len(points) > 1)
-    is_crowded = len(scales) > 6
-    for place, (name, scale) in enumerate(scales.items()):
-        y = _HEIGHT - BOTTOM + 20 + (14 if place % 2 and is_crowded else 0)
-        shown = short(name, int(step * (2 if is_crowded else 1) / 6.5))
-        body.append(text(places[name], y, shown, kind="small", anchor="middle"))
-        body += _axis(places[name], scale.readable_ticks)
-    body += _axis(end, [(tick.label, last.share(tick.at)) for tick in last.ticks])
-    body.append(text(end, TOP - 10, last.label, kind="small", anchor="end"))
+    body += _axes(scales, last, step)
     told = f"{len(trials)} trials over {', '.join(scales) or 'nothing'}; {search.best_in_words}"
     return document("What the trials tried", told, _WIDTH, _HEIGHT, body)
+
+
+def _axes(scales: Mapping[str, ValueAxis], last: Axis, step: float) -> Iterable[str]:
+    """An axis a parameter with its name below, and the axis of gains; names need two rows if many.
+
+    `step` are pixels from one axis to the next.
+    """
+    is_crowded = len(scales) > 6
+    for place, (name, scale) in enumerate(scales.items()):
+        x, y = _LEFT + step * place, _HEIGHT - BOTTOM + 20 + 14 * (place % 2 and is_crowded)
+        shown = short(name, int(step * (2 if is_crowded else 1) / 6.5))
+        yield text(x, y, shown, kind="small", anchor="middle")
+        yield from _axis(x, scale.readable_ticks)
+    end = _LEFT + step * len(scales)
+    yield from _axis(end, [(tick.label, last.share(tick.at)) for tick in last.ticks])
+    yield text(end, TOP - 10, last.label, kind="small", anchor="end")
 
 
 def _height(share: float) -> float:
@@ -194,59 +194,3 @@ def _axis(x: float, ticks: Iterable[tuple[str, float]]) -> Iterable[str]:
     yield path(f"M{x:.1f} {_height(0):.1f}V{_height(1):.1f}", "axis")
     for label, share in ticks:
         yield text(x + 5, _height(share) + 3, short(label, 14), kind="small")
-
-
-def _distinct(trials: Iterable[Trial], name: str) -> list[Scalar]:
-    """Each value once, a flag apart from a number; numbers in order, words as they came."""
-    found = {(type(v), v): v for t in trials if (v := t.params.get(name)) is not None}
-    values = list(found.values())
-    return sorted(values, key=float) if all(_is_number(value) for value in values) else values
-
-
-def _is_number(value: Scalar) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-@dataclass(frozen=True, slots=True)
-class ValueAxis:
-    """The axis of one parameter: numbers by size, words one after the other. True is not 1."""
-
-    axis: Axis
-    places: Mapping[tuple[type, Scalar], float]
-
-    @classmethod
-    def of(cls, values: Sequence[Scalar], wanted: int = 7) -> "ValueAxis":
-        """An axis on which all of these different values have their place."""
-        is_number = all(_is_number(value) for value in values)
-        places = [float(value) if is_number else float(n) for n, value in enumerate(values)]
-        low, high = min(places), max(places)
-        if low == high:
-            low, high = low - 1, high + 1
-        marked = list(zip(places, values, strict=True))
-        if is_number and len(marked) > wanted:
-            step = (len(marked) - 1) / (wanted - 1)
-            marked = [marked[round(n * step)] for n in range(wanted)]
-        ticks = [Tick(place, wording.value(value)) for place, value in marked]
-        is_log = is_number and low > 0 and high / low >= _LOG_FROM
-        keys = [(type(value), value) for value in values]
-        axis = Axis(low=low, high=high, label="", ticks=ticks, is_log=is_log)
-        return cls(axis, dict(zip(keys, places, strict=True)))
-
-    def place(self, value: Scalar | None) -> float | None:
-        """Where a value lies; None for one that is not on the axis."""
-        return self.places.get((type(value), value)) if value is not None else None
-
-    def share(self, value: Scalar) -> float:
-        """How far along the axis a value lies, 0..1."""
-        return self.axis.share(self.places[type(value), value])
-
-    @property
-    def readable_ticks(self) -> Iterable[tuple[str, float]]:
-        """Labels with their shares: those far enough from the one before, and the last one."""
-        *others, last = [(tick.label, self.axis.share(tick.at)) for tick in self.axis.ticks]
-        before = -math.inf
-        for label, share in others:
-            if share - before >= _TICK_ROOM and last[1] - share >= _TICK_ROOM:
-                yield label, share
-                before = share
-        yield last
