@@ -1,25 +1,24 @@
-"""Do two files make uWSGI do the same? Compared is what counts of each, not how it is written.
+"""The semantic diff of two files: the options by which uWSGI behaves differently.
 
-Comments, blanks, spelling of a name, the order of unrelated options, scalars that a later line
-overrides, and from where in the file they come make no difference. The order of one option's own
-lines does, and what a condition or the include of another file stands before.
+These make no difference: comments, blanks, the spelling of a name, the order of unrelated options,
+scalars that a later line overrides, and the section of a line. These do: the order of one option's
+lines, and conditions and includes of other files around a line.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from tuner.uwsgi.ini import OPENS, IniFile, as_int, canonical, effective, is_true
-from tuner.uwsgi.ini.walking import walk
+from tuner.uwsgi.ini import IniFile, as_int, canonical, effective, is_true
 from tuner.uwsgi.options import Kind, Option, known
 
 _INCLUDE = "(another file)"
 _CHAINS = ("error-route", "response-route", "final-route", "route")
-"""Rules of one chain run in the order of their lines, whichever options those are."""
+"""The rules of one chain run in the order of their lines, over all its options."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionDifference:
-    """What counts of one option in each of two files, in order; empty where it is not set."""
+    """The effective values of one option in two files, in order; empty when it is not set."""
 
     option: str
     first: tuple[str, ...]
@@ -28,7 +27,7 @@ class OptionDifference:
 
 @dataclass(frozen=True, slots=True)
 class _Setting:
-    """One line that may count. `includes` is how many other files were read before it."""
+    """One line that may count. `includes` is the number of other files that are read before it."""
 
     value: str
     condition: str
@@ -39,12 +38,12 @@ class _Setting:
 
 
 def same_effect(first: IniFile, second: IniFile) -> bool:
-    """Whether uWSGI runs alike with both, as far as text can tell."""
+    """Whether uWSGI behaves alike with both, as far as the text shows."""
     return not semantic_diff(first, second)
 
 
 def semantic_diff(first: IniFile, second: IniFile) -> tuple[OptionDifference, ...]:
-    """Every option by which the two differ, by name."""
+    """Every option that differs, by name."""
     ours, theirs = _effect(first), _effect(second)
     return tuple(
         OptionDifference(
@@ -58,7 +57,7 @@ def semantic_diff(first: IniFile, second: IniFile) -> tuple[OptionDifference, ..
 
 
 def _effect(ini: IniFile) -> Mapping[str, tuple[_Setting, ...]]:
-    """What counts, option by option; nothing of a flag that is false, as it is anyway."""
+    """The lines that count, by option. A flag that is false by default and by its line has none."""
     found: dict[str, list[_Setting]] = {}
     for name, setting in _settings(ini):
         found.setdefault(name, []).append(setting)
@@ -67,32 +66,19 @@ def _effect(ini: IniFile) -> Mapping[str, tuple[_Setting, ...]]:
 
 
 def _settings(ini: IniFile) -> Iterator[tuple[str, _Setting]]:
-    """Every setting in uWSGI's order, its value expanded as far as text can tell."""
-    conditions, includes = _conditions(ini), 0
+    """Every setting in uWSGI's order, with its value expanded as far as the text shows."""
+    includes = 0
     for found in effective(ini):
-        held_by = conditions.get(found.line, "a condition") if found.is_conditional else ""
         if found.is_include:
-            yield _INCLUDE, _Setting(f"{found.option} = {found.value}", held_by, includes)
+            yield _INCLUDE, _Setting(f"{found.option} = {found.value}", found.condition, includes)
             includes += 1
             continue
         name, value = _as_read(found.option, found.value)
-        yield name, _Setting(value, held_by, includes)
-
-
-def _conditions(ini: IniFile) -> Mapping[int, str]:
-    """What opened the block in which a line stands, by the line's number from 1."""
-    opener, found = "", {}
-    for step in walk(ini.lines).steps:
-        key = step.line.key or ""
-        if not step.is_conditional:
-            opener = f"{key} = {step.line.value}" if key in OPENS else ""
-        elif opener:
-            found[step.index + 1] = opener
-    return found
+        yield name, _Setting(value, found.condition, includes)
 
 
 def _as_read(key: str, value: str) -> tuple[str, str]:
-    """The name under which a line is compared, and its value as uWSGI reads it."""
+    """The name that a line is compared by, and its value as uWSGI reads it."""
     option = _option(key)
     for chain in _CHAINS:
         if key == chain or key.startswith(f"{chain}-"):
@@ -111,7 +97,7 @@ def _has_placeholder(value: str) -> bool:
 
 
 def _counting(name: str, settings: list[_Setting]) -> tuple[_Setting, ...]:
-    """All lines of a list; of everything else the last one that no condition holds, and below."""
+    """All lines of a list; otherwise the last unconditional line, and those below it."""
     option = _option(name)
     if option is None or option.kind in (Kind.LIST, Kind.ACTION):
         return tuple(settings)

@@ -7,10 +7,10 @@ key without `=` is legal. (uWSGI 2.0.31: core/ini.c, core/config.c.)
 
     file         IniFile: parse, ask, patch, annotate, dump
     ├── lines        text → lines, each with its section, key and value
-    ├── walking      the order in which uWSGI reads them, through `ini = :section`
+    ├── walking      the interpreter of includes and blocks: the order of reading
     └── patching     one option made to count
     overlaying   the same changes as a second file
-    effective    what uWSGI would run with, as far as text can tell
+    effective    the settings that uWSGI would use, on the same interpreter
     └── expansion    %(option), arithmetic, $(ENV), @(file), %k
     problems     what cannot be read as it is meant
     formats      XML, YAML and JSON, which are no ini

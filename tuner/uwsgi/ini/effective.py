@@ -1,4 +1,4 @@
-"""What uWSGI would run with, as far as text can tell."""
+"""The settings that uWSGI would use, as far as the text shows them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,20 +7,19 @@ from tuner.uwsgi.ini.expansion import Lookup, Options, magic_of, with_magic, wit
 from tuner.uwsgi.ini.file import IniFile
 from tuner.uwsgi.ini.lines import CLOSES, IMMEDIATE, INCLUDES, OPENS, SECTION, Line
 from tuner.uwsgi.ini.values import as_int
+from tuner.uwsgi.ini.walking import Interpreter, Place, Turn
 
 _SETS = frozenset({"set", "set-placeholder", "set-ph"})
-_MOST_DEPTH = 32
 _MOST_SETS = 8  # `set = set=set=processes=4` is a line that uWSGI takes
 _MOST_GROWTH = 4_000_000  # characters, by putting values into values
-_MOST_SETTINGS = 20_000  # beyond one for each line: `for-times = 1000000000` is one line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One option as uWSGI meets it. `option` is spelt as in the file, `value` as far as is known.
+    """One option at its turn. `option` is spelt as in the file; `value` is as far as it is known.
 
-    `line` counts from 1, in the file `source`; an empty one is the file that was asked about.
-    `is_conditional` where nobody can tell whether it counts.
+    `line` counts from 1 in the file `source`, which is empty for the first file. `is_conditional`
+    when it is unknown whether it counts; `condition` then is the line that opens its block.
     """
 
     option: str
@@ -28,10 +27,11 @@ class Setting:
     line: int
     source: str = ""
     is_conditional: bool = False
+    condition: str = ""
 
     @property
     def is_include(self) -> bool:
-        """Whether it stands for a file that was not given."""
+        """Whether it includes a file that is unknown."""
         return self.option in INCLUDES or self.option == "inherit"
 
 
@@ -42,63 +42,51 @@ def effective(
     files: Mapping[str, str] | None = None,
     path: str | None = None,
 ) -> tuple[Setting, ...]:
-    """All settings in uWSGI's order: of a scalar the last one counts, lists have them all.
+    """All settings in uWSGI's order: the last one of a scalar wins, a list has them all.
 
-    Own sections stand where they are included, and so do `files`, by the names under which the
-    file calls them. `environ` is the whole environment, `path` (absolute) where the file is; of
-    what is None nothing is known, and what depends on it stays as it is written. What a file says
-    of itself alone (`if-`, `for`, `ini`, `set`) is carried out and not listed.
+    Included sections are in their place, and so are `files`, by the names that the file uses.
+    `environ` is the whole environment and `path` (absolute) the place of the file. None means
+    unknown: values that depend on it stay as they are written. The lines that only direct the
+    reading (`if-`, `for`, `ini`, `set`) are applied and not listed.
     """
-    reader = _Reader(environ, files or {}, path)
-    reader.read(ini)
+    reader = _Reader(ini.lines, environ, files or {}, path)
+    reader.enter(Place(ini.lines, path=path))
     return reader.result()
 
 
 def endless_reference(ini: IniFile) -> Setting | None:
-    """The first value that refers to itself without end, as in `a = x%(a)`; None without one."""
-    reader = _Reader(None, {}, None)
-    reader.read(ini)
+    """The first value that refers to itself, as in `a = x%(a)`; None when there is none."""
+    reader = _Reader(ini.lines, None, {}, None)
+    reader.enter(Place(ini.lines))
     reader.result()
     return next(iter(reader.endless), None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """A section of a file that is being read."""
+class _Reader(Interpreter):
+    """The interpreter with an environment, other files and a path, as far as they are known."""
 
-    ini: IniFile
-    source: str
-    path: str | None
-    section: str
-    within: tuple[tuple[str, str], ...]
-    is_enclosed: bool = False  # by a block of whoever includes it
-    is_conditional: bool = False
-
-
-class _Reader:
     def __init__(
-        self, environ: Mapping[str, str] | None, files: Mapping[str, str], path: str | None
+        self,
+        lines: Sequence[Line],
+        environ: Mapping[str, str] | None,
+        files: Mapping[str, str],
+        path: str | None,
     ) -> None:
+        super().__init__(lines)
         self._environ, self._files, self._path = environ, files, path
         self._parsed: dict[str, IniFile] = {}
-        self._sections: dict[str, dict[str | None, list[tuple[int, Line]]]] = {}
         self._settings: list[Setting] = []
-        self._fixed: set[int] = set()  # which settings no pass looks at, as a placeholder's
+        self._fixed: set[int] = set()  # settings that no pass changes, such as a placeholder's
         self._first: dict[str, str] = {}  # the first value of each key, which `%(key)` means
-        self._unsure: set[str] = set()  # keys whose first value may be another
-        self._is_blind = False  # an unread file came by: it may have set anything first
-        self._block: tuple[str, str] | None = None
-        self._last: tuple[IniFile, str, str | None] | None = None  # what `ini = :section` is of
-        self._room = _MOST_SETTINGS
+        self._unsure: set[str] = set()  # keys whose first value is uncertain
+        self._is_blind = False  # after an unread file, which may have set any key first
         self._growth = 0  # characters
-        self.endless: list[Setting] = []  # the first one, for uWSGI would come no further
-
-    def read(self, ini: IniFile) -> None:
-        self._room += len(ini.lines)
-        self._enter(_Place(ini, "", self._path, SECTION, ()))
+        self._of_magic: Place | None = None
+        self._magic: Mapping[str, str] = {}  # of that place
+        self.endless: list[Setting] = []  # the first one: uWSGI comes no further
 
     def result(self) -> tuple[Setting, ...]:
-        """The passes over all values, and what `inherit` then adds, which no pass sees."""
+        """The passes over all values, and what `inherit` then adds, which no pass changes."""
         expanded = list(self._expanded())
         inherited = list(self._inherited(expanded))
         return (*(setting for setting in expanded if not self._is_read(setting)), *inherited)
@@ -106,119 +94,64 @@ class _Reader:
     def _is_read(self, setting: Setting) -> bool:
         return setting.option == "inherit" and setting.value in self._files
 
-    def _enter(self, place: _Place) -> None:
-        self._last = (place.ini, place.source, place.path)
-        asked_for = "" if place.section == SECTION else place.section
-        magic = magic_of(place.path, asked_for, self._path)
-        for number, line in self._lines_of(place):
-            if self._room <= 0:
-                return
-            self._room -= 1
-            key, value = with_magic(line.key or "", magic), with_magic(line.value, magic)
-            self._visit(place, Setting(option=key, value=value, line=number))
+    def _texts(self, place: Place, line: Line) -> tuple[str, str]:
+        if place is not self._of_magic:
+            asked_for = "" if place.section == SECTION else place.section
+            self._of_magic = place
+            self._magic = magic_of(place.path, asked_for, self._path)
+        return with_magic(line.key or "", self._magic), with_magic(line.value, self._magic)
 
-    def _lines_of(self, place: _Place) -> Sequence[tuple[int, Line]]:
-        """The numbered lines of a section that have a key; each file is sorted once."""
-        if place.source not in self._sections:
-            sections = self._sections.setdefault(place.source, {})
-            for number, line in enumerate(place.ini.lines, 1):
-                if line.key is not None:
-                    sections.setdefault(line.section, []).append((number, line))
-        return self._sections[place.source].get(place.section, ())
-
-    def _visit(self, place: _Place, found: Setting) -> None:
-        found = replace(found, source=place.source, is_conditional=place.is_conditional)
-        if place.is_enclosed:
-            self._add(place, found, is_enclosed=True)
-            return
-        if found.option in CLOSES:
-            self._block = None
-        if self._block is None:
-            self._add(place, found, is_enclosed=False)
-            return
-        for stands_for, is_sure in self._rounds(*self._block):
-            if self._room <= 0:
-                return
-            self._room -= 1
-            value = _standing_for(found.value, stands_for)
-            again = replace(found, value=value, is_conditional=not is_sure)
-            self._add(place, again, is_enclosed=True)
-
-    def _add(self, place: _Place, found: Setting, *, is_enclosed: bool) -> None:
-        self._export(found)
-        if found.option in OPENS:
-            if not is_enclosed:
-                self._block = (found.option, found.value)
-        elif found.option in _SETS:
-            self._set(place, found, is_enclosed=is_enclosed)
-        elif found.option in INCLUDES:
-            self._include(place, found, is_enclosed=is_enclosed)
-        elif found.option not in CLOSES:
-            self._settings.append(found)
-
-    def _export(self, found: Setting) -> None:
-        if found.option not in self._first:
-            self._first[found.option] = found.value
-            if found.is_conditional or self._is_blind:
-                self._unsure.add(found.option)
-
-    def _set(self, place: _Place, found: Setting, *, is_enclosed: bool) -> None:
-        for _ in range(_MOST_SETS):
-            option, equals, value = found.value.partition("=")
-            if not equals:
-                return
-            is_fixed = found.option != "set"
-            found = replace(found, option=option, value=value)
-            if is_fixed:
-                self._export(found)
-                self._fixed.add(len(self._settings))
-                self._settings.append(found)
-                return
-            if option not in _SETS:
-                self._add(place, found, is_enclosed=is_enclosed)
-                return
-
-    def _include(self, place: _Place, found: Setting, *, is_enclosed: bool) -> None:
-        inner = self._target(place, found)
-        if inner is None:
-            self._settings.append(found)
-            self._is_blind = True
-            self._last = None
-            return
-        within = (*place.within, (place.source, place.section))
-        if (inner.source, inner.section) in within or len(within) > _MOST_DEPTH:
-            return
-        self._enter(
-            replace(
-                inner,
-                within=within,
-                is_enclosed=is_enclosed,
-                is_conditional=found.is_conditional,
-            )
-        )
-
-    def _target(self, place: _Place, found: Setting) -> _Place | None:
-        """The section that an include means; None where its file was not given."""
-        name, colon, section = found.value.rpartition(":")
-        if found.option != "ini" or not colon or "://" in found.value:
-            name, section = found.value, ""
-        section = section or SECTION
-        if found.option == "ini" and not name and colon:
-            return _Place(*self._last, section, ()) if self._last else None
-        if name in {"%p", place.path}:
-            return _Place(place.ini, place.source, place.path, section, ())
-        ini = self._file(name)
-        if ini is None or not (found.option == "ini" or name.endswith(".ini")):
-            return None
-        return _Place(ini, name, name, section, ())
-
-    def _file(self, name: str) -> IniFile | None:
+    def _file(self, name: str) -> Sequence[Line] | None:
         if name not in self._parsed and name in self._files:
             self._parsed[name] = IniFile.parse(self._files[name])
-        return self._parsed.get(name)
+        found = self._parsed.get(name)
+        return found.lines if found else None
+
+    def _see(self, turn: Turn, target: Place | None) -> None:
+        self._export(turn)
+        if turn.key in _SETS:
+            self._set(turn)
+        elif turn.key in INCLUDES:
+            self._is_blind |= target is None
+            if target is None:
+                self._settings.append(self._setting(turn))
+        elif turn.key not in OPENS and turn.key not in CLOSES:
+            self._settings.append(self._setting(turn))
+
+    def _setting(self, turn: Turn) -> Setting:
+        held_by = self._block if turn.is_conditional else None
+        return Setting(
+            option=turn.key,
+            value=turn.value,
+            line=turn.index + 1,
+            source=turn.place.source,
+            is_conditional=turn.is_conditional,
+            condition=f"{held_by.key} = {held_by.value}" if held_by else "",
+        )
+
+    def _export(self, turn: Turn) -> None:
+        if turn.key not in self._first:
+            self._first[turn.key] = turn.value
+            if turn.is_conditional or self._is_blind:
+                self._unsure.add(turn.key)
+
+    def _set(self, turn: Turn) -> None:
+        for _ in range(_MOST_SETS):
+            option, equals, value = turn.value.partition("=")
+            if not equals:
+                return
+            is_fixed = turn.key != "set"
+            turn = replace(turn, key=option, value=value)
+            if is_fixed:
+                self._export(turn)
+                self._fixed.add(len(self._settings))
+                self._settings.append(self._setting(turn))
+                return
+            if option not in _SETS:
+                self._apply(turn)
+                return
 
     def _rounds(self, opener: str, argument: str) -> Iterator[tuple[str | None, bool]]:
-        """What `%(_)` is each time that a line of the block counts, and whether that is sure."""
         name, equals, wanted = argument.partition("=")
         if opener == "for":
             yield from ((word, True) for word in argument.split(" ") if word)
@@ -275,10 +208,10 @@ class _Reader:
 
     def _inherited(self, settings: list[Setting]) -> Iterator[Setting]:
         for setting in settings:
-            ini = self._file(setting.value) if setting.option == "inherit" else None
-            if ini is not None:
-                reader = _Reader(self._environ, self._files, None)
-                reader._enter(_Place(ini, setting.value, None, SECTION, ()))
+            lines = self._file(setting.value) if setting.option == "inherit" else None
+            if lines is not None:
+                reader = _Reader(lines, self._environ, self._files, None)
+                reader.enter(Place(lines, setting.value))
                 yield from reader._settings
 
 
@@ -288,10 +221,6 @@ def _decided(
     holds = value is not None and wanted in (None, value)
     if holds != ("-not-" in opener):
         yield (value, True)
-
-
-def _standing_for(value: str, stands_for: str | None) -> str:
-    return value if stands_for is None else value.replace("%(_)", stands_for)
 
 
 def _chomped(text: str | None) -> str | None:
