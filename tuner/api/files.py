@@ -1,4 +1,4 @@
-"""The files that a recommendation consists of: the ini, and what its box has to look like."""
+"""The files of a recommendation: the ini, and the limits that it relies on."""
 
 import json
 import re
@@ -13,7 +13,7 @@ SysctlForm = Literal["plain", "compose", "kubernetes"]
 _UNFIT = re.compile(r"[^a-z0-9-]")  # in a name that becomes part of a DNS name
 
 INI_PATH = "/etc/uwsgi/uwsgi.ini"
-"""Where the rendered compose file mounts the recommended ini."""
+"""The compose file mounts the recommended ini here."""
 
 
 def ini_of(found: Recommendation, form: IniForm) -> str:
@@ -22,11 +22,11 @@ def ini_of(found: Recommendation, form: IniForm) -> str:
 
 
 def compose_of(job: Job) -> str:
-    """A compose file with the box in which the file was measured."""
+    """A compose file with the limits under which the file was measured."""
     spec = job.spec
     words = [word.replace("{ini}", INI_PATH) for word in spec.target.command]
     command = [word.replace("$", "$$") for word in words]  # or Compose would put variables in
-    # JSON strings are YAML strings, whatever is in them.
+    # Every JSON string is a YAML string.
     head = f"""\
 # The box in which job {job.id} measured {spec.app}: the recommended uwsgi.ini relies on it.
 services:
@@ -40,10 +40,10 @@ services:
 
 
 def sysctls_of(job: Job, form: SysctlForm) -> str:
-    """The kernel settings that the file relies on and the rest of its box, for who sets them.
+    """The kernel settings that the file relies on, and the other limits of its container.
 
-    `plain` is for sysctl.conf, which takes the kernel's settings alone: the rest is comments.
-    `compose` goes below a service, `kubernetes` into a pod's spec.
+    `plain` is for sysctl.conf, which holds kernel settings only: the other limits are comments.
+    `compose` goes into a Compose service, `kubernetes` into a pod's spec.
     """
     match form:
         case "plain":
@@ -55,7 +55,7 @@ def sysctls_of(job: Job, form: SysctlForm) -> str:
 
 
 def media_type_of(form: SysctlForm) -> str:
-    """Of what `sysctls_of` writes."""
+    """The media type of `sysctls_of`."""
     return "text/plain" if form == "plain" else "application/yaml"
 
 
@@ -80,7 +80,7 @@ def _of_service(job: Job) -> list[str]:
 
 
 def _of_pod(job: Job) -> list[str]:
-    """What is reserved is what it may use: less would be other people's when it is needed."""
+    """Requests equal limits: a smaller request would let the node give the rest to other pods."""
     limits = job.spec.limits
     sizes = [f"cpu: {round(1000 * limits.cpus)}m", f"memory: {limits.memory_mb}Mi"]
     lines = [
@@ -108,7 +108,7 @@ def _of_pod(job: Job) -> list[str]:
 
 
 def _nofile(job: Job) -> int | None:
-    """None where the job was measured before that was written down."""
+    """None for a job that did not record it."""
     return job.facts.nofile if job.facts is not None else None
 
 

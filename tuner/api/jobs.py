@@ -84,5 +84,5 @@ def list_windows(job_id: Id, services: Wired) -> Response:
 
 
 def _tag(version: str) -> str:
-    """A weak tag: seconds left are told anew in each answer."""
+    """A weak tag: two answers of one version may differ in bytes."""
     return f'W/"{version}"'

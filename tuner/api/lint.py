@@ -1,4 +1,4 @@
-"""Lint a uwsgi.ini: what is wrong with it, and the same file put right."""
+"""Lint a uwsgi.ini: its findings, and the corrected file."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What calls of several kinds take: numbers in paths, conditions and keys in headers, the body."""
+"""Parameters that several calls share: path numbers, headers, filters and the body."""
 
 from typing import Annotated, Any
 
@@ -21,7 +21,7 @@ IfNoneMatch = Annotated[
     str | None,
     Header(
         alias="If-None-Match",
-        description="the ETag of an earlier answer",
+        description="ETag of an earlier answer",
         examples=['"0123456789abcdef"'],
     ),
 ]
@@ -30,20 +30,24 @@ Key = Annotated[
     Header(
         alias="Idempotency-Key",
         pattern=r"^[\x21-\x7e]{1,200}$",
-        description="sent twice with the same request, it makes one job",
+        description="equal requests with the same key make one job",
         examples=["checkout-release-1.4"],
     ),
 ]
-OfApp = Annotated[str | None, Query(pattern=NAME, description="of this app", examples=["checkout"])]
-InState = Annotated[JobState | None, Query(description="in this state", examples=["running"])]
-After = Annotated[
-    int | None, Query(ge=1, le=MAX_ID, description="`next` of the page before", examples=[7])
+OfApp = Annotated[
+    str | None, Query(pattern=NAME, description="only jobs of this app", examples=["checkout"])
 ]
-Limit = Annotated[int, Query(ge=1, le=200, description="at most so many", examples=[50])]
+InState = Annotated[
+    JobState | None, Query(description="only jobs in this state", examples=["running"])
+]
+After = Annotated[
+    int | None, Query(ge=1, le=MAX_ID, description="`next` of the previous page", examples=[7])
+]
+Limit = Annotated[int, Query(ge=1, le=200, description="largest number of jobs", examples=[50])]
 
 
 async def _document(request: Request) -> Any:
-    """The JSON body. A browser cannot send this content type to us from another site's page."""
+    """The JSON body. A page of another site cannot make a browser send this content type."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise HTTPException(415)

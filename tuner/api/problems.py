@@ -28,14 +28,14 @@ _STATUS: Mapping[type[TunerError], int] = {
 _DETAILS = {
     401: "this service asks for a key: send it as X-API-Key or as Authorization: Bearer",
     404: "there is nothing at this address",
-    405: "this address does not take that method; the Allow header names what it takes",
+    405: "this address does not accept that method; the Allow header lists the methods",
     406: "job 8 is of kind compare, whose report is JSON only: ask for format=json",
     409: "job 7 is still in phase search: there is no answer yet",
     410: "the recommendation of job 7 is 45 days old; the limit is 30 days",
     413: "the request body is larger than 1 MB",
     415: "send the job as JSON with Content-Type: application/json",
     422: "1 mistake in the request",
-    500: "this is a fault of the service; its log has the details",
+    500: "the service has a fault; its log has the details",
     503: "postgresql is away: connection refused",
 }
 
@@ -50,7 +50,7 @@ def problem(
     system: str | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
-    """The answer for an error; `mistakes` and `system` appear only where they are given."""
+    """The answer for an error. `mistakes` and `system` appear only if they are given."""
     body = Problem(
         type=_type(status),
         title=HTTPStatus(status).phrase,
@@ -66,7 +66,7 @@ def problem(
 
 
 def install(app: FastAPI) -> None:
-    """Let every error of `app` leave as a problem, the ones of the framework included."""
+    """Make every error of `app` a problem, also the errors of the framework."""
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(RequestValidationError, _bad_parameters)
     app.add_exception_handler(Exception, _own_fault)
@@ -80,7 +80,7 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def _sendable(text: str) -> str:
-    """The text with `?` for halves of surrogate pairs: a message may quote what came in."""
+    """The text with `?` for halves of surrogate pairs, which a quoted request may hold."""
     return text.encode("utf-8", "replace").decode()
 
 

@@ -1,4 +1,4 @@
-"""A request body becomes a job, or every mistake in it: of shape, of text, and of meaning."""
+"""A request body → a job, or all mistakes of shape, text and meaning."""
 
 import hashlib
 import json
@@ -27,11 +27,11 @@ _DEPENDENT = (
     "objective",
     "budget",
 )
-"""Where one of these has a wrong value, what follows from it is guessed and not reported."""
+"""If one of these is wrong, mistakes that may follow from it are not reported."""
 
 
 def parse(body: bytes) -> Any:
-    """The JSON document. Raises `InvalidInput` for what is none, NaN and Infinity included."""
+    """The JSON document. Raises `InvalidInput` if it is no JSON; NaN and Infinity are no JSON."""
     try:
         document = json.loads(body.decode("utf-8"), parse_constant=_no_constant)
     except UnicodeDecodeError:
@@ -46,7 +46,7 @@ def parse(body: bytes) -> Any:
 
 
 def sha256_of(document: Any) -> str:
-    """Names a document whatever the order of its fields and its white space."""
+    """Equal for documents that differ only in the order of fields or in white space."""
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
 
@@ -106,7 +106,7 @@ def _unfit_values(value: Any, path: str) -> Iterator[Mistake]:
 
 def _unfit_text(text: str, path: str) -> Iterator[Mistake]:
     if "\0" in text:
-        yield Mistake(path, "text may not hold NUL characters")
+        yield Mistake(path, "text may not contain NUL characters")
     if _shown(text) != text:
         yield Mistake(path, "text may not hold half of a surrogate pair")
 
@@ -118,23 +118,23 @@ def _shown(text: str) -> str:
 def _of_rest(
     document: Any, model: type[Request], error: ValidationError, resolve: Resolve
 ) -> list[Mistake]:
-    """What `resolve` finds in the parts of the document that are well formed."""
+    """The mistakes of meaning in the well-formed parts of the document."""
     rest = deepcopy(document)
     for detail in error.errors():
         remove(rest, place_of(document, detail))
     if isinstance(rest, dict) and "app" in model.model_fields:
-        rest.setdefault("app", "unnamed")  # a wrong name hides nothing else
+        rest.setdefault("app", "unnamed")  # a wrong name must not hide other mistakes
     try:
         resolve(model.model_validate(rest))
     except ValidationError:
-        return []  # too little is left of it to be looked at
+        return []  # too little is left to check
     except InvalidInput as invalid:
         return [m for m in invalid.mistakes if not _is_guess(m, error)]
     return []
 
 
 def _is_guess(mistake: Mistake, error: ValidationError) -> bool:
-    """Whether a mistake may come from a default that took a wrong value's place."""
+    """Whether the mistake may come from a default that replaced a wrong value."""
     wrong = {
         str(detail["loc"][0])
         for detail in error.errors()

@@ -1,4 +1,4 @@
-"""Who may ask: the API key, and no web page of somebody else. In front of every route at once."""
+"""Access control in front of every route: the API key, and no pages of other sites."""
 
 import hmac
 from urllib.parse import urlsplit
@@ -17,7 +17,7 @@ SCHEMES = {
 
 
 class RequireKey:
-    """ASGI middleware: 401 unless the request carries the key, or asks for health."""
+    """ASGI middleware: 401 for a request without the key, except for health."""
 
     def __init__(self, app: ASGIApp, *, key: str) -> None:
         self._app = app
@@ -40,11 +40,11 @@ class RequireKey:
 
 
 class RefuseOtherSites:
-    """ASGI middleware: 403 for what a page of another site makes a browser send.
+    """ASGI middleware: 403 for requests that a page of another site makes a browser send.
 
-    A service without a key listens on loopback only, and trusts whoever can reach it. A browser on
-    the same machine can, on behalf of any page: by a request across sites, or by a name of the
-    page's own that was made to point at 127.0.0.1.
+    A service without a key listens on loopback only and trusts every client there. A browser on
+    the same machine is such a client for any page: by a cross-site request, or by a host name of
+    the page's owner that resolves to 127.0.0.1.
     """
 
     def __init__(self, app: ASGIApp) -> None:

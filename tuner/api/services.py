@@ -1,4 +1,4 @@
-"""What the API needs from outside, supplied by whoever puts the process together."""
+"""What the API needs from outside; `bootstrap` supplies it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ class Host(Protocol):
 
     @property
     def name(self) -> str:
-        """Its worker's name."""
+        """The worker's name."""
 
     @property
     def pool(self) -> str:
@@ -43,23 +43,23 @@ class Host(Protocol):
 
     @property
     def fingerprint(self) -> HostFingerprint | None:
-        """What it is; None until it has looked."""
+        """Its hardware and software; None until the worker has looked."""
 
     @property
     def last_seen(self) -> datetime:
-        """When its worker last reported."""
+        """Time of the worker's last report."""
 
     @property
     def problem(self) -> str | None:
-        """What keeps it from measuring."""
+        """Why it cannot measure."""
 
     @property
     def calibration(self) -> Calibration | None:
-        """The last one that it took part in."""
+        """Its last calibration."""
 
     @property
     def calibrated_at(self) -> datetime | None:
-        """When that was."""
+        """Time of that calibration."""
 
     @property
     def calibrated_with(self) -> str | None:
@@ -67,7 +67,7 @@ class Host(Protocol):
 
 
 class Store(Protocol):
-    """The record of all jobs. Every method may raise `Unavailable`; lookups raise `NotFound`."""
+    """All jobs. Every method may raise `Unavailable`; lookups raise `NotFound`."""
 
     def create_job(
         self, spec: JobSpec, *, idempotency_key: str | None, request_sha256: str
@@ -110,7 +110,7 @@ class Store(Protocol):
         """All measurements of a job, by sequence, with their windows."""
 
     def history(self, job_id: JobId) -> History:
-        """All rows of a job, its windows without details."""
+        """All rows of a job, with windows without series and histograms."""
 
     def answer_in_brief(self, job_id: JobId) -> AnswerInBrief | None:
         """A tuning job that has its answer, without its documents. For polls."""
@@ -119,10 +119,10 @@ class Store(Protocol):
         """The app's newest tuning job that has its answer, without its documents. For polls."""
 
     def hosts(self, pool: str | None = None) -> Sequence[Host]:
-        """The hosts that ever reported, of one pool or all."""
+        """All hosts that have reported, of one pool or of all pools."""
 
     def ping(self) -> None:
-        """Raise `Unavailable` where the database does not answer."""
+        """Raise `Unavailable` if the database does not answer."""
 
 
 class CataloguedApp(Protocol):
@@ -182,4 +182,4 @@ async def _of_request(request: HttpRequest) -> Services:
 
 
 Wired = Annotated[Services, Depends(_of_request)]
-"""Declares that an endpoint wants the services of its app."""
+"""An endpoint's parameter for the services of its app."""

@@ -1,8 +1,8 @@
-"""What pydantic finds wrong with a document, as one mistake a place, with paths people know.
+"""pydantic's errors as mistakes: one per place of the document, with the author's paths.
 
-Pydantic reports every member of a union that it tried, and names the member in the path. A reader
-has written one value at one place: the walk below follows the document itself and leaves out
-whatever part of a path is not in it.
+pydantic reports every member of a union that it tried, and names the member in the path. The author
+wrote one value at one place. So the walk below follows the document and leaves out the parts of a
+path that are not in it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ _ONE_OF_KINDS = ("union_tag_not_found", "union_tag_invalid")
 
 
 def mistakes_of_shape(document: Any, error: ValidationError) -> list[Mistake]:
-    """Every mistake, one a place, in the order of the document's fields."""
+    """Every mistake, one per place, in the order of the document's fields."""
     by_place: dict[Place, dict[str, None]] = {}
     details = error.errors()
     for detail, (_, message) in zip(details, mistakes_of(error), strict=True):
@@ -81,9 +81,9 @@ def _value_at(document: Any, place: Place) -> Any:
 def _is_of_another_member(
     document: Any, place: Place, detail: ErrorDetails, details: Sequence[ErrorDetails]
 ) -> bool:
-    """Whether pydantic only complains that the value is not of a kind that nobody meant.
+    """Whether the error only says that the value does not fit another member of a union.
 
-    A list whose items are wrong is not too short either: pydantic counts only the right ones.
+    pydantic counts only the valid items of a list, so a list of wrong items is not too short.
     """
     if detail["type"] == "too_short":
         inner = (place_of(document, other) for other in details)

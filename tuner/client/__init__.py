@@ -1,18 +1,18 @@
-"""The service over HTTP: typed answers, retries, ETags, and its problems as our errors.
+"""The service over HTTP: typed answers, retries, ETags; problems become `tuner.errors`.
 
-    client           one service: everything that can be asked of it
+    client           the client of one service
     ├── jobs             submit, look at, watch, wait for, cancel; their raw data
     ├── recommendations  verdicts, files and reports, by job and by app
-    └── catalogue        what a request may name; lint; whether the service is ready
+    └── catalogue        names for requests; lint; health
         watching         a job until it has ended, through restarts of the service
         wire             one call: headers, tags, retries
         ├── retries          when to call again
-        ├── replies          what comes back → models and texts
-        ├── problems         errors of the service → ours
-        └── remembered       ETags, and the answers that they stand for
-        documents        models → JSON, as it was said
+        ├── replies          HTTP answers → models and texts
+        ├── problems         problems of the service → errors
+        └── remembered       answers by ETag
+        documents        models → JSON
 
-Nothing of httpx leaves this package: whatever fails is a `TunerError`.
+Nothing of httpx leaves this package: every error is a `TunerError`.
 """
 
 from tuner.client.client import Client

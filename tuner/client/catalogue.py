@@ -1,4 +1,4 @@
-"""What a request may name, what is wrong with a file, and whether the service is ready."""
+"""Names for requests, lint, and the health of the service."""
 
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
@@ -36,15 +36,15 @@ class Catalogue:
         return {space.name: space for space in listed}
 
     def search_space(self, name: str) -> SearchSpace:
-        """One search space, as a request may also hold it."""
+        """One search space, in the form that a request may contain."""
         return self._wire.get(f"/v1/search-spaces/{quote(name, safe='')}", ReadAs(SearchSpace))
 
     def pools(self) -> Sequence[PoolAnswer]:
-        """Who measures."""
+        """The pools and their hosts."""
         return self._wire.get("/v1/pools", ReadAs(PoolList)).pools
 
     def hosts(self, pool: str) -> Sequence[CalibratedHostAnswer]:
-        """The hosts of a pool, with what each of them can tell apart."""
+        """The hosts of a pool, with the smallest effect that each can detect."""
         return self._wire.get(f"/v1/pools/{quote(pool, safe='')}/hosts", ReadAs(PoolHosts)).hosts
 
     def lint(
@@ -56,10 +56,10 @@ class Catalogue:
         job: int | None = None,
         fix: bool = False,
     ) -> LintAnswer:
-        """What is wrong with a uwsgi.ini; `fix`: and the same file with its safe fixes made.
+        """The findings in a uwsgi.ini; with `fix`, also the file with its safe fixes.
 
-        `limits` is the box that it will run in, `job` one whose build of uWSGI will read it. Raises
-        `Conflict` where that job has not seen its image yet.
+        `limits` are those of its container. `job` is a job whose build of uWSGI will read the file.
+        Raises `Conflict` if that job has not seen its image yet.
         """
         said = {
             "ini": ini,
@@ -72,9 +72,9 @@ class Catalogue:
         return self._wire.post("/v1/lint", ReadAs(LintAnswer), given)
 
     def answers(self) -> bool:
-        """Whether anything listens there at all; asked once."""
+        """Whether anything listens at the address. One attempt."""
         return self._wire.listens()
 
     def check_ready(self) -> None:
-        """Raise `Unavailable` with what is away; asked once."""
+        """Raise `Unavailable` with the system that is away. One attempt."""
         self._wire.get("/readyz", ReadAs(Health), is_retried=False)

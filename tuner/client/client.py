@@ -1,4 +1,4 @@
-"""One service: everything that can be asked of it."""
+"""The client of one service."""
 
 from types import TracebackType
 from typing import Self
@@ -13,11 +13,11 @@ from tuner.client.wire import Wire
 
 
 class Client(Jobs, Recommendations, Catalogue):
-    """One service, for one thread. Use it with `with`, or `close` it.
+    """A client of one service, for one thread. Use it with `with`, or `close` it.
 
-    Every call may raise `Unavailable`, and what the service's problem stands for: `InvalidInput`
-    with all mistakes, `NotFound`, `Conflict`, `Stale`. Calls that may be repeated without harm
-    are, `retries` times, where the service cannot be reached or says that something is away.
+    Every call may raise `Unavailable`, and the error that the service reports: `InvalidInput` with
+    all mistakes, `NotFound`, `Conflict`, `Stale`. The client repeats safe calls up to `retries`
+    times if it cannot reach the service, or if the service says that something is away.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class Client(Jobs, Recommendations, Catalogue):
         transport: httpx.BaseTransport | None = None,
         time: Time = REAL_TIME,
     ) -> None:
-        """`transport` and `time` are for tests. Raises `InvalidInput` for what is no address."""
+        """`transport` and `time` are for tests. Raises `InvalidInput` if `url` is no address."""
         self._wire = Wire(
             url,
             api_key,
@@ -42,7 +42,7 @@ class Client(Jobs, Recommendations, Catalogue):
 
     @property
     def url(self) -> str:
-        """Where the service is."""
+        """The address of the service."""
         return self._wire.url
 
     def __repr__(self) -> str:
@@ -60,5 +60,5 @@ class Client(Jobs, Recommendations, Catalogue):
         self.close()
 
     def close(self) -> None:
-        """Close what connections are kept open."""
+        """Close the open connections."""
         self._wire.close()

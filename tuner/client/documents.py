@@ -1,4 +1,4 @@
-"""Models → JSON documents, with what was said and nothing else."""
+"""Models → JSON documents, with the given fields only."""
 
 import math
 from collections.abc import Mapping
@@ -11,10 +11,10 @@ from pydantic_core import to_jsonable_python
 
 
 def document_of(value: Any) -> Any:
-    """A request or an answer as JSON; lists and mappings of them too.
+    """A request or an answer as JSON, also in lists and mappings.
 
-    A request holds the fields that its author gave: the rest is left to the service. An answer
-    holds what the service sent, fields that this client does not know included.
+    A request holds the fields that its author gave; the service has the defaults. An answer holds
+    all fields that the service sent, also those that this client does not know.
     """
     if isinstance(value, BaseModel):
         return _said(value)
@@ -43,7 +43,7 @@ def _said(model: BaseModel) -> dict[str, Any]:
 
 
 def _is_tag(field: FieldInfo) -> bool:
-    """Whether it tells one model from another, as `kind` does: nobody gives it by hand."""
+    """Whether it tells models apart, as `kind` does: the author need not give it."""
     return get_origin(field.annotation) is Literal and len(get_args(field.annotation)) == 1
 
 
@@ -53,5 +53,5 @@ def _is_open(end: Any) -> bool:
 
 
 def _leaf(value: Any) -> Any:
-    """Text stays as it is, halves of surrogate pairs included: JSON escapes them."""
+    """Text stays unchanged, also with halves of surrogate pairs: JSON escapes them."""
     return value if type(value) is str else to_jsonable_python(value)

@@ -1,4 +1,4 @@
-"""Errors of the service → ours, the same tree on both sides of the wire."""
+"""Problems of the service → the errors of `tuner.errors`."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -18,7 +18,7 @@ from tuner.errors import (
 
 
 def error_of(answer: httpx.Response) -> TunerError:
-    """What an answer that is no success stands for."""
+    """The error that an unsuccessful answer stands for."""
     problem = _problem_of(answer)
     if problem is None:
         return Unavailable("api", _stranger(answer))
@@ -42,7 +42,7 @@ def error_of(answer: httpx.Response) -> TunerError:
 
 
 def _problem_of(answer: httpx.Response) -> dict[str, Any] | None:
-    """The body as a problem; None where it is none, and so not of ours."""
+    """The body as a problem; None if another service sent it."""
     if not answer.is_error:
         return None
     try:
@@ -55,7 +55,7 @@ def _problem_of(answer: httpx.Response) -> dict[str, Any] | None:
 def _stranger(answer: httpx.Response) -> str:
     said = f"{answer.url} answers {answer.status_code} {answer.reason_phrase}".rstrip()
     if answer.has_redirect_location:
-        # A key is sent along: nobody but the person may say where to.
+        # The key goes with the request, so only the person may choose its address.
         return f"{said}: give the address that it leads to, {answer.headers['location']}"
     return f"{said}; is this the tuner?"
 

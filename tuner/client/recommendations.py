@@ -1,4 +1,4 @@
-"""The verdicts and the files to deploy, by job (for people) and by app (for CI); reports."""
+"""Verdicts and files to deploy, by job and by app; reports of tuning jobs."""
 
 from typing import Literal
 from urllib.parse import quote
@@ -16,8 +16,8 @@ Require = Literal["better"]
 class Recommendations:
     """Calls about answers.
 
-    All of them raise `Conflict` with the reason where a job has no confirmed answer, and with
-    `require="better"` also where its verdict is another.
+    All calls raise `Conflict` with the reason if the job has no answer, and with
+    `require="better"` also for any other verdict.
     """
 
     _wire: Wire
@@ -27,12 +27,12 @@ class Recommendations:
         return self._wire.get(f"{_job(job_id)}/recommendation", ReadAs(RecommendationAnswer))
 
     def ini(self, job_id: int, form: IniForm = "patched", *, require: Require | None = None) -> str:
-        """The file to deploy that a job found."""
+        """The file to deploy."""
         params = {"form": form, "require": require}
         return self._wire.get(f"{_job(job_id)}/uwsgi.ini", text, params)
 
     def compose(self, job_id: int) -> str:
-        """The box that the file relies on, as a compose file."""
+        """The limits that the file relies on, as a compose file."""
         return self._wire.get(f"{_job(job_id)}/compose.yaml", text)
 
     def sysctls(self, job_id: int, form: SysctlForm = "plain") -> str:
@@ -44,7 +44,7 @@ class Recommendations:
         return self._wire.get(f"{_job(job_id)}/report", page, {"format": form})
 
     def tune_report(self, job_id: int) -> TuneReport:
-        """The report of a job with its trials and where it comes from, read."""
+        """The report as a model: the answer, its trials and its provenance."""
         return self._wire.get(f"{_job(job_id)}/report", ReadAs(TuneReport), {"format": "json"})
 
     def app_recommendation(
@@ -52,7 +52,7 @@ class Recommendations:
     ) -> RecommendationAnswer:
         """The newest answer for an app.
 
-        Raises `NotFound` where it has none, and `Stale` where the newest is older than asked for.
+        Raises `NotFound` if it has none, and `Stale` if the newest is older than `max_age_days`.
         """
         params = {"max_age_days": max_age_days, "require": require}
         return self._wire.get(f"{_app(app)}/recommendation", ReadAs(RecommendationAnswer), params)
@@ -70,7 +70,7 @@ class Recommendations:
         return self._wire.get(f"{_app(app)}/uwsgi.ini", text, params)
 
     def app_compose(self, app: str) -> str:
-        """The box that an app's newest file relies on, as a compose file."""
+        """The limits that an app's newest file relies on, as a compose file."""
         return self._wire.get(f"{_app(app)}/compose.yaml", text)
 
     def app_sysctls(self, app: str, form: SysctlForm = "plain") -> str:

@@ -1,4 +1,4 @@
-"""ETags, and the answers that they stand for: who asks again is told of a change alone."""
+"""Answers by ETag: the service sends an answer again only after a change."""
 
 from collections import OrderedDict
 from collections.abc import Hashable
@@ -10,7 +10,7 @@ MOST_ANSWERS = 64
 
 @dataclass(slots=True)
 class Remembered:
-    """The latest answers with a tag, by what was asked; the one unused for longest goes first."""
+    """The latest answers with a tag, by request. The least recently used one goes first."""
 
     size: int = MOST_ANSWERS
     _known: OrderedDict[Hashable, tuple[str, Any]] = field(default_factory=OrderedDict)
@@ -23,7 +23,7 @@ class Remembered:
         return found
 
     def keep(self, asked: Hashable, tag: str | None, answer: Any) -> None:
-        """Keep the answer; without a tag it has no use, nor has the old one."""
+        """Keep the answer. Without a tag, forget the old one too."""
         self._known.pop(asked, None)
         if tag:
             self._known[asked] = (tag, answer)

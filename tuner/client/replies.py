@@ -1,4 +1,4 @@
-"""What comes back → models and texts."""
+"""HTTP answers → models and texts."""
 
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -14,10 +14,10 @@ Answered = TypeVar("Answered", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class ReadAs(Generic[Answered]):
-    """A reader of JSON answers. What it raises is `Unavailable`: whoever answers is not ours.
+    """A reader of JSON answers. Raises `Unavailable` for the answer of another service.
 
-    Fields that this client does not know are no mistake, down to the innermost: the service may be
-    newer than its clients. They are kept aside, for those who print the answer.
+    Unknown fields are no mistake at any depth: the service may be newer than its clients. The
+    model keeps them, so that `document_of` prints them.
     """
 
     model: type[Answered]
@@ -30,14 +30,14 @@ class ReadAs(Generic[Answered]):
 
 
 def text(answer: httpx.Response) -> str:
-    """A text, to the last byte. Raises `Unavailable` where it is a page: that is none of ours."""
+    """A text, unchanged. Raises `Unavailable` for an HTML page, which another service sent."""
     if answer.headers.get("content-type", "").startswith("text/html"):
         raise Unavailable("api", f"what answers at {answer.url} is not the tuner: it sent a page")
     return page(answer)
 
 
 def page(answer: httpx.Response) -> str:
-    """A text of any kind, to the last byte."""
+    """A text of any kind, unchanged."""
     return answer.content.decode("utf-8", "replace")
 
 

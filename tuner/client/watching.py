@@ -1,4 +1,4 @@
-"""A job until it has ended: asked again and again, through restarts of the service."""
+"""Polls a job until it has ended, through restarts of the service."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -10,15 +10,15 @@ from tuner.model import JobState
 
 POLL_S = 1.0
 PATIENCE_S = 60.0
-"""A service that restarts is waited for; its jobs go on where they were."""
+"""Time for a restart of the service. Its jobs continue."""
 
 
 class Watching(TypedDict, total=False):
     """How a job is watched.
 
-    `poll_s`: seconds between two looks [1]. `patience_s`: a service that is away for no longer is
-    waited for [60], and `on_away` is told each time that it was. `timeout_s`: seconds until
-    `Conflict` is raised because the job still goes on [never].
+    `poll_s`: seconds between two polls [1]. `patience_s`: longest absence of the service in seconds
+    [60]; each failed poll calls `on_away`. `timeout_s`: seconds until `Conflict` is raised for a
+    job that still runs [never].
     """
 
     poll_s: float
@@ -28,7 +28,7 @@ class Watching(TypedDict, total=False):
 
 
 class HasState(Protocol):
-    """All that is asked of a job here."""
+    """A job, as far as this module needs it."""
 
     @property
     def state(self) -> JobState: ...
@@ -39,7 +39,7 @@ Job = TypeVar("Job", bound=HasState)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Time:
-    """The passing of time, in seconds."""
+    """A clock and a sleep, in seconds."""
 
     clock: Callable[[], float]
     sleep: Callable[[float], None]
@@ -49,10 +49,10 @@ REAL_TIME = Time(clock=time.monotonic, sleep=time.sleep)
 
 
 def states(look: Callable[[], Job], name: str, how: Watching, clocked: Time) -> Iterator[Job]:
-    """What `look` finds first, and each change of it, up to a final state.
+    """The first result of `look` and each changed one, up to a final state.
 
-    Raises `Unavailable` once `look` has done so for longer than the patience lasts, and `Conflict`
-    when the time is up.
+    Raises `Unavailable` if `look` does so for longer than `patience_s`, and `Conflict` after
+    `timeout_s`.
     """
     until = _deadline(how.get("timeout_s"), clocked.clock())
     known: Job | None = None
@@ -83,4 +83,4 @@ def _deadline(timeout_s: float | None, now: float) -> float:
 
 
 def _ignore(error: Unavailable) -> None:
-    """Nobody wants to be told."""
+    """The default of `on_away`."""

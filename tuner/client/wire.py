@@ -1,4 +1,4 @@
-"""One call: sent with the key, again where that is safe, and not read twice where it has a tag."""
+"""One call: sent with the key, repeated if that is safe, and read once per ETag."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """What is sent; again where nobody has an answer, unless `is_retried` says otherwise."""
+    """One request. The client repeats it if `is_retried`."""
 
     method: Literal["GET", "POST"]
     path: str
@@ -33,12 +33,12 @@ class Call:
 
     @property
     def address(self) -> str:
-        """Path and parameters: what a tag belongs to."""
+        """Path and parameters. A tag belongs to them."""
         return str(httpx.URL(self.path, params=self.params))
 
 
 class Wire:
-    """The way to one service. Every call may raise `Unavailable`, and what a problem stands for."""
+    """The connection to one service. Calls raise `Unavailable` and the error of a problem."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Wire:
         transport: httpx.BaseTransport | None = None,
         time: Time = REAL_TIME,
     ) -> None:
-        """Raises `InvalidInput` for what is no address, and for a key that no header can hold."""
+        """Raises `InvalidInput` if `url` is no address or the key does not fit into a header."""
         self.url = url
         self.retries = retries
         self.time = time
@@ -65,7 +65,7 @@ class Wire:
         )
 
     def close(self) -> None:
-        """Close what connections are kept open."""
+        """Close the open connections."""
         self._http.close()
 
     def get(
@@ -76,7 +76,7 @@ class Wire:
         *,
         is_retried: bool = True,
     ) -> T:
-        """Ask for what is there; the answer of before where it has not changed since."""
+        """GET. Returns the remembered answer if it has not changed."""
         call = Call(method="GET", path=path, params=_given(params or {}), is_retried=is_retried)
         kept_as = (call.address, read)  # one address may be read in two ways
         known = self._remembered.get(kept_as)
@@ -91,9 +91,9 @@ class Wire:
         return found
 
     def post(self, path: str, read: Read[T], document: Any = None, *, key: str | None = None) -> T:
-        """Have something done that is done once however often it is sent; a `key` sees to that.
+        """POST. With a `key`, repeated requests have one effect.
 
-        Raises `InvalidInput` where the document is no JSON.
+        Raises `InvalidInput` if the document cannot be JSON.
         """
         headers = {"Content-Type": "application/json"} if document is not None else {}
         if key is not None:
@@ -103,7 +103,7 @@ class Wire:
         return read(_expected(self._repeated(call)))
 
     def listens(self) -> bool:
-        """Whether anything takes connections there at all."""
+        """Whether anything accepts connections at the address."""
         try:
             self._http.request("GET", "/healthz")
         except httpx.ConnectError:
@@ -138,7 +138,7 @@ def _expected(answer: httpx.Response) -> httpx.Response:
 
 
 def _given(params: Mapping[str, object]) -> dict[str, str]:
-    """Parameters that were said, as they are written in an address."""
+    """The given parameters as text; None is left out."""
     return {name: str(value) for name, value in params.items() if value is not None}
 
 

@@ -1,4 +1,4 @@
-"""Where a job stands: two statements, whatever the number of its trials and windows."""
+"""Where a job stands: two statements for any number of trials and windows."""
 
 from sqlalchemy import (
     ColumnElement,

@@ -128,7 +128,7 @@ class Store:
         return [JobSummary(**row) for row in rows]
 
     def status(self, job_id: JobId) -> JobStatus:
-        """Where a job stands: two statements, whatever its size. Raises `NotFound`."""
+        """Where a job stands: two statements for a job of any size. Raises `NotFound`."""
         with self._transaction() as connection:
             return read_status(connection, job_id)
 
