@@ -87,7 +87,7 @@ def test_names_are_escaped_and_long_ones_cut() -> None:
     assert any(name.startswith("longlong") and name.endswith("…") for name in said)
 
 
-def test_a_chart_is_told_in_words_too() -> None:
+def test_a_chart_has_a_description_in_words() -> None:
     root = parsed(latency_percentiles({"a.ini": Histogram.of_ms([10.0] * 100)}))
     title, description = root.find(f"{SVG}title"), root.find(f"{SVG}desc")
     assert title is not None

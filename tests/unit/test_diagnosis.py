@@ -195,7 +195,7 @@ def test_free_slots_while_connections_wait_are_a_backlog_however_it_shows(
     assert seen_with(busy=0.5, target_cpu=0.4, **waits).bottleneck is Bottleneck.BACKLOG
 
 
-def test_a_full_server_is_told_from_the_place_where_its_clients_wait() -> None:
+def test_a_full_server_and_the_place_of_its_wait_are_both_named() -> None:
     full: dict[str, Any] = {"target_cpu": 0.97, "busy": 1.0, "processes": 2}
     outside = seen_with(**full, listen_overflows=900, connect=spread(3020.0))
     assert outside.bottleneck is Bottleneck.CPU_QUOTA

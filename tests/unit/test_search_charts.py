@@ -65,7 +65,7 @@ def words(svg: str) -> list[str]:
 
 
 def hints(svg: str) -> list[str]:
-    """What marks say to who points at them."""
+    """What marks show when a reader points at them."""
     return [
         element.text or ""
         for p in parsed(svg).iter(f"{SVG}path")
@@ -168,7 +168,7 @@ def test_equal_input_makes_equal_charts() -> None:
 
 @given(st.text(min_size=1, max_size=60))
 @settings(max_examples=examples(40), deadline=None)
-def test_whatever_a_name_holds_the_chart_is_well_formed(name: str) -> None:
+def test_a_chart_is_well_formed_with_any_name(name: str) -> None:
     for chart in every_chart(name):
         root = parsed(chart)
         assert not list(root.iter(f"{SVG}script"))
@@ -179,7 +179,7 @@ def test_characters_that_turn_the_direction_of_writing_are_shown_as_unknown() ->
     assert writable("größe\n\t日本") == "größe\n\t日本"
 
 
-def test_trials_that_broke_a_bound_and_trials_without_a_result_are_told_apart() -> None:
+def test_broken_bounds_and_missing_results_have_marks_of_their_own() -> None:
     chart = trials_over_time(
         [trial(0, 0.0), trial(1, 0.2, BROKEN), trial(2, None), trial(3, 0.1)],
         RPS,

@@ -29,14 +29,13 @@ from tuner.charts.gains import gain_in, gain_of
 from tuner.charts.paint import style
 from tuner.charts.plots import latency_percentiles, windows_over_time
 from tuner.charts.searching import parallel_coordinates, trials_over_time, varied
-from tuner.charts.svg import embedded, escaped, stacked, writable
+from tuner.charts.svg import embedded, stacked, writable
 
 __all__ = [
     "LARGEST_Z",
     "confirmation",
     "effects_chart",
     "embedded",
-    "escaped",
     "gain_in",
     "gain_of",
     "importance_bars",

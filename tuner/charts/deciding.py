@@ -65,14 +65,14 @@ def _forest(
     """Gains with their intervals, group by group; rows of unknown gain are left out."""
     known = [(name, [row for row in own if row.gain.is_known]) for name, own in groups]
     lines = max(1, sum(len(own) + bool(name) for name, own in known))
-    told = "; ".join(
+    described = "; ".join(
         f"{name}{': ' * bool(name)}{', '.join(f'{row.name} {row.gain.figure}' for row in own)}"
         for name, own in known
     )
     reach = readable(row.gain for _, own in known for row in own)
     frame = Frame(
         title=title,
-        description=told,
+        description=described,
         across=gain_axis(reach, metric, 8),
         up=Axis(low=lines - 0.5, high=-0.5, label="", ticks=[]),
         height=124 + _ROW * lines,
@@ -93,11 +93,11 @@ def _forest(
 def _figure(frame: Frame, at: int, row: _Row) -> Iterable[str]:
     y, arm = frame.y(at), 5 if row.is_faint else 0
     x, low, high = (frame.clipped_x(share) for share in row.gain)
-    told = f"{row.name}: {row.gain.figure}{f', {row.note}' if row.note else ''}"
+    described = f"{row.name}: {row.gain.figure}{f', {row.note}' if row.note else ''}"
     shown = f"{row.name} ({row.note})" if row.note else row.name
     yield text(frame.left - 10, y + 4, short(shown, 28), anchor="end")
     yield path(f"M{low:.1f} {y:.1f}H{high:.1f}", f"s{arm} line")
-    yield mark(x, y, 0, hollow=row.is_faint, hint=told)
+    yield mark(x, y, 0, hollow=row.is_faint, hint=described)
 
 
 def confirmation(looks: Sequence[Look], blocks: Sequence[float], metric: Metric) -> str:
@@ -118,10 +118,10 @@ def _count_axis(last: int) -> Axis:
 
 def _blocks(looks: Sequence[Look], blocks: Sequence[float], metric: Metric) -> str:
     estimates = {look.blocks: gain_in(look, metric) for look in looks}
-    told = "; ".join(f"after {n} blocks {gain.figure}" for n, gain in estimates.items())
+    described = "; ".join(f"after {n} blocks {gain.figure}" for n, gain in estimates.items())
     frame = Frame(
         title="Confirmation: every block, and the running estimate",
-        description=f"{len(blocks)} blocks; {told or 'no looks were kept'}",
+        description=f"{len(blocks)} blocks; {described or 'no looks were kept'}",
         across=_count_axis(max([1, len(blocks), *estimates])),
         up=gain_axis(
             readable([*(Gain(own, own, own) for own in blocks), *estimates.values()]), metric
@@ -157,7 +157,7 @@ def _tests(looks: Sequence[Look]) -> str:
     bounds = [(look.blocks, look.bound) for look in looks if math.isfinite(look.bound)]
     largest = max([bound for _, bound in bounds], default=2.0)
     reach = max([largest, *(min(abs(z), 3 * largest) for _, z in known)]) * 1.12
-    told = "; ".join(
+    described = "; ".join(
         f"after {k.blocks} blocks z {f'{k.z:.2f}' if abs(k.z) < LARGEST_Z else 'unbounded'}, "
         f"bound {k.bound:.2f}"
         for k in looks
@@ -165,7 +165,7 @@ def _tests(looks: Sequence[Look]) -> str:
     label, ticks = "z: the test ends beyond a bound", even_ticks(-reach, reach, 6)
     frame = Frame(
         title="The test, and the bounds that end it",
-        description=told,
+        description=described,
         across=_count_axis(max(look.blocks for look in looks)),
         up=Axis(low=-reach, high=reach, label=label, ticks=ticks),
         height=280,
@@ -193,13 +193,13 @@ def pareto(points: Sequence[ParetoPoint], across: Metric, up: Metric) -> str:
     ]
     known = [spot for spot in known if math.isfinite(spot[0]) and math.isfinite(spot[1])]
     known.sort(key=lambda spot: (spot[0], -spot[1]))
-    told = "; ".join(
+    described = "; ".join(
         f"trial {point.number}: {percent(x)} and {percent(y)}{' (chosen)' * point.is_chosen}"
         for x, y, point in known
     )
     frame = Frame(
         title="Pareto front",
-        description=f"{gain_label(across)} against {gain_label(up)}: {told}",
+        description=f"{gain_label(across)} against {gain_label(up)}: {described}",
         across=gain_axis([x for x, _, _ in known], across),
         up=gain_axis([y for _, y, _ in known], up),
     )

@@ -28,10 +28,12 @@ def slice_band(
     points = [point for point in found.points if gain_in(point, metric).is_known]
     ends = [end for point in points for end in gain_in(point, metric)]
     scale = ValueAxis.of([point.value for point in points] or [0], 6)
-    told = "; ".join(f"{value(point.value)}: {gain_in(point, metric).figure}" for point in points)
+    in_text = "; ".join(
+        f"{value(point.value)}: {gain_in(point, metric).figure}" for point in points
+    )
     frame = Frame(
         title=short(found.parameter, 38),
-        description=f"expected gain along {found.parameter}: {told}",
+        description=f"expected gain along {found.parameter}: {in_text}",
         across=_padded(scale.axis),
         up=gain_axis(reach or ends, metric, 5),
         width=370,
@@ -82,11 +84,11 @@ def _curve(
 
 def importance_bars(importances: Sequence[Importance]) -> str:
     """The share of every parameter, each with its interval."""
-    told = "; ".join(f"{own.parameter} {share(own.share, 0)}" for own in importances)
+    in_text = "; ".join(f"{own.parameter} {share(own.share, 0)}" for own in importances)
     count = max(1, len(importances))
     frame = Frame(
         title="Share of each parameter",
-        description=f"share of each parameter in what the search saw change: {told}",
+        description=f"share of each parameter in what the search saw change: {in_text}",
         across=Axis(
             low=0,
             high=1,

@@ -76,7 +76,7 @@ def latency_percentiles(arms: Mapping[str, Histogram]) -> str:
     ticks = log_ticks(low, high)
     frame = Frame(
         title="Latency by percentile",
-        description=f"Latency of {', '.join(arms)}: {_told(arms)}",
+        description=f"Latency of {', '.join(arms)}: {_described(arms)}",
         across=Axis(
             low=2.0,
             high=1000.0,
@@ -112,14 +112,14 @@ def _curve(histogram: Histogram) -> Iterable[tuple[float, float]]:
             yield rarity, time
 
 
-def _told(arms: Mapping[str, Histogram]) -> str:
+def _described(arms: Mapping[str, Histogram]) -> str:
     """The figures of a chart in words, for readers who cannot see it."""
-    told = []
+    described = []
     for name, histogram in arms.items():
         shown = [
             f"{p:g} % within {time:.3g} ms"
             for p in (50.0, 95.0, 99.0)
             if (time := histogram.percentile_ms(p / 100)) is not None
         ]
-        told.append(f"{name} {', '.join(shown) or 'without requests'}")
-    return "; ".join(told)
+        described.append(f"{name} {', '.join(shown) or 'without requests'}")
+    return "; ".join(described)

@@ -156,8 +156,8 @@ def parallel_coordinates(trials: Sequence[Trial], metric: Metric, chosen: int | 
         kind, opacity = _stroke(trial, search, rank / len(order), is_chosen=trial.number == chosen)
         body += [line_through(points, kind, search.in_words(trial), opacity)] * (len(points) > 1)
     body += _axes(scales, last, step)
-    told = f"{len(trials)} trials over {', '.join(scales) or 'nothing'}; {search.best_in_words}"
-    return document("What the trials tried", told, _WIDTH, _HEIGHT, body)
+    in_text = f"{len(trials)} trials over {', '.join(scales) or 'nothing'}; {search.best_in_words}"
+    return document("What the trials tried", in_text, _WIDTH, _HEIGHT, body)
 
 
 def _axes(scales: Mapping[str, ValueAxis], last: Axis, step: float) -> Iterable[str]:

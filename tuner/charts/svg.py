@@ -16,7 +16,7 @@ _UNWRITABLE = re.compile(
 
 
 def writable(words: str) -> str:
-    """The words with `�` for every character that has no business in a document."""
+    """The words, with `�` for every character that a document must not hold."""
     return _UNWRITABLE.sub("\N{REPLACEMENT CHARACTER}", words)
 
 
@@ -37,7 +37,7 @@ def text(x: float, y: float, words: str, *, kind: str = "", anchor: str = "start
 
 
 def path(steps: str, kind: str, hint: str = "", opacity: float | None = None) -> str:
-    """A path of a kind; `hint` is what a reader sees who points at it."""
+    """A path of a kind; `hint` is shown when a reader points at it."""
     faint = "" if opacity is None else f' opacity="{opacity:.2f}"'
     if not hint:
         return f'<path class="{kind}"{faint} d="{steps}"/>'
@@ -45,7 +45,7 @@ def path(steps: str, kind: str, hint: str = "", opacity: float | None = None) ->
 
 
 def mark(x: float, y: float, arm: int, *, hollow: bool = False, hint: str = "") -> str:
-    """The point of an arm: a shape of its own, for colours alone do not tell everybody."""
+    """The point of an arm: it has a shape of its own, because not every reader can tell colours."""
     r = 4.0
     shapes = (
         f"M{x - r:.1f} {y:.1f}a{r} {r} 0 1 0 {2 * r} 0a{r} {r} 0 1 0 {-2 * r} 0Z",
@@ -60,7 +60,7 @@ def mark(x: float, y: float, arm: int, *, hollow: bool = False, hint: str = "") 
 
 
 def cross(x: float, y: float, arm: int, hint: str = "") -> str:
-    """The point of what has no value."""
+    """The point of a trial without a value."""
     r = 3.5
     strokes = f"M{x - r:.1f} {y - r:.1f}l{2 * r} {2 * r}M{x + r:.1f} {y - r:.1f}l{-2 * r} {2 * r}"
     return path(strokes, f"s{arm % ARMS} line", hint)

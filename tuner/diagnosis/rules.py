@@ -73,7 +73,7 @@ class Seen:
 
     @property
     def is_overwhelmed(self) -> bool:
-        """Whether a burst is more work than the slots can do in time, whatever the queue."""
+        """Whether a burst is more work than the slots can do in time, however long the queue is."""
         return self.limit_s is not None and self.get("burst_work_s") > self.limit_s
 
     @property

@@ -59,11 +59,11 @@ def put_back(evidence: JobEvidence) -> Section | None:
         title = "Put back to your values"
         apart = "Each was measured apart from the others. " if all(x.effect for x in lines) else ""
         words = f"The search chose these lines too. {apart}They did not earn a place in your file."
-    told = [wording.why_not_kept(line.effect) if line.effect else "not ablated" for line in lines]
-    return Section(title=title, parts=(Paragraph(words), _lines_table(lines, told)))
+    notes = [wording.why_not_kept(line.effect) if line.effect else "not ablated" for line in lines]
+    return Section(title=title, parts=(Paragraph(words), _lines_table(lines, notes)))
 
 
-def _lines_table(lines: Sequence[ChangedLine], told: Sequence[Words]) -> Table:
+def _lines_table(lines: Sequence[ChangedLine], notes: Sequence[Words]) -> Table:
     """The lines as a diff, with what is known of each; with pictures where effects are known."""
     rows = tuple(
         (
@@ -72,7 +72,7 @@ def _lines_table(lines: Sequence[ChangedLine], told: Sequence[Words]) -> Table:
             Code(line.value),
             words,
         )
-        for line, words in zip(lines, told, strict=True)
+        for line, words in zip(lines, notes, strict=True)
     )
     headings = ("option", "yours", "new", "its own effect")
     return Table(headings, rows, _whiskers([line.effect for line in lines]))

@@ -73,9 +73,9 @@ def _summary(evidence: JobEvidence, trials: Sequence[Trial]) -> str:
     """The number of trials by state, and why the search ended."""
     tried = [trial for trial in trials if trial.number != BASELINE]
     states = Counter(wording.STATES[trial.state] for trial in tried)
-    told = ", ".join(f"{number} {state}" for state, number in states.most_common())
+    described = ", ".join(f"{number} {state}" for state, number in states.most_common())
     ended = evidence.phases.ended_because
-    counted = f"{wording.count(len(tried), 'trial')}: {told}."
+    counted = f"{wording.count(len(tried), 'trial')}: {described}."
     return f"{counted} {wording.sentence(f'it ended because {ended}')}" if ended else counted
 
 
@@ -112,8 +112,8 @@ def _failure(trial: Trial) -> Iterable[Part]:
     failure = trial.outcome.failure if trial.outcome else None
     if failure is None:
         return
-    told = wording.sentence(f"{failure.code.value.replace('_', ' ')}: {failure.message}")
-    yield Paragraph((Strong(f"Trial {trial.number}"), f": {told}"))
+    why = wording.sentence(f"{failure.code.value.replace('_', ' ')}: {failure.message}")
+    yield Paragraph((Strong(f"Trial {trial.number}"), f": {why}"))
     log = failure.log_tail.strip().splitlines()[-_LOG_LINES:]
     if log:
         yield Listing("\n".join(log), "log")

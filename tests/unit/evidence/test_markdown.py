@@ -113,7 +113,7 @@ def test_strong_words_keep_their_blanks_outside_the_stars() -> None:
 
 @given(st.text(max_size=80))
 @settings(max_examples=examples(25), deadline=None)
-def test_whatever_a_stranger_wrote_no_tag_of_theirs_is_left(words: str) -> None:
+def test_hostile_text_leaves_no_tag(words: str) -> None:
     text = written(hostile(words))
     outside = re.sub(r"(?s)(`{3,})[a-z]*\n.*?\n\1", "", text)  # fenced blocks
     outside = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", outside)  # code spans

@@ -52,7 +52,7 @@ HOSTILE = "</style></svg><script>alert(1)</script><img src=x onerror=alert(2)>\"
 
 
 class Read(HTMLParser):
-    """Tags, attributes and text of a page; complains of what is not nested well."""
+    """Tags, attributes and text of a page; fails where tags are not well nested."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ def page(history: History | None = None) -> str:
 
 
 def hostile(words: str) -> History:
-    """A job in which everything that a stranger may have written says this."""
+    """A job with these words in every field that comes from outside."""
     diagnosis = Diagnosis(bottleneck=Bottleneck.UNKNOWN, sentence=words, evidence={words: 1.0})
     evidence = finished_jobs.evidence()
     assert evidence.ablation is not None
@@ -174,7 +174,7 @@ def test_every_chart_is_drawn_once_with_its_title() -> None:
 
 
 @pytest.mark.parametrize("words", [HOSTILE, "]]>", "<!--", "${x}", "\ud800", "\x1b[31m"])
-def test_nothing_that_a_stranger_wrote_becomes_a_tag(words: str) -> None:
+def test_hostile_text_never_becomes_a_tag(words: str) -> None:
     written = page(hostile(words))
     read, calm = Read(written), Read(page(hostile("calm")))
     assert {name for name, _ in read.tags} == {name for name, _ in calm.tags}
@@ -186,7 +186,7 @@ def test_nothing_that_a_stranger_wrote_becomes_a_tag(words: str) -> None:
 
 @given(st.text(max_size=80))
 @settings(max_examples=examples(25), deadline=None)
-def test_whatever_a_stranger_wrote_the_page_stays_whole(words: str) -> None:
+def test_the_page_stays_whole_with_any_text(words: str) -> None:
     assert Read(page(hostile(words))).count("h1") == 1
 
 

@@ -1,4 +1,4 @@
-"""What a report says, whatever it is written in."""
+"""What a page says, in HTML and in Markdown."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -135,14 +135,14 @@ def test_the_answer_is_one_sentence_with_effect_interval_blocks_and_probability(
         ),
     ],
 )
-def test_whatever_is_not_better_keeps_the_file(verdict: Verdict, words: str) -> None:
+def test_a_file_is_kept_unless_the_verdict_is_better(verdict: Verdict, words: str) -> None:
     document = composed(without_evidence(verdict, -0.04))
     assert plain(document.headline.answer).startswith(words)
     assert "byte for byte" in text(document, "The file")
     assert "processes | 2 | 6 | not ablated" in text(document, "Tried, and not recommended")
 
 
-def test_an_answer_without_any_block_is_told_without_figures() -> None:
+def test_an_answer_without_blocks_has_no_figures() -> None:
     document = composed(untested(), trials=finished_jobs.trials(0), measurements=())
     answer = plain(document.headline.answer)
     assert answer == "Keep your file for checkout: no candidate reached the confirmation."
@@ -151,7 +151,7 @@ def test_an_answer_without_any_block_is_told_without_figures() -> None:
     assert not [s for s in document.sections if s.is_evidence]
 
 
-def test_every_kept_line_has_its_own_effect_and_says_with_whom_it_was_measured() -> None:
+def test_every_kept_line_has_its_effect_and_the_lines_measured_with_it() -> None:
     rows = text(composed(), "What changes").splitlines()
     assert rows[0].startswith("processes | 2 | 6 | +9.5 % requests per second (95 % CI +8.2 %")
     assert rows[0].endswith("together with threads")
@@ -179,7 +179,7 @@ def test_less_latency_is_better_and_more_memory_is_worse() -> None:
     assert "Errors of the candidate: 0 of 182 431 requests." in rows
 
 
-def test_in_pictures_better_lies_to_the_right_whatever_the_metric() -> None:
+def test_in_pictures_better_is_to_the_right_for_every_metric() -> None:
     table = next(p for p in section(composed(), "Side effects").parts if isinstance(p, Table))
     bars = [whisker for whisker in table.whiskers if whisker]
     assert [bar.gain for bar in bars] == [pytest.approx(0.041), pytest.approx(-0.31)]
@@ -187,7 +187,7 @@ def test_in_pictures_better_lies_to_the_right_whatever_the_metric() -> None:
     assert bars[0].high == pytest.approx(0.061)
 
 
-def test_what_could_be_seen_and_equal_files_against_each_other_are_told() -> None:
+def test_the_smallest_detectable_effect_and_equal_files_are_shown() -> None:
     trust = text(composed(), "How reliable it is")
     assert "smallest detectable effect: 2.7 %, from the noise of the confirmation" in trust
     assert (
@@ -199,7 +199,7 @@ def test_what_could_be_seen_and_equal_files_against_each_other_are_told() -> Non
 @pytest.mark.parametrize(
     ("budget", "longer"), [("quick", "budget standard"), ("standard", "budget noisy")]
 )
-def test_who_could_see_too_little_is_told_of_longer_blocks(budget: str, longer: str) -> None:
+def test_a_coarse_job_is_advised_to_use_longer_blocks(budget: str, longer: str) -> None:
     assert f"the longer blocks of the {longer}" in _trust_of_a_coarse_job(budget)
     assert "longer blocks" not in _trust_of_a_coarse_job("noisy")
 
@@ -264,19 +264,19 @@ def test_the_best_of_the_search_is_called_no_evidence() -> None:
     assert "30 trials: 27 complete, 3 infeasible. It ended because the best did not rise" in search
 
 
-def test_what_did_not_work_is_told_with_its_log() -> None:
+def test_a_failed_trial_is_shown_with_its_log() -> None:
     search = text(composed(), "The search")
     assert "Trial 4: Out of memory: the kernel killed it at 512 MB." in search
     assert "worker 9 died, killed by signal 9" in search
 
 
-def test_the_race_says_who_left_and_who_was_unstable() -> None:
+def test_the_race_says_which_candidates_left_or_were_unstable() -> None:
     race = text(composed(), "The race")
     assert "1 | trial 4 | +15.0 % | +10.5 % .. +19.7 % | 4 | stays" in race
     assert "2 | trial 6 (unstable) | +7.3 % | +3.0 % .. +11.6 % | 4 | leaves" in race
 
 
-def test_a_factor_that_could_not_be_told_apart_is_unknown() -> None:
+def test_a_factor_without_bounds_is_shown_as_unbounded() -> None:
     evidence = finished_jobs.evidence()
     assert evidence.ablation is not None
     blind = replace(evidence.ablation.factors[2], low=-math.inf, high=math.inf, p=0.5)
@@ -286,7 +286,7 @@ def test_a_factor_that_could_not_be_told_apart_is_unknown() -> None:
     assert "thunder-lock | +0.3 % | unbounded | 0.5 | put back" in rows
 
 
-def test_skipped_phases_and_values_never_tried_are_told_word_for_word() -> None:
+def test_skipped_phases_and_untried_values_are_listed_word_for_word() -> None:
     gaps = text(composed(), "Skipped and not tried")
     assert gaps.splitlines() == [
         "no second day was measured: what differs from day to day is not in the interval",
