@@ -40,13 +40,13 @@ def test_a_condition_that_does_not_hold_is_told_with_its_values() -> None:
 def test_a_parameter_without_another_value_says_so() -> None:
     found = outlined(job_for("default"))  # 32 connections do not need more than the default 100
     assert parameter(found, "listen").fixed_because == (
-        "every value that the space has comes to the file's own"
+        "every value of the space means the same as the file's own"
     )
 
 
 def test_bounds_that_meet_fix_a_parameter() -> None:
     found = outlined_space(processes={"type": "int", "low": 2, "high": 2}, b={"type": "bool"})
-    assert parameter(found, "processes").fixed_because == "its bounds leave 2 only"
+    assert parameter(found, "processes").fixed_because == "its bounds allow only 2"
 
 
 def test_each_value_of_a_choice_is_told_with_its_lines() -> None:

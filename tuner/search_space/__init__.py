@@ -1,14 +1,14 @@
-"""A search space given its meaning for one job: bounds in numbers, what may not be combined.
+"""A search space, evaluated for one job: bounds in numbers, and forbidden combinations.
 
-outlining        a domain as people read it: free, fixed and why, lines, combinations
-deriving         a space and a job → the domain; a space that needs what the job has not is refused
-├── names        what expressions may refer to, in one job
-└── domain       what may be proposed, and the file that it means
+outlining        a domain for people: free and fixed parameters, lines, combinations
+deriving         a space and a job → the domain, or every mistake
+├── names        the names that expressions may use, for one job
+└── domain       the values that may be proposed, and the file that they mean
     └── expressions   the arithmetic of bounds, conditions and rules
 
-A space is written once for every size of box (`tuner.model.spaces`); `derive` evaluates its
-expressions against the job's limits, workload and the user's own file. `NAMES` lists what an
-expression may refer to; docs/spaces.md says the same to those who write spaces.
+One space serves every size of box (`tuner.model.spaces`). `derive` evaluates its expressions with
+the job's limits, workload and the user's own file. `NAMES` lists the names that an expression may
+use; docs/spaces.md explains them.
 """
 
 from tuner.search_space.deriving import derive

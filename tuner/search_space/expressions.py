@@ -1,4 +1,4 @@
-"""Arithmetic of search spaces: what an expression is worth, and nothing else that Python can do."""
+"""Arithmetic of search spaces. It evaluates numbers, names and comparisons, and no other Python."""
 
 import ast
 import math
@@ -10,7 +10,7 @@ from typing import Any
 from tuner.model import Expression, Scalar
 
 Names = Mapping[str, Scalar | float]
-"""What an expression may refer to."""
+"""The names that an expression may use, with their values."""
 
 _BINARY: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
@@ -44,7 +44,7 @@ _FUNCTIONS: dict[str, Callable[..., float]] = {
 
 
 def evaluate(expression: Expression, names: Names) -> Scalar | float:
-    """The value of an expression. Raises `ValueError` with a sentence where it has none."""
+    """The value of an expression. Raises `ValueError` with a sentence if it has none."""
     if not isinstance(expression, str):
         return expression
     try:
@@ -56,7 +56,7 @@ def evaluate(expression: Expression, names: Names) -> Scalar | float:
 
 
 def names_in(expression: Expression) -> tuple[str, ...]:
-    """The names that an expression refers to, each once; none where it cannot be read."""
+    """The names that an expression uses, each once; none for an expression that cannot be read."""
     try:
         nodes = list(ast.walk(_parsed(expression))) if isinstance(expression, str) else []
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -67,7 +67,7 @@ def names_in(expression: Expression) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _parsed(expression: str) -> ast.expr:
-    """A sampler asks for the same few expressions thousands of times."""
+    """Cached, because a sampler evaluates the same few expressions thousands of times."""
     return ast.parse(expression.strip(), mode="eval").body
 
 

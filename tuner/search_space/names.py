@@ -1,4 +1,4 @@
-"""What an expression of a space may refer to: the job's own numbers, the target's, the file's."""
+"""The names that an expression of a space may use: figures of the job, the target and the file."""
 
 from collections.abc import Mapping
 
@@ -12,24 +12,24 @@ NAMES: Mapping[str, str] = {
     "cpus": "CPU quota, in cores",
     "memory_mb": "memory limit",
     "somaxconn": "net.core.somaxconn of the container",
-    "concurrency": "connections that the workload keeps open",
+    "concurrency": "open connections of the workload",
     "keep_alive": "the workload reuses its connections",
     "open_loop": "the workload sends at a fixed rate",
     "for_memory": "the objective is `minimize: memory_mb`",
-    "thread_safe": "the target says that its code may run in several threads",
-    "gevent_ok": "the target says that it has gevent, and that its code allows for it",
+    "thread_safe": "the target declares that its code may run in several threads",
+    "gevent_ok": "the target declares gevent and code that works with it",
     "memory_processes": "how many processes fit into the memory limit",
-    "users_processes": "`processes` of the file",
-    "cheaper": "`cheaper` of the file, 0 without it; in rules the candidate's, if it is varied",
+    "users_processes": "the file's `processes`",
+    "cheaper": "the file's `cheaper`, else 0; in rules the candidate's value if it varies",
     "has_http": "the file serves through uWSGI's http router (`http`)",
     "has_http_keepalive": "the file's http router keeps connections (`http-keepalive`)",
-    "behind_nginx": "the file serves only uwsgi's own protocol (`socket`), as behind nginx",
-    "has_static": "the file serves files itself (`static-map`, `static-map2`, `check-static`)",
+    "behind_nginx": "the file serves only the uwsgi protocol (`socket`), as behind nginx",
+    "has_static": "the file serves static files (`static-map`, `static-map2`, `check-static`)",
     "has_async": "the file runs requests in coroutines (`gevent`, `asyncio`, `async`)",
-    "recycles": "the file replaces processes now and then (`max-requests`, `reload-on-rss`, ...)",
+    "recycles": "the file recycles processes (`max-requests`, `reload-on-rss`, ...)",
 }
-"""Every name with what it stands for. Beside these: `user`, the file's value of the parameter at
-hand, and in `needs` and `constraints` the parameters themselves, with `_` for `-`."""
+"""Every name with its meaning. Two more exist: `user`, the file's value of this parameter; and in
+`needs` and `constraints` the parameters themselves, with `_` for `-`."""
 
 _STATIC = ("static-map", "static-map2", "check-static")
 _COROUTINES = ("gevent", "asyncio", "async")
@@ -40,7 +40,7 @@ _RECYCLING = (
 
 
 def names_of(spec: JobSpec, ini: IniFile, memory: MemoryLine | None) -> Names:
-    """The value of each name of `NAMES` in one job."""
+    """The value of each name of `NAMES` for one job."""
     limits, target = spec.limits, spec.target
     line = memory or MemoryLine(base_mb=0.0, per_process_mb=float(target.memory_per_process_mb))
     return {

@@ -1,26 +1,26 @@
-"""What a space comes to in one job, for people: what is free, what is fixed, which lines."""
+"""A space for one job, for people: free parameters, fixed parameters, and their lines."""
 
 import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tuner.model import Expression, IntParameter, Parameter, Params, Scalar
+from tuner.model import Constraint, Expression, IntParameter, Parameter, Params, Scalar
 from tuner.search_space.domain import Dimension, Domain
 from tuner.search_space.expressions import Names, evaluate, names_in
 from tuner.uwsgi.ini import as_text
 
 COUNTED = 5000
-"""Combinations up to which the valid ones are counted; beyond, their number is a bound."""
+"""Up to this number, valid combinations are counted. Above it, their number is only a bound."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParameterOutline:
-    """One parameter: `values`, or `low`..`high` where it is a whole number.
+    """One parameter: `values`, or `low`..`high` for a whole number.
 
-    `fixed_because` is empty where it is free. `lines` are what each value but the file's own
-    writes; one line with the bounds where it is a whole number. `needs` is empty where it always
-    means something.
+    `fixed_because` is empty for a free parameter. `lines` are the lines that each value writes,
+    except the file's own value; a whole number has one line with its bounds. `needs` is empty if
+    the parameter always has a meaning.
     """
 
     name: str
@@ -37,7 +37,7 @@ class ParameterOutline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeuristicOutline:
-    """One heuristic: the lines that it writes, or why it is not tried here."""
+    """One heuristic: the lines that it writes, or the reason why it is not tried here."""
 
     wanted: Mapping[str, Expression]
     lines: tuple[str, ...]
@@ -45,21 +45,13 @@ class HeuristicOutline:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RuleOutline:
-    """A rule over the parameters together, and what to say of what breaks it."""
-
-    rule: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Outline:
-    """A space in one job. `combinations` is the number of valid ones, or no less than it."""
+    """A space for one job. `combinations` is the number of valid ones, or an upper bound of it."""
 
     name: str
     description: str
     parameters: tuple[ParameterOutline, ...]
-    constraints: tuple[RuleOutline, ...]
+    constraints: tuple[Constraint, ...]
     heuristics: tuple[HeuristicOutline, ...]
     combinations: int
     combinations_are_counted: bool
@@ -73,7 +65,7 @@ def outline(domain: Domain) -> Outline:
         name=space.name,
         description=space.description,
         parameters=tuple(_parameter(domain, dimension) for dimension in domain.dimensions),
-        constraints=tuple(RuleOutline(rule=c.rule, reason=c.reason) for c in space.constraints),
+        constraints=space.constraints,
         heuristics=_heuristics(domain),
         combinations=_valid(domain) if is_small else most,
         combinations_are_counted=is_small,
@@ -85,7 +77,7 @@ def _count(dimension: Dimension) -> int:
 
 
 def _valid(domain: Domain) -> int:
-    """Combinations that break no rule; those that mean the same are one."""
+    """Combinations that break no rule. Those with the same meaning count once."""
     columns = [d.values or range(d.low, d.high + 1) for d in domain.dimensions]
     names = [d.name for d in domain.dimensions]
     found = set()
@@ -116,13 +108,15 @@ def _fixed_because(domain: Domain, dimension: Dimension, parameter: Parameter) -
     if not dimension.is_fixed:
         return ""
     if not evaluate(parameter.when, domain.names):
-        return f"searched only where {parameter.when}; here {_told(parameter.when, domain.names)}"
+        return (
+            f"searched only where {parameter.when}; here {_values_of(parameter.when, domain.names)}"
+        )
     if isinstance(parameter, IntParameter):
-        return f"its bounds leave {dimension.low} only"
-    return "every value that the space has comes to the file's own"
+        return f"its bounds allow only {dimension.low}"
+    return "every value of the space means the same as the file's own"
 
 
-def _told(expression: Expression, names: Names) -> str:
+def _values_of(expression: Expression, names: Names) -> str:
     """The names of an expression with their values: `thread_safe = false`."""
     found = (name for name in names_in(expression) if name in names)
     return ", ".join(f"{name} = {_text(names[name])}" for name in found)
@@ -150,7 +144,7 @@ def _lines(domain: Domain, params: Params) -> tuple[str, ...]:
 
 
 def _heuristics(domain: Domain) -> tuple[HeuristicOutline, ...]:
-    """Each heuristic as `Domain.seeds` takes it, and what becomes of the others."""
+    """Each heuristic as `Domain.seeds` uses it, and why the others are left out."""
     found, taken = [], [domain.baseline]
     for wanted in domain.space.heuristics:
         params = domain.seed(wanted)
