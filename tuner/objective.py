@@ -1,8 +1,7 @@
-"""Windows to scores: how a candidate did against the baseline of the same block.
+"""From windows to scores: a candidate against the baseline of the same block.
 
-Scores are log ratios: noise of a benchmark is multiplicative, so ratios become differences and
-a drift of the host, which both arms meet alike, cancels. Bounds are kept apart from the score:
-a broken one is never traded for the objective.
+Scores are log ratios: benchmark noise is multiplicative. A drift of the host hits both arms alike
+and cancels. Bounds are kept apart from the score: a gain never pays for a broken bound.
 """
 
 import math
@@ -28,36 +27,34 @@ from tuner.model import (
 )
 
 ERRORS_ALLOWED = 0.001
-"""Share of requests that may fail beyond the baseline's own where no SLO says otherwise."""
+"""Share of requests that may fail beyond the baseline's, if the SLO does not bound errors."""
 
 NOTHING_TO_SHOW = 100.0
-"""The excess of a bound on a metric that has no value: beyond any real log ratio, and storable."""
+"""The excess of a bound on a metric without a value: above any real log ratio, and storable."""
 
 
 THROUGHPUT_KEPT = 0.95
 """When minimising memory or CPU, the least share of the baseline's throughput to keep."""
 
 P95_GUARD = 1.25
-"""How much longer than the baseline's a candidate's p95 may be where nobody set a bound on it.
+"""Largest ratio of a candidate's p95 to the baseline's, if the job does not bound p95.
 
-A file that serves more on average by letting one request in twenty wait is no better file. What
-it serves less does not count here: in a closed loop half the throughput is twice the p95 anyway,
-and an optimiser learns more from that score than from a broken bound. One block is noisy, so that
-this only keeps the search away from cliffs: the confirmation asks for a p95 that is shown to be no
-worse by more than a few percent.
+A file is not better if it serves more on average and lets one request in twenty wait. A loss of
+throughput is subtracted: in a closed loop, half the throughput doubles p95 anyway, and the score
+already says so. One block is noisy, so this bound is wide and only keeps the search away from
+cliffs. The confirmation allows a few percent.
 """
 
 
 MEMORY_GUARD = 0.9
-"""Share of the memory limit that a candidate may use where nobody set a bound on memory.
+"""Share of the memory limit that a candidate may use, if the job does not bound memory.
 
-What fits by a hair today is killed by tomorrow's larger request. A baseline that uses more itself
-is the bound.
+The rest is room for larger requests. If the baseline uses more, its own use is the bound.
 """
 
 
 def usable(windows: Iterable[Window], arm: int) -> list[Window]:
-    """The windows of one arm that say something about its configuration."""
+    """The windows of one arm that are not void."""
     return [window for window in windows if window.arm == arm and not window.is_void]
 
 
@@ -93,12 +90,11 @@ def error_rate(windows: Sequence[Window]) -> float:
 
 
 def excesses(block: Measurement, spec: JobSpec) -> dict[str, float]:
-    """By how much arm 1 misses each bound, arm 0 being the baseline; above 0 is broken.
+    """The excess of arm 1 over each bound, with arm 0 as the baseline; above 0 is broken.
 
-    Error rates differ by a share of requests, respawns by a count, everything else by a log ratio.
-    Throughput has to stay above its bound, everything else below. `P95_GUARD` is one of the bounds
-    where neither the objective nor the user has a word on the p95 and both arms have one; so is
-    `MEMORY_GUARD`.
+    The excess is a share of requests for error rates, a count for respawns, else a log ratio.
+    Throughput must stay above its bound, everything else below. `P95_GUARD` and `MEMORY_GUARD` are
+    bounds only if neither the objective nor the SLO names their metric.
     """
     windows = block.windows
     theirs, ours = usable(windows, 0), usable(windows, 1)
@@ -154,7 +150,7 @@ def is_thrifty(main: Aim) -> bool:
 def _memory_excess(
     theirs: Sequence[Window], ours: Sequence[Window], room_mb: float
 ) -> dict[str, float]:
-    """How far beyond `room_mb`, or beyond a baseline that is itself beyond it."""
+    """The log ratio to `room_mb`, or to a baseline that uses more itself."""
     own, reference = (log_level(windows, Metric.MEMORY_MB) for windows in (ours, theirs))
     if own is None or reference is None:
         return {}
@@ -162,7 +158,7 @@ def _memory_excess(
 
 
 def _guards_p95(spec: JobSpec) -> bool:
-    """Bursts and journeys are left out: what a user waits for there is more than one request."""
+    """Not for bursts and journeys: there a user waits for more than one request."""
     steady = isinstance(spec.workload, ClosedLoop | Ladder | OpenLoop)
     return steady and Metric.LATENCY_P95_MS not in spec.metrics
 
@@ -172,11 +168,10 @@ def _respawns(windows: Sequence[Window]) -> int:
 
 
 def outcome_of(blocks: Sequence[Measurement], spec: JobSpec) -> Outcome:
-    """What a trial's blocks, each (baseline, candidate), amount to.
+    """The outcome of a trial by its blocks, each (baseline, candidate).
 
-    A candidate that broke in any of them is infeasible. Blocks that say nothing (all windows void,
-    or the host's fault) are passed over; one with no other blocks is failed, and tells the sampler
-    nothing. All of `blocks` count as looked at.
+    A candidate that broke in any block is infeasible. Blocks without usable windows are left out: a
+    trial with no others has failed, and the sampler learns nothing from it. All `blocks` count.
     """
     failures = [b.failure for b in blocks if b.state is MeasurementState.FAILED and b.failure]
     own_fault = next((failure for failure in failures if failure.arm == 1), None)
@@ -207,7 +202,7 @@ def outcome_of(blocks: Sequence[Measurement], spec: JobSpec) -> Outcome:
 
 
 def _mean_excesses(blocks: Sequence[Measurement], spec: JobSpec) -> dict[str, float]:
-    """Over all blocks: the worst of several would rule out what is sound by chance."""
+    """The mean over all blocks: by the worst one, chance would rule out sound trials."""
     found = [excesses(block, spec) for block in blocks]
     names = dict.fromkeys(name for excess in found for name in excess)
     return {name: fmean(e[name] for e in found if name in e) for name in names}

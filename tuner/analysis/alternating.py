@@ -1,8 +1,8 @@
 """How often to change arms: a scan of the second-by-second series of calibration windows.
 
 Short windows cancel slow drift; but every change costs a discarded head and a pause. The scan
-takes the windows of a block as one series, cuts it into stretches of each length, and asks how
-far the difference of two neighbours would scatter if all lengths were given the same time.
+takes the windows of a block as one series and cuts it into stretches of each length. It estimates
+the scatter of the difference of two neighbours, with the same time for all lengths.
 """
 
 import math
@@ -13,7 +13,7 @@ from tuner import objective
 from tuner.model import SERIES_STEP_S, Measurement, Window
 
 PERIODS_S = (0.5, 1.0, 2.5, 5.0, 10.0)
-"""Lengths of one window that are looked at."""
+"""Lengths of one window that are compared."""
 
 SWITCH_S = 0.75
 """What one change of arms costs: 0.5 s of discarded head, 0.25 s until load runs again."""
@@ -22,7 +22,7 @@ NEAR = 1.1
 """A scatter within 10 % of the smallest one is as good."""
 
 FEWEST_CONTRASTS = 8
-"""Independent differences without which a scatter is not known well enough to choose by."""
+"""Fewest independent differences to estimate a scatter."""
 
 _HEAD_S = 0.5  # of a window's series, which has its head in it; at most a fifth of the run
 _HEAD_SHARE = 0.25  # ... which is a quarter of what is left
@@ -31,7 +31,7 @@ _HEAD_SHARE = 0.25  # ... which is a quarter of what is left
 def alternation_period_s(blocks: Sequence[Measurement]) -> float | None:
     """The shortest of `PERIODS_S` whose scatter is within 10 % of the smallest.
 
-    None where the data do not reach for at least two lengths, for then there is no choice.
+    None if the data are enough for fewer than two lengths.
     """
     joined = [_joined(block.windows) for block in blocks]
     scatter = {period: _scatter(joined, period) for period in PERIODS_S}
@@ -69,7 +69,7 @@ def _steps(window: Window) -> tuple[int, ...]:
 def _scatter(joined: Sequence[Sequence[float]], period_s: float) -> float | None:
     """Scatter of the difference of two neighbouring stretches, for equal time spent on all.
 
-    Overlapping differences are used, for they scatter less; only independent ones are counted.
+    Overlapping differences are used, because they scatter less. Only independent ones count.
     """
     length = round(period_s / SERIES_STEP_S)
     if sum(len(series) // (2 * length) for series in joined) < FEWEST_CONTRASTS:

@@ -1,12 +1,12 @@
-"""Equal files against each other: what this host can tell apart, and whether it is biased.
+"""Equal files against each other: the smallest detectable effect of a host, and its bias.
 
 A window's log value is taken as level of the block + effect of the start + noise of the window:
 
     var(window within start)   = window_sd²
     var(log ratio of a block)  = block_sd²  = 2 (start_sd² + window_sd² / windows of an arm)
 
-The spread of the log ratios is taken about 0, where equal arms belong: with few blocks that is
-much better known than a spread about their own mean.
+The spread of the log ratios is taken about 0, the true mean of equal arms. With few blocks that is
+much more precise than a spread about their own mean.
 """
 
 import math
@@ -22,13 +22,13 @@ from tuner.model import Calibration, Measurement, Metric, Window
 BIAS_LEVEL = 0.999
 
 FEWEST_RATIOS = 2
-"""Blocks without which nothing can be said of their spread."""
+"""Fewest blocks to estimate a spread."""
 
 
 def calibrate(
     blocks: Sequence[Measurement], *, metric: Metric, confirm_blocks: int, min_effect: float
 ) -> Calibration | None:
-    """What blocks of (baseline, baseline) say of this host.
+    """The calibration from blocks of (baseline, baseline).
 
     None where fewer than `FEWEST_RATIOS` of them have a usable value of the metric on both arms.
     """
@@ -66,18 +66,18 @@ def is_biased(calibration: Calibration) -> bool:
 
 
 def smallest_bias(calibration: Calibration) -> float | None:
-    """The relative bias that these blocks would just have found: +0.04 is 4 %.
+    """The smallest relative bias that these blocks can detect: +0.04 is 4 %.
 
-    None where even a factor of two could have hidden: then so few blocks tell nothing of a bias.
+    None if even a factor of two could stay undetected.
     """
     half = (calibration.bias_ci_high - calibration.bias_ci_low) / 2
     return math.expm1(half) if half < math.log(2) else None
 
 
 def mde_after(minutes: float, block_sd: float, block_s: float) -> float | None:
-    """The smallest relative effect that a host can see in so many minutes of blocks.
+    """The smallest effect that a host can detect in `minutes` of blocks.
 
-    None where they do not hold the blocks that a verdict needs.
+    None if fewer blocks fit than a verdict needs.
     """
     blocks = int(60 * minutes / block_s)
     return detectable(block_sd, blocks) if blocks >= FEWEST_BLOCKS else None
@@ -97,10 +97,10 @@ def _sum(block: Measurement, metric: Metric) -> float:
 def _bias_interval(ratios: Sequence[float], sums: Sequence[float]) -> tuple[float, float]:
     """The narrower of two intervals for the mean log ratio, together at the 99.9 % level.
 
-    Between equal arms the sum of the two logs has the spread of their difference, and on top of
-    it the drift of the host. The second interval pools both spreads: on a quiet host that doubles
-    the degrees of freedom, which at 4 blocks is most of the width (at 2 nothing helps). Each one
-    has half of the error, so that choosing between them afterwards is fair.
+    Between equal arms the sum of the two logs has the spread of their difference, plus the drift of
+    the host. The second interval pools both spreads. On a quiet host this doubles the degrees of
+    freedom, which decide most of the width at 4 blocks. Each interval has half of the error, so
+    that choosing between them is fair.
     """
     n, level = len(ratios), 1 - (1 - BIAS_LEVEL) / 2
     own, of_sums = stdev(ratios), stdev(sums)

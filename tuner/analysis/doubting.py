@@ -1,4 +1,4 @@
-"""Doubts of single windows to doubts of a file: which are frequent enough to be said."""
+"""From doubts of single windows to doubts of a file: the frequent ones."""
 
 import math
 from collections import defaultdict
@@ -12,13 +12,13 @@ from tuner import objective
 from tuner.model import Doubt, Measurement, Metric, TrialNumber, Window
 
 OFTEN = 0.1
-"""Share of the windows from which on a doubt is one about the file; one that voids always is."""
+"""Least share of windows for a doubt about the file; a doubt that voids always counts."""
 
 UNSTABLE_RANGE = 0.3
-"""Range of the starts of one file over their mean, beyond which they are called unstable."""
+"""Range of the starts of one file over their mean, above which they are unstable."""
 
 FEWEST_STARTS = 4
-"""Starts without which a range says nothing."""
+"""Fewest starts to judge a range."""
 
 _NOT_THE_OTHERS = 0.8  # of the others' standard deviation: below, it is their scatter that is seen
 _WIDER = 2.0  # standard deviations of the baseline, beyond which a candidate's are wider

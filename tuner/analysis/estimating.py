@@ -1,4 +1,4 @@
-"""Where a handful of values lies, and between which bounds.
+"""The location of a handful of values, and its interval.
 
 Distributions come from `scipy.special`: `scipy.stats` has the same ones for a second of import.
 """
@@ -12,7 +12,7 @@ from statistics import fmean, median, stdev
 from scipy import special
 
 Z_MDE = float(special.ndtri(0.95) + special.ndtri(0.80))
-"""Standard errors that an effect must have to be seen: one-sided 5 %, power 80 %."""
+"""Size of a detectable effect in standard errors: one-sided 5 %, power 80 %."""
 
 LARGEST_LOG = 50.0
 """A larger log ratio has no meaning and may not be storable."""
@@ -126,7 +126,7 @@ def bounded(found: Estimate) -> Estimate:
 
 
 def unbounded(value: float) -> Estimate:
-    """A value of which nothing else is known."""
+    """A value with an interval of any size."""
     return Estimate(value, -LARGEST_LOG, LARGEST_LOG)
 
 

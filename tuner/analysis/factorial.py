@@ -1,10 +1,10 @@
-"""What each of several changes contributes, all of them measured at once.
+"""The effect of each of several changes, all measured at once.
 
-Every run of a Plackett-Burman design (1946) has about half of the changes, so that each run tells
-of every change: the effect of one is the mean of the runs with it less the mean of those without,
-with the standard error 2 s / √runs. Leaving out one change at a time takes five to eight times as
-many runs for the same. Each row comes with its mirror image (the fold-over): whatever two changes
-do together cancels between the two, so that no effect has it in it.
+Every run of a Plackett-Burman design (1946) has about half of the changes, so every run tells about
+every change. The effect of a change is the mean of the runs with it less the mean of the runs
+without it. Its standard error is 2 s / √runs. Leaving out one change at a time needs five to eight
+times as many runs. Each row comes with its mirror image (the fold-over), in which interactions of
+two changes cancel.
 """
 
 import math
@@ -22,7 +22,7 @@ MOST_FACTORS = 23
 """Columns of the larger design."""
 
 KEEP_EFFECT = 0.01
-"""Relative gain that a change must have to stay: below it, it is not worth a line."""
+"""Least relative gain for which a change stays: a smaller one is not worth a line."""
 
 KEEP_P = 0.05
 """One-sided probability of the effect by chance, below which a change stays: two-sided 0.10.
@@ -54,10 +54,10 @@ class FactorEstimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Factorial:
-    """What the runs say of each factor, in the order of the columns.
+    """The effect of each factor, in the order of the columns.
 
-    A factor that they do not tell is None: it never changes within a block, or only together with
-    others. `sd` is that of one run, as a log ratio, about what factors and blocks explain.
+    A factor is None if the runs cannot tell it: it never changes within a block, or only together
+    with others. `sd` is the residual of one run, as a log ratio.
     """
 
     factors: tuple[FactorEstimate | None, ...]
@@ -81,7 +81,7 @@ def design(factors: int, runs: int, seed: int) -> tuple[Row, ...]:
 
 
 def columns(factors: int) -> int:
-    """How many factors the design for so many tells without a further run.
+    """How many factors the design for `factors` can tell without a further run.
 
     Raises `ValueError` as `design` does.
     """
@@ -95,7 +95,7 @@ def factorial_effects(
 
     `levels[run][factor]` is what really ran, `groups[run]` the block that it ran in, `logs[run]`
     the log of the metric, signed so that more is better. Least squares; columns need not be
-    balanced. None where there are no more runs than there is to estimate.
+    balanced. None if there are too few runs.
     """
     if not logs:
         return None
@@ -123,12 +123,12 @@ def factorial_effects(
 
 
 def is_kept(estimate: FactorEstimate) -> bool:
-    """Whether a change earns its place: a gain worth a line, and hardly one by chance."""
+    """Whether a change earns its place: its gain is worth a line and unlikely by chance."""
     return estimate.effect > math.log1p(KEEP_EFFECT) and estimate.p < KEEP_P
 
 
 def _generator(factors: int) -> str:
-    """The first row of the smallest design that tells so many factors."""
+    """The first row of the smallest design for `factors`."""
     if not 1 <= factors <= MOST_FACTORS:
         raise ValueError(f"{factors} factors; from 1 to {MOST_FACTORS} can be told apart")
     return next(generator for generator in _GENERATORS if len(generator) >= factors)

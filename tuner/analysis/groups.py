@@ -1,4 +1,4 @@
-"""Two groups of runs that were not paired: by how much the second one differs."""
+"""Two unpaired groups of runs: the difference of the second one to the first."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Candidates in the same blocks: who stands where, and how many go on."""
+"""Candidates in the same blocks: standings, and how many go on."""
 
 from collections.abc import Sequence
 from statistics import stdev
@@ -17,8 +17,8 @@ def standings(
 ) -> tuple[Standing, ...]:
     """Every candidate with usable windows in a block that also has the baseline's, best first.
 
-    `sign` is +1 where more is better. One that broke in any block is out. An unstable one is
-    ranked by its gain less one standard deviation: deployed, it may be one of its slow starts.
+    `sign` is +1 if more is better. A candidate that broke in any block is left out. An unstable one
+    is ranked by its gain less one standard deviation: a deployment may hit a slow start.
     """
     broken = {block.arms[block.failure.arm] for block in blocks if block.failure is not None}
     unstable = unstable_arms(blocks)

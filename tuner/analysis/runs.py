@@ -1,8 +1,7 @@
-"""A list of numbers that somebody measured: what they say, and what they cannot say yet.
+"""A list of measured numbers: what they show, and what they cannot show yet.
 
-All sums are done on logs: noise of a benchmark is a factor, and a high value is not a larger
-mistake than a low one. Nothing is ever dropped: a value that lies far is named, tested against a
-skewed but otherwise harmless distribution (the log-normal one), and left where it is.
+All sums are on logs: benchmark noise is a factor. No value is dropped: an outlier is named and
+tested against a log-normal distribution, and stays in.
 """
 
 import math
@@ -22,13 +21,13 @@ from tuner.analysis.order import Trend, trend_of
 
 FEWEST_RUNS = 2
 MOST_RUNS = 2_000
-"""More would be single requests rather than runs, and every pair of runs is looked at."""
+"""More values would be single requests, not runs. The work grows with the number of pairs."""
 
 TARGETS = (0.02, 0.05, 0.10)
-"""Effects for which the runs that they take are stated."""
+"""Effects for which the needed runs are stated."""
 
 FAR = 3.5
-"""Modified z score beyond which a value is called far (Iglewicz and Hoaglin 1993)."""
+"""Modified z score above which a value is far (Iglewicz and Hoaglin 1993)."""
 
 _MAD_TO_SD = 1.4826
 _MEAN_AD_TO_SD = 1.2533
@@ -136,7 +135,7 @@ def _mad(values: Sequence[float]) -> float:
 
 
 def _scale(values: Sequence[float]) -> float:
-    """The standard deviation as told by absolute deviations; 0 only where all values are equal."""
+    """The standard deviation from absolute deviations; 0 only if all values are equal."""
     middle = median(values)
     return _MAD_TO_SD * _mad(values) or _MEAN_AD_TO_SD * fmean(abs(v - middle) for v in values)
 

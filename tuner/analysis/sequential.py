@@ -1,17 +1,15 @@
-"""Looking at a confirmation while it runs: when to look, when to stop, and what may then be said.
+"""Looks at a confirmation while it runs: when to look, when to stop, and the estimate at the end.
 
-The upper bounds are O'Brien and Fleming's (1979): hard to cross early, hardly harder than those of
-a fixed number of blocks at the end, and together of exactly the level that was asked for. A lower
-bound ends what is futile, and with it, earlier still, what is clearly worse. It can only make a
-claim rarer, and the upper ones are not lowered in return: whoever goes on in spite of it still
-claims no more than the level (it is "non-binding").
+The upper bounds are O'Brien and Fleming's (1979). They are hard to cross early, at the end hardly
+higher than without looks, and together have exactly the level asked for. A lower bound ends a
+futile confirmation, and a clearly worse candidate even earlier. It makes claims only rarer, and the
+upper bounds are not lowered in return: the level also holds without it (it is "non-binding").
 
-A confirmation that ends where its figures look best reports more than is true. The estimate is
-therefore taken from the ordering of all ends by stage (Armitage 1957; Tsiatis, Rosner and Mehta
-1984): to end above at an early look is more than to end above at a later one. Half of all
-confirmations end beyond the median-unbiased value, and each end of the 95 % interval is passed by
-2.5 %. Probabilities come from recursive integration over the sum of the gains (Armitage, McPherson
-and Rowe 1969; Jennison and Turnbull 2000, chapter 19).
+A confirmation that ends where its figures look best overestimates. The estimate therefore orders
+all ends by stage (Armitage 1957; Tsiatis, Rosner and Mehta 1984): to end above at an early look is
+more than to end above at a later one. Half of all confirmations end above the median-unbiased
+value, and 2.5 % pass each end of the 95 % interval. Probabilities come from recursive integration
+over the sum of the gains (Armitage, McPherson and Rowe 1969; Jennison and Turnbull 2000, ch. 19).
 """
 
 import math
@@ -36,7 +34,7 @@ from tuner.analysis.estimating import (
 from tuner.model import Look
 
 FIRST_LOOK = 8
-"""Blocks before the first look: fewer do not know their own spread."""
+"""Blocks before the first look: fewer give no reliable spread."""
 
 NEXT_LOOK = 4
 """Blocks from one look to the next."""
@@ -45,7 +43,7 @@ CLAIM_LEVEL = 0.025
 """Probability that all looks together claim a gain where there is none."""
 
 FUTILE_LEVEL = 0.90
-"""Level of the one-sided bound below which a gain that is enough is given up."""
+"""Level of the one-sided bound: below it, a gain worth a claim is too unlikely to go on."""
 
 _LARGEST_Z = 37.0  # a normal deviate beyond it has a probability that is no float any more
 _FARTHEST = 8.0  # standard deviations, beyond which there is practically no path

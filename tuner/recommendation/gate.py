@@ -18,7 +18,7 @@ from tuner.schemas import CircumstancesAnswer, ReportAnswer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Margins:
-    """What the recommended file may be worse by, as shares: 0.02 is 2 %."""
+    """The largest losses that still pass, as shares: 0.02 is 2 %."""
 
     effect: float = 0.02
     p95: float = P95_MARGIN
@@ -70,7 +70,7 @@ def judge(
 
 
 def unmeasured(failure: Failure, files: int) -> Judged:
-    """The answer where not even the first file was measured to the end: that one is your own."""
+    """The answer if even the first file, your own, was not measured to the end."""
     words = "the file does not run on it"
     if files > 1:
         words = "your own file does not run on it, so that nothing can be compared"
@@ -83,14 +83,14 @@ def unmeasured(failure: Failure, files: int) -> Judged:
 
 
 def fitting_blocks(budget_s: float, block_s: float, *, at_most: int) -> int:
-    """How many blocks fit, never fewer than an interval needs."""
+    """How many blocks fit, at least as many as an interval needs."""
     return max(analysis.FEWEST_BLOCKS, min(at_most, int(budget_s / block_s)))
 
 
 def resolved_margin(block_sd: float, blocks: int) -> float:
-    """The margin with which a file that is just as good passes in 4 of 5 runs.
+    """The margin with which an equally good file passes in 4 of 5 runs.
 
-    With 5 to 8 blocks in 3 of 5 or a little more: exact intervals of so few are wider.
+    With 5 to 8 blocks it passes in 3 of 5 or slightly more: exact intervals are wider there.
     """
     degrees = blocks - 1
     errors = analysis.student_quantile(degrees, 0.95) + analysis.student_quantile(degrees, 0.60)
@@ -98,7 +98,7 @@ def resolved_margin(block_sd: float, blocks: int) -> float:
 
 
 def needed_blocks(block_sd: float, margin: float, *, at_most: int) -> int | None:
-    """The fewest blocks that resolve a margin; None where more than `at_most` would be needed."""
+    """The fewest blocks that resolve a margin; None if that is more than `at_most`."""
     counts = range(analysis.FEWEST_BLOCKS, at_most + 1)
     return next((n for n in counts if resolved_margin(block_sd, n) <= margin), None)
 
@@ -178,7 +178,7 @@ def _missed_bounds(new: ArmReport, own: ArmReport, asked: CircumstancesAnswer) -
 
 
 def _level(arm: ArmReport, metric: Metric) -> float | None:
-    """The geometric mean over the rungs of a ladder; the one figure where there is but one."""
+    """The geometric mean over the rungs of a ladder; without a ladder, the one figure."""
     if metric is Metric.ERROR_RATE:
         return objective.failed_share(*_failed(arm))
     logs = [math.log(figure.value) for figure in arm.figures if figure.metric is metric]

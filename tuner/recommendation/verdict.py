@@ -1,4 +1,4 @@
-"""Fresh blocks to a verdict: the gain, the bounds, and what must not get worse for it."""
+"""From fresh blocks to a verdict: the gain, the bounds, and the margins of p95 and errors."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ _WATCHED = (Metric.THROUGHPUT_RPS, Metric.LATENCY_P50_MS, Metric.LATENCY_P95_MS,
 
 def is_decided(blocks: Sequence[Measurement], spec: JobSpec) -> bool:
     """Whether the confirmation may end with these blocks: a look crossed its bound, the candidate
-    broke, or there are no more blocks to come."""
+    broke, or no more blocks will come."""
     return (
         _break_of(blocks) is not None
         or len(blocks) >= spec.budget.confirm_blocks
@@ -42,7 +42,7 @@ def compare_blocks(blocks: Sequence[Measurement], spec: JobSpec) -> Comparison:
     """The verdict from blocks of (baseline, candidate), the bounds included.
 
     A candidate that broke in any fresh block, that misses a bound in most of them, or whose
-    latency or errors got worse, is not recommended, whatever its gain.
+    latency or errors got worse, is not recommended, even with a large gain.
     """
     broke = _break_of(blocks)
     if broke is not None:
@@ -158,7 +158,7 @@ def _ratios(blocks: Sequence[Measurement], metric: Metric) -> list[float]:
 
 
 def _side_effects(blocks: Sequence[Measurement], main: Metric) -> tuple[Effect, ...]:
-    """What changed besides the objective, for the reader; every watched metric that has values."""
+    """The effects on the other watched metrics that have values."""
     effects = []
     for metric in _WATCHED:
         ratios = _ratios(blocks, metric)

@@ -1,15 +1,15 @@
-"""Optuna and scikit-learn behind what the study asks; nothing else in this product imports them.
+"""The optimiser of the study, with Optuna and scikit-learn. No other package imports them.
 
 optimiser            answers the study: propose, believe, explain
 ├── asking           our rows → an Optuna study → draws that are valid and new
 ├── optuna_samplers  TPE, chance
-├── gp               expected improvement under the model, as a sampler of Optuna's
+├── gp               expected improvement under the model, as an Optuna sampler
 │   └── feasibility  where configurations run and keep their bounds
-├── judging          what the model believes of trials, whoever proposed them
+├── judging          beliefs of the model about trials of any sampler
 │   └── explaining   importances and slices
-├── surrogate        scores with their noise → a Gaussian process, the model
+├── surrogate        the model: scores with their noise → a Gaussian process
 │   └── kernel       parameters that add up, and what they do together
-├── pool           the valid points of a domain
+├── candidate_pool   the valid points of a domain
 └── features         params → coordinates
 """
 

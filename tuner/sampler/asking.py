@@ -1,6 +1,6 @@
-"""Optuna behind ask and tell: the study is rebuilt from our rows for every proposal.
+"""Optuna by ask and tell: its study is rebuilt from our rows for every proposal.
 
-Our rows are the record. There is nothing of Optuna's to store, to migrate, or to lose.
+Our rows are the record. Nothing of Optuna's is stored or migrated.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,11 +31,11 @@ def draw(
     asks: int,
     patience: int,
 ) -> Params | None:
-    """Valid params that no trial has, or those of one that may be repeated.
+    """Valid new params, or those of a trial that may be repeated.
 
-    One is repeated where the sampler insists: `patience` draws gave nothing new. A draw that
-    breaks a rule or is known is told as infeasible or as failed, so that the next one looks
-    elsewhere. None where `asks` draws gave neither.
+    A trial is repeated if `patience` draws gave nothing new. Optuna learns a draw that breaks a
+    rule as infeasible and a known draw as failed, so that the next one differs. None if `asks`
+    draws gave neither.
     """
     known = {key(domain, trial.params) for trial in observations}
     repeatable = repeatables(domain, observations)
@@ -60,7 +60,7 @@ def draw(
 
 
 def repeatables(domain: Domain, observations: Sequence[Observation]) -> dict[Key, Observation]:
-    """The trials of which another block may be asked for."""
+    """The trials that may get another block."""
     found = {key(domain, trial.params): trial for trial in observations if _may_repeat(trial)}
     busy = {key(domain, trial.params) for trial in observations if not _may_repeat(trial)}
     return {at: trial for at, trial in found.items() if at not in busy}
@@ -90,7 +90,7 @@ def _study(domain: Domain, observations: Sequence[Observation], sampler: BaseSam
 
 
 def _is_inside(domain: Domain, params: Params) -> bool:
-    """Whether the domain has these values: a file that was given may have others."""
+    """Whether the domain has these values: the user's file may have others."""
     return all(
         params[free.name] in (free.values or range(free.low, free.high + 1)) for free in domain.free
     )
@@ -99,8 +99,8 @@ def _is_inside(domain: Domain, params: Params) -> bool:
 def _told(trial: Observation, allowed: Distributions) -> FrozenTrial:
     """An earlier trial as Optuna keeps it.
 
-    One that broke is told as a broken constraint with a poor score, never as FAIL: forgotten
-    failures brought the sampler back to the cliff twice as often.
+    A broken trial becomes a broken constraint with a poor score, never FAIL: Optuna forgets
+    failures, and then returned to the cliff twice as often.
     """
     params: dict[str, Scalar] = {name: trial.params[name] for name in allowed}
     if trial.score is None and trial.feasible:

@@ -1,4 +1,4 @@
-"""What the model has learnt: which parameters matter, and what it expects along each of them."""
+"""What the model has learnt: which parameters matter, and the expected gain along each."""
 
 import numpy as np
 
@@ -27,8 +27,8 @@ BAND = 1.645
 def importances(pool: CandidatePool, model: Surrogate) -> tuple[Importance, ...]:
     """Each parameter's share of the variance by its main effect, the largest first.
 
-    Taken over the domain, not over what was tried, of functions that the data allow. In the units
-    of the model: what tells good values apart weighs more than what tells bad ones apart.
+    The variance is that of functions that fit the data, over the domain and not over the trials. It
+    is in the units of the model, where differences between good values weigh more.
     """
     sample = pool.sample(SAMPLE)
     drawn = model.draws(pool.cube.points(sample), DRAWS, seed=0)
@@ -51,7 +51,7 @@ def _importance(dimension: Dimension, sample: list[Params], drawn: Array) -> Imp
 
 
 def _grouped(dimension: Dimension, column: list[Scalar]) -> Array:
-    """Which group each value belongs to, as indicators of shape (len(column), groups)."""
+    """The group of each value, as indicators of shape (len(column), groups)."""
     if dimension.values:
         groups = np.array([dimension.values.index(value) for value in column])
     else:
@@ -62,9 +62,9 @@ def _grouped(dimension: Dimension, column: list[Scalar]) -> Array:
 
 
 def _main_effect(indicators: Array, drawn: Array) -> Array:
-    """Share of the variance between groups, for each function; free of chance's own share.
+    """Share of the variance between groups, for each function.
 
-    Groups of a few points differ by chance: that much is taken off, as in the adjusted R squared.
+    The share by chance is subtracted, as in the adjusted R squared: small groups differ anyway.
     """
     centred = drawn - drawn.mean(axis=1, keepdims=True)
     total = np.maximum((centred**2).sum(axis=1), 1e-12)

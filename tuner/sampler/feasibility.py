@@ -1,4 +1,4 @@
-"""Where a configuration is likely to run and keep its bounds, learnt from those that did not."""
+"""The probability that a configuration runs and keeps its bounds, learnt from those that broke."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,16 +12,16 @@ from tuner.sampler.features import Array, Cube
 from tuner.study.advice import Observation
 
 LENGTH = 0.2
-"""How far along a number one crash says something, per root of columns: too few crash to fit it.
+"""Length scale of a number, per root of columns. Too few trials crash to fit it.
 
-By simulation on landscapes with a cliff: longer ones crash more often and find less.
+In simulations on landscapes with a cliff, longer scales crashed more often and found less.
 """
 
 INDICATOR = 1.0
-"""The same for flags and choices: it is rarely they that decide whether a file starts."""
+"""The same for flags and choices: they rarely decide whether a file starts."""
 
 HOPE = 0.5
-"""What is believed where nothing was tried, on the scale of the labels -1 and 1."""
+"""The prior mean, on the scale of the labels -1 and 1."""
 
 LABEL_VARIANCE = 0.1
 """A start may fail by bad luck."""
@@ -31,19 +31,19 @@ STEEPNESS = 2.0
 
 
 def has_ended(trial: Observation) -> bool:
-    """Whether something came of it: a score, or that it broke."""
+    """Whether the trial has a score or broke."""
     return trial.told and (trial.score is not None or not trial.feasible)
 
 
 @dataclass(frozen=True, slots=True)
 class Feasibility:
-    """P(feasible) over the cube; `process` is None where nothing has broken so far."""
+    """P(feasible) over the cube; `process` is None until a trial breaks."""
 
     process: GaussianProcessRegressor | None
 
     @classmethod
     def of(cls, cube: Cube, observations: Sequence[Observation]) -> "Feasibility":
-        """What the ended trials say; those that still run say nothing."""
+        """Fitted to the trials that have ended."""
         ended = [trial for trial in observations if has_ended(trial)]
         if all(trial.feasible for trial in ended):
             return cls(None)

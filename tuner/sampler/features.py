@@ -1,7 +1,7 @@
-"""Params as points of the unit cube, so that distance there means likeness of behaviour.
+"""Params as points of the unit cube: near points should behave alike.
 
-Numbers that scale by ratio lie on a log scale. What is no number of the scale (0 for "off", a
-string, a flag) has an indicator of its own: nothing is to be learnt of 0 threads from 1 thread.
+Numbers that scale by ratio lie on a log scale. A special value (0 for "off", a string, a flag) has
+an indicator of its own: 1 thread says nothing about 0 threads.
 """
 
 import math
@@ -17,7 +17,7 @@ from tuner.search_space import Dimension, Domain
 Array = NDArray[np.float64]
 
 SLOTS = ("processes", "threads")
-"""Their product is how many requests are served at once: it often says more than either."""
+"""Their product is the concurrency of the file, which often says more than either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Scale:
     log: bool
 
     def place(self, number: float) -> float:
-        """Where a number lies; one from outside lies at the nearer end."""
+        """The place of a number; one from outside lies at the nearer end."""
         within = min(max(number, self.low), self.high)
         if self.log:
             return math.log(within / self.low) / math.log(self.high / self.low)
@@ -68,7 +68,7 @@ class Cube:
 
     @classmethod
     def of(cls, domain: Domain) -> "Cube":
-        """The cube of a domain; with total concurrency where both of its factors are free."""
+        """The cube of a domain, with total concurrency if both of its factors are free."""
         axes = tuple(_axis(dimension) for dimension in domain.free)
         scales = [axis.scale for axis in axes if axis.name in SLOTS and axis.scale]
         if len(scales) < len(SLOTS) or any(scale.low < 1 for scale in scales):
@@ -90,7 +90,7 @@ class Cube:
 
     @property
     def groups(self) -> tuple[tuple[int, ...], ...]:
-        """The columns of each parameter; those of `SLOTS` are one group, for they act together."""
+        """The columns of each parameter. Those of `SLOTS` act together and are one group."""
         slots: list[int] = []
         found: list[tuple[int, ...]] = []
         first = 0

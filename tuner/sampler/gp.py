@@ -1,7 +1,7 @@
-"""Expected improvement under the noise-aware model, as a sampler of Optuna's.
+"""Expected improvement under the noise-aware model, as an Optuna sampler.
 
-Optuna's own Gaussian process compares with the best observation, which is the luckiest one, and
-cannot be told how noisy each trial was. Here a candidate is compared with the best *belief*.
+Optuna's own Gaussian process compares with the best observation, which is partly luck, and does
+not know the noise of each trial. This one compares with the best *belief*.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,18 +23,18 @@ from tuner.sampler.surrogate import Surrogate, fit, one_thread, scored
 from tuner.study.advice import Observation
 
 STARTUP_TRIALS = 5
-"""Ended trials before the model is used: from fewer it leaps from corner to corner."""
+"""Ended trials before the model is used: with fewer, it jumps from corner to corner."""
 
 LEAST_CHANCE = 0.5
-"""What is more likely to break than not is not worth a block, whatever it promises."""
+"""Least P(feasible) of a candidate: one that will probably break is not worth a block."""
 
 CENTRES = 3
-"""So many of the most promising trials are looked around, where the pool is but a sample."""
+"""Trials whose neighbours become candidates too, if the pool is a sample."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What may be measured next, and the improvement to be expected of it as a log ratio."""
+    """What may be measured next, with its expected improvement as a log ratio."""
 
     params: Params
     gain: float
@@ -43,9 +43,9 @@ class Candidate:
 class GaussianProcessSampler(BaseSampler):
     """Draws the candidate with the largest expected improvement times P(feasible).
 
-    Made for one proposal: how noisy a trial was and whether it may be repeated is known to
-    `observations` only, so the study is not looked at. `gain` is what the last draw expects, as a
-    log ratio.
+    Made for one proposal. It reads `observations`, not Optuna's study: only they know the noise of
+    a trial and whether it may be repeated. `gain` is the expected gain of the last draw, as a log
+    ratio.
     """
 
     def __init__(
@@ -65,13 +65,13 @@ class GaussianProcessSampler(BaseSampler):
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
-        """All of the domain: everything is drawn together."""
+        """The whole domain: all parameters are drawn together."""
         return dict(self._distributions)
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """The best candidate; nothing, and thus chance, where none is left or little is known."""
+        """The best candidate; empty, which means chance, if none is left or little is known."""
         ended = [trial for trial in self._observations if has_ended(trial)]
         is_blind = len(ended) < STARTUP_TRIALS
         with one_thread():
@@ -93,9 +93,9 @@ class GaussianProcessSampler(BaseSampler):
 def best_candidate(
     pool: CandidatePool, observations: Sequence[Observation], seed: int
 ) -> Candidate | None:
-    """New params, or those of a trial that may be repeated; new ones where both promise the same.
+    """New params, or those of a trial that may be repeated; new ones if both promise the same.
 
-    None before there is a score that a candidate could improve on, and where nothing is left.
+    None before the first score of a feasible trial, and if nothing is left.
     """
     incumbents = [trial for trial in scored(observations) if trial.feasible]
     if not incumbents:
@@ -123,7 +123,7 @@ def improvement(ahead: Array, sd: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """What candidates are judged by; `threshold` is the best belief, in the model's units."""
+    """Judges candidates; `threshold` is the best belief, in the model's units."""
 
     pool: CandidatePool
     model: Surrogate
@@ -133,7 +133,7 @@ class _Search:
     def fresh(
         self, observations: Sequence[Observation], centres: Sequence[Params], seed: int
     ) -> Candidate | None:
-        """The best of what no trial has; the seed decides between equals."""
+        """The best new params; the seed decides between equals."""
         taken = {self.pool.key(trial.params) for trial in observations}
         is_open = np.array([key not in taken for key in self.pool.points], dtype=bool)
         params = list(self.pool.points.values())
@@ -148,10 +148,10 @@ class _Search:
         return max(found, key=lambda candidate: candidate.gain, default=None)
 
     def again(self, incumbents: Sequence[Observation], beliefs: Array) -> Candidate | None:
-        """The best of what may be measured once more.
+        """The best trial to measure once more.
 
-        It is worth what the new belief, compared with that of the best other trial, can change:
-        nothing where the two are far apart or where one more block would say little.
+        One more block is worth what it can change in the comparison with the best other trial:
+        nothing if their beliefs are far apart, or if the block adds little.
         """
         repeatable = [index for index, trial in enumerate(incumbents) if trial.may_repeat]
         if not repeatable or len(incumbents) == 1:
@@ -174,7 +174,7 @@ class _Search:
         return self._candidate(params[best], gains[best])
 
     def _learnt(self, sds: Array) -> Array:
-        """By how much one block of the usual noise will move the belief: a standard deviation."""
+        """How far one block of the usual noise moves the belief: a standard deviation."""
         learnt: Array = sds**2 / np.sqrt(sds**2 + self.model.noise)
         return np.maximum(learnt, 1e-9)
 

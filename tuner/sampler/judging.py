@@ -1,4 +1,4 @@
-"""What is believed of the trials, and what they say about the parameters."""
+"""Beliefs about the trials, and what these say about the parameters."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,17 +12,17 @@ from tuner.search_space import Domain
 from tuner.study.advice import Belief, Observation
 
 TO_FIT = 3
-"""Scores from which on a model is fitted; before, each score is believed by itself."""
+"""Fewest scores for a model; with fewer, each score is believed by itself."""
 
 TO_EXPLAIN = 4
-"""Scores from which on the model has something to say about parameters."""
+"""Fewest scores for statements about parameters."""
 
 PRIOR_SD = 0.2
-"""How far scores are from the baseline where nothing else is known: a log ratio."""
+"""Prior standard deviation of a score around the baseline: a log ratio."""
 
 
 def believe(domain: Domain, observations: Sequence[Observation]) -> Mapping[TrialNumber, Belief]:
-    """What to believe of every feasible trial with a score, as log ratios to the baseline."""
+    """The belief about every feasible trial with a score, as log ratios to the baseline."""
     trials = [trial for trial in scored(observations) if trial.feasible]
     if not trials or len(scored(observations)) < TO_FIT:
         return {trial.number: _by_itself(trial) for trial in trials}
@@ -41,7 +41,7 @@ def believe(domain: Domain, observations: Sequence[Observation]) -> Mapping[Tria
 def explain(
     domain: Domain, observations: Sequence[Observation], at: Params
 ) -> tuple[tuple[Importance, ...], tuple[Slice, ...]]:
-    """Importances, the largest first, and slices through `at`; none where little was scored."""
+    """Importances, the largest first, and slices through `at`; none if few trials have scores."""
     if len(scored(observations)) < TO_EXPLAIN:
         return (), ()
     with one_thread():

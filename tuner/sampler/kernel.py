@@ -1,4 +1,4 @@
-"""How alike two configurations are taken to be, for scikit-learn's Gaussian processes.
+"""The covariance of two configurations, for scikit-learn's Gaussian processes.
 
 Options mostly add up: what turning a log off is worth hardly depends on `listen`. A kernel of all
 coordinates at once does not know that, and learns of one option only from configurations that are

@@ -23,13 +23,13 @@ from tuner.sampler.kernel import Groups, PartlyAdditive
 from tuner.study.advice import Observation
 
 ASSUMED_SD = 0.05
-"""Noise of a score that does not say how noisy it is: a quiet host's, for one block."""
+"""Noise of a score without `sd`: that of one block on a quiet host."""
 
 LEAST_SD = 0.005
-"""No score is better known than this; the baseline's is 0 by definition and gets it too."""
+"""Least noise of a score. The baseline's score is 0 by definition and gets it too."""
 
 KNEE = 0.5
-"""Log ratio below the best from where on a score counts less and less: see `Warp`."""
+"""Log ratio below the best from which on a score counts less and less: see `Warp`."""
 
 LENGTHS = (0.05, 20.0)
 """Bounds of a length scale in a cube of side 1: from a narrow peak to no effect at all."""
@@ -46,7 +46,7 @@ Replayed on `cpu-bound` at 8 % noise, what is shipped loses (medians of 200 seed
 """
 
 FEW = 20
-"""Scores below which a second start of the search for hyper-parameters pays."""
+"""With fewer scores, a second start of the hyper-parameter search pays."""
 
 STARTS = (1.0, 0.3)
 """Where that search starts: multiples of the prior's median length scale."""
@@ -69,9 +69,8 @@ _BLAS = ThreadpoolController()
 class Warp:
     """Log ratios to the units of the model and back.
 
-    One scale has to serve a landscape in which the best is 2 % above its neighbour and fifty times
-    above the worst. So scores far below the best are drawn together, by a square root, and what
-    remains is standardised.
+    One scale must serve a landscape whose best is 2 % above its neighbour and fifty times above the
+    worst. So a square root draws scores far below the best together, and the rest is standardised.
     """
 
     top: float
@@ -99,7 +98,7 @@ class Warp:
         return scores + self.top
 
     def slope(self, scores: Array) -> Array:
-        """How much of a small difference at these scores is left, in the units of the model."""
+        """The derivative of `inward` at these scores."""
         excess = np.maximum(self.top - scores - KNEE, 0.0)
         slopes: Array = 1 / np.sqrt(1 + 2 * excess / KNEE) / self.unit
         return slopes
@@ -136,9 +135,9 @@ class Surrogate:
         return drawn
 
     def expecting(self, points: Array) -> "Surrogate":
-        """The same, as if each point had been measured and given what is believed of it.
+        """The model as if each point had been measured with its mean as the result.
 
-        What is being measured is then known to be, and the next proposal goes elsewhere.
+        The next proposal then differs from what is being measured.
         """
         known = self.process
         coordinates = np.vstack([known.X_train_, points])
@@ -155,7 +154,7 @@ def one_thread() -> AbstractContextManager[object]:
 
 
 def scored(observations: Sequence[Observation]) -> list[Observation]:
-    """The trials that say something about the score: bounds may be broken, the run must not."""
+    """The trials with a score. Their bounds may be broken, their run may not."""
     return [trial for trial in observations if trial.told and trial.score is not None]
 
 

@@ -1,4 +1,4 @@
-"""What the study asks of an optimiser: what to try next, and what to believe of what was tried."""
+"""What the study asks of an optimiser: a proposal, beliefs, and explanations."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from tuner.search_space import Domain
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """What an optimiser is told of an earlier trial; `score` is None while it runs or has broken.
+    """What an optimiser knows of an earlier trial; `score` is None while it runs or if it broke.
 
-    `sd` is the standard deviation of the noise in `score`, both being log ratios. One that failed
-    by the host's fault is not `told`: it only says which params are taken. `may_repeat` says
-    whether another block of it may be asked for.
+    `sd` is the standard deviation of the noise in `score`. Both are log ratios. `told` is false for
+    a trial that failed because of the host: the optimiser only learns that its params are taken.
+    `may_repeat` allows another block of it.
     """
 
     number: TrialNumber
@@ -28,9 +28,9 @@ class Observation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """What to measure next: new params, or those of a trial of which another block is wanted.
+    """What to measure next: new params, or those of a known trial for another block.
 
-    `gain` is the expected improvement over the best trial so far, as a log ratio; None where the
+    `gain` is the expected improvement over the best trial so far, as a log ratio; None if the
     sampler does not know.
     """
 
@@ -40,14 +40,14 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Belief:
-    """What is believed of a trial's true score, given all trials: mean and standard deviation."""
+    """The distribution of a trial's true score, given all trials."""
 
     mean: float
     sd: float
 
 
 class Optimiser(Protocol):
-    """Proposes, and judges what was seen."""
+    """Proposes trials, and judges those that were measured."""
 
     def propose(
         self,
@@ -57,16 +57,16 @@ class Optimiser(Protocol):
         sampler: SamplerName,
         seed: int,
     ) -> Proposal | None:
-        """What to measure next, or None where there seems to be nothing left.
+        """What to measure next, or None if nothing seems to be left.
 
-        Deterministic in its arguments. The params are valid, and no earlier trial has them, unless
-        that one `may_repeat`.
+        Deterministic in its arguments. The params are valid. They are new, or those of a trial that
+        `may_repeat`.
         """
 
     def believe(
         self, domain: Domain, observations: Sequence[Observation]
     ) -> Mapping[TrialNumber, Belief]:
-        """What to believe of every feasible trial that has a score."""
+        """The belief about every feasible trial with a score."""
 
     def explain(
         self, domain: Domain, observations: Sequence[Observation], at: Params

@@ -64,7 +64,7 @@ def _unusable_baseline(windows: Sequence[Window]) -> Failure:
         message = f"the baseline answers no request under load: {', '.join(classes) or 'nothing'}"
         return Failure(code=FailureCode.ERRORS_ONLY, message=message)
     reasons = "; ".join(Doubt(doubt).sentence for doubt in doubts)
-    message = f"the baseline's own windows cannot be used: {reasons or 'no value for the metric'}"
+    message = f"the windows of the baseline cannot be used: {reasons or 'no value for the metric'}"
     return Failure(code=FailureCode.INFRASTRUCTURE, message=message)
 
 

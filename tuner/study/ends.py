@@ -1,4 +1,4 @@
-"""How a job that tunes comes to its end, before the answer is put together."""
+"""The two ends of a tuning job, before the answer is written."""
 
 from dataclasses import dataclass
 
@@ -7,13 +7,13 @@ from tuner.model import Trial
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """Nothing is worth confirming: the user's own file stays, for this reason."""
+    """No candidate is worth confirming. The user's own file stays, for this reason."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
-    """The confirmation has said what it can say about this trial."""
+    """The confirmation of this trial is complete."""
 
     finalist: Trial

@@ -1,4 +1,4 @@
-"""From a request to a job: every default filled in, every mistake found before anything starts."""
+"""From a request to a job: fills in every default and finds every mistake before the start."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -45,7 +45,7 @@ need-app = true
 
 
 OWN_FILE = "uwsgi.ini"
-"""What a target's own file is called where it is the only one that is measured."""
+"""The name of a target's own file if no other file is measured."""
 
 
 class CataloguedApp(Protocol):
@@ -61,7 +61,7 @@ class CataloguedApp(Protocol):
 
 
 class Catalogue(Protocol):
-    """What is there to be named in a request."""
+    """The apps and spaces that a request can name."""
 
     def app(self, name: str) -> CataloguedApp | None:
         """The target app of that name."""
@@ -72,7 +72,7 @@ class Catalogue(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Aim:
-    """What only requests of one kind say. `files` are the inis to run, each with its path."""
+    """The part of a job that depends on its kind. `files` are the inis to run, with their paths."""
 
     kind: JobKind
     app: str
@@ -86,16 +86,16 @@ class _Aim:
 
 
 def _nothing(app: str) -> Sequence[Params]:
-    """There are no earlier jobs."""
+    """No earlier jobs."""
     return ()
 
 
 def resolve(
     request: Request, catalogue: Catalogue, earlier: Callable[[str], Sequence[Params]] = _nothing
 ) -> JobSpec:
-    """The job that a request asks for. Raises `InvalidInput` with everything that is wrong.
+    """The job of a request. Raises `InvalidInput` with every mistake.
 
-    `earlier` tells what earlier jobs of an app recommended; it is asked where a request wants that.
+    `earlier` gives what earlier jobs of an app recommended, for requests with a warm start.
     """
     mistakes: list[Mistake] = []
     described = _described(request, catalogue, mistakes)
@@ -168,7 +168,7 @@ def _slo(request: TuneRequest) -> Slo:
 
 
 def _seeds(wanted: Sequence[Params], space: SearchSpace) -> tuple[dict[str, Scalar], ...]:
-    """Each of the earlier params once, with those names alone that the space has too."""
+    """The earlier params, each once, without names that the space does not have."""
     found: list[dict[str, Scalar]] = []
     for params in wanted:
         known = {name: value for name, value in params.items() if name in space.parameters}
@@ -178,7 +178,7 @@ def _seeds(wanted: Sequence[Params], space: SearchSpace) -> tuple[dict[str, Scal
 
 
 def _comparing(request: CompareRequest, own: Variant, workload: Workload) -> _Aim:
-    """Files are judged by latency where load comes at a rate or all at once, else by throughput."""
+    """Compares by latency if the load is an open loop or a burst, else by throughput."""
     given = [(f"inis.{index}.ini", variant) for index, variant in enumerate(request.inis)]
     by_latency = isinstance(workload, OpenLoop | Burst)
     return _Aim(
@@ -201,7 +201,7 @@ def _comparing(request: CompareRequest, own: Variant, workload: Workload) -> _Ai
 
 
 def _calibrating(request: CalibrateRequest, own: Variant) -> _Aim:
-    """What it will be able to see is said for a comparison of as many blocks."""
+    """The smallest detectable effect is that of a comparison with as many blocks."""
     return _Aim(
         kind=JobKind.CALIBRATE,
         app=_app_of(request),
@@ -245,7 +245,7 @@ def _described(
     if name is None:
         field = "inis" if isinstance(request, CompareRequest) else "baseline_ini"
         if not getattr(request, field):
-            hint = "an image brings no file of its own that we know: give the present uwsgi.ini"
+            hint = "an image has no uwsgi.ini of its own: give the present uwsgi.ini"
             mistakes.append(Mistake(field, hint))
         return None
     found = catalogue.app(name)

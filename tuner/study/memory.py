@@ -1,4 +1,4 @@
-"""How much memory a configuration will need, learnt from those that have run."""
+"""How much memory a configuration needs, learnt from the trials that have run."""
 
 from collections.abc import Sequence
 from statistics import fmean
@@ -26,7 +26,7 @@ def learnt(history: History) -> MemoryLine | None:
 
 
 def _points(history: History) -> list[Point]:
-    """One for each trial that ran: the mean over the peaks of its windows."""
+    """One point for each trial that ran: the mean of the peaks of its windows."""
     used: dict[int, list[float]] = {}
     for measurement in history.measurements:
         for window in measurement.windows:
@@ -40,7 +40,7 @@ def _points(history: History) -> list[Point]:
 
 
 def _slots(params: Params) -> tuple[float, float] | None:
-    """Processes and threads; None where the space varies no processes."""
+    """Processes and threads; None if the space does not vary processes."""
     processes, threads = params.get("processes"), params.get("threads", 1)
     if isinstance(processes, str) or isinstance(threads, str) or processes is None:
         return None

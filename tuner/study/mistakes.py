@@ -1,4 +1,4 @@
-"""What is wrong with a job although every part of it is well formed."""
+"""Mistakes of a job whose parts are all well formed."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from tuner.uwsgi.options import known
 from tuner.uwsgi.topology import Topology, front_of
 
 UWSGI_BASE_MB = 16
-"""What master and interpreter take before the app has loaded anything."""
+"""Memory of master and interpreter before the app is loaded."""
 
 _FATAL_NAMES = frozenset(
     {
@@ -23,10 +23,9 @@ _FATAL_NAMES = frozenset(
         "static-map-without-folder",
     }
 )
-"""Rules about files with which uWSGI reads nothing, does not start, or starts without workers.
+"""Rules whose findings stop a job: uWSGI reads nothing, does not start, or starts no workers.
 
-The other errors are findings: with them the file runs today, if not as it is meant. Where an
-include leads is none here: in a job that is a place in the image.
+With the other errors the file still runs. Paths of includes are not checked: they lie in the image.
 """
 _FATAL = tuple(rule for rule in RULES if rule.name in _FATAL_NAMES)
 
@@ -34,9 +33,9 @@ _LATENCIES = (Metric.LATENCY_P50_MS, Metric.LATENCY_P95_MS, Metric.LATENCY_P99_M
 
 
 def mistakes_in(spec: JobSpec, files: Sequence[tuple[str, str]]) -> list[Mistake]:
-    """Everything that would keep the job from being done, as far as its text can tell.
+    """Everything in the text of a job that would make it fail.
 
-    `files` are the inis that it will run, each behind the path of its field in the request.
+    `files` are pairs: the path of the field in the request, and the ini in it.
     """
     return [
         *(mistake for path, ini in files for mistake in _of_ini(spec, ini, path)),
@@ -48,7 +47,7 @@ def mistakes_in(spec: JobSpec, files: Sequence[tuple[str, str]]) -> list[Mistake
 
 
 def _of_ini(spec: JobSpec, text: str, path: str) -> list[Mistake]:
-    """What would keep uWSGI from starting on this file in this box, as far as text can tell."""
+    """What in the text of this file would stop uWSGI from starting in this box."""
     subject = subject_of(text, known(), Box(somaxconn=spec.limits.somaxconn))
     if subject.ini.has_section and not subject.entries:
         return []  # an empty section is enough: the command may say it all
@@ -62,10 +61,10 @@ def _of_box(spec: JobSpec) -> list[Mistake]:
     found = []
     needed = UWSGI_BASE_MB + spec.target.memory_per_process_mb
     if spec.limits.memory_mb < needed:
-        message = f"too small for one process: uWSGI and one process take about {needed} MB"
+        message = f"too small: uWSGI and one process need about {needed} MB"
         found.append(Mistake("limits.memory_mb", message))
     if spec.target.command and not any("{ini}" in word for word in spec.target.command):
-        message = "one word must hold {ini}, or the trial's file would not be read"
+        message = "one word must contain {ini}; otherwise uWSGI does not read the trial's file"
         found.append(Mistake("target.command", message))
     return found
 
@@ -74,8 +73,8 @@ def _of_objective(spec: JobSpec) -> list[Mistake]:
     if not isinstance(spec.workload, ClosedLoop | Ladder):
         return []
     message = (
-        "latency is ranked at a fixed rate or over whole users only: a closed loop sends less "
-        "to a slower server. Give an open_loop, burst or journey workload"
+        "a closed loop sends less to a slower server, so it cannot rank latency. "
+        "Use an open_loop, burst or journey workload"
     )
     paths = ["objective", *(f"objective.also.{n}" for n in range(len(spec.objective.also)))]
     return [
@@ -86,7 +85,7 @@ def _of_objective(spec: JobSpec) -> list[Mistake]:
 
 
 def _of_workload(spec: JobSpec, inis: Sequence[str]) -> list[Mistake]:
-    """What the way to uWSGI cannot carry, as far as text can tell; the rest is tried out."""
+    """Keep-alive on a socket that closes each connection; everything else is tried out."""
     if not getattr(spec.workload, "keep_alive", False):
         return []
     fronts = [(ini, front_of(ini, spec.target.port)) for ini in map(IniFile.parse, inis)]
@@ -94,7 +93,7 @@ def _of_workload(spec: JobSpec, inis: Sequence[str]) -> list[Mistake]:
         front.topology is Topology.HTTP_SOCKET and ini.get("http-socket") for ini, front in fronts
     ):
         message = (
-            "http-socket closes the connection after every answer: leave it false, or serve with "
+            "http-socket closes the connection after every answer: set it to false, or serve with "
             "http11-socket, http or nginx"
         )
         return [Mistake("workload.keep_alive", message)]

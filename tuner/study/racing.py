@@ -15,7 +15,7 @@ HOST_SHARE = 0.7
 """Largest share of the host's memory for the limits of all arms of one block together."""
 
 DOUBTFUL = 1.0
-"""A trial is worth racing if its belief plus so many standard deviations is above the baseline."""
+"""A trial may race if its belief plus this many standard deviations is above the baseline."""
 
 
 def race(state: StudyState) -> Step | Keep | None:
@@ -44,7 +44,7 @@ def _begin(state: StudyState) -> Step | Keep:
 
 
 def _entrants(state: StudyState) -> Arms:
-    """The likely best by belief, the best seed among them; one alone where there is no race."""
+    """The likely best by belief, with the best seed; one trial if there is no race."""
     beliefs, scores = state.beliefs, state.candidates.scores
     wanted = min(state.spec.budget.race, _arms_that_fit(state))
     hopeful = [

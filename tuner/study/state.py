@@ -59,7 +59,7 @@ class StudyState:
 
     @cached_property
     def domain(self) -> Domain:
-        """The domain of the job, with what is known of its memory."""
+        """The domain of the job, with the memory line learnt so far."""
         domain = derive(self.spec, self.history.memory_line)
         return replace(domain, memory=learnt(self.history))
 
