@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from typing import Any, Literal, assert_never
 
 from tests.statuses import blocks_by_trial, status_of, summary_of
-from tuner.db import HostRow
 from tuner.db.history import DETAILED
 from tuner.errors import Conflict, NotFound
 from tuner.model import (
     HOST_IS_STALE_AFTER,
     AnswerInBrief,
+    BenchmarkHost,
     Calibration,
     Claim,
     Enter,
@@ -66,7 +66,7 @@ class FakeStore:
         self._faults: dict[MeasurementId, int] = {}
         self._workers: dict[str, object] = {}  # of the hosts that live
         self._holders: dict[MeasurementId, object] = {}
-        self._hosts: dict[str, HostRow] = {}
+        self._hosts: dict[str, BenchmarkHost] = {}
 
     def drain(
         self,
@@ -314,7 +314,7 @@ class FakeStore:
     ) -> None:
         with self._transaction():
             known = self._hosts.get(name)
-            self._hosts[name] = HostRow(
+            self._hosts[name] = BenchmarkHost(
                 name=name,
                 pool=pool,
                 fingerprint=fingerprint or (known.fingerprint if known else None),
@@ -325,7 +325,7 @@ class FakeStore:
                 calibrated_with=known.calibrated_with if known else None,
             )
 
-    def hosts(self, pool: str | None = None) -> list[HostRow]:
+    def hosts(self, pool: str | None = None) -> list[BenchmarkHost]:
         found = sorted(self._hosts.values(), key=lambda host: host.name)
         return [host for host in found if pool is None or host.pool == pool]
 

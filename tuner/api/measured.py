@@ -28,16 +28,16 @@ def calibration_answer(found: Calibration | None) -> CalibrationAnswer | None:
     return extended(CalibrationAnswer, found, smallest_bias=analysis.smallest_bias(found))
 
 
-def sees(found: Calibration | None) -> list[SeesAnswer]:
+def sees(found: Calibration | None) -> tuple[SeesAnswer, ...]:
     """What a host can tell apart in a few minutes, and in an hour."""
     if found is None or not found.block_s:
-        return []
-    return [
+        return ()
+    return tuple(
         SeesAnswer(
             minutes=minutes, effect=analysis.mde_after(minutes, found.block_sd, found.block_s)
         )
         for minutes in SEES_AFTER_MINUTES
-    ]
+    )
 
 
 def report_answer(found: Report) -> ReportAnswer:

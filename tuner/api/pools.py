@@ -10,11 +10,10 @@ from fastapi import APIRouter, Path
 from tuner.api.measured import calibration_answer, sees
 from tuner.api.parameters import NAME
 from tuner.api.problems import documented
-from tuner.api.services import Host, Wired
+from tuner.api.services import Wired
 from tuner.errors import NotFound
-from tuner.model import HOST_IS_STALE_AFTER
+from tuner.model import HOST_IS_STALE_AFTER, BenchmarkHost, extended
 from tuner.schemas import (
-    CalibratedHostAnswer,
     HostAnswer,
     PoolAnswer,
     PoolHosts,
@@ -48,25 +47,16 @@ def list_hosts(
         raise NotFound(f"no worker has reported for a pool {pool!r}; GET /v1/pools lists the pools")
     return PoolHosts(
         pool=pool,
-        hosts=[
-            CalibratedHostAnswer(
-                **dict(_host(host, now)),
-                calibration=calibration_answer(host.calibration),
-                calibrated_at=host.calibrated_at,
-                calibrated_with=host.calibrated_with,
-                sees=sees(host.calibration),
-            )
-            for host in sorted(hosts, key=lambda host: host.name)
-        ],
+        hosts=[_host(host, now) for host in sorted(hosts, key=lambda host: host.name)],
     )
 
 
-def is_live(host: Host, now: datetime) -> bool:
+def is_live(host: BenchmarkHost, now: datetime) -> bool:
     """Whether its worker reported lately."""
     return now - host.last_seen <= HOST_IS_STALE_AFTER
 
 
-def what_is_away(hosts: Sequence[Host], now: datetime) -> tuple[str, str] | None:
+def what_is_away(hosts: Sequence[BenchmarkHost], now: datetime) -> tuple[str, str] | None:
     """What keeps every host from measuring, as a system and a sentence; None where one can."""
     live = [host for host in hosts if is_live(host, now)]
     if not live:
@@ -75,11 +65,11 @@ def what_is_away(hosts: Sequence[Host], now: datetime) -> tuple[str, str] | None
     return ("host", "; ".join(problems)) if len(problems) == len(live) else None
 
 
-def _host(host: Host, now: datetime) -> HostAnswer:
-    return HostAnswer(
-        name=host.name,
+def _host(host: BenchmarkHost, now: datetime) -> HostAnswer:
+    return extended(
+        HostAnswer,
+        host,
+        calibration=calibration_answer(host.calibration),
         live=is_live(host, now),
-        last_seen=host.last_seen,
-        problem=host.problem,
-        fingerprint=host.fingerprint,
+        sees=sees(host.calibration),
     )

@@ -11,9 +11,8 @@ from fastapi import Request as HttpRequest
 from tuner.errors import NotFound
 from tuner.model import (
     AnswerInBrief,
-    Calibration,
+    BenchmarkHost,
     History,
-    HostFingerprint,
     Job,
     JobId,
     JobKind,
@@ -28,42 +27,6 @@ from tuner.model import (
     Trial,
     TrialNumber,
 )
-
-
-class Host(Protocol):
-    """A benchmark host as it last reported itself."""
-
-    @property
-    def name(self) -> str:
-        """The worker's name."""
-
-    @property
-    def pool(self) -> str:
-        """The set of like hosts that it belongs to."""
-
-    @property
-    def fingerprint(self) -> HostFingerprint | None:
-        """Its hardware and software; None until the worker has looked."""
-
-    @property
-    def last_seen(self) -> datetime:
-        """Time of the worker's last report."""
-
-    @property
-    def problem(self) -> str | None:
-        """Why it cannot measure."""
-
-    @property
-    def calibration(self) -> Calibration | None:
-        """Its last calibration."""
-
-    @property
-    def calibrated_at(self) -> datetime | None:
-        """Time of that calibration."""
-
-    @property
-    def calibrated_with(self) -> str | None:
-        """The target app or image of that calibration."""
 
 
 class Store(Protocol):
@@ -118,7 +81,7 @@ class Store(Protocol):
     def latest_in_brief(self, app: str) -> AnswerInBrief | None:
         """The app's newest tuning job that has its answer, without its documents. For polls."""
 
-    def hosts(self, pool: str | None = None) -> Sequence[Host]:
+    def hosts(self, pool: str | None = None) -> Sequence[BenchmarkHost]:
         """All hosts that have reported, of one pool or of all pools."""
 
     def ping(self) -> None:

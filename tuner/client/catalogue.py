@@ -7,8 +7,8 @@ from tuner.client.replies import ReadAs
 from tuner.client.wire import Wire
 from tuner.model import Limits, SearchSpace
 from tuner.schemas import (
-    CalibratedHostAnswer,
     Health,
+    HostAnswer,
     LintAnswer,
     PoolAnswer,
     PoolHosts,
@@ -43,7 +43,7 @@ class Catalogue:
         """The pools and their hosts."""
         return self._wire.get("/v1/pools", ReadAs(PoolList)).pools
 
-    def hosts(self, pool: str) -> Sequence[CalibratedHostAnswer]:
+    def hosts(self, pool: str) -> Sequence[HostAnswer]:
         """The hosts of a pool, with the smallest effect that each can detect."""
         return self._wire.get(f"/v1/pools/{quote(pool, safe='')}/hosts", ReadAs(PoolHosts)).hosts
 

@@ -24,12 +24,10 @@ from tuner.db.embedded import EmbeddedPostgres, require_room
 from tuner.db.engine import make_engine
 from tuner.db.liveness import Liveness, host_alive
 from tuner.db.ports import JobQueue
-from tuner.db.rows import HostRow
 from tuner.db.store import Store
 
 __all__ = [
     "EmbeddedPostgres",
-    "HostRow",
     "JobQueue",
     "Liveness",
     "Store",

@@ -7,9 +7,14 @@ starts again elsewhere; everything that asks this asks here.
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
-from tuner.db.rows import CALIBRATION, FINGERPRINT, HostRow, host_of, to_json
+from tuner.db.rows import CALIBRATION, FINGERPRINT, host_of, to_json
 from tuner.db.tables import hosts
-from tuner.model import HOST_IS_STALE_AFTER, Calibration, HostFingerprint
+from tuner.model import (
+    HOST_IS_STALE_AFTER,
+    BenchmarkHost,
+    Calibration,
+    HostFingerprint,
+)
 
 HOST_LOCKS = 7_803  # first key of the advisory locks on host names
 
@@ -79,7 +84,7 @@ def calibrated(connection: Connection, found: Calibration, *, with_target: str) 
     connection.execute(statement)
 
 
-def listed(connection: Connection, pool: str | None) -> list[HostRow]:
+def listed(connection: Connection, pool: str | None) -> list[BenchmarkHost]:
     """All hosts by name, also those that are gone: see `last_seen`."""
     query = select(hosts).order_by(hosts.c.name)
     if pool is not None:

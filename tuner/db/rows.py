@@ -2,8 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from datetime import datetime
+from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter
@@ -12,6 +11,7 @@ from sqlalchemy import RowMapping
 from tuner.model import (
     AS_BUDGETED,
     AnswerInBrief,
+    BenchmarkHost,
     BlockOptions,
     Calibration,
     Failure,
@@ -51,24 +51,10 @@ FINGERPRINT = TypeAdapter[HostFingerprint | None](HostFingerprint | None, config
 WINDOW = TypeAdapter[Window | None](Window | None, config=_CONFIG)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostRow:
-    """A benchmark host as it last reported; `problem` says what keeps it from measuring."""
-
-    name: str
-    pool: str
-    fingerprint: HostFingerprint | None
-    last_seen: datetime
-    problem: str | None
-    calibration: Calibration | None = None  # the last one that it took part in
-    calibrated_at: datetime | None = None
-    calibrated_with: str | None = None  # the target app or image
-
-
 _JOB = TypeAdapter(Job)
 _TRIAL = TypeAdapter(Trial)
 _MEASUREMENT = TypeAdapter(Measurement)
-_HOST = TypeAdapter(HostRow)
+_HOST = TypeAdapter(BenchmarkHost)
 
 
 def to_json(adapter: TypeAdapter[_Noun | None], value: _Noun | None) -> Any:
@@ -155,6 +141,6 @@ def window_row(
     }
 
 
-def host_of(row: RowMapping) -> HostRow:
+def host_of(row: RowMapping) -> BenchmarkHost:
     """A row of `hosts`."""
     return _HOST.validate_python(dict(row))

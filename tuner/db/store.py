@@ -19,13 +19,14 @@ from tuner.db.history import (
     read_trials,
 )
 from tuner.db.ports import JobQueue
-from tuner.db.rows import FAILURE, HostRow, brief_of, job_of, result_header, to_json
+from tuner.db.rows import FAILURE, brief_of, job_of, result_header, to_json
 from tuner.db.status import read_status, read_version
 from tuner.db.steps import apply_step
 from tuner.db.tables import jobs as jobs_table
 from tuner.errors import Conflict, NotFound
 from tuner.model import (
     AnswerInBrief,
+    BenchmarkHost,
     Claim,
     Failure,
     History,
@@ -275,7 +276,7 @@ class Store:
         with self._transaction() as connection:
             hosts.see(connection, name, pool, fingerprint, problem)
 
-    def hosts(self, pool: str | None = None) -> list[HostRow]:
+    def hosts(self, pool: str | None = None) -> list[BenchmarkHost]:
         """All hosts by name, also those that are gone: see `last_seen`."""
         with self._transaction() as connection:
             return hosts.listed(connection, pool)

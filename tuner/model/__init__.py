@@ -49,6 +49,7 @@ from tuner.model.evidence import (
     SlicePoint,
     Standing,
 )
+from tuner.model.hosts import BenchmarkHost
 from tuner.model.landscapes import Landscape, Reading, Start
 from tuner.model.measuring import (
     AS_BUDGETED,

@@ -20,7 +20,6 @@ from tuner.schemas.evidence import (
     StandingAnswer,
 )
 from tuner.schemas.hosts import (
-    CalibratedHostAnswer,
     CalibrationAnswer,
     CalibrationReport,
     HostAnswer,

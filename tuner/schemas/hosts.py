@@ -1,13 +1,12 @@
-"""Pools, their hosts, and what each can tell apart."""
+"""Pools, their hosts, and the effects that each host can detect."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Annotated
 
 from pydantic import Field
 
-from tuner.model import Calibration, HostFingerprint, about
+from tuner.model import BenchmarkHost, Calibration, about
 from tuner.schemas.base import Answer
 
 
@@ -21,22 +20,12 @@ class CalibrationAnswer(Calibration):
     ]
 
 
-class HostAnswer(Answer):
-    """A benchmark host."""
-
-    name: str = Field(description="its worker's name")
-    live: bool = Field(description="whether its worker reported lately")
-    last_seen: datetime = Field(description="when its worker last reported")
-    problem: str | None = Field(description="what keeps it from measuring")
-    fingerprint: HostFingerprint | None = Field(description="what it is, once it has looked")
-
-
 class SeesAnswer(Answer):
-    """What a comparison of so many minutes can tell apart on a host."""
+    """The smallest effect that a comparison of this length can detect on a host."""
 
-    minutes: float = Field(description="of measuring, starts included")
+    minutes: float = Field(description="length of the comparison, starts included")
     effect: float | None = Field(
-        description="smallest relative effect that it would show; null: too short for a verdict"
+        description="smallest detectable relative effect; null: too short for a verdict"
     )
 
 
@@ -47,26 +36,26 @@ class CalibrationReport(Answer):
     sees: Sequence[SeesAnswer] = Field(description="smallest detectable effect by minutes")
 
 
-class CalibratedHostAnswer(HostAnswer):
-    """A benchmark host with its last calibration."""
+@dataclass(frozen=True, kw_only=True)
+class HostAnswer(BenchmarkHost):
+    """A benchmark host, and the effects that it can detect."""
 
-    calibration: CalibrationAnswer | None = Field(description="null: it has not been calibrated")
-    calibrated_at: datetime | None = Field(description="when it was")
-    calibrated_with: str | None = Field(description="the target app or image of that calibration")
-    sees: Sequence[SeesAnswer] = Field(description="what it can tell apart, by minutes")
+    calibration: Annotated[CalibrationAnswer | None, about("the last one; null: there is none")]
+    live: Annotated[bool, about("whether its worker reported recently")]
+    sees: Annotated[tuple[SeesAnswer, ...], about("smallest detectable effect by minutes")]
 
 
 class PoolHosts(Answer):
     """The hosts of one pool."""
 
-    pool: str = Field(description="what a job names it by")
-    hosts: Sequence[CalibratedHostAnswer] = Field(description="its hosts, by name")
+    pool: str = Field(description="jobs name the pool by it")
+    hosts: Sequence[HostAnswer] = Field(description="its hosts, by name")
 
 
 class PoolAnswer(Answer):
     """A set of like hosts."""
 
-    name: str = Field(description="what a job names it by")
+    name: str = Field(description="jobs name the pool by it")
     hosts: Sequence[HostAnswer] = Field(description="its hosts, by name")
 
 
