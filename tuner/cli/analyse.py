@@ -138,7 +138,7 @@ def order_verdict(found: "Runs") -> str:
 
 
 def resolution_verdict(found: "Runs") -> str:
-    """The smallest difference that so many runs resolve."""
+    """The smallest difference that this number of runs resolves."""
     return (
         f"Smallest detectable difference: {share(found.resolves)}, with {found.count} runs of each"
         " of two configurations (one-sided 5 %, power 80 %). Alternate the runs, A B A B, with"

@@ -41,7 +41,7 @@ def follow(client: Client, job_id: int, console: Console, *, runs_on: bool = Tru
             job = _followed(client, job_id, show)
     except KeyboardInterrupt:
         if runs_on:
-            say(f"job {job_id} goes on; follow it with: tuner watch {job_id}")
+            say(f"job {job_id} continues; follow it with: tuner watch {job_id}")
         raise
     why = () if job.failure is None else error_lines(job.failure)
     print_on(console, "\n".join([f"job {job_id} {job.state}", *why]))
