@@ -1,8 +1,8 @@
 """Nouns → answers, of how an answer came about: logs become relative gains. Pure functions."""
 
-import math
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 from tuner import wording
 from tuner.api.preflight import preflight_answer
@@ -10,12 +10,10 @@ from tuner.evidence import JobEvidence
 from tuner.model import (
     Ablation,
     Evidence,
-    Factor,
     Look,
     Metric,
     ParetoPoint,
     Slice,
-    Standing,
     Trial,
 )
 from tuner.schemas import (
@@ -41,19 +39,20 @@ NO_EVIDENCE = (
 )
 
 
+_LOGS = ("gain", "effect", "estimate", "low", "high")
+
+
+def _relative(noun: object, metric: Metric) -> dict[str, Any]:
+    """The fields of a noun of evidence. Its log ratios become relative gains."""
+    return {
+        name: wording.improvement(value, metric) if name in _LOGS else value
+        for name, value in vars(noun).items()
+    }
+
+
 def look_answers(looks: Sequence[Look], metric: Metric) -> list[LookAnswer]:
     """The looks at a confirmation, in order."""
-    return [
-        LookAnswer(
-            blocks=look.blocks,
-            z=look.z if math.isfinite(look.z) else None,
-            bound=look.bound,
-            estimate=wording.improvement(look.estimate, metric),
-            low=wording.improvement(look.low, metric),
-            high=wording.improvement(look.high, metric),
-        )
-        for look in looks
-    ]
+    return [LookAnswer(**_relative(look, metric)) for look in looks]
 
 
 def evidence_answer(found: Evidence, metric: Metric) -> EvidenceAnswer:
@@ -62,7 +61,9 @@ def evidence_answer(found: Evidence, metric: Metric) -> EvidenceAnswer:
     return EvidenceAnswer(
         rounds=[
             RoundAnswer(
-                standings=[_standing(standing, metric) for standing in own.standings],
+                standings=[
+                    StandingAnswer(**_relative(standing, metric)) for standing in own.standings
+                ],
                 survivors=own.survivors,
             )
             for own in found.rounds
@@ -94,43 +95,13 @@ def tune_report(found: JobEvidence, answer: RecommendationAnswer) -> TuneReport:
     )
 
 
-def _standing(found: Standing, metric: Metric) -> StandingAnswer:
-    return StandingAnswer(
-        number=found.number,
-        gain=wording.improvement(found.gain, metric),
-        low=wording.improvement(found.low, metric),
-        high=wording.improvement(found.high, metric),
-        blocks=found.blocks,
-        is_unstable=found.is_unstable,
-    )
-
-
 def _ablation(found: Ablation, metric: Metric) -> AblationAnswer:
-    factors = [_factor(factor, metric) for factor in found.factors]
+    factors = [FactorAnswer(**_relative(factor, metric)) for factor in found.factors]
     return AblationAnswer(factors=factors, runs=found.runs, sd=found.sd)
 
 
-def _factor(found: Factor, metric: Metric) -> FactorAnswer:
-    return FactorAnswer(
-        parameters=found.parameters,
-        effect=wording.improvement(found.effect, metric),
-        low=wording.improvement(found.low, metric),
-        high=wording.improvement(found.high, metric),
-        p=found.p,
-        is_kept=found.is_kept,
-    )
-
-
 def _slice(found: Slice, metric: Metric) -> SliceAnswer:
-    points = [
-        SlicePointAnswer(
-            value=point.value,
-            gain=wording.improvement(point.gain, metric),
-            low=wording.improvement(point.low, metric),
-            high=wording.improvement(point.high, metric),
-        )
-        for point in found.points
-    ]
+    points = [SlicePointAnswer(**_relative(point, metric)) for point in found.points]
     return SliceAnswer(parameter=found.parameter, points=points)
 
 
