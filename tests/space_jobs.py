@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tuner.catalogue import Catalogue
+from tuner.catalogue import HostCatalogue
 from tuner.model import JobSpec, TuneRequest
 from tuner.study import resolve
 
-CATALOG = Catalogue.load([Path(__file__).parent / "bench_apps"])
+CATALOG = HostCatalogue.load([Path(__file__).parent / "bench_apps"])
 
 FITTING: Mapping[str, Mapping[str, Any]] = {
     "default": {"target": {"target_app": "mixed"}},

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tuner import db
-from tuner.catalogue import Catalogue
+from tuner.catalogue import HostCatalogue
 from tuner.db import EmbeddedPostgres, Liveness, Store, make_engine, migrate
 from tuner.model import History, JobSpec, Params, Request, Step
 from tuner.queue import Queue
@@ -55,13 +55,13 @@ def upgrade(settings: Settings) -> None:
     migrate.upgrade(database_url(settings))
 
 
-def catalogue(settings: Settings) -> Catalogue:
+def catalogue(settings: Settings) -> HostCatalogue:
     """All target apps and search spaces. Raises `InvalidInput` with every mistake in them."""
-    return Catalogue.load(settings.target_apps, settings.search_spaces)
+    return HostCatalogue.load(settings.target_apps, settings.search_spaces)
 
 
 def resolver(
-    known: Catalogue, earlier: Callable[[str], Sequence[Params]] | None = None
+    known: HostCatalogue, earlier: Callable[[str], Sequence[Params]] | None = None
 ) -> Callable[[Request], JobSpec]:
     """Turns requests into jobs; `earlier` gives an app's earlier recommendations."""
     if earlier is None:
@@ -76,7 +76,7 @@ def decide() -> Callable[[History], Step | None]:
     return decider(TrialOptimiser())
 
 
-def launcher(settings: Settings, known: Catalogue) -> DockerLauncher:
+def launcher(settings: Settings, known: HostCatalogue) -> DockerLauncher:
     """This host's containers, with labels of this service's database."""
     from tuner.engine import DockerLauncher
     from tuner.load import probe_files

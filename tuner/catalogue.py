@@ -33,7 +33,7 @@ class CataloguedApp:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Catalogue:
+class HostCatalogue:
     """All target apps and search spaces of this host, by name."""
 
     apps: Mapping[str, CataloguedApp]
@@ -46,7 +46,7 @@ class Catalogue:
         search_space_dirs: Sequence[Path] = (),
         *,
         with_own: bool = True,
-    ) -> "Catalogue":
+    ) -> "HostCatalogue":
         """Read the product's own folders (unless `with_own` is False) and the given ones.
 
         Raises `InvalidInput` with every mistake of every file, each with the file's path.

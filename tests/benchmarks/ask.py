@@ -16,7 +16,7 @@ import numpy as np
 from tests.benchmarks.host import line, spread
 from tests.benchmarks.replay.samplers import AnyOptimiser, AnySampler, SpaceFilling
 from tests.builders import spec
-from tuner.catalogue import Catalogue
+from tuner.catalogue import HostCatalogue
 from tuner.model import ClosedLoop, Limits, Params, SamplerName, TrialNumber
 from tuner.search_space import Domain, derive
 from tuner.study import Observation
@@ -78,7 +78,7 @@ def timed(call: Callable[[int], object], count: int) -> list[float]:
 
 def default_domain() -> Domain:
     """The default space on a box of two CPUs with room for 60 processes."""
-    catalogue = Catalogue.load([ROOT / "target_apps"], [ROOT / "search_spaces"])
+    catalogue = HostCatalogue.load([ROOT / "target_apps"], [ROOT / "search_spaces"])
     return derive(
         spec(
             search_space=catalogue.space("default"),

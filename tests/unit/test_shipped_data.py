@@ -6,12 +6,12 @@ import pytest
 
 from tests.space_jobs import FITTING
 from tuner import bootstrap
-from tuner.catalogue import Catalogue
+from tuner.catalogue import HostCatalogue
 from tuner.errors import InvalidInput
 from tuner.model import TuneRequest
 from tuner.search_space import derive
 
-CATALOG = Catalogue.load()
+CATALOG = HostCatalogue.load()
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Annotated, Protocol
 from fastapi import Depends
 from fastapi import Request as HttpRequest
 
+from tuner.catalogue import HostCatalogue
 from tuner.errors import NotFound
 from tuner.model import (
     AnswerInBrief,
@@ -22,14 +23,12 @@ from tuner.model import (
     JobSummary,
     Measurement,
     Request,
-    SearchSpace,
-    TargetApp,
     Trial,
     TrialNumber,
 )
 
 
-class Store(Protocol):
+class ServiceStore(Protocol):
     """All jobs. Every method may raise `Unavailable`; lookups raise `NotFound`."""
 
     def create_job(
@@ -88,30 +87,6 @@ class Store(Protocol):
         """Raise `Unavailable` if the database does not answer."""
 
 
-class CataloguedApp(Protocol):
-    """A target app as this host describes it."""
-
-    @property
-    def app(self) -> TargetApp:
-        """Its target.yaml."""
-
-    @property
-    def baseline_ini(self) -> str:
-        """The text of its own uwsgi.ini."""
-
-
-class Catalogue(Protocol):
-    """What a request may name."""
-
-    @property
-    def apps(self) -> Mapping[str, CataloguedApp]:
-        """Target apps by name."""
-
-    @property
-    def spaces(self) -> Mapping[str, SearchSpace]:
-        """Search spaces by name."""
-
-
 def _utc_now() -> datetime:
     return datetime.now(UTC)
 
@@ -124,8 +99,8 @@ class Services:
     where the disk of the rows is full.
     """
 
-    store: Store
-    catalogue: Catalogue
+    store: ServiceStore
+    catalogue: HostCatalogue
     resolve: Callable[[Request], JobSpec]
     api_key: str | None = field(default=None, repr=False)
     now: Callable[[], datetime] = _utc_now

@@ -20,7 +20,7 @@ from tuner.settings import Settings
 from tuner.wording import params, value
 
 if TYPE_CHECKING:
-    from tuner.catalogue import Catalogue
+    from tuner.catalogue import HostCatalogue
     from tuner.model import JobSpec, SearchSpace, TuneRequest
     from tuner.search_space import Outline
     from tuner.search_space.outlining import HeuristicOutline, ParameterOutline
@@ -67,7 +67,7 @@ def show(
         _show_derived(known, request, as_json=as_json)
 
 
-def _show_derived(known: "Catalogue", request: "TuneRequest", *, as_json: bool) -> None:
+def _show_derived(known: "HostCatalogue", request: "TuneRequest", *, as_json: bool) -> None:
     from tuner import bootstrap
     from tuner.search_space import derive, outline
 
@@ -77,14 +77,14 @@ def _show_derived(known: "Catalogue", request: "TuneRequest", *, as_json: bool) 
     print_answer(answer, _derived_lines(spec, found), as_json=as_json)
 
 
-def _catalogue() -> "Catalogue":
+def _catalogue() -> "HostCatalogue":
     from tuner import bootstrap
 
     return bootstrap.catalogue(Settings.from_environ(os.environ))
 
 
 def _request(
-    known: "Catalogue",
+    known: "HostCatalogue",
     space: str,
     app: str | None,
     ini: Path | None,
@@ -124,7 +124,7 @@ def _mapping(job: str) -> Mapping[str, Any]:
     return document
 
 
-def _limits(known: "Catalogue", app: str | None, document: Mapping[str, Any]) -> dict[str, Any]:
+def _limits(known: "HostCatalogue", app: str | None, document: Mapping[str, Any]) -> dict[str, Any]:
     """The box of the app or the job, before the options change it."""
     described = known.app(app) if app is not None else None
     own = described.app.limits.model_dump() if described is not None else {}

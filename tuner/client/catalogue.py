@@ -20,7 +20,7 @@ from tuner.schemas import (
 )
 
 
-class Catalogue:
+class CatalogueCalls:
     """Calls about the service itself."""
 
     _wire: Wire

@@ -5,14 +5,14 @@ from typing import Self
 
 import httpx
 
-from tuner.client.catalogue import Catalogue
+from tuner.client.catalogue import CatalogueCalls
 from tuner.client.jobs import Jobs
 from tuner.client.recommendations import Recommendations
 from tuner.client.watching import REAL_TIME, Time
 from tuner.client.wire import Wire
 
 
-class Client(Jobs, Recommendations, Catalogue):
+class Client(Jobs, Recommendations, CatalogueCalls):
     """A client of one service, for one thread. Use it with `with`, or `close` it.
 
     Every call may raise `Unavailable`, and the error that the service reports: `InvalidInput` with

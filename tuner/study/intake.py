@@ -48,7 +48,7 @@ OWN_FILE = "uwsgi.ini"
 """The name of a target's own file if no other file is measured."""
 
 
-class CataloguedApp(Protocol):
+class KnownApp(Protocol):
     """A target app as it lies in its folder."""
 
     @property
@@ -60,10 +60,10 @@ class CataloguedApp(Protocol):
         """The text of its own uwsgi.ini."""
 
 
-class Catalogue(Protocol):
+class KnownTargets(Protocol):
     """The apps and spaces that a request can name."""
 
-    def app(self, name: str) -> CataloguedApp | None:
+    def app(self, name: str) -> KnownApp | None:
         """The target app of that name."""
 
     def space(self, name: str) -> SearchSpace | None:
@@ -91,7 +91,7 @@ def _nothing(app: str) -> Sequence[Params]:
 
 
 def resolve(
-    request: Request, catalogue: Catalogue, earlier: Callable[[str], Sequence[Params]] = _nothing
+    request: Request, catalogue: KnownTargets, earlier: Callable[[str], Sequence[Params]] = _nothing
 ) -> JobSpec:
     """The job of a request. Raises `InvalidInput` with every mistake.
 
@@ -140,7 +140,7 @@ def resolve(
 def _tuning(
     request: TuneRequest,
     own: Variant,
-    catalogue: Catalogue,
+    catalogue: KnownTargets,
     earlier: Callable[[str], Sequence[Params]],
     mistakes: list[Mistake],
 ) -> _Aim:
@@ -234,13 +234,13 @@ def _app_of(request: CompareRequest | CalibrateRequest) -> str:
     return re.sub(r"[^a-z0-9._-]", "-", name).lstrip("._-")[:63] or "unnamed"
 
 
-def _own_ini(target: Target, described: CataloguedApp | None) -> str:
+def _own_ini(target: Target, described: KnownApp | None) -> str:
     return described.baseline_ini if described else DEFAULT_INI.format(port=target.port)
 
 
 def _described(
-    request: Request, catalogue: Catalogue, mistakes: list[Mistake]
-) -> CataloguedApp | None:
+    request: Request, catalogue: KnownTargets, mistakes: list[Mistake]
+) -> KnownApp | None:
     name = request.target.target_app
     if name is None:
         field = "inis" if isinstance(request, CompareRequest) else "baseline_ini"
@@ -255,7 +255,7 @@ def _described(
 
 
 def _space(
-    request: TuneRequest, catalogue: Catalogue, mistakes: list[Mistake]
+    request: TuneRequest, catalogue: KnownTargets, mistakes: list[Mistake]
 ) -> SearchSpace | None:
     if isinstance(request.search_space, SearchSpace):
         return request.search_space
@@ -265,7 +265,7 @@ def _space(
     return found
 
 
-def _target(request: Request, described: CataloguedApp | None) -> Target:
+def _target(request: Request, described: KnownApp | None) -> Target:
     if described is not None:
         app = described.app
         return Target(

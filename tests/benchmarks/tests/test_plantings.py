@@ -6,7 +6,7 @@ import pytest
 
 from tests import plants
 from tests.plants import GAIN, HARMFUL_SEED, NOTHING, PARAMETERS, PLANTINGS, Planting
-from tuner.catalogue import Catalogue
+from tuner.catalogue import HostCatalogue
 from tuner.model import JobSpec, Params, TuneRequest
 from tuner.search_space import Domain, derive
 from tuner.study import resolve
@@ -22,7 +22,7 @@ def domain_of(planting: Planting) -> Domain:
 def spec_of(planting: Planting) -> JobSpec:
     """As the service takes it: through JSON, with every check."""
     body = json.loads(json.dumps(planting.request()))
-    return resolve(TuneRequest.model_validate(body), Catalogue.load([plants.TARGET_APPS]))
+    return resolve(TuneRequest.model_validate(body), HostCatalogue.load([plants.TARGET_APPS]))
 
 
 def shipped(planting: Planting, params: Params) -> str:

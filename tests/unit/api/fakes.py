@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from tests import builders
 from tests.statuses import blocks_by_trial, status_of, summary_of
 from tuner.api import Services, create_app
-from tuner.catalogue import Catalogue, CataloguedApp
+from tuner.catalogue import CataloguedApp, HostCatalogue
 from tuner.errors import Conflict, NotFound, Unavailable
 from tuner.model import (
     AnswerInBrief,
@@ -246,11 +246,11 @@ def finished(job_id: int, verdict: Verdict = Verdict.BETTER, *, days_ago: float 
     )
 
 
-def catalogue() -> Catalogue:
+def catalogue() -> HostCatalogue:
     """One target app and one space."""
     app = TargetApp(name="mixed", description="an app", build=".", thread_safe=True)
     known = CataloguedApp(app=app, folder=Path("/nowhere"), baseline_ini=builders.INI)
-    return Catalogue(apps={"mixed": known}, spaces={"default": builders.space()})
+    return HostCatalogue(apps={"mixed": known}, spaces={"default": builders.space()})
 
 
 @dataclass

@@ -6,7 +6,7 @@ import jsonschema
 import pytest
 import yaml
 
-from tuner.catalogue import Catalogue, own_data, search_space_schema
+from tuner.catalogue import HostCatalogue, own_data, search_space_schema
 from tuner.errors import InvalidInput, NotFound
 
 SPACE = {"name": "mine", "parameters": {"processes": {"type": "int", "low": 1, "high": 4}}}
@@ -22,8 +22,8 @@ def _write_app(parent: Path, folder: str, **changes: Any) -> Path:
     return app
 
 
-def _load(apps: list[Path], spaces: list[Path] | None = None) -> Catalogue:
-    return Catalogue.load(apps, spaces or [], with_own=False)
+def _load(apps: list[Path], spaces: list[Path] | None = None) -> HostCatalogue:
+    return HostCatalogue.load(apps, spaces or [], with_own=False)
 
 
 def _mistakes(apps: list[Path], spaces: list[Path] | None = None) -> list[str]:
@@ -33,7 +33,7 @@ def _mistakes(apps: list[Path], spaces: list[Path] | None = None) -> list[str]:
 
 
 def test_the_products_own_data_is_sound() -> None:
-    catalogue = Catalogue.load()
+    catalogue = HostCatalogue.load()
     assert {"mixed", "flask-json", "cpu-bound", "io-bound"} <= set(catalogue.apps)
     assert {"default", "cpu-bound", "io-bound"} <= set(catalogue.spaces)
     assert "_base" not in catalogue.apps
@@ -51,7 +51,7 @@ def test_an_app_comes_with_its_file_and_its_folder(tmp_path: Path) -> None:
 
 def test_given_folders_add_to_the_products_own(tmp_path: Path) -> None:
     _write_app(tmp_path, "shop")
-    assert {"mixed", "shop"} <= set(Catalogue.load([tmp_path]).apps)
+    assert {"mixed", "shop"} <= set(HostCatalogue.load([tmp_path]).apps)
 
 
 def test_only_what_is_built_has_a_folder_to_build(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tests.unit.cli.conftest import run
-from tuner.catalogue import Catalogue
+from tuner.catalogue import HostCatalogue
 
 JOB: dict[str, Any] = {
     "app": "shop",
@@ -42,7 +42,7 @@ def job(tmp_path: Path) -> str:
 
 def test_all_spaces_are_listed_with_what_they_are_for(capsys: Captured) -> None:
     lines = shown(capsys).splitlines()
-    known = Catalogue.load().spaces
+    known = HostCatalogue.load().spaces
     assert [line.split()[0] for line in lines] == sorted(known)
     assert "http-router   For apps behind uWSGI's own http router" in "\n".join(lines)
 
