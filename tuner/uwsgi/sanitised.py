@@ -1,9 +1,9 @@
-"""What of a user's file a benchmark host does not run unless it is told that it may.
+"""The sanitised file: what a trial runs of the user's file.
 
-A trial starts the file dozens of times. A cron job, a daemon beside it or a subscription to a
-load balancer would each time do for real what production does once, and would take CPU that the
-figures are then short of. It is a guard against that and no sandbox: the image's own code runs
-anyway, and so does what the image's command or a file of the image says.
+A trial starts the file dozens of times. A cron job, a daemon or a subscription to a load balancer
+would act for real each time, and take CPU from the measurement. Lines that do this are commented
+out unless the job allows them. This is a guard and no sandbox: the image's own code, its command
+and its files still run.
 """
 
 import re
@@ -16,9 +16,9 @@ from tuner.uwsgi.ini.walking import Obstacle
 from tuner.uwsgi.options import Catalogue, Option, known
 
 _LOGGERS = frozenset({"logger", "req-logger", "worker-logger", "worker-req-logger", "alarm"})
-_PIPE = re.compile(r"^(\S+\s+)?(pipe|cmd):")  # of loggers and of alarms, both may have a name
+_PIPE = re.compile(r"^(\S+\s+)?(pipe|cmd):")  # loggers and alarms can have a name in front
 _RUN = "exec://"
-"""Wherever uWSGI reads a file by its address, this one is a command: `@(exec://date)`."""
+"""In any address of a file, this prefix runs a command: `@(exec://date)`."""
 
 _TO_ITSELF = re.compile(r"^(:|/|@|127\.|localhost:|\[::1\]:|%\(|=)")
 _BACKGROUND = frozenset({"daemonize", "daemonize2"})
@@ -26,7 +26,7 @@ _BACKGROUND = frozenset({"daemonize", "daemonize2"})
 
 @dataclass(frozen=True, slots=True)
 class Sanitised:
-    """A file less what trials go without, line for line the same, and what that is."""
+    """The file that trials run, with the same line numbers, and the lines that are left out."""
 
     ini: IniFile
     left_out: tuple[LeftOut, ...]
@@ -35,10 +35,10 @@ class Sanitised:
 def sanitised(
     ini: IniFile, allowed: Collection[Danger] = (), catalogue: Catalogue | None = None
 ) -> Sanitised:
-    """The file with every line commented out that does what is not `allowed`.
+    """The file with every dangerous line commented out that is not `allowed`.
 
-    Lines keep their numbers. Conditional lines count too, and so do those of sections that the
-    file includes. A condition that itself runs something goes with all that it encloses.
+    Lines keep their numbers. This includes conditional lines and included sections. A condition
+    that runs a command is commented out together with its block.
     """
     options = catalogue or known()
     found: dict[int, LeftOut] = {}
@@ -61,7 +61,7 @@ def sanitised(
 
 
 def danger_of(line: Line, options: Catalogue) -> Danger | None:
-    """What a line may do besides serving the app; None where a trial may run it."""
+    """What a line may do besides serving the app; None when a trial can run it."""
     if line.key is None:
         return None
     key, value = line.setting or (line.key, line.value)
@@ -72,13 +72,13 @@ def danger_of(line: Line, options: Catalogue) -> Danger | None:
 
 
 def _is_kept(option: Option, value: str) -> bool:
-    """Whether a trial is closer to the deployed app with it, and nobody else the worse for it."""
+    """Whether the line makes a trial more like production and harms no other system."""
     match option.danger:
         case Danger.FILES:
-            # A trial's files are thrown away with its container; in the background it would end.
+            # A trial's files end with its container. In the background the container would end.
             return option.name not in _BACKGROUND
         case Danger.CODE:
-            # By name it is a part of the image's uWSGI that the app may not start without.
+            # A plugin by name is part of the image's uWSGI; the app may need it to start.
             return option.name != "dlopen" and "/" not in value
         case Danger.NETWORK:
             return option.name == "http-to" and _TO_ITSELF.match(value) is not None
@@ -87,14 +87,14 @@ def _is_kept(option: Option, value: str) -> bool:
 
 
 def _read(ini: IniFile) -> list[int]:
-    """The places of all lines that uWSGI reads; of a file too entangled to tell, all lines."""
+    """The indexes of all lines that uWSGI reads; all lines when the includes are too deep."""
     if any(obstacle is Obstacle.TOO_DEEP for _, obstacle in ini.read.obstacles):
         return list(range(len(ini.lines)))
     return sorted({step.index for step in ini.read.steps})
 
 
 def _block_at(lines: tuple[Line, ...], index: int) -> Iterator[int]:
-    """The line itself; of one that opens a condition, all down to what closes it."""
+    """The line itself; for a line that opens a block, the whole block."""
     yield index
     if lines[index].key not in OPENS:
         return

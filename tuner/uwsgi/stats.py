@@ -1,7 +1,7 @@
-"""The JSON that uWSGI's stats socket sends on every connect (2.0.31), boiled down to what we use.
+"""The JSON that uWSGI's stats socket sends on every connect (2.0.31): the fields that we use.
 
-`listen_queue_errors` is left out: uWSGI never increments it. So are `rss` and `vsz`, which are 0
-unless memory-report is on, and `avg_rt`, which is a mean of the last few requests only.
+Left out: `listen_queue_errors`, which uWSGI never increments; `rss` and `vsz`, which are 0 without
+memory-report; and `avg_rt`, a mean of only the last few requests.
 """
 
 import json
@@ -10,24 +10,24 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
-    """uWSGI's counters since it started; they survive the respawn of a worker process."""
+    """uWSGI's counters since its start; they survive the respawn of a worker process."""
 
     processes: int
     cores: int  # slots that can hold a request: processes * threads (or * async cores)
     accepting: int  # processes that have loaded the app and take requests
-    cheap: int  # processes that `cheaper` has put to sleep on purpose
+    cheap: int  # processes that `cheaper` has stopped
     requests: int
     respawns: int  # process starts beyond the first of each
     running_us: int  # time spent in requests, summed over all processes
 
     @property
     def is_ready(self) -> bool:
-        """Whether every process that should take requests does."""
+        """Whether every process that should accept requests does."""
         return self.accepting > 0 and self.accepting + self.cheap >= self.processes
 
 
 def parse(text: str) -> Stats:
-    """Read one stats document. Raises `ValueError` where it is not one."""
+    """Read one stats document. Raises `ValueError` when the text is none."""
     try:
         document = json.loads(text)
         workers = document["workers"]

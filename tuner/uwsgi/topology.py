@@ -1,9 +1,9 @@
-"""How requests reach uWSGI: the user's own file decides, and the harness measures through that.
+"""How requests reach uWSGI. The user's file decides, and the measurement uses the same way.
 
 http-socket    client → worker processes; every answer closes its connection
-http11-socket  client → worker processes, which keep connections alive (and are kept by them)
+http11-socket  client → worker processes, each tied to one kept-alive connection
 http           client → uWSGI's http router → worker processes
-nginx          client → nginx → the file's own `socket`, TCP or unix, in uwsgi's protocol
+nginx          client → nginx → the file's `socket`, TCP or unix, in the uwsgi protocol
 """
 
 import re
@@ -13,22 +13,22 @@ from enum import StrEnum
 from tuner.uwsgi.ini import IniFile
 
 PROXY_PID = "/tmp/nginx.pid"  # noqa: S108  # in the load generator's container, which is ours
-PROXY_LOG = "/dev/shm/nginx.log"  # noqa: S108  # a tmpfs: one line a request must cost no disk
+PROXY_LOG = "/dev/shm/nginx.log"  # noqa: S108  # a tmpfs: a line per request must not cost disk I/O
 """Tab separated: msec, status, request_time and upstream connect, header and response time, in s.
 
-A line is written when its request is done, unbuffered, so that a window's lines are all there when
-its load has ended. An upstream time is `-` where there was none, `0.001, 0.002` after a retry.
+nginx writes a line when its request ends, unbuffered: all lines of a window are there when its load
+ends. An upstream time is `-` when there is none, and `0.001, 0.002` after a retry.
 """
 
-_PROXY_PORT = 61_716  # where the socket itself has taken the target's port
+_PROXY_PORT = 61_716  # used when the socket itself uses the target's port
 _UWSGI_SOCKETS = ("socket", "uwsgi-socket")
 _HTTP_ROUTERS = ("http", "httprouter")
 _REFERENCE = re.compile(r"%\(([\w.-]+)\)")
-_MOST_REFERENCES = 10  # uWSGI itself goes round a few times and gives up
+_MOST_REFERENCES = 10  # uWSGI itself stops after a few rounds
 
 
 class Topology(StrEnum):
-    """What stands between the client and uWSGI's worker processes."""
+    """What is between the client and the worker processes."""
 
     HTTP_SOCKET = "http_socket"
     HTTP11_SOCKET = "http11_socket"
@@ -38,11 +38,11 @@ class Topology(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Front:
-    """Where the load is sent, and through what.
+    """The address of the load, and the way to uWSGI.
 
-    `socket` is the address that nginx passes requests to, as the file has it (`127.0.0.1:3031`,
-    `:3031`, `/run/app.sock`, `@name`); None where there is no nginx. `port` is where HTTP is
-    spoken inside the target's network namespace.
+    `socket` is the address to which nginx passes requests, as in the file (`127.0.0.1:3031`,
+    `:3031`, `/run/app.sock`, `@name`); None without nginx. `port` is the HTTP port inside the
+    target's network namespace.
     """
 
     topology: Topology
@@ -51,10 +51,10 @@ class Front:
 
 
 def front_of(ini: IniFile, port: int) -> Front:
-    """The front of a file whose HTTP is expected on `port` of the target.
+    """The front of a file whose target serves HTTP on `port`.
 
-    An HTTP address wins over `socket`: it needs nothing in front of it. A file without any address
-    is taken for http-socket, for the command may name it.
+    An HTTP address wins over `socket`, because it needs no proxy. A file without an address counts
+    as http-socket: the command may set the address.
     """
     for topology, options in (
         (Topology.HTTP_SOCKET, ("http-socket",)),
@@ -74,7 +74,7 @@ def front_of(ini: IniFile, port: int) -> Front:
 
 
 def _resolved(text: str, ini: IniFile) -> str:
-    """`text` with the file's own options in place of `%(option)`; the rest stays as it is."""
+    """`text` with `%(option)` replaced by the file's own options."""
     for _ in range(_MOST_REFERENCES):
         found = _REFERENCE.search(text)
         value = ini.get(found.group(1)) if found else None
@@ -85,5 +85,5 @@ def _resolved(text: str, ini: IniFile) -> str:
 
 
 def _abstract(socket: str, ini: IniFile) -> str:
-    """uWSGI's own sign for a unix socket that is in no folder."""
+    """The address of an abstract unix socket, as uWSGI writes it."""
     return f"@{socket}" if socket.startswith("/") and ini.flag("abstract-socket") else socket

@@ -105,7 +105,7 @@ def test_all_mistakes_are_told_at_once(file: str) -> None:
     )
     assert found == [
         "--set processes: is not OPTION=VALUE",
-        "--set x=5%: ends in a single %, which would take the next line with it; write %%",
+        "--set x=5%: ends in a single %, which joins the next line; write %%",
         "--set a=2: sets a a second time",
         "--set workers=1: sets workers a second time",
         "--set processes=1: sets processes a second time",

@@ -1,4 +1,4 @@
-"""uWSGI's ini dialect: read without losing a byte, patch without touching what is not asked for.
+"""uWSGI's ini dialect: read without losing a byte, patch without other changes.
 
 It is not the ini of Python's configparser: there are no inline comments, no quotes and no
 continuation lines (but a `%` at the end of a line eats the line's end, even in a comment); a

@@ -1,11 +1,11 @@
-"""What stands for something else in a value, put in its place in uWSGI's own order.
+"""Variables in values, replaced in uWSGI's own order.
 
-    %k %d %%     while the file is read, before it is cut into lines
+    %k %d %%     while uWSGI reads the file, before it splits it into lines
     $(NAME)      the environment
     @(file)      a file's text
     %(option)    another option, and arithmetic: %(threads * 2)
 
-What is not known stays as it is written. (uWSGI 2.0.31: core/utils.c, core/config.c)
+Unknown variables stay as they are written. (uWSGI 2.0.31: core/utils.c, core/config.c)
 """
 
 import re
@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 Lookup = Callable[[str], str | None]
-"""What a name stands for; None where nobody knows."""
+"""The value of a name; None when it is unknown."""
 
 _MAGIC = re.compile(r"%(.)", re.DOTALL)
 _KNOWN_TO_UWSGI = frozenset("%([bpjisdcenoxODSPCENXIJvhtTVkuUgG0123456789")
@@ -30,11 +30,11 @@ _INT64 = 2**63
 
 
 def magic_of(path: str | None, section: str, first: str | None) -> dict[str, str]:
-    """The magic variables of a file that is at `path`, of which a name alone tells a few.
+    """The magic variables of a file at `path`; a path without folders gives only some.
 
-    `section` is what was asked for behind a colon, empty for the usual one; `first` is the path of
-    the file with which it all began. None is a path that nobody knows. Those of the machine and of
-    the process are not among them.
+    `section` is the name after the colon of the include, empty for [uwsgi]; `first` is the path of
+    the first file. None is an unknown path. Variables of the machine and of the process are not
+    included.
     """
     began = {letter.upper(): text for letter, text in _of_path(first).items() if letter.isalpha()}
     own = {"%": "%", "(": "%(", "[": "\033", "x": section}
@@ -55,7 +55,7 @@ def _of_path(path: str | None) -> dict[str, str]:
 
 
 def with_magic(text: str, known: Mapping[str, str]) -> str:
-    """`text` with its magic variables; a `%` and a character that is none vanish together."""
+    """`text` with its magic variables; a `%` and a character without a meaning disappear."""
 
     def replaced(match: re.Match[str]) -> str:
         name = match.group(1)
@@ -67,9 +67,9 @@ def with_magic(text: str, known: Mapping[str, str]) -> str:
 
 
 def with_references(value: str, sign: str, lookup: Lookup) -> tuple[str, bool]:
-    """`value` with every `sign(name)` looked up, inner ones first, and whether that came to an end.
+    """`value` with every `sign(name)` replaced, inner ones first, and whether that ends.
 
-    What a lookup brings is looked at again, but for a reference at the very beginning.
+    The result of a lookup is expanded again, except a reference at its very beginning.
     """
     pattern, at = _PASSES[sign], 0
     most = len(value) + _MOST_CHARACTERS
@@ -93,8 +93,8 @@ def with_references(value: str, sign: str, lookup: Lookup) -> tuple[str, bool]:
 class Options:
     """The lookup of `%(...)`: an option by its name, or arithmetic on several.
 
-    `unknown` are the names that something unread may have set first. No number comes of a value in
-    which something is left that nobody knows, `%k` or `@(file)` or, without one, the environment's.
+    `unknown` are the names that an unread file may have set first. A value with an unknown part is
+    no number: `%k`, `@(file)` or, without an environment, `$(NAME)`.
     """
 
     first: Mapping[str, str]
@@ -102,7 +102,7 @@ class Options:
     has_environ: bool
 
     def __call__(self, name: str) -> str | None:
-        """The first value of an option, its own spelling alone; a result; None."""
+        """The first value of an option in exactly this spelling, or a result; None for neither."""
         if " " not in name:
             return None if self.unknown(name) else self.first.get(name)
         words = [word for word in name.split(" ") if word]
@@ -114,7 +114,7 @@ class Options:
         return bool(_UNREAD.search(value)) or ("$(" in value and not self.has_environ)
 
     def _computed(self, words: list[str]) -> str | None:
-        """Left to right, without precedence; words without an operator between them are joined."""
+        """Left to right, without precedence. Words without an operator between them are joined."""
         total: str | None = None
         operator = ""
         for word in words:
@@ -147,7 +147,7 @@ def _applied(operator: str, left: str, right: str) -> str:
 
 
 def _number(text: str) -> int:
-    """As C's strtoll reads it: the digits in front, within 64 bits."""
+    """As strtoll of C reads it: the leading digits, within 64 bits."""
     match = re.match(r"[ \t\r\v\f]*([+-]?)0*([0-9]*)", text)
     if match is None or not match.group(2):
         return 0
@@ -157,5 +157,5 @@ def _number(text: str) -> int:
 
 
 def _int64(number: int) -> str:
-    """A number as 64 bits hold it."""
+    """A number wrapped to 64 bits."""
     return str((number + _INT64) % (2 * _INT64) - _INT64)

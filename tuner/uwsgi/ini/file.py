@@ -1,4 +1,4 @@
-"""A file as a whole: what it holds, what counts of it, and the same with something changed."""
+"""A parsed file: its lines, its effective values, and changes to it."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,10 +13,9 @@ _CODEC = ("utf-8", "surrogateescape")
 
 @dataclass(frozen=True, slots=True)
 class IniFile:
-    """A parsed file: `dump()` gives back exactly what was parsed.
+    """A parsed file: `dump()` returns exactly the parsed text.
 
-    `read` is how uWSGI goes through it, from `[uwsgi]` on and through the sections that it
-    includes of itself.
+    `read` is how uWSGI goes through it, from `[uwsgi]` on and through its own included sections.
     """
 
     lines: tuple[Line, ...]
@@ -34,12 +33,12 @@ class IniFile:
 
     @classmethod
     def parse(cls, text: str) -> "IniFile":
-        """Read any text; what uWSGI would not understand is kept as it is."""
+        """Read any text."""
         return cls(read_lines(text))
 
     @classmethod
     def parse_bytes(cls, content: bytes) -> "IniFile":
-        """Read any bytes; those that are no UTF-8 are kept as lone surrogates."""
+        """Read any bytes; those that are not UTF-8 become lone surrogates."""
         return cls.parse(content.decode(*_CODEC))
 
     def dump(self) -> str:
@@ -47,20 +46,20 @@ class IniFile:
         return "".join(line.raw for line in self.lines)
 
     def dump_bytes(self) -> bytes:
-        """The file's bytes, for one that was read from bytes."""
+        """The bytes of a file that was read from bytes."""
         return self.dump().encode(*_CODEC)
 
     @property
     def has_section(self) -> bool:
-        """Whether uWSGI would find anything to read."""
+        """Whether uWSGI finds a section to read."""
         return any(line.section == SECTION for line in self.lines)
 
     def values(self, option: str) -> list[str]:
-        """All unconditional values of an option under any of its names, as uWSGI meets them."""
+        """All unconditional values of an option, in any spelling, in uWSGI's order."""
         return list(self._plain.get(canonical(option), ()))
 
     def get(self, option: str) -> str | None:
-        """The value that counts, which is the last; None where the option is not set."""
+        """The last value, which decides; None when the option is not set."""
         values = self._plain.get(canonical(option))
         return values[-1] if values else None
 
@@ -70,19 +69,19 @@ class IniFile:
         return default if value is None else as_int(value)
 
     def flag(self, option: str) -> bool:
-        """The option as a boolean, False where it is not set."""
+        """The option as a boolean; False when it is not set."""
         value = self.get(option)
         return value is not None and is_true(value)
 
     def patch(
         self, changes: Mapping[str, str], notes: Mapping[str, str] | None = None
     ) -> "IniFile":
-        """Set each option so that its value is the one that counts; nothing else changes.
+        """Set each option so that its value decides; nothing else changes.
 
-        `notes` puts a comment of ours above the line of an option, in place of an older one.
-        Patching twice with the same values and notes is the same as patching once. What an
-        `inherit` brings cannot be overruled: uWSGI reads that after everything else. Raises
-        `ValueError` for an option or a value that no line can hold.
+        `notes` puts one of our comments above the line of an option and replaces an older one.
+        A second patch with the same values and notes changes nothing. A patch cannot override
+        `inherit`, which uWSGI reads last. Raises `ValueError` for an option or a value that no
+        line can contain.
         """
         file = self
         for option, value in changes.items():
@@ -95,7 +94,7 @@ class IniFile:
         return file
 
     def annotate(self, comments: Iterable[str]) -> "IniFile":
-        """Put comment lines of ours on top, in place of those of an earlier time."""
+        """Put our comment lines on top; they replace earlier ones."""
         ending = ending_of(self.lines)
         ours = tuple(Line(f"{MARK}{as_comment(text)}{ending}", None) for text in comments)
         return IniFile(ours + tuple(line for line in self.lines if not self._is_header(line)))

@@ -1,4 +1,4 @@
-"""Configurations that uWSGI reads and that are no ini: told by name, with the way out."""
+"""Configurations in other formats: which one, and how to convert it."""
 
 import json
 import re
@@ -6,11 +6,11 @@ import re
 _HEADER = re.compile(r"^[ \t\r]*\[", re.MULTILINE)
 _YAML_TOP = re.compile(r"^(---|%YAML|uwsgi[ \t]*:[ \t]*(#.*)?\r?$)", re.MULTILINE)
 _YAML_LINE = re.compile(r"^[ \t-]*[\w.-]+[ \t]*:([ \t].*)?$")
-_LOOKED_AT = 65_536  # characters; what a file is shows at its beginning
+_LOOKED_AT = 65_536  # characters; the beginning shows the format
 
 
 def refuse_other_formats(text: str) -> str | None:
-    """A sentence that names the format and the command that converts it; None for an ini."""
+    """A sentence with the format and the command that converts it; None for an ini."""
     name = _format_of(text.removeprefix("\ufeff").lstrip())
     if name is None:
         return None

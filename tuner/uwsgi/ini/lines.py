@@ -1,4 +1,4 @@
-"""Lines of a file, and what each of them is to uWSGI (2.0.31: core/ini.c, core/config.c)."""
+"""The lines of a file as uWSGI reads them (2.0.31: core/ini.c, core/config.c)."""
 
 import re
 from dataclasses import dataclass, replace
@@ -7,10 +7,10 @@ from tuner.uwsgi.ini.values import eats_newline
 
 SECTION = "uwsgi"
 MARK = "; uwsgi-tuner: "
-"""Starts every comment line that is ours, so that a second patch replaces the first one's."""
+"""Starts each of our comment lines; a second patch replaces those of the first."""
 
 WAS = "was: "
-"""Follows the mark where a line of the user's own has been commented out."""
+"""Follows the mark when the comment is a line of the user."""
 
 OPENS = frozenset(
     f"if-{negation}{question}"
@@ -23,15 +23,15 @@ OPENS = frozenset(
     *("for", "for-glob", "for-times", "for-readline"),
     *("ifenv", "ifexists", "ifplugin", "ifdir", "if-directory"),
 }
-"""The keys that begin a block of lines which count on a condition, or several times."""
+"""The keys that open a block: its lines count on a condition, or several times."""
 
 CLOSES = frozenset({"end", "endif", "endfor", "end-if", "end-for"})
-"""The keys that end such a block, each of them any; blocks do not nest."""
+"""The keys that close a block. Each closes any block; blocks do not nest."""
 
 INCLUDES = frozenset(
     {"ini", "include", "config", "xml", "xmlconfig", "yaml", "yml", "json", "js"},
 )
-"""The keys that put another file, or another section of this one, in their own place."""
+"""The keys that include another file, or another section of this file."""
 
 IMMEDIATE = frozenset(
     {
@@ -43,9 +43,9 @@ IMMEDIATE = frozenset(
         *("set", "set-placeholder", "set-ph", *INCLUDES, *OPENS, *CLOSES),
     }
 )
-"""The options that uWSGI carries out as soon as it reads them: nothing is put into their values.
+"""The options that uWSGI applies when it reads them, before it replaces variables.
 
-`listen = %(backlog)` is therefore `listen = 0`. (2.0.31: UWSGI_OPT_IMMEDIATE)
+So `listen = %(backlog)` is `listen = 0`. (2.0.31: UWSGI_OPT_IMMEDIATE)
 """
 
 _BLANKS = " \t\r"
@@ -56,9 +56,9 @@ _PHYSICAL = re.compile(r"[^\n]*\n|[^\n]+\Z")
 class Line:
     """One line with its line ending; `key` is None for sections, comments and blank lines.
 
-    `conditional` says whether a block of its own section encloses it. A `joined` line is part of
-    the one above, whose last `%` took the line ending: it has no key, and its text is in that
-    line's value, or comment.
+    `conditional` when a block of its own section contains it. A `joined` line is part of the line
+    above, whose last `%` removed the line ending: it has no key, and its text belongs to the value
+    or the comment of that line.
     """
 
     raw: str
@@ -85,7 +85,7 @@ class Line:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is content of our section that no condition encloses."""
+        """Whether it is an unconditional line of our section."""
         return (
             self.section == SECTION
             and bool(self.raw.strip())
@@ -94,7 +94,7 @@ class Line:
 
     @property
     def is_note(self) -> bool:
-        """Whether it is a comment of ours on the line below it."""
+        """Whether it is one of our comments, about the line below."""
         return (
             self.section is not None
             and not self.joined
@@ -104,10 +104,9 @@ class Line:
 
     @property
     def setting(self) -> tuple[str, str] | None:
-        """The option that it sets, and to what: its key, or what a `set` names; None for neither.
+        """The option that it sets and its value, also by `set`; None when it sets none.
 
-        `set = processes=4` is as good as `processes = 4`; blanks around that second `=` are not
-        dropped.
+        `set = processes=4` means `processes = 4`; blanks around that second `=` are kept.
         """
         if self.key is None:
             return None
@@ -118,10 +117,10 @@ class Line:
 
     @property
     def own_section(self) -> str | None:
-        """The section of this very file that it includes; None where it includes none.
+        """The section of this file that it includes; None when it includes none.
 
-        That is `ini = :section`; nothing behind the colon means the usual one, and `%p` is the
-        file's own path. (`include = :section` does not start.)
+        That is `ini = :section`; without a name after the colon it is [uwsgi]. `%p` is the path of
+        the file. (uWSGI does not start with `include = :section`.)
         """
         if self.key != "ini":
             return None
@@ -129,7 +128,7 @@ class Line:
         return (section or SECTION) if colon and file in {"", "%p"} else None
 
     def with_value(self, value: str) -> "Line":
-        """The same line, key, indentation and spacing kept, with another value."""
+        """The same line with another value; key, indent and spacing stay."""
         if self.key == "set":
             value = f"{self.value.partition('=')[0]}={value}"
         head, equals, _ = self.text.partition("\0")[0].partition("=")
@@ -140,13 +139,13 @@ class Line:
         return replace(self, raw=f"{head}={space}{value}{self.ending}", value=value)
 
     def commented_out(self) -> "Line":
-        """The same text as a comment of ours."""
+        """The same text as one of our comments."""
         text = f"{MARK}{WAS}{self.raw.strip()}{self.ending}"
         return replace(self, raw=text, key=None, value="")
 
 
 def read_lines(text: str) -> tuple[Line, ...]:
-    """All lines of any text; what uWSGI would not understand is kept as it is."""
+    """All lines of any text, unchanged even if uWSGI does not understand them."""
     reader = _Reader()
     raws = _PHYSICAL.findall(text)
     at = 0
@@ -160,7 +159,7 @@ def read_lines(text: str) -> tuple[Line, ...]:
 
 
 def _unended(raw: str) -> str:
-    """A line less its end, and less a last `%` with what that takes along.
+    """A line without its ending, and without a last `%` and the character that it removes.
 
     That is the newline, which joins the next line, or a carriage return, which joins nothing.
     """
@@ -170,7 +169,7 @@ def _unended(raw: str) -> str:
 
 
 class _Reader:
-    """Lines so far, the section they are in, and the sections with a block that is open."""
+    """The lines so far, their section, and the sections with an open block."""
 
     def __init__(self) -> None:
         self.lines: list[Line] = []
@@ -178,7 +177,7 @@ class _Reader:
         self._open: set[str | None] = set()
 
     def read(self, raws: list[str]) -> None:
-        """One line as uWSGI sees it, which is several where one ends in `%`."""
+        """One line as uWSGI sees it: several lines when one ends in `%`."""
         whole = "".join(map(_unended, raws))
         content = whole.partition("\0")[0].strip(" \t\r\n")
         key, value = None, ""

@@ -1,4 +1,4 @@
-"""A file of its own that is read after the user's."""
+"""The changes as a second file, which uWSGI reads after the user's."""
 
 from collections.abc import Iterable, Mapping
 
@@ -11,11 +11,11 @@ def overlay(
     comments: Iterable[str] = (),
     notes: Mapping[str, str] | None = None,
 ) -> str:
-    """A file for a second `--ini`, which wins over the first.
+    """A file for a second `--ini`, which overrides the first.
 
-    It adds to lists instead of replacing them, and `%(option)` in the first file still means the
-    first file's value. `notes` are comments on single options. Raises `ValueError` for an option
-    or a value that no line can hold.
+    It adds to lists and cannot replace them. `%(option)` in the first file still means the first
+    file's value. `notes` are comments on options. Raises `ValueError` for an option or a value that
+    no line can contain.
     """
     lines = [f"{MARK}{as_comment(comment)}" for comment in comments]
     lines.append(f"[{SECTION}]")

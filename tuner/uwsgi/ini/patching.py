@@ -1,9 +1,9 @@
-"""One option made to count, and nothing else changed.
+"""Set one option so that it decides, and change nothing else.
 
-set without a condition   its last occurrence gets the value, in place
-  copies that may follow  become comments
-  another file follows    that may set it too: the line moves below it
-not set, or on a condition alone: a new line at the end of the section's last block
+set without a condition   its last line gets the value, in place
+  later copies            become comments
+  a later include         may set it too: the line moves below the include
+not set, or only on a condition: a new line at the end of the section's last block
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,16 +12,16 @@ from tuner.uwsgi.ini.lines import MARK, SECTION, Line, read_lines
 from tuner.uwsgi.ini.values import as_comment, canonical, eats_newline
 from tuner.uwsgi.ini.walking import Step, Walk
 
-_Edits = dict[int, list[str]]  # raw lines in place of the one at that index
+_Edits = dict[int, list[str]]  # raw lines that replace the one at that index
 
 
 def with_option(
     lines: Sequence[Line], read: Walk, option: str, value: str, note: str | None
 ) -> tuple[Line, ...]:
-    """The lines with `option` at `value`, and `note` as our one comment on it.
+    """The lines with `option` at `value`, and `note` as our only comment on it.
 
-    Without a note an older one of ours goes away where the value changes. `read` is the walk
-    through `lines`.
+    Without a note, an older one is removed when the value changes. `read` is the walk through
+    `lines`.
     """
     wanted = canonical(option)
     places = [
@@ -46,7 +46,7 @@ def with_option(
 
 
 def ending_of(lines: Sequence[Line]) -> str:
-    """How a new line is to end: as on Windows where any line of the file does."""
+    """The ending of a new line: CRLF when any line of the file has it."""
     return "\r\n" if any(line.ending == "\r\n" for line in lines) else "\n"
 
 
@@ -59,15 +59,15 @@ def _option_of(line: Line) -> str | None:
 
 
 def _is_overtaken(read: Walk, turn: int) -> bool:
-    """Whether another file is read after that turn, and before a line of ours could be.
+    """Whether uWSGI reads another file after that turn and before a new line of ours.
 
-    One that a never closed condition holds cannot be overtaken by any line of ours.
+    No line of ours can follow an include inside a block that is never closed.
     """
     return any(step.is_foreign for step in read.steps[turn + 1 : read.done])
 
 
 def _out_of(lines: Sequence[Line], steps: Iterable[Step]) -> _Edits:
-    """The lines as comments; what they joined to themselves stays within the comment."""
+    """The lines as comments; their joined lines stay part of the comment."""
     edits: _Edits = {}
     for step in steps:
         edits[step.index] = [lines[step.index].commented_out().raw]
@@ -88,7 +88,7 @@ def _in_place(lines: Sequence[Line], index: int, value: str, note: str | None) -
 
 
 def _without_joined(lines: Sequence[Line], index: int) -> _Edits:
-    """What hung on the line's old value, and would now stand on its own."""
+    """The lines that were joined to the old value and would now be lines of their own."""
     edits: _Edits = {}
     for after in range(index + 1, _last_joined(lines, index) + 1):
         if lines[after].text.strip():
@@ -103,7 +103,7 @@ def _without_note(lines: Sequence[Line], index: int) -> _Edits:
 def _appended(
     lines: Sequence[Line], read: Walk, edits: _Edits, text: str, note: str | None
 ) -> _Edits:
-    """A new line below the last one that always counts; a new section where there is none."""
+    """A new line below the last unconditional one; a new section when there is none."""
     at = _end(lines, read)
     new = [text] if at is not None else [f"[{SECTION}]", text]
     if note is not None:
@@ -118,7 +118,7 @@ def _appended(
 
 
 def _ended(raws: list[str], line: Line, ending: str) -> list[str]:
-    """`raws` so that what follows is a line of its own."""
+    """`raws` with an ending, so that the next line is separate."""
     missing = "" if line.ending else ending
     if eats_newline(line.raw.removesuffix("\n")):
         missing += ending
@@ -126,9 +126,9 @@ def _ended(raws: list[str], line: Line, ending: str) -> list[str]:
 
 
 def _end(lines: Sequence[Line], read: Walk) -> int | None:
-    """The line that a new one goes below: the last that always counts, comments included.
+    """The line above a new one: the last unconditional line, with its comments.
 
-    A condition that is never closed reaches to the end of the file, so that is above it.
+    A block that is never closed reaches to the end of the file, so the place is above it.
     """
     first = -1 if read.end is None else read.end
     found = read.end

@@ -1,4 +1,4 @@
-"""What keeps uWSGI from reading a file as it is meant: a list, never an error."""
+"""Why uWSGI misreads a file: a list of problems, never an error."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,23 +9,23 @@ from tuner.uwsgi.ini.lines import SECTION, Line
 from tuner.uwsgi.ini.walking import Obstacle
 
 _BOM = "\ufeff"
-_MOST = 200  # a file with more of one kind is not mended line by line
+_MOST = 200  # of one kind; a file with more is not repaired line by line
 
 _SENTENCES = {
-    Obstacle.UNCLOSED: "`{key}` is never closed: all that follows counts on its condition",
-    Obstacle.STRAY_END: "`{key}` closes nothing: blocks do not nest, and the first end closes",
-    Obstacle.NESTED: "`{key}` stands inside another block, and uWSGI does not start with that",
-    Obstacle.UNKNOWN_SECTION: "there is no section [{name}], and uWSGI goes on without it",
-    Obstacle.CYCLE: "[{name}] includes itself, on and on until uWSGI dies of it",
-    Obstacle.TOO_DEEP: "sections include each other too often to be followed",
+    Obstacle.UNCLOSED: "`{key}` is never closed: its condition applies to everything below",
+    Obstacle.STRAY_END: "`{key}` closes no block: blocks do not nest, and the first end closes",
+    Obstacle.NESTED: "`{key}` is inside another block: uWSGI does not start",
+    Obstacle.UNKNOWN_SECTION: "there is no section [{name}]: uWSGI goes on without it",
+    Obstacle.CYCLE: "[{name}] includes itself: uWSGI crashes",
+    Obstacle.TOO_DEEP: "sections include each other too often to follow",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One thing that cannot be read. `line` counts from 1; None where the whole file is meant.
+    """One problem. `line` counts from 1; it is None when the problem is the whole file.
 
-    `code` is a name that stays: bom, nul, joined-lines, section-header, no-section, unclosed-block,
+    `code` is a stable name: bom, nul, joined-lines, section-header, no-section, unclosed-block,
     stray-end, nested-block, unknown-section, include-cycle, include-depth, empty-include,
     include-section, include-variable, include-outside, endless-reference.
     """
@@ -36,10 +36,10 @@ class Problem:
 
 
 def problems(ini: IniFile, *, directory: str = "", most: int | None = _MOST) -> tuple[Problem, ...]:
-    """All problems of a file, top to bottom; the work grows with its size and no faster.
+    """All problems of a file, top to bottom, in time linear in its size.
 
-    Includes of other files may lead to `directory` (absolute; empty: to where the file is itself)
-    and below, and nowhere else. Of each kind at most `most` are told.
+    Includes must stay in `directory` (absolute; empty for the directory of the file). At most
+    `most` problems of each kind are returned.
     """
     found = [
         *(*_of_text(ini), *_of_sections(ini), *_of_blocks(ini)),
@@ -62,8 +62,8 @@ def _of_text(ini: IniFile) -> Iterator[Problem]:
         yield Problem(
             line=1,
             code="bom",
-            message="a byte order mark stands before the first character, which uWSGI takes for"
-            " text: the first line is not what it seems",
+            message="a byte order mark precedes the first character; uWSGI reads it as text, so the"
+            " first line is another one",
         )
     for number, line in enumerate(ini.lines, 1):
         if "\0" in line.raw:
@@ -89,13 +89,13 @@ def _of_sections(ini: IniFile) -> Iterator[Problem]:
             yield Problem(
                 line=number,
                 code="section-header",
-                message=f"uWSGI drops the last character alone: this is section [{line.section}]",
+                message=f"uWSGI only drops the last character: this is section [{line.section}]",
             )
     if not any(line.section == SECTION and line.key is not None for line in ini.lines):
         yield Problem(
             line=None,
             code="no-section",
-            message=f"there is nothing under [{SECTION}], so uWSGI reads nothing of this file",
+            message=f"[{SECTION}] is missing or empty: uWSGI reads nothing of this file",
         )
 
 
@@ -126,33 +126,33 @@ def _of_references(ini: IniFile) -> Iterator[Problem]:
         yield Problem(
             line=found.line,
             code="endless-reference",
-            message=f"{found.option} refers to itself without end, and uWSGI hangs on it",
+            message=f"{found.option} refers to itself without end: uWSGI hangs",
         )
 
 
 def _wrong_with(line: Line, directory: str) -> tuple[str, str] | None:
     if not line.value:
-        return "empty-include", "it names no file, and uWSGI does not start"
+        return "empty-include", "it names no file: uWSGI does not start"
     if line.key in {"include", "inherit"} and ":" in line.value and "://" not in line.value:
         return (
             "include-section",
-            f"`{line.key}` takes no section and uWSGI does not start; use `ini = {line.value}`",
+            f"`{line.key}` takes no section: uWSGI does not start; use `ini = {line.value}`",
         )
     if line.key != "inherit" and any(sign in line.value for sign in ("%(", "$(", "@(")):
         return (
             "include-variable",
-            "uWSGI reads the file before it puts variables in, and finds none of that name",
+            "uWSGI opens the file before it replaces variables, and does not find it",
         )
     if _leaves(line.value, directory):
         return (
             "include-outside",
-            f"{line.value} leads out of {directory or 'the directory of this file'}",
+            f"{line.value} is outside {directory or 'the directory of this file'}",
         )
     return None
 
 
 def _leaves(value: str, directory: str) -> bool:
-    """Whether a path leads elsewhere; `%d` is the directory of the file itself, with its slash."""
+    """Whether a path is outside; `%d` is the directory of the file, with a slash."""
     if "://" in value:
         return True
     path = value[2:].lstrip("/") if value.startswith("%d") else value

@@ -1,4 +1,4 @@
-"""Names and values as uWSGI reads them, and as they can be written."""
+"""Names and values: how uWSGI reads them, and which ones a line can contain."""
 
 import re
 
@@ -18,14 +18,14 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def canonical(key: str) -> str:
-    """The one name under which uWSGI keeps an option that has several."""
+    """The canonical name of an option with several names."""
     return _CANONICAL.get(key, key)
 
 
 def is_true(value: str) -> bool:
-    """How uWSGI reads a boolean option: everything but four words is true, even `false  # x`.
+    """How uWSGI reads a flag: all but four words are true, even `false  # x`.
 
-    Their case does not matter: `False` and `OFF` are false.
+    Case does not matter: `False` and `OFF` are false.
     """
     return value.lower() not in _FALSE
 
@@ -33,7 +33,7 @@ def is_true(value: str) -> bool:
 def as_int(value: str) -> int:
     """How uWSGI reads a number: like C's atoi, so `8 ; c` is 8 and `abc` or nothing is 0.
 
-    What does not fit a C int, where atoi is undefined, is the largest one.
+    A number that does not fit a C int, where atoi is undefined, is the largest int.
     """
     match = re.match(r"\s*([+-]?)0*([0-9]+)", value)
     if match is None:
@@ -44,33 +44,33 @@ def as_int(value: str) -> int:
 
 
 def as_text(value: bool | int | str) -> str:
-    """How a value of ours is written in the file."""
+    """How we write a value into the file."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def eats_newline(text: str) -> bool:
-    """Whether a line's text takes the end of its line with it, for an odd `%` is its last.
+    """Whether a line's text removes its own line ending, because it ends in an odd `%`.
 
-    uWSGI puts its magic variables in before it looks for lines, and `%` with a newline is one of
-    the many that stand for nothing. It does so in comments too. (core/utils.c: magic_sub)
+    uWSGI replaces magic variables before it looks for lines. `%` and a newline is a variable
+    without a meaning, so both disappear, also in comments. (core/utils.c: magic_sub)
     """
     return bool((len(text) - len(text.rstrip("%"))) % 2)
 
 
 def why_unwritable(option: str, value: str) -> str | None:
-    """Why no line `option = value` would mean that; None where one does."""
+    """Why no line `option = value` can mean this; None when one can."""
     if not option or option[0] in "[;#" or "=" in option or option != option.strip(_STRIPPED):
-        return "is no name of an option"
+        return "is not a valid option name"
     if _CONTROL.search(option + value):
-        return "holds a control character, which ends a line or its text"
+        return "contains a control character, which ends a line or its text"
     if value != value.strip(_STRIPPED):
-        return "has blanks around its value, which uWSGI drops"
+        return "has blanks around its value, and uWSGI drops them"
     if eats_newline(value):
-        return "ends in a single %, which would take the next line with it; write %%"
+        return "ends in a single %, which joins the next line; write %%"
     return None
 
 
 def as_comment(text: str) -> str:
-    """`text` as it can stand behind the sign of a comment: one line, and that line alone."""
+    """`text` as the text of one comment line."""
     line = _CONTROL.sub(" ", text)
     return f"{line}." if eats_newline(line) else line

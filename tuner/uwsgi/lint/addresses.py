@@ -9,7 +9,7 @@ _ANY_HOST = frozenset({"", "0.0.0.0", "[::]"})  # noqa: S104  # read, not bound
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Either `host` and `port`, or the `path` of a unix socket (`@` in front: an abstract one)."""
+    """Either `host` and `port`, or the `path` of a unix socket; `@` in front is abstract."""
 
     host: str = ""
     port: int | None = None
@@ -17,11 +17,11 @@ class Address:
 
     @property
     def is_any_host(self) -> bool:
-        """Whether it is bound on every interface."""
+        """Whether uWSGI binds it on every interface."""
         return self.port is not None and self.host in _ANY_HOST
 
     def clashes(self, other: "Address") -> bool:
-        """Whether the two cannot both be bound."""
+        """Whether uWSGI cannot bind both."""
         if self.port is None or other.port is None:
             return bool(self.path) and self.path == other.path
         same_host = self.host == other.host or self.is_any_host or other.is_any_host
@@ -29,7 +29,7 @@ class Address:
 
 
 def address_of(value: str) -> Address | None:
-    """The address that a value is; None where it is none: a number of a shared socket, a name."""
+    """The address in a value; None for the number of a shared socket or a name."""
     found = _TCP.fullmatch(value.strip())
     if found:
         return Address(host=found[1], port=int(found[2]))

@@ -9,7 +9,7 @@ _LINES = re.compile(r"[^\n]*\n|[^\n]+\Z")
 
 
 def applicable(findings: Iterable[Finding], *, unsafe: bool = False) -> tuple[Finding, ...]:
-    """Those with edits that may be made: the safe ones, or all."""
+    """The findings with edits that may be applied: the safe ones, or all."""
     return tuple(
         finding
         for finding in findings
@@ -18,16 +18,16 @@ def applicable(findings: Iterable[Finding], *, unsafe: bool = False) -> tuple[Fi
 
 
 def fixed(text: str, findings: Iterable[Finding], *, unsafe: bool = False) -> str:
-    """The text with the safe fixes made, or with all of them.
+    """The text with the safe fixes, or with all of them.
 
-    A fix is made as a whole or not at all: of two that touch the same line the first one is. What
-    is left shows when the result is looked at again. Line endings stay what they are.
+    A fix is applied as a whole or not at all. When two fixes touch the same line, the first one
+    wins; lint the result again to see the other. Line endings stay.
     """
     lines: list[str] = _LINES.findall(text)
     chosen = _chosen([f.fix for f in applicable(findings, unsafe=unsafe) if f.fix], len(lines))
     ending = "\r\n" if any(line.endswith("\r\n") for line in lines) else "\n"
     done, at = list[str](), 0
-    # Top to bottom; what is put in before a line comes before what replaces it.
+    # Top to bottom; an insertion before a line comes before its replacement.
     for edit in sorted(chosen, key=lambda e: (e.first, e.last)):
         done += lines[at : edit.first - 1]
         at = max(edit.last, edit.first - 1)
@@ -40,7 +40,7 @@ def fixed(text: str, findings: Iterable[Finding], *, unsafe: bool = False) -> st
 
 
 def _ended(texts: Sequence[str], last_ending: str, ending: str) -> list[str]:
-    """Lines with their endings, the last one's as it was."""
+    """Lines with their endings; the last one keeps its own."""
     return [f"{text}{ending}" for text in texts[:-1]] + [
         f"{text}{last_ending}" for text in texts[-1:]
     ]
@@ -60,7 +60,7 @@ def _chosen(fixes: Sequence[Fix], count: int) -> set[Edit]:
 
 
 def _touched(edit: Edit) -> range:
-    """The lines that an edit claims; one that only inserts claims the line it stands before."""
+    """The lines that an edit touches; an insertion touches the line below it."""
     return range(edit.first, max(edit.last, edit.first) + 1)
 
 
