@@ -91,7 +91,7 @@ for _path, _calls in DOCUMENT["paths"].items():
 
 def test_every_call_of_the_document_has_its_test() -> None:
     calls = sum(len(calls) for calls in DOCUMENT["paths"].values())
-    assert sum(name.startswith("test_whatever_is_sent_to_") for name in globals()) == calls > 30
+    assert sum(name.startswith("test_whatever_is_sent_to_") for name in globals()) == calls >= 25
 
 
 def test_the_finished_jobs_have_their_answers(api: Api) -> None:

@@ -1,5 +1,6 @@
 """The OpenAPI document is complete: an example for every call, and every problem."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -7,6 +8,9 @@ import jsonschema
 import pytest
 
 from tests.unit.api.fakes import Api
+from tuner import model as nouns
+from tuner import schemas
+from tuner.api.examples import known
 
 DOCUMENT: dict[str, Any] = Api(api_key="k").app.openapi()
 OPERATIONS = [
@@ -90,6 +94,15 @@ def test_the_request_of_a_job_is_documented_field_by_field() -> None:
     assert body["schema"]["oneOf"] == [{"$ref": f"#/components/schemas/{name}"} for name in names]
     fields = DOCUMENT["components"]["schemas"]["TuneRequest"]["properties"]
     assert {"app", "target", "limits", "workload", "budget"} <= set(fields)
+
+
+@pytest.mark.parametrize("name", [name for name in known() if name[0].isupper()])
+def test_every_example_is_read_by_the_model_of_its_name(name: str) -> None:
+    model = getattr(schemas, name, None) or getattr(nouns, name)
+    found = model.model_validate_json(json.dumps(known()[name]))
+    assert (
+        found.model_dump(mode="json", include=found.model_fields_set).keys() == known()[name].keys()
+    )
 
 
 def test_every_reference_leads_somewhere() -> None:
