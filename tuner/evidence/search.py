@@ -22,7 +22,7 @@ from tuner.evidence.document import (
     Table,
 )
 from tuner.evidence.job_evidence import JobEvidence
-from tuner.model import BASELINE, Metric, Origin, Outcome, ParetoPoint, Trial, TrialState
+from tuner.model import BASELINE, Metric, Origin, Outcome, ParetoPoint, Slice, Trial, TrialState
 
 _AFTER_SEARCH = (Origin.ABLATION, Origin.MINIMAL)
 _LOG_LINES = 12
@@ -154,18 +154,11 @@ def slices(evidence: JobEvidence) -> Section | None:
     ]
     if not known:
         return None
-    reach = [end for _, _, gain in known for end in gain]
-    chosen = evidence.candidate.params if evidence.candidate else {}
-    drawn = tuple(
-        charts.slice_band(
-            own,
-            metric,
-            users=evidence.own_params.get(own.parameter),
-            chosen=chosen.get(own.parameter),
-            reach=reach,
-        )
-        for own in evidence.phases.slices
-        if own.parameter in {parameter for parameter, _, _ in known}
+    shown = {parameter for parameter, _, _ in known}
+    drawn = _bands(
+        evidence,
+        [own for own in evidence.phases.slices if own.parameter in shown],
+        reach=[end for _, _, gain in known for end in gain],
     )
     caption = (
         "What the search expects along one parameter, with its 90 % band; all other parameters are "
@@ -180,6 +173,23 @@ def slices(evidence: JobEvidence) -> Section | None:
         title="Parameter by parameter",
         parts=(Gallery(drawn, caption), Folded("The same in figures", (table,))),
         is_evidence=True,
+    )
+
+
+def _bands(
+    evidence: JobEvidence, slices: Sequence[Slice], *, reach: Sequence[float]
+) -> tuple[str, ...]:
+    """A chart of each slice; `reach` are the shares that all of their axes hold."""
+    chosen = evidence.candidate.params if evidence.candidate else {}
+    return tuple(
+        charts.slice_band(
+            own,
+            evidence.metric,
+            users=evidence.own_params.get(own.parameter),
+            chosen=chosen.get(own.parameter),
+            reach=reach,
+        )
+        for own in slices
     )
 
 
