@@ -13,7 +13,8 @@ from tuner.provision.steps import StepFailed
 
 NEW_CARGO = Finished(0, "cargo 1.95.0 (f2d3ce0bd 2026-03-21)")
 OLD_CARGO = Finished(0, "cargo 1.63.0")
-TOOLS = {"cargo", "cmake", "make", "cc"}
+TOOLS = {"cargo"}
+C_TOOLS: dict[str, Answer] = {"make": OK, "cc": OK, "pkg-config": OK, "test -e": OK}
 
 
 def ensure(
@@ -73,6 +74,7 @@ def test_an_image_named_by_the_user_comes_first(tmp_path: Path) -> None:
         "docker create mine": Finished(0, "f00"),
         "docker cp": copy_out,
         "docker rm": OK,
+        **C_TOOLS,
         "/usr/bin/cargo --version": NEW_CARGO,
     }
     machine = ScriptedMachine(TOOLS, answers)
@@ -110,6 +112,7 @@ def test_compiling_starts_at_once_where_the_c_library_is_the_one_of_the_images(
     tmp_path: Path, suite: str, compiler: str
 ) -> None:
     answers: dict[str, Answer] = {
+        **C_TOOLS,
         "/usr/bin/cargo --version": NEW_CARGO,
         "/usr/bin/cargo install": cargo_install,
         "docker pull rust": OK,
@@ -125,6 +128,7 @@ def test_compiling_starts_at_once_where_the_c_library_is_the_one_of_the_images(
 
 def test_without_a_registry_a_new_enough_cargo_is_used(tmp_path: Path) -> None:
     answers: dict[str, Answer] = {
+        **C_TOOLS,
         "/usr/bin/cargo --version": NEW_CARGO,
         "/usr/bin/cargo install": cargo_install,
     }
@@ -138,6 +142,7 @@ def test_without_a_registry_a_new_enough_cargo_is_used(tmp_path: Path) -> None:
 
 def test_an_old_cargo_is_passed_over_for_the_package_that_is_new_enough(tmp_path: Path) -> None:
     answers: dict[str, Answer] = {
+        **C_TOOLS,
         "/usr/bin/cargo --version": OLD_CARGO,
         "/usr/bin/cargo install": cargo_install,
         "apt-get": OK,
@@ -148,21 +153,24 @@ def test_an_old_cargo_is_passed_over_for_the_package_that_is_new_enough(tmp_path
     ensure(machine, debian(tmp_path))
 
     installed = next(line for line in machine.ran if line.startswith("apt-get install"))
-    assert "rustc-web cargo-web cmake make" in installed
+    assert "rustc-web cargo-web make" in installed
     assert "--no-remove" in installed
 
 
 def test_missing_c_tools_are_installed_beside_a_cargo_of_the_users_own(tmp_path: Path) -> None:
     answers: dict[str, Answer] = {
+        **C_TOOLS,
         "/usr/bin/cargo --version": NEW_CARGO,
         "/usr/bin/cargo install": cargo_install,
         "apt-get": OK,
     }
-    machine = ScriptedMachine({"cargo", "make", "cc"}, answers)
+    del answers["make"]
+    answers["pkg-config --exists"] = FAILED
+    machine = ScriptedMachine(TOOLS, answers)
 
     ensure(machine, debian(tmp_path))
 
-    assert any(line.endswith("cmake libc6-dev") for line in machine.ran)
+    assert any(line.endswith("make libssl-dev") for line in machine.ran)
 
 
 def test_no_source_at_all_names_every_way_out(tmp_path: Path) -> None:
@@ -182,6 +190,7 @@ def test_a_release_without_a_new_rust_says_so(tmp_path: Path) -> None:
 
 def test_a_failed_compilation_leaves_no_binary_behind(tmp_path: Path) -> None:
     answers: dict[str, Answer] = {
+        **C_TOOLS,
         "/usr/bin/cargo --version": NEW_CARGO,
         "/usr/bin/cargo install": Finished(101, "error: failed to download crates"),
     }
