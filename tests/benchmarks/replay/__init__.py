@@ -15,6 +15,7 @@
 | `figures`  | many lines of results → the figures of a table                             |
 | `tables`   | figures in words, for the terminal and as Markdown                         |
 | `overview` | the tables themselves                                                      |
+| `samplers` | a Sobol sequence and chance, which only benchmarks use                     |
 | `asking`   | how long one proposal takes                                                |
 
 `landscapes/*.json` are recorded by `tuner record` on real containers.
