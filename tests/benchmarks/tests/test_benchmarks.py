@@ -59,7 +59,7 @@ def test_of_an_answer_the_lines_are_kept_with_their_effects() -> None:
 
 
 def test_a_job_that_failed_has_not_passed() -> None:
-    failed = Serving(state="failed", error={"code": "died"})
+    failed = Serving(state="failed", failure={"code": "died"})
     row = jobs.tuned(failed, GAIN, seed=1)  # type: ignore[arg-type]
     assert "died" in row["reason"]
     assert planted.verdict_on(GAIN, row) == ["the job has failed"]
