@@ -80,6 +80,13 @@ def test_upgrading_twice_at_the_same_time(empty_database_url: str) -> None:
     assert migrate.current(empty_database_url) == NEWEST
 
 
+def test_the_tables_of_another_version_say_what_to_do(database_url: str) -> None:
+    with psycopg.connect(database_url) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '20261121_search'")
+    with pytest.raises(Unavailable, match=r"20261121_search.*make a new database"):
+        migrate.upgrade(database_url)
+
+
 def test_a_database_without_tables_says_what_to_do(empty_database_url: str) -> None:
     engine = make_engine(empty_database_url)
     with pytest.raises(Unavailable, match="run `tuner db upgrade`"):

@@ -6,6 +6,7 @@ from typing import Any
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
+from alembic.util import CommandError
 from sqlalchemy import Connection, func, select, text
 
 import tuner
@@ -26,7 +27,13 @@ def scripts() -> Path:
 
 def upgrade(url: str, revision: str = "head") -> None:
     """Bring the database to `revision`. Raises `Unavailable`."""
-    _run(url, command.upgrade, revision)
+    try:
+        _run(url, command.upgrade, revision)
+    except CommandError as error:
+        advice = "make a new database, as CHANGELOG.md says, or install that version"
+        raise Unavailable(
+            "postgresql", f"another version of tuner created the tables ({error}); {advice}"
+        ) from error
 
 
 def downgrade(url: str, revision: str) -> None:
