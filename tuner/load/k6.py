@@ -218,7 +218,7 @@ def _headers(request: HttpRequest, port: int, target: Target) -> Mapping[str, st
 
 
 def _check_generator(running: RunningTarget, users: int) -> None:
-    """Refuse without k6, and where it has no room for so many users: it would thrash for long."""
+    """Refuse if k6 is missing, or if its memory is too small for the users."""
     answer = running.run_beside(["sh", "-c", f"{ABOUT}; {MEMORY}"], timeout_s=SLACK_S)
     version, _, limit = answer.partition("\n")
     if not version.startswith("k6 "):

@@ -164,7 +164,7 @@ def paths(requests: Sequence[HttpRequest]) -> list[str]:
 
 
 def nothing_succeeded(reading: LoadReading) -> bool:
-    """Whether the target failed all that was sent; out of ports, the client never got so far."""
+    """Whether the target failed every request. A client without free ports never reached it."""
     failed = sum(reading.errors_by_class.values())
     return bool(reading.sent) and failed >= reading.sent and not reading.ports_exhausted
 

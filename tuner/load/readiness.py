@@ -26,7 +26,7 @@ def wait_ready(
 
 
 def host_header(target: Target) -> str:
-    """The Host that the app is asked as: its own port, whatever the load is sent through."""
+    """The Host header: the app's own port, also where a proxy is in front of it."""
     return f"127.0.0.1:{target.port}"
 
 

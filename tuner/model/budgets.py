@@ -38,10 +38,9 @@ class Budget(Document):
 
     @property
     def race_cycles(self) -> int:
-        """Cycles of a block of the race: half of the others', for there more starts tell more.
+        """Cycles of a block of the race: half as many, because more starts tell more there.
 
-        Not fewer than that: who asks for long blocks has a host on which windows differ more than
-        starts do.
+        Not fewer: long blocks are for a host on which windows differ more than starts do.
         """
         return min(self.cycles, max(2, self.cycles // 2))
 
@@ -73,7 +72,7 @@ class Budget(Document):
         )
 
     def arm_load_s(self, cycles: int) -> float:
-        """Seconds of load on one side of a block of so many cycles, warm-up included."""
+        """Seconds of load on one arm of a block of `cycles`, warm-up included."""
         return self.warmup_s + cycles * self.window_s
 
 

@@ -253,7 +253,7 @@ class JobKind(StrEnum):
 
 
 class JobSpec(Document):
-    """A job request with every default filled in: all that the study ever asks about a job.
+    """A job request with every default filled in. The study reads nothing else about a job.
 
     `variants` are the files of a comparison, the first one being the baseline; empty otherwise.
     `seeds` are values of parameters that earlier jobs of the app recommended. `allow` is what

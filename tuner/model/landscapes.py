@@ -20,7 +20,7 @@ class Reading(Document):
     p99: float | None
     memory: float | None
     cpu: float | None
-    errors: float  # share of all that was sent, 0..1
+    errors: float  # share of the requests sent, 0..1
 
 
 class Start(Document):

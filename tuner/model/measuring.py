@@ -70,7 +70,7 @@ class HostFingerprint:
 class MemoryLine:
     """Memory of the target: base + processes * (per process + threads * per thread).
 
-    `prepare` knows it from two short runs, the search from all that it has tried.
+    `prepare` fits it to two short runs, the search to all trials.
     """
 
     base_mb: float
@@ -78,7 +78,7 @@ class MemoryLine:
     per_thread_mb: float = 0.0
 
     def needed_mb(self, processes: float, threads: float) -> float:
-        """What so many processes of so many threads will use."""
+        """Memory of `processes` with `threads` each."""
         return self.base_mb + processes * (self.per_process_mb + threads * self.per_thread_mb)
 
     def processes_within(self, memory_mb: float) -> int:

@@ -1,4 +1,4 @@
-"""One stretch of load and all that was measured while it ran."""
+"""One stretch of load and its figures."""
 
 import math
 from collections import Counter

@@ -21,8 +21,10 @@ class LookAnswer(Answer):
     z: float | None = Field(description="test statistic as a normal deviate; null: without bound")
     bound: float = Field(description="beyond it, either way, the confirmation is over")
     estimate: float | None = Field(description="gain so far")
-    low: float | None = Field(description="lower end of its 95 % interval, were it the only look")
-    high: float | None = Field(description="upper end of the same")
+    low: float | None = Field(
+        description="lower end of its 95 % interval, as if this were the only look"
+    )
+    high: float | None = Field(description="upper end of that interval")
     unit: str = Field(UNIT, description="of estimate, low and high; more is better")
 
 
@@ -34,14 +36,16 @@ class StandingAnswer(Answer):
     low: float | None = Field(description="lower end of its 95 % interval")
     high: float | None = Field(description="upper end of its 95 % interval")
     blocks: int = Field(description="blocks behind it")
-    is_unstable: bool = Field(description="its starts differ much: ranked by less than its gain")
+    is_unstable: bool = Field(
+        description="its starts differ widely, so it is ranked below its gain"
+    )
 
 
 class RoundAnswer(Answer):
     """One round of the race."""
 
     standings: Sequence[StandingAnswer] = Field(description="the best first")
-    survivors: int = Field(description="so many of them, from the top, went on")
+    survivors: int = Field(description="number of standings, from the top, that went on")
 
 
 class FactorAnswer(Answer):
@@ -52,13 +56,13 @@ class FactorAnswer(Answer):
     low: float | None = Field(description="lower end of its 95 % interval")
     high: float | None = Field(description="upper end of its 95 % interval")
     p: float = Field(description="one-sided, that there is no gain")
-    is_kept: bool = Field(description="whether it earned its place in the file")
+    is_kept: bool = Field(description="whether it stays in the file")
 
 
 class AblationAnswer(Answer):
     """Which of the winner's parameters earn their place."""
 
-    factors: Sequence[FactorAnswer] = Field(description="all that the winner changed")
+    factors: Sequence[FactorAnswer] = Field(description="the parameters that the winner changed")
     runs: int = Field(description="of a factorial design")
     sd: float = Field(description="standard deviation of one run, as a log ratio")
 
@@ -95,10 +99,10 @@ class EvidenceAnswer(Answer):
     importances: Sequence[Importance] = Field(description="the largest share first")
     slices: Sequence[SliceAnswer] = Field(description="parameter by parameter")
     front: Sequence[ParetoPointAnswer] = Field(description="of several objectives")
-    optimistic_gain: float | None = Field(description="the best of the search as it stands there")
+    optimistic_gain: float | None = Field(description="the best score of the search")
     optimistic_gain_note: str = Field(description="why that is no evidence")
     ended_because: str = Field(description="why the search ended; empty: not kept")
     chosen_because: str = Field(description="why this one of several objectives' front")
     skipped: Sequence[str] = Field(description="phases that the budget left out, in sentences")
-    not_tried: Sequence[str] = Field(description="values that were never measured, and why")
+    not_tried: Sequence[str] = Field(description="values that were not measured, and why")
     unit: str = Field(UNIT, description="of gains and effects: a share; more is better")

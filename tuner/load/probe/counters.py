@@ -55,7 +55,7 @@ def requests(stats: str) -> int:
 def receive_all(
     connection: socket.socket, is_whole: Callable[[bytes], bool] = lambda _: False
 ) -> str:
-    """Until it is whole or the other end closes; before a time out, whatever has come counts."""
+    """Read until it is whole or the other end closes. A time-out after some bytes ends it too."""
     received = b""
     try:
         while not is_whole(received) and (piece := connection.recv(PIECE)):

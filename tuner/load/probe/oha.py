@@ -50,7 +50,7 @@ def summarise(folder: str, output: str, task: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_rows(path: str) -> list[Row]:
-    """Every answer of the run; none where oha made no table, for there was none."""
+    """Every answer of the run. Without an answer oha makes no table."""
     database = sqlite3.connect(path)
     try:
         return database.execute(ROWS).fetchall()

@@ -70,7 +70,7 @@ def accepts(found: dict[str, int] | None) -> bool:
 
 
 def keeps_dying(found: dict[str, int] | None) -> bool:
-    """Whether so many processes were replaced that waiting longer is no use."""
+    """Whether too many processes were replaced to wait any longer."""
     return found is not None and found["respawns"] > RESPAWNS_BORNE + found["processes"]
 
 

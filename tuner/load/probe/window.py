@@ -15,7 +15,7 @@ A summary is a module with `summarise(folder, output, task)`, which returns what
 as `client`, or raises `ValueError` saying why there is nothing to return:
 
     rows        `rows.summary` of the requests that were answered
-    sent        how many requests were sent in the whole run, whatever became of them
+    sent        how many requests were sent in the whole run, failed ones included
     errors      how many were not answered as expected, by class ("http_502") or message
     over_limit  share of all requests not answered within the limit, or null
     connect     p50_ms, p95_ms and max_ms of the client's connects, or null
