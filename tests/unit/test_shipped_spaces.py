@@ -169,7 +169,7 @@ class TestHttpRouter:
         workload = {"kind": "closed_loop", "concurrency": 32}
         ini = f"[uwsgi]\n{line}\n"
         (told,) = refusals("http-router", baseline_ini=ini, workload=workload)
-        assert "has no `http` that requests come through" in told
+        assert "has no `http`, so there is no router to tune" in told
 
     @pytest.mark.parametrize(("cpus", "most"), [(1.0, 1), (1.5, 2), (4.0, 4), (16.0, 4)])
     def test_there_are_as_many_routers_as_cpus_and_four_at_most(
@@ -204,7 +204,7 @@ class TestGevent:
 
     def test_an_app_that_does_not_say_it_may_is_refused(self) -> None:
         (told,) = refusals("gevent", target={"target_app": "mixed"})
-        assert told.endswith("say `gevent_ok: true` of the target")
+        assert told.endswith("set `gevent_ok: true` in the target")
 
     def test_an_image_may_say_it_too(self) -> None:
         target = {"image": "shop:1", "gevent_ok": True}
@@ -237,12 +237,12 @@ class TestCheaper:
         plain = {"objective": {"maximize": "throughput_rps"}, "workload": None}
         told = refusals("cheaper", **plain)
         assert len(told) == 2
-        assert "it only lets idle processes go" in told[0]
-        assert "give an open_loop workload" in told[1]
+        assert "cheaper only stops idle processes" in told[0]
+        assert "use an open_loop workload" in told[1]
 
     def test_one_process_has_none_to_let_go(self) -> None:
         (told,) = refusals("cheaper", target={"target_app": "io-bound"})
-        assert told == "search_space: cheaper: with one process there is none to let go"
+        assert told == "search_space: cheaper: with one process there is none to stop"
 
     def test_it_never_changes_the_peak_and_stays_below_it(self) -> None:
         domain = domain_of("cheaper")

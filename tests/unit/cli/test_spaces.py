@@ -105,7 +105,7 @@ def test_a_job_brings_its_load_and_its_aim(capsys: Captured, job: str) -> None:
 
 def test_a_space_that_does_not_fit_says_what_is_missing(capsys: Captured) -> None:
     told = refused(capsys, 2, "show", "http-router", "--app", "mixed")
-    assert "the file has no `http` that requests come through" in told
+    assert "the file has no `http`, so there is no router to tune" in told
 
 
 @pytest.mark.parametrize(
