@@ -42,7 +42,7 @@ AT: Mapping[str, int] = {
     "U140": 8, "U141": 8, "U142": 1, "U143": 1, "U144": 1,
 }  # fmt: skip
 
-# What has to be known for a rule to speak, where HERE does not say it.
+# The box that a rule needs when HERE is not enough.
 BOXES: Mapping[str, Box] = {
     "U140": Box(command=("uwsgi", "--ini", "uwsgi.ini", "--processes", "8")),
     "U141": Box(command=("uwsgi", "--processes", "8", "--ini", "uwsgi.ini")),
@@ -54,7 +54,7 @@ CATALOGUES: Mapping[str, Catalogue] = {
     "U118": WITHOUT_ASYNCIO,
     "U132": replace(known(), version="2.0.26"),
 }
-# The better file is the same; what is better is what runs it.
+# The better file is the same; the command or the environment is better.
 ELSEWHERE = {"U140", "U141", "U143", "U144"}
 
 rules = pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.id}-{rule.name}")
