@@ -1,6 +1,6 @@
-"""How Alembic reaches the database: on the connection of `tuner.db.migrate`, or by its own CLI.
+"""Alembic's way to the database: the connection of `tuner.db.migrate`, or its own CLI.
 
-`TUNER_DATABASE_URL=... alembic revision --autogenerate -m "..."` is for who changes the tables.
+To change the tables, run `TUNER_DATABASE_URL=... alembic revision --autogenerate -m "..."`.
 """
 
 import os
@@ -16,12 +16,12 @@ from tuner.db.tables import metadata
 def ours(
     _: SchemaItem, name: str | None, kind: str, reflected: bool, compare_to: SchemaItem | None
 ) -> bool:
-    """The queue's tables have a revision of their own, and no place in our metadata."""
+    """The queue's tables come from procrastinate and are not in our metadata."""
     return not (kind == "table" and (name or "").startswith("procrastinate_"))
 
 
 def migrate(connection: Connection) -> None:
-    """Run whatever Alembic was asked for, all of it in one transaction."""
+    """Run Alembic's command in one transaction."""
     context.configure(
         connection=connection,
         target_metadata=metadata,

@@ -14,7 +14,7 @@ depends_on = ${repr(depends_on)}
 
 
 def upgrade() -> None:
-    op.execute("SET LOCAL lock_timeout = '5s'")  # rather fail than stand in everybody's way
+    op.execute("SET LOCAL lock_timeout = '5s'")  # fail rather than block others
     ${upgrades if upgrades else "pass"}
 
 
