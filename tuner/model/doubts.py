@@ -57,8 +57,7 @@ _TABLE = {
         "some requests failed or were answered with another status than expected"
     ),
     Doubt.UNFINISHED_CONNECTIONS: _Meaning(
-        "some connections were not answered once in the whole window: the figures are those of the"
-        " lucky ones",
+        "some connections got no answer in the whole window: the figures are of the others",
         voids=True,
     ),
     Doubt.UNSTABLE_START: _Meaning(

@@ -40,12 +40,12 @@ class Standing:
     blocks: int
     is_unstable: bool = False
     penalty: float = 0.0
-    belief: float | None = None  # None where nobody was asked
+    belief: float | None = None  # None without a model of the search
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """One round of a race: everyone's standing, the best first; the first `survivors` go on."""
+    """One round of a race: all standings, the best first. The first `survivors` go on."""
 
     standings: tuple[Standing, ...]
     survivors: int
@@ -118,7 +118,7 @@ class ParetoPoint:
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """How the answer came about, phase by phase; what was skipped, and what was not tried.
+    """The evidence of an answer, phase by phase; what was skipped, and what was not tried.
 
     `optimistic_gain` is the best score of the search as it stands there: no evidence, for the
     luckiest of many is above its own truth.

@@ -9,7 +9,7 @@ from tuner.model.noun import about
 
 
 class Danger(StrEnum):
-    """What an option may do besides serving the app; a trial goes without unless the job allows."""
+    """What an option may do besides serving. Trials leave it out unless the job allows it."""
 
     COMMANDS = "commands"  # starts programs
     FILES = "files"  # writes or removes files that it names

@@ -1,4 +1,4 @@
-"""How an answer came about, phase by phase. Every gain is relative: logs stay inside.
+"""The evidence of an answer, phase by phase. Every gain is relative, never a log ratio.
 
 A gain of 0.05 is 5 % better than the baseline: 5 % more of a metric of which more is better, or
 5 % less of one of which less is. null: not known, or without bound.
@@ -49,7 +49,7 @@ class RoundAnswer(Answer):
 
 
 class FactorAnswer(Answer):
-    """What some parameters contribute to the winner, measured apart from all others."""
+    """The share of some parameters in the winner's gain, measured separately."""
 
     parameters: Sequence[str] = Field(description="those that were switched together")
     effect: float | None = Field(description="gain of the winner's values over the user's")
@@ -92,7 +92,7 @@ class ParetoPointAnswer(Answer):
 
 
 class EvidenceAnswer(Answer):
-    """How the answer came about. Empty lists: the phase was skipped, or the job is an old one."""
+    """The evidence of an answer. Empty list: the phase was skipped."""
 
     rounds: Sequence[RoundAnswer] = Field(description="of the race")
     ablation: AblationAnswer | None = Field(description="line by line; null: not ablated")
