@@ -21,5 +21,4 @@ do.
     compose        Docker Compose, which one acceptance test drives
     checks         the commands of `make check`, `make test` and `make test-all`, once
     recipes        what each command needs, in which order, and what it hands over to
-    arguments      the command line
 """

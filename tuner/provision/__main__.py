@@ -36,9 +36,9 @@ def _main():
         )
         return 1
     os.environ.pop(CHOSEN, None)
-    from tuner.provision.arguments import run
+    from tuner.provision.recipes import main
 
-    return run(sys.argv[1:])
+    return main(sys.argv[1:])
 
 
 sys.exit(_main())

@@ -97,34 +97,31 @@ def _check_uwsgi(machine: Machine) -> None:
 def _check_k6(machine: Machine) -> None:
     """Another version may write other rows; one for another machine does not start."""
     finished = _run_inside(machine, JOURNEY_TAG, "k6", "version")
-    if finished.ok and f"k6 v{k6.VERSION} " in finished.output:
-        return
-    machine.run(["docker", "rmi", "--force", JOURNEY_TAG])
-    k6.forget(machine.host.cache)
-    raise StepFailed(
-        f"image {JOURNEY_TAG}",
-        f"inside the image `k6 version` says {finished.last_lines!r}",
-        f"name an image that holds k6 {k6.VERSION} with TUNER_K6_IMAGE, or unset it; {_AGAIN}"
-        " (the unusable binary was deleted)",
-    )
+    if not (finished.ok and f"k6 v{k6.VERSION} " in finished.output):
+        k6.forget(machine.host.cache)
+        said = f"inside the image `k6 version` says {finished.last_lines!r}"
+        todo = f"name an image that holds k6 {k6.VERSION} with TUNER_K6_IMAGE, or unset it"
+        raise _unusable(machine, JOURNEY_TAG, said, todo)
 
 
 def _check_oha(machine: Machine) -> None:
     """A binary compiled against a newer C library than the image's does not start there."""
     found = _version_inside(machine, LOAD_TAG, "oha")
-    if found == oha.VERSION:
-        return
-    machine.run(["docker", "rmi", "--force", LOAD_TAG])
-    oha.forget(machine.host.cache)
-    why = f"inside the image `oha --version` says {found!r}"
-    if "GLIBC" in found:
-        why += ": it was compiled against a newer C library than the image has"
-    raise StepFailed(
-        f"image {LOAD_TAG}",
-        why,
-        "name an image that holds a fitting oha with TUNER_OHA_IMAGE, or let a registry answer so"
-        f" that it is compiled in a container; {_AGAIN} (the unusable binary was deleted)",
-    )
+    if found != oha.VERSION:
+        oha.forget(machine.host.cache)
+        newer = ": it was compiled against a newer C library than the image has"
+        said = f"inside the image `oha --version` says {found!r}{newer if 'GLIBC' in found else ''}"
+        todo = (
+            "name an image that holds a fitting oha with TUNER_OHA_IMAGE, or let a registry answer"
+            " so that it is compiled in a container"
+        )
+        raise _unusable(machine, LOAD_TAG, said, todo)
+
+
+def _unusable(machine: Machine, tag: str, why: str, todo: str) -> StepFailed:
+    """Remove the image, and say why."""
+    machine.run(["docker", "rmi", "--force", tag])
+    return StepFailed(f"image {tag}", why, f"{todo}; {_AGAIN} (the unusable binary was deleted)")
 
 
 def _version_inside(machine: Machine, tag: str, program: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -84,7 +83,7 @@ def _compiled(machine: Machine, folder: Path) -> Path:
 
 def _go(machine: Machine) -> str:
     for candidate in (machine.which("go"), "/usr/local/go/bin/go"):
-        if candidate and _go_version(machine, candidate) >= _GO:
+        if candidate and programs.version(machine, candidate, "version") >= _GO:
             return candidate
     if not machine.apt.usable:
         raise StepFailed(
@@ -99,9 +98,3 @@ def _go(machine: Machine) -> str:
     with machine.steps.slow("installing golang-go with apt", "golang-go installed"):
         machine.apt.install(["golang-go", "ca-certificates"], what=_WHAT)
     return "/usr/bin/go"
-
-
-def _go_version(machine: Machine, go: str) -> tuple[int, int]:
-    finished = machine.run([go, "version"])
-    found = re.search(r"go(\d+)\.(\d+)", finished.output) if finished.ok else None
-    return (int(found[1]), int(found[2])) if found else (0, 0)

@@ -137,7 +137,9 @@ def _rustc_beside(cargo: str) -> dict[str, str]:
 def _own_cargo(machine: Machine) -> str | None:
     """A cargo of this machine that is new enough."""
     candidates = (machine.which("cargo"), "/usr/bin/cargo")
-    return next((c for c in candidates if c and _rust_version(machine, c) >= _RUST), None)
+    return next(
+        (c for c in candidates if c and programs.version(machine, c, "--version") >= _RUST), None
+    )
 
 
 def _cargo(machine: Machine) -> str:
@@ -174,12 +176,6 @@ def _have_c_tools(machine: Machine) -> None:
         raise StepFailed(_WHAT, f"compiling it needs {listed}", _TODO)
     with machine.steps.slow(f"installing {listed} with apt", f"{listed} installed"):
         machine.apt.install(missing, what=_WHAT)
-
-
-def _rust_version(machine: Machine, cargo: str) -> tuple[int, int]:
-    finished = machine.run([cargo, "--version"])
-    found = re.search(r"cargo (\d+)\.(\d+)", finished.output) if finished.ok else None
-    return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def forget(cache: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +26,13 @@ def kept(binary: Path, make: Callable[[Path], Path]) -> Path:
         # In one step: a half-written binary must never look like a finished one.
         made.replace(binary)
     return binary
+
+
+def version(machine: Machine, *argv: str) -> tuple[int, int]:
+    """Major and minor version; (0, 0) for a program that does not run, such as an empty shim."""
+    finished = machine.run(argv)
+    found = re.search(r"(\d+)\.(\d+)", finished.output) if finished.ok else None
+    return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def pull(machine: Machine, image: str) -> bool:

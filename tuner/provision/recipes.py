@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import fcntl
 import os
 import sys
@@ -163,9 +164,18 @@ def _journeys(machine: Machine, python: Future[bool], load: Future[None]) -> Non
     images.ensure_journeys(machine, binary)
 
 
-def main(name: str, arguments: Sequence[str]) -> int:
-    """Run one of COMMANDS; the exit code. A hand-over does not return."""
-    command = COMMANDS[name]
+def main(argv: Sequence[str]) -> int:
+    """Run one of COMMANDS; the exit code. A hand-over does not return, and gets the other words."""
+    listing = "\n".join(f"  {name:<14}{command.help}" for name, command in COMMANDS.items())
+    parser = argparse.ArgumentParser(
+        prog="python3 -m tuner.provision",
+        description=f"commands:\n{listing}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("command", choices=COMMANDS, metavar="COMMAND")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="passed on")
+    chosen = parser.parse_args(argv)
+    command = COMMANDS[chosen.command]
     steps = Steps(sys.stdout)
     try:
         host = detect(os.environ)
@@ -173,7 +183,7 @@ def main(name: str, arguments: Sequence[str]) -> int:
         with _alone(steps, host.cache):
             commands = SystemCommands(host.cache / "provision.log")
             prepare(Machine(steps, commands, host, CHECKOUT, os.environ), command)
-        return _hand_over(steps, command, arguments)
+        return _hand_over(steps, command, chosen.arguments)
     except StepFailed as failure:
         steps.failed(failure)
         return 1

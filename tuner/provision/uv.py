@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 
+from tuner.provision import programs
 from tuner.provision.commands import must
 from tuner.provision.machine import Machine
 from tuner.provision.steps import StepFailed
@@ -46,7 +46,7 @@ def sync(machine: Machine) -> None:
 def find(machine: Machine, cache: Path) -> str | None:
     """A uv that runs and reads our lock: the one on PATH, else the private one, else None."""
     for candidate in (machine.which("uv"), str(_private_path(cache))):
-        if candidate and _version(machine, candidate) >= _OLDEST:
+        if candidate and programs.version(machine, candidate, "--version") >= _OLDEST:
             return candidate
     return None
 
@@ -94,10 +94,3 @@ def _make_venv(machine: Machine, venv: Path) -> None:
 
 def _private_path(cache: Path) -> Path:
     return cache / "uv" / "bin" / "uv"
-
-
-def _version(machine: Machine, program: str) -> tuple[int, int]:
-    """(0, 0) for a program that does not run: a shim may be on PATH with nothing behind it."""
-    finished = machine.run([program, "--version"])
-    found = re.search(r"(\d+)\.(\d+)", finished.output) if finished.ok else None
-    return (int(found[1]), int(found[2])) if found else (0, 0)
