@@ -90,6 +90,12 @@ def improvement(gain: float | None, metric: Metric) -> float | None:
     return metric.sign * math.expm1(metric.sign * gain)
 
 
+def share_of(log: float, metric: Metric) -> float:
+    """The same share; infinite where it is unbounded."""
+    share = improvement(log, metric)
+    return math.copysign(math.inf, log) if share is None else share
+
+
 def bounded(change: float | None) -> float | None:
     """A relative change; None where it is unknown or unbounded."""
     return change if change is not None and abs(change) <= math.exp(_LARGEST_LOG) else None

@@ -1,37 +1,29 @@
 """Nouns → answers, of how an answer came about: logs become relative gains. Pure functions."""
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
 from tuner import wording
 from tuner.api.preflight import preflight_answer
 from tuner.evidence import JobEvidence
-from tuner.model import (
-    Ablation,
-    Evidence,
-    Look,
-    Metric,
-    ParetoPoint,
-    Slice,
-    Trial,
-)
+from tuner.model import LOG, Evidence, Look, Metric, Trial, extended
 from tuner.schemas import (
-    AblationAnswer,
     EvidenceAnswer,
-    FactorAnswer,
     LookAnswer,
-    ParetoPointAnswer,
     ProvenanceAnswer,
     RecommendationAnswer,
-    RoundAnswer,
-    SliceAnswer,
-    SlicePointAnswer,
-    StandingAnswer,
     TrialsAnswer,
     TrialSummary,
     TuneReport,
 )
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Noun = TypeVar("Noun", bound="DataclassInstance")
 
 NO_EVIDENCE = (
     "optimistic, not evidence: the luckiest of many noisy figures is above its own truth; "
@@ -39,46 +31,46 @@ NO_EVIDENCE = (
 )
 
 
-_LOGS = ("gain", "effect", "estimate", "low", "high")
+def relative(noun: Noun, metric: Metric) -> Noun:
+    """The noun with relative gains where it has log ratios. Those of a mapping are by metric."""
+    return replace(
+        noun,
+        **{
+            name: _relative(getattr(noun, name), metric, is_log=name in _logs(type(noun)))
+            for name in (field.name for field in fields(noun))
+        },
+    )
 
 
-def _relative(noun: object, metric: Metric) -> dict[str, Any]:
-    """The fields of a noun of evidence. Its log ratios become relative gains."""
-    return {
-        name: wording.improvement(value, metric) if name in _LOGS else value
-        for name, value in vars(noun).items()
-    }
+@cache
+def _logs(kind: type) -> frozenset[str]:
+    """The fields of a noun that hold log ratios."""
+    hints = get_type_hints(kind, include_extras=True)
+    return frozenset(name for name, hint in hints.items() if LOG in get_args(hint))
+
+
+def _relative(value: Any, metric: Metric, *, is_log: bool) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_relative(item, metric, is_log=is_log) for item in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return relative(value, metric)
+    if not is_log or value is None:
+        return value
+    if isinstance(value, Mapping):
+        return {name: wording.share_of(log, Metric(name)) for name, log in value.items()}
+    return wording.share_of(value, metric)
 
 
 def look_answers(looks: Sequence[Look], metric: Metric) -> list[LookAnswer]:
     """The looks at a confirmation, in order."""
-    return [LookAnswer(**_relative(look, metric)) for look in looks]
+    return [extended(LookAnswer, relative(look, metric)) for look in looks]
 
 
 def evidence_answer(found: Evidence, metric: Metric) -> EvidenceAnswer:
     """How the answer came about."""
-    gain = wording.improvement(found.optimistic_gain, metric)
-    return EvidenceAnswer(
-        rounds=[
-            RoundAnswer(
-                standings=[
-                    StandingAnswer(**_relative(standing, metric)) for standing in own.standings
-                ],
-                survivors=own.survivors,
-            )
-            for own in found.rounds
-        ],
-        ablation=_ablation(found.ablation, metric) if found.ablation else None,
-        importances=found.importances,
-        slices=[_slice(one, metric) for one in found.slices],
-        front=[_pareto_point(one) for one in found.front],
-        optimistic_gain=gain,
-        optimistic_gain_note="" if gain is None else NO_EVIDENCE,
-        ended_because=found.ended_because,
-        chosen_because=found.chosen_because,
-        skipped=found.skipped,
-        not_tried=found.not_tried,
-    )
+    is_known = wording.improvement(found.optimistic_gain, metric) is not None
+    note = NO_EVIDENCE if is_known else ""
+    return extended(EvidenceAnswer, relative(found, metric), optimistic_gain_note=note)
 
 
 def tune_report(found: JobEvidence, answer: RecommendationAnswer) -> TuneReport:
@@ -93,21 +85,6 @@ def tune_report(found: JobEvidence, answer: RecommendationAnswer) -> TuneReport:
         ),
         provenance=_provenance(found),
     )
-
-
-def _ablation(found: Ablation, metric: Metric) -> AblationAnswer:
-    factors = [FactorAnswer(**_relative(factor, metric)) for factor in found.factors]
-    return AblationAnswer(factors=factors, runs=found.runs, sd=found.sd)
-
-
-def _slice(found: Slice, metric: Metric) -> SliceAnswer:
-    points = [SlicePointAnswer(**_relative(point, metric)) for point in found.points]
-    return SliceAnswer(parameter=found.parameter, points=points)
-
-
-def _pareto_point(found: ParetoPoint) -> ParetoPointAnswer:
-    gains = {name: wording.improvement(gain, Metric(name)) for name, gain in found.gains.items()}
-    return ParetoPointAnswer(number=found.number, gains=gains, is_chosen=found.is_chosen)
 
 
 def _trial(trial: Trial, metric: Metric) -> TrialSummary:

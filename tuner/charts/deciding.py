@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tuner.charts.frame import Axis, Frame, Key, even_ticks
-from tuner.charts.gains import Gain, gain_axis, gain_in, readable, share_of
+from tuner.charts.gains import Gain, gain_axis, gain_in, readable
 from tuner.charts.svg import area, line, mark, path, short, stacked, text
 from tuner.model import Factor, Look, Metric, ParetoPoint, Round
-from tuner.wording import gain_label, percent
+from tuner.wording import gain_label, percent, share_of
 
 _ROW = 24  # pixels
 

@@ -9,7 +9,7 @@ from typing import NamedTuple, assert_never
 
 from tuner.charts.frame import Axis, Tick, even_ticks
 from tuner.model import Factor, Look, Metric, SlicePoint, Standing, Trial
-from tuner.wording import gain_label, improvement, interval, percent
+from tuner.wording import gain_label, improvement, interval, percent, share_of
 
 _FARTHEST = 3.0
 """An interval is drawn at most this many times as far as the gains themselves reach."""
@@ -48,12 +48,6 @@ def gain_in(found: Look | Standing | Factor | SlicePoint, metric: Metric) -> Gai
         case _:
             assert_never(found)
     return Gain(*(share_of(log, metric) for log in logs))
-
-
-def share_of(log: float, metric: Metric) -> float:
-    """A log ratio as a share; infinite where it is unbounded."""
-    share = improvement(log, metric)
-    return math.copysign(math.inf, log) if share is None else share
 
 
 def gain_of(trial: Trial, metric: Metric) -> float | None:

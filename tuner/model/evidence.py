@@ -1,79 +1,84 @@
-"""How an answer came about, phase by phase: the nouns of looks, race, ablation and search."""
+"""The evidence of an answer, phase by phase: the nouns of looks, race, ablation and search.
+
+A field with the mark `LOG` holds a log ratio to the baseline, signed so that more is better.
+Answers have the relative gain there: 0.05 is 5 % better than the baseline, that is 5 % more of a
+metric of which more is better, or 5 % less of a metric of which less is better. JSON has null for
+what is unknown or unbounded.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
 from tuner.model.measuring import TrialNumber
-from tuner.model.noun import about
+from tuner.model.noun import LOG, Gain, HighEnd, LowEnd, about
 from tuner.model.spaces import Scalar
 
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """One look at the confirmation while it ran. All but `blocks` and `z` are log ratios.
+    """One look at the confirmation while it ran."""
 
-    `z` is the test statistic as a standard normal deviate; it ends the confirmation at `bound`.
-    """
-
-    blocks: int
-    z: float
-    bound: float
-    estimate: float
-    low: float  # of the 95 % interval, as if this were the only look
-    high: float
+    blocks: Annotated[int, about("fresh blocks so far")]
+    z: Annotated[Gain, about("test statistic as a standard normal deviate; null: unbounded")]
+    bound: Annotated[HighEnd, about("the confirmation ends at a z beyond it, either way")]
+    estimate: Annotated[Gain, LOG, about("gain so far")]
+    low: Annotated[LowEnd, LOG, about("lower end of the 95 % interval of this look alone")]
+    high: Annotated[HighEnd, LOG, about("upper end of that interval")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """Where one candidate stands in a race: its gain over the baseline as a log ratio.
+    """Where one candidate stands after a round of the race."""
 
-    `gain` and its 95 % interval are of all race blocks so far, signed so that more is better. One
-    whose starts differ much is unstable, and has a `penalty` of one standard deviation. `belief` is
-    what it is ranked by: its gain given search and race together, less the penalty.
-    """
+    number: Annotated[TrialNumber, about("the trial's number")]
+    gain: Annotated[Gain, LOG, about("over the baseline, in all blocks of the race so far")]
+    low: Annotated[LowEnd, LOG, about("lower end of its 95 % interval")]
+    high: Annotated[HighEnd, LOG, about("upper end of its 95 % interval")]
+    blocks: Annotated[int, about("blocks behind it")]
+    is_unstable: Annotated[bool, about("its starts differ much: it is ranked below its gain")] = (
+        False
+    )
+    penalty: Annotated[float, about("what its rank loses if unstable: one sd, as a log ratio")] = (
+        0.0
+    )
+    belief: Annotated[
+        float | None,
+        LOG,
+        about("its rank is by this: gain given search and race, less the penalty; null: no model"),
+    ] = None
 
-    number: TrialNumber
-    gain: float
-    low: float
-    high: float
-    blocks: int
-    is_unstable: bool = False
-    penalty: float = 0.0
-    belief: float | None = None  # None without a model of the search
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Round:
     """One round of a race: all standings, the best first. The first `survivors` go on."""
 
-    standings: tuple[Standing, ...]
-    survivors: int
+    standings: Annotated[tuple[Standing, ...], about("the best first")]
+    survivors: Annotated[int, about("number of standings, from the top, that went on")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Factor:
     """What some parameters contribute to the winner, measured apart from all others.
 
-    `effect` is the log ratio of the winner's values to the user's, signed so that more is better,
-    over all combinations of the other factors. `p` is one-sided.
+    The effect is over all combinations of the other factors.
     """
 
-    parameters: tuple[str, ...]
-    effect: float
-    low: float  # of the 95 % interval
-    high: float
-    p: float
-    is_kept: bool
+    parameters: Annotated[tuple[str, ...], about("those that were switched together")]
+    effect: Annotated[Gain, LOG, about("gain of the winner's values over the user's")]
+    low: Annotated[LowEnd, LOG, about("lower end of its 95 % interval")]
+    high: Annotated[HighEnd, LOG, about("upper end of its 95 % interval")]
+    p: Annotated[float, about("one-sided, that there is no gain")]
+    is_kept: Annotated[bool, about("whether it stays in the file")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ablation:
-    """Which of the winner's parameters earn their place: `runs` of a factorial design."""
+    """Which of the winner's parameters earn their place."""
 
-    factors: tuple[Factor, ...]
-    runs: int
-    sd: float  # of one run, as a log ratio
+    factors: Annotated[tuple[Factor, ...], about("the parameters that the winner changed")]
+    runs: Annotated[int, about("of a factorial design")]
+    sd: Annotated[float, about("standard deviation of one run, as a log ratio")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,52 +93,52 @@ class Importance:
 
 @dataclass(frozen=True, kw_only=True)
 class SlicePoint:
-    """The expected gain at one value of a parameter, all others as in the candidate's params.
+    """What the search expects at one value of a parameter: a belief, not a measurement."""
 
-    A log ratio to the baseline, signed so that more is better, with its 90 % band.
-    """
-
-    value: Scalar
-    gain: float
-    low: float
-    high: float
+    value: Annotated[Scalar, about("of the parameter; all others as in the candidate")]
+    gain: Annotated[Gain, LOG, about("expected gain")]
+    low: Annotated[LowEnd, LOG, about("lower end of its 90 % band")]
+    high: Annotated[HighEnd, LOG, about("upper end of its 90 % band")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Slice:
     """What the search expects along one parameter."""
 
-    parameter: str
-    points: tuple[SlicePoint, ...]
+    parameter: Annotated[str, about("its name in the search space")]
+    points: Annotated[tuple[SlicePoint, ...], about("value by value")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ParetoPoint:
-    """One trial of the Pareto front: its gains by metric, signed so that more is better."""
+    """One trial of the Pareto front."""
 
-    number: TrialNumber
-    gains: Mapping[str, float]
-    is_chosen: bool
+    number: Annotated[TrialNumber, about("the trial's number")]
+    gains: Annotated[Mapping[str, Gain], LOG, about("by metric")]
+    is_chosen: Annotated[bool, about("whether it is the one that went on")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """The evidence of an answer, phase by phase; what was skipped, and what was not tried.
+    """The evidence of an answer. Empty: the phase was skipped, or the job is an old one.
 
-    `optimistic_gain` is the best score of the search as it stands there: no evidence, for the
-    luckiest of many is above its own truth.
+    The optimistic gain is no evidence: the luckiest of many figures is above its own truth.
     """
 
-    rounds: tuple[Round, ...] = ()
-    ablation: Ablation | None = None
-    importances: tuple[Importance, ...] = ()
-    slices: tuple[Slice, ...] = ()
-    front: tuple[ParetoPoint, ...] = ()
-    optimistic_gain: float | None = None
-    ended_because: str = ""  # of the search
-    chosen_because: str = ""  # of several objectives
-    skipped: tuple[str, ...] = ()  # sentences: phases that the budget left out, and what that means
-    not_tried: tuple[str, ...] = ()  # sentences: values that were never measured, and why
+    rounds: Annotated[tuple[Round, ...], about("of the race")] = ()
+    ablation: Annotated[Ablation | None, about("line by line; null: not ablated")] = None
+    importances: Annotated[tuple[Importance, ...], about("the largest share first")] = ()
+    slices: Annotated[tuple[Slice, ...], about("parameter by parameter")] = ()
+    front: Annotated[tuple[ParetoPoint, ...], about("of several objectives")] = ()
+    optimistic_gain: Annotated[float | None, LOG, about("the best score of the search")] = None
+    ended_because: Annotated[str, about("why the search ended; empty: not kept")] = ""
+    chosen_because: Annotated[str, about("why this one of several objectives' front")] = ""
+    skipped: Annotated[
+        tuple[str, ...], about("phases that the budget left out, and what that means, in sentences")
+    ] = ()
+    not_tried: Annotated[
+        tuple[str, ...], about("values that were not measured, and why, in sentences")
+    ] = ()
 
 
 NO_EVIDENCE = Evidence()

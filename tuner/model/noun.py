@@ -37,3 +37,13 @@ LowEnd = Annotated[float, BeforeValidator(lambda end: -math.inf if end is None e
 
 HighEnd = Annotated[float, BeforeValidator(lambda end: math.inf if end is None else end), _NULLABLE]
 """The upper end of an interval: infinity where it is unbounded, null in JSON."""
+
+
+class LogRatio:
+    """Marks a field that holds log ratios to the baseline; answers have relative gains there."""
+
+
+LOG = LogRatio()
+
+Gain = Annotated[float, BeforeValidator(lambda gain: math.nan if gain is None else gain), _NULLABLE]
+"""A gain; no number where it is unknown or unbounded, null in JSON."""

@@ -8,17 +8,7 @@ from tuner.schemas.base import (
 )
 from tuner.schemas.catalogue import SpaceList, SpaceSummary, TargetAppAnswer, TargetAppList
 from tuner.schemas.comparisons import ArmAnswer, ReportAnswer, WindowList
-from tuner.schemas.evidence import (
-    AblationAnswer,
-    EvidenceAnswer,
-    FactorAnswer,
-    LookAnswer,
-    ParetoPointAnswer,
-    RoundAnswer,
-    SliceAnswer,
-    SlicePointAnswer,
-    StandingAnswer,
-)
+from tuner.schemas.evidence import EvidenceAnswer, LookAnswer
 from tuner.schemas.hosts import (
     CalibrationAnswer,
     CalibrationReport,

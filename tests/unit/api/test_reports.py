@@ -11,6 +11,7 @@ import pytest
 from tests import builders, finished_jobs
 from tests.unit.api.fakes import Api, FakeStore
 from tests.unit.api.test_openapi import DOCUMENT
+from tuner.client import document_of
 from tuner.model import (
     Failure,
     FailureCode,
@@ -20,7 +21,8 @@ from tuner.model import (
     Metric,
     Objective,
     Recommendation,
-)
+)from tuner.schemas import RecommendationAnswer
+
 
 MEDIA = {"html": "text/html", "md": "text/markdown", "json": "application/json"}
 
@@ -184,4 +186,5 @@ def test_ends_without_bound_are_null() -> None:
     assert answer["evidence"]["rounds"][0]["standings"][0]["low"] is None
     assert answer["lines"][0]["effect"]["ci_high"] is None
     assert answer["looks"][0]["z"] is None
+    assert document_of(RecommendationAnswer.model_validate(answer))["looks"] == answer["looks"]
     assert "NaN" not in json.dumps(answer)
