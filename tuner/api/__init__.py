@@ -23,5 +23,3 @@ services          what the API needs from outside
 
 from tuner.api.app import create_app
 from tuner.api.services import Services
-
-__all__ = ["Services", "create_app"]

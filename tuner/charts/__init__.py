@@ -30,25 +30,3 @@ from tuner.charts.paint import style
 from tuner.charts.plots import latency_percentiles, windows_over_time
 from tuner.charts.searching import parallel_coordinates, trials_over_time, varied
 from tuner.charts.svg import embedded, stacked, writable
-
-__all__ = [
-    "LARGEST_Z",
-    "confirmation",
-    "effects_chart",
-    "embedded",
-    "gain_in",
-    "gain_of",
-    "importance_bars",
-    "interval_bar",
-    "latency_percentiles",
-    "parallel_coordinates",
-    "pareto",
-    "race_chart",
-    "slice_band",
-    "stacked",
-    "style",
-    "trials_over_time",
-    "varied",
-    "windows_over_time",
-    "writable",
-]

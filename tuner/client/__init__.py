@@ -20,14 +20,3 @@ from tuner.client.documents import document_of
 from tuner.client.jobs import Asked
 from tuner.client.recommendations import IniForm, ReportForm, Require, SysctlForm
 from tuner.client.watching import Watching
-
-__all__ = [
-    "Asked",
-    "Client",
-    "IniForm",
-    "ReportForm",
-    "Require",
-    "SysctlForm",
-    "Watching",
-    "document_of",
-]

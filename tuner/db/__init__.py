@@ -25,13 +25,3 @@ from tuner.db.engine import make_engine
 from tuner.db.liveness import Liveness, host_alive
 from tuner.db.ports import JobQueue
 from tuner.db.store import Store
-
-__all__ = [
-    "EmbeddedPostgres",
-    "JobQueue",
-    "Liveness",
-    "Store",
-    "host_alive",
-    "make_engine",
-    "require_room",
-]

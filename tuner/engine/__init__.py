@@ -6,5 +6,3 @@ that the next worker finds and removes what a crash leaves behind.
 
 from tuner.engine.config import EngineConfig
 from tuner.engine.launcher import DockerLauncher
-
-__all__ = ["DockerLauncher", "EngineConfig"]

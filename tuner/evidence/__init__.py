@@ -19,5 +19,3 @@ from tuner.evidence.composition import compose
 from tuner.evidence.job_evidence import JobEvidence, collect
 from tuner.evidence.markdown import markdown
 from tuner.evidence.page import POLICY, page
-
-__all__ = ["POLICY", "JobEvidence", "collect", "compose", "markdown", "page"]

@@ -13,5 +13,3 @@ from tuner.load.generators import Generators
 from tuner.load.k6 import K6
 from tuner.load.oha import Oha
 from tuner.load.probing import probe_files
-
-__all__ = ["K6", "Generators", "Oha", "probe_files"]

@@ -23,28 +23,3 @@ from tuner.measurement.host import (
 from tuner.measurement.judging import Circumstances, counters_agree, window_of
 from tuner.measurement.preflight import completed, strict_copy
 from tuner.measurement.recording import recorded
-
-__all__ = [
-    "MEMORY_PROBE_MORE",
-    "ArmSpec",
-    "Bench",
-    "BuildInfo",
-    "Checked",
-    "Circumstances",
-    "HostReading",
-    "Launcher",
-    "LoadGenerator",
-    "LoadReading",
-    "ProcessReading",
-    "QueueReading",
-    "RunningTarget",
-    "Usage",
-    "arm_of",
-    "completed",
-    "counters_agree",
-    "left_out",
-    "recorded",
-    "strict_copy",
-    "target_failed",
-    "window_of",
-]

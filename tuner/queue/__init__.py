@@ -6,5 +6,3 @@ run_worker   runs them on a benchmark host, one at a time, until it is stopped
 
 from tuner.queue.tasks import Queue
 from tuner.queue.worker import Handlers, run_worker
-
-__all__ = ["Handlers", "Queue", "run_worker"]

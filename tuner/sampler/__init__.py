@@ -14,5 +14,3 @@ optimiser            answers the study: propose, believe, explain
 """
 
 from tuner.sampler.optimiser import TrialOptimiser
-
-__all__ = ["TrialOptimiser"]

@@ -16,15 +16,3 @@ from tuner.search_space.domain import USERS_OWN, Dimension, Domain
 from tuner.search_space.expressions import Names, evaluate
 from tuner.search_space.names import NAMES
 from tuner.search_space.outlining import Outline, outline
-
-__all__ = [
-    "NAMES",
-    "USERS_OWN",
-    "Dimension",
-    "Domain",
-    "Names",
-    "Outline",
-    "derive",
-    "evaluate",
-    "outline",
-]

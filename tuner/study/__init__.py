@@ -25,14 +25,3 @@ from tuner.study.advice import Belief, Observation, Optimiser, Proposal
 from tuner.study.decide import decide, decider
 from tuner.study.intake import resolve
 from tuner.study.state import derived_seed
-
-__all__ = [
-    "Belief",
-    "Observation",
-    "Optimiser",
-    "Proposal",
-    "decide",
-    "decider",
-    "derived_seed",
-    "resolve",
-]

@@ -12,5 +12,3 @@ working   the tasks of one host, and the process that runs them
 from tuner.worker.alone import alone_on_this_machine
 from tuner.worker.making import make, prepared
 from tuner.worker.working import FAULTS_ALLOWED, Worker, run
-
-__all__ = ["FAULTS_ALLOWED", "Worker", "alone_on_this_machine", "make", "prepared", "run"]

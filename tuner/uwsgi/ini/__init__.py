@@ -25,27 +25,3 @@ from tuner.uwsgi.ini.overlaying import overlay
 from tuner.uwsgi.ini.problems import Problem, problems
 from tuner.uwsgi.ini.values import as_int, as_text, canonical, is_true, why_unwritable
 from tuner.uwsgi.ini.walking import Step, Walk
-
-__all__ = [
-    "CLOSES",
-    "IMMEDIATE",
-    "INCLUDES",
-    "MARK",
-    "OPENS",
-    "SECTION",
-    "IniFile",
-    "Line",
-    "Problem",
-    "Setting",
-    "Step",
-    "Walk",
-    "as_int",
-    "as_text",
-    "canonical",
-    "effective",
-    "is_true",
-    "overlay",
-    "problems",
-    "refuse_other_formats",
-    "why_unwritable",
-]

@@ -17,26 +17,3 @@ from tuner.uwsgi.lint.linting import is_usable, lint, repaired, worst
 from tuner.uwsgi.lint.rule import Hit, Rule
 from tuner.uwsgi.lint.ruleset import RULES, UNUSABLE, rule_of
 from tuner.uwsgi.lint.subject import MAX_CHARS, Box, Entry, Subject, subject_of
-
-__all__ = [
-    "MAX_CHARS",
-    "RULES",
-    "UNUSABLE",
-    "Box",
-    "Edit",
-    "Entry",
-    "Finding",
-    "Fix",
-    "Hit",
-    "Rule",
-    "Severity",
-    "Subject",
-    "applicable",
-    "fixed",
-    "is_usable",
-    "lint",
-    "repaired",
-    "rule_of",
-    "subject_of",
-    "worst",
-]

@@ -13,15 +13,3 @@ from tuner.uwsgi.options.guessing import nearest
 from tuner.uwsgi.options.lookup import known, of_build
 from tuner.uwsgi.options.option import Advice, Danger, Kind, Option
 from tuner.uwsgi.options.other_releases import elsewhere
-
-__all__ = [
-    "Advice",
-    "Catalogue",
-    "Danger",
-    "Kind",
-    "Option",
-    "elsewhere",
-    "known",
-    "nearest",
-    "of_build",
-]

@@ -38,25 +38,3 @@ from tuner.uwsgi.lint.checks import (
     workers,
 )
 from tuner.uwsgi.lint.rule import CHECKS
-
-__all__ = [
-    "CHECKS",
-    "access",
-    "cheaper",
-    "command",
-    "concurrency",
-    "duplicates",
-    "files",
-    "http_router",
-    "keys",
-    "lifecycle",
-    "memory",
-    "numbers",
-    "placeholders",
-    "python",
-    "sections",
-    "sockets",
-    "static",
-    "values",
-    "workers",
-]
