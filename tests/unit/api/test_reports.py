@@ -21,8 +21,8 @@ from tuner.model import (
     Metric,
     Objective,
     Recommendation,
-)from tuner.schemas import RecommendationAnswer
-
+)
+from tuner.schemas import RecommendationAnswer
 
 MEDIA = {"html": "text/html", "md": "text/markdown", "json": "application/json"}
 
