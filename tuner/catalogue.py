@@ -62,14 +62,6 @@ class HostCatalogue:
             raise InvalidInput(reader.mistakes)
         return cls(apps=reader.apps, spaces=reader.spaces)
 
-    def app(self, name: str) -> CataloguedApp | None:
-        """The target app of that name."""
-        return self.apps.get(name)
-
-    def space(self, name: str) -> SearchSpace | None:
-        """The search space of that name."""
-        return self.spaces.get(name)
-
     def build_dir(self, name: str) -> Path:
         """The folder with that app's Dockerfile. Raises `NotFound`."""
         found = self.apps.get(name)

@@ -136,12 +136,6 @@ def excess(metric: Metric, bound: Bound, level: float | None, baselines: float |
     return -metric.sign * (level - reference - limit)
 
 
-def is_kept_throughput(name: str, bound: Bound, main: Aim) -> bool:
-    """Whether a bound is the tuner's own on throughput while memory or CPU is minimised."""
-    kept = RelativeBound(relative_to_baseline=THROUGHPUT_KEPT)
-    return name == Metric.THROUGHPUT_RPS and bound == kept and is_thrifty(main)
-
-
 def is_thrifty(main: Aim) -> bool:
     """Whether the objective could be met by a file that serves nothing."""
     return main.metric in (Metric.MEMORY_MB, Metric.RPS_PER_CPU)

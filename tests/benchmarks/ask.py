@@ -81,7 +81,7 @@ def default_domain() -> Domain:
     catalogue = HostCatalogue.load([ROOT / "target_apps"], [ROOT / "search_spaces"])
     return derive(
         spec(
-            search_space=catalogue.space("default"),
+            search_space=catalogue.spaces["default"],
             limits=Limits(cpus=2.0, memory_mb=4096, somaxconn=4096),
             workload=ClosedLoop(concurrency=128),
         )

@@ -158,18 +158,27 @@ def test_a_loss_that_also_misses_a_bound_stays_a_loss() -> None:
     assert found.reason.startswith("the whole interval shows a loss; it misses")
 
 
-@pytest.mark.parametrize(("kept", "owner"), [(None, "the tuner's own bound"), (0.97, "your bound")])
+@pytest.mark.parametrize(
+    ("kept", "own_bounds", "owner"),
+    [
+        (0.95, (Metric.THROUGHPUT_RPS,), "the tuner's own bound"),
+        (0.95, (), "your bound"),
+        (0.97, (), "your bound"),
+    ],
+)
 def test_the_throughput_that_less_memory_must_keep_has_an_owner(
-    kept: float | None, owner: str
+    kept: float, own_bounds: tuple[Metric, ...], owner: str
 ) -> None:
-    kept_bound = RelativeBound(relative_to_baseline=kept or 0.95)
+    kept_bound = RelativeBound(relative_to_baseline=kept)
     chosen = spec(
-        objective=Objective(minimize=Metric.MEMORY_MB), slo=Slo(throughput_rps=kept_bound)
+        objective=Objective(minimize=Metric.MEMORY_MB),
+        slo=Slo(throughput_rps=kept_bound),
+        own_bounds=own_bounds,
     )
     found = compare_blocks(confirm((90,) * 6, memory_mb=30.0), chosen)
     assert found.verdict is Verdict.BREAKS_BOUND
     assert owner in found.reason
-    assert f"at least {100 * (kept or 0.95):g} % of the baseline" in found.reason
+    assert f"at least {100 * kept:g} % of the baseline" in found.reason
 
 
 def test_a_candidate_that_breaks_once_on_fresh_data_is_worse() -> None:

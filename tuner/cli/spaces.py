@@ -54,7 +54,7 @@ def show(
 ) -> None:
     """Print a space. With --app, --ini or --job, print its bounds in numbers."""
     known = _catalogue()
-    space = known.space(name)
+    space = known.spaces.get(name)
     if space is None:
         raise NotFound(f"there is no search space {name!r}; choose from {', '.join(known.spaces)}")
     limits = given(cpus=cpus, memory_mb=memory, somaxconn=somaxconn)
@@ -126,7 +126,7 @@ def _mapping(job: str) -> Mapping[str, Any]:
 
 def _limits(known: "HostCatalogue", app: str | None, document: Mapping[str, Any]) -> dict[str, Any]:
     """The box of the app or the job, before the options change it."""
-    described = known.app(app) if app is not None else None
+    described = known.apps.get(app or "")
     own = described.app.limits.model_dump() if described is not None else {}
     return own | dict(document.get("limits") or {})
 

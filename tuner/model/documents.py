@@ -256,8 +256,9 @@ class JobSpec(Document):
     """A job request with every default filled in. The study reads nothing else about a job.
 
     `variants` are the files of a comparison, the first one being the baseline; empty otherwise.
-    `seeds` are values of parameters that earlier jobs of the app recommended. `allow` is what
-    options of the files may do besides serving: of all others trials go without.
+    `seeds` are values of parameters that earlier jobs of the app recommended. `own_bounds` names
+    the metrics of `slo` that the tuner bounds, not the user. `allow` is what options of the files
+    may do besides serving: trials leave out all others.
     """
 
     kind: JobKind = JobKind.TUNE
@@ -268,8 +269,9 @@ class JobSpec(Document):
     limits: Limits
     workload: Workload
     objective: Objective
-    slo: Slo
-    search_space: SearchSpace | None  # None where nothing is varied
+    slo: Slo = Slo()
+    own_bounds: tuple[Metric, ...] = ()
+    search_space: SearchSpace | None = None  # None where nothing is varied
     sampler: SamplerName = SamplerName.TPE  # what jobs had before there was a choice
     seeds: tuple[dict[str, Scalar], ...] = ()
     budget: Budget

@@ -4,11 +4,11 @@ Verdict and gate share these judgements. The verdict reads windows, the gate rea
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 
 from tuner import objective, wording
-from tuner.model import Bound, Metric, MissedBound, Objective, RelativeBound, Slo
+from tuner.model import Bound, Metric, MissedBound, RelativeBound, Slo
 
 P95_MARGIN = 0.05
 """Largest increase of a recommended file's p95, shown at the 95 % level."""
@@ -78,10 +78,13 @@ def errors_margin(
     )
 
 
-def missed(name: str, excess: float, slo: Slo, main: Objective) -> MissedBound:
-    """A bound as it is missed, with its owner. `excess` is in the unit of `objective.excesses`."""
+def missed(name: str, excess: float, slo: Slo, own: Collection[str]) -> MissedBound:
+    """A bound as it is missed, with its owner. `excess` is in the unit of `objective.excesses`.
+
+    `own` names the metrics of `slo` that the tuner bounds itself.
+    """
     bound = slo.bounds().get(Metric(name)) if name in set(Metric) else None
-    is_users = bound is not None and not objective.is_kept_throughput(name, bound, main)
+    is_users = bound is not None and name not in own
     owner = "your" if is_users else "the tuner's own"
     limit = _limit(Metric(name), bound) if is_users and bound is not None else _OWN_LIMITS[name]
     label = wording.METRICS[Metric(name)] if name in set(Metric) else name

@@ -172,7 +172,7 @@ def _missed_bounds(new: ArmReport, own: ArmReport, asked: CircumstancesAnswer) -
         else:
             excess = objective.excess(metric, bound, math.log(reached), math.log(reference))
         if excess > 0:
-            broken = bounds.missed(metric, excess, asked.slo, asked.objective)
+            broken = bounds.missed(metric, excess, asked.slo, asked.own_bounds)
             levels = f"{metric} {reached:.4g}, your own file {reference:.4g}"
             yield Outcome.DOES_NOT_HOLD, f"{broken.sentence}: {levels}"
 

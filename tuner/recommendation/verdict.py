@@ -56,7 +56,7 @@ def compare_blocks(blocks: Sequence[Measurement], spec: JobSpec) -> Comparison:
         side_effects=_side_effects(blocks, spec.objective.metric),
     )
     missed = tuple(
-        bounds.missed(name, excess, spec.slo, spec.objective)
+        bounds.missed(name, excess, spec.slo, spec.own_bounds)
         for name, excess in _excesses(blocks, spec).items()
         if excess > 0
     )

@@ -130,6 +130,7 @@ class CircumstancesAnswer(Answer):
     workload: Workload = Field(description="what was sent")
     objective: Objective = Field(description="what was to be improved")
     slo: Slo = Field(description="the bounds that were to be kept")
+    own_bounds: Sequence[Metric] = Field(description="metrics that the tuner bounds itself")
     allow: Sequence[Danger] = Field(description="what options of the file might do besides serving")
     pool: str = Field(description="the set of like hosts that measured")
     cycles: int = Field(description="windows of each arm in one block")

@@ -1,9 +1,8 @@
 """From a request to a job: fills in every default and finds every mistake before the start."""
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol, assert_never
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 from tuner import objective
 from tuner.errors import InvalidInput, Mistake
@@ -23,10 +22,8 @@ from tuner.model import (
     Params,
     RelativeBound,
     Request,
-    SamplerName,
     Scalar,
     SearchSpace,
-    Slo,
     Target,
     TargetApp,
     TuneRequest,
@@ -63,26 +60,13 @@ class KnownApp(Protocol):
 class KnownTargets(Protocol):
     """The apps and spaces that a request can name."""
 
-    def app(self, name: str) -> KnownApp | None:
-        """The target app of that name."""
+    @property
+    def apps(self) -> Mapping[str, KnownApp]:
+        """The target apps by name."""
 
-    def space(self, name: str) -> SearchSpace | None:
-        """The search space of that name."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Aim:
-    """The part of a job that depends on its kind. `files` are the inis to run, with their paths."""
-
-    kind: JobKind
-    app: str
-    files: Sequence[tuple[str, Variant]]
-    budget: Budget
-    objective: Objective
-    slo: Slo
-    space: SearchSpace | None = None
-    sampler: SamplerName = SamplerName.TPE
-    seeds: tuple[dict[str, Scalar], ...] = ()
+    @property
+    def spaces(self) -> Mapping[str, SearchSpace]:
+        """The search spaces by name."""
 
 
 def _nothing(app: str) -> Sequence[Params]:
@@ -100,71 +84,58 @@ def resolve(
     mistakes: list[Mistake] = []
     described = _described(request, catalogue, mistakes)
     target = _target(request, described)
-    own = Variant(name=OWN_FILE, ini=_own_ini(target, described))
+    default_ini = DEFAULT_INI.format(port=target.port)
+    files = _files(request, described.baseline_ini if described else default_ini)
     workload = request.workload or (described.app.workload if described else ClosedLoop())
-    match request:
-        case TuneRequest():
-            aim = _tuning(request, own, catalogue, earlier, mistakes)
-        case CompareRequest():
-            aim = _comparing(request, own, workload)
-        case CalibrateRequest():
-            aim = _calibrating(request, own)
-        case _:
-            assert_never(request)
-    variants = tuple(variant for _, variant in aim.files)
     spec = JobSpec(
-        kind=aim.kind,
-        variants=variants if aim.kind is JobKind.COMPARE else (),
-        app=aim.app,
+        kind=JobKind(request.kind),
+        variants=tuple(files.values()) if isinstance(request, CompareRequest) else (),
+        app=_app_of(request),
         target=target,
-        baseline_ini=variants[0].ini,
+        baseline_ini=next(iter(files.values())).ini,
         limits=request.limits or (described.app.limits if described else Limits()),
         workload=workload,
-        objective=aim.objective,
-        slo=aim.slo,
-        search_space=aim.space,
-        sampler=aim.sampler,
-        seeds=aim.seeds,
-        budget=aim.budget,
+        objective=_objective(request, workload),
+        budget=_budget(request),
         min_effect=request.min_effect,
         allow=tuple(dict.fromkeys(request.allow)),
         pool=request.pool,
         seed=request.seed,
     )
-    mistakes += mistakes_in(spec, [(path, variant.ini) for path, variant in aim.files])
+    if isinstance(request, TuneRequest):
+        spec = _searching(spec, request, _space(request, catalogue, mistakes), earlier)
+    mistakes += mistakes_in(spec, [(path, variant.ini) for path, variant in files.items()])
     if mistakes:
         raise InvalidInput(mistakes)
     return spec
 
 
-def _tuning(
+def _searching(
+    spec: JobSpec,
     request: TuneRequest,
-    own: Variant,
-    catalogue: KnownTargets,
+    space: SearchSpace | None,
     earlier: Callable[[str], Sequence[Params]],
-    mistakes: list[Mistake],
-) -> _Aim:
-    space = _space(request, catalogue, mistakes)
-    wanted = earlier(request.app) if request.warm_start else ()
-    return _Aim(
-        kind=JobKind.TUNE,
-        app=request.app,
-        files=[_baseline(request.baseline_ini, own)],
-        budget=request.budget.resolve(),
-        objective=request.objective,
-        slo=_slo(request),
-        space=space,
-        sampler=request.sampler,
-        seeds=_seeds(wanted, space) if space is not None else (),
+) -> JobSpec:
+    """The job with what it searches.
+
+    When minimising memory or CPU, throughput gets a bound of the tuner's own if it has none.
+    """
+    wanted = earlier(spec.app) if request.warm_start and space is not None else ()
+    slo = request.slo
+    own_bounds: tuple[Metric, ...] = ()
+    if objective.is_thrifty(request.objective) and slo.throughput_rps is None:
+        at_least = RelativeBound(relative_to_baseline=objective.THROUGHPUT_KEPT)
+        slo = slo.model_copy(update={"throughput_rps": at_least})
+        own_bounds = (Metric.THROUGHPUT_RPS,)
+    return spec.model_copy(
+        update={
+            "slo": slo,
+            "own_bounds": own_bounds,
+            "search_space": space,
+            "sampler": request.sampler,
+            "seeds": _seeds(wanted, space) if space is not None else (),
+        }
     )
-
-
-def _slo(request: TuneRequest) -> Slo:
-    """The request's SLO. When minimising memory or CPU, throughput gets a bound if it has none."""
-    if not objective.is_thrifty(request.objective) or request.slo.throughput_rps is not None:
-        return request.slo
-    at_least = RelativeBound(relative_to_baseline=objective.THROUGHPUT_KEPT)
-    return request.slo.model_copy(update={"throughput_rps": at_least})
 
 
 def _seeds(wanted: Sequence[Params], space: SearchSpace) -> tuple[dict[str, Scalar], ...]:
@@ -177,65 +148,46 @@ def _seeds(wanted: Sequence[Params], space: SearchSpace) -> tuple[dict[str, Scal
     return tuple(found)
 
 
-def _comparing(request: CompareRequest, own: Variant, workload: Workload) -> _Aim:
-    """Compares by latency if the load is an open loop or a burst, else by throughput."""
-    given = [(f"inis.{index}.ini", variant) for index, variant in enumerate(request.inis)]
-    by_latency = isinstance(workload, OpenLoop | Burst)
-    return _Aim(
-        kind=JobKind.COMPARE,
-        app=request.app or _app_of(request),
-        files=given or [("target.uwsgi_ini", own)],
-        budget=Budget(
-            trials=0,
-            confirm_blocks=0,
-            compare_blocks=request.blocks,
-            cycles=request.cycles,
-            window_s=request.window_s,
-            warmup_s=request.warmup_s,
-        ),
-        objective=Objective(minimize=Metric.LATENCY_P95_MS)
-        if by_latency
-        else Objective(maximize=Metric.THROUGHPUT_RPS),
-        slo=Slo(),
-    )
+def _files(request: Request, own_ini: str) -> Mapping[str, Variant]:
+    """The files to run, by their paths in the request; the first one is the baseline."""
+    if isinstance(request, CompareRequest):
+        given = {f"inis.{index}.ini": variant for index, variant in enumerate(request.inis)}
+    elif request.baseline_ini is not None:
+        given = {"baseline_ini": Variant(name=OWN_FILE, ini=request.baseline_ini)}
+    else:
+        given = {}
+    return given or {"target.uwsgi_ini": Variant(name=OWN_FILE, ini=own_ini)}
 
 
-def _calibrating(request: CalibrateRequest, own: Variant) -> _Aim:
-    """The smallest detectable effect is that of a comparison with as many blocks."""
-    return _Aim(
-        kind=JobKind.CALIBRATE,
-        app=_app_of(request),
-        files=[_baseline(request.baseline_ini, own)],
-        budget=Budget(
-            trials=0,
-            calibrate_blocks=request.blocks,
-            confirm_blocks=request.blocks,
-            cycles=request.cycles,
-            window_s=request.window_s,
-            warmup_s=request.warmup_s,
-        ),
-        objective=Objective(maximize=Metric.THROUGHPUT_RPS),
-        slo=Slo(),
-    )
+def _objective(request: Request, workload: Workload) -> Objective:
+    """A comparison ranks by latency if the load is an open loop or a burst, else by throughput."""
+    if isinstance(request, TuneRequest):
+        return request.objective
+    if isinstance(request, CompareRequest) and isinstance(workload, OpenLoop | Burst):
+        return Objective(minimize=Metric.LATENCY_P95_MS)
+    return Objective(maximize=Metric.THROUGHPUT_RPS)
 
 
-def _baseline(given: str | None, own: Variant) -> tuple[str, Variant]:
-    if given is None:
-        return "target.uwsgi_ini", own
-    return "baseline_ini", Variant(name=OWN_FILE, ini=given)
+def _budget(request: Request) -> Budget:
+    """A calibration detects what a comparison with as many blocks detects."""
+    if isinstance(request, TuneRequest):
+        return request.budget.resolve()
+    counts = {"compare_blocks": request.blocks, "confirm_blocks": 0}
+    if isinstance(request, CalibrateRequest):
+        counts = {"calibrate_blocks": request.blocks, "confirm_blocks": request.blocks}
+    windows = request.model_dump(include={"cycles", "window_s", "warmup_s"})
+    return Budget(trials=0, **counts, **windows)
 
 
-def _app_of(request: CompareRequest | CalibrateRequest) -> str:
-    """The target's own name: of `registry.example/shop/Cart:1.4` it is `cart`."""
-    if request.target.target_app is not None:
-        return request.target.target_app
+def _app_of(request: Request) -> str:
+    """The name given, else the target's own: of `registry.example/shop/Cart:1.4` it is `cart`."""
+    given = None if isinstance(request, CalibrateRequest) else request.app
+    known = given or request.target.target_app
+    if known is not None:
+        return known
     last = (request.target.image or "").rpartition("/")[2]
     name = re.split("[:@]", last)[0].lower()
     return re.sub(r"[^a-z0-9._-]", "-", name).lstrip("._-")[:63] or "unnamed"
-
-
-def _own_ini(target: Target, described: KnownApp | None) -> str:
-    return described.baseline_ini if described else DEFAULT_INI.format(port=target.port)
 
 
 def _described(
@@ -248,7 +200,7 @@ def _described(
             hint = "an image has no uwsgi.ini of its own: give the present uwsgi.ini"
             mistakes.append(Mistake(field, hint))
         return None
-    found = catalogue.app(name)
+    found = catalogue.apps.get(name)
     if found is None:
         mistakes.append(Mistake("target.target_app", f"unknown target app '{name}'"))
     return found
@@ -259,7 +211,7 @@ def _space(
 ) -> SearchSpace | None:
     if isinstance(request.search_space, SearchSpace):
         return request.search_space
-    found = catalogue.space(request.search_space)
+    found = catalogue.spaces.get(request.search_space)
     if found is None:
         mistakes.append(Mistake("search_space", f"unknown search space '{request.search_space}'"))
     return found
@@ -268,24 +220,11 @@ def _space(
 def _target(request: Request, described: KnownApp | None) -> Target:
     if described is not None:
         app = described.app
-        return Target(
-            target_app=app.name if app.build is not None else None,
-            image=app.image,
-            port=app.port,
-            health_path=app.health_path,
-            command=app.command,
-            thread_safe=app.thread_safe,
-            gevent_ok=app.gevent_ok,
-            memory_per_process_mb=app.memory_per_process_mb,
-        )
+        name = app.name if app.build is not None else None
+        return Target(target_app=name, **app.model_dump(include=set(Target.model_fields)))
     asked = request.target
     return Target(
-        target_app=asked.target_app,
-        image=asked.image,
-        port=asked.port,
-        health_path=asked.health_path,
+        **asked.model_dump(exclude={"command"}),
         command=asked.command or DEFAULT_COMMAND,
-        thread_safe=asked.thread_safe,
-        gevent_ok=asked.gevent_ok,
         memory_per_process_mb=DEFAULT_MEMORY_PER_PROCESS_MB,
     )

@@ -42,11 +42,11 @@ def test_the_products_own_data_is_sound() -> None:
 def test_an_app_comes_with_its_file_and_its_folder(tmp_path: Path) -> None:
     folder = _write_app(tmp_path, "shop")
     catalogue = _load([tmp_path])
-    known = catalogue.app("shop")
+    known = catalogue.apps.get("shop")
     assert known is not None
     assert known.baseline_ini == "[uwsgi]\n"
     assert catalogue.build_dir("shop") == folder
-    assert catalogue.app("other") is None
+    assert "other" not in catalogue.apps
 
 
 def test_given_folders_add_to_the_products_own(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_a_file_of_urls_is_looked_for_beside_the_description(tmp_path: Path) -> 
     workload = {"kind": "closed_loop", "requests": {"file": "urls.txt"}}
     (_write_app(tmp_path, "shop", workload=workload) / "urls.txt").write_text("/a\nPOST /b\n")
 
-    known = _load([tmp_path]).app("shop")
+    known = _load([tmp_path]).apps.get("shop")
 
     assert known is not None
     assert [request.path for request in known.app.workload.requests] == ["/a", "/b"]

@@ -15,10 +15,10 @@ from tuner.model import (
     Danger,
     JobKind,
     Limits,
+    Metric,
     Params,
     RelativeBound,
     SamplerName,
-    SearchSpace,
     TargetApp,
     TuneRequest,
 )
@@ -36,14 +36,10 @@ class Described:
 class OneApp:
     """A catalogue with one app and one space."""
 
-    def app(self, name: str) -> Described | None:
-        if name != "mixed":
-            return None
-        limits = Limits(cpus=2.0)
-        return Described(TargetApp(name="mixed", description="d", build=".", limits=limits))
-
-    def space(self, name: str) -> SearchSpace | None:
-        return space() if name == "default" else None
+    def __init__(self) -> None:
+        app = TargetApp(name="mixed", description="d", build=".", limits=Limits(cpus=2.0))
+        self.apps = {"mixed": Described(app)}
+        self.spaces = {"default": space()}
 
 
 def request(**changes: Any) -> TuneRequest:
@@ -275,16 +271,18 @@ def test_a_calibration_is_of_the_targets_own_file() -> None:
 
 @pytest.mark.parametrize("objective", [{"minimize": "memory_mb"}, {"maximize": "rps_per_cpu"}])
 def test_what_is_saved_must_not_cost_throughput(objective: dict[str, Any]) -> None:
-    slo = resolve(request(objective=objective, slo={"error_rate": 0.01}), OneApp()).slo
-    assert slo.throughput_rps == RelativeBound(relative_to_baseline=0.95)
-    assert slo.error_rate == 0.01
+    spec = resolve(request(objective=objective, slo={"error_rate": 0.01}), OneApp())
+    assert spec.slo.throughput_rps == RelativeBound(relative_to_baseline=0.95)
+    assert spec.slo.error_rate == 0.01
+    assert spec.own_bounds == (Metric.THROUGHPUT_RPS,)
 
 
-def test_the_users_own_bound_on_throughput_stands() -> None:
-    spec = resolve(
-        request(objective={"minimize": "memory_mb"}, slo={"throughput_rps": 120}), OneApp()
-    )
-    assert spec.slo.throughput_rps == 120
+@pytest.mark.parametrize("bound", [120, {"relative_to_baseline": 0.95}])
+def test_the_users_own_bound_on_throughput_stands(bound: Any) -> None:
+    asked = request(objective={"minimize": "memory_mb"}, slo={"throughput_rps": bound})
+    spec = resolve(asked, OneApp())
+    assert spec.slo == asked.slo
+    assert spec.own_bounds == ()
 
 
 @pytest.mark.parametrize(
