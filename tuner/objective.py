@@ -10,6 +10,7 @@ from dataclasses import replace
 from statistics import fmean
 
 from tuner.model import (
+    BASELINE,
     Aim,
     Bound,
     ClosedLoop,
@@ -22,6 +23,7 @@ from tuner.model import (
     OpenLoop,
     Outcome,
     RelativeBound,
+    TrialNumber,
     TrialState,
     Window,
 )
@@ -71,6 +73,18 @@ def log_ratio(block: Measurement, metric: Metric, *, of: int = 1, to: int = 0) -
     numerator = log_level(usable(windows, of), metric)
     denominator = log_level(usable(windows, to), metric)
     return None if numerator is None or denominator is None else numerator - denominator
+
+
+def ratios_to_baseline(
+    blocks: Iterable[Measurement], number: TrialNumber, metric: Metric, to: TrialNumber = BASELINE
+) -> list[float]:
+    """log(trial `number` / trial `to`) of every block in which both have a usable value."""
+    found = (
+        log_ratio(block, metric, of=block.arms.index(number), to=block.arms.index(to))
+        for block in blocks
+        if {number, to} <= set(block.arms)
+    )
+    return [ratio for ratio in found if ratio is not None]
 
 
 def errors_of(windows: Iterable[Window]) -> tuple[int, int]:

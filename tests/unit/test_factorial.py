@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tuner import analysis
-from tuner.analysis import FactorEstimate, Factorial
+from tuner.model import Ablation, Factor
 
 BLOCK = 4  # runs
 DRIFT = 0.15  # standard deviation from one block to the next
@@ -34,16 +34,25 @@ def measured(
     return logs
 
 
-def fitted(rows: Sequence[Sequence[bool]], logs: Sequence[float]) -> Factorial:
-    found = analysis.factorial_effects(rows, blocks_of(len(rows)), logs)
+def effects_of(
+    rows: Sequence[Sequence[bool]], groups: Sequence[int], logs: Sequence[float]
+) -> Ablation | None:
+    """The factors are named by their columns."""
+    names = [(str(column),) for column in range(len(rows[0]) if rows else 0)]
+    return analysis.factorial_effects(names, rows, groups, logs)
+
+
+def fitted(
+    rows: Sequence[Sequence[bool]], logs: Sequence[float], groups: Sequence[int] | None = None
+) -> Ablation:
+    found = effects_of(rows, blocks_of(len(rows)) if groups is None else groups, logs)
     assert found is not None
+    assert found.runs == len(rows)
     return found
 
 
-def told(found: Factorial) -> list[FactorEstimate]:
-    estimates = [factor for factor in found.factors if factor is not None]
-    assert len(estimates) == len(found.factors)
-    return estimates
+def half_width(factor: Factor) -> float:
+    return (factor.high - factor.low) / 2
 
 
 @pytest.mark.parametrize(
@@ -119,7 +128,7 @@ def test_planted_effects_are_found_although_blocks_drift() -> None:
     effects = [0.08, -0.05, 0.0, 0.03, 0.0, 0.12, 0.0]
     rows = analysis.design(len(effects), 48, 3)
     found = fitted(rows, measured(rows, effects, 0.01, np.random.default_rng(3)))
-    assert [each.effect for each in told(found)] == pytest.approx(effects, abs=0.012)
+    assert [each.effect for each in found.factors] == pytest.approx(effects, abs=0.012)
     assert found.sd == pytest.approx(0.01, rel=0.3)
 
 
@@ -128,7 +137,7 @@ def test_the_interval_of_an_effect_covers_the_truth_as_often_as_it_says() -> Non
     effects = [0.08, -0.05, 0.0, 0.03, 0.0, 0.12, 0.0]
     for seed in range(300):
         rows = analysis.design(len(effects), 24, seed)
-        estimates = told(fitted(rows, measured(rows, effects, 0.05, draw)))
+        estimates = fitted(rows, measured(rows, effects, 0.05, draw)).factors
         covered += [
             each.low <= effect <= each.high for each, effect in zip(estimates, effects, strict=True)
         ]
@@ -139,62 +148,59 @@ def test_without_noise_the_effects_are_exact() -> None:
     effects = [0.08, -0.05, 0.0]
     rows = analysis.design(3, 24, 3)
     found = fitted(rows, measured(rows, effects, 0.0, np.random.default_rng(3)))
-    assert [estimate.effect for estimate in told(found)] == pytest.approx(effects)
-    assert [analysis.is_kept(estimate) for estimate in told(found)] == [True, False, False]
+    assert [estimate.effect for estimate in found.factors] == pytest.approx(effects)
+    assert [estimate.is_kept for estimate in found.factors] == [True, False, False]
 
 
 def test_the_error_of_an_effect_is_that_of_an_ideal_design() -> None:
     rows = analysis.design(11, 48, 3)
     found = fitted(rows, measured(rows, [0.0] * 11, 0.05, np.random.default_rng(3)))
-    for estimate in told(found):
-        assert estimate.se == pytest.approx(2 * found.sd / math.sqrt(48), rel=1e-6)
+    error = 2 * found.sd / math.sqrt(48)
+    half = analysis.student_quantile(48 - 12 - 11, 0.95) * error  # 12 blocks, 11 factors
+    assert [half_width(each) for each in found.factors] == pytest.approx([half] * 11, rel=1e-6)
 
 
 def test_interval_and_p_are_those_of_students_t() -> None:
     """By hand: two blocks of (off, on), differences 0.1 and 0.3; t = 2 with one degree."""
     found = fitted_pairs(0.1, 0.3)
     assert found.effect == pytest.approx(0.2)
-    assert found.se == pytest.approx(0.1)
     assert found.p == pytest.approx(0.147584, abs=1e-5)
     assert (found.low, found.high) == pytest.approx((0.2 - 1.27062, 0.2 + 1.27062), abs=1e-4)
 
 
-def fitted_pairs(*differences: float) -> FactorEstimate:
+def fitted_pairs(*differences: float) -> Factor:
     logs = [log for place, d in enumerate(differences) for log in (place, place + d)]
     rows = [(on,) for _ in differences for on in (False, True)]
-    found = analysis.factorial_effects(rows, [run // 2 for run in range(len(rows))], logs)
-    assert found is not None
-    return told(found)[0]
+    found = fitted(rows, logs, [run // 2 for run in range(len(rows))])
+    return found.factors[0]
 
 
 def test_equal_runs_are_no_effect_rather_than_a_certain_one() -> None:
     found = fitted_pairs(0.0, 0.0, 0.0)
-    assert (found.effect, found.p, found.se) == (0, 0.5, 0)
-    assert not analysis.is_kept(found)
+    assert (found.effect, found.p, half_width(found)) == (0, 0.5, 0)
+    assert not found.is_kept
 
 
 def test_a_gain_that_is_clear_but_below_one_percent_is_not_kept() -> None:
     found = fitted_pairs(0.0090, 0.0091, 0.0089, 0.0090)
     assert found.p < 0.001
-    assert not analysis.is_kept(found)
-    assert analysis.is_kept(fitted_pairs(0.0110, 0.0111, 0.0109, 0.0110))
+    assert not found.is_kept
+    assert fitted_pairs(0.0110, 0.0111, 0.0109, 0.0110).is_kept
 
 
 def test_a_large_gain_that_may_be_chance_is_not_kept() -> None:
     found = fitted_pairs(0.4, -0.2, 0.1)
     assert found.effect == pytest.approx(0.1)
     assert found.p > analysis.KEEP_P
-    assert not analysis.is_kept(found)
+    assert not found.is_kept
 
 
 def test_a_factor_that_never_changed_within_a_block_is_not_told() -> None:
     draw = np.random.default_rng(4)
     rows = [(first, run // BLOCK % 2 == 0, False) for run, (first,) in enumerate(random_rows(24))]
     found = fitted(rows, measured(rows, [0.1, 0.5, 0.0], 0.01, draw))
-    estimate, by_block, never = found.factors
-    assert by_block is None
-    assert never is None
-    assert estimate is not None
+    (estimate,) = found.factors
+    assert estimate.parameters == ("0",)
     assert estimate.effect == pytest.approx(0.1, abs=0.02)
 
 
@@ -202,17 +208,15 @@ def test_factors_that_only_changed_together_are_not_told_apart_from_each_other()
     draw = np.random.default_rng(4)
     rows = [(a, b, a) for a, b in analysis.design(2, 48, 1)]
     found = fitted(rows, measured(rows, [0.1, 0.2, 0.3], 0.01, draw))
-    first, second, third = found.factors
-    assert first is None
-    assert third is None
-    assert second is not None
+    (second,) = found.factors
+    assert second.parameters == ("1",)
     assert second.effect == pytest.approx(0.2, abs=0.02)
 
 
 @pytest.mark.parametrize("runs", [0, 1, 4])
 def test_no_more_runs_than_there_is_to_estimate_say_nothing(runs: int) -> None:
     rows = [(run in (1, 2), run in (1, 3), run == 3) for run in range(runs)]
-    assert analysis.factorial_effects(rows, [0] * runs, [0.1 * run for run in range(runs)]) is None
+    assert effects_of(rows, [0] * runs, [0.1 * run for run in range(runs)]) is None
 
 
 def test_runs_that_are_missing_from_a_design_cost_precision_only() -> None:
@@ -220,14 +224,13 @@ def test_runs_that_are_missing_from_a_design_cost_precision_only() -> None:
     rows, blocks = analysis.design(4, 48, 3), blocks_of(48)
     logs = measured(rows, effects, 0.02, np.random.default_rng(5))
     left = [run for run in range(48) if run % 7]
-    found = analysis.factorial_effects(
-        [rows[run] for run in left], [blocks[run] for run in left], [logs[run] for run in left]
+    found = fitted(
+        [rows[run] for run in left], [logs[run] for run in left], [blocks[run] for run in left]
     )
-    assert found is not None
-    whole = told(fitted(rows, logs))
-    for estimate, before, effect in zip(told(found), whole, effects, strict=True):
+    whole = fitted(rows, logs).factors
+    for estimate, before, effect in zip(found.factors, whole, effects, strict=True):
         assert estimate.low <= effect <= estimate.high
-        assert before.se < estimate.se < 1.5 * before.se
+        assert half_width(before) < half_width(estimate) < 1.5 * half_width(before)
 
 
 def random_rows(runs: int, factors: int = 1, seed: int = 6) -> list[tuple[bool, ...]]:
@@ -242,8 +245,9 @@ def kept_shares(designs: Sequence[Sequence[Sequence[bool]]], sd: float) -> tuple
     for rows in designs:
         effects = [FOUR_PERCENT * (place % 2) for place in range(len(rows[0]))]
         found = fitted(rows, measured(rows, effects, sd, draw))
-        for place, estimate in enumerate(found.factors):
-            kept[place % 2].append(estimate is not None and analysis.is_kept(estimate))
+        names = {each.parameters for each in found.factors if each.is_kept}
+        for place in range(len(effects)):
+            kept[place % 2].append((str(place),) in names)
     null, real = (sum(each) / len(each) for each in kept)
     return null, real
 

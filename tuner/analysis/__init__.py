@@ -41,12 +41,9 @@ from tuner.analysis.factorial import (
     KEEP_EFFECT,
     KEEP_P,
     MOST_FACTORS,
-    FactorEstimate,
-    Factorial,
     columns,
     design,
     factorial_effects,
-    is_kept,
 )
 from tuner.analysis.racing import standings, survivors
 from tuner.analysis.sequential import Confirmation, confirm, looks_of, obrien_fleming

@@ -10,13 +10,13 @@ two changes cancel.
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
 from tuner.analysis.estimating import student_quantile
+from tuner.model import Ablation, Factor
 
 MOST_FACTORS = 23
 """Columns of the larger design."""
@@ -36,32 +36,6 @@ _ROUNDING = 1e-6
 
 _Array = npt.NDArray[np.float64]
 Row = tuple[bool, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FactorEstimate:
-    """The effect of one factor as a log ratio, on to off, with its 95 % interval.
-
-    `se` is its standard error, `p` the one-sided probability of such an effect by chance.
-    """
-
-    effect: float
-    low: float
-    high: float
-    p: float
-    se: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Factorial:
-    """The effect of each factor, in the order of the columns.
-
-    A factor is None if the runs cannot tell it: it never changes within a block, or only together
-    with others. `sd` is the residual of one run, as a log ratio.
-    """
-
-    factors: tuple[FactorEstimate | None, ...]
-    sd: float
 
 
 def design(factors: int, runs: int, seed: int) -> tuple[Row, ...]:
@@ -89,13 +63,18 @@ def columns(factors: int) -> int:
 
 
 def factorial_effects(
-    levels: Sequence[Sequence[bool]], groups: Sequence[int], logs: Sequence[float]
-) -> Factorial | None:
+    factors: Sequence[tuple[str, ...]],
+    levels: Sequence[Sequence[bool]],
+    groups: Sequence[int],
+    logs: Sequence[float],
+) -> Ablation | None:
     """The effect of each factor, all others and the level of each block held equal.
 
-    `levels[run][factor]` is what really ran, `groups[run]` the block that it ran in, `logs[run]`
-    the log of the metric, signed so that more is better. Least squares; columns need not be
-    balanced. None if there are too few runs.
+    `factors` names the parameters of each column. `levels[run][factor]` is what really ran,
+    `groups[run]` the block that it ran in, `logs[run]` the log of the metric, signed so that more
+    is better. Least squares; columns need not be balanced. A factor is left out if the runs cannot
+    tell it: it never changes within a block, or only together with others. None if there are too
+    few runs.
     """
     if not logs:
         return None
@@ -113,18 +92,12 @@ def factorial_effects(
     sd = math.sqrt(float(residuals @ residuals) / degrees)
     errors = sd * np.sqrt(np.diag(inverse))
     told = np.abs(np.diag(known) - 1) < _ROUNDING
-    return Factorial(
-        factors=tuple(
-            _estimate(float(effect), float(se), degrees) if is_told else None
-            for effect, se, is_told in zip(effects, errors, told, strict=True)
-        ),
-        sd=sd,
+    found = (
+        _factor(parameters, float(effect), float(se), degrees)
+        for parameters, effect, se, is_told in zip(factors, effects, errors, told, strict=True)
+        if is_told
     )
-
-
-def is_kept(estimate: FactorEstimate) -> bool:
-    """Whether a change earns its place: its gain is worth a line and unlikely by chance."""
-    return estimate.effect > math.log1p(KEEP_EFFECT) and estimate.p < KEEP_P
+    return Ablation(factors=tuple(found), runs=len(logs), sd=sd)
 
 
 def _generator(factors: int) -> str:
@@ -156,10 +129,21 @@ def _within(values: _Array, blocks: npt.NDArray[np.intp]) -> _Array:
     return values - np.array(means).T[blocks]
 
 
-def _estimate(effect: float, se: float, degrees: int) -> FactorEstimate:
+def _factor(parameters: tuple[str, ...], effect: float, se: float, degrees: int) -> Factor:
+    """A factor with its 95 % interval; `se` is the standard error of its effect, a log ratio.
+
+    It is kept if its gain is worth a line and unlikely by chance.
+    """
     half = student_quantile(degrees, 0.95) * se
     if se > 0:
         p = float(special.stdtr(degrees, -effect / se))
     else:
         p = 0.5 if effect == 0 else float(effect < 0)
-    return FactorEstimate(effect=effect, low=effect - half, high=effect + half, p=p, se=se)
+    return Factor(
+        parameters=parameters,
+        effect=effect,
+        low=effect - half,
+        high=effect + half,
+        p=p,
+        is_kept=effect > math.log1p(KEEP_EFFECT) and p < KEEP_P,
+    )

@@ -24,7 +24,9 @@ def standings(
     unstable = unstable_arms(blocks)
     ranked: list[Standing] = []
     for number in sorted({number for block in blocks for number in block.arms}):
-        ratios = [] if number in broken | {baseline} else _ratios(blocks, number, baseline, metric)
+        if number in broken | {baseline}:
+            continue
+        ratios = objective.ratios_to_baseline(blocks, number, metric, to=baseline)
         if ratios:
             gains = [sign * ratio for ratio in ratios]
             ranked.append(_standing(number, gains, is_unstable=number in unstable))
@@ -34,20 +36,6 @@ def standings(
 def survivors(count: int) -> int:
     """How many of `count` go on to the next round: half of them rounded up, so at least one."""
     return (count + 1) // 2
-
-
-def _ratios(
-    blocks: Sequence[Measurement], number: TrialNumber, baseline: TrialNumber, metric: Metric
-) -> list[float]:
-    """log(candidate / baseline) of every block in which both have a usable value."""
-    ratios = (
-        objective.log_ratio(
-            block, metric, of=block.arms.index(number), to=block.arms.index(baseline)
-        )
-        for block in blocks
-        if {number, baseline} <= set(block.arms)
-    )
-    return [ratio for ratio in ratios if ratio is not None]
 
 
 def _standing(number: TrialNumber, gains: Sequence[float], *, is_unstable: bool) -> Standing:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from tuner import analysis, objective
-from tuner.model import Ablation, Factor, History, Params, Phase
+from tuner.model import Ablation, History, Params, Phase
 from tuner.search_space import Domain
 
 TOGETHER = frozenset({"processes", "threads"})
@@ -49,25 +49,7 @@ def ablation_of(history: History, domain: Domain, wide: Params) -> Ablation | No
     if not runs:
         return None
     levels, groups, logs = zip(*runs, strict=True)
-    found = analysis.factorial_effects(levels, groups, logs)
-    if found is None:
-        return None
-    return Ablation(
-        factors=tuple(
-            Factor(
-                parameters=parameters,
-                effect=estimate.effect,
-                low=estimate.low,
-                high=estimate.high,
-                p=estimate.p,
-                is_kept=analysis.is_kept(estimate),
-            )
-            for parameters, estimate in zip(factors, found.factors, strict=True)
-            if estimate is not None
-        ),
-        runs=len(runs),
-        sd=found.sd,
-    )
+    return analysis.factorial_effects(factors, levels, groups, logs)
 
 
 def _runs(

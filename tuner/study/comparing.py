@@ -68,14 +68,7 @@ def _infeasible(failure: Failure) -> Outcome:
 
 def _outcome(number: TrialNumber, blocks: Sequence[Measurement], main: Objective) -> Outcome:
     """The mean log ratio to the first file over the blocks that have both."""
-    found = (
-        objective.log_ratio(
-            block, main.metric, of=block.arms.index(number), to=block.arms.index(BASELINE)
-        )
-        for block in blocks
-        if number in block.arms
-    )
-    ratios = [ratio for ratio in found if ratio is not None]
+    ratios = objective.ratios_to_baseline(blocks, number, main.metric)
     if not ratios:
         return Outcome(state=TrialState.FAILED, score=None, constraints={})
     score = main.sign * fmean(ratios)

@@ -48,13 +48,11 @@ class Race:
 
     def _gain_in_others(self, number: TrialNumber, spec: JobSpec) -> float:
         """Mean signed log ratio of the metrics of `also` over the race's blocks."""
-        gains = []
-        for block in self.blocks:
-            if number in block.arms and block.windows:
-                pair = objective.versus(block, block.arms.index(number))
-                for aim in spec.objective.also:
-                    ratio = objective.log_ratio(pair, aim.metric)
-                    gains += [] if ratio is None else [aim.sign * ratio]
+        gains = [
+            aim.sign * ratio
+            for aim in spec.objective.also
+            for ratio in objective.ratios_to_baseline(self.blocks, number, aim.metric)
+        ]
         return fmean(gains) if gains else -math.inf
 
 
