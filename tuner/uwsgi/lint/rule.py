@@ -1,20 +1,35 @@
 """A rule: a page with its texts, and a function from a file to hits."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
+from tuner.uwsgi.ini import as_int
+from tuner.uwsgi.lint.edits import quoted
 from tuner.uwsgi.lint.finding import Finding, Fix, Severity
-from tuner.uwsgi.lint.subject import Subject
+from tuner.uwsgi.lint.subject import Entry, Subject
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """What a check returns. The rule adds its id, and its severity where the hit has none."""
+    """What a check returns. The rule adds the message, advice and severity that it lacks.
+
+    `facts` are the values of the placeholders in the page's message and advice.
+    """
 
     line: int | None
-    message: str
+    message: str = ""
     fix: Fix | None = None
     severity: Severity | None = None
+    facts: Mapping[str, object] = field(default_factory=dict)
+
+
+def hit(
+    entry: Entry, fix: Fix | None = None, severity: Severity | None = None, **facts: object
+) -> Hit:
+    """A hit with the page's message; `{key}`, `{value}`, `{quoted}`, `{number}` are the entry's."""
+    value = entry.value
+    own = {"key": entry.key, "value": value, "quoted": quoted(value), "number": as_int(value)}
+    return Hit(entry.number, "", fix, severity, {**own, **facts})
 
 
 Check = Callable[[Subject], Iterable[Hit]]
@@ -38,8 +53,9 @@ class Rule:
 
     `id` is `U` and three digits and never used again; `name` is for people (kebab-case). `since`
     is the first release of this tool that has the rule. `fix` is what it usually offers: `safe`
-    or `unsafe` edits, `advice` only, or `none`. `text` is the page in Markdown: why it matters, the
-    problem and the better file as a diff, and the evidence.
+    or `unsafe` edits, `advice` only, or `none`. `message` and `advice` are what a hit says if its
+    check says nothing else; `{name}` is a fact of the hit. `text` is the page in Markdown: why it
+    matters, the problem and the better file as a diff, and the evidence.
     """
 
     id: str
@@ -49,6 +65,8 @@ class Rule:
     fix: str
     text: str
     check: Check
+    message: str = ""
+    advice: str = ""
 
     @property
     def why(self) -> str:
@@ -57,11 +75,16 @@ class Rule:
 
     def findings(self, subject: Subject) -> Iterable[Finding]:
         """All findings of this rule, top to bottom."""
-        for hit in self.check(subject):
+        for found in self.check(subject):
             yield Finding(
                 rule=self.id,
-                severity=hit.severity or self.severity,
-                line=hit.line,
-                message=hit.message,
-                fix=hit.fix,
+                severity=found.severity or self.severity,
+                line=found.line,
+                message=found.message or self.message.format_map(found.facts),
+                fix=self._advised(found),
             )
+
+    def _advised(self, found: Hit) -> Fix | None:
+        if not self.advice or (found.fix and found.fix.sentence):
+            return found.fix
+        return replace(found.fix or Fix(""), sentence=self.advice.format_map(found.facts))

@@ -6,15 +6,7 @@ from tuner.uwsgi.lint.finding import Severity
 from tuner.uwsgi.lint.rule import Rule
 
 RULES: tuple[Rule, ...] = tuple(
-    Rule(
-        id=head["id"],
-        name=head["name"],
-        severity=Severity(head["severity"]),
-        since=head["since"],
-        fix=head["fix"],
-        text=text,
-        check=CHECKS[head["name"]],
-    )
+    Rule(**{**head, "severity": Severity(head["severity"])}, text=text, check=CHECKS[head["name"]])
     for head, text in knowledge.pages("lint/pages")
 )
 """Every rule, by id."""

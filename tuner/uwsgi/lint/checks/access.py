@@ -7,7 +7,7 @@ from tuner.uwsgi.lint.addresses import Address, address_of
 from tuner.uwsgi.lint.certainty import always, is_absent, is_off, settled
 from tuner.uwsgi.lint.edits import added, quoted, set_to
 from tuner.uwsgi.lint.finding import Fix
-from tuner.uwsgi.lint.rule import Hit, check
+from tuner.uwsgi.lint.rule import Hit, check, hit
 from tuner.uwsgi.lint.subject import Entry, Subject
 
 _WORKER_SOCKETS = ("socket", "http-socket", "http11-socket", "fastcgi-socket", "scgi-socket")
@@ -32,10 +32,7 @@ def open_uwsgi_socket(subject: Subject) -> Iterator[Hit]:
         return
     for entry, address in _addresses(subject, "socket"):
         if address.is_any_host:
-            message = f"every client that reaches {quoted(entry.value)} can run code: "
-            message += "a uwsgi request can name the Python file that answers it"
-            fix = Fix("bind it to one address, or let only the proxy reach the port")
-            yield Hit(entry.number, message, fix)
+            yield hit(entry)
 
 
 @check("chmod-socket-invalid")
@@ -49,50 +46,40 @@ def chmod_invalid(subject: Subject) -> Iterator[Hit]:
         if four:
             fix = set_to(entry, four[1], f"write {four[1]}", is_safe=True)
         value = quoted(mode) if mode else "no value"
-        message = f"{entry.key} needs three octal digits: uWSGI does not start with {value}"
-        yield Hit(entry.number, message, fix)
+        yield hit(entry, fix, value=value)
 
 
 @check("socket-for-everybody")
 def chmod_open(subject: Subject) -> Iterator[Hit]:
     entry = settled(subject, "chmod-socket")
     if entry and _OPEN_TO_ALL.fullmatch(entry.value) and _unix(subject):
-        message = f"with {entry.key} {entry.value} every user of the machine can use the socket, "
-        message += "and a uwsgi request can name the Python file that answers it"
-        yield Hit(entry.number, message, Fix("use 660 and a group that contains the proxy"))
+        yield hit(entry)
 
 
 @check("socket-stays")
 def socket_stays(subject: Subject) -> Iterator[Hit]:
     sockets = _unix(subject)
     if sockets and is_off(subject, "vacuum") and is_off(subject, "abstract-socket"):
-        message = f"{quoted(sockets[0].value)} stays behind when uWSGI ends: clients then find "
-        message += "a socket that does not answer"
-        yield Hit(sockets[0].number, message, added(subject, "vacuum = true"))
+        yield hit(sockets[0], added(subject, "vacuum = true"))
 
 
 @check("stats-open")
 def stats_open(subject: Subject) -> Iterator[Hit]:
     for entry, address in _addresses(subject, "stats"):
         if address.is_any_host:
-            message = f"{entry.key} on {quoted(entry.value)} shows every client the headers of "
-            message += "running requests, cookies included"
             local = f"127.0.0.1:{address.port}"
-            yield Hit(entry.number, message, set_to(entry, local, f"bind it to {local}"))
+            yield hit(entry, set_to(entry, local, f"bind it to {local}"))
 
 
 @check("uid-without-gid")
 def uid_alone(subject: Subject) -> Iterator[Hit]:
     entry = settled(subject, "uid")
     if entry and entry.value not in _ROOT and is_absent(subject, "gid", "immediate-gid"):
-        message = "without gid the workers keep the groups of the user that starts uWSGI, "
-        message += "usually root"
-        yield Hit(entry.number, message, added(subject, f"gid = {entry.value}"))
+        yield hit(entry, added(subject, f"gid = {entry.value}"))
 
 
 @check("uid-root")
 def uid_root(subject: Subject) -> Iterator[Hit]:
     entry = settled(subject, "uid")
     if entry and entry.value in _ROOT:
-        message = f"{entry.key} {entry.value} changes nothing: the app runs as root"
-        yield Hit(entry.number, message, Fix("name a user that owns only what the app writes"))
+        yield hit(entry)

@@ -6,21 +6,14 @@ from tuner.uwsgi.ini import as_int
 from tuner.uwsgi.lint.addresses import address_of
 from tuner.uwsgi.lint.certainty import HTTP, is_absent, number, positive, settled, word
 from tuner.uwsgi.lint.checks.patterns import needs
-from tuner.uwsgi.lint.edits import added, quoted, removed, set_to
-from tuner.uwsgi.lint.finding import Fix
-from tuner.uwsgi.lint.rule import Hit, check
+from tuner.uwsgi.lint.edits import added, removed, set_to
+from tuner.uwsgi.lint.rule import Hit, check, hit
 from tuner.uwsgi.lint.subject import Subject
 
 _ALGORITHMS = frozenset({"spare", "backlog", "manual", "busyness"})
 _BUSYNESS = "cheaper-busyness-"
 
-needs(
-    "cheaper-rss-without-report",
-    positive,
-    "cheaper-rss-limit-soft",
-    ("memory-report",),
-    "cheaper-rss-limit-soft needs memory-report: uWSGI does not start without it",
-)
+needs("cheaper-rss-without-report", positive, "cheaper-rss-limit-soft", "memory-report")
 
 
 @check("cheaper-not-below-processes")
@@ -29,13 +22,11 @@ def not_below(subject: Subject) -> Iterator[Hit]:
     processes = number(subject, "processes", default=1)
     if entry is None or processes is None or as_int(entry.value) < processes:
         return
-    message = f"cheaper {as_int(entry.value)} is not below processes, which is {processes}: "
-    message += "uWSGI does not start"
     most = str(processes - 1)
     fix = set_to(entry, most, f"set it to {most} or less")
     if processes <= 1:
         fix = removed(entry, "remove the line, or allow more processes")
-    yield Hit(entry.number, message, fix)
+    yield hit(entry, fix, processes=processes)
 
 
 @check("unknown-cheaper-algorithm")
@@ -46,9 +37,11 @@ def unknown_algorithm(subject: Subject) -> Iterator[Hit]:
     has_busyness = subject.catalogue.find(f"{_BUSYNESS}max") is not None
     known = _ALGORITHMS if has_busyness else _ALGORITHMS - {"busyness"}
     if entry.value not in known:
-        message = f"this uWSGI has no algorithm {quoted(entry.value)} and uses spare instead; "
-        message += f"it has {', '.join(sorted(known))}"
-        yield Hit(entry.number, message, set_to(entry, "spare", "write spare", is_safe=True))
+        yield hit(
+            entry,
+            set_to(entry, "spare", "write spare", is_safe=True),
+            known=", ".join(sorted(known)),
+        )
 
 
 @check("cheaper-initial-outside")
@@ -60,10 +53,8 @@ def initial_outside(subject: Subject) -> Iterator[Hit]:
     least, asked = as_int(cheaper.value), as_int(entry.value)
     taken = min(max(asked, least), processes)
     if least < processes and taken != asked:
-        message = f"uWSGI starts with {taken} processes, not {asked}: cheaper is {least} "
-        message += f"and processes is {processes}"
         fix = set_to(entry, str(taken), f"write {taken}, which uWSGI uses", is_safe=True)
-        yield Hit(entry.number, message, fix)
+        yield hit(entry, fix, taken=taken, least=least, processes=processes)
 
 
 @check("busyness-not-chosen")
@@ -74,9 +65,7 @@ def busyness_unused(subject: Subject) -> Iterator[Hit]:
         return
     for entry in subject.entries:
         if entry.option and entry.name.startswith(_BUSYNESS):
-            message = f"only the algorithm busyness uses {entry.key}, and this file does not "
-            message += "choose it"
-            yield Hit(entry.number, message, added(subject, "cheaper-algo = busyness"))
+            yield hit(entry, added(subject, "cheaper-algo = busyness"))
 
 
 @check("backlog-of-a-unix-socket")
@@ -87,6 +76,4 @@ def blind_backlog(subject: Subject) -> Iterator[Hit]:
         return
     addresses = [address_of(socket.value) for socket in sockets]
     if all(address and address.path for address in addresses):
-        message = "backlog looks at the listen queue, which uWSGI cannot read for a unix socket: "
-        message += "it never adds a process"
-        yield Hit(entry.number, message, Fix("use busyness or spare, or a TCP socket"))
+        yield hit(entry)

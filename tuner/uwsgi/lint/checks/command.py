@@ -6,7 +6,7 @@ from tuner.uwsgi.lint.certainty import environment_option
 from tuner.uwsgi.lint.edits import top_of
 from tuner.uwsgi.lint.finding import Fix
 from tuner.uwsgi.lint.invocation import Argument, invocation_of
-from tuner.uwsgi.lint.rule import Hit, check
+from tuner.uwsgi.lint.rule import Hit, check, hit
 from tuner.uwsgi.lint.subject import Entry, Subject
 from tuner.uwsgi.options.option import Kind, Option
 
@@ -38,8 +38,7 @@ def _conflicts(subject: Subject, *, after: bool) -> Iterator[tuple[Argument, Ent
 @check("command-wins")
 def overriding(subject: Subject) -> Iterator[Hit]:
     for argument, entry in _conflicts(subject, after=True):
-        message = f"the command has `{argument.text}` after the file and overrides this line"
-        yield Hit(entry.number, message, Fix(f"remove {argument.key} from the command"))
+        yield hit(entry, argument=argument)
 
 
 @check("command-loses")

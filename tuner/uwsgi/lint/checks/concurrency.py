@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from tuner.uwsgi.ini import as_int
 from tuner.uwsgi.lint.certainty import is_absent, number, positive, word
 from tuner.uwsgi.lint.checks.patterns import needs
-from tuner.uwsgi.lint.edits import added, quoted, removed, set_to
+from tuner.uwsgi.lint.edits import added, removed, set_to
 from tuner.uwsgi.lint.finding import Fix
-from tuner.uwsgi.lint.rule import Hit, check
+from tuner.uwsgi.lint.rule import Hit, check, hit
 from tuner.uwsgi.lint.subject import Subject
 
 _LOOPS = ("gevent", "asyncio", "async")
@@ -15,12 +15,7 @@ _ENGINES = ("gevent", "asyncio", "ugreen", "greenlet", "coroae", "fiber", "torna
 _ALWAYS_THERE = frozenset({"simple", "async"})
 
 needs(
-    "gevent-without-patch",
-    positive,
-    "gevent",
-    ("gevent-monkey-patch", "gevent-early-monkey-patch"),
-    "{key} without gevent-monkey-patch: unless the app patches itself, a call that waits blocks "
-    "all other requests of the process",
+    "gevent-without-patch", positive, "gevent", "gevent-monkey-patch", "gevent-early-monkey-patch"
 )
 
 
@@ -29,19 +24,15 @@ def threads_too(subject: Subject) -> Iterator[Hit]:
     threads = positive(subject, "threads")
     loop = next((found for o in _LOOPS if (found := positive(subject, o))), None)
     if threads and loop and as_int(threads.value) > 1:
-        message = f"threads {as_int(threads.value)} with {loop.key} in line {loop.number} corrupts "
-        message += "memory: uWSGI uses the same array for both"
         fix = set_to(threads, "1", f"keep {loop.key}, with one thread")
-        yield Hit(threads.number, message, fix)
+        yield hit(threads, fix, loop=loop)
 
 
 @check("async-without-engine")
 def no_engine(subject: Subject) -> Iterator[Hit]:
     entry = positive(subject, "async")
     if entry and is_absent(subject, *_ENGINES, "loop", "plugins"):
-        message = "async has no engine that switches between requests: uWSGI logs DANGER, and an "
-        message += "ordinary app gains nothing"
-        yield Hit(entry.number, message, removed(entry, "remove the line, and use threads"))
+        yield hit(entry, removed(entry, "remove the line, and use threads"))
 
 
 @check("no-such-loop")
@@ -50,9 +41,7 @@ def no_such_loop(subject: Subject) -> Iterator[Hit]:
     if entry is None or not catalogue.is_of_build or not is_absent(subject, "plugins"):
         return
     if entry.value not in _ALWAYS_THERE and not catalogue.find(entry.value):
-        message = f"this uWSGI has no loop {quoted(entry.value)}: its workers end as soon as they "
-        message += "start, again and again"
-        yield Hit(entry.number, message, Fix("remove the line"))
+        yield hit(entry)
 
 
 def _at_once(subject: Subject) -> int | None:
@@ -77,8 +66,7 @@ def harakiri_with_threads(subject: Subject) -> Iterator[Hit]:
 def no_harakiri(subject: Subject) -> Iterator[Hit]:
     processes = subject.named("processes")
     if _at_once(subject) == 1 and processes and is_absent(subject, "harakiri"):
-        message = "without harakiri, a request that never ends keeps its process for ever"
-        yield Hit(processes[-1].number, message, added(subject, "harakiri = 60"))
+        yield hit(processes[-1], added(subject, "harakiri = 60"))
 
 
 @check("harakiri-of-slow-uploads")
@@ -86,6 +74,4 @@ def slow_uploads(subject: Subject) -> Iterator[Hit]:
     entry = positive(subject, "harakiri")
     direct = subject.named("http-socket") and not subject.named("http")
     if entry and _at_once(subject) == 1 and direct and is_absent(subject, "post-buffering"):
-        message = "a client that sends its body slowly uses up the time, and uWSGI kills the "
-        message += "worker for it"
-        yield Hit(entry.number, message, added(subject, "post-buffering = 65536"))
+        yield hit(entry, added(subject, "post-buffering = 65536"))

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from tuner.uwsgi.ini import INCLUDES, as_int, is_true
 from tuner.uwsgi.lint.edits import quoted, removed
 from tuner.uwsgi.lint.references import referenced
-from tuner.uwsgi.lint.rule import Hit, check
+from tuner.uwsgi.lint.rule import Hit, check, hit
 from tuner.uwsgi.lint.subject import Entry, Subject
 from tuner.uwsgi.options.option import Kind
 
@@ -39,11 +39,7 @@ def overridden(subject: Subject) -> Iterator[Hit]:
                 continue
             # %(name) takes the first line with that very name, which may be this one.
             fix = removed(entry, is_safe=entry.key not in used)
-            message = (
-                f"uWSGI never uses {quoted(entry.value)} for {entry.key}: "
-                f"line {last.number} sets it to {quoted(last.value)}"
-            )
-            yield Hit(entry.number, message, fix)
+            yield hit(entry, fix, last=last, last_quoted=quoted(last.value))
 
 
 @check("repeated")
@@ -54,8 +50,7 @@ def repeated(subject: Subject) -> Iterator[Hit]:
             continue
         for entry in group[1:]:
             fix = removed(entry, is_safe=entry.key == group[0].key or entry.key not in used)
-            message = f"line {group[0].number} already sets {entry.key} to this value"
-            yield Hit(entry.number, message, fix)
+            yield hit(entry, fix, first=group[0])
     yield from _repeated_items(subject)
 
 

@@ -6,9 +6,8 @@ from tuner.model import BYTES_PER_MB
 from tuner.uwsgi.ini import as_int
 from tuner.uwsgi.lint.addresses import address_of
 from tuner.uwsgi.lint.certainty import always, is_absent, is_off, number, positive
-from tuner.uwsgi.lint.edits import added, quoted, removed
-from tuner.uwsgi.lint.finding import Fix
-from tuner.uwsgi.lint.rule import Hit, check
+from tuner.uwsgi.lint.edits import added, removed
+from tuner.uwsgi.lint.rule import Hit, check, hit
 from tuner.uwsgi.lint.subject import Entry, Subject
 
 _SOCKETS = ("socket", "http-socket", "http11-socket", "fastcgi-socket", "scgi-socket", "raw-socket")
@@ -43,10 +42,7 @@ def http_behind_http(subject: Subject) -> Iterator[Hit]:
     )
     if first.line.conditional or (first.name == "socket" and not by_protocol):
         return
-    message = f"{router.key} in line {router.number} sends requests in the uwsgi protocol to the "
-    message += f"first socket: {first.key} does not understand it, and every request fails"
-    fix = Fix(f"keep one of the two, or put `socket = 127.0.0.1:0` above {first.key}")
-    yield Hit(first.number, message, fix)
+    yield hit(first, router=router)
 
 
 @check("router-to-nowhere")
@@ -59,9 +55,7 @@ def router_to_nowhere(subject: Subject) -> Iterator[Hit]:
         target = None if entry.is_dynamic else address_of(entry.value)
         is_here = target and (target.path or target.host in {"", "127.0.0.1", "localhost"})
         if target and is_here and not any(target.clashes(address) for address in bound):
-            message = f"the router sends requests to {quoted(entry.value)}, and no socket of this "
-            message += "file has that address"
-            yield Hit(entry.number, message, Fix(f"bind it: `socket = {entry.value}`"))
+            yield hit(entry)
 
 
 @check("router-option-without-router")
@@ -70,8 +64,7 @@ def options_without_router(subject: Subject) -> Iterator[Hit]:
         return
     for entry in subject.entries:
         if entry.option and entry.name in _ROUTER_ONLY:
-            message = f"only the http router uses {entry.key}, and this file has no router"
-            yield Hit(entry.number, message, removed(entry, is_safe=True))
+            yield hit(entry, removed(entry, is_safe=True))
 
 
 @check("router-gives-up-first")
@@ -82,9 +75,7 @@ def router_gives_up_first(subject: Subject) -> Iterator[Hit]:
         return
     allowed = as_int(harakiri.value)
     if allowed > timeout:
-        message = f"the router closes the connection after {timeout} s, while the worker may go "
-        message += f"on to {allowed} s: no client receives that answer"
-        yield Hit(harakiri.number, message, added(subject, f"http-timeout = {allowed}"))
+        yield hit(harakiri, added(subject, f"http-timeout = {allowed}"), timeout=timeout)
 
 
 @check("router-table")
@@ -96,14 +87,11 @@ def large_table(subject: Subject) -> Iterator[Hit]:
     slots = most or nofile
     if slots >= _FULL_TABLE:
         megabytes = slots * _TABLE_SLOT_BYTES // BYTES_PER_MB
-        message = f"each router process fills a table of {slots} file descriptors at start-up: "
-        message += f"{megabytes} MB"
-        yield Hit(router.number, message, added(subject, "max-fd = 65536"))
+        yield hit(router, added(subject, "max-fd = 65536"), slots=slots, megabytes=megabytes)
 
 
 @check("keep-alive-needs-length")
 def closes_without_length(subject: Subject) -> Iterator[Hit]:
     entry = positive(subject, "http-keepalive")
     if entry and _router(subject) and is_off(subject, "http-auto-chunked"):
-        message = "the router still closes the connection after an answer without Content-Length"
-        yield Hit(entry.number, message, added(subject, "http-auto-chunked = true"))
+        yield hit(entry, added(subject, "http-auto-chunked = true"))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from tuner.uwsgi.lint.edits import quoted, removed, text_of, written_as
 from tuner.uwsgi.lint.finding import Fix, Severity
 from tuner.uwsgi.lint.references import includes_others
-from tuner.uwsgi.lint.rule import Hit, check
+from tuner.uwsgi.lint.rule import Hit, check, hit
 from tuner.uwsgi.lint.subject import Entry, Subject
 from tuner.uwsgi.lint.unknown_keys import UnknownKey, Why, unknown_keys
 from tuner.uwsgi.options import elsewhere, known
@@ -68,11 +68,14 @@ def unknown(subject: Subject) -> Iterator[Hit]:
     build = "this build of uWSGI" if catalogue.is_of_build else "uWSGI"
     for found in unknown_keys(subject, guess=True):
         if found.why is Why.NOTHING:
-            key = found.entry.key
-            message = (
-                f"{build} {catalogue.version} has no option {quoted(key)}, and no %({key}) uses it"
+            yield hit(
+                found.entry,
+                removed(found.entry),
+                severity,
+                build=build,
+                version=catalogue.version,
+                name=quoted(found.entry.key),
             )
-            yield Hit(found.entry.number, message, removed(found.entry), severity)
 
 
 def _of_certainty(subject: Subject) -> Severity:
@@ -92,9 +95,7 @@ def other_build(subject: Subject) -> Iterator[Hit]:
         option = known().find(found.entry.key) if found.why is Why.OTHER_BUILD else None
         if option is not None:
             needs = f"it needs {option.needs}" if option.needs else "the build lacks it"
-            message = f"this build of uWSGI has no {found.entry.key} and ignores it: {needs}"
-            fix = Fix(f"build uWSGI with {option.needs or 'it'}, or remove the line")
-            yield Hit(found.entry.number, message, fix)
+            yield hit(found.entry, needs=needs, missing=option.needs or "it")
     if not subject.catalogue.is_of_build:
         yield from _may_be_missing(subject)
 
@@ -131,9 +132,4 @@ def _numbers(version: str) -> tuple[int, ...]:
 @check("lazy-for-lazy-apps")
 def lazy(subject: Subject) -> Iterator[Hit]:
     for entry in subject.named("lazy"):
-        message = "lazy also changes reloads and signals; lazy-apps only loads the app per worker"
-        yield Hit(
-            entry.number,
-            message,
-            written_as(entry, _renamed(entry, "lazy-apps"), "write lazy-apps"),
-        )
+        yield hit(entry, written_as(entry, _renamed(entry, "lazy-apps"), "write lazy-apps"))

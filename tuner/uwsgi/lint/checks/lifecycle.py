@@ -4,9 +4,7 @@ from collections.abc import Iterator
 
 from tuner.uwsgi.lint.certainty import always, is_off, positive, switched_on, word
 from tuner.uwsgi.lint.checks.patterns import missing, needs
-from tuner.uwsgi.lint.edits import quoted
-from tuner.uwsgi.lint.finding import Fix
-from tuner.uwsgi.lint.rule import Hit, check
+from tuner.uwsgi.lint.rule import Hit, check, hit
 from tuner.uwsgi.lint.subject import Subject
 
 _TERM_HOOKS = ("unix_signal:15 ", "unix_signal:TERM")
@@ -41,54 +39,30 @@ missing(
     "no-master",
     "master",
     lambda subject: _serves_an_app(subject) and not _is_master_forced(subject),
-    "without a master, dead workers are not replaced, and there are no stats",
 )
-missing(
-    "no-need-app",
-    "need-app",
-    _serves_an_app,
-    "without need-app, uWSGI starts with an app that cannot be imported and answers every request "
-    "with 500",
-)
-missing(
-    "reloads-on-sigterm",
-    "die-on-term",
-    _reloads_on_term,
-    "without die-on-term, SIGTERM means reload: `docker stop` waits 10 s in vain, then kills uWSGI "
-    "with all its requests",
-)
-needs(
-    "errors-not-logged",
-    switched_on,
-    "disable-logging",
-    ("log-5xx",),
-    "disable-logging hides failed requests too: no line shows which request got 500",
-)
+missing("no-need-app", "need-app", _serves_an_app)
+missing("reloads-on-sigterm", "die-on-term", _reloads_on_term)
+needs("errors-not-logged", switched_on, "disable-logging", "log-5xx")
 
 
 @check("daemonized")
 def daemonized(subject: Subject) -> Iterator[Hit]:
     for entry in always(subject, "daemonize", "daemonize2"):
-        message = f"{entry.key} sends uWSGI to the background: its first process ends, and a "
-        message += "container ends with it"
-        fix = Fix("remove the line, and let the container or systemd run uWSGI")
-        yield Hit(entry.number, message, fix)
+        yield hit(entry)
 
 
 @check("unknown-lock-engine")
 def lock_engine(subject: Subject) -> Iterator[Hit]:
     entry = word(subject, "lock-engine")
     if entry and entry.value != "ipcsem":
-        message = f"there is no lock engine {quoted(entry.value)}: uWSGI does not start"
-        yield Hit(entry.number, message, Fix("remove the line for the default, or use ipcsem"))
+        yield hit(entry)
 
 
 @check("reload-that-ends")
 def exits_on_reload(subject: Subject) -> Iterator[Hit]:
     entry = switched_on(subject, "exit-on-reload")
     if entry and subject.named("touch-reload", "py-autoreload", "fs-reload"):
-        message = "exit-on-reload ends uWSGI when the reload option of this file acts"
-        yield Hit(entry.number, message, Fix("keep one of the two"))
+        yield hit(entry)
 
 
 @check("log-file-grows")
@@ -99,7 +73,4 @@ def log_file_grows(subject: Subject) -> Iterator[Hit]:
     rotated = subject.named("touch-logreopen", "touch-logrotate", "log-reopen", "log-truncate")
     if rotated or positive(subject, "log-maxsize") or ":" in entry.value:
         return
-    message = f"{quoted(entry.value)} grows without limit; in a container it fills the writable "
-    message += "layer, and `docker logs` stays empty"
-    fix = Fix("remove the line in containers; elsewhere set log-maxsize")
-    yield Hit(entry.number, message, fix)
+    yield hit(entry)

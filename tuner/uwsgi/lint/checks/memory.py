@@ -7,7 +7,7 @@ from tuner.uwsgi.lint.certainty import is_absent, number, positive, switched_on,
 from tuner.uwsgi.lint.checks.patterns import discouraged
 from tuner.uwsgi.lint.edits import added
 from tuner.uwsgi.lint.finding import Fix
-from tuner.uwsgi.lint.rule import Hit, check
+from tuner.uwsgi.lint.rule import Hit, check, hit
 from tuner.uwsgi.lint.subject import Subject
 
 _FIXED_MB = 20
@@ -19,14 +19,7 @@ _HAS_DELTA = (2, 0, 21)
 _LEAST_LIFETIME_S = 10
 _FEW_REQUESTS = 100
 
-discouraged(
-    "autoreload-in-production",
-    positive,
-    "py-autoreload",
-    "{key} checks the file of every module and reloads all workers when one changes: it is for "
-    "development",
-    "remove the line in production",
-)
+discouraged("autoreload-in-production", positive, "py-autoreload")
 
 
 @check("processes-above-memory")
@@ -40,10 +33,15 @@ def above_limit(subject: Subject) -> Iterator[Hit]:
         return
     assumed = "" if box.memory_per_process_mb else ", little for a Python app,"
     fitting = int(box.memory_mb // each_mb)
-    message = f"{count} processes of {each_mb:g} MB{assumed} need {needed:g} MB; the limit is "
-    message += f"{box.memory_mb} MB"
     sentence = f"at most {fitting} fit" if fitting else "raise the limit: one does not fit"
-    yield Hit(entry.number, message, Fix(sentence))
+    yield hit(
+        entry,
+        Fix(sentence),
+        each_mb=each_mb,
+        assumed=assumed,
+        needed=needed,
+        limit_mb=box.memory_mb,
+    )
 
 
 @check("reload-after-the-kernel")
@@ -54,9 +52,13 @@ def never_reached(subject: Subject) -> Iterator[Hit]:
         return
     bound_mb = as_int(entry.value)
     if bound_mb * processes > limit_mb:
-        message = f"{processes} processes of up to {bound_mb} MB need {processes * bound_mb} MB; "
-        message += f"the limit is {limit_mb} MB, so the kernel kills one before its reload"
-        yield Hit(entry.number, message, Fix(f"set it below {limit_mb // processes}"))
+        yield hit(
+            entry,
+            processes=processes,
+            needed_mb=processes * bound_mb,
+            limit_mb=limit_mb,
+            share_mb=limit_mb // processes,
+        )
 
 
 @check("address-space-of-threads")
@@ -73,9 +75,7 @@ def address_space(subject: Subject) -> Iterator[Hit]:
         if bound_mb > reserved_mb
         else "ends a worker after every request, as soon as it may"
     )
-    message = f"{threads} threads reserve about {reserved_mb} MB of addresses at start-up: "
-    message += f"{entry.key} {bound_mb} {outcome}"
-    yield Hit(entry.number, message, Fix("use reload-on-rss, which counts memory in use"))
+    yield hit(entry, threads=threads, reserved_mb=reserved_mb, outcome=outcome)
 
 
 @check("memory-read-each-request")
@@ -83,10 +83,7 @@ def reads_each_time(subject: Subject) -> Iterator[Hit]:
     for option in _READS_MEMORY:
         entry = positive(subject, option) or switched_on(subject, option)
         if entry and entry.value not in {"0", ""}:
-            message = f"{entry.key} reads /proc/self/stat after every request: four system calls "
-            message += "in addition to about six"
-            fix = Fix("for short requests, limit workers by max-requests instead")
-            yield Hit(entry.number, message, fix)
+            yield hit(entry)
             return
 
 
@@ -94,8 +91,7 @@ def reads_each_time(subject: Subject) -> Iterator[Hit]:
 def copies(subject: Subject) -> Iterator[Hit]:
     entry = switched_on(subject, "lazy-apps")
     if entry and (number(subject, "processes", default=1) or 0) > 1:
-        message = "with lazy-apps each process loads the app separately and shares no memory"
-        yield Hit(entry.number, message, Fix("remove the line if the app can fork after import"))
+        yield hit(entry)
 
 
 @check("recycled-together")
@@ -106,10 +102,8 @@ def all_at_once(subject: Subject) -> Iterator[Hit]:
         return
     if is_absent(subject, "max-requests-delta"):
         most = as_int(entry.value)
-        message = f"all {processes} processes reach {most} requests at about the same time, and "
-        message += "end together"
         fix = added(subject, f"max-requests-delta = {max(1, most // 10)}")
-        yield Hit(entry.number, message, fix)
+        yield hit(entry, fix, processes=processes)
 
 
 @check("lifetime-too-short")
@@ -118,15 +112,11 @@ def too_short(subject: Subject) -> Iterator[Hit]:
     least = number(subject, "min-worker-lifetime", default=_LEAST_LIFETIME_S)
     if entry is None or least is None or as_int(entry.value) > least:
         return
-    message = f"max-worker-lifetime {as_int(entry.value)} is not above min-worker-lifetime, which "
-    message += f"is {least}: uWSGI does not start"
-    yield Hit(entry.number, message, Fix("write the lifetime in seconds, for example 3600"))
+    yield hit(entry, least=least)
 
 
 @check("recycled-too-often")
 def few_requests(subject: Subject) -> Iterator[Hit]:
     entry = positive(subject, "max-requests")
     if entry and as_int(entry.value) < _FEW_REQUESTS:
-        message = f"under load a worker serves {as_int(entry.value)} requests and ends as soon as "
-        message += f"min-worker-lifetime allows: every {_LEAST_LIFETIME_S} s by default"
-        yield Hit(entry.number, message, Fix("use thousands, or remove the line"))
+        yield hit(entry)

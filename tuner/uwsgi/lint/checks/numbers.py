@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from tuner.uwsgi.ini import as_int
 from tuner.uwsgi.lint.edits import comment_at, comment_moved_up, quoted, set_to
 from tuner.uwsgi.lint.finding import Fix
-from tuner.uwsgi.lint.rule import Hit, check
+from tuner.uwsgi.lint.rule import Hit, check, hit
 from tuner.uwsgi.lint.subject import Entry, Subject
 from tuner.uwsgi.options.option import Kind
 
@@ -31,8 +31,7 @@ def no_numbers(subject: Subject) -> Iterator[Hit]:
     for entry, number in _numbers(subject):
         if number is None and entry.name not in _OF_OTHER_RULES:
             value = quoted(entry.value) if entry.value else "no value"
-            message = f"{entry.key} needs a number: uWSGI reads {value} as 0"
-            yield Hit(entry.number, message, Fix("write the number"))
+            yield hit(entry, value=value)
 
 
 @check("number-with-unit")
@@ -41,9 +40,7 @@ def units(subject: Subject) -> Iterator[Hit]:
         rest = number.group(3).strip() if number else ""
         if number is None or not rest or rest[0] in ";#" or _is_own_unit(entry, rest):
             continue
-        read = as_int(entry.value)
-        message = f"{entry.key} is {read}: uWSGI reads the digits and drops {quoted(rest)}"
-        yield Hit(entry.number, message, _converted(entry, number))
+        yield hit(entry, _converted(entry, number), rest=quoted(rest))
 
 
 def _is_own_unit(entry: Entry, rest: str) -> bool:
@@ -69,8 +66,7 @@ def commented(subject: Subject) -> Iterator[Hit]:
         at = comment_at(entry.value, spaced=False)
         if number is None or at is None or number.group(3).strip()[:1] not in (";", "#"):
             continue
-        message = f"{entry.key} is {as_int(entry.value)}, but the comment is part of the value"
-        yield Hit(entry.number, message, comment_moved_up(entry, at))
+        yield hit(entry, comment_moved_up(entry, at))
 
 
 @check("negative-number")
@@ -78,8 +74,7 @@ def negative(subject: Subject) -> Iterator[Hit]:
     for entry, number in _numbers(subject):
         is_below = number is not None and number.group(1) == "-" and as_int(entry.value) < 0
         if is_below and entry.name not in _MAY_BE_NEGATIVE:
-            fix = Fix("write 0 or more, or remove the line")
-            yield Hit(entry.number, f"{entry.key} must not be negative", fix)
+            yield hit(entry)
 
 
 @check("sixteen-bits")
@@ -87,5 +82,4 @@ def too_large(subject: Subject) -> Iterator[Hit]:
     for entry, _ in _numbers(subject):
         if entry.name in _IN_16_BITS and as_int(entry.value) > _MOST_IN_16_BITS:
             most = str(_MOST_IN_16_BITS)
-            message = f"{entry.key} has 16 bits: uWSGI silently uses {most}"
-            yield Hit(entry.number, message, set_to(entry, most, f"write {most}", is_safe=True))
+            yield hit(entry, set_to(entry, most, f"write {most}", is_safe=True))

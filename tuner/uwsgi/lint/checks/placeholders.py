@@ -14,7 +14,7 @@ from tuner.uwsgi.lint.references import (
     assigned,
     includes_others,
 )
-from tuner.uwsgi.lint.rule import Hit, check
+from tuner.uwsgi.lint.rule import Hit, check, hit
 from tuner.uwsgi.lint.subject import Entry, Subject
 
 _VARIABLES = ("%(", "$(", "@(")
@@ -26,7 +26,7 @@ _OF_DATES = frozenset({"log-date"})
 _OF_REQUESTS = ("log-format", "log-req-encoder", "req-log-encoder", "route", "log-encoder")
 """Options in which `%(...)` can also be a variable of the request."""
 
-problem("endless-reference", "endless-reference", advice="give one of them a value of its own")
+problem("endless-reference", "endless-reference")
 
 
 @check("unresolved-placeholder")
@@ -41,9 +41,13 @@ def unresolved(subject: Subject) -> Iterator[Hit]:
             missing = [name for name in _names_in(inner) if name not in known]
             if missing:
                 outcome = "counts it as 0" if " " in inner else "stays as it is"
-                message = f"nothing sets {quoted(missing[0])}: %({inner}) {outcome}"
-                fix = Fix(f"set {missing[0]} in this file, or write the value itself")
-                yield Hit(entry.number, message, fix)
+                yield hit(
+                    entry,
+                    name=missing[0],
+                    quoted_name=quoted(missing[0]),
+                    inner=inner,
+                    outcome=outcome,
+                )
                 break
 
 
@@ -105,5 +109,4 @@ def swallows_line(subject: Subject) -> Iterator[Hit]:
 def too_early(subject: Subject) -> Iterator[Hit]:
     for entry in subject.entries:
         if entry.key in _APPLIED_AT_ONCE and any(sign in entry.value for sign in _VARIABLES):
-            message = f"uWSGI applies {entry.key} before it replaces variables"
-            yield Hit(entry.number, message, Fix("write the value itself"))
+            yield hit(entry)

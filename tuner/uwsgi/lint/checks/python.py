@@ -16,45 +16,29 @@ from tuner.uwsgi.lint.certainty import (
 )
 from tuner.uwsgi.lint.checks.patterns import discouraged
 from tuner.uwsgi.lint.edits import added, quoted, removed, set_to
-from tuner.uwsgi.lint.rule import Hit, check
+from tuner.uwsgi.lint.rule import Hit, check, hit
 from tuner.uwsgi.lint.subject import Subject
 
 _THREADS_ALWAYS = (2, 0, 27)
 _ONE_APP = ("module", "wsgi-file")
 _MORE_APPS = ("mount", "worker-mount", "paste", "pecan", "ini-paste", "web3", "pump", "wsgi-lite")
 
-discouraged(
-    "asserts-vanish",
-    positive,
-    "optimize",
-    "{key} {value} removes asserts from all code, and docstrings from 2 on",
-    "remove the line",
-)
-discouraged(
-    "tracebacks-for-clients",
-    switched_on,
-    "catch-exceptions",
-    "{key} sends the text and traceback of an exception to the client",
-    "remove the line: the log has them",
-)
+discouraged("asserts-vanish", positive, "optimize")
+discouraged("tracebacks-for-clients", switched_on, "catch-exceptions")
 
 
 @check("interpreter-of-its-own")
 def sub_interpreter(subject: Subject) -> Iterator[Hit]:
     apps = subject.named(*_ONE_APP)
     if apps and is_absent(subject, *_MORE_APPS) and is_off(subject, "single-interpreter"):
-        message = "one app needs no sub-interpreter: C extensions such as numpy may fail outside "
-        message += "the main interpreter"
-        yield Hit(apps[-1].number, message, added(subject, "single-interpreter = true"))
+        yield hit(apps[-1], added(subject, "single-interpreter = true"))
 
 
 @check("threads-cannot-be-disabled")
 def always_on(subject: Subject) -> Iterator[Hit]:
     entry = switched_off(subject, "enable-threads")
     if entry and version_of(subject) >= _THREADS_ALWAYS:
-        message = f"{entry.key} {entry.value} has no effect: threads are always enabled since "
-        message += "2.0.27"
-        yield Hit(entry.number, message, removed(entry, is_safe=True))
+        yield hit(entry, removed(entry, is_safe=True))
 
 
 @check("threads-of-the-app-stand-still")
@@ -64,17 +48,22 @@ def threads_stand_still(subject: Subject) -> Iterator[Hit]:
         return
     apps = subject.named(*_ONE_APP, *_MORE_APPS)
     if apps and is_off(subject, "enable-threads"):
-        message = f"in uWSGI {subject.catalogue.version} threads that the app starts do not run: "
-        message += "those of Sentry, of metrics, of a scheduler"
-        yield Hit(apps[-1].number, message, added(subject, "enable-threads = true"))
+        yield hit(
+            apps[-1],
+            added(subject, "enable-threads = true"),
+            version=subject.catalogue.version,
+        )
 
 
 @check("two-apps-at-one-place")
 def two_apps(subject: Subject) -> Iterator[Hit]:
     module, file = settled(subject, "module"), settled(subject, "wsgi-file")
     if module and file:
-        message = f"uWSGI skips {file.key}: the app is {module.key} in line {module.number}"
-        yield Hit(file.number, message, removed(file, f"keep only {module.key}"))
+        yield hit(
+            file,
+            removed(file, f"keep only {module.key}"),
+            app=module,
+        )
 
 
 @check("mount-without-script-name")
@@ -84,9 +73,7 @@ def path_not_cut(subject: Subject) -> Iterator[Hit]:
     for entry in always(subject, "mount"):
         point = entry.value.partition("=")[0].strip()
         if point.startswith("/") and point != "/":
-            message = f"without manage-script-name the app at {quoted(point)} gets paths that "
-            message += "still begin with it, and an empty SCRIPT_NAME"
-            yield Hit(entry.number, message, added(subject, "manage-script-name = true"))
+            yield hit(entry, added(subject, "manage-script-name = true"), point=quoted(point))
 
 
 @check("unknown-environ-strategy")

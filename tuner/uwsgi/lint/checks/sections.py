@@ -11,18 +11,12 @@ from tuner.uwsgi.lint.subject import Subject
 
 _HEADER = f"[{SECTION}]"
 
-problem("missing-section", "unknown-section", advice="name a section of this file")
+problem("missing-section", "unknown-section")
 problem("include-outside", "include-outside")
-problem(
-    "include-cycle", "include-cycle", "include-depth", advice="remove the include that leads back"
-)
-problem(
-    "include-refused",
-    *("empty-include", "include-section", "include-variable"),
-    advice="name the file itself",
-)
-problem("unclosed-block", "unclosed-block", advice="close it with `endif =` or `endfor =`")
-problem("nested-block", "nested-block", advice="close the block above before this one")
+problem("include-cycle", "include-cycle", "include-depth")
+problem("include-refused", "empty-include", "include-section", "include-variable")
+problem("unclosed-block", "unclosed-block")
+problem("nested-block", "nested-block")
 
 
 def _with_code(subject: Subject, *codes: str) -> Iterator[Problem]:

@@ -7,8 +7,8 @@ from tuner.uwsgi.lint.addresses import Address, address_of
 from tuner.uwsgi.lint.certainty import HTTP, always, is_absent, is_off, positive, switched_on
 from tuner.uwsgi.lint.checks.patterns import discouraged
 from tuner.uwsgi.lint.edits import added, removed, set_to
-from tuner.uwsgi.lint.finding import Fix, Severity
-from tuner.uwsgi.lint.rule import Hit, check
+from tuner.uwsgi.lint.finding import Severity
+from tuner.uwsgi.lint.rule import Hit, check, hit
 from tuner.uwsgi.lint.subject import Entry, Subject, is_dynamic
 
 _OLD_SOMAXCONN = 128
@@ -16,14 +16,7 @@ _LISTENERS = (*HTTP, "socket", "fastcgi-socket", "scgi-socket", "stats", "shared
 _WORKER_SOCKETS = frozenset(_LISTENERS) - {"http", "stats", "shared-socket"}
 _HTTP_PORTS = frozenset({80, 443, 5000, 8000, 8080, 8443})
 
-discouraged(
-    "reuse-port",
-    switched_on,
-    "reuse-port",
-    "reuse-port balances no requests: the master binds one socket for all workers. It lets a "
-    "second uWSGI take the port, which is otherwise an error",
-    "remove the line",
-)
+discouraged("reuse-port", switched_on, "reuse-port")
 
 
 @check("listen-above-somaxconn")
@@ -77,18 +70,13 @@ def shared_unused(subject: Subject) -> Iterator[Hit]:
         return
     for at, entry in enumerate(shared):
         if str(at) not in numbers:
-            message = f"no option serves the shared socket {at}: uWSGI binds it, and no worker "
-            message += "listens to it"
-            yield Hit(entry.number, message, Fix(f"serve it, for example by `socket = ={at}`"))
+            yield hit(entry, at=at)
 
 
 @check("http11-socket")
 def http11(subject: Subject) -> Iterator[Hit]:
     for entry in always(subject, "http11-socket"):
-        message = "http11-socket keeps a worker for one connection until the client closes it or "
-        message += "is silent for socket-timeout: other clients wait"
-        fix = Fix("use http-socket behind a proxy, or http for clients that keep alive")
-        yield Hit(entry.number, message, fix)
+        yield hit(entry)
 
 
 @check("keep-alive-header")
@@ -98,9 +86,7 @@ def keep_alive_header(subject: Subject) -> Iterator[Hit]:
     for entry in always(subject, "add-header"):
         name, _, value = entry.value.partition(":")
         if name.strip().lower() == "connection" and value.strip().lower() == "keep-alive":
-            message = "http-socket closes every connection after its answer: this header says the "
-            message += "opposite"
-            yield Hit(entry.number, message, removed(entry, "remove the header"))
+            yield hit(entry, removed(entry, "remove the header"))
 
 
 @check("uwsgi-on-http-port")
@@ -110,15 +96,11 @@ def uwsgi_on_http_port(subject: Subject) -> Iterator[Hit]:
     for entry in always(subject, "socket"):
         address = address_of(entry.value)
         if address and address.port in _HTTP_PORTS:
-            message = f"{entry.key} speaks uwsgi, not HTTP: nginx needs `uwsgi_pass` for it, and a "
-            message += f"browser on port {address.port} gets nothing"
-            yield Hit(entry.number, message, Fix("use http-socket if you mean HTTP"))
+            yield hit(entry, port=address.port)
 
 
 @check("buffer-size-default")
 def buffer_size(subject: Subject) -> Iterator[Hit]:
     fronts = subject.named(*HTTP, "socket")
     if fronts and is_absent(subject, "buffer-size"):
-        message = "uWSGI drops a request with more than 4096 bytes of headers, cookies included, "
-        message += "without an answer"
-        yield Hit(fronts[0].number, message, added(subject, "buffer-size = 16384"))
+        yield hit(fronts[0], added(subject, "buffer-size = 16384"))

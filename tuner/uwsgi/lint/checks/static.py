@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from tuner.uwsgi.ini import as_int
 from tuner.uwsgi.lint.certainty import always, is_absent, positive, settled, word
 from tuner.uwsgi.lint.edits import added, quoted, removed
-from tuner.uwsgi.lint.finding import Fix
-from tuner.uwsgi.lint.rule import Hit, check
+from tuner.uwsgi.lint.rule import Hit, check, hit
 from tuner.uwsgi.lint.subject import Subject
 
 _MAPS = ("static-map", "static-map2")
@@ -18,8 +17,7 @@ _SERVES_FILES = (*_MAPS, "check-static", "check-static-docroot", "fileserve-mode
 def no_folder(subject: Subject) -> Iterator[Hit]:
     for entry in always(subject, *_MAPS):
         if "=" not in entry.value and not entry.is_dynamic:
-            message = f"{entry.key} {quoted(entry.value)} has no folder: uWSGI does not start"
-            yield Hit(entry.number, message, Fix("write both: `static-map = /static=/app/static`"))
+            yield hit(entry)
 
 
 @check("static-without-offload")
@@ -28,18 +26,14 @@ def no_offload(subject: Subject) -> Iterator[Hit]:
     threads = settled(subject, "offload-threads")
     is_zero = threads and not threads.is_dynamic and as_int(threads.value) == 0
     if entries and (is_zero or is_absent(subject, "offload-threads")):
-        message = "a worker that sends a file waits until the client has read it: a slow client "
-        message += "blocks all other requests of the worker"
-        yield Hit(entries[0].number, message, added(subject, "offload-threads = 1"))
+        yield hit(entries[0], added(subject, "offload-threads = 1"))
 
 
 @check("offload-without-files")
 def nothing_to_offload(subject: Subject) -> Iterator[Hit]:
     entry = positive(subject, "offload-threads")
     if entry and is_absent(subject, *_SERVES_FILES):
-        message = f"{entry.key} sends files for the worker, and this file serves none; only "
-        message += "wsgi.file_wrapper of the app may use it"
-        yield Hit(entry.number, message, removed(entry))
+        yield hit(entry, removed(entry))
 
 
 @check("serves-its-source")
@@ -49,6 +43,4 @@ def serves_source(subject: Subject) -> Iterator[Hit]:
     for entry in always(subject, *_MAPS, "check-static"):
         folder = entry.value.partition("=")[2] if entry.name in _MAPS else entry.value
         if folder and posixpath.normpath(folder) in homes:
-            message = f"{entry.key} serves the app's own folder {quoted(folder)}: everyone can "
-            message += "read its source and settings"
-            yield Hit(entry.number, message, Fix("serve a folder that has only public files"))
+            yield hit(entry, folder=quoted(folder))

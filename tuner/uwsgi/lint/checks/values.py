@@ -6,7 +6,7 @@ from tuner.uwsgi.ini import is_true
 from tuner.uwsgi.lint.edits import comment_at, comment_moved_up, quoted, set_to
 from tuner.uwsgi.lint.finding import Edit, Fix, Severity
 from tuner.uwsgi.lint.references import referenced
-from tuner.uwsgi.lint.rule import Hit, check
+from tuner.uwsgi.lint.rule import Hit, check, hit
 from tuner.uwsgi.lint.subject import Entry, Subject
 from tuner.uwsgi.options.option import Kind
 
@@ -89,8 +89,7 @@ def quotes(subject: Subject) -> Iterator[Hit]:
     for entry in subject.entries:
         if _is_quoted(entry.value) and not entry.name.startswith(_MAY_HOLD_QUOTES):
             fix = set_to(entry, entry.value[1:-1], "remove the quotes", is_safe=True)
-            message = f"the quotes are part of the value: {entry.key} is {quoted(entry.value)}"
-            yield Hit(entry.number, message, fix)
+            yield hit(entry, fix)
 
 
 @check("backslash-continuation")
@@ -123,4 +122,4 @@ def _joined(meant: Sequence[Entry], last: int) -> Fix:
 def empty(subject: Subject) -> Iterator[Hit]:
     for entry in subject.entries:
         if entry.value == "" and entry.name in _NEEDS_VALUE:
-            yield Hit(entry.number, f"{entry.key} has an empty value", Fix("give it a value"))
+            yield hit(entry)

@@ -8,20 +8,13 @@ from tuner.uwsgi.lint.certainty import always, number, positive, settled, switch
 from tuner.uwsgi.lint.checks.patterns import discouraged
 from tuner.uwsgi.lint.edits import quoted, removed, set_to
 from tuner.uwsgi.lint.finding import Fix
-from tuner.uwsgi.lint.rule import Hit, check
+from tuner.uwsgi.lint.rule import Hit, check, hit
 from tuner.uwsgi.lint.subject import Subject
 
 _HOST_CPUS = "%k"
 _ABSURD_PER_CPU = 32
 
-discouraged(
-    "affinity-to-the-hosts-cpus",
-    positive,
-    "cpu-affinity",
-    "cpu-affinity counts the machine's CPUs from 0: all containers with a quota share CPU 0, and "
-    "with a cpuset the call may fail",
-    "remove the line",
-)
+discouraged("affinity-to-the-hosts-cpus", positive, "cpu-affinity")
 
 
 @check("no-workers")
@@ -31,9 +24,7 @@ def none(subject: Subject) -> Iterator[Hit]:
         return
     count = math.ceil(subject.box.cpus or 2)
     value = quoted(entry.value) if entry.value else "no value"
-    message = f"{entry.key} with {value} is 0: uWSGI starts without workers, and requests wait "
-    message += "for ever"
-    yield Hit(entry.number, message, set_to(entry, str(count), f"write a number, such as {count}"))
+    yield hit(entry, set_to(entry, str(count), f"write a number, such as {count}"), value=value)
 
 
 @check("processes-of-the-host")
@@ -41,12 +32,14 @@ def of_host(subject: Subject) -> Iterator[Hit]:
     entry = settled(subject, "processes")
     if entry is None or _HOST_CPUS not in entry.value.replace("%%", ""):
         return
-    message = f"{_HOST_CPUS} is the number of the machine's CPUs, not of the container's"
     fix = Fix("write the number of CPUs that it may use")
     if subject.box.cpus:
         count = math.ceil(subject.box.cpus)
         fix = set_to(entry, str(count), f"set it to {count}")
-    yield Hit(entry.number, message, fix)
+    yield hit(
+        entry,
+        fix,
+    )
 
 
 @check("absurdly-many-processes")
@@ -57,8 +50,7 @@ def absurd(subject: Subject) -> Iterator[Hit]:
     count = as_int(entry.value)
     if count > _ABSURD_PER_CPU * max(1, math.ceil(cpus)):
         share = "one CPU" if cpus == 1 else f"{cpus:g} CPUs"
-        message = f"{count} processes on {share}: they take turns, and each needs its own memory"
-        yield Hit(entry.number, message, Fix("use fewer processes, and threads if requests wait"))
+        yield hit(entry, share=share)
 
 
 @check("thunder-lock-for-nothing")
@@ -74,5 +66,4 @@ def thunder_lock(subject: Subject) -> Iterator[Hit]:
         why = "http11-socket turns it off"
     else:
         return
-    message = f"thunder-lock has no effect: {why}"
-    yield Hit(entry.number, message, removed(entry, is_safe=True))
+    yield hit(entry, removed(entry, is_safe=True), why=why)
