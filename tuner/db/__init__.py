@@ -1,12 +1,12 @@
 """PostgreSQL: our tables, the store over them, their migrations, and a server of our own.
 
-    store      what the rest of the product calls: nouns in, nouns out. It owns the transactions;
-    |          the modules below use its connection
-    +- jobs      create, read, list, lock, finish; the next job of a pool
+    store      what the rest of the product calls: nouns in, nouns out, one transaction a call
+    +- work      its calls about measurements: claim, complete, fail, release, recover
+    +- hosts     its calls about hosts: which live, and what keeps each from measuring
+    +- jobs      one job: read, lock, change, finish; the next job of a pool
+    +- status    where a job stands
     +- history   all rows of one job in a few queries
     +- steps     the steps of `study.decide`, as SQL
-    +- work      measurements: claim, complete, fail, release, recover
-    +- hosts     which hosts live, and what keeps each from measuring
     +- ports     what the store asks of a queue
     liveness   a worker's proof of life, and the lock on its host's name
     rows       rows <-> nouns

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import psycopg
-from sqlalchemy import Engine, create_engine, make_url
+from sqlalchemy import Connection, Engine, create_engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from tuner.db.ports import JobQueue
 from tuner.errors import InvalidInput, Mistake, Unavailable
 
 CONNECT_TIMEOUT_S = 3
@@ -43,6 +44,25 @@ def make_engine(url: str) -> Engine:
             "options": f"-c timezone=UTC -c statement_timeout={STATEMENT_TIMEOUT_MS}",
         },
     )
+
+
+class Database:
+    """The transactions of the store, and the queue that takes part in them."""
+
+    def __init__(self, engine: Engine, queue: JobQueue) -> None:
+        self._engine = engine
+        self._queue = queue
+
+    @contextmanager
+    def _at_once(self) -> Iterator[Connection]:
+        """For one reading statement: one round trip, without BEGIN and COMMIT."""
+        with translated(), self._engine.connect() as connection:
+            yield connection.execution_options(isolation_level="AUTOCOMMIT")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Connection]:
+        with translated(), self._engine.begin() as connection:
+            yield connection
 
 
 @contextmanager

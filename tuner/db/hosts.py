@@ -7,7 +7,8 @@ starts again elsewhere; everything that asks this asks here.
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
-from tuner.db.rows import CALIBRATION, FINGERPRINT, host_of, to_json
+from tuner.db.engine import Database
+from tuner.db.rows import host_of, to_json
 from tuner.db.tables import hosts
 from tuner.model import (
     HOST_IS_STALE_AFTER,
@@ -41,42 +42,13 @@ def living_workers() -> Select[tuple[int]]:
     return select(hosts.c.worker_id).where(hosts.c.worker_id.is_not(None), lives())
 
 
-def see(
-    connection: Connection,
-    name: str,
-    pool: str,
-    fingerprint: HostFingerprint | None,
-    problem: str | None,
-) -> None:
-    """Write that a host reports; its fingerprint stays until a new one comes."""
-    statement = insert(hosts).values(
-        name=name,
-        pool=pool,
-        fingerprint=to_json(FINGERPRINT, fingerprint),
-        last_seen=func.now(),
-        problem=problem,
-    )
-    new = statement.excluded
-    connection.execute(
-        statement.on_conflict_do_update(
-            index_elements=["name"],
-            set_={
-                "pool": new.pool,
-                "fingerprint": func.coalesce(new.fingerprint, hosts.c.fingerprint),
-                "last_seen": new.last_seen,
-                "problem": new.problem,
-            },
-        )
-    )
-
-
 def calibrated(connection: Connection, found: Calibration, *, with_target: str) -> None:
     """Give a calibration to each host that took part in it, in place of the earlier one."""
     statement = (
         update(hosts)
         .where(hosts.c.name.in_(found.hosts))
         .values(
-            calibration=to_json(CALIBRATION, found),
+            calibration=to_json(found),
             calibrated_at=func.now(),
             calibrated_with=with_target,
         )
@@ -84,9 +56,41 @@ def calibrated(connection: Connection, found: Calibration, *, with_target: str) 
     connection.execute(statement)
 
 
-def listed(connection: Connection, pool: str | None) -> list[BenchmarkHost]:
-    """All hosts by name, also those that are gone: see `last_seen`."""
-    query = select(hosts).order_by(hosts.c.name)
-    if pool is not None:
-        query = query.where(hosts.c.pool == pool)
-    return [host_of(row) for row in connection.execute(query).mappings()]
+class Hosts(Database):
+    """The store's calls about benchmark hosts."""
+
+    def see_host(
+        self,
+        name: str,
+        pool: str,
+        fingerprint: HostFingerprint | None = None,
+        problem: str | None = None,
+    ) -> None:
+        """Write that a host reports, and what keeps it from measuring.
+
+        Its fingerprint stays until a new one comes.
+        """
+        statement = insert(hosts).values(
+            name=name,
+            pool=pool,
+            fingerprint=to_json(fingerprint),
+            last_seen=func.now(),
+            problem=problem,
+        )
+        new = statement.excluded
+        known = func.coalesce(new.fingerprint, hosts.c.fingerprint)
+        values = {"pool": new.pool, "last_seen": new.last_seen, "problem": new.problem}
+        with self._transaction() as connection:
+            connection.execute(
+                statement.on_conflict_do_update(
+                    index_elements=["name"], set_={**values, "fingerprint": known}
+                )
+            )
+
+    def hosts(self, pool: str | None = None) -> list[BenchmarkHost]:
+        """All hosts by name, also those that are gone: see `last_seen`."""
+        query = select(hosts).order_by(hosts.c.name)
+        if pool is not None:
+            query = query.where(hosts.c.pool == pool)
+        with self._transaction() as connection:
+            return [host_of(row) for row in connection.execute(query).mappings()]

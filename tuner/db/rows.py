@@ -3,7 +3,8 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any, TypeVar
+from functools import cache
+from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter
 from sqlalchemy import RowMapping
@@ -13,43 +14,16 @@ from tuner.model import (
     AnswerInBrief,
     BenchmarkHost,
     BlockOptions,
-    Calibration,
-    Failure,
-    HostFingerprint,
     Job,
     JobId,
-    JobSpec,
     Measurement,
     MeasurementId,
     MeasurementResult,
-    Outcome,
     Params,
-    Recommendation,
-    Report,
-    TargetFacts,
     Trial,
     Verdict,
     Window,
 )
-
-_Noun = TypeVar("_Noun")
-
-# jsonb knows neither infinity nor NaN; the strings "Infinity" and "NaN" come back as floats.
-_CONFIG = ConfigDict(ser_json_inf_nan="strings")
-
-SPEC = TypeAdapter[JobSpec | None](JobSpec | None, config=_CONFIG)
-FACTS = TypeAdapter[TargetFacts | None](TargetFacts | None, config=_CONFIG)
-CALIBRATION = TypeAdapter[Calibration | None](Calibration | None, config=_CONFIG)
-RECOMMENDATION = TypeAdapter[Recommendation | None](Recommendation | None, config=_CONFIG)
-REPORT = TypeAdapter[Report | None](Report | None, config=_CONFIG)
-FAILURE = TypeAdapter[Failure | None](Failure | None, config=_CONFIG)
-OUTCOME = TypeAdapter[Outcome | None](Outcome | None, config=_CONFIG)
-PARAMS = TypeAdapter[Params | None](Params | None, config=_CONFIG)
-RESULT = TypeAdapter[MeasurementResult | None](MeasurementResult | None, config=_CONFIG)
-BLOCK_OPTIONS = TypeAdapter[BlockOptions | None](BlockOptions | None, config=_CONFIG)
-FINGERPRINT = TypeAdapter[HostFingerprint | None](HostFingerprint | None, config=_CONFIG)
-WINDOW = TypeAdapter[Window | None](Window | None, config=_CONFIG)
-
 
 _JOB = TypeAdapter(Job)
 _TRIAL = TypeAdapter(Trial)
@@ -57,9 +31,15 @@ _MEASUREMENT = TypeAdapter(Measurement)
 _HOST = TypeAdapter(BenchmarkHost)
 
 
-def to_json(adapter: TypeAdapter[_Noun | None], value: _Noun | None) -> Any:
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    """jsonb knows neither infinity nor NaN: "Infinity" and "NaN" come back as floats."""
+    return TypeAdapter(kind | None, config=ConfigDict(ser_json_inf_nan="strings"))
+
+
+def to_json(noun: Any) -> Any:
     """The value of a jsonb column; None stays None, which is SQL's NULL."""
-    return None if value is None else json.loads(adapter.dump_json(value))
+    return None if noun is None else json.loads(_adapter(type(noun)).dump_json(noun))
 
 
 def params_key(params: Params) -> str:
@@ -93,11 +73,11 @@ def trial_row(job_id: JobId, trial: Trial) -> dict[str, Any]:
     return {
         "job_id": job_id,
         "number": trial.number,
-        "params": to_json(PARAMS, trial.params),
+        "params": to_json(trial.params),
         "params_key": params_key(trial.params),
         "origin": trial.origin,
         "state": trial.state,
-        "outcome": to_json(OUTCOME, outcome),
+        "outcome": to_json(outcome),
         "score": outcome.score if outcome else None,
     }
 
@@ -111,20 +91,19 @@ def measurement_of(row: RowMapping, windows: Sequence[Window] = ()) -> Measureme
 
 def block_options_column(block_options: BlockOptions) -> Any:
     """The value of the column of block options: NULL if the budget says it all."""
-    return to_json(BLOCK_OPTIONS, None if block_options == AS_BUDGETED else block_options)
+    return to_json(None if block_options == AS_BUDGETED else block_options)
 
 
 def result_header(result: MeasurementResult) -> Any:
     """A result without its windows, which have their own rows."""
-    return to_json(RESULT, replace(result, windows=()))
+    return to_json(replace(result, windows=()))
 
 
 def window_of(row: RowMapping | Mapping[str, Any]) -> Window:
     """A row of `windows`; a column that is NULL or was not selected has the field's default."""
-    found = WINDOW.validate_python(
+    found: Window = _adapter(Window).validate_python(
         {name: value for name, value in row.items() if value is not None}
     )
-    assert found is not None  # noqa: S101  a mapping is no None
     return found
 
 
@@ -134,7 +113,7 @@ def window_row(
     """The columns of a window; `arms` are the trial numbers of its measurement."""
     return {
         **dict.fromkeys(field.name for field in fields(Window)),
-        **json.loads(WINDOW.dump_json(window, exclude_defaults=True)),
+        **json.loads(_adapter(Window).dump_json(window, exclude_defaults=True)),
         "started_at": window.started_at,
         "measurement_id": measurement_id,
         "trial_number": arms[window.arm],

@@ -9,18 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from tuner.db import hosts, jobs
 from tuner.db.ports import JobQueue
-from tuner.db.rows import (
-    CALIBRATION,
-    FACTS,
-    FAILURE,
-    OUTCOME,
-    RECOMMENDATION,
-    REPORT,
-    block_options_column,
-    measurement_of,
-    to_json,
-    trial_row,
-)
+from tuner.db.rows import block_options_column, measurement_of, to_json, trial_row
 from tuner.db.tables import measurements, trials
 from tuner.model import (
     Calibration,
@@ -63,7 +52,7 @@ def apply_step(
         case Succeed():
             _succeed(connection, queue, job, step)
         case Fail(failure=failure):
-            document = to_json(FAILURE, failure)
+            document = to_json(failure)
             jobs.finish(connection, queue, job, state=JobState.FAILED, failure=document)
         case _:
             assert_never(step)
@@ -75,7 +64,7 @@ def _enter(connection: Connection, job: Job, step: Enter) -> None:
     if job.state is JobState.QUEUED:
         values |= {"state": JobState.RUNNING, "started_at": func.now()}
     if step.facts is not None:
-        values["facts"] = to_json(FACTS, step.facts)
+        values["facts"] = to_json(step.facts)
     if step.calibration is not None:
         values["calibration"] = _calibration(connection, job, step.calibration)
     if step.finalist is not None:
@@ -86,10 +75,10 @@ def _enter(connection: Connection, job: Job, step: Enter) -> None:
 def _succeed(connection: Connection, queue: JobQueue, job: Job, step: Succeed) -> None:
     values: dict[str, Any] = {"state": JobState.SUCCEEDED, "phase": Phase.DONE}
     if step.recommendation is not None:
-        values["recommendation"] = to_json(RECOMMENDATION, step.recommendation)
+        values["recommendation"] = to_json(step.recommendation)
         values["verdict"] = step.recommendation.verdict
     if step.report is not None:
-        values["report"] = to_json(REPORT, step.report)
+        values["report"] = to_json(step.report)
     if step.calibration is not None:
         values["calibration"] = _calibration(connection, job, step.calibration)
     jobs.finish(connection, queue, job, **values)
@@ -98,7 +87,7 @@ def _succeed(connection: Connection, queue: JobQueue, job: Job, step: Succeed) -
 def _calibration(connection: Connection, job: Job, found: Calibration) -> Any:
     """The value of the job's column; the hosts that measured it get it too."""
     hosts.calibrated(connection, found, with_target=job.spec.target.name)
-    return to_json(CALIBRATION, found)
+    return to_json(found)
 
 
 def _settle(connection: Connection, history: History, step: Settle) -> History:
@@ -112,7 +101,7 @@ def _settle(connection: Connection, history: History, step: Settle) -> History:
             trials.c.number == step.number,
             or_(trials.c.state.in_(_UNSETTLED), stored < outcome.blocks),
         )
-        .values(state=outcome.state, outcome=to_json(OUTCOME, outcome), score=outcome.score)
+        .values(state=outcome.state, outcome=to_json(outcome), score=outcome.score)
         .returning(trials.c.number)
     ).scalars()
     numbers = set(written)

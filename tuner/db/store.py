@@ -4,33 +4,30 @@ Each method is one transaction. Each raises `Unavailable` when PostgreSQL is awa
 nothing has changed, and the caller may repeat the call.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, Engine, select
+from sqlalchemy import Connection, Select, and_, bindparam, select
+from sqlalchemy.dialects.postgresql import insert
 
-from tuner.db import hosts, jobs, work
-from tuner.db.engine import translated
+from tuner.db import jobs
 from tuner.db.history import (
     read_blocks_by_trial,
     read_history,
     read_measurements,
     read_trials,
 )
-from tuner.db.ports import JobQueue
-from tuner.db.rows import FAILURE, brief_of, job_of, result_header, to_json
-from tuner.db.status import read_status, read_version
+from tuner.db.hosts import Hosts
+from tuner.db.rows import brief_of, job_of, to_json
+from tuner.db.status import AHEAD_OF_NEW, read_status, read_version
 from tuner.db.steps import apply_step
 from tuner.db.tables import jobs as jobs_table
+from tuner.db.work import Work
 from tuner.errors import Conflict, NotFound
 from tuner.model import (
     AnswerInBrief,
-    BenchmarkHost,
-    Claim,
-    Failure,
     History,
-    HostFingerprint,
     Job,
     JobId,
     JobKind,
@@ -39,18 +36,28 @@ from tuner.model import (
     JobStatus,
     JobSummary,
     Measurement,
-    MeasurementId,
-    MeasurementResult,
-    MeasurementState,
     Params,
     Phase,
     Step,
     Trial,
     TrialNumber,
+    Verdict,
     version_of,
 )
 
 MOST_STEPS = 5_000  # of one advance; a study with more runs in circles
+
+_SUMMARY = [jobs_table.c[name] for name in JobSummary.model_fields]
+
+# Built once, not for every poll.
+_IS_ANSWERED = and_(jobs_table.c.kind == JobKind.TUNE, jobs_table.c.state == JobState.SUCCEEDED)
+_ANSWERED = select(*(jobs_table.c[name] for name in ("id", "revision", "verdict", "finished_at")))
+_IN_BRIEF = _ANSWERED.where(_IS_ANSWERED, jobs_table.c.id == bindparam("job_id"))
+_LATEST_IN_BRIEF = (
+    _ANSWERED.where(_IS_ANSWERED, jobs_table.c.app == bindparam("app"))
+    .order_by(jobs_table.c.id.desc())
+    .limit(1)
+)
 
 
 def _locked_history(connection: Connection, job_id: JobId) -> History | None:
@@ -66,12 +73,21 @@ def _locked_history(connection: Connection, job_id: JobId) -> History | None:
     return read_history(connection, job)
 
 
-class Store:
-    """Jobs, trials, measurements and hosts in PostgreSQL. Threads may share one."""
+def _created_earlier(connection: Connection, key: str | None, request_sha256: str) -> JobStatus:
+    """The job that was created with that key. Raises `Conflict` for another request."""
+    columns = jobs_table.c
+    query = select(columns.id, columns.request_sha256).where(columns.idempotency_key == key)
+    earlier = connection.execute(query).one()
+    if earlier.request_sha256 != request_sha256:
+        raise Conflict(
+            f"the idempotency key {key!r} belongs to job {earlier.id}, "
+            "which was another request; use a new key"
+        )
+    return read_status(connection, JobId(earlier.id))
 
-    def __init__(self, engine: Engine, queue: JobQueue) -> None:
-        self._engine = engine
-        self._queue = queue
+
+class Store(Work, Hosts):
+    """Jobs, trials, measurements and hosts in PostgreSQL. Threads may share one."""
 
     # ---- jobs
 
@@ -82,30 +98,29 @@ class Store:
 
         Raises `Conflict` where the key came with another request.
         """
+        values = {
+            "kind": spec.kind,
+            "app": spec.app,
+            "pool": spec.pool,
+            "state": JobState.QUEUED,
+            "phase": Phase.VALIDATE,
+            "spec": to_json(spec),
+            "idempotency_key": idempotency_key,
+            "request_sha256": request_sha256,
+        }
+        created = (
+            insert(jobs_table)
+            .values(values)
+            .on_conflict_do_nothing(index_elements=["idempotency_key"])
+            .returning(jobs_table, AHEAD_OF_NEW.label("ahead"))
+        )
         with self._transaction() as connection:
-            row = jobs.insert_job(
-                connection,
-                spec,
-                idempotency_key=idempotency_key,
-                request_sha256=request_sha256,
-            )
-            if row is not None:
-                job = Job(
-                    id=JobId(row["id"]),
-                    spec=spec,
-                    state=JobState.QUEUED,
-                    phase=Phase.VALIDATE,
-                    created_at=row["created_at"],
-                )
-                self._queue.defer_advance(jobs.raw(connection), job.id, spec.pool)
-                return JobStatus(job=job, revision=1, queue_position=row["ahead"]), True
-            earlier = jobs.by_key(connection, idempotency_key or "")
-            if earlier["request_sha256"] != request_sha256:
-                raise Conflict(
-                    f"the idempotency key {idempotency_key!r} belongs to job {earlier['id']}, "
-                    "which was another request; use a new key"
-                )
-            return read_status(connection, JobId(earlier["id"])), False
+            row = connection.execute(created).mappings().one_or_none()
+            if row is None:
+                return _created_earlier(connection, idempotency_key, request_sha256), False
+            job = replace(job_of(row), spec=spec)
+            self._queue.defer_advance(jobs.raw(connection), job.id, spec.pool)
+            return JobStatus(job=job, revision=1, queue_position=row["ahead"]), True
 
     def job(self, job_id: JobId) -> Job:
         """One job. Raises `NotFound`."""
@@ -122,11 +137,15 @@ class Store:
         kind: JobKind | None = None,
     ) -> list[JobSummary]:
         """Newest first; `after` is the last id of the page before."""
+        wanted = {"app": app, "state": state, "kind": kind}
+        query = select(*_SUMMARY).filter_by(
+            **{column: value for column, value in wanted.items() if value is not None}
+        )
+        if after is not None:
+            query = query.where(jobs_table.c.id < after)
+        query = query.order_by(jobs_table.c.id.desc()).limit(limit)
         with self._transaction() as connection:
-            rows = jobs.listed(
-                connection, kind=kind, app=app, state=state, after=after, limit=limit
-            )
-        return [JobSummary(**row) for row in rows]
+            return [JobSummary(**row) for row in connection.execute(query).mappings()]
 
     def status(self, job_id: JobId) -> JobStatus:
         """Where a job stands: two statements for a job of any size. Raises `NotFound`."""
@@ -173,24 +192,30 @@ class Store:
 
     def latest_in_brief(self, app: str) -> AnswerInBrief | None:
         """The newest job of `app` that has a recommendation, without its documents. For polls."""
-        with self._at_once() as connection:
-            row = jobs.latest_in_brief(connection, app)
-        return brief_of(row) if row is not None else None
+        return self._in_brief(_LATEST_IN_BRIEF, app=app)
 
     def answer_in_brief(self, job_id: JobId) -> AnswerInBrief | None:
         """The same of one job; None if it has no recommendation."""
+        return self._in_brief(_IN_BRIEF, job_id=job_id)
+
+    def _in_brief(self, query: Select[Any], **values: object) -> AnswerInBrief | None:
         with self._at_once() as connection:
-            row = jobs.answer_in_brief(connection, job_id)
+            row = connection.execute(query, values).mappings().one_or_none()
         return brief_of(row) if row is not None else None
 
     def recommended(self, app: str, limit: int = 3) -> list[Params]:
         """The params of the app's last recommendations that beat the user's file, newest first."""
+        columns = jobs_table.c
+        query = (
+            select(columns.recommendation["params"])
+            .where(_IS_ANSWERED, columns.app == app, columns.verdict == Verdict.BETTER)
+            .order_by(columns.id.desc())
+            .limit(limit)
+        )
         with self._transaction() as connection:
-            rows = jobs.recommended(connection, app, limit)
-        found = [job_of(row).recommendation for row in rows]
-        return [answer.params for answer in found if answer is not None]
+            return list(connection.execute(query).scalars())
 
-    # ---- trials and measurements
+    # ---- trials and measurements; `Work` and `Hosts` have more
 
     def trials(self, job_id: JobId) -> tuple[Trial, ...]:
         """In the order of their numbers. Raises `NotFound`."""
@@ -219,80 +244,7 @@ class Store:
         with self._transaction() as connection:
             return read_blocks_by_trial(connection, job_id)
 
-    def claim(self, measurement_id: MeasurementId, host: str) -> Claim | None:
-        """Take a measurement for `host` as a new attempt.
-
-        None if it is cancelled, ended, or held by another host that lives.
-        """
-        with self._transaction() as connection:
-            return work.claim(connection, measurement_id, host)
-
-    def is_current(self, measurement_id: MeasurementId, attempt: int) -> bool:
-        """Whether the result of this attempt is still wanted; False after a cancel, for example."""
-        with self._at_once() as connection:
-            return work.is_current(connection, measurement_id, attempt)
-
-    def complete(
-        self, measurement_id: MeasurementId, attempt: int, result: MeasurementResult
-    ) -> bool:
-        """Store a result and have the job advance; False, and nothing stored, if outdated."""
-        header = result_header(result)
-        state = MeasurementState.COMPLETE
-        return self._end(measurement_id, attempt, found=result.windows, state=state, result=header)
-
-    def fail(self, measurement_id: MeasurementId, attempt: int, failure: Failure) -> bool:
-        """Store a failure and have the job advance; False, and nothing stored, if outdated."""
-        document = to_json(FAILURE, failure)
-        return self._end(measurement_id, attempt, state=MeasurementState.FAILED, failure=document)
-
-    def _end(self, measurement_id: MeasurementId, attempt: int, **values: Any) -> bool:
-        with self._transaction() as connection:
-            return work.finish(connection, self._queue, measurement_id, attempt, **values)
-
-    def release(self, measurement_id: MeasurementId, attempt: int, *, fault: str | None) -> int:
-        """Give a measurement back for another attempt; returns its count of host faults.
-
-        Without a `fault` (shutdown, Docker away) the count stays. The queue's retry, or else
-        `recover`, runs it again.
-        """
-        with self._transaction() as connection:
-            return work.release(connection, measurement_id, attempt, fault)
-
-    def recover(self, pool: str) -> int:
-        """Put lost work of a pool back into the queue; how many tasks. For the sweep."""
-        with self._transaction() as connection:
-            return work.recover(connection, self._queue, pool)
-
-    # ---- hosts
-
-    def see_host(
-        self,
-        name: str,
-        pool: str,
-        fingerprint: HostFingerprint | None = None,
-        problem: str | None = None,
-    ) -> None:
-        """Write that a host reports, and what keeps it from measuring."""
-        with self._transaction() as connection:
-            hosts.see(connection, name, pool, fingerprint, problem)
-
-    def hosts(self, pool: str | None = None) -> list[BenchmarkHost]:
-        """All hosts by name, also those that are gone: see `last_seen`."""
-        with self._transaction() as connection:
-            return hosts.listed(connection, pool)
-
     def ping(self) -> None:
         """Raise `Unavailable` unless PostgreSQL answers and our tables are there."""
         with self._transaction() as connection:
             connection.execute(select(jobs_table.c.id).limit(1))
-
-    @contextmanager
-    def _at_once(self) -> Iterator[Connection]:
-        """For one reading statement: one round trip, without BEGIN and COMMIT."""
-        with translated(), self._engine.connect() as connection:
-            yield connection.execution_options(isolation_level="AUTOCOMMIT")
-
-    @contextmanager
-    def _transaction(self) -> Iterator[Connection]:
-        with translated(), self._engine.begin() as connection:
-            yield connection

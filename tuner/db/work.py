@@ -3,6 +3,7 @@
 All lock the job before the measurement, so that a cancel and a result cannot deadlock.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -18,18 +19,127 @@ from sqlalchemy import (
 )
 
 from tuner.db import jobs as job_rows
+from tuner.db.engine import Database
 from tuner.db.hosts import living_workers
-from tuner.db.ports import JobQueue
-from tuner.db.rows import job_of, measurement_of, trial_of, window_row
+from tuner.db.rows import job_of, measurement_of, result_header, to_json, trial_of, window_row
 from tuner.db.tables import hosts, jobs, measurements, trials, windows
-from tuner.model import Claim, JobId, JobState, MeasurementId, MeasurementState, Window
+from tuner.model import (
+    Claim,
+    Failure,
+    JobId,
+    JobState,
+    MeasurementId,
+    MeasurementResult,
+    MeasurementState,
+    Window,
+)
 
 
-def claim(connection: Connection, measurement_id: MeasurementId, host: str) -> Claim | None:
-    """Take a measurement for `host`; None if it is over, or held by another host that lives."""
-    job_row = _lock_job_of(connection, measurement_id)
-    if job_row is None:
-        return None
+class Work(Database):
+    """The store's calls about measurements on their way through a host."""
+
+    def claim(self, measurement_id: MeasurementId, host: str) -> Claim | None:
+        """Take a measurement for `host` as a new attempt.
+
+        None if it is cancelled, ended, or held by another host that lives.
+        """
+        with self._transaction() as connection:
+            job_row = _lock_job_of(connection, measurement_id)
+            row = _take(connection, measurement_id, host) if job_row else None
+            if job_row is None or row is None:
+                return None
+            job, measurement = job_of(job_row), measurement_of(row)
+            job_rows.change(connection, job.id)
+            wanted = select(trials).where(
+                trials.c.job_id == job.id, trials.c.number.in_(row["arms"])
+            )
+            found = map(trial_of, connection.execute(wanted).mappings())
+        params = {trial.number: trial.params for trial in found}
+        arms = tuple(params[arm] for arm in measurement.arms)
+        return Claim(measurement=measurement, job=job, params=arms)
+
+    def is_current(self, measurement_id: MeasurementId, attempt: int) -> bool:
+        """Whether the result of this attempt is still wanted; False after a cancel, for example."""
+        query = select(measurements.c.id).where(_is_current(measurement_id, attempt))
+        with self._at_once() as connection:
+            return connection.execute(query).one_or_none() is not None
+
+    def complete(
+        self, measurement_id: MeasurementId, attempt: int, result: MeasurementResult
+    ) -> bool:
+        """Store a result and have the job advance; False, and nothing stored, if outdated."""
+        header = result_header(result)
+        state = MeasurementState.COMPLETE
+        return self._end(measurement_id, attempt, result.windows, state=state, result=header)
+
+    def fail(self, measurement_id: MeasurementId, attempt: int, failure: Failure) -> bool:
+        """Store a failure and have the job advance; False, and nothing stored, if outdated."""
+        document = to_json(failure)
+        return self._end(measurement_id, attempt, state=MeasurementState.FAILED, failure=document)
+
+    def _end(
+        self,
+        measurement_id: MeasurementId,
+        attempt: int,
+        found: Sequence[Window] = (),
+        **values: Any,
+    ) -> bool:
+        values["finished_at"] = func.now()
+        with self._transaction() as connection:
+            job_row = _lock_job_of(connection, measurement_id)
+            row = _write_if_current(connection, measurement_id, attempt, **values)
+            if job_row is None or row is None:
+                return False
+            if found:
+                rows = [window_row(measurement_id, row["arms"], window) for window in found]
+                connection.execute(insert(windows), rows)
+            job_id = JobId(job_row["id"])
+            job_rows.change(connection, job_id)
+            self._queue.defer_advance(job_rows.raw(connection), job_id, job_row["pool"])
+        return True
+
+    def release(self, measurement_id: MeasurementId, attempt: int, *, fault: str | None) -> int:
+        """Give a measurement back for another attempt; returns its count of host faults.
+
+        Without a `fault` (shutdown, Docker away) the count stays. The queue's retry, or else
+        `recover`, runs it again.
+        """
+        values: dict[str, Any] = {"state": MeasurementState.QUEUED, "host": None, "worker_id": None}
+        if fault is not None:
+            values |= {"faults": measurements.c.faults + 1, "last_fault": fault}
+        faults = select(measurements.c.faults).where(measurements.c.id == measurement_id)
+        with self._transaction() as connection:
+            job_row = _lock_job_of(connection, measurement_id)
+            if _write_if_current(connection, measurement_id, attempt, **values) and job_row:
+                job_rows.change(connection, JobId(job_row["id"]))
+            return connection.execute(faults).scalar() or 0
+
+    def recover(self, pool: str) -> int:
+        """Put work of workers that are gone, and work that is missing, into the queue.
+
+        Returns how many tasks. The queue and our rows change together, so tasks should never be
+        missing. It happens when a worker hangs until others take over its task, and then comes
+        back and ends that task.
+        """
+        queue = self._queue
+        with self._transaction() as connection:
+            raw = job_rows.raw(connection)
+            # First who is busy, then who lives: a worker that registers in between is not taken
+            # for gone.
+            busy = queue.busy_workers(raw, pool)
+            gone = busy - set(connection.execute(living_workers()).scalars())
+            put_back = queue.put_back(raw, pool, gone) if gone else 0
+            lost = _startable(connection, pool) - queue.waiting_measurements(raw)
+            for measurement_id in sorted(lost):
+                queue.defer_measure(raw, measurement_id, pool)
+            stuck = _idle_jobs(connection, pool) - queue.waiting_jobs(raw)
+            for job_id in stuck:
+                queue.defer_advance(raw, job_id, pool)
+        return put_back + len(lost) + len(stuck)
+
+
+def _take(connection: Connection, measurement_id: MeasurementId, host: str) -> RowMapping | None:
+    """Begin an attempt of `host`; None if the host may not have the measurement."""
     taken = (
         update(measurements)
         .where(measurements.c.id == measurement_id, _may_be_taken_by(host))
@@ -42,77 +152,7 @@ def claim(connection: Connection, measurement_id: MeasurementId, host: str) -> C
         )
         .returning(measurements)
     )
-    row = connection.execute(taken).mappings().one_or_none()
-    if row is None:
-        return None
-    job = job_of(job_row)
-    job_rows.change(connection, job.id)
-    wanted = select(trials).where(trials.c.job_id == job.id, trials.c.number.in_(row["arms"]))
-    found = {trial.number: trial for trial in map(trial_of, connection.execute(wanted).mappings())}
-    measurement = measurement_of(row)
-    params = tuple(found[arm].params for arm in measurement.arms)
-    return Claim(measurement=measurement, job=job, params=params)
-
-
-def is_current(connection: Connection, measurement_id: MeasurementId, attempt: int) -> bool:
-    """Whether the result of this attempt is still wanted."""
-    query = select(measurements.c.id).where(_is_current(measurement_id, attempt))
-    return connection.execute(query).one_or_none() is not None
-
-
-def finish(
-    connection: Connection,
-    queue: JobQueue,
-    measurement_id: MeasurementId,
-    attempt: int,
-    *,
-    found: tuple[Window, ...] = (),
-    **values: Any,
-) -> bool:
-    """Write the end of an attempt and have the job advance; False if the attempt is outdated."""
-    job_row = _lock_job_of(connection, measurement_id)
-    row = _write_if_current(connection, measurement_id, attempt, finished_at=func.now(), **values)
-    if job_row is None or row is None:
-        return False
-    if found:
-        rows = [window_row(measurement_id, row["arms"], window) for window in found]
-        connection.execute(insert(windows), rows)
-    job_rows.change(connection, JobId(job_row["id"]))
-    queue.defer_advance(job_rows.raw(connection), JobId(job_row["id"]), job_row["pool"])
-    return True
-
-
-def release(
-    connection: Connection, measurement_id: MeasurementId, attempt: int, fault: str | None
-) -> int:
-    """Give a measurement back; returns its count of host faults."""
-    job_row = _lock_job_of(connection, measurement_id)
-    values: dict[str, Any] = {"state": MeasurementState.QUEUED, "host": None, "worker_id": None}
-    if fault is not None:
-        values |= {"faults": measurements.c.faults + 1, "last_fault": fault}
-    if _write_if_current(connection, measurement_id, attempt, **values) and job_row:
-        job_rows.change(connection, JobId(job_row["id"]))
-    faults = select(measurements.c.faults).where(measurements.c.id == measurement_id)
-    return connection.execute(faults).scalar() or 0
-
-
-def recover(connection: Connection, queue: JobQueue, pool: str) -> int:
-    """Put work of workers that are gone, and work that is missing, into the queue; how many tasks.
-
-    The queue and our rows change together, so tasks should never be missing. It happens when a
-    worker hangs until others take over its task, and then comes back and ends that task.
-    """
-    raw = job_rows.raw(connection)
-    # First who is busy, then who lives: a worker that registers in between is not taken for gone.
-    gone = queue.busy_workers(raw, pool) - set(connection.execute(living_workers()).scalars())
-    put_back = queue.put_back(raw, pool, gone) if gone else 0
-    lost = _startable(connection, pool) - queue.waiting_measurements(raw)
-    for measurement_id in sorted(lost):
-        queue.defer_measure(raw, measurement_id, pool)
-    stuck = _idle_jobs(connection, pool) - queue.waiting_jobs(raw)
-    for job_id in stuck:
-        queue.defer_advance(raw, job_id, pool)
-    return put_back + len(lost) + len(stuck)
+    return connection.execute(taken).mappings().one_or_none()
 
 
 def _startable(connection: Connection, pool: str) -> set[MeasurementId]:

@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
 from tests.builders import FACTS, FINGERPRINT, INI, space, spec, window
 from tuner.db import rows
@@ -20,8 +21,10 @@ from tuner.model import (
     FailureCode,
     Futility,
     Histogram,
+    HostFingerprint,
     HttpRequest,
     JobKind,
+    JobSpec,
     LeftOut,
     MeasurementId,
     MeasurementResult,
@@ -35,6 +38,7 @@ from tuner.model import (
     SamplerName,
     ServerFigures,
     Slo,
+    TargetFacts,
     TrialState,
     Variant,
     Window,
@@ -82,34 +86,34 @@ SPECS = {
 }
 
 
-def through_json(adapter: Any, value: Any) -> Any:
+def through_json(kind: type, value: Any) -> Any:
     """As PostgreSQL would have it: strict JSON text, which knows no Infinity."""
-    text = json.dumps(rows.to_json(adapter, value), allow_nan=False)
-    return adapter.validate_python(json.loads(text))
+    text = json.dumps(rows.to_json(value), allow_nan=False)
+    return TypeAdapter[Any](kind).validate_python(json.loads(text))
 
 
 @pytest.mark.parametrize("name", SPECS)
 def test_a_spec_round_trips(name: str) -> None:
-    assert through_json(rows.SPEC, SPECS[name]) == SPECS[name]
+    assert through_json(JobSpec, SPECS[name]) == SPECS[name]
 
 
 def test_types_within_a_choice_survive() -> None:
-    back = through_json(rows.SPEC, SPECS["space"]).search_space.parameters["listen"]
+    back = through_json(JobSpec, SPECS["space"]).search_space.parameters["listen"]
     assert [type(value) for value in back.values] == [int, str, bool]
 
 
 def test_an_outcome_round_trips() -> None:
-    assert through_json(rows.OUTCOME, OUTCOME) == OUTCOME
+    assert through_json(Outcome, OUTCOME) == OUTCOME
 
 
 def test_an_outcome_keeps_its_blocks_and_gains() -> None:
     outcome = replace(OUTCOME, blocks=3, gains={"memory_mb": -0.125})
-    assert through_json(rows.OUTCOME, outcome) == outcome
+    assert through_json(Outcome, outcome) == outcome
 
 
 def test_an_outcome_of_old_speaks_for_one_block() -> None:
     old = {"state": "complete", "score": 0.5, "constraints": {}}
-    outcome = rows.OUTCOME.validate_python(old)
+    outcome = TypeAdapter(Outcome).validate_python(old)
     assert outcome == Outcome(state=TrialState.COMPLETE, score=0.5, constraints={}, blocks=1)
 
 
@@ -123,7 +127,7 @@ def test_an_outcome_of_old_speaks_for_one_block() -> None:
 )
 def test_a_course_round_trips(block_options: BlockOptions) -> None:
     stored = json.loads(json.dumps(rows.block_options_column(block_options), allow_nan=False))
-    assert rows.BLOCK_OPTIONS.validate_python(stored) == block_options
+    assert TypeAdapter(BlockOptions).validate_python(stored) == block_options
 
 
 def test_a_course_that_asks_for_nothing_takes_no_room() -> None:
@@ -131,13 +135,13 @@ def test_a_course_that_asks_for_nothing_takes_no_room() -> None:
 
 
 def test_a_seed_keeps_its_types() -> None:
-    (seed,) = through_json(rows.SPEC, SPECS["seeds"]).seeds
+    (seed,) = through_json(JobSpec, SPECS["seeds"]).seeds
     assert [type(value) for value in seed.values()] == [int, bool, str]
 
 
 def test_facts_and_a_fingerprint_round_trip() -> None:
-    assert through_json(rows.FACTS, FACTS) == FACTS
-    assert through_json(rows.FINGERPRINT, FINGERPRINT) == FINGERPRINT
+    assert through_json(TargetFacts, FACTS) == FACTS
+    assert through_json(HostFingerprint, FINGERPRINT) == FINGERPRINT
 
 
 def test_what_was_seen_of_a_file_round_trips_and_is_none_in_older_rows() -> None:
@@ -146,25 +150,23 @@ def test_what_was_seen_of_a_file_round_trips_and_is_none_in_older_rows() -> None
         findings=(PreflightFinding(rule="U019", severity="error", line=3, message="odd"),),
         left_out=(LeftOut(option="cron", line=9, danger=Danger.COMMANDS, file="a.ini"),),
     )
-    assert through_json(rows.FACTS, replace(FACTS, preflight=preflight)).preflight == preflight
-    older = rows.to_json(rows.FACTS, FACTS)
+    assert through_json(TargetFacts, replace(FACTS, preflight=preflight)).preflight == preflight
+    older = rows.to_json(FACTS)
     del older["preflight"]
-    found = rows.FACTS.validate_python(older)
-    assert found is not None
+    found = TypeAdapter(TargetFacts).validate_python(older)
     assert found.preflight is None
-    spec_of_old = rows.to_json(rows.SPEC, SPECS["plain"])
+    spec_of_old = rows.to_json(SPECS["plain"])
     del spec_of_old["allow"]
-    assert rows.SPEC.validate_python(spec_of_old) == SPECS["plain"]
+    assert TypeAdapter(JobSpec).validate_python(spec_of_old) == SPECS["plain"]
 
 
 def test_none_is_null() -> None:
-    assert rows.to_json(rows.FACTS, None) is None
-    assert rows.FACTS.validate_python(None) is None
+    assert rows.to_json(None) is None
 
 
 def test_a_document_that_is_not_of_its_kind_is_refused() -> None:
     with pytest.raises(ValueError, match="score"):
-        rows.OUTCOME.validate_python({"state": "complete"})
+        TypeAdapter(Outcome).validate_python({"state": "complete"})
 
 
 def test_the_key_of_params_knows_no_order_but_knows_types() -> None:
@@ -210,4 +212,4 @@ def test_the_header_of_a_result_holds_no_windows() -> None:
 
 def test_a_block_that_was_cut_short_says_so() -> None:
     result = MeasurementResult(is_cut_short=True)
-    assert through_json(rows.RESULT, result) == result
+    assert through_json(MeasurementResult, result) == result
