@@ -2,8 +2,7 @@
 
 optimiser            answers the study: propose, believe, explain
 ├── asking           our rows → an Optuna study → draws that are valid and new
-├── optuna_samplers  TPE, chance
-├── gp               expected improvement under the model, as an Optuna sampler
+├── gp               expected improvement under the model
 │   └── feasibility  where configurations run and keep their bounds
 ├── judging          beliefs of the model about trials of any sampler
 │   └── explaining   importances and slices

@@ -19,6 +19,9 @@ from tuner.study.advice import Observation
 Distributions = Mapping[str, BaseDistribution]
 """What may be drawn, by the name of the parameter."""
 
+PATIENCE = 10
+"""Draws of known params after which another block of them is measured."""
+
 _FEASIBILITY = "feasibility"  # Optuna's convention: a constraint above 0 is broken
 _BROKEN_SCORE = -5.0  # a log ratio: a hundred times slower than the baseline
 
@@ -29,17 +32,16 @@ def draw(
     sampler: BaseSampler,
     *,
     asks: int,
-    patience: int,
 ) -> Params | None:
     """Valid new params, or those of a trial that may be repeated.
 
-    A trial is repeated if `patience` draws gave nothing new. Optuna learns a draw that breaks a
+    A trial is repeated if `PATIENCE` draws gave nothing new. Optuna learns a draw that breaks a
     rule as infeasible and a known draw as failed, so that the next one differs. None if `asks`
     draws gave neither.
     """
     known = {key(domain, trial.params) for trial in observations}
     repeatable = repeatables(domain, observations)
-    allowed = dict(distributions(domain))
+    allowed = dict(_distributions(domain))
     study = _study(domain, observations, sampler)
     idle = 0
     for _ in range(asks):
@@ -53,7 +55,7 @@ def draw(
         if drawn not in known:
             return params
         idle += 1
-        if idle >= patience and drawn in repeatable:
+        if idle >= PATIENCE and drawn in repeatable:
             return params
         study.tell(asked, state=TrialState.FAIL)
     return None
@@ -66,7 +68,7 @@ def repeatables(domain: Domain, observations: Sequence[Observation]) -> dict[Key
     return {at: trial for at, trial in found.items() if at not in busy}
 
 
-def distributions(domain: Domain) -> Distributions:
+def _distributions(domain: Domain) -> Distributions:
     """The free parameters as Optuna draws them."""
     return {dimension.name: _distribution(dimension) for dimension in domain.free}
 
@@ -84,7 +86,7 @@ def _distribution(dimension: Dimension) -> BaseDistribution:
 def _study(domain: Domain, observations: Sequence[Observation], sampler: BaseSampler) -> Study:
     study = optuna.create_study(direction="maximize", sampler=sampler)
     inside = [trial for trial in observations if trial.told and _is_inside(domain, trial.params)]
-    allowed = distributions(domain)
+    allowed = _distributions(domain)
     study.add_trials([_told(trial, allowed) for trial in inside])
     return study
 

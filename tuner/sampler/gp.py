@@ -1,18 +1,14 @@
-"""Expected improvement under the noise-aware model, as an Optuna sampler.
+"""Expected improvement under the noise-aware model.
 
 Optuna's own Gaussian process compares with the best observation, which is partly luck, and does
-not know the noise of each trial. This one compares with the best *belief*.
+not know the noise of each trial. This one compares with the best *belief*. It reads our rows: only
+they know the noise of a trial and whether it may be repeated.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from optuna.distributions import BaseDistribution
-from optuna.samplers import BaseSampler, RandomSampler
-from optuna.study import Study
-from optuna.trial import FrozenTrial
 from scipy.special import ndtr
 
 from tuner.model import Params
@@ -20,7 +16,7 @@ from tuner.sampler.candidate_pool import CandidatePool
 from tuner.sampler.feasibility import Feasibility, has_ended
 from tuner.sampler.features import Array
 from tuner.sampler.surrogate import Surrogate, fit, one_thread, scored
-from tuner.study.advice import Observation
+from tuner.study.advice import Observation, Proposal
 
 STARTUP_TRIALS = 5
 """Ended trials before the model is used: with fewer, it jumps from corner to corner."""
@@ -32,74 +28,27 @@ CENTRES = 3
 """Trials whose neighbours become candidates too, if the pool is a sample."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """What may be measured next, with its expected improvement as a log ratio."""
-
-    params: Params
-    gain: float
-
-
-class GaussianProcessSampler(BaseSampler):
-    """Draws the candidate with the largest expected improvement times P(feasible).
-
-    Made for one proposal. It reads `observations`, not Optuna's study: only they know the noise of
-    a trial and whether it may be repeated. `gain` is the expected gain of the last draw, as a log
-    ratio.
-    """
-
-    def __init__(
-        self,
-        pool: CandidatePool,
-        observations: Sequence[Observation],
-        distributions: Mapping[str, BaseDistribution],
-        seed: int,
-    ) -> None:
-        self.gain: float | None = None
-        self._pool = pool
-        self._observations = observations
-        self._distributions = distributions
-        self._seed = seed
-        self._chance = RandomSampler(seed)
-
-    def infer_relative_search_space(
-        self, study: Study, trial: FrozenTrial
-    ) -> dict[str, BaseDistribution]:
-        """The whole domain: all parameters are drawn together."""
-        return dict(self._distributions)
-
-    def sample_relative(
-        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
-    ) -> dict[str, Any]:
-        """The best candidate; empty, which means chance, if none is left or little is known."""
-        ended = [trial for trial in self._observations if has_ended(trial)]
-        is_blind = len(ended) < STARTUP_TRIALS
-        with one_thread():
-            best = None if is_blind else best_candidate(self._pool, self._observations, self._seed)
-        self.gain = best.gain if best else None
-        return {name: best.params[name] for name in search_space} if best else {}
-
-    def sample_independent(
-        self,
-        study: Study,
-        trial: FrozenTrial,
-        param_name: str,
-        param_distribution: BaseDistribution,
-    ) -> Any:
-        """Chance."""
-        return self._chance.sample_independent(study, trial, param_name, param_distribution)
-
-
 def best_candidate(
     pool: CandidatePool, observations: Sequence[Observation], seed: int
-) -> Candidate | None:
+) -> Proposal | None:
     """New params, or those of a trial that may be repeated; new ones if both promise the same.
 
-    None before the first score of a feasible trial, and if nothing is left.
+    None while little is known, before the first score of a feasible trial, and if nothing is left.
     """
     incumbents = [trial for trial in scored(observations) if trial.feasible]
-    if not incumbents:
+    ended = sum(has_ended(trial) for trial in observations)
+    if not incumbents or ended < STARTUP_TRIALS:
         return None
+    with one_thread():
+        return _best(pool, observations, incumbents, seed)
+
+
+def _best(
+    pool: CandidatePool,
+    observations: Sequence[Observation],
+    incumbents: Sequence[Observation],
+    seed: int,
+) -> Proposal | None:
     model = fit(pool.cube, observations)
     beliefs, _ = model.at(pool.cube.points([trial.params for trial in incumbents]))
     running = [trial.params for trial in observations if trial.told and not has_ended(trial)]
@@ -109,8 +58,13 @@ def best_candidate(
     order = np.argsort(-beliefs, kind="stable")[:CENTRES]
     fresh = search.fresh(observations, [incumbents[index].params for index in order], seed)
     again = search.again(incumbents, beliefs)
-    found = [candidate for candidate in (fresh, again) if candidate is not None]
-    return max(found, key=lambda candidate: candidate.gain, default=None)
+    return _better(fresh, again)
+
+
+def _better(*candidates: Proposal | None) -> Proposal | None:
+    """The candidate with the larger expected gain; the first one if both gain the same."""
+    found = [candidate for candidate in candidates if candidate is not None]
+    return max(found, key=lambda candidate: candidate.gain or 0.0, default=None)
 
 
 def improvement(ahead: Array, sd: Array) -> Array:
@@ -132,7 +86,7 @@ class _Search:
 
     def fresh(
         self, observations: Sequence[Observation], centres: Sequence[Params], seed: int
-    ) -> Candidate | None:
+    ) -> Proposal | None:
         """The best new params; the seed decides between equals."""
         taken = {self.pool.key(trial.params) for trial in observations}
         is_open = np.array([key not in taken for key in self.pool.points], dtype=bool)
@@ -144,10 +98,9 @@ class _Search:
         around = self.pool.around([*centres, *([best.params] if best else [])])
         beside = [params for key, params in around.items() if key not in taken]
         nearby = self._best(beside, self.pool.cube.points(beside))
-        found = [candidate for candidate in (best, nearby) if candidate is not None]
-        return max(found, key=lambda candidate: candidate.gain, default=None)
+        return _better(best, nearby)
 
-    def again(self, incumbents: Sequence[Observation], beliefs: Array) -> Candidate | None:
+    def again(self, incumbents: Sequence[Observation], beliefs: Array) -> Proposal | None:
         """The best trial to measure once more.
 
         One more block is worth what it can change in the comparison with the best other trial:
@@ -163,7 +116,7 @@ class _Search:
         best = int(np.argmax(gains))
         return self._candidate(incumbents[repeatable[best]].params, gains[best])
 
-    def _best(self, params: Sequence[Params], points: Array) -> Candidate | None:
+    def _best(self, params: Sequence[Params], points: Array) -> Proposal | None:
         if not params:
             return None
         means, sds = self.model.at(points)
@@ -178,5 +131,5 @@ class _Search:
         learnt: Array = sds**2 / np.sqrt(sds**2 + self.model.noise)
         return np.maximum(learnt, 1e-9)
 
-    def _candidate(self, params: Params, gain: float) -> Candidate:
-        return Candidate(params, float(gain) * self.model.warp.unit)
+    def _candidate(self, params: Params, gain: float) -> Proposal:
+        return Proposal(params=params, gain=float(gain) * self.model.warp.unit)

@@ -4,24 +4,23 @@ The model's modules are imported where they are used: scikit-learn takes a secon
 load, and a worker that only compares files never needs it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from optuna.samplers import BaseSampler
+from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 
 from tuner.model import Importance, Params, SamplerName, Slice, TrialNumber
-from tuner.sampler.asking import distributions, draw, repeatables
+from tuner.sampler.asking import draw, repeatables
 from tuner.sampler.candidate_pool import CandidatePool
-from tuner.sampler.optuna_samplers import chance, tpe
 from tuner.search_space import Domain
 from tuner.study.advice import Belief, Observation, Proposal
 
 ASKS = 60
 """Draws of each sampler before the space counts as used up."""
 
-PATIENCE = 10
-"""Draws of known params after which another block of them is measured."""
+TPE_STARTUP_TRIALS = 5
+"""Told trials before TPE's model is used: baseline and heuristics already spread over the space."""
 
 
 class TrialOptimiser:
@@ -36,7 +35,16 @@ class TrialOptimiser:
         seed: int,
     ) -> Proposal | None:
         """See `tuner.study.advice.Optimiser`."""
-        return proposed(domain, observations, _sources(domain, observations, sampler, seed))
+        # On a plateau a model insists on its few favourite points. Chance has no favourites.
+        by_chance = Source(RandomSampler(seed))
+        match sampler:
+            case SamplerName.TPE:
+                return proposed(domain, observations, [Source(_tpe(seed)), by_chance])
+            case SamplerName.GP:
+                found = _by_model(domain, observations, seed)
+                return found or proposed(domain, observations, [by_chance])
+            case _:
+                assert_never(sampler)
 
     def believe(
         self, domain: Domain, observations: Sequence[Observation]
@@ -57,12 +65,10 @@ class TrialOptimiser:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A sampler, how often to ask it, and after how many known draws to take one of them."""
+    """A sampler, and how often to ask it."""
 
     sampler: BaseSampler
     asks: int = ASKS
-    patience: int = PATIENCE
-    gain: Callable[[], float | None] = lambda: None  # the expected gain of the last draw
 
 
 def proposed(
@@ -70,36 +76,27 @@ def proposed(
 ) -> Proposal | None:
     """The first valid draw of these sources; else another block of the best repeatable trial."""
     for source in sources:
-        params = draw(
-            domain, observations, source.sampler, asks=source.asks, patience=source.patience
-        )
+        params = draw(domain, observations, source.sampler, asks=source.asks)
         if params is not None:
-            return Proposal(params=params, gain=source.gain())
+            return Proposal(params=params)
     again = repeatables(domain, observations).values()
     best = max(again, key=lambda trial: trial.score or 0.0, default=None)
     return Proposal(params=best.params) if best else None
 
 
-def _sources(
-    domain: Domain, observations: Sequence[Observation], name: SamplerName, seed: int
-) -> Iterator[Source]:
-    """The sampler of that name, then chance."""
-    match name:
-        case SamplerName.TPE:
-            yield Source(tpe(seed))
-        case SamplerName.GP:
-            yield _gaussian_process(domain, observations, seed)
-        case _:
-            assert_never(name)
-    # On a plateau a model insists on its few favourite points. Chance has no favourites.
-    yield Source(chance(seed))
+def _by_model(domain: Domain, observations: Sequence[Observation], seed: int) -> Proposal | None:
+    from tuner.sampler.gp import best_candidate
+
+    found = best_candidate(CandidatePool.of(domain), observations, seed)
+    return found if found is not None and not domain.broken(found.params) else None
 
 
-def _gaussian_process(domain: Domain, observations: Sequence[Observation], seed: int) -> Source:
-    from tuner.sampler.gp import GaussianProcessSampler
-
-    own = GaussianProcessSampler(
-        CandidatePool.of(domain), observations, distributions(domain), seed
+def _tpe(seed: int) -> BaseSampler:
+    """The Tree-structured Parzen estimator. All options are set, so that defaults cannot drift."""
+    return TPESampler(
+        seed=seed,
+        n_startup_trials=TPE_STARTUP_TRIALS,
+        n_ei_candidates=24,
+        multivariate=True,
+        constant_liar=True,
     )
-    # Its first draw is its best. If that is known, it wants another block of it.
-    return Source(own, asks=1, patience=1, gain=lambda: own.gain)

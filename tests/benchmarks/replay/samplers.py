@@ -6,13 +6,12 @@ from enum import StrEnum
 
 from optuna.distributions import BaseDistribution
 from optuna.exceptions import ExperimentalWarning
-from optuna.samplers import BaseSampler, QMCSampler
+from optuna.samplers import BaseSampler, QMCSampler, RandomSampler
 from optuna.study import Study
 
 from tuner.model import SamplerName
 from tuner.sampler import TrialOptimiser
 from tuner.sampler.optimiser import ASKS, Source, proposed
-from tuner.sampler.optuna_samplers import chance
 from tuner.search_space import Domain
 from tuner.study import Observation, Proposal
 
@@ -55,7 +54,7 @@ def _sources(
         # Earlier trials went further along the sequence where a point was of no use.
         number = max((trial.number for trial in observations), default=-1) + 1
         yield Source(_sobol(seed, number), asks=ASKS + 2 * number)
-    yield Source(chance(seed))
+    yield Source(RandomSampler(seed))
 
 
 def _sobol(seed: int, number: int) -> BaseSampler:
