@@ -231,8 +231,8 @@ def test_what_has_not_changed_is_not_sent_again(api: Running, store: Store) -> N
         assert client.job(job.id) is first
         succeed(store, job.id)
         assert client.job(job.id).state == "succeeded"
-        texts = [client.app_ini("tagged") for _ in range(2)]
-        found = [client.app_recommendation("tagged") for _ in range(2)]
+        texts = [client.ini("tagged") for _ in range(2)]
+        found = [client.recommendation("tagged") for _ in range(2)]
     assert network.statuses == [201, 200, 304, 200, 200, 304, 200, 304]
     assert texts[0] == texts[1] == found[0].uwsgi_ini
     assert found[0] is found[1]
@@ -241,20 +241,20 @@ def test_what_has_not_changed_is_not_sent_again(api: Running, store: Store) -> N
 def test_an_answer_and_all_its_files(client: Client, store: Store, api: Running) -> None:
     job = client.submit(request("checkout"))
     succeed(store, job.id)
-    found = client.app_recommendation("checkout", require="better", max_age_days=1)
+    found = client.recommendation("checkout", require="better", max_age_days=1)
     assert (found.job, found.verdict) == (job.id, Verdict.BETTER)
     assert found == client.recommendation(job.id)
     raw = httpx.get(
         f"{api.url}/v1/jobs/{job.id}/recommendation", headers={"X-API-Key": KEY}, trust_env=False
     )
     assert document_of(found) == raw.json()
-    for overlay in (client.ini(job.id, "overlay"), client.app_ini("checkout", "overlay")):
+    for overlay in (client.ini(job.id, "overlay"), client.ini("checkout", "overlay")):
         assert overlay == finished_jobs.recommendation().overlay_ini
     assert client.ini(job.id, require="better") == found.uwsgi_ini
-    assert client.compose(job.id) == client.app_compose("checkout")
+    assert client.compose(job.id) == client.compose("checkout")
     assert "somaxconn" in client.compose(job.id)
     for form in ("plain", "compose", "kubernetes"):
-        assert client.sysctls(job.id, form) == client.app_sysctls("checkout", form)
+        assert client.sysctls(job.id, form) == client.sysctls("checkout", form)
     assert client.report(job.id, "html").startswith("<!doctype html>")
     assert client.report(job.id, "md").startswith("#")
     assert client.tune_report(job.id).recommendation == found
@@ -267,12 +267,12 @@ def test_each_refusal_is_the_error_that_it_was_made_from(client: Client, store: 
         client.recommendation(job.id)
     assert not isinstance(caught.value, Stale)
     with pytest.raises(NotFound):
-        client.app_ini("refused")
+        client.ini("refused")
     succeed(store, job.id, keep)
     with pytest.raises(Conflict, match="no_difference"):
-        client.app_ini("refused", require="better")
+        client.ini("refused", require="better")
     with pytest.raises(Stale):
-        client.app_recommendation("refused", max_age_days=1e-9)
+        client.recommendation("refused", max_age_days=1e-9)
     with pytest.raises(Conflict, match="cannot be cancelled"):
         client.cancel(job.id)
     with pytest.raises(InvalidInput) as wrong:

@@ -104,24 +104,14 @@ def _trial(trial: Trial, metric: Metric) -> TrialSummary:
 
 def _provenance(found: JobEvidence) -> ProvenanceAnswer:
     spec, facts = found.job.spec, found.job.facts
-    return ProvenanceAnswer(
-        hosts=found.hosts,
+    return extended(
+        ProvenanceAnswer,
+        found,
         pool=spec.pool,
         fingerprint=facts.fingerprint if facts else None,
         uwsgi_version=facts.uwsgi_version if facts else None,
         image_digest=facts.image_digest if facts else None,
         target=spec.target.name,
-        limits=spec.limits,
-        workload=spec.workload,
-        objective=spec.objective,
-        slo=spec.slo,
-        min_effect=spec.min_effect,
         sampler=spec.sampler.value,
         seed=spec.seed,
-        blocks=found.blocks,
-        load_s=found.load_s,
-        setup_s=found.setup_s,
-        measured_from=found.measured_from,
-        measured_until=found.measured_until,
-        rendered_by=found.rendered_by,
     )

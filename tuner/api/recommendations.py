@@ -7,12 +7,12 @@ look at a few columns: the API neither reads nor renders the answer.
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 from importlib.metadata import version
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
-from starlette.exceptions import HTTPException
 
 from tuner.api import examples
 from tuner.api.conditional import kept_by, unchanged
@@ -28,7 +28,7 @@ from tuner.api.parameters import NAME, Id, IfNoneMatch
 from tuner.api.problems import documented
 from tuner.api.services import Services, Wired
 from tuner.api.views import recommendation_answer
-from tuner.errors import Conflict, NotFound
+from tuner.errors import Conflict, NotFound, Stale
 from tuner.model import AnswerInBrief, Job, JobId, JobState, Recommendation, Verdict
 from tuner.schemas import RecommendationAnswer
 
@@ -52,14 +52,19 @@ App = Annotated[
 ]
 MaxAge = Annotated[
     float | None,
-    Query(
-        gt=0,
-        le=MAX_AGE_DAYS,
-        alias="max_age_days",
-        description="410 if the answer is older",
-        examples=[30],
-    ),
+    Query(gt=0, le=MAX_AGE_DAYS, description="410 if the answer is older", examples=[30]),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What every call may ask of the answer."""
+
+    max_age_days: MaxAge = None
+    require: Require = None
+
+
+WantedOfIt = Annotated[Wanted, Depends()]
 
 
 @calls.get("/recommendation", response_model=RecommendationAnswer, responses=_PROBLEMS)
@@ -67,11 +72,12 @@ def recommendation(
     request: Request, services: Wired, if_none_match: IfNoneMatch = None
 ) -> Response:
     """Verdict, effect with its interval, changed lines, bottleneck, evidence and the file."""
-
-    def written(job: Job, found: Recommendation) -> str:
-        return recommendation_answer(job, found).model_dump_json()
-
-    return _answer(request, services, "application/json", written)
+    return _answer(
+        request,
+        services,
+        "application/json",
+        lambda job, found: recommendation_answer(job, found).model_dump_json(),
+    )
 
 
 @calls.get("/uwsgi.ini", response_class=Response, responses={**examples.text("ini"), **_PROBLEMS})
@@ -113,30 +119,18 @@ def sysctls(
     return _answer(request, services, media_type_of(form), lambda job, found: sysctls_of(job, form))
 
 
-def _of_job(
-    job_id: Id,
-    request: Request,
-    services: Wired,
-    max_age_days: MaxAge = None,
-    require: Require = None,
-) -> None:
+def _of_job(job_id: Id, request: Request, services: Wired, wanted: WantedOfIt) -> None:
     found = services.store.answer_in_brief(JobId(job_id))
     if found is None:
         raise _unconfirmed(services.tuning_job(job_id))
-    _choose(request, services, found, max_age_days, require)
+    _choose(request, services, found, wanted)
 
 
-def _of_app(
-    app: App,
-    request: Request,
-    services: Wired,
-    max_age_days: MaxAge = None,
-    require: Require = None,
-) -> None:
+def _of_app(app: App, request: Request, services: Wired, wanted: WantedOfIt) -> None:
     found = services.store.latest_in_brief(app)
     if found is None:
         raise NotFound(f"there is no recommendation for {app} yet")
-    _choose(request, services, found, max_age_days, require)
+    _choose(request, services, found, wanted)
 
 
 router = APIRouter(prefix="/v1")
@@ -144,22 +138,14 @@ router.include_router(calls, prefix="/jobs/{id}", dependencies=[Depends(_of_job)
 router.include_router(calls, prefix="/apps/{app}", dependencies=[Depends(_of_app)])
 
 
-def _choose(
-    request: Request,
-    services: Services,
-    found: AnswerInBrief,
-    max_age_days: float | None,
-    require: str | None,
-) -> None:
+def _choose(request: Request, services: Services, found: AnswerInBrief, wanted: Wanted) -> None:
     """Let the call work on this answer, if it is new and good enough."""
     age = services.now() - found.finished_at
-    if max_age_days is not None and age > timedelta(days=max_age_days):
-        raise HTTPException(
-            410,
-            f"the recommendation of job {found.job} is {age.days} days old; "
-            f"the limit is {max_age_days:g} days",
-        )
-    if require == "better" and found.verdict is not Verdict.BETTER:
+    limit = wanted.max_age_days
+    if limit is not None and age > timedelta(days=limit):
+        old = f"the recommendation of job {found.job} is {age.days} days old"
+        raise Stale(f"{old}; the limit is {limit:g} days")
+    if wanted.require == "better" and found.verdict is not Verdict.BETTER:
         reason = confirmed(services, found.job)[1].reason
         raise Conflict(f"the verdict is {found.verdict}: {reason}")
     request.state.answer = found

@@ -29,16 +29,15 @@ from tuner.model import (
 
 
 class ServiceStore(Protocol):
-    """All jobs. Every method may raise `Unavailable`; lookups raise `NotFound`."""
+    """All jobs. `tuner.db.Store` says what each method does.
+
+    Every method may raise `Unavailable`, and a look-up raises `NotFound`.
+    """
 
     def create_job(
         self, spec: JobSpec, *, idempotency_key: str | None, request_sha256: str
-    ) -> tuple[JobStatus, bool]:
-        """The job and whether it is new. Raises `Conflict` for a key used with another request."""
-
-    def job(self, job_id: JobId) -> Job:
-        """The job of that id."""
-
+    ) -> tuple[JobStatus, bool]: ...
+    def job(self, job_id: JobId) -> Job: ...
     def jobs(
         self,
         app: str | None,
@@ -47,48 +46,19 @@ class ServiceStore(Protocol):
         limit: int,
         *,
         kind: JobKind | None,
-    ) -> Sequence[JobSummary]:
-        """A page of jobs, newest first; `after` is the last id of the page before."""
-
-    def status(self, job_id: JobId) -> JobStatus:
-        """A job with the figures of its trials and measurements."""
-
-    def version(self, job_id: JobId) -> str:
-        """The version of that status, in one statement. For polls."""
-
-    def cancel(self, job_id: JobId) -> JobStatus:
-        """Cancel a job. Raises `Conflict` where it has ended otherwise."""
-
-    def trials(self, job_id: JobId) -> Sequence[Trial]:
-        """All trials of a job, by number."""
-
-    def trial(self, job_id: JobId, number: TrialNumber) -> Trial:
-        """One trial."""
-
-    def blocks_by_trial(self, job_id: JobId) -> Mapping[TrialNumber, int]:
-        """In how many complete blocks each trial was measured; a trial in none is left out."""
-
-    def measurements(self, job_id: JobId, *, detailed: bool = True) -> Sequence[Measurement]:
-        """All measurements of a job, by sequence, with their windows."""
-
-    def history(self, job_id: JobId) -> History:
-        """All rows of a job, with windows without series and histograms."""
-
-    def answer_in_brief(self, job_id: JobId) -> AnswerInBrief | None:
-        """A tuning job that has its answer, without its documents. For polls."""
-
-    def latest_in_brief(self, app: str) -> AnswerInBrief | None:
-        """The app's newest tuning job that has its answer, without its documents. For polls."""
-
-    def hosts(self, pool: str | None = None) -> Sequence[BenchmarkHost]:
-        """All hosts that have reported, of one pool or of all pools."""
-
-    def ping(self) -> None:
-        """Raise `Unavailable` if the database does not answer."""
-
-
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
+    ) -> Sequence[JobSummary]: ...
+    def status(self, job_id: JobId) -> JobStatus: ...
+    def version(self, job_id: JobId) -> str: ...
+    def cancel(self, job_id: JobId) -> JobStatus: ...
+    def trials(self, job_id: JobId) -> Sequence[Trial]: ...
+    def trial(self, job_id: JobId, number: TrialNumber) -> Trial: ...
+    def blocks_by_trial(self, job_id: JobId) -> Mapping[TrialNumber, int]: ...
+    def measurements(self, job_id: JobId, *, detailed: bool = True) -> Sequence[Measurement]: ...
+    def history(self, job_id: JobId) -> History: ...
+    def answer_in_brief(self, job_id: JobId) -> AnswerInBrief | None: ...
+    def latest_in_brief(self, app: str) -> AnswerInBrief | None: ...
+    def hosts(self, pool: str | None = None) -> Sequence[BenchmarkHost]: ...
+    def ping(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +73,7 @@ class Services:
     catalogue: HostCatalogue
     resolve: Callable[[Request], JobSpec]
     api_key: str | None = field(default=None, repr=False)
-    now: Callable[[], datetime] = _utc_now
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
     require_room: Callable[[], None] = lambda: None
 
     def tuning_job(self, job_id: int) -> Job:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tuner.charts.frame import Axis, Frame, Key, even_ticks
+from tuner.charts.frame import Axis, Frame, Key
 from tuner.charts.gains import Gain, gain_axis, gain_in, readable
 from tuner.charts.svg import area, line, mark, path, short, stacked, text
 from tuner.model import Factor, Look, Metric, ParetoPoint, Round
@@ -74,7 +74,7 @@ def _forest(
         title=title,
         description=described,
         across=gain_axis(reach, metric, 8),
-        up=Axis(low=lines - 0.5, high=-0.5, label="", ticks=[]),
+        up=Axis.rows(lines),
         height=124 + _ROW * lines,
         left=190,
     )
@@ -111,18 +111,13 @@ def confirmation(looks: Sequence[Look], blocks: Sequence[float], metric: Metric)
     return stacked(above, _tests(known)) if known else above
 
 
-def _count_axis(last: int) -> Axis:
-    ticks = [tick for tick in even_ticks(0, last, 8) if tick.at == int(tick.at)]
-    return Axis(low=0, high=last + 0.5, label="fresh blocks", ticks=ticks)
-
-
 def _blocks(looks: Sequence[Look], blocks: Sequence[float], metric: Metric) -> str:
     estimates = {look.blocks: gain_in(look, metric) for look in looks}
     described = "; ".join(f"after {n} blocks {gain.figure}" for n, gain in estimates.items())
     frame = Frame(
         title="Confirmation: every block, and the running estimate",
         description=f"{len(blocks)} blocks; {described or 'no looks were kept'}",
-        across=_count_axis(max([1, len(blocks), *estimates])),
+        across=Axis.counting(0, max([1, len(blocks), *estimates]), "fresh blocks", 8),
         up=gain_axis(
             readable([*(Gain(own, own, own) for own in blocks), *estimates.values()]), metric
         ),
@@ -162,12 +157,11 @@ def _tests(looks: Sequence[Look]) -> str:
         f"bound {k.bound:.2f}"
         for k in looks
     )
-    label, ticks = "z: the test ends beyond a bound", even_ticks(-reach, reach, 6)
     frame = Frame(
         title="The test, and the bounds that end it",
         description=described,
-        across=_count_axis(max(look.blocks for look in looks)),
-        up=Axis(low=-reach, high=reach, label=label, ticks=ticks),
+        across=Axis.counting(0, max(look.blocks for look in looks), "fresh blocks", 8),
+        up=Axis.even(-reach, reach, "z: the test ends beyond a bound"),
         height=280,
     )
     body = [frame.level(0)]

@@ -95,11 +95,8 @@ def importance_bars(importances: Sequence[Importance]) -> str:
             label="share in what the search saw change, %",
             ticks=[Tick(at / 100, str(at)) for at in range(0, 101, 20)],
         ),
-        up=Axis(
-            low=count - 0.5,
-            high=-0.5,
-            label="",
-            ticks=[Tick(float(n), short(own.parameter, 24)) for n, own in enumerate(importances)],
+        up=Axis.rows(
+            count, [Tick(float(n), short(own.parameter, 24)) for n, own in enumerate(importances)]
         ),
         height=128 + _ROW * count,
         left=180,

@@ -38,6 +38,22 @@ class Axis:
             return math.log(value / self.low) / math.log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
 
+    @classmethod
+    def even(cls, low: float, high: float, label: str, wanted: int = 6) -> "Axis":
+        """With round numbers as ticks, about as many as wanted."""
+        return cls(low=low, high=high, label=label, ticks=even_ticks(low, high, wanted))
+
+    @classmethod
+    def counting(cls, first: float, last: int, label: str, wanted: int) -> "Axis":
+        """Of whole numbers up to `last`, with room behind it."""
+        ticks = [tick for tick in even_ticks(0, last, wanted) if tick.at == int(tick.at)]
+        return cls(low=first, high=last + 0.5, label=label, ticks=ticks)
+
+    @classmethod
+    def rows(cls, count: int, ticks: "Sequence[Tick]" = ()) -> "Axis":
+        """The rows of a list, from 0 at the top."""
+        return cls(low=count - 0.5, high=-0.5, label="", ticks=ticks)
+
 
 def even_ticks(low: float, high: float, wanted: int = 6) -> list[Tick]:
     """Round numbers from `low` to `high`, about as many as wanted."""
@@ -136,13 +152,11 @@ class Frame:
 
     def _grid(self) -> Iterable[str]:
         for tick in self.up.ticks:
-            y = self.y(tick.at)
-            yield f'<path class="grid" d="M{self.left} {y:.1f}H{self.right}"/>'
-            yield text(self.left - 8, y + 4, tick.label, anchor="end")
+            yield self.level(tick.at, "grid")
+            yield text(self.left - 8, self.y(tick.at) + 4, tick.label, anchor="end")
         for tick in self.across.ticks:
-            x = self.x(tick.at)
-            yield f'<path class="grid" d="M{x:.1f} {TOP}V{self.floor}"/>'
-            yield text(x, self.floor + 18, tick.label, anchor="middle")
+            yield self.upright(tick.at, "grid")
+            yield text(self.x(tick.at), self.floor + 18, tick.label, anchor="middle")
         yield f'<path class="axis" d="M{self.left} {TOP}V{self.floor}H{self.right}"/>'
         middle = (self.left + self.right) / 2
         yield text(middle, self.height - 12, self.across.label, anchor="middle")

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from tuner.charts.frame import TOP, Axis, Frame, Tick, even_ticks, keys, log_ticks
+from tuner.charts.frame import TOP, Axis, Frame, Tick, keys, log_ticks
 from tuner.charts.svg import line, mark
 from tuner.model import Histogram
 from tuner.schemas import WindowAnswer
@@ -19,13 +19,12 @@ def windows_over_time(arms: Mapping[str, Sequence[WindowAnswer]]) -> str:
     start = min((window.started_at for window in windows), default=None)
     last_s = max((_seconds(window, start) for window in windows), default=0.0)
     end = max(1.0, last_s * 1.02)
-    label = "time since the first window, s"
     void = sum(window.is_void for window in windows)
     frame = Frame(
         title="Throughput by window",
         description=f"{len(windows)} windows of {', '.join(arms)}; {void} void windows are hollow, "
         "every other block is shaded",
-        across=Axis(low=0, high=end, label=label, ticks=even_ticks(0, end, 8)),
+        across=Axis.even(0, end, "time since the first window, s", 8),
         up=_rates(windows),
     )
     marks = [
@@ -44,7 +43,7 @@ def _rates(windows: Sequence[WindowAnswer]) -> Axis:
     label = "requests/s" if floor <= 0 else "requests/s (axis does not start at 0)"
     top = high + 0.08 * (high - floor)
     floor = max(0.0, floor)
-    return Axis(low=floor, high=top, label=label, ticks=even_ticks(floor, top))
+    return Axis.even(floor, top, label)
 
 
 def _seconds(window: WindowAnswer, start: datetime | None) -> float:

@@ -4,16 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tuner.charts.frame import (
-    BOTTOM,
-    RIGHT,
-    TOP,
-    Axis,
-    Frame,
-    Key,
-    document,
-    even_ticks,
-)
+from tuner.charts.frame import BOTTOM, RIGHT, TOP, Axis, Frame, Key, document
 from tuner.charts.gains import gain_axis, gain_of
 from tuner.charts.svg import cross, line, line_through, mark, path, short, text
 from tuner.charts.values import ValueAxis, distinct
@@ -81,12 +72,7 @@ def trials_over_time(trials: Sequence[Trial], metric: Metric) -> str:
         title="Trials over time",
         description=f"{len(trials)} trials; {broken} break a bound, {dead} have no result; "
         f"the best feasible one {search.best_in_words}",
-        across=Axis(
-            low=-0.5,
-            high=last + 0.5,
-            label="trial",
-            ticks=[t for t in even_ticks(0, last, 10) if t.at == int(t.at)],
-        ),
+        across=Axis.counting(-0.5, last, "trial", 10),
         up=search.axis(metric),
     )
     legend = [Key(name="trial", arm=_FEASIBLE), Key(name="best so far", arm=5, shape="line")]

@@ -50,7 +50,7 @@ def gate(
     deployed = None if check is None else text_of(check)
     with own_service.reached() as (client, runs_on):
         with stale_is_not_found():
-            found = client.app_recommendation(app, max_age_days=max_age_days)
+            found = client.recommendation(app, max_age_days=max_age_days)
         if check is not None and deployed is not None:
             compare(check, deployed, found, found.uwsgi_ini, as_json=as_json)
         request = gating.request_of(found, image, budget_s, pool)

@@ -42,7 +42,7 @@ def recommend(
 
     deployed = None if check is None else text_of(check)
     with connect() as client, stale_is_not_found():
-        found = client.app_recommendation(app, max_age_days=max_age_days, require=require)
+        found = client.recommendation(app, max_age_days=max_age_days, require=require)
         # By job number: a newer job may be done by now.
         text = client.ini(found.job, "overlay") if form == "overlay" else found.uwsgi_ini
     if check is not None and deployed is not None:

@@ -2,8 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import httpx
 
@@ -18,23 +17,6 @@ T = TypeVar("T")
 Read = Callable[[httpx.Response], T]
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """One request. The client repeats it if `is_retried`."""
-
-    method: Literal["GET", "POST"]
-    path: str
-    params: Mapping[str, str] = field(default_factory=dict)
-    headers: Mapping[str, str] = field(default_factory=dict)
-    content: bytes | None = None
-    is_retried: bool = True
-
-    @property
-    def address(self) -> str:
-        """Path and parameters. A tag belongs to them."""
-        return str(httpx.URL(self.path, params=self.params))
 
 
 class Wire:
@@ -77,12 +59,12 @@ class Wire:
         is_retried: bool = True,
     ) -> T:
         """GET. Returns the remembered answer if it has not changed."""
-        call = Call(method="GET", path=path, params=_given(params or {}), is_retried=is_retried)
-        kept_as = (call.address, read)  # one address may be read in two ways
+        request = self._http.build_request("GET", path, params=_given(params or {}))
+        kept_as = (request.url, read)  # one address may be read in two ways
         known = self._remembered.get(kept_as)
         if known is not None:
-            call = replace(call, headers={"If-None-Match": known[0]})
-        answer = self._repeated(call)
+            request.headers["If-None-Match"] = known[0]
+        answer = self._retrying(self._sent, request) if is_retried else self._sent(request)
         if known is not None and answer.status_code == httpx.codes.NOT_MODIFIED:
             found: T = known[1]
             return found
@@ -99,8 +81,8 @@ class Wire:
         if key is not None:
             headers["Idempotency-Key"] = key
         content = _written(document) if document is not None else None
-        call = Call(method="POST", path=path, headers=headers, content=content)
-        return read(_expected(self._repeated(call)))
+        request = self._http.build_request("POST", path, headers=headers, content=content)
+        return read(_expected(self._retrying(self._sent, request)))
 
     def listens(self) -> bool:
         """Whether anything accepts connections at the address."""
@@ -112,18 +94,9 @@ class Wire:
             return True
         return True
 
-    def _repeated(self, call: Call) -> httpx.Response:
-        return self._retrying(self._sent, call) if call.is_retried else self._sent(call)
-
-    def _sent(self, call: Call) -> httpx.Response:
+    def _sent(self, request: httpx.Request) -> httpx.Response:
         try:
-            return self._http.request(
-                call.method,
-                call.path,
-                params=dict(call.params),
-                headers=dict(call.headers),
-                content=call.content,
-            )
+            return self._http.send(request)
         except httpx.ConnectError as error:
             advice = f"nothing answers at {self.url}; start it with `tuner serve`, or set TUNER_URL"
             raise Unavailable("api", advice) from error

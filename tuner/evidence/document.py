@@ -128,7 +128,7 @@ class Mood(StrEnum):
     CALM = "calm"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Figure:
     """One of the few figures at the top."""
 

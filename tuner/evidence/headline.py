@@ -64,28 +64,16 @@ def _measured(evidence: JobEvidence) -> str:
 
 def _figures(evidence: JobEvidence) -> Iterable[Figure]:
     comparison = evidence.comparison
-    if comparison.effect is not None:
-        yield Figure(
-            label=wording.METRICS[comparison.effect.metric],
-            value=wording.percent(comparison.effect.estimate),
-            note=wording.confidence(comparison.effect),
-        )
+    blocks = wording.count(comparison.blocks, "fresh block")
+    if (effect := comparison.effect) is not None:
+        change, ends = wording.percent(effect.estimate), wording.confidence(effect)
+        yield Figure(wording.METRICS[effect.metric], change, ends)
     if comparison.p_better is not None:
-        yield Figure(
-            label="P(better)",
-            value=wording.probability(comparison.p_better),
-            note=wording.count(comparison.blocks, "fresh block"),
-        )
+        yield Figure("P(better)", wording.probability(comparison.p_better), blocks)
     if comparison.mde is not None:
-        yield Figure(
-            label="smallest detectable effect",
-            value=wording.share(comparison.mde),
-            note="with power 80 %",
-        )
+        smallest = wording.share(comparison.mde)
+        yield Figure("smallest detectable effect", smallest, "with power 80 %")
     total = comparison.requests + comparison.errors
     if total:
-        yield Figure(
-            label="errors",
-            value=wording.thousands(comparison.errors),
-            note=f"of {wording.count(total, 'request')}",
-        )
+        sent = f"of {wording.count(total, 'request')}"
+        yield Figure("errors", wording.thousands(comparison.errors), sent)

@@ -1,21 +1,13 @@
 """The report of a tuning job for machines: the answer, its trials in short, where it comes from."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Annotated
 
 from pydantic import Field
 
-from tuner.model import (
-    FailureCode,
-    HostFingerprint,
-    Limits,
-    Objective,
-    Origin,
-    Scalar,
-    Slo,
-    TrialState,
-    Workload,
-)
+from tuner.model import FailureCode, HostFingerprint, Origin, Scalar, TrialState, about
 from tuner.schemas.base import Answer
 from tuner.schemas.jobs import RecommendationAnswer
 from tuner.schemas.preflight import PreflightAnswer
@@ -41,28 +33,24 @@ class TrialsAnswer(Answer):
     trials: Sequence[TrialSummary] = Field(description="by number")
 
 
-class ProvenanceAnswer(Answer):
-    """Where the figures come from; enough to do it again."""
+@dataclass(frozen=True, kw_only=True)
+class ProvenanceAnswer:
+    """Where the figures come from. With the circumstances of the answer, enough to do it again."""
 
-    hosts: Sequence[str] = Field(description="who measured")
-    pool: str = Field(description="the set of like hosts that they belong to")
-    fingerprint: HostFingerprint | None = Field(description="what the first of them is")
-    uwsgi_version: str | None = Field(description="of the target")
-    image_digest: str | None = Field(description="of the target")
-    target: str = Field(description="a target app's name, or an image")
-    limits: Limits = Field(description="the box of every container")
-    workload: Workload = Field(description="what was sent")
-    objective: Objective = Field(description="what was to be improved")
-    slo: Slo = Field(description="the bounds that were to be kept")
-    min_effect: float = Field(description="smallest gain worth a deployment")
-    sampler: str = Field(description="who proposed trials")
-    seed: int = Field(description="of the job")
-    blocks: int = Field(description="complete ones of all phases")
-    load_s: float = Field(description="seconds of load, of all phases")
-    setup_s: float = Field(description="seconds of starting and stopping containers")
-    measured_from: datetime | None = Field(description="when the first window began")
-    measured_until: datetime | None = Field(description="when the last window began")
-    rendered_by: str = Field(description="the program that wrote this; it may be a newer one")
+    hosts: Annotated[tuple[str, ...], about("the hosts that measured")]
+    pool: Annotated[str, about("the set of like hosts that they belong to")]
+    fingerprint: Annotated[HostFingerprint | None, about("what the first of them is")]
+    uwsgi_version: Annotated[str | None, about("of the target")]
+    image_digest: Annotated[str | None, about("of the target")]
+    target: Annotated[str, about("a target app's name, or an image")]
+    sampler: Annotated[str, about("who proposed trials")]
+    seed: Annotated[int, about("of the job")]
+    blocks: Annotated[int, about("complete ones of all phases")]
+    load_s: Annotated[float, about("seconds of load, of all phases")]
+    setup_s: Annotated[float, about("seconds of starting and stopping containers")]
+    measured_from: Annotated[datetime | None, about("when the first window began")]
+    measured_until: Annotated[datetime | None, about("when the last window began")]
+    rendered_by: Annotated[str, about("the program that wrote this; it may be a newer one")]
 
 
 class TuneReport(Answer):

@@ -141,7 +141,7 @@ def test_the_json_holds_answer_trials_and_provenance() -> None:
     fourth = found["trials"]["trials"][4]
     assert (fourth["gain"], fourth["failure"], fourth["blocks"]) == (None, "out_of_memory", 0)
     assert found["provenance"]["uwsgi_version"] == "2.0.31"
-    assert found["provenance"]["limits"]["memory_mb"] == 512
+    assert found["recommendation"]["circumstances"]["limits"]["memory_mb"] == 512
     assert found["provenance"]["blocks"] == 16
 
 

@@ -61,7 +61,7 @@ ANSWERS: list[tuple[str, Callable[[Client], Any], Any, type]] = [
     ),
     (
         "GET /v1/apps/checkout/recommendation?max_age_days=30&require=better",
-        lambda c: c.app_recommendation("checkout", max_age_days=30, require="better"),
+        lambda c: c.recommendation("checkout", max_age_days=30, require="better"),
         shown.RECOMMENDATION,
         RecommendationAnswer,
     ),
@@ -199,10 +199,10 @@ def test_lists_go_on_over_all_pages() -> None:
         (lambda c: c.compose(7), "/v1/jobs/7/compose.yaml"),
         (lambda c: c.sysctls(7, "kubernetes"), "/v1/jobs/7/sysctls?form=kubernetes"),
         (lambda c: c.report(7, "md"), "/v1/jobs/7/report?format=md"),
-        (lambda c: c.app_compose("shop"), "/v1/apps/shop/compose.yaml"),
-        (lambda c: c.app_sysctls("shop"), "/v1/apps/shop/sysctls?form=plain"),
+        (lambda c: c.compose("shop"), "/v1/apps/shop/compose.yaml"),
+        (lambda c: c.sysctls("shop"), "/v1/apps/shop/sysctls?form=plain"),
         (
-            lambda c: c.app_ini("shop", "overlay", max_age_days=1.5),
+            lambda c: c.ini("shop", "overlay", max_age_days=1.5),
             "/v1/apps/shop/uwsgi.ini?form=overlay&max_age_days=1.5",
         ),
     ],

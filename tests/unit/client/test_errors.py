@@ -25,13 +25,13 @@ def test_a_problem_of_the_service_is_the_error_that_it_was_made_from(
     made = rendered(status, "that is why")
     service = scripted(httpx.Response(status, content=bytes(made.body)))
     with pytest.raises(TunerError, match="that is why") as caught:
-        service.client(retries=0).app_recommendation("checkout")
+        service.client(retries=0).recommendation("checkout")
     assert type(caught.value) is kind
 
 
 def test_too_old_is_told_from_a_conflict_and_is_one() -> None:
     with pytest.raises(Conflict) as caught:
-        scripted(problem(410)).client().app_ini("checkout", max_age_days=30)
+        scripted(problem(410)).client().ini("checkout", max_age_days=30)
     assert isinstance(caught.value, Stale)
 
 
@@ -88,7 +88,7 @@ def test_a_body_that_is_not_what_its_header_says_is_no_answer() -> None:
 def test_a_page_is_no_uwsgi_ini() -> None:
     page = httpx.Response(200, text="<html>log in</html>", headers={"content-type": "text/html"})
     with pytest.raises(Unavailable, match="it sent a page"):
-        scripted(page).client().app_ini("checkout")
+        scripted(page).client().ini("checkout")
     assert scripted(page).client().report(7, "html") == "<html>log in</html>"
 
 
@@ -138,8 +138,8 @@ def test_the_key_goes_along_and_is_never_shown() -> None:
 @pytest.mark.parametrize(
     ("call", "path"),
     [
-        (lambda client: client.app_ini("../jobs/7"), "/v1/apps/..%2Fjobs%2F7/uwsgi.ini"),
-        (lambda client: client.app_compose("a?b#c"), "/v1/apps/a%3Fb%23c/compose.yaml"),
+        (lambda client: client.ini("../jobs/7"), "/v1/apps/..%2Fjobs%2F7/uwsgi.ini"),
+        (lambda client: client.compose("a?b#c"), "/v1/apps/a%3Fb%23c/compose.yaml"),
         (lambda client: client.hosts("100%"), "/v1/pools/100%25/hosts"),
     ],
 )

@@ -40,10 +40,10 @@ def test_each_form_and_condition_has_a_tag_of_its_own() -> None:
     text = httpx.Response(200, text=INI, headers={"etag": '"patched"'})
     service = scripted(text)
     with service.client() as client:
-        client.app_ini("checkout")
-        client.app_ini("checkout", "overlay")
-        client.app_ini("checkout", require="better")
-        client.app_ini("checkout")
+        client.ini("checkout")
+        client.ini("checkout", "overlay")
+        client.ini("checkout", require="better")
+        client.ini("checkout")
     tags = [request.headers.get("if-none-match") for request in service.seen]
     assert tags == [None, None, None, '"patched"']
 
@@ -63,7 +63,7 @@ def test_a_text_comes_back_to_the_last_byte() -> None:
     service = scripted(
         httpx.Response(200, content=ini.encode(), headers={"content-type": "text/plain"})
     )
-    assert service.client().app_ini("checkout") == ini
+    assert service.client().ini("checkout") == ini
 
 
 def test_unchanged_without_having_been_asked_is_a_fault_of_whoever_answers() -> None:
@@ -75,10 +75,10 @@ def test_a_problem_does_not_forget_what_was_known() -> None:
     gone = httpx.Response(404, json={"detail": "not now"})
     service = scripted(ok(RECOMMENDATION, etag='"1"'), gone, UNCHANGED)
     with service.client() as client:
-        first = client.app_recommendation("checkout")
+        first = client.recommendation("checkout")
         with pytest.raises(NotFound):
-            client.app_recommendation("checkout")
-        assert client.app_recommendation("checkout") is first
+            client.recommendation("checkout")
+        assert client.recommendation("checkout") is first
 
 
 def test_only_the_latest_answers_are_kept() -> None:
