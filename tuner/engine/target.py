@@ -10,7 +10,6 @@ from tuner.engine.containers import CGROUP_MOUNT, NOBODY_USER
 from tuner.engine.ending import own_words, raise_if_ended
 from tuner.engine.executing import Executed, execute
 from tuner.engine.failures import EXIT_KILLED
-from tuner.engine.host import Placement
 from tuner.errors import Infrastructure
 from tuner.measurement import Usage, target_failed
 from tuner.model import FailureCode
@@ -27,7 +26,8 @@ class DockerTarget:
     connection: Connection
     container: str
     generator: str
-    placement: Placement
+    client_cpus: int
+    shares_cpus: bool
     front: Front  # how the load reaches uWSGI
     nofile: int  # open files that target and load generator may have each
     log_file: str | None  # uWSGI's log, if it does not log to its output
@@ -36,16 +36,6 @@ class DockerTarget:
     _has_answered: bool = False
     _cgroup_files: tuple[str, ...] | None = field(default=None)
     _effective_ini: str | None = field(default=None)
-
-    @property
-    def client_cpus(self) -> int:
-        """CPUs that the load generator may use."""
-        return self.placement.client_cpus
-
-    @property
-    def shares_cpus(self) -> bool:
-        """Whether target and load generator share CPUs."""
-        return self.placement.shares_cpus
 
     def run_beside(
         self, argv: Sequence[str], *, timeout_s: float, files: Mapping[str, bytes] | None = None

@@ -36,8 +36,8 @@ def check_open_files(running: RunningTarget, workload: Workload) -> None:
 def check_answers(running: RunningTarget, target: Target, requests: Sequence[HttpRequest]) -> None:
     """Send each of the first requests once; refuse where one is not answered as expected."""
     tried = requests[:TRIED]
-    found = ask_probe(running, "try_each", _task(running, target, tried), TIMEOUT_S, TRY_EACH)
-    for request, answer in zip(tried, found.answers, strict=True):
+    answers = ask_probe(running, "try_each", _task(running, target, tried), TIMEOUT_S, TRY_EACH)
+    for request, answer in zip(tried, answers, strict=True):
         if not is_expected(request, answer):
             raise refused(
                 f"{request.method} {request.path} is answered with {answer}, not with"
@@ -58,7 +58,7 @@ def check_keep_alive(
 ) -> None:
     """Refuse keep-alive where a second request on the same connection is not answered."""
     task = _task(running, target, requests[:TRIED])
-    answers = ask_probe(running, "keepalive", task, TIMEOUT_S, KEEP_ALIVE).answers
+    answers = ask_probe(running, "keepalive", task, TIMEOUT_S, KEEP_ALIVE)
     for request, found in zip(requests, answers, strict=False):
         where = f"{request.method} {request.path}"
         match found.outcome:

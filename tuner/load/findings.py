@@ -101,21 +101,7 @@ class KeptAlive:
     words: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
-    """The answer to each request: its status, or a few words where there is none."""
-
-    answers: tuple[int | str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TriedTwice:
-    """What became of the connection after each request."""
-
-    answers: tuple[KeptAlive, ...]
-
-
 WINDOW = TypeAdapter(WindowFindings)
 READY = TypeAdapter(Readiness)
-TRY_EACH = TypeAdapter(Tried)
-KEEP_ALIVE = TypeAdapter(TriedTwice)
+TRY_EACH = TypeAdapter(list[int | str])
+KEEP_ALIVE = TypeAdapter(list[KeptAlive])

@@ -1,4 +1,4 @@
-"""`tuner.measurement.LoadGenerator` with two tools: whichever of them can send the load."""
+"""`tuner.measurement.LoadGenerator` with two tools: oha if it can send the load, else k6."""
 
 from tuner.load.k6 import K6
 from tuner.load.oha import Oha
@@ -7,7 +7,7 @@ from tuner.model import Burst, ClosedLoop, Journey, Ladder, Load, Target, Worklo
 
 
 class Generators:
-    """oha wherever it can, for it is the cheaper by far; k6 for what takes a script.
+    """oha is far cheaper and sends what it can; k6 sends what needs a script.
 
     `stats_address` is where the launcher makes uWSGI serve its stats, inside the namespace.
     """

@@ -128,21 +128,10 @@ class LoadReading(ClientFigures):
 class RunningTarget(Protocol):
     """A started target, with the load generator's container in its network namespace."""
 
-    @property
-    def client_cpus(self) -> int:
-        """CPUs that the load generator may use."""
-
-    @property
-    def shares_cpus(self) -> bool:
-        """Whether target and load generator share CPUs."""
-
-    @property
-    def front(self) -> Front:
-        """How the load reaches uWSGI: its socket, and what is in front of it."""
-
-    @property
-    def nofile(self) -> int:
-        """The limit of open files of the target, and of the load generator."""
+    client_cpus: int  # CPUs that the load generator may use
+    shares_cpus: bool  # whether target and load generator share CPUs
+    front: Front  # how the load reaches uWSGI: its socket, and what is in front of it
+    nofile: int  # open files that target and load generator may have each
 
     def run_beside(
         self, argv: Sequence[str], *, timeout_s: float, files: Mapping[str, bytes] | None = None

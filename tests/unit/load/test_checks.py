@@ -20,7 +20,7 @@ def test_more_connections_than_open_files_are_refused() -> None:
 
 
 def test_the_first_request_that_fails_is_named() -> None:
-    running = Scripted({"answers": [200, 404]})
+    running = Scripted([200, 404])
     with pytest.raises(TargetFailed, match="POST /missing is answered with 404, not with 2xx"):
         checks.check_answers(running, TARGET, [FINE, MISSING])
     assert [each["path"] for each in running.asked[0][1]["requests"]] == ["/fine", "/missing"]
@@ -40,7 +40,7 @@ def test_a_redirect_is_no_success_and_an_expected_status_is(
 
 
 def test_a_long_list_is_tried_in_part() -> None:
-    running = Scripted({"answers": [200] * checks.TRIED})
+    running = Scripted([200] * checks.TRIED)
     checks.check_answers(running, TARGET, [FINE] * 500)
     assert len(running.asked[0][1]["requests"]) == checks.TRIED
 
@@ -55,14 +55,14 @@ def test_a_long_list_is_tried_in_part() -> None:
 )
 def test_keep_alive_that_the_server_does_not_keep_is_refused(outcome: str, words: str) -> None:
     kept = {"outcome": "kept", "words": ""}
-    found = {"answers": [kept, {"outcome": outcome, "words": "connection reset"}]}
+    found = [kept, {"outcome": outcome, "words": "connection reset"}]
     with pytest.raises(TargetFailed, match=words) as failed:
         checks.check_keep_alive(Scripted(found), TARGET, [FINE, MISSING, FINE])
     assert failed.value.code == FailureCode.WORKLOAD_REFUSED
 
 
 def test_keep_alive_that_is_kept_passes() -> None:
-    found = {"answers": [{"outcome": "kept", "words": ""}]}
+    found = [{"outcome": "kept", "words": ""}]
     running = Scripted(found)
     checks.check_keep_alive(running, TARGET, [FINE])
     assert running.asked[0][0] == "keepalive"

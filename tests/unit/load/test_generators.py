@@ -11,8 +11,8 @@ PLAIN = (HttpRequest(path="/a", weight=2), HttpRequest(path="/b"))
 LADDER = Ladder(kind="ladder", concurrencies=(1, 2), requests=PLAIN)
 TRIED = {
     "window": window(),
-    "try_each": {"answers": [200, 404, 200]},
-    "keepalive": {"answers": []},
+    "try_each": [200, 404, 200],
+    "keepalive": [],
 }
 
 
@@ -54,7 +54,7 @@ def test_k6_sends_only_what_takes_a_script(load: Load, tool: str) -> None:
 def test_a_host_without_k6_carries_all_that_oha_sends(
     workload: Workload, asks_for_k6: bool
 ) -> None:
-    found = {**TRIED, "try_each": {"answers": [200] * len(workload.requests)}}
+    found = {**TRIED, "try_each": [200] * len(workload.requests)}
     running = WithK6(found, about="none\nmax\n")
 
     if asks_for_k6:

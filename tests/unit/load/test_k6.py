@@ -275,8 +275,8 @@ def test_one_user_tries_a_journey_and_the_first_request_that_fails_is_named() ->
 def test_the_requests_of_a_mix_are_tried_one_by_one() -> None:
     running = WithK6(
         {
-            "try_each": {"answers": [200, 404, 500]},
-            "keepalive": {"answers": [{"outcome": "kept"}] * 3},
+            "try_each": [200, 404, 500],
+            "keepalive": [{"outcome": "kept"}] * 3,
         }
     )
 

@@ -11,7 +11,7 @@ from tuner.model import ClosedLoop, FailureCode, HttpRequest, OpenLoop
 from tuner.uwsgi.topology import Front, Topology
 
 URL = "http://127.0.0.1:8000"
-TRIED = {"answers": [200]}
+TRIED = [200]
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def test_a_slow_server_says_nothing_about_the_generator(oha: Oha) -> None:
 
 
 def test_keep_alive_is_tried_only_where_it_is_asked_for(oha: Oha) -> None:
-    kept = {"answers": [{"outcome": "kept", "words": ""}]}
+    kept = [{"outcome": "kept", "words": ""}]
     running = Scripted({"try_each": TRIED, "keepalive": kept})
     oha.check(running, TARGET, ClosedLoop())
     assert [verb for verb, _ in running.asked] == ["try_each"]

@@ -63,15 +63,15 @@ def test_what_becomes_of_a_connection(
 ) -> None:
     monkeypatch.setattr(trials, "QUIET_FOR_S", 0.2)
     with serving(server) as port:
-        (found,) = trials.keepalive(task(port))["answers"]
+        (found,) = trials.keepalive(task(port))
     assert found["outcome"] == outcome
 
 
 def test_what_is_not_kept_ends_the_trial() -> None:
     with serving(close) as port:
-        assert len(trials.keepalive(task(port, "/a", "/b"))["answers"]) == 1
+        assert len(trials.keepalive(task(port, "/a", "/b"))) == 1
     with serving(keep) as port:
-        assert len(trials.keepalive(task(port, "/a", "/b"))["answers"]) == 2
+        assert len(trials.keepalive(task(port, "/a", "/b"))) == 2
 
 
 def test_each_request_is_sent_as_it_is_given() -> None:
@@ -83,7 +83,7 @@ def test_each_request_is_sent_as_it_is_given() -> None:
 
     with serving(remember) as port:
         given = task(port, "/a?b=c", method="PUT", headers={"host": "example.org"}, body="ä")
-        assert trials.try_each(given) == {"answers": [302]}
+        assert trials.try_each(given) == [302]
     assert len(seen) == 1
     assert seen[0].startswith(b"PUT /a?b=c HTTP/1.1\r\n")
     assert seen[0].endswith("\r\n\r\nä".encode())
@@ -93,7 +93,7 @@ def test_each_request_is_sent_as_it_is_given() -> None:
 
 def test_no_answer_is_said_in_words() -> None:
     with serving(hang_up) as port:
-        (words,) = trials.try_each(task(port))["answers"]
-    assert "closed connection" in words
-    (refused,) = trials.try_each(task(port))["answers"]
-    assert "refused" in refused
+        (words,) = trials.try_each(task(port))
+    assert "closed connection" in str(words)
+    (refused,) = trials.try_each(task(port))
+    assert "refused" in str(refused)

@@ -93,7 +93,7 @@ def summarise(folder: str, output: str, task: dict[str, Any]) -> dict[str, Any]:
         "sent": len(found),
         "errors": dict(kinds),
         "over_limit": over_limit(found, task["limit_s"]),
-        "connect": spread_ms(one.connecting_s for one in found if one.connecting_s > 0),
+        "connect": rows.spread([1000 * one.connecting_s for one in found if one.connecting_s > 0]),
         "started_at": float(began.removeprefix(BEGAN)) / 1000 + first_s,
         "first_failed": first_failed(failed),
     }
@@ -136,15 +136,6 @@ def over_limit(found: list[Sent], limit_s: float | None) -> float | None:
         return None
     in_time = sum(one.ok and one.is_answered and one.latency_s <= limit_s for one in found)
     return 1 - in_time / len(found) if found else 1.0
-
-
-def spread_ms(times_s: Any) -> dict[str, float] | None:
-    """Median, 95th percentile and maximum; None of nothing."""
-    ordered = sorted(1000 * time for time in times_s)
-    p50, p95 = rows.percentile(ordered, 0.50), rows.percentile(ordered, 0.95)
-    if p50 is None or p95 is None:
-        return None
-    return {"p50_ms": p50, "p95_ms": p95, "max_ms": ordered[-1]}
 
 
 def first_failed(failed: list[Sent]) -> dict[str, Any] | None:

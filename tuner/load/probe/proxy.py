@@ -5,11 +5,12 @@ and response times, all in seconds with three digits. A time is `-` where it did
 and several with commas where nginx tried again.
 """
 
-import math
 import os
 import re
 from collections import Counter
 from typing import Any
+
+from tuner.load.probe import rows
 
 LOG = "/dev/shm/nginx.log"  # noqa: S108  # the engine's nginx writes it there
 COLUMNS = 6
@@ -49,27 +50,11 @@ def figures(text: str) -> dict[str, Any] | None:
     }
 
 
-def spread(column: tuple[str, ...]) -> dict[str, float]:
-    """Percentiles of one column in ms, 0 where it has no times: equal words are read once."""
-    counts: Counter[float] = Counter()
-    for words, number in Counter(column).items():
+def spread(column: tuple[str, ...]) -> dict[str, float | None]:
+    """Percentiles of one column in ms, 0 where it has no times."""
+    times_ms: list[float] = []
+    for words, number in Counter(column).items():  # equal words are read once
         times = [float(part) for part in BETWEEN.split(words) if part.strip() not in ("-", "")]
         if times:
-            counts[1000 * sum(times)] += number
-    if not counts:
-        return {"p50_ms": 0.0, "p95_ms": 0.0, "max_ms": 0.0}
-    return {
-        "p50_ms": percentile(counts, 0.50),
-        "p95_ms": percentile(counts, 0.95),
-        "max_ms": max(counts),
-    }
-
-
-def percentile(counts: Counter[float], share: float) -> float:
-    """The smallest time that `share` of all do not exceed."""
-    wanted, seen = max(1, math.ceil(share * counts.total())), 0
-    for time_ms in sorted(counts):
-        seen += counts[time_ms]
-        if seen >= wanted:
-            return time_ms
-    raise ValueError("a share above 1")
+            times_ms += number * [1000 * sum(times)]
+    return rows.spread(times_ms) or {"p50_ms": 0.0, "p95_ms": 0.0, "max_ms": 0.0}

@@ -63,6 +63,15 @@ def percentile(ordered: list[float], share: float) -> float | None:
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
 
+def spread(times_ms: list[float]) -> dict[str, float | None] | None:
+    """Median, 95th percentile and maximum; None of nothing."""
+    if not times_ms:
+        return None
+    ordered = sorted(times_ms)
+    p50, p95 = percentile(ordered, 0.50), percentile(ordered, 0.95)
+    return {"p50_ms": p50, "p95_ms": p95, "max_ms": ordered[-1]}
+
+
 def histogram(times_ms: Iterable[float]) -> dict[int, int]:
     """How many times fall into each bucket of `tuner.model.windows.Histogram`."""
     counts: Counter[int] = Counter()

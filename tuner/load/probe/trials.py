@@ -13,9 +13,9 @@ QUIET_FOR_S = 1.0  # a body without an end in sight: uWSGI would sit on it for 4
 CLOSES_WITHIN_S = 0.1  # a server that closes does so together with its answer
 
 
-def try_each(task: dict[str, Any]) -> dict[str, Any]:
+def try_each(task: dict[str, Any]) -> list[int | str]:
     """The status of each request, sent in order on connections of their own; else a few words."""
-    return {"answers": [try_one(task, request) for request in task["requests"]]}
+    return [try_one(task, request) for request in task["requests"]]
 
 
 def try_one(task: dict[str, Any], request: dict[str, Any]) -> int | str:
@@ -31,7 +31,7 @@ def try_one(task: dict[str, Any], request: dict[str, Any]) -> int | str:
         return str(error) or type(error).__name__
 
 
-def keepalive(task: dict[str, Any]) -> dict[str, Any]:
+def keepalive(task: dict[str, Any]) -> list[dict[str, str]]:
     """What becomes of a connection after each request, up to the first that is not kept.
 
     `outcome` is `kept`; `closed`; `endless`, where neither a length nor chunks tell where the
@@ -42,7 +42,7 @@ def keepalive(task: dict[str, Any]) -> dict[str, Any]:
         answers.append(keep_one(task, request))
         if answers[-1]["outcome"] != "kept":
             break
-    return {"answers": answers}
+    return answers
 
 
 def keep_one(task: dict[str, Any], request: dict[str, Any]) -> dict[str, str]:
