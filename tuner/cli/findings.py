@@ -6,7 +6,8 @@ from importlib.metadata import version
 from typing import Any
 from urllib.parse import quote
 
-from tuner.uwsgi.lint import RULES, Finding, Fix, Rule, Severity, applicable, rule_of
+from tuner.uwsgi.lint import RULES, Finding, Fix, Rule, Severity, applicable
+from tuner.wording import count
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _GITHUB = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
@@ -17,7 +18,7 @@ def text_of(file: str, findings: Sequence[Finding]) -> str:
     lines: list[str] = []
     for finding in findings:
         place = file if finding.line is None else f"{file}:{finding.line}"
-        head = f"{finding.severity} {finding.rule} {_name(finding)}"
+        head = f"{finding.severity} {finding.rule} {finding.name}"
         lines.append(f"{place}: {head}: {finding.message}")
         if finding.fix:
             lines.append(f"    fix{_how(finding)}: {finding.fix.sentence}")
@@ -29,8 +30,8 @@ def counted(findings: Sequence[Finding]) -> str:
     if not findings:
         return "no findings"
     counts = [(s, sum(f.severity is s for f in findings)) for s in Severity]
-    parts = ", ".join(_plural(count, severity.value) for severity, count in counts if count)
-    said = f"{_plural(len(findings), 'finding')}: {parts}"
+    parts = ", ".join(count(number, severity.value) for severity, number in counts if number)
+    said = f"{count(len(findings), 'finding')}: {parts}"
     fixable = len(applicable(findings))
     return f"{said}; --fix fixes {fixable}" if fixable else said
 
@@ -58,23 +59,14 @@ def explained(rule: Rule) -> str:
     return f"{rule.id} {rule.name} ({rule.severity}, fix: {rule.fix})\n\n{rule.text}"
 
 
-def _name(finding: Finding) -> str:
-    rule = rule_of(finding.rule)
-    return rule.name if rule else ""
-
-
 def _how(finding: Finding) -> str:
     if not finding.fix or not finding.fix.edits:
         return ""
     return " (--fix)" if finding.fix.is_safe else " (--fix --unsafe)"
 
 
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}{'s' * (count != 1)}"
-
-
 def _command(file: str, finding: Finding) -> str:
-    title = f"{finding.rule} {_name(finding)}"
+    title = f"{finding.rule} {finding.name}"
     line = [] if finding.line is None else [f"line={finding.line}"]
     properties = ",".join([f"file={_property(file)}", *line, f"title={_property(title)}"])
     fix = "" if finding.fix is None else f". Fix: {finding.fix.sentence}"

@@ -16,6 +16,7 @@ from tuner.errors import InvalidInput, Mistake
 from tuner.uwsgi import lint as linter
 from tuner.uwsgi.lint import Box, Finding, Rule, Severity
 from tuner.uwsgi.options import Catalogue, known, of_build
+from tuner.wording import count
 
 _UTF_8 = ("utf-8", "surrogateescape")
 _MOST_BYTES = 4 * linter.MAX_CHARS + 4
@@ -150,7 +151,7 @@ def _write(file: str, text: str, fixed: str) -> None:
 def _say_fixed(file: str, is_changed: bool, fewer: int) -> None:
     said = "changed" if is_changed else "nothing to fix"
     if is_changed and fewer > 0:
-        said = f"fixed {fewer} finding{'s' * (fewer != 1)}"
+        said = f"fixed {count(fewer, 'finding')}"
     typer.echo(f"{file}: {said}", err=True)
 
 

@@ -169,7 +169,14 @@ def test_json_is_what_the_api_answers(ini: Path, capsys: pytest.CaptureFixture[s
 
 def _finding(line: int | None = 3, message: str = "100% wrong:\nso, it is") -> Finding:
     fix = Fix(sentence="do it", edits=(Edit(first=3, last=2, lines=("x = 1",)),), is_safe=True)
-    return Finding(rule="U019", severity=Severity.NOTE, line=line, message=message, fix=fix)
+    return Finding(
+        rule="U019",
+        name="misspelt-key",
+        severity=Severity.NOTE,
+        line=line,
+        message=message,
+        fix=fix,
+    )
 
 
 def test_github_gets_workflow_commands_with_its_signs_escaped() -> None:
@@ -183,7 +190,7 @@ def test_github_gets_workflow_commands_with_its_signs_escaped() -> None:
 
 @pytest.mark.parametrize("severity", Severity)
 def test_github_knows_every_command_that_is_used(severity: Severity) -> None:
-    finding = Finding(rule="U019", severity=severity, line=1, message="m")
+    finding = Finding(rule="U019", name="misspelt-key", severity=severity, line=1, message="m")
     assert re.match(r"::(error|warning|notice) file=", github_of("a.ini", [finding]))
 
 

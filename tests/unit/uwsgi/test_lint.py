@@ -23,7 +23,14 @@ from tuner.uwsgi.options import known
 
 def _finding(*edits: Edit, is_safe: bool = True, line: int = 1) -> Finding:
     fix = Fix(sentence="do it", edits=edits, is_safe=is_safe)
-    return Finding(rule="U001", severity=Severity.NOTE, line=line, message="is wrong", fix=fix)
+    return Finding(
+        rule="U001",
+        name="not-utf-8",
+        severity=Severity.NOTE,
+        line=line,
+        message="is wrong",
+        fix=fix,
+    )
 
 
 def _rules(text: str) -> list[str]:

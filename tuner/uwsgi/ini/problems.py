@@ -12,27 +12,42 @@ _BOM = "\ufeff"
 _MOST = 200  # of one kind; a file with more is not repaired line by line
 
 _SENTENCES = {
+    "bom": "a byte order mark precedes the first character; uWSGI reads it as text, so the first"
+    " line is another one",
+    "nul": "a NUL byte: uWSGI drops the rest of the line",
+    "joined-lines": "a single % at the end joins the next line to this one; write %%",
+    "section-header": "uWSGI only drops the last character: this is section [{section}]",
+    "no-section": f"[{SECTION}] is missing or empty: uWSGI reads nothing of this file",
     Obstacle.UNCLOSED: "`{key}` is never closed: its condition applies to everything below",
     Obstacle.STRAY_END: "`{key}` closes no block: blocks do not nest, and the first end closes",
     Obstacle.NESTED: "`{key}` is inside another block: uWSGI does not start",
     Obstacle.UNKNOWN_SECTION: "there is no section [{name}]: uWSGI goes on without it",
     Obstacle.CYCLE: "[{name}] includes itself: uWSGI crashes",
     Obstacle.TOO_DEEP: "sections include each other too often to follow",
+    "empty-include": "it names no file: uWSGI does not start",
+    "include-section": "`{key}` takes no section: uWSGI does not start; use `ini = {value}`",
+    "include-variable": "uWSGI opens the file before it replaces variables, and does not find it",
+    "include-outside": "{value} is outside {directory}",
+    "endless-reference": "{option} refers to itself without end: uWSGI hangs",
 }
+"""What happens, by the code of the problem."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """One problem. `line` counts from 1; it is None when the problem is the whole file.
 
-    `code` is a stable name: bom, nul, joined-lines, section-header, no-section, unclosed-block,
-    stray-end, nested-block, unknown-section, include-cycle, include-depth, empty-include,
-    include-section, include-variable, include-outside, endless-reference.
+    `code` is a stable name, a key of `_SENTENCES`.
     """
 
     line: int | None
     code: str
     message: str
+
+    @classmethod
+    def of(cls, line: int | None, code: str, **facts: object) -> "Problem":
+        """The problem with its sentence, which may contain `facts`."""
+        return cls(line=line, code=code, message=_SENTENCES[code].format_map(facts))
 
 
 def problems(ini: IniFile, *, directory: str = "", most: int | None = _MOST) -> tuple[Problem, ...]:
@@ -59,51 +74,28 @@ def _no_more_than(most: int, found: list[Problem]) -> Iterator[Problem]:
 
 def _of_text(ini: IniFile) -> Iterator[Problem]:
     if ini.lines and ini.lines[0].raw.startswith(_BOM):
-        yield Problem(
-            line=1,
-            code="bom",
-            message="a byte order mark precedes the first character; uWSGI reads it as text, so the"
-            " first line is another one",
-        )
+        yield Problem.of(1, "bom")
     for number, line in enumerate(ini.lines, 1):
         if "\0" in line.raw:
-            yield Problem(
-                line=number, code="nul", message="a NUL byte: uWSGI drops the rest of the line"
-            )
-        if line.joined and (line.text.strip() or _is_content(ini.lines[number - 2])):
-            yield Problem(
-                line=number - 1,
-                code="joined-lines",
-                message="a single % at the end joins the next line to this one; write %%",
-            )
-
-
-def _is_content(line: Line) -> bool:
-    return line.key is not None
+            yield Problem.of(number, "nul")
+        if line.joined and (line.text.strip() or ini.lines[number - 2].key is not None):
+            yield Problem.of(number - 1, "joined-lines")
 
 
 def _of_sections(ini: IniFile) -> Iterator[Problem]:
     for number, line in enumerate(ini.lines, 1):
         text = line.raw.strip(" \t\r\n")
         if text.startswith("[") and not line.joined and not text.endswith("]"):
-            yield Problem(
-                line=number,
-                code="section-header",
-                message=f"uWSGI only drops the last character: this is section [{line.section}]",
-            )
+            yield Problem.of(number, "section-header", section=line.section)
     if not any(line.section == SECTION and line.key is not None for line in ini.lines):
-        yield Problem(
-            line=None,
-            code="no-section",
-            message=f"[{SECTION}] is missing or empty: uWSGI reads nothing of this file",
-        )
+        yield Problem.of(None, "no-section")
 
 
 def _of_blocks(ini: IniFile) -> Iterator[Problem]:
     for index, obstacle in ini.read.obstacles:
         line = ini.lines[index]
-        sentence = _SENTENCES[obstacle].format(key=line.key, name=line.own_section or line.section)
-        yield Problem(line=index + 1, code=obstacle.value, message=sentence)
+        name = line.own_section or line.section
+        yield Problem.of(index + 1, obstacle.value, key=line.key, name=name)
 
 
 def _of_includes(ini: IniFile, directory: str) -> Iterator[Problem]:
@@ -113,9 +105,11 @@ def _of_includes(ini: IniFile, directory: str) -> Iterator[Problem]:
         if not is_load or step.index in seen:
             continue
         seen.add(step.index)
-        wrong = _wrong_with(step.line, directory)
-        if wrong:
-            yield Problem(line=step.index + 1, code=wrong[0], message=wrong[1])
+        code, line = _wrong_with(step.line, directory), step.line
+        if code:
+            place = directory or "the directory of this file"
+            facts = {"key": line.key, "value": line.value, "directory": place}
+            yield Problem.of(step.index + 1, code, **facts)
 
 
 def _of_references(ini: IniFile) -> Iterator[Problem]:
@@ -123,32 +117,18 @@ def _of_references(ini: IniFile) -> Iterator[Problem]:
         return
     found = endless_reference(ini)
     if found is not None:
-        yield Problem(
-            line=found.line,
-            code="endless-reference",
-            message=f"{found.option} refers to itself without end: uWSGI hangs",
-        )
+        yield Problem.of(found.line, "endless-reference", option=found.option)
 
 
-def _wrong_with(line: Line, directory: str) -> tuple[str, str] | None:
+def _wrong_with(line: Line, directory: str) -> str | None:
+    """The code of what is wrong with an include."""
     if not line.value:
-        return "empty-include", "it names no file: uWSGI does not start"
+        return "empty-include"
     if line.key in {"include", "inherit"} and ":" in line.value and "://" not in line.value:
-        return (
-            "include-section",
-            f"`{line.key}` takes no section: uWSGI does not start; use `ini = {line.value}`",
-        )
+        return "include-section"
     if line.key != "inherit" and any(sign in line.value for sign in ("%(", "$(", "@(")):
-        return (
-            "include-variable",
-            "uWSGI opens the file before it replaces variables, and does not find it",
-        )
-    if _leaves(line.value, directory):
-        return (
-            "include-outside",
-            f"{line.value} is outside {directory or 'the directory of this file'}",
-        )
-    return None
+        return "include-variable"
+    return "include-outside" if _leaves(line.value, directory) else None
 
 
 def _leaves(value: str, directory: str) -> bool:

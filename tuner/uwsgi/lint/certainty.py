@@ -77,9 +77,13 @@ def always(subject: Subject, *options: str) -> tuple[Entry, ...]:
 
 
 def version_of(subject: Subject) -> tuple[int, ...]:
-    """The version as numbers: `2.0.31` is (2, 0, 31)."""
-    parts = subject.catalogue.version.split(".")
-    return tuple(int(part) for part in parts if part.isdecimal())
+    """The version of uWSGI as numbers."""
+    return numbers_of(subject.catalogue.version)
+
+
+def numbers_of(version: str) -> tuple[int, ...]:
+    """`2.0.31` as (2, 0, 31)."""
+    return tuple(int(part) for part in version.split(".") if part.isdecimal())
 
 
 def _foreign_includes(subject: Subject) -> tuple[Entry, ...]:

@@ -42,12 +42,21 @@ class Fix:
     edits: tuple[Edit, ...] = ()
     is_safe: bool = False
 
+    @property
+    def is_automatic(self) -> bool:
+        """Whether it has edits."""
+        return bool(self.edits)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One problem. `line` counts from 1; it is None when the problem is the whole file."""
+    """One problem; `rule` is the id of its rule, and `name` the name.
+
+    `line` counts from 1; it is None when the problem is the whole file.
+    """
 
     rule: str
+    name: str
     severity: Severity
     line: int | None
     message: str

@@ -78,6 +78,7 @@ class Rule:
         for found in self.check(subject):
             yield Finding(
                 rule=self.id,
+                name=self.name,
                 severity=found.severity or self.severity,
                 line=found.line,
                 message=found.message or self.message.format_map(found.facts),

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from tuner.uwsgi.lint.addresses import Address, address_of
 from tuner.uwsgi.lint.certainty import always, is_absent, is_off, settled
+from tuner.uwsgi.lint.checks.patterns import advised
 from tuner.uwsgi.lint.edits import added, quoted, set_to
 from tuner.uwsgi.lint.finding import Fix
 from tuner.uwsgi.lint.rule import Hit, check, hit
@@ -49,11 +50,12 @@ def chmod_invalid(subject: Subject) -> Iterator[Hit]:
         yield hit(entry, fix, value=value)
 
 
-@check("socket-for-everybody")
-def chmod_open(subject: Subject) -> Iterator[Hit]:
-    entry = settled(subject, "chmod-socket")
-    if entry and _OPEN_TO_ALL.fullmatch(entry.value) and _unix(subject):
-        yield hit(entry)
+advised(
+    "socket-for-everybody",
+    settled,
+    "chmod-socket",
+    when=lambda subject, e: bool(_OPEN_TO_ALL.fullmatch(e.value) and _unix(subject)),
+)
 
 
 @check("socket-stays")
@@ -78,8 +80,4 @@ def uid_alone(subject: Subject) -> Iterator[Hit]:
         yield hit(entry, added(subject, f"gid = {entry.value}"))
 
 
-@check("uid-root")
-def uid_root(subject: Subject) -> Iterator[Hit]:
-    entry = settled(subject, "uid")
-    if entry and entry.value in _ROOT:
-        yield hit(entry)
+advised("uid-root", settled, "uid", when=lambda _, entry: entry.value in _ROOT)

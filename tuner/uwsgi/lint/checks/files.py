@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Iterator
 
 from tuner.uwsgi.ini import refuse_other_formats
+from tuner.uwsgi.lint.checks.patterns import with_code
 from tuner.uwsgi.lint.finding import Edit, Fix
 from tuner.uwsgi.lint.rule import Hit, check
 from tuner.uwsgi.lint.subject import MAX_CHARS, Subject
@@ -30,11 +31,9 @@ def not_utf_8(subject: Subject) -> Iterator[Hit]:
 
 @check("binary")
 def binary(subject: Subject) -> Iterator[Hit]:
-    for problem in subject.problems:
-        if problem.code == "nul":
-            message = f"this is not text, or it is UTF-16: {problem.message}"
-            yield Hit(problem.line, message, Fix("save it as UTF-8"))
-            return
+    for problem in with_code(subject, "nul")[:1]:
+        message = f"this is not text, or it is UTF-16: {problem.message}"
+        yield Hit(problem.line, message, Fix("save it as UTF-8"))
 
 
 @check("too-large")
@@ -52,11 +51,10 @@ def other_format(subject: Subject) -> Iterator[Hit]:
 
 @check("byte-order-mark")
 def byte_order_mark(subject: Subject) -> Iterator[Hit]:
-    for problem in subject.problems:
-        if problem.code == "bom":
-            text = subject.ini.lines[0].text.removeprefix(_BOM)
-            fix = _line(1, text, sentence="save the file without a byte order mark")
-            yield Hit(1, problem.message, fix)
+    for problem in with_code(subject, "bom"):
+        text = subject.ini.lines[0].text.removeprefix(_BOM)
+        fix = _line(1, text, sentence="save the file without a byte order mark")
+        yield Hit(1, problem.message, fix)
 
 
 @check("lone-carriage-returns")

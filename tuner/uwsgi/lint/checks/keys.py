@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+from tuner.uwsgi.lint.certainty import numbers_of
 from tuner.uwsgi.lint.edits import quoted, removed, text_of, written_as
 from tuner.uwsgi.lint.finding import Fix, Severity
 from tuner.uwsgi.lint.references import includes_others
@@ -121,12 +122,8 @@ def other_release(subject: Subject) -> Iterator[Hit]:
             yield Hit(found.entry.number, message, removed(found.entry, is_safe=True))
     for entry in subject.entries:
         since = entry.option.since if entry.option else None
-        if since and _numbers(since) > _numbers(version) and not is_of_build:
+        if since and numbers_of(since) > numbers_of(version) and not is_of_build:
             yield Hit(entry.number, f"{entry.key} came with uWSGI {since}: {version} ignores it")
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".") if part.isdecimal())
 
 
 @check("lazy-for-lazy-apps")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tuner.uwsgi.lint.certainty import always, is_off, positive, switched_on, word
-from tuner.uwsgi.lint.checks.patterns import missing, needs
+from tuner.uwsgi.lint.checks.patterns import advised, missing, needs
 from tuner.uwsgi.lint.rule import Hit, check, hit
 from tuner.uwsgi.lint.subject import Subject
 
@@ -45,24 +45,18 @@ missing("reloads-on-sigterm", "die-on-term", _reloads_on_term)
 needs("errors-not-logged", switched_on, "disable-logging", "log-5xx")
 
 
-@check("daemonized")
-def daemonized(subject: Subject) -> Iterator[Hit]:
-    for entry in always(subject, "daemonize", "daemonize2"):
-        yield hit(entry)
+advised("daemonized", always, "daemonize", "daemonize2")
 
 
-@check("unknown-lock-engine")
-def lock_engine(subject: Subject) -> Iterator[Hit]:
-    entry = word(subject, "lock-engine")
-    if entry and entry.value != "ipcsem":
-        yield hit(entry)
+advised("unknown-lock-engine", word, "lock-engine", when=lambda _, e: e.value != "ipcsem")
 
 
-@check("reload-that-ends")
-def exits_on_reload(subject: Subject) -> Iterator[Hit]:
-    entry = switched_on(subject, "exit-on-reload")
-    if entry and subject.named("touch-reload", "py-autoreload", "fs-reload"):
-        yield hit(entry)
+advised(
+    "reload-that-ends",
+    switched_on,
+    "exit-on-reload",
+    when=lambda subject, _: bool(subject.named("touch-reload", "py-autoreload", "fs-reload")),
+)
 
 
 @check("log-file-grows")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tuner.uwsgi.ini import as_int
 from tuner.uwsgi.lint.certainty import is_absent, number, positive, switched_on, version_of
-from tuner.uwsgi.lint.checks.patterns import discouraged
+from tuner.uwsgi.lint.checks.patterns import advised, discouraged
 from tuner.uwsgi.lint.edits import added
 from tuner.uwsgi.lint.finding import Fix
 from tuner.uwsgi.lint.rule import Hit, check, hit
@@ -87,11 +87,12 @@ def reads_each_time(subject: Subject) -> Iterator[Hit]:
             return
 
 
-@check("lazy-apps-copies")
-def copies(subject: Subject) -> Iterator[Hit]:
-    entry = switched_on(subject, "lazy-apps")
-    if entry and (number(subject, "processes", default=1) or 0) > 1:
-        yield hit(entry)
+advised(
+    "lazy-apps-copies",
+    switched_on,
+    "lazy-apps",
+    when=lambda subject, _: (number(subject, "processes", default=1) or 0) > 1,
+)
 
 
 @check("recycled-together")
@@ -115,8 +116,9 @@ def too_short(subject: Subject) -> Iterator[Hit]:
     yield hit(entry, least=least)
 
 
-@check("recycled-too-often")
-def few_requests(subject: Subject) -> Iterator[Hit]:
-    entry = positive(subject, "max-requests")
-    if entry and as_int(entry.value) < _FEW_REQUESTS:
-        yield hit(entry)
+advised(
+    "recycled-too-often",
+    positive,
+    "max-requests",
+    when=lambda _, entry: as_int(entry.value) < _FEW_REQUESTS,
+)

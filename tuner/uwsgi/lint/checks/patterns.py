@@ -2,13 +2,30 @@
 
 from collections.abc import Callable, Iterator
 
+from tuner.uwsgi.ini import Problem
 from tuner.uwsgi.lint.certainty import is_absent, is_off, switched_off
 from tuner.uwsgi.lint.edits import added, removed, set_to, top_of
-from tuner.uwsgi.lint.rule import Check, Hit, check, hit
+from tuner.uwsgi.lint.rule import Hit, check, hit
 from tuner.uwsgi.lint.subject import Entry, Subject
 
 Find = Callable[..., Entry | None]
 """`positive` or `switched_on`: how an option is on."""
+
+
+def advised(
+    rule: str,
+    find: Callable[..., Entry | tuple[Entry, ...] | None],
+    *options: str,
+    when: Callable[[Subject, Entry], bool] | None = None,
+) -> None:
+    """The entries that `find` gives, and `when` holds for; the fix is the page's advice."""
+
+    def hits(subject: Subject) -> Iterator[Hit]:
+        found = find(subject, *options)
+        entries = found if isinstance(found, tuple) else (found,) if found else ()
+        return (hit(entry) for entry in entries if when is None or when(subject, entry))
+
+    check(rule)(hits)
 
 
 def discouraged(rule: str, find: Find, option: str) -> None:
@@ -46,10 +63,11 @@ def missing(rule: str, option: str, applies: Callable[[Subject], bool]) -> None:
     check(rule)(hits)
 
 
-def problem(rule: str, *codes: str) -> Check:
+def problem(rule: str, *codes: str) -> None:
     """The reader reports one of these problems."""
+    check(rule)(lambda subject: (Hit(p.line, p.message) for p in with_code(subject, *codes)))
 
-    def hits(subject: Subject) -> Iterator[Hit]:
-        return (Hit(p.line, p.message) for p in subject.problems if p.code in codes)
 
-    return check(rule)(hits)
+def with_code(subject: Subject, *codes: str) -> list[Problem]:
+    """The problems of these kinds that the reader reports, by line."""
+    return [problem for problem in subject.problems if problem.code in codes]

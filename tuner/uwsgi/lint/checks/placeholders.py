@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from tuner.uwsgi.ini import CLOSES, IMMEDIATE, INCLUDES, OPENS
-from tuner.uwsgi.lint.checks.patterns import problem
+from tuner.uwsgi.lint.checks.patterns import problem, with_code
 from tuner.uwsgi.lint.edits import quoted, set_to
 from tuner.uwsgi.lint.finding import Edit, Fix
 from tuner.uwsgi.lint.references import (
@@ -96,13 +96,11 @@ def _is_lost(entry: Entry, pair: str) -> bool:
 
 @check("percent-swallows-line")
 def swallows_line(subject: Subject) -> Iterator[Hit]:
-    for found in subject.problems:
-        if found.code == "joined-lines" and found.line:
-            text = subject.ini.lines[found.line - 1].raw.removesuffix("\n")
-            edit = Edit(found.line, found.line, (f"{text}%",))
-            yield Hit(
-                found.line, found.message, Fix("double the percent sign", (edit,), is_safe=True)
-            )
+    for found in with_code(subject, "joined-lines"):
+        line = found.line or 1
+        text = subject.ini.lines[line - 1].raw.removesuffix("\n")
+        fix = Fix("double the percent sign", (Edit(line, line, (f"{text}%",)),), is_safe=True)
+        yield Hit(line, found.message, fix)
 
 
 @check("variable-too-early")

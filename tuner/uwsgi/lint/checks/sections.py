@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from tuner.uwsgi.ini import OPENS, SECTION, Problem
-from tuner.uwsgi.lint.checks.patterns import problem
+from tuner.uwsgi.ini import OPENS, SECTION
+from tuner.uwsgi.lint.checks.patterns import problem, with_code
 from tuner.uwsgi.lint.edits import quoted
 from tuner.uwsgi.lint.finding import Edit, Fix, Severity
 from tuner.uwsgi.lint.rule import Hit, check
@@ -19,16 +19,12 @@ problem("unclosed-block", "unclosed-block")
 problem("nested-block", "nested-block")
 
 
-def _with_code(subject: Subject, *codes: str) -> Iterator[Problem]:
-    return (problem for problem in subject.problems if problem.code in codes)
-
-
 @check("stray-end")
 def stray_end(subject: Subject) -> Iterator[Hit]:
     """Silent when a nested block is the reason for the additional end."""
     if any(entry.key in OPENS and entry.is_conditional for entry in subject.entries):
         return
-    for found in _with_code(subject, "stray-end"):
+    for found in with_code(subject, "stray-end"):
         line = found.line or 1
         yield Hit(line, found.message, Fix("remove the line", (Edit(line, line),), is_safe=True))
 
@@ -36,9 +32,9 @@ def stray_end(subject: Subject) -> Iterator[Hit]:
 @check("no-uwsgi-section")
 def no_section(subject: Subject) -> Iterator[Hit]:
     """Silent when another finding is the reason."""
-    if any(_with_code(subject, "bom", "section-header", "joined-lines")):
+    if with_code(subject, "bom", "section-header", "joined-lines"):
         return
-    for found in _with_code(subject, "no-section"):
+    for found in with_code(subject, "no-section"):
         yield Hit(None, found.message, _first_header(subject))
 
 
@@ -55,7 +51,7 @@ def _first_header(subject: Subject) -> Fix:
 
 @check("section-header-text")
 def header_text(subject: Subject) -> Iterator[Hit]:
-    for found in _with_code(subject, "section-header"):
+    for found in with_code(subject, "section-header"):
         number = found.line or 1
         text = subject.ini.lines[number - 1].text.strip(" \t\r")
         name, bracket, rest = text.partition("]")
@@ -69,7 +65,7 @@ def header_text(subject: Subject) -> Iterator[Hit]:
 
 @check("above-the-section")
 def above_section(subject: Subject) -> Iterator[Hit]:
-    if any(_with_code(subject, "bom", "no-section")):
+    if with_code(subject, "bom", "no-section"):
         return
     for number, line in enumerate(subject.ini.lines, start=1):
         if line.section is not None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from tuner.uwsgi.ini import as_int
 from tuner.uwsgi.lint.addresses import Address, address_of
 from tuner.uwsgi.lint.certainty import HTTP, always, is_absent, is_off, positive, switched_on
-from tuner.uwsgi.lint.checks.patterns import discouraged
+from tuner.uwsgi.lint.checks.patterns import advised, discouraged
 from tuner.uwsgi.lint.edits import added, removed, set_to
 from tuner.uwsgi.lint.finding import Severity
 from tuner.uwsgi.lint.rule import Hit, check, hit
@@ -73,10 +73,7 @@ def shared_unused(subject: Subject) -> Iterator[Hit]:
             yield hit(entry, at=at)
 
 
-@check("http11-socket")
-def http11(subject: Subject) -> Iterator[Hit]:
-    for entry in always(subject, "http11-socket"):
-        yield hit(entry)
+advised("http11-socket", always, "http11-socket")
 
 
 @check("keep-alive-header")

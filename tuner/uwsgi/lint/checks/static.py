@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from tuner.uwsgi.ini import as_int
 from tuner.uwsgi.lint.certainty import always, is_absent, positive, settled, word
+from tuner.uwsgi.lint.checks.patterns import advised
 from tuner.uwsgi.lint.edits import added, quoted, removed
 from tuner.uwsgi.lint.rule import Hit, check, hit
 from tuner.uwsgi.lint.subject import Subject
@@ -13,11 +14,12 @@ _MAPS = ("static-map", "static-map2")
 _SERVES_FILES = (*_MAPS, "check-static", "check-static-docroot", "fileserve-mode", "check-cache")
 
 
-@check("static-map-without-folder")
-def no_folder(subject: Subject) -> Iterator[Hit]:
-    for entry in always(subject, *_MAPS):
-        if "=" not in entry.value and not entry.is_dynamic:
-            yield hit(entry)
+advised(
+    "static-map-without-folder",
+    always,
+    *_MAPS,
+    when=lambda _, entry: "=" not in entry.value and not entry.is_dynamic,
+)
 
 
 @check("static-without-offload")
