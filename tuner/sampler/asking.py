@@ -12,8 +12,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from tuner.model import Params, Scalar
-from tuner.sampler.candidate_pool import Key, key
-from tuner.search_space import Dimension, Domain
+from tuner.search_space import Dimension, Domain, Key
 from tuner.study.advice import Observation
 
 Distributions = Mapping[str, BaseDistribution]
@@ -39,7 +38,7 @@ def draw(
     rule as infeasible and a known draw as failed, so that the next one differs. None if `asks`
     draws gave neither.
     """
-    known = {key(domain, trial.params) for trial in observations}
+    known = {domain.key(trial.params) for trial in observations}
     repeatable = repeatables(domain, observations)
     allowed = dict(_distributions(domain))
     study = _study(domain, observations, sampler)
@@ -51,7 +50,7 @@ def draw(
             asked.set_constraint(_FEASIBILITY, 1.0)
             study.tell(asked, _worst(observations))
             continue
-        drawn = key(domain, params)
+        drawn = domain.key(params)
         if drawn not in known:
             return params
         idle += 1
@@ -63,8 +62,8 @@ def draw(
 
 def repeatables(domain: Domain, observations: Sequence[Observation]) -> dict[Key, Observation]:
     """The trials that may get another block."""
-    found = {key(domain, trial.params): trial for trial in observations if _may_repeat(trial)}
-    busy = {key(domain, trial.params) for trial in observations if not _may_repeat(trial)}
+    found = {domain.key(trial.params): trial for trial in observations if _may_repeat(trial)}
+    busy = {domain.key(trial.params) for trial in observations if not _may_repeat(trial)}
     return {at: trial for at, trial in found.items() if at not in busy}
 
 
@@ -93,9 +92,7 @@ def _study(domain: Domain, observations: Sequence[Observation], sampler: BaseSam
 
 def _is_inside(domain: Domain, params: Params) -> bool:
     """Whether the domain has these values: the user's file may have others."""
-    return all(
-        params[free.name] in (free.values or range(free.low, free.high + 1)) for free in domain.free
-    )
+    return all(params[free.name] in free.everything for free in domain.free)
 
 
 def _told(trial: Observation, allowed: Distributions) -> FrozenTrial:

@@ -1,8 +1,6 @@
 """The candidate pool: the points of a domain to propose, all of them or a sample of many."""
 
-import itertools
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -10,7 +8,7 @@ import numpy as np
 
 from tuner.model import Params, Scalar
 from tuner.sampler.features import Array, Cube
-from tuner.search_space import Dimension, Domain
+from tuner.search_space import Dimension, Domain, Key
 
 ENUMERATED = 2000
 """Up to so many combinations, all are candidates."""
@@ -23,9 +21,6 @@ DRAWS = 5
 
 STEPS = (0.1, 0.25)
 """Distance of a neighbour, as a share of the range; the next whole number is one too."""
-
-Key = tuple[Scalar, ...]
-"""The values of a domain's dimensions in its order: equal keys are equal params."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +49,6 @@ class CandidatePool:
         fits = np.array([at in kept for at in self.points], dtype=bool)
         return CandidatePool(domain, self.cube, kept, self.coordinates[fits], self.is_whole)
 
-    def key(self, params: Params) -> Key:
-        """The key of these params."""
-        return key(self.domain, params)
-
     def sample(self, count: int) -> list[Params]:
         """`count` valid params at random, or all if there are fewer; always the same."""
         points = list(self.points.values())
@@ -73,30 +64,16 @@ class CandidatePool:
             for dimension in self.domain.free
             for value in _beside(dimension, centre[dimension.name])
         )
-        found = valid(self.domain, moved)
-        return {at: params for at, params in found if at not in self.points}
-
-
-def key(domain: Domain, params: Params) -> Key:
-    """The values of these params in the order of the domain."""
-    return tuple(params[dimension.name] for dimension in domain.dimensions)
-
-
-def valid(domain: Domain, many: Iterable[Params]) -> Iterator[tuple[Key, Params]]:
-    """Params that break no rule, settled, with their keys."""
-    for params in many:
-        settled = domain.settle(params)
-        if not domain.broken(settled):
-            yield key(domain, settled), settled
+        found = self.domain.valid(moved)
+        return {at: params for at, params in found.items() if at not in self.points}
 
 
 def values(dimension: Dimension, most: int) -> list[Scalar]:
     """At most `most` values of a dimension, spread over its scale, both ends among them."""
-    everything = dimension.values or range(dimension.low, dimension.high + 1)
-    if len(everything) <= most:
-        return list(everything)
+    if len(dimension.everything) <= most:
+        return list(dimension.everything)
     if dimension.values:
-        picked = np.linspace(0, len(everything) - 1, most).round().astype(int)
+        picked = np.linspace(0, len(dimension.values) - 1, most).round().astype(int)
         return [dimension.values[index] for index in picked]
     spread = np.geomspace if dimension.log else np.linspace
     return sorted({round(number) for number in spread(dimension.low, dimension.high, most)})
@@ -119,22 +96,10 @@ def _name(domain: Domain) -> str:
 @lru_cache(maxsize=32)
 def _built(named: _Named) -> CandidatePool:
     domain = named.domain
-    sizes = [_size(dimension) for dimension in domain.free]
-    is_whole = math.prod(sizes) <= ENUMERATED
-    points = dict(valid(domain, _all(domain))) if is_whole else _some(domain, DRAWN)
+    is_whole = domain.size <= ENUMERATED
+    points = domain.every_valid() if is_whole else _some(domain, DRAWN)
     cube = Cube.of(domain)
     return CandidatePool(domain, cube, points, cube.points(list(points.values())), is_whole)
-
-
-def _size(dimension: Dimension) -> int:
-    return len(dimension.values) or dimension.high - dimension.low + 1
-
-
-def _all(domain: Domain) -> Iterator[Params]:
-    columns = [values(dimension, ENUMERATED) for dimension in domain.free]
-    names = [dimension.name for dimension in domain.free]
-    for combination in itertools.product(*columns):
-        yield {**domain.baseline, **dict(zip(names, combination, strict=True))}
 
 
 def _some(domain: Domain, count: int) -> dict[Key, Params]:
@@ -143,7 +108,7 @@ def _some(domain: Domain, count: int) -> dict[Key, Params]:
     found: dict[Key, Params] = {}
     for places in rng.random((DRAWS * count, len(domain.free))):
         drawn = {d.name: _at(d, place) for d, place in zip(domain.free, places, strict=True)}
-        found.update(valid(domain, [{**domain.baseline, **drawn}]))
+        found.update(domain.valid([{**domain.baseline, **drawn}]))
         if len(found) == count:
             break
     return found

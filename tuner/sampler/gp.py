@@ -88,7 +88,7 @@ class _Search:
         self, observations: Sequence[Observation], centres: Sequence[Params], seed: int
     ) -> Proposal | None:
         """The best new params; the seed decides between equals."""
-        taken = {self.pool.key(trial.params) for trial in observations}
+        taken = {self.pool.domain.key(trial.params) for trial in observations}
         is_open = np.array([key not in taken for key in self.pool.points], dtype=bool)
         params = list(self.pool.points.values())
         shuffled = np.random.default_rng(seed).permutation(np.flatnonzero(is_open))

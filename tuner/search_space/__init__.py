@@ -12,7 +12,7 @@ use; docs/spaces.md explains them.
 """
 
 from tuner.search_space.deriving import derive
-from tuner.search_space.domain import USERS_OWN, Dimension, Domain
+from tuner.search_space.domain import USERS_OWN, Dimension, Domain, Key
 from tuner.search_space.expressions import Names, evaluate
 from tuner.search_space.names import NAMES
 from tuner.search_space.outlining import Outline, outline

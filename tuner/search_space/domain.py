@@ -1,7 +1,8 @@
 """What may be proposed for one job: every parameter's values, and what a choice of them means."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tuner.errors import InvalidInput, Mistake
@@ -20,6 +21,9 @@ from tuner.uwsgi.ini import IniFile, as_text
 USERS_OWN = "user"
 """The choice that leaves the user's file as it is."""
 
+
+Key = tuple[Scalar, ...]
+"""The values of a domain's dimensions in its order: equal keys are equal params."""
 
 MEMORY_SHARE = 0.85
 """Of the limit: what lies above is for the page cache and for requests larger than the probe's."""
@@ -48,9 +52,14 @@ class Dimension:
     log: bool = False
 
     @property
+    def everything(self) -> Sequence[Scalar]:
+        """All values in their order."""
+        return self.values or range(self.low, self.high + 1)
+
+    @property
     def is_fixed(self) -> bool:
         """Whether there is nothing to choose."""
-        return self.low == self.high if not self.values else len(self.values) == 1
+        return len(self.everything) == 1
 
     def nearest(self, value: Scalar | float) -> Scalar:
         """The admissible value closest to `value`; the user's own where that means nothing."""
@@ -85,6 +94,11 @@ class Domain:
     def baseline(self) -> Params:
         """The user's own values."""
         return {dimension.name: dimension.users for dimension in self.dimensions}
+
+    @property
+    def size(self) -> int:
+        """The number of combinations, valid or not."""
+        return math.prod(len(dimension.everything) for dimension in self.dimensions)
 
     def seeds(self) -> tuple[Params, ...]:
         """The heuristics of the space that are valid here, each once, the baseline left out."""
@@ -125,13 +139,24 @@ class Domain:
         bounds are not: given values may lie outside. Raises `InvalidInput` for what is no value.
         """
         columns = [self._column(dimension, values) for dimension in self.dimensions]
+        return tuple(self.valid(self._combinations(columns)).values())
+
+    def every_valid(self) -> dict[Key, Params]:
+        """Every valid combination of all values, by its key."""
+        return self.valid(self._combinations([d.everything for d in self.dimensions]))
+
+    def valid(self, many: Iterable[Params]) -> dict[Key, Params]:
+        """Params that break no rule, settled, by their keys; those with the same meaning once."""
+        settled = (self.settle(params) for params in many)
+        return {self.key(params): params for params in settled if not self.broken(params)}
+
+    def key(self, params: Params) -> Key:
+        """The values of these params in the order of the domain."""
+        return tuple(params[dimension.name] for dimension in self.dimensions)
+
+    def _combinations(self, columns: Sequence[Sequence[Scalar]]) -> Iterator[Params]:
         names = [dimension.name for dimension in self.dimensions]
-        found: dict[tuple[Scalar, ...], Params] = {}
-        for combination in itertools.product(*columns):
-            params = self.settle(dict(zip(names, combination, strict=True)))
-            if not self.broken(params):
-                found[tuple(params.values())] = params
-        return tuple(found.values())
+        return (dict(zip(names, values, strict=True)) for values in itertools.product(*columns))
 
     def _column(self, dimension: Dimension, values: Mapping[str, Sequence[str]]) -> list[Scalar]:
         if dimension.name not in values:

@@ -1,9 +1,7 @@
 """A space for one job, for people: free parameters, fixed parameters, and their lines."""
 
-import itertools
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from tuner.model import Constraint, Expression, IntParameter, Parameter, Params, Scalar
 from tuner.search_space.domain import Dimension, Domain
@@ -15,20 +13,14 @@ COUNTED = 5000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ParameterOutline:
-    """One parameter: `values`, or `low`..`high` for a whole number.
+class ParameterOutline(Dimension):
+    """One parameter for people.
 
     `fixed_because` is empty for a free parameter. `lines` are the lines that each value writes,
     except the file's own value; a whole number has one line with its bounds. `needs` is empty if
     the parameter always has a meaning.
     """
 
-    name: str
-    users: Scalar
-    values: tuple[Scalar, ...]
-    low: int
-    high: int
-    log: bool
     fixed_because: str
     needs: str
     note: str
@@ -59,44 +51,22 @@ class Outline:
 
 def outline(domain: Domain) -> Outline:
     """The outline of a domain."""
-    space, most = domain.space, math.prod(_count(d) for d in domain.dimensions)
-    is_small = most <= COUNTED
+    space, is_small = domain.space, domain.size <= COUNTED
     return Outline(
         name=space.name,
         description=space.description,
         parameters=tuple(_parameter(domain, dimension) for dimension in domain.dimensions),
         constraints=space.constraints,
         heuristics=_heuristics(domain),
-        combinations=_valid(domain) if is_small else most,
+        combinations=len(domain.every_valid()) if is_small else domain.size,
         combinations_are_counted=is_small,
     )
-
-
-def _count(dimension: Dimension) -> int:
-    return len(dimension.values) or dimension.high - dimension.low + 1
-
-
-def _valid(domain: Domain) -> int:
-    """Combinations that break no rule. Those with the same meaning count once."""
-    columns = [d.values or range(d.low, d.high + 1) for d in domain.dimensions]
-    names = [d.name for d in domain.dimensions]
-    found = set()
-    for combination in itertools.product(*columns):
-        params = domain.settle(dict(zip(names, combination, strict=True)))
-        if not domain.broken(params):
-            found.add(tuple(params.values()))
-    return len(found)
 
 
 def _parameter(domain: Domain, dimension: Dimension) -> ParameterOutline:
     parameter = domain.space.parameters[dimension.name]
     return ParameterOutline(
-        name=dimension.name,
-        users=dimension.users,
-        values=dimension.values,
-        low=dimension.low,
-        high=dimension.high,
-        log=dimension.log,
+        **asdict(dimension),
         fixed_because=_fixed_because(domain, dimension, parameter),
         needs="" if parameter.needs is True else str(parameter.needs),
         note=parameter.note,
