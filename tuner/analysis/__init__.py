@@ -17,13 +17,12 @@ uses a number that helped to choose the candidate.
 """
 
 from tuner.analysis.calibrating import (
-    BIAS_LEVEL,
     calibrate,
     is_biased,
     mde_after,
     smallest_bias,
 )
-from tuner.analysis.comparing import as_effect, compare, concluded, effect_of, too_few
+from tuner.analysis.comparing import as_effect, compare, effect_of
 from tuner.analysis.doubting import frequent, unstable_arms
 from tuner.analysis.estimating import (
     FEWEST_BLOCKS,
@@ -35,7 +34,6 @@ from tuner.analysis.estimating import (
     signed_rank_interval,
     student_quantile,
     t_interval,
-    walsh_averages,
 )
 from tuner.analysis.factorial import (
     KEEP_EFFECT,

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from statistics import stdev
 
 from tuner import wording
@@ -40,22 +39,38 @@ def compare(
     metric: Metric,
     sign: int,
     min_effect: float,
+    confirmation: Confirmation | None = None,
 ) -> Comparison:
-    """The verdict on a candidate from fresh blocks' log(candidate / baseline), looked at once.
+    """The verdict on a candidate from fresh blocks' log(candidate / baseline).
 
     `sign` is +1 if more is better. `better` needs the whole 95 % interval on the good side of 0 and
     an estimate of at least `min_effect`. `no_difference` needs an interval that excludes a gain of
     `min_effect`. With too few blocks the verdict is `inconclusive`.
+
+    The blocks were looked at once, or as `confirmation` says. Then `better` also needs a look that
+    crossed its bound, and `no_difference` may also mean that a gain of `min_effect` has become too
+    unlikely to go on.
     """
-    if len(ratios) < FEWEST_BLOCKS:
-        return too_few(len(ratios))
+    n = len(ratios)
+    if n < FEWEST_BLOCKS:
+        return _too_few(n)
     gains = [sign * ratio for ratio in ratios]
-    gain = estimate(gains)
-    verdict, reason = verdict_of(gain, min_effect)
-    return comparison_of(gains, gain, metric, sign, verdict, reason)
+    gain = estimate(gains) if confirmation is None else confirmation.estimate
+    verdict, reason = _verdict_of(gain, min_effect)
+    if confirmation is not None:
+        verdict, reason = _by_looks(confirmation, min_effect, verdict, reason)
+    return Comparison(
+        verdict=verdict,
+        effect=as_effect(gain, metric, sign),
+        p_better=p_better(gains),
+        mde=detectable(stdev(gains), n),
+        blocks=n,
+        reason=reason,
+        looks=() if confirmation is None else confirmation.looks,
+    )
 
 
-def too_few(blocks: int) -> Comparison:
+def _too_few(blocks: int) -> Comparison:
     """The answer with too few blocks to compute an interval."""
     return Comparison(
         verdict=Verdict.INCONCLUSIVE,
@@ -67,26 +82,7 @@ def too_few(blocks: int) -> Comparison:
     )
 
 
-def comparison_of(
-    gains: Sequence[float],
-    gain: Estimate,
-    metric: Metric,
-    sign: int,
-    verdict: Verdict,
-    reason: str,
-) -> Comparison:
-    """The comparison for a verdict on gains, which are signed so that more is better."""
-    return Comparison(
-        verdict=verdict,
-        effect=as_effect(gain, metric, sign),
-        p_better=p_better(gains),
-        mde=detectable(stdev(gains), len(gains)),
-        blocks=len(gains),
-        reason=reason,
-    )
-
-
-def verdict_of(gain: Estimate, min_effect: float) -> tuple[Verdict, str]:
+def _verdict_of(gain: Estimate, min_effect: float) -> tuple[Verdict, str]:
     """What a gain (log, signed so that more is better) amounts to, and why."""
     enough = math.log1p(min_effect)
     asked = wording.limit(min_effect)
@@ -101,28 +97,14 @@ def verdict_of(gain: Estimate, min_effect: float) -> tuple[Verdict, str]:
     return Verdict.INCONCLUSIVE, f"the interval includes both 0 and a gain of {asked}: too noisy"
 
 
-def concluded(
-    found: Confirmation,
-    ratios: Sequence[float],
-    *,
-    metric: Metric,
-    sign: int,
-    min_effect: float,
-) -> Comparison:
-    """The verdict of a confirmation: as `compare`, but the looks count.
-
-    `better` needs a look that crossed its bound. `no_difference` may also mean that a gain of
-    `min_effect` has become too unlikely to go on.
-    """
-    gain = found.estimate
-    verdict, reason = verdict_of(gain, min_effect)
-    asked = wording.limit(min_effect)
+def _by_looks(
+    found: Confirmation, min_effect: float, verdict: Verdict, reason: str
+) -> tuple[Verdict, str]:
+    """The verdict and its reason as the looks change them."""
     if verdict is Verdict.BETTER and not found.crossed:
-        verdict = Verdict.INCONCLUSIVE
-        reason = "the gain did not cross the bound that its looks share"
-    elif verdict is Verdict.INCONCLUSIVE and found.is_futile:
-        verdict = Verdict.NO_DIFFERENCE
+        return Verdict.INCONCLUSIVE, "the gain did not cross the bound that its looks share"
+    if verdict is Verdict.INCONCLUSIVE and found.is_futile:
+        asked = wording.limit(min_effect)
         reason = f"a gain of {asked} is now too unlikely to go on measuring"
-    gains = [sign * ratio for ratio in ratios]
-    comparison = comparison_of(gains, gain, metric, sign, verdict, reason)
-    return replace(comparison, looks=found.looks)
+        return Verdict.NO_DIFFERENCE, reason
+    return verdict, reason

@@ -94,11 +94,12 @@ def _by_gain(blocks: Sequence[Measurement], spec: JobSpec) -> Comparison:
     """The verdict by the objective's metric alone."""
     main = spec.objective
     ratios = _ratios(blocks, main.metric)
-    if len(ratios) < analysis.FEWEST_BLOCKS:
-        return analysis.too_few(len(ratios))
-    found = _confirmation(blocks, spec)
-    return analysis.concluded(
-        found, ratios, metric=main.metric, sign=main.sign, min_effect=spec.min_effect
+    return analysis.compare(
+        ratios,
+        metric=main.metric,
+        sign=main.sign,
+        min_effect=spec.min_effect,
+        confirmation=_confirmation(blocks, spec) if ratios else None,
     )
 
 

@@ -57,8 +57,7 @@ def _grouped(dimension: Dimension, column: list[Scalar]) -> Array:
     else:
         inner = values(dimension, GROUPS + 1)[1:-1]
         groups = np.searchsorted(np.array(inner), np.array(column), side="right")
-    indicators: Array = (groups[:, None] == np.unique(groups)).astype(np.float64)
-    return indicators
+    return np.asarray((groups[:, None] == np.unique(groups)).astype(np.float64))
 
 
 def _main_effect(indicators: Array, drawn: Array) -> Array:
@@ -71,8 +70,7 @@ def _main_effect(indicators: Array, drawn: Array) -> Array:
     between = ((centred @ indicators) ** 2 / indicators.sum(axis=0)).sum(axis=1)
     count, groups = indicators.shape
     by_chance = (groups - 1) * (total - between) / max(count - groups, 1)
-    shares: Array = np.clip((between - by_chance) / total, 0.0, 1.0)
-    return shares
+    return np.asarray(np.clip((between - by_chance) / total, 0.0, 1.0))
 
 
 def _slice(pool: CandidatePool, model: Surrogate, dimension: Dimension, at: Params) -> Slice:

@@ -60,5 +60,4 @@ class Feasibility:
             return np.ones(len(points))
         mean, sd = self.process.predict(points, return_std=True)
         steep = STEEPNESS * (mean + HOPE) / np.sqrt(1 + (STEEPNESS * sd) ** 2)
-        probabilities: Array = ndtr(steep)
-        return probabilities
+        return np.asarray(ndtr(steep))

@@ -71,8 +71,7 @@ def improvement(ahead: Array, sd: Array) -> Array:
     """The expected excess over 0 of a normal variable with mean `ahead`; `sd` is above 0."""
     deviates = ahead / sd
     density = np.exp(-0.5 * deviates**2) / np.sqrt(2 * np.pi)
-    expected: Array = sd * (deviates * ndtr(deviates) + density)
-    return expected
+    return np.asarray(sd * (deviates * ndtr(deviates) + density))
 
 
 @dataclass(frozen=True, slots=True)

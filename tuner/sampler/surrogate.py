@@ -87,8 +87,7 @@ class Warp:
 
     def inward(self, scores: Array) -> Array:
         """Scores in the units of the model."""
-        standardised: Array = (_drawn_together(scores - self.top) - self.centre) / self.unit
-        return standardised
+        return np.asarray((_drawn_together(scores - self.top) - self.centre) / self.unit)
 
     def outward(self, values: Array) -> Array:
         """Values of the model as scores."""
@@ -100,16 +99,14 @@ class Warp:
     def slope(self, scores: Array) -> Array:
         """The derivative of `inward` at these scores."""
         excess = np.maximum(self.top - scores - KNEE, 0.0)
-        slopes: Array = 1 / np.sqrt(1 + 2 * excess / KNEE) / self.unit
-        return slopes
+        return np.asarray(1 / np.sqrt(1 + 2 * excess / KNEE) / self.unit)
 
 
 def _drawn_together(below: Array) -> Array:
     """Distances from the top, negative below it: kept down to the knee, then square-rooted."""
     excess = np.maximum(-below - KNEE, 0.0)
     root = KNEE * (np.sqrt(1 + 2 * excess / KNEE) - 1)
-    drawn: Array = np.where(excess > 0, -KNEE - root, below)
-    return drawn
+    return np.asarray(np.where(excess > 0, -KNEE - root, below))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +128,7 @@ class Surrogate:
         mean, covariance = self.process.predict(points, return_cov=True)
         values, vectors = np.linalg.eigh(covariance)
         normal = np.random.default_rng(seed).standard_normal((count, len(points)))
-        drawn: Array = mean + (normal * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-        return drawn
+        return np.asarray(mean + (normal * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
 
     def expecting(self, points: Array) -> "Surrogate":
         """The model as if each point had been measured with its mean as the result.

@@ -10,8 +10,7 @@ decide     a job's rows → its next step, by phase; no phase knows another one:
 │   └── screening    alternative levels in the same runs
 ├── confirming   the finalist, on fresh data, with looks on the way
 ├── comparing    a comparison: every given file in every block
-└── answering    the recommendation and its evidence
-    └── ends         how a tuning job ends
+└── answering    how a tuning job ends: the recommendation and its evidence
 state      what the phases share, derived once for a step:
 ├── candidates   the trials of the search: scores, observations, Pareto front
 ├── race         rounds, standings and the winner

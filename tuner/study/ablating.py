@@ -27,14 +27,14 @@ from tuner.model import (
     TrialState,
 )
 from tuner.study.ablation import factors_of, with_levels
-from tuner.study.ends import Keep
+from tuner.study.answering import kept
 from tuner.study.screening import screened
 from tuner.study.state import StudyState, derived_seed
 
 _WORTH_A_LINE = math.log1p(analysis.KEEP_EFFECT)
 
 
-def ablate(state: StudyState) -> Step | Keep | None:
+def ablate(state: StudyState) -> Step | None:
     """Let the design be measured, then name the file with the smallest diff."""
     blocks = state.history.blocks(Phase.ABLATE)
     if not blocks:
@@ -134,10 +134,10 @@ def _settle_next(state: StudyState, blocks: Sequence[Measurement]) -> Settle | N
     return None
 
 
-def _end(state: StudyState) -> Step | Keep:
+def _end(state: StudyState) -> Step:
     minimal = _minimal(state)
     if minimal is None or dict(minimal) == dict(state.domain.baseline):
-        return Keep("no changed option has a gain that can be told from noise")
+        return kept(state, "no changed option has a gain that can be told from noise")
     known = state.history.twin(minimal)
     if known is not None:
         return Enter(phase=Phase.CONFIRM, finalist=known.number)
@@ -153,16 +153,16 @@ def _minimal(state: StudyState) -> Params | None:
     assert wide is not None  # noqa: S101  there are blocks
     if found is None:
         return winner
-    kept = {factor.parameters for factor in found.factors if factor.is_kept}
-    if not kept and _is_for_the_confirmation(state):
-        kept = {factor.parameters for factor in found.factors if factor.effect > _WORTH_A_LINE}
-        kept &= set(factors_of(domain, winner))
-        if not kept and _gains_as_a_whole(state):
+    chosen = {factor.parameters for factor in found.factors if factor.is_kept}
+    if not chosen and _is_for_the_confirmation(state):
+        chosen = {factor.parameters for factor in found.factors if factor.effect > _WORTH_A_LINE}
+        chosen &= set(factors_of(domain, winner))
+        if not chosen and _gains_as_a_whole(state):
             return winner  # only all options together make the gain
-    if not kept:
+    if not chosen:
         return None
     factors = factors_of(domain, wide)
-    params = with_levels(domain, wide, factors, [names in kept for names in factors])
+    params = with_levels(domain, wide, factors, [names in chosen for names in factors])
     return winner if domain.broken(params) else params
 
 

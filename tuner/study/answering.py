@@ -1,4 +1,4 @@
-"""The answer of a tuning job: the recommendation and its evidence."""
+"""The ends of a tuning job: the recommendation and its evidence."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,36 +12,38 @@ from tuner.model import (
     Phase,
     Recommendation,
     Scalar,
+    Succeed,
     options_of,
 )
 from tuner.search_space import Dimension
 from tuner.study.candidates import PATIENCE
-from tuner.study.ends import Confirmed, Keep
 from tuner.study.state import StudyState
 
 
-def answer(state: StudyState, end: Keep | Confirmed) -> Recommendation:
-    """The recommendation with its evidence, and what all files were measured without."""
-    found = _answer(state, end)
+def kept(state: StudyState, reason: str) -> Succeed:
+    """The end if no candidate is worth confirming: the user's own file stays, for this reason."""
+    history, domain = state.history, state.domain
+    tried = state.wide or domain.baseline
+    evidence = _evidence(state, tried)
+    return _end(state, recommendation.keep_untested(history, domain, reason, tried, evidence))
+
+
+def confirmed(state: StudyState) -> Succeed:
+    """The end if the confirmation of the finalist is complete."""
+    history, domain, finalist = state.history, state.domain, state.finalist
+    wide, evidence = state.wide or finalist.params, _evidence(state, finalist.params)
+    return _end(state, recommendation.recommend(history, domain, finalist, wide, evidence))
+
+
+def _end(state: StudyState, found: Recommendation) -> Succeed:
+    """The recommendation, and what all files were measured without."""
     facts = state.history.job.facts
     preflight = facts.preflight if facts else None
-    if preflight is None or not preflight.left_out:
-        return found
-    names = options_of(preflight.left_out)
-    reason = f"{found.reason} All files were measured without {names}, which trials do not run."
-    return replace(found, reason=reason)
-
-
-def _answer(state: StudyState, end: Keep | Confirmed) -> Recommendation:
-    history, domain = state.history, state.domain
-    if isinstance(end, Keep):
-        tried = state.wide or domain.baseline
-        return recommendation.keep_untested(
-            history, domain, end.reason, tried, _evidence(state, tried)
-        )
-    own = end.finalist.params
-    found = _evidence(state, own)
-    return recommendation.recommend(history, domain, end.finalist, state.wide or own, found)
+    if preflight is not None and preflight.left_out:
+        names = options_of(preflight.left_out)
+        reason = f"{found.reason} All files were measured without {names}, which trials do not run."
+        found = replace(found, reason=reason)
+    return Succeed(recommendation=found)
 
 
 def _evidence(state: StudyState, at: Params) -> Evidence:

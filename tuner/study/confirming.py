@@ -6,11 +6,11 @@ It is looked at several times. The bounds of the looks together keep the chance 
 
 from tuner import analysis, recommendation
 from tuner.model import BASELINE, Phase, Step
-from tuner.study.ends import Confirmed
+from tuner.study.answering import confirmed
 from tuner.study.state import StudyState
 
 
-def confirm(state: StudyState) -> Step | Confirmed | None:
+def confirm(state: StudyState) -> Step | None:
     """Let the blocks up to the next look be measured, until a look decides."""
     finalist, blocks = state.finalist, state.history.blocks(Phase.CONFIRM)
     if any(block.is_open for block in blocks):
@@ -18,7 +18,7 @@ def confirm(state: StudyState) -> Step | Confirmed | None:
     if blocks and recommendation.is_decided(blocks, state.spec):
         if finalist.outcome is None:
             return state.settle(finalist, blocks)
-        return Confirmed(finalist)
+        return confirmed(state)
     looks = analysis.looks_of(state.spec.budget.confirm_blocks)
     following = next(look for look in looks if look > len(blocks))
     return state.measure([(BASELINE, finalist.number)] * (following - len(blocks)))

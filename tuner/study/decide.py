@@ -29,7 +29,6 @@ from tuner.model import (
     Phase,
     Plan,
     Step,
-    Succeed,
     Trial,
     TrialNumber,
     TrialState,
@@ -37,11 +36,9 @@ from tuner.model import (
 from tuner.search_space import derive
 from tuner.study.ablating import ablate
 from tuner.study.advice import Optimiser
-from tuner.study.answering import answer
 from tuner.study.calibrating import calibrate
 from tuner.study.comparing import compare
 from tuner.study.confirming import confirm
-from tuner.study.ends import Confirmed, Keep
 from tuner.study.racing import race
 from tuner.study.searching import search
 from tuner.study.state import StudyState
@@ -59,14 +56,10 @@ def decide(history: History, *, optimiser: Optimiser) -> Step | None:
     host_failure = _given_up(history)
     if host_failure is not None:
         return Fail(failure=host_failure)
-    state = StudyState(history, optimiser)
-    found = _in_phase(state)
-    if isinstance(found, Keep | Confirmed):
-        return Succeed(recommendation=answer(state, found))
-    return found
+    return _in_phase(StudyState(history, optimiser))
 
 
-def _in_phase(state: StudyState) -> Step | Keep | Confirmed | None:
+def _in_phase(state: StudyState) -> Step | None:
     phase = state.history.job.phase
     match phase:
         case Phase.VALIDATE:

@@ -8,7 +8,7 @@ import math
 from tuner import wording
 from tuner.model import BASELINE, BlockOptions, Enter, Measure, Origin, Phase, Step, TrialNumber
 from tuner.study.advice import Belief
-from tuner.study.ends import Keep
+from tuner.study.answering import kept
 from tuner.study.state import Arms, StudyState
 
 HOST_SHARE = 0.7
@@ -18,7 +18,7 @@ DOUBTFUL = 1.0
 """A trial may race if its belief plus this many standard deviations is above the baseline."""
 
 
-def race(state: StudyState) -> Step | Keep | None:
+def race(state: StudyState) -> Step | None:
     """Let the next round be measured, or name the winner."""
     blocks = state.history.blocks(Phase.RACE)
     if not blocks:
@@ -33,11 +33,11 @@ def race(state: StudyState) -> Step | Keep | None:
     return _end(state)
 
 
-def _begin(state: StudyState) -> Step | Keep:
+def _begin(state: StudyState) -> Step:
     entrants = _entrants(state)
     if not entrants:
         tried = len(state.candidates.tried)
-        return Keep(f"none of {tried} candidates was better than your file in the search")
+        return kept(state, f"none of {tried} candidates was better than your file in the search")
     if len(entrants) == 1:
         return Enter(phase=Phase.ABLATE, finalist=entrants[0])
     return _round(state, entrants, state.spec.budget.race_blocks)
@@ -80,14 +80,14 @@ def _round(state: StudyState, racing: tuple[TrialNumber, ...], count: int) -> Me
     return state.measure([(BASELINE, *racing)] * count, options=options)
 
 
-def _end(state: StudyState) -> Step | Keep:
+def _end(state: StudyState) -> Step:
     """Go on with the winner, unless its gain is clearly too small."""
     if not state.race.racing:
-        return Keep("every candidate of the race broke under load")
+        return kept(state, "every candidate of the race broke under load")
     winner, _ = state.race.winner(state.spec)
     last = state.race.rounds[-1].standings if state.race.rounds else ()
     enough = math.log1p(state.spec.min_effect)
     if any(standing.number == winner and standing.high < enough for standing in last):
         asked = wording.limit(state.spec.min_effect)
-        return Keep(f"the best candidate of the race gains less than {asked}")
+        return kept(state, f"the best candidate of the race gains less than {asked}")
     return Enter(phase=Phase.ABLATE, finalist=winner)
