@@ -5,9 +5,9 @@ A share of 1 is 100 %. Nothing here decides what a figure means, except for the 
 
 import math
 from collections.abc import Mapping
-from typing import Protocol, assert_never
+from typing import assert_never
 
-from tuner.model import Metric, Origin, Params, Scalar, TrialState, Verdict
+from tuner.model import Effect, Metric, Origin, Params, Scalar, TrialState, Verdict
 from tuner.model.workloads import Burst, ClosedLoop, Journey, Ladder, OpenLoop, Workload
 
 METRICS: Mapping[Metric, str] = {
@@ -45,19 +45,6 @@ ORIGINS: Mapping[Origin, str] = {
 }
 _LARGEST_LOG = 13.0
 """A larger log ratio, a factor of 400 000, is shown as unbounded."""
-
-
-class EffectLike(Protocol):
-    """A relative change with its 95 % interval; an end that is None is unbounded."""
-
-    @property
-    def metric(self) -> Metric: ...
-    @property
-    def estimate(self) -> float: ...
-    @property
-    def ci_low(self) -> float | None: ...
-    @property
-    def ci_high(self) -> float | None: ...
 
 
 def percent(change: float) -> str:
@@ -109,17 +96,17 @@ def interval(low: float | None, high: float | None) -> str:
     return " .. ".join("unbounded" if end is None else percent(end) for end in ends)
 
 
-def confidence(effect: EffectLike) -> str:
+def confidence(effect: Effect) -> str:
     """`95 % CI +4.9 % .. +8.7 %`."""
     return f"95 % CI {interval(effect.ci_low, effect.ci_high)}"
 
 
-def effect_with_interval(effect: EffectLike) -> str:
+def effect_with_interval(effect: Effect) -> str:
     """`+6.8 % requests per second (95 % CI +4.9 % .. +8.7 %)`."""
     return f"{percent(effect.estimate)} {METRICS[effect.metric]} ({confidence(effect)})"
 
 
-def standing(effect: EffectLike) -> str:
+def standing(effect: Effect) -> str:
     """What the interval shows: `better`, `worse` or `inside noise`."""
     ends = [bounded(effect.ci_low), bounded(effect.ci_high)]
     signed = [None if end is None else effect.metric.sign * end for end in ends]
@@ -129,7 +116,7 @@ def standing(effect: EffectLike) -> str:
     return "worse" if high is not None and high < 0 else "inside noise"
 
 
-def why_not_kept(effect: EffectLike) -> str:
+def why_not_kept(effect: Effect) -> str:
     """`inside noise: +0.3 % (-0.9 % .. +1.5 %)`, or `harmful`, or `too small to keep`."""
     reasons = {"better": "too small to keep", "worse": "harmful", "inside noise": "inside noise"}
     ends = interval(effect.ci_low, effect.ci_high)

@@ -8,12 +8,7 @@ from tuner.api.problems import documented
 from tuner.api.services import Wired
 from tuner.errors import NotFound
 from tuner.model import SearchSpace
-from tuner.schemas import (
-    SpaceList,
-    SpaceSummary,
-    TargetAppAnswer,
-    TargetAppList,
-)
+from tuner.schemas import SpaceList, SpaceSummary, TargetAppAnswer, TargetAppList
 
 router = APIRouter(prefix="/v1", tags=["catalogue"])
 
@@ -50,15 +45,7 @@ def list_target_apps(services: Wired) -> TargetAppList:
     """What can be tuned by name; any other image can be tuned too."""
     return TargetAppList(
         target_apps=[
-            TargetAppAnswer(
-                name=name,
-                description=known.app.description,
-                thread_safe=known.app.thread_safe,
-                gevent_ok=known.app.gevent_ok,
-                limits=known.app.limits,
-                workload=known.app.workload,
-                uwsgi_ini=known.baseline_ini,
-            )
+            TargetAppAnswer.of(known.app, name=name, uwsgi_ini=known.baseline_ini)
             for name, known in sorted(services.catalogue.apps.items())
         ]
     )

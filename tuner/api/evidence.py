@@ -90,11 +90,8 @@ def tune_report(found: JobEvidence, answer: RecommendationAnswer) -> TuneReport:
 def _trial(trial: Trial, metric: Metric) -> TrialSummary:
     outcome = trial.outcome
     gain = wording.improvement(outcome.score, metric) if outcome else None
-    return TrialSummary(
-        number=trial.number,
-        origin=trial.origin,
-        state=trial.state,
-        params=trial.params,
+    return TrialSummary.of(
+        trial,
         gain=gain,
         blocks=outcome.blocks if outcome and gain is not None else 0,
         is_feasible=outcome is not None and outcome.is_feasible,

@@ -3,12 +3,9 @@
 import json
 import re
 from collections.abc import Sequence
-from typing import Literal
 
 from tuner.model import Job, Recommendation
-
-IniForm = Literal["patched", "overlay"]
-SysctlForm = Literal["plain", "compose", "kubernetes"]
+from tuner.schemas import IniForm, SysctlForm
 
 _UNFIT = re.compile(r"[^a-z0-9-]")  # in a name that becomes part of a DNS name
 

@@ -1,6 +1,6 @@
 """Pools, their hosts, and what each host can detect."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import groupby
 from typing import Annotated
@@ -13,12 +13,7 @@ from tuner.api.problems import documented
 from tuner.api.services import Wired
 from tuner.errors import NotFound
 from tuner.model import HOST_IS_STALE_AFTER, BenchmarkHost, extended
-from tuner.schemas import (
-    HostAnswer,
-    PoolAnswer,
-    PoolHosts,
-    PoolList,
-)
+from tuner.schemas import HostAnswer, PoolAnswer, PoolList
 
 router = APIRouter(prefix="/v1/pools", tags=["pools"])
 
@@ -27,28 +22,20 @@ router = APIRouter(prefix="/v1/pools", tags=["pools"])
 def list_pools(services: Wired) -> PoolList:
     """Pools and their hosts: when each worker last reported, and its problem."""
     hosts, now = services.store.hosts(), services.now()
-    ordered = sorted(hosts, key=lambda host: (host.pool, host.name))
-    return PoolList(
-        pools=[
-            PoolAnswer(name=pool, hosts=[_host(host, now) for host in members])
-            for pool, members in groupby(ordered, key=lambda host: host.pool)
-        ]
-    )
+    pools = groupby(sorted(hosts, key=lambda host: host.pool), key=lambda host: host.pool)
+    return PoolList(pools=[_pool(name, members, now) for name, members in pools])
 
 
 @router.get("/{pool}/hosts", responses=documented(404, 422))
 def list_hosts(
     pool: Annotated[str, Path(pattern=NAME, description="the pool's name", examples=["default"])],
     services: Wired,
-) -> PoolHosts:
+) -> PoolAnswer:
     """The hosts of a pool with their last calibration: what each detects in 5, 20, 60 minutes."""
     hosts, now = services.store.hosts(pool), services.now()
     if not hosts:
         raise NotFound(f"no worker has reported for a pool {pool!r}; GET /v1/pools lists the pools")
-    return PoolHosts(
-        pool=pool,
-        hosts=[_host(host, now) for host in sorted(hosts, key=lambda host: host.name)],
-    )
+    return _pool(pool, hosts, now)
 
 
 def is_live(host: BenchmarkHost, now: datetime) -> bool:
@@ -63,6 +50,11 @@ def what_is_away(hosts: Sequence[BenchmarkHost], now: datetime) -> tuple[str, st
         return "worker", "no worker is live in any pool; start one with `tuner worker`"
     problems = [f"{host.name}: {host.problem}" for host in live if host.problem]
     return ("host", "; ".join(problems)) if len(problems) == len(live) else None
+
+
+def _pool(name: str, hosts: Iterable[BenchmarkHost], now: datetime) -> PoolAnswer:
+    ordered = sorted(hosts, key=lambda host: host.name)
+    return PoolAnswer(name=name, hosts=[_host(host, now) for host in ordered])
 
 
 def _host(host: BenchmarkHost, now: datetime) -> HostAnswer:

@@ -51,17 +51,7 @@ def problem(
     headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
     """The answer for an error. `mistakes` and `system` appear only if they are given."""
-    body = Problem(
-        type=_type(status),
-        title=HTTPStatus(status).phrase,
-        status=status,
-        detail=_sendable(detail),
-        mistakes=None
-        if mistakes is None
-        else [MistakeAnswer(path=m.path, message=_sendable(m.message)) for m in mistakes],
-        system=system,
-    )
-    content = body.model_dump(exclude_none=True)
+    content = _body(status, detail, mistakes, system)
     return JSONResponse(content, status, dict(headers or {}), media_type=MEDIA_TYPE)
 
 
@@ -84,21 +74,27 @@ def _sendable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _type(status: int) -> str:
-    return f"urn:uwsgi-tuner:problem:{HTTPStatus(status).phrase.lower().replace(' ', '-')}"
+def _body(
+    status: int, detail: str, mistakes: Sequence[Mistake] | None, system: str | None
+) -> dict[str, Any]:
+    phrase = HTTPStatus(status).phrase
+    listed = [
+        MistakeAnswer(path=mistake.path, message=_sendable(mistake.message))
+        for mistake in mistakes or ()
+    ]
+    return Problem(
+        type=f"urn:uwsgi-tuner:problem:{phrase.lower().replace(' ', '-')}",
+        title=phrase,
+        status=status,
+        detail=_sendable(detail),
+        mistakes=None if mistakes is None else listed,
+        system=system,
+    ).model_dump(exclude_none=True)
 
 
 def _documentation(status: int) -> dict[str, Any]:
-    example: dict[str, Any] = {
-        "type": _type(status),
-        "title": HTTPStatus(status).phrase,
-        "status": status,
-        "detail": _DETAILS[status],
-    }
-    if status == 422:
-        example["mistakes"] = [{"path": "limits.memory_gb", "message": "unknown field"}]
-    if status == 503:
-        example["system"] = "postgresql"
+    mistakes = [Mistake("limits.memory_gb", "unknown field")] if status == 422 else None
+    example = _body(status, _DETAILS[status], mistakes, "postgresql" if status == 503 else None)
     schema = {"$ref": "#/components/schemas/Problem"}
     content = {MEDIA_TYPE: {"schema": schema, "example": example}}
     return {"description": HTTPStatus(status).phrase, "content": content}

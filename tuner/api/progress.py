@@ -53,13 +53,7 @@ def incumbent_of(status: JobStatus) -> Incumbent | None:
     score = best.outcome.score
     if score is None:
         return None
-    return Incumbent(
-        number=best.number,
-        params=best.params,
-        score=score,
-        ratio=math.exp(score),
-        doubts=best.outcome.doubts,
-    )
+    return Incumbent.of(best.outcome, best, ratio=math.exp(score))
 
 
 def _is_before(job: Job, phase: Phase) -> bool:

@@ -16,21 +16,14 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from tuner.api import examples
 from tuner.api.conditional import kept_by, unchanged
-from tuner.api.files import (
-    IniForm,
-    SysctlForm,
-    compose_of,
-    ini_of,
-    media_type_of,
-    sysctls_of,
-)
+from tuner.api.files import compose_of, ini_of, media_type_of, sysctls_of
 from tuner.api.parameters import NAME, Id, IfNoneMatch
 from tuner.api.problems import documented
 from tuner.api.services import Services, Wired
 from tuner.api.views import recommendation_answer
 from tuner.errors import Conflict, NotFound, Stale
 from tuner.model import AnswerInBrief, Job, JobId, JobState, Recommendation, Verdict
-from tuner.schemas import RecommendationAnswer
+from tuner.schemas import IniForm, RecommendationAnswer, SysctlForm
 
 MAX_AGE_DAYS = 36_500  # a century: a timedelta can hold it
 _VERSION = version("uwsgi-tuner")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 from starlette.exceptions import HTTPException
@@ -19,18 +19,16 @@ from tuner.api.services import Services, Wired
 from tuner.api.views import recommendation_answer
 from tuner.errors import Conflict
 from tuner.model import History, Job, JobId, JobKind, Recommendation
-from tuner.schemas import CalibrationReport, ReportAnswer, TuneReport
-
-Format = Literal["html", "md", "json"]
+from tuner.schemas import CalibrationReport, ReportAnswer, ReportForm, TuneReport
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 
-_MEDIA: dict[Format, str] = {
+_MEDIA: dict[ReportForm, str] = {
     "html": "text/html",
     "md": "text/markdown",
     "json": "application/json",
 }
-_ASKED: dict[str, Sequence[Format]] = {
+_ASKED: dict[str, Sequence[ReportForm]] = {
     "text/html": ["html"],
     "application/xhtml+xml": ["html"],
     "text/markdown": ["md"],
@@ -39,7 +37,7 @@ _ASKED: dict[str, Sequence[Format]] = {
     "text/*": ["html"],
     "*/*": ["html", "json"],
 }
-_OFFERED: dict[JobKind, Sequence[Format]] = {
+_OFFERED: dict[JobKind, Sequence[ReportForm]] = {
     JobKind.TUNE: ("html", "md", "json"),
     JobKind.COMPARE: ("json",),
     JobKind.CALIBRATE: ("json",),
@@ -62,7 +60,7 @@ def report_of_job(
     request: Request,
     services: Wired,
     form: Annotated[
-        Format | None,
+        ReportForm | None,
         Query(
             alias="format",
             description="page, Markdown or JSON; default: as Accept asks. "
@@ -83,7 +81,7 @@ def report_of_job(
     return conditional(request, _written(services, job, chosen), _MEDIA[chosen], headers)
 
 
-def _written(services: Services, job: Job, form: Format) -> str:
+def _written(services: Services, job: Job, form: ReportForm) -> str:
     if job.recommendation is not None:
         return _of_tuning(services.store.history(job.id), job.recommendation, form)
     if job.report is not None:
@@ -94,7 +92,7 @@ def _written(services: Services, job: Job, form: Format) -> str:
     return CalibrationReport(calibration=found, sees=sees(job.calibration)).model_dump_json()
 
 
-def _of_tuning(history: History, found: Recommendation, form: Format) -> str:
+def _of_tuning(history: History, found: Recommendation, form: ReportForm) -> str:
     rendered_by = f"uwsgi-tuner {version('uwsgi-tuner')}"
     whole = evidence.collect(history, rendered_by=rendered_by)
     if form == "json":
@@ -104,9 +102,9 @@ def _of_tuning(history: History, found: Recommendation, form: Format) -> str:
     return evidence.markdown(document) if form == "md" else evidence.page(document)
 
 
-def accepted(header: str, offered: Sequence[Format]) -> Format | None:
+def accepted(header: str, offered: Sequence[ReportForm]) -> ReportForm | None:
     """The offered format that an Accept header likes best; of equals, the first one."""
-    best: Format | None = None
+    best: ReportForm | None = None
     most = 0.0
     for part in header.split(","):
         media, *parameters = (piece.strip().lower() for piece in part.split(";"))

@@ -18,10 +18,10 @@ from tuner.model import (
     History,
     Job,
     JobKind,
-    JobSpec,
     JobStatus,
     JobSummary,
     Measurement,
+    Outcome,
     Recommendation,
     Trial,
 )
@@ -43,19 +43,12 @@ def job_page(jobs: Sequence[JobSummary], limit: int) -> JobPage:
 def job_answer(status: JobStatus) -> JobAnswer:
     """A job, its progress and what it has found so far."""
     job, spec = status.job, status.job.spec
-    return JobAnswer(
-        id=job.id,
-        kind=spec.kind,
-        app=spec.app,
-        pool=spec.pool,
-        state=job.state,
-        phase=job.phase,
+    return JobAnswer.of(
+        status,
+        spec,
+        job,
         verdict=job.recommendation.verdict if job.recommendation else None,
-        created_at=job.created_at,
-        started_at=job.started_at,
-        finished_at=job.finished_at,
         files=_files(job),
-        workload=spec.workload,
         metric=spec.objective.metric,
         progress=progress_of(status),
         incumbent=incumbent_of(status),
@@ -63,8 +56,6 @@ def job_answer(status: JobStatus) -> JobAnswer:
         sees=sees(job.calibration),
         report=report_answer(job.report) if job.report else None,
         preflight=preflight_answer(job),
-        failure=job.failure,
-        queue_position=status.queue_position,
     )
 
 
@@ -81,21 +72,13 @@ def _files(job: Job) -> list[str] | None:
 
 def trial_answer(trial: Trial, blocks: int) -> TrialAnswer:
     """A trial in a list."""
-    outcome = trial.outcome
-    score = outcome.score if outcome else None
-    return TrialAnswer(
-        number=trial.number,
-        params=trial.params,
-        origin=trial.origin,
-        state=trial.state,
-        score=score,
-        ratio=None if score is None else math.exp(score),
-        gains=outcome.gains if outcome else {},
-        constraints=outcome.constraints if outcome else {},
-        doubts=outcome.doubts if outcome else (),
-        doubt_sentences=sentences(outcome.doubts if outcome else ()),
+    outcome = trial.outcome or Outcome(state=trial.state, score=None, constraints={})
+    return TrialAnswer.of(
+        outcome,
+        trial,
+        ratio=None if outcome.score is None else math.exp(outcome.score),
+        doubt_sentences=sentences(outcome.doubts),
         blocks=blocks,
-        failure=outcome.failure if outcome else None,
     )
 
 
@@ -107,30 +90,21 @@ def whole_trial_answer(trial: Trial, blocks: int, history: History, *, raw: bool
         for block in history.measurements
         for window in block.windows_of(trial.number)
     ]
-    return trial_answer(trial, blocks).model_copy(
-        update={
-            "diagnosis": found,
-            "windows": windows if raw else None,
-        }
-    )
+    shown = {"diagnosis": found, "windows": windows if raw else None}
+    return trial_answer(trial, blocks).model_copy(update=shown)
 
 
 def recommendation_answer(job: Job, found: Recommendation) -> RecommendationAnswer:
     """The answer of a job: its nouns, with converted units and what the job asked for."""
-    known = {
-        **vars(found.comparison),
-        **vars(found),
-        "job": job.id,
-        "app": job.spec.app,
-        "finished_at": job.finished_at,
-        "looks": look_answers(found.comparison.looks, job.spec.objective.metric),
-        "doubt_sentences": sentences(found.doubts),
-        "calibration": calibration_answer(job.calibration),
-        "evidence": evidence_answer(found.evidence, job.spec.objective.metric),
-        "circumstances": _circumstances(job.spec),
-    }
-    return RecommendationAnswer(**known)
-
-
-def _circumstances(spec: JobSpec) -> CircumstancesAnswer:
-    return CircumstancesAnswer(**dict(spec.budget) | dict(spec))
+    return RecommendationAnswer.of(
+        found.comparison,
+        found,
+        job=job.id,
+        app=job.spec.app,
+        finished_at=job.finished_at,
+        looks=look_answers(found.comparison.looks, job.spec.objective.metric),
+        doubt_sentences=sentences(found.doubts),
+        calibration=calibration_answer(job.calibration),
+        evidence=evidence_answer(found.evidence, job.spec.objective.metric),
+        circumstances=CircumstancesAnswer.of(job.spec.budget, job.spec),
+    )

@@ -15,8 +15,8 @@ from tuner.model import JobKind, JobState
 from tuner.settings import Settings
 
 if TYPE_CHECKING:
-    from tuner.client import Client, ReportForm
-    from tuner.schemas import JobAnswer, RecommendationAnswer
+    from tuner.client import Client
+    from tuner.schemas import JobAnswer, RecommendationAnswer, ReportForm
 
 
 def submit(

@@ -18,5 +18,4 @@ Nothing of httpx leaves this package: every error is a `TunerError`.
 from tuner.client.client import Client
 from tuner.client.documents import document_of
 from tuner.client.jobs import Asked
-from tuner.client.recommendations import IniForm, ReportForm, Require, SysctlForm
 from tuner.client.watching import Watching

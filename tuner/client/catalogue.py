@@ -11,7 +11,6 @@ from tuner.schemas import (
     HostAnswer,
     LintAnswer,
     PoolAnswer,
-    PoolHosts,
     PoolList,
     SpaceList,
     SpaceSummary,
@@ -45,7 +44,7 @@ class CatalogueCalls:
 
     def hosts(self, pool: str) -> Sequence[HostAnswer]:
         """The hosts of a pool, with the smallest effect that each can detect."""
-        return self._wire.get(f"/v1/pools/{quote(pool, safe='')}/hosts", ReadAs(PoolHosts)).hosts
+        return self._wire.get(f"/v1/pools/{quote(pool, safe='')}/hosts", ReadAs(PoolAnswer)).hosts
 
     def lint(
         self,

@@ -1,16 +1,17 @@
 """Verdicts and files to deploy, by job and by app; reports of tuning jobs."""
 
-from typing import Literal
 from urllib.parse import quote
 
 from tuner.client.replies import ReadAs, page, text
 from tuner.client.wire import Wire
-from tuner.schemas import RecommendationAnswer, TuneReport
-
-IniForm = Literal["patched", "overlay"]
-SysctlForm = Literal["plain", "compose", "kubernetes"]
-ReportForm = Literal["html", "md", "json"]
-Require = Literal["better"]
+from tuner.schemas import (
+    IniForm,
+    RecommendationAnswer,
+    ReportForm,
+    Require,
+    SysctlForm,
+    TuneReport,
+)
 
 
 class Recommendations:

@@ -3,10 +3,10 @@
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol, TypedDict, TypeVar
+from typing import TypedDict
 
 from tuner.errors import Conflict, Unavailable
-from tuner.model import JobState
+from tuner.schemas import JobAnswer
 
 POLL_S = 1.0
 PATIENCE_S = 60.0
@@ -27,16 +27,6 @@ class Watching(TypedDict, total=False):
     on_away: Callable[[Unavailable], None]
 
 
-class HasState(Protocol):
-    """A job, as far as this module needs it."""
-
-    @property
-    def state(self) -> JobState: ...
-
-
-Job = TypeVar("Job", bound=HasState)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Time:
     """A clock and a sleep, in seconds."""
@@ -48,14 +38,16 @@ class Time:
 REAL_TIME = Time(clock=time.monotonic, sleep=time.sleep)
 
 
-def states(look: Callable[[], Job], name: str, how: Watching, clocked: Time) -> Iterator[Job]:
+def states(
+    look: Callable[[], JobAnswer], name: str, how: Watching, clocked: Time
+) -> Iterator[JobAnswer]:
     """The first result of `look` and each changed one, up to a final state.
 
     Raises `Unavailable` if `look` does so for longer than `patience_s`, and `Conflict` after
     `timeout_s`.
     """
     until = _deadline(how.get("timeout_s"), clocked.clock())
-    known: Job | None = None
+    known: JobAnswer | None = None
     away_since: float | None = None
     while True:
         try:

@@ -31,8 +31,8 @@ class Judged:
 
     outcome: Outcome
     sentence: str
-    effect: Effect | None
-    blocks: int
+    effect: Effect | None = None
+    blocks: int = 0
 
 
 Finding = tuple[Outcome, str]
@@ -50,12 +50,7 @@ def judge(
     """
     new, own = report.arms[-1], report.arms[0]
     if new.failure is not None:
-        broke = (
-            f"the recommended file does not run on it: {new.failure.code}: {new.failure.message}"
-        )
-        return Judged(
-            outcome=Outcome.DOES_NOT_HOLD, sentence=broke, effect=None, blocks=report.blocks
-        )
+        return _broken("the recommended file does not run on it", new.failure, report.blocks)
     findings = list(_missed_bounds(new, own, asked))
     effect: Effect | None = None
     if len(report.arms) == 1:
@@ -74,12 +69,12 @@ def unmeasured(failure: Failure, files: int) -> Judged:
     words = "the file does not run on it"
     if files > 1:
         words = "your own file does not run on it, so that nothing can be compared"
-    return Judged(
-        outcome=Outcome.DOES_NOT_HOLD,
-        sentence=f"{words}: {failure.code}: {failure.message}",
-        effect=None,
-        blocks=0,
-    )
+    return _broken(words, failure)
+
+
+def _broken(words: str, failure: Failure, blocks: int = 0) -> Judged:
+    sentence = f"{words}: {failure.code}: {failure.message}"
+    return Judged(outcome=Outcome.DOES_NOT_HOLD, sentence=sentence, blocks=blocks)
 
 
 def fitting_blocks(budget_s: float, block_s: float, *, at_most: int) -> int:

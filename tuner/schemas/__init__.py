@@ -3,8 +3,12 @@
 from tuner.schemas.base import (
     Answer,
     Health,
+    IniForm,
     MistakeAnswer,
     Problem,
+    ReportForm,
+    Require,
+    SysctlForm,
 )
 from tuner.schemas.catalogue import SpaceList, SpaceSummary, TargetAppAnswer, TargetAppList
 from tuner.schemas.comparisons import ArmAnswer, ReportAnswer, WindowList
@@ -14,7 +18,6 @@ from tuner.schemas.hosts import (
     CalibrationReport,
     HostAnswer,
     PoolAnswer,
-    PoolHosts,
     PoolList,
     SeesAnswer,
 )

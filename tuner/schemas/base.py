@@ -1,14 +1,30 @@
 """The base of all answers, problems and health."""
 
 from collections.abc import Sequence
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
+
+IniForm = Literal["patched", "overlay"]
+SysctlForm = Literal["plain", "compose", "kubernetes"]
+ReportForm = Literal["html", "md", "json"]
+Require = Literal["better"]
 
 
 class Answer(BaseModel):
     """Base of all answers."""
 
     model_config = ConfigDict(frozen=True)
+
+    @classmethod
+    def of(cls, *nouns: object, **more: Any) -> Self:
+        """An answer with the fields that the nouns have under the same names, and with `more`.
+
+        Where several nouns have a field, the last one counts.
+        """
+        names = cls.model_fields
+        found = {name: getattr(own, name) for own in nouns for name in names if hasattr(own, name)}
+        return cls(**found | more)
 
 
 class MistakeAnswer(Answer):

@@ -45,13 +45,6 @@ class HostAnswer(BenchmarkHost):
     sees: Annotated[tuple[SeesAnswer, ...], about("smallest detectable effect by minutes")]
 
 
-class PoolHosts(Answer):
-    """The hosts of one pool."""
-
-    pool: str = Field(description="jobs name the pool by it")
-    hosts: Sequence[HostAnswer] = Field(description="its hosts, by name")
-
-
 class PoolAnswer(Answer):
     """A set of like hosts."""
 

@@ -59,7 +59,7 @@ class Incumbent(Answer):
     doubts: Sequence[Doubt] = Field(description="reasons not to take the score at face value")
 
 
-class JobAnswer(JobSummary):
+class JobAnswer(Answer, JobSummary):
     """A job, its progress and what it has found so far."""
 
     files: Sequence[str] | None = Field(
