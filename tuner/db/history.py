@@ -8,7 +8,7 @@ from sqlalchemy import Column, ColumnElement, Connection, case, func, select, tr
 
 from tuner.db import jobs as job_rows
 from tuner.db.hosts import seen_lately
-from tuner.db.rows import measurement_of, trial_of, window_of
+from tuner.db.rows import measurement_of, noun_of, window_of
 from tuner.db.tables import hosts, measurements, trials, windows
 from tuner.model import (
     History,
@@ -51,7 +51,7 @@ def read_history(connection: Connection, job: Job) -> History:
 def read_trials(connection: Connection, job_id: JobId) -> tuple[Trial, ...]:
     """In the order of their numbers."""
     query = select(trials).where(trials.c.job_id == job_id).order_by(trials.c.number)
-    return tuple(trial_of(row) for row in connection.execute(query).mappings())
+    return tuple(noun_of(Trial, row) for row in connection.execute(query).mappings())
 
 
 def read_measurements(

@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, func, select, te
 from sqlalchemy.dialects.postgresql import insert
 
 from tuner.db.engine import Database
-from tuner.db.rows import host_of, to_json
+from tuner.db.rows import noun_of, to_json
 from tuner.db.tables import hosts
 from tuner.model import (
     HOST_IS_STALE_AFTER,
@@ -93,4 +93,4 @@ class Hosts(Database):
         if pool is not None:
             query = query.where(hosts.c.pool == pool)
         with self._transaction() as connection:
-            return [host_of(row) for row in connection.execute(query).mappings()]
+            return [noun_of(BenchmarkHost, row) for row in connection.execute(query).mappings()]

@@ -10,7 +10,7 @@ from sqlalchemy import (
 )
 
 from tuner.db.ports import JobQueue
-from tuner.db.rows import job_of
+from tuner.db.rows import noun_of
 from tuner.db.status import AHEAD
 from tuner.db.tables import jobs, measurements
 from tuner.errors import NotFound
@@ -39,7 +39,7 @@ def read(connection: Connection, job_id: JobId, *, lock: bool = False) -> Job:
     row = connection.execute(query.with_for_update() if lock else query).mappings().one_or_none()
     if row is None:
         raise NotFound(f"there is no job {job_id}")
-    return job_of(row)
+    return noun_of(Job, row)
 
 
 def is_next(connection: Connection, job_id: JobId) -> bool:

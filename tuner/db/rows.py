@@ -4,31 +4,24 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter
 from sqlalchemy import RowMapping
 
 from tuner.model import (
     AS_BUDGETED,
-    AnswerInBrief,
-    BenchmarkHost,
     BlockOptions,
-    Job,
     JobId,
     Measurement,
     MeasurementId,
     MeasurementResult,
     Params,
     Trial,
-    Verdict,
     Window,
 )
 
-_JOB = TypeAdapter(Job)
-_TRIAL = TypeAdapter(Trial)
-_MEASUREMENT = TypeAdapter(Measurement)
-_HOST = TypeAdapter(BenchmarkHost)
+_Noun = TypeVar("_Noun")
 
 
 @cache
@@ -48,24 +41,11 @@ def params_key(params: Params) -> str:
     return json.dumps(dict(params), sort_keys=True, separators=(",", ":"))
 
 
-def job_of(row: RowMapping) -> Job:
-    """A row of `jobs`."""
-    return _JOB.validate_python(dict(row))
-
-
-def brief_of(row: RowMapping) -> AnswerInBrief:
-    """Some columns of a row of `jobs` that succeeded."""
-    return AnswerInBrief(
-        job=JobId(row["id"]),
-        revision=row["revision"],
-        verdict=Verdict(row["verdict"]),
-        finished_at=row["finished_at"],
-    )
-
-
-def trial_of(row: RowMapping | Mapping[str, Any]) -> Trial:
-    """A row of `trials`."""
-    return _TRIAL.validate_python(dict(row))
+def noun_of(kind: type[_Noun], row: Mapping[str, Any] | RowMapping) -> _Noun:
+    """The noun of a row: each field is the column of its name; other columns do not matter."""
+    hashable: Any = kind
+    found: _Noun = _adapter(hashable).validate_python(dict(row))
+    return found
 
 
 def trial_row(job_id: JobId, trial: Trial) -> dict[str, Any]:
@@ -85,7 +65,7 @@ def trial_row(job_id: JobId, trial: Trial) -> dict[str, Any]:
 
 def measurement_of(row: RowMapping, windows: Sequence[Window] = ()) -> Measurement:
     """A row of `measurements`, with the windows of its result."""
-    found = _MEASUREMENT.validate_python({**row, "block_options": row["block_options"] or {}})
+    found = noun_of(Measurement, {**row, "block_options": row["block_options"] or {}})
     result = replace(found.result, windows=tuple(windows)) if found.result else None
     return replace(found, result=result)
 
@@ -102,10 +82,7 @@ def result_header(result: MeasurementResult) -> Any:
 
 def window_of(row: RowMapping | Mapping[str, Any]) -> Window:
     """A row of `windows`; a column that is NULL or was not selected has the field's default."""
-    found: Window = _adapter(Window).validate_python(
-        {name: value for name, value in row.items() if value is not None}
-    )
-    return found
+    return noun_of(Window, {name: value for name, value in row.items() if value is not None})
 
 
 def window_row(
@@ -119,8 +96,3 @@ def window_row(
         "measurement_id": measurement_id,
         "trial_number": arms[window.arm],
     }
-
-
-def host_of(row: RowMapping) -> BenchmarkHost:
-    """A row of `hosts`."""
-    return _HOST.validate_python(dict(row))

@@ -1,4 +1,4 @@
-"""Where a job stands: two statements for any number of trials and windows."""
+"""Where a job stands: two statements, however many trials and windows it has."""
 
 from sqlalchemy import (
     ColumnElement,
@@ -18,18 +18,17 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONPATH
 
-from tuner.db.rows import job_of, trial_of
+from tuner.db.rows import noun_of
 from tuner.db.tables import jobs, measurements, trials, windows
 from tuner.errors import NotFound
 from tuner.model import (
     BASELINE,
+    Job,
     JobId,
     JobState,
     JobStatus,
-    MeasurementKind,
-    MeasurementState,
-    Phase,
     Tally,
+    Trial,
     TrialState,
 )
 
@@ -57,12 +56,12 @@ AHEAD = _ahead_of(jobs.c.pool, jobs.c.id)
 """How many jobs of the pool run, or were queued before this one."""
 
 AHEAD_OF_NEW = _ahead_of(literal_column("jobs.pool"), literal_column("jobs.id"))
-"""The same in the RETURNING of an INSERT, to which SQLAlchemy does not correlate."""
+"""The same for the RETURNING of an INSERT: SQLAlchemy does not correlate to that."""
 
 _queue_position = case((jobs.c.state == JobState.QUEUED, AHEAD)).label("queue_position")
 _of_this_job = jobs.c.id == bindparam("job_id")
 
-# All of them are built once, not for every poll.
+# Queries are built once, not for every poll.
 _VERSION = select(jobs.c.revision, _queue_position).where(_of_this_job)
 
 _counts = (
@@ -140,12 +139,12 @@ def read_status(connection: Connection, job_id: JobId) -> JobStatus:
     alike = connection.execute(_TALLIES, {"job_id": job_id}).mappings()
     best = {name: row[label] for name, label in _BEST.items()}
     return JobStatus(
-        job=job_of(row),
+        job=noun_of(Job, row),
         revision=row["revision"],
         queue_position=row["queue_position"],
         candidates=row["candidates"],
         settled=row["settled"],
-        best=trial_of(best) if best["number"] is not None else None,
+        best=noun_of(Trial, best) if best["number"] is not None else None,
         tallies=tuple(_tally(each) for each in alike),
     )
 
@@ -157,16 +156,5 @@ def _found(row: RowMapping | None, job_id: JobId) -> RowMapping:
 
 
 def _tally(row: RowMapping) -> Tally:
-    return Tally(
-        kind=MeasurementKind(row["kind"]),
-        phase=Phase(row["phase"]),
-        state=MeasurementState(row["state"]),
-        arms=row["arm_count"],
-        cycles=row["cycles"],
-        count=row["count"],
-        timed=row["timed"],
-        took_s=float(row["took_s"]),
-        load_s=row["load_s"],
-        hosts=frozenset(host for host in row["hosts"] if host is not None),
-        first_window_at=row["first_window_at"],
-    )
+    hosts = [host for host in row["hosts"] if host is not None]
+    return noun_of(Tally, {**row, "arms": row["arm_count"], "hosts": hosts})

@@ -19,7 +19,7 @@ from tuner.db.history import (
     read_trials,
 )
 from tuner.db.hosts import Hosts
-from tuner.db.rows import brief_of, job_of, to_json
+from tuner.db.rows import noun_of, to_json
 from tuner.db.status import AHEAD_OF_NEW, read_status, read_version
 from tuner.db.steps import apply_step
 from tuner.db.tables import jobs as jobs_table
@@ -51,7 +51,10 @@ _SUMMARY = [jobs_table.c[name] for name in JobSummary.model_fields]
 
 # Built once, not for every poll.
 _IS_ANSWERED = and_(jobs_table.c.kind == JobKind.TUNE, jobs_table.c.state == JobState.SUCCEEDED)
-_ANSWERED = select(*(jobs_table.c[name] for name in ("id", "revision", "verdict", "finished_at")))
+_columns = jobs_table.c
+_ANSWERED = select(
+    _columns.id.label("job"), _columns.revision, _columns.verdict, _columns.finished_at
+)
 _IN_BRIEF = _ANSWERED.where(_IS_ANSWERED, jobs_table.c.id == bindparam("job_id"))
 _LATEST_IN_BRIEF = (
     _ANSWERED.where(_IS_ANSWERED, jobs_table.c.app == bindparam("app"))
@@ -118,7 +121,7 @@ class Store(Work, Hosts):
             row = connection.execute(created).mappings().one_or_none()
             if row is None:
                 return _created_earlier(connection, idempotency_key, request_sha256), False
-            job = replace(job_of(row), spec=spec)
+            job = replace(noun_of(Job, row), spec=spec)
             self._queue.defer_advance(jobs.raw(connection), job.id, spec.pool)
             return JobStatus(job=job, revision=1, queue_position=row["ahead"]), True
 
@@ -201,7 +204,7 @@ class Store(Work, Hosts):
     def _in_brief(self, query: Select[Any], **values: object) -> AnswerInBrief | None:
         with self._at_once() as connection:
             row = connection.execute(query, values).mappings().one_or_none()
-        return brief_of(row) if row is not None else None
+        return noun_of(AnswerInBrief, row) if row is not None else None
 
     def recommended(self, app: str, limit: int = 3) -> list[Params]:
         """The params of the app's last recommendations that beat the user's file, newest first."""

@@ -1,7 +1,7 @@
-"""The schema. What a person may ask about in SQL is a column; the rest of a noun is one document.
+"""The schema. Fields that people query in SQL are columns; the rest of a noun is one document.
 
-Times are `timestamptz`; enums are their text, held by a CHECK. A change here needs a migration:
-`alembic check` fails until there is one.
+Times are `timestamptz`. Enums are text with a CHECK. A change here needs a migration: without it
+`alembic check` fails.
 """
 
 from collections.abc import Iterator, Mapping
@@ -60,7 +60,9 @@ _SCALARS: Mapping[Any, TypeEngine[Any]] = {
     str: Text(),
     datetime: DateTime(timezone=True),
 }
-_AS_WRITTEN = JSON(none_as_null=True)  # jsonb sorts keys; the order of a space orders the lines
+_AS_WRITTEN = JSON(
+    none_as_null=True
+)  # jsonb would sort the keys, and the keys of a space order the lines of the file
 
 
 def _one_of(column: str, members: type[StrEnum]) -> CheckConstraint:
@@ -78,7 +80,7 @@ def _time(name: str, *, nullable: bool = True, now: bool = False) -> Column[date
 
 
 def _columns_of(noun: type) -> Iterator[Column[Any]]:
-    """A column for each field. One that has a default may be NULL, which stands for the default."""
+    """A column for each field. A field with a default may be NULL, which means that default."""
     types = get_type_hints(noun)
     for field in fields(noun):
         is_required = field.default is MISSING and field.default_factory is MISSING
@@ -86,7 +88,7 @@ def _columns_of(noun: type) -> Iterator[Column[Any]]:
 
 
 def _type_of(hint: Any) -> TypeEngine[Any]:
-    """Numbers, times and texts can be queried in SQL; anything else is a document."""
+    """Numbers, times and texts have SQL types; anything else is a document."""
     if get_origin(hint) is tuple:
         return ARRAY(_SCALARS.get(get_args(hint)[0], Text()))
     scalars = [_SCALARS[kind] for kind in get_args(hint) or (hint,) if kind in _SCALARS]
@@ -109,7 +111,7 @@ jobs = Table(
     Column("recommendation", _DOCUMENT),
     Column("report", _DOCUMENT),
     Column("failure", _DOCUMENT),
-    Column("verdict", Text),  # also in the recommendation; here to be asked about
+    Column("verdict", Text),  # also in the recommendation; a column, so that SQL can select by it
     Column("idempotency_key", Text, unique=True),
     Column("request_sha256", Text, nullable=False),
     _time("created_at", nullable=False, now=True),
@@ -152,7 +154,7 @@ measurements = Table(
     Column("kind", Text, nullable=False),
     Column("phase", Text, nullable=False),
     Column("arms", ARRAY(Integer), nullable=False),
-    Column("block_options", _DOCUMENT),  # null: as the job's budget says
+    Column("block_options", _DOCUMENT),  # null: those of the job's budget
     Column("state", Text, nullable=False),
     Column("attempt", Integer, nullable=False, server_default=text("0")),
     Column("faults", Integer, nullable=False, server_default=text("0")),
@@ -188,7 +190,7 @@ hosts = Table(
     _time("last_seen", nullable=False),
     Column("worker_id", BigInteger),  # the queue's number of its worker
     Column("problem", Text),
-    Column("calibration", _DOCUMENT),  # the last one, whichever job made it
+    Column("calibration", _DOCUMENT),  # the last one, of any job
     _time("calibrated_at"),
     Column("calibrated_with", Text),  # the target app or image
 )

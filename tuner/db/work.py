@@ -21,11 +21,12 @@ from sqlalchemy import (
 from tuner.db import jobs as job_rows
 from tuner.db.engine import Database
 from tuner.db.hosts import living_workers
-from tuner.db.rows import job_of, measurement_of, result_header, to_json, trial_of, window_row
+from tuner.db.rows import measurement_of, noun_of, result_header, to_json, window_row
 from tuner.db.tables import hosts, jobs, measurements, trials, windows
 from tuner.model import (
     Claim,
     Failure,
+    Job,
     JobId,
     JobState,
     MeasurementId,
@@ -48,13 +49,12 @@ class Work(Database):
             row = _take(connection, measurement_id, host) if job_row else None
             if job_row is None or row is None:
                 return None
-            job, measurement = job_of(job_row), measurement_of(row)
+            job, measurement = noun_of(Job, job_row), measurement_of(row)
             job_rows.change(connection, job.id)
-            wanted = select(trials).where(
+            wanted = select(trials.c.number, trials.c.params).where(
                 trials.c.job_id == job.id, trials.c.number.in_(row["arms"])
             )
-            found = map(trial_of, connection.execute(wanted).mappings())
-        params = {trial.number: trial.params for trial in found}
+            params = {number: given for number, given in connection.execute(wanted)}
         arms = tuple(params[arm] for arm in measurement.arms)
         return Claim(measurement=measurement, job=job, params=arms)
 

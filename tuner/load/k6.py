@@ -1,12 +1,12 @@
 """`tuner.measurement.LoadGenerator` with k6 1.8: bursts, journeys and mixes of unlike requests.
 
-Chosen because each of its users runs a script and keeps its own cookies, as a person's browser
-does, which oha's connections do not. It takes three times oha's CPU for a request, and is in an
-image of its own: only a job that asks for such a load needs it.
+Each of its users runs a script and keeps its own cookies, as a browser does; oha's connections do
+not. k6 takes three times oha's CPU for a request. It has an image of its own, because only a job
+with such a load needs it.
 
-To start a user takes 0.1 ms of CPU, so that five hundred begin within some 60 ms, and a connect
-time holds what the request waited for the generator's CPU: the first few hundredths of a second
-of a burst are k6's own.
+Starting a user takes 0.1 ms of CPU, so five hundred users start within about 60 ms. Connect times
+include the wait for the generator's CPU: k6 itself causes the first hundredths of a second of a
+burst.
 """
 
 import json
@@ -37,21 +37,20 @@ from tuner.model import (
 )
 
 REQUEST_TIMEOUT_S = 10.0
-BEYOND_LIMIT_S = 5.0  # a request is waited for so long after its limit, so that its time is known
+BEYOND_LIMIT_S = 5.0  # k6 waits this long beyond the limit, to learn how late an answer is
 SHORT_S = 10.0
 BASE_MB = 160  # k6 itself, the probe, and a run's rows in /dev/shm
-USER_MB = 0.3  # 0.17 while it waits to begin, 0.25 in the middle of a request
+USER_MB = 0.3  # 0.17 before its start, 0.25 during a request
 UNLIMITED_MB = 1_000_000
 
 SCRIPT = "load.js"
 MANY_USERS = 600
-SELDOM = "GOGC=400"  # collecting garbage so much less often saves a fifth of the CPU
-OFTEN = "GOGC=100"  # and memory, which many users need themselves
+SELDOM = "GOGC=400"  # less frequent garbage collection saves a fifth of the CPU
+OFTEN = "GOGC=100"  # saves the memory that many users need
 COMMAND = (
     *("k6", "run", "--quiet", "--no-color", "--no-usage-report", "--address="),
     *("--no-thresholds", "--summary-mode=disabled"),
-    # The rows go to a file of their own; of its log only what is an error: it warns for every
-    # request that fails.
+    # Rows go to their own file. The log keeps errors only: k6 warns about every failed request.
     *("--console-output=rows", "--log-format=raw", "--log-output=file=k6.log,level=error"),
     SCRIPT,
 )
@@ -65,7 +64,7 @@ K6Load = Burst | Journey | ClosedLoop
 
 
 class K6:
-    """Drives what takes a script; stateless, so usable from many threads.
+    """Sends loads that need a script. It has no state, so threads may share one.
 
     `stats_address` is where the launcher makes uWSGI serve its stats, inside the namespace.
     """
@@ -76,7 +75,7 @@ class K6:
     def check(self, running: RunningTarget, target: Target, workload: K6Load | Ladder) -> None:
         """Refuse what cannot be measured. Raises `TargetFailed` with `WORKLOAD_REFUSED`.
 
-        One user goes through a journey once, as all will.
+        One user goes through a journey once before all users do.
         """
         checks.check_open_files(running, workload)
         _check_generator(running, connections(workload))
@@ -90,9 +89,9 @@ class K6:
     def drive(
         self, running: RunningTarget, target: Target, load: K6Load, duration_s: float
     ) -> LoadReading:
-        """Send load for that long, and until the last answer; a burst lasts as long as it lasts.
+        """Send load for `duration_s` and wait for the last answer; a burst has its own length.
 
-        Raises `TargetFailed` when nothing at all is answered as expected, or the target ends.
+        Raises `TargetFailed` if no request is answered as expected, or the target ends.
         """
         found = self._run(running, target, load, duration_s)
         reading = reading_of(found, "k6")
@@ -136,14 +135,14 @@ class K6:
 
 
 def request_timeout_s(load: K6Load) -> float:
-    """How long a single request is waited for."""
+    """The time-out of one request."""
     if isinstance(load, ClosedLoop):
         return REQUEST_TIMEOUT_S
     return max(REQUEST_TIMEOUT_S, load.limit_s + BEYOND_LIMIT_S)
 
 
 def longest_s(load: K6Load, duration_s: float) -> float:
-    """How long a run lasts where every request is as slow as it may be."""
+    """The length of a run in which every request is as slow as its time-out allows."""
     timeout_s = request_timeout_s(load)
     if isinstance(load, Burst):
         return timeout_s * len(load.requests) + SHORT_S
@@ -151,9 +150,9 @@ def longest_s(load: K6Load, duration_s: float) -> float:
 
 
 def script(load: K6Load, duration_s: float, running: RunningTarget, target: Target) -> str:
-    """The whole of it: the workload as one constant, and the code that sends it.
+    """The whole script: the workload as one constant, and the code that sends it.
 
-    A constant in the script is there once for all users, a file that it reads once for each.
+    All users share a constant of the script; each user would have its own copy of a file.
     """
     workload = {
         "options": options(load, duration_s),
@@ -167,7 +166,7 @@ def script(load: K6Load, duration_s: float, running: RunningTarget, target: Targ
 
 
 def options(load: K6Load, duration_s: float) -> dict[str, Any]:
-    """k6's own: who sends when, one connection a request unless it is to be kept."""
+    """k6's options: when users send. Each request has its own connection unless kept alive."""
     rest_s = longest_s(load, duration_s) - duration_s
     if isinstance(load, Burst):
         sending: dict[str, Any] = {
@@ -180,22 +179,22 @@ def options(load: K6Load, duration_s: float) -> dict[str, Any]:
     else:
         users = connections(load)
         sending = {
-            # As many from the beginning to the end: `constant-vus` refuses less than a second.
+            # A constant number of users: `constant-vus` refuses less than a second.
             "executor": "ramping-vus",
             "startVUs": users,
             "stages": [{"duration": _ms(duration_s), "target": users}],
-            "gracefulStop": _ms(rest_s),  # to the answer of what is in flight then
+            "gracefulStop": _ms(rest_s),  # until the requests in flight are answered
         }
     return {
         "scenarios": {"load": sending},
         "noConnectionReuse": not (isinstance(load, ClosedLoop) and load.keep_alive),
         "discardResponseBodies": True,
-        "systemTags": [],  # of metrics that nobody reads
+        "systemTags": [],  # no metric is used
     }
 
 
 def _requests(requests: Sequence[HttpRequest], port: int, target: Target) -> dict[str, list[Any]]:
-    """Column by column, for a thousand objects in each of a thousand users would be a gigabyte."""
+    """Column by column: a thousand objects for each of a thousand users would take a gigabyte."""
     headers = [_headers(request, port, target) for request in requests]
     shapes: list[Mapping[str, str]] = []
     for one in headers:
@@ -223,8 +222,8 @@ def _check_generator(running: RunningTarget, users: int) -> None:
     version, _, limit = answer.partition("\n")
     if not version.startswith("k6 "):
         raise checks.refused(
-            "this host has no k6, which bursts, journeys and mixes of unlike requests take:"
-            " run `make journeys` on it"
+            "this host has no k6; bursts, journeys and mixes of unlike requests need it:"
+            " run `make journeys` on this host"
         )
     limit_mb = _limit_mb(limit.strip())
     most = int((limit_mb - BASE_MB) / USER_MB)
@@ -236,7 +235,7 @@ def _check_generator(running: RunningTarget, users: int) -> None:
 
 
 def _limit_mb(words: str) -> int:
-    """What a cgroup says of its memory, in MB; version 2 says `max` where there is no limit."""
+    """A cgroup's memory limit in MB; version 2 writes `max` if there is no limit."""
     if words == "max":
         return UNLIMITED_MB
     try:

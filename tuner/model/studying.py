@@ -34,7 +34,7 @@ class JobState(StrEnum):
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing more will happen to the job."""
+        """Whether the job has ended."""
         return self in (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED)
 
 
@@ -48,12 +48,12 @@ class Phase(StrEnum):
     RACE = "race"
     ABLATE = "ablate"
     CONFIRM = "confirm"
-    COMPARE = "compare"  # instead of all from calibrate to confirm, where files were given
+    COMPARE = "compare"  # replaces calibrate to confirm in a job that compares files
     DONE = "done"
 
 
 class TrialState(StrEnum):
-    """Where a trial stands. `infeasible` is the configuration's fault, `failed` the host's."""
+    """Where a trial stands. The configuration caused `infeasible`, the host caused `failed`."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -70,19 +70,19 @@ class Origin(StrEnum):
     HEURISTIC = "heuristic"
     SAMPLER = "sampler"
     GIVEN = "given"  # one of the files of a comparison
-    EARLIER = "earlier"  # what an earlier job of the app recommended
-    ABLATION = "ablation"  # some of the winner's options, the rest the user's
-    MINIMAL = "minimal"  # those of the winner's options that earn their place
+    EARLIER = "earlier"  # an earlier job of the app recommended it
+    ABLATION = "ablation"  # some of the winner's options; the others are the user's
+    MINIMAL = "minimal"  # only the winner's options that have an effect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a trial's windows amount to.
+    """The result of a trial's windows.
 
     `score` is the mean log ratio to the baseline of the same block, signed so that more is
-    better; None where the trial broke. `constraints` holds each bound's excess: above 0 is broken.
-    `gains` are the same as `score` for every metric of the objective. A trial that the sampler
-    proposed again has several `blocks`, and is settled anew after each.
+    better; None if the trial failed. `constraints` holds each bound's excess: above 0 the bound is
+    missed. `gains` has one such score for every metric of the objective. A trial that the sampler
+    proposed again has several `blocks` and gets a new outcome after each.
     """
 
     state: TrialState
@@ -112,7 +112,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One request to tune one app, and where it stands."""
+    """One request, where it stands, and its results."""
 
     id: JobId
     spec: JobSpec
@@ -131,14 +131,14 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """All rows of one job: what `study.decide` looks at, and nothing else."""
+    """All rows of one job. `study.decide` reads nothing else."""
 
     job: Job
     trials: tuple[Trial, ...]
     measurements: tuple[Measurement, ...]
     now: datetime
     hosts: int = 1  # live workers in the job's pool
-    pool_is_free: bool = True  # no other job of the pool is running, and none came earlier
+    pool_is_free: bool = True  # no other job of the pool runs or was queued earlier
 
     def blocks(self, phase: Phase) -> tuple[Measurement, ...]:
         """The blocks of one phase, in the order in which they were planned."""
@@ -160,13 +160,13 @@ class History:
 
     @property
     def memory_line(self) -> MemoryLine | None:
-        """What `prepare` found about memory, once it has."""
+        """The memory line that `prepare` fitted; None before that."""
         return self.job.facts.memory if self.job.facts else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A measurement to be made."""
+    """A measurement that a host will make."""
 
     sequence: int
     kind: MeasurementKind
@@ -177,7 +177,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Enter:
-    """Go on to `phase`, keeping what the one before found out."""
+    """Go on to `phase` and store the results of the phase before it."""
 
     phase: Phase
     facts: TargetFacts | None = None
@@ -187,7 +187,7 @@ class Enter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settle:
-    """Write down what came of a trial; of one with more blocks than before, write it anew."""
+    """Store the outcome of a trial; an outcome of more blocks replaces the earlier one."""
 
     number: TrialNumber
     outcome: Outcome
@@ -195,7 +195,7 @@ class Settle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """Create trials (`running` at once) and have measurements made."""
+    """Create trials (`running` from the start) and plan measurements."""
 
     plans: tuple[Plan, ...]
     trials: tuple[Trial, ...] = ()
@@ -203,7 +203,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Succeed:
-    """The job is done; this is its answer: one of the three, by the job's kind."""
+    """The job succeeded. The job's kind decides which of the three is its answer."""
 
     recommendation: Recommendation | None = None
     report: Report | None = None
@@ -212,16 +212,16 @@ class Succeed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fail:
-    """The job cannot be done; this is why."""
+    """The job failed, and why."""
 
     failure: Failure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A measurement that a host may now make, with its job; `params` are in the order of arms.
+    """A measurement that a host has taken, with its job; `params` are in the order of arms.
 
-    `measurement.attempt` is the fence: every later write about it carries that number.
+    `measurement.attempt` is the fence: each later write about the measurement names it.
     """
 
     measurement: Measurement
@@ -230,4 +230,4 @@ class Claim:
 
 
 Step = Enter | Settle | Measure | Succeed | Fail
-"""One change that `study.decide` asks for; None in its place: wait until a host reports."""
+"""One change that `study.decide` asks for. It returns None to wait until a host reports."""

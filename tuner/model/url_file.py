@@ -1,7 +1,7 @@
 """A file of URLs in place of a list of requests: `requests: {file: urls.txt}`.
 
-One request a line: a path or a whole URL, of which scheme and host are left out, with a method
-before it where that is not GET. Empty lines and those that begin with `#` say nothing.
+Each line is one request: a path or a whole URL, with a method before it unless that is GET. The
+scheme and host of a URL are dropped. Empty lines and lines that begin with `#` are skipped.
 
     /timetable?week=12
     https://example.org/login
@@ -16,16 +16,18 @@ from typing import Any
 _LINE = re.compile(
     r"(?:(?P<method>[A-Za-z]+)\s+)?(?P<host>[A-Za-z][A-Za-z0-9+.-]*://[^/?#\s]*)?(?P<path>\S*)"
 )
-_IN_ORDER = ("burst", "journey")  # each line is a step there; elsewhere one among others
+_IN_ORDER = (
+    "burst",
+    "journey",
+)  # here each line is a step; in other workloads the order means nothing
 _MOST = 1000  # of a weight
 
 
 def expanded(document: Any, read: Callable[[str], str]) -> Any:
-    """The document of a job or a target, with the requests of its file in place of its name.
+    """The document of a job or a target; the requests of its file replace the file's name.
 
-    `read` returns the text of the file of that name. Anything that is not such a document comes
-    back as it is: validation says what is wrong with it. Raises `ValueError` for a file that
-    `read` cannot read, and for a line that is no request.
+    `read` returns the text of a file. Any other document is returned unchanged: validation then
+    reports its mistakes. Raises `ValueError` if a file cannot be read or a line is not a request.
     """
     match document:
         case {"workload": {"requests": {"file": str(name), **others}} as workload} if not others:
@@ -68,12 +70,12 @@ def parse(text: str) -> list[dict[str, Any]]:
             request["method"] = match["method"].upper()
         found.append(request)
     if not found:
-        raise ValueError("there is no request in it")
+        raise ValueError("the file holds no request")
     return found
 
 
 def weighted(requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Each request once, with the number of its lines for a weight, or its share of the most."""
+    """Each request once; its weight is its number of lines, scaled down if that is above 1000."""
     counts = Counter(tuple(request.items()) for request in requests)
     scale = min(1.0, _MOST / max(counts.values(), default=1))
     return [

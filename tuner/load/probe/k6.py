@@ -1,11 +1,11 @@
-"""What one run of k6 1.8 left: a line for every request, which `tuner/load/script.js` writes.
+"""The figures of one run of k6 1.8. `tuner/load/script.js` writes a line for every request.
 
-A line is `request,ok,sent,answered,connecting,took,status,error,words`, times in ms since k6 began
-to send; `took` is from the connect to the end of the answer, and `error` k6's number. One line,
-not always the first, says when that beginning was, and the last that it was not cut short.
+A line is `request,ok,sent,answered,connecting,took,status,error,words`. Times are in ms since k6
+began to send; `took` is from the connect to the end of the answer; `error` is k6's number. One line
+(not always the first) gives the time of the beginning. The last line shows that the run is whole.
 
-The latency of a request is the connect and what follows: what k6 itself needs before and after is
-its own. `task` holds `limit_s` besides what every client's does.
+The latency of a request is its connect and `took`; k6's own time before and after does not count.
+`task` has `limit_s` besides the fields of every client.
 """
 
 import os
@@ -23,7 +23,7 @@ ENDED = "ended"
 
 _TIMEOUT, _DIAL_TIMEOUT = 1050, 1211
 _CLASSES = {1201: "reset", 1212: "refused", 1220: "reset", _DIAL_TIMEOUT: "connect_timeout"}
-_WORDS = (  # of what k6 has no number for; first match wins
+_WORDS = (  # for errors without a number; first match wins
     ("assign requested address", "ports_exhausted"),
     ("unexpected EOF", "truncated"),
     ("EOF", "early_close"),
@@ -54,7 +54,7 @@ class Sent(NamedTuple):
 
     @property
     def latency_s(self) -> float:
-        """What the user waited for, the connect included."""
+        """The time that the user waited, connect included."""
         return self.connecting_s + self.took_s
 
     @property
@@ -62,7 +62,7 @@ class Sent(NamedTuple):
         """The class of a failed request."""
         if self.is_answered:
             return f"http_{self.status}"
-        if self.error == _TIMEOUT:  # without a connect nothing of it has begun
+        if self.error == _TIMEOUT:  # a latency of 0: it never connected
             return "read_timeout" if self.latency_s > 0 else "connect_timeout"
         known = _CLASSES.get(self.error)
         return known or next((name for words, name in _WORDS if words in self.words), "other")
@@ -100,7 +100,7 @@ def summarise(folder: str, output: str, task: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_rows(lines: list[str]) -> tuple[list[Sent], float]:
-    """All requests, and the seconds after which the first of them was sent."""
+    """All requests, and the time of the first one in seconds."""
     found = [parse(line) for line in lines]
     first_s = min((one.sent_s for one in found), default=0.0)
     return [
@@ -125,7 +125,7 @@ def parse(line: str) -> Sent:
 
 
 def row_of(one: Sent) -> Row:
-    """As every client's rows are: the request begins with its connect."""
+    """The row of a request, which begins with its connect."""
     began_s = one.end_s - one.latency_s
     return began_s, began_s, one.end_s, one.ok
 
@@ -139,7 +139,7 @@ def over_limit(found: list[Sent], limit_s: float | None) -> float | None:
 
 
 def first_failed(failed: list[Sent]) -> dict[str, Any] | None:
-    """The failed request that was sent first, and what came of it; None where none failed."""
+    """The first failed request and its answer; None if no request failed."""
     if not failed:
         return None
     one = min(failed, key=lambda one: one.sent_s)
@@ -150,7 +150,7 @@ def first_failed(failed: list[Sent]) -> dict[str, Any] | None:
 
 
 def last_words(folder: str) -> str:
-    """What k6 logged, on one line."""
+    """k6's log on one line."""
     try:
         with open(os.path.join(folder, LOG), encoding="utf-8", errors="replace") as file:
             return " ".join(file.read().split())[-LOG_KEPT:]
