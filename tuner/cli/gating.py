@@ -24,6 +24,7 @@ def request_of(
     """
     asked = found.circumstances
     how = TargetRequest.model_fields.keys() - {"target_app", "image"}
+    kept = ("limits", "workload", "cycles", "window_s", "warmup_s", "min_effect")
     inis = (
         Variant(name="own.ini", ini=asked.baseline_ini),
         Variant(name="recommended.ini", ini=found.uwsgi_ini),
@@ -34,15 +35,10 @@ def request_of(
         app=found.app,
         target=TargetRequest(image=image, **{name: getattr(asked.target, name) for name in how}),
         inis=inis[1:] if is_one else inis,
-        limits=asked.limits,
-        workload=asked.workload,
         blocks=gate.fitting_blocks(budget_s, block_s(found), at_most=most),
-        cycles=asked.cycles,
-        window_s=asked.window_s,
-        warmup_s=asked.warmup_s,
-        min_effect=asked.min_effect,
         allow=tuple(asked.allow),
         pool=pool or asked.pool,
+        **{name: getattr(asked, name) for name in kept},
     )
 
 

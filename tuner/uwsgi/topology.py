@@ -6,11 +6,10 @@ http           client → uWSGI's http router → worker processes
 nginx          client → nginx → the file's `socket`, TCP or unix, in the uwsgi protocol
 """
 
-import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tuner.uwsgi.ini import IniFile
+from tuner.uwsgi.ini import IniFile, effective
 
 PROXY_PID = "/tmp/nginx.pid"  # noqa: S108  # in the load generator's container, which is ours
 PROXY_LOG = "/dev/shm/nginx.log"  # noqa: S108  # a tmpfs: a line per request must not cost disk I/O
@@ -23,8 +22,6 @@ ends. An upstream time is `-` when there is none, and `0.001, 0.002` after a ret
 _PROXY_PORT = 61_716  # used when the socket itself uses the target's port
 _UWSGI_SOCKETS = ("socket", "uwsgi-socket")
 _HTTP_ROUTERS = ("http", "httprouter")
-_REFERENCE = re.compile(r"%\(([\w.-]+)\)")
-_MOST_REFERENCES = 10  # uWSGI itself stops after a few rounds
 
 
 class Topology(StrEnum):
@@ -63,25 +60,18 @@ def front_of(ini: IniFile, port: int) -> Front:
     ):
         if any(ini.values(option) for option in options):
             return Front(topology=topology, port=port)
-    sockets = [value for option in _UWSGI_SOCKETS for value in ini.values(option) if value]
+    sockets = [
+        setting.value
+        for setting in effective(ini)
+        if setting.option in _UWSGI_SOCKETS and setting.value and not setting.is_conditional
+    ]
     if not sockets:
         return Front(topology=Topology.HTTP_SOCKET, port=port)
-    socket = _resolved(sockets[0], ini)
+    socket = sockets[0]
     taken = socket.rpartition(":")[2] == str(port) and not socket.startswith("/")
     return Front(
         topology=Topology.NGINX, port=_PROXY_PORT if taken else port, socket=_abstract(socket, ini)
     )
-
-
-def _resolved(text: str, ini: IniFile) -> str:
-    """`text` with `%(option)` replaced by the file's own options."""
-    for _ in range(_MOST_REFERENCES):
-        found = _REFERENCE.search(text)
-        value = ini.get(found.group(1)) if found else None
-        if found is None or value is None:
-            return text
-        text = text[: found.start()] + value + text[found.end() :]
-    return text
 
 
 def _abstract(socket: str, ini: IniFile) -> str:

@@ -4,7 +4,10 @@ A value is uncertain inside a condition, before the include of another file, whe
 the same option, and when it contains a variable.
 """
 
+from collections.abc import Iterator
+
 from tuner.uwsgi.ini import INCLUDES, as_int, is_true
+from tuner.uwsgi.lint.addresses import Address, address_of
 from tuner.uwsgi.lint.invocation import invocation_of
 from tuner.uwsgi.lint.subject import Entry, Subject
 
@@ -74,6 +77,14 @@ def positive(subject: Subject, *options: str) -> Entry | None:
 def always(subject: Subject, *options: str) -> tuple[Entry, ...]:
     """The entries of a list outside all conditions."""
     return tuple(entry for entry in subject.named(*options) if not entry.is_conditional)
+
+
+def addresses(subject: Subject, *options: str) -> Iterator[tuple[Entry, Address]]:
+    """The entries outside all conditions whose value is certainly an address."""
+    for entry in always(subject, *options):
+        address = None if entry.is_dynamic else address_of(entry.value)
+        if address:
+            yield entry, address
 
 
 def version_of(subject: Subject) -> tuple[int, ...]:

@@ -26,10 +26,11 @@ class Hit:
 def hit(
     entry: Entry, fix: Fix | None = None, severity: Severity | None = None, **facts: object
 ) -> Hit:
-    """A hit with the page's message; `{key}`, `{value}`, `{quoted}`, `{number}` are the entry's."""
-    value = entry.value
-    own = {"key": entry.key, "value": value, "quoted": quoted(value), "number": as_int(value)}
-    return Hit(entry.number, "", fix, severity, {**own, **facts})
+    """A hit with the page's message; the facts here are the entry's."""
+    value, shown = entry.value, quoted(entry.value)
+    own = {"key": entry.key, "value": value, "number": as_int(value), "quoted": shown}
+    given = shown if value else "no value"
+    return Hit(entry.number, "", fix, severity, {**own, "given": given, **facts})
 
 
 Check = Callable[[Subject], Iterable[Hit]]

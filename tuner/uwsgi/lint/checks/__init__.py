@@ -17,24 +17,12 @@ Is it a good idea here? (from U050)
 patterns        checks that several rules share
 """
 
-from tuner.uwsgi.lint.checks import (
-    access,
-    cheaper,
-    command,
-    concurrency,
-    duplicates,
-    files,
-    http_router,
-    keys,
-    lifecycle,
-    memory,
-    numbers,
-    placeholders,
-    python,
-    sections,
-    sockets,
-    static,
-    values,
-    workers,
-)
+from importlib import import_module
+from pkgutil import iter_modules
+
 from tuner.uwsgi.lint.rule import CHECKS
+
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")
+
+__all__ = ["CHECKS"]

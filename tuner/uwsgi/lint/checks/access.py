@@ -3,10 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from tuner.uwsgi.lint.addresses import Address, address_of
-from tuner.uwsgi.lint.certainty import always, is_absent, is_off, settled
+from tuner.uwsgi.lint.certainty import addresses, always, is_absent, is_off, settled
 from tuner.uwsgi.lint.checks.patterns import advised
-from tuner.uwsgi.lint.edits import added, quoted, set_to
+from tuner.uwsgi.lint.edits import added, set_to
 from tuner.uwsgi.lint.finding import Fix
 from tuner.uwsgi.lint.rule import Hit, check, hit
 from tuner.uwsgi.lint.subject import Entry, Subject
@@ -16,22 +15,15 @@ _ROOT = frozenset({"root", "0"})
 _OPEN_TO_ALL = re.compile(r"[0-7][0-7][2367]")
 
 
-def _addresses(subject: Subject, *options: str) -> Iterator[tuple[Entry, Address]]:
-    for entry in always(subject, *options):
-        address = None if entry.is_dynamic else address_of(entry.value)
-        if address:
-            yield entry, address
-
-
 def _unix(subject: Subject) -> list[Entry]:
-    return [entry for entry, address in _addresses(subject, *_WORKER_SOCKETS) if address.path]
+    return [entry for entry, address in addresses(subject, *_WORKER_SOCKETS) if address.path]
 
 
 @check("open-uwsgi-socket")
 def open_uwsgi_socket(subject: Subject) -> Iterator[Hit]:
     if not is_absent(subject, "protocol"):
         return
-    for entry, address in _addresses(subject, "socket"):
+    for entry, address in addresses(subject, "socket"):
         if address.is_any_host:
             yield hit(entry)
 
@@ -46,8 +38,7 @@ def chmod_invalid(subject: Subject) -> Iterator[Hit]:
         fix = Fix("write three octal digits, for example 660")
         if four:
             fix = set_to(entry, four[1], f"write {four[1]}", is_safe=True)
-        value = quoted(mode) if mode else "no value"
-        yield hit(entry, fix, value=value)
+        yield hit(entry, fix)
 
 
 advised(
@@ -67,7 +58,7 @@ def socket_stays(subject: Subject) -> Iterator[Hit]:
 
 @check("stats-open")
 def stats_open(subject: Subject) -> Iterator[Hit]:
-    for entry, address in _addresses(subject, "stats"):
+    for entry, address in addresses(subject, "stats"):
         if address.is_any_host:
             local = f"127.0.0.1:{address.port}"
             yield hit(entry, set_to(entry, local, f"bind it to {local}"))

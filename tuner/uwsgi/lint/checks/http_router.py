@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from tuner.model import BYTES_PER_MB
 from tuner.uwsgi.ini import as_int
 from tuner.uwsgi.lint.addresses import address_of
-from tuner.uwsgi.lint.certainty import always, is_absent, is_off, number, positive
+from tuner.uwsgi.lint.certainty import addresses, always, is_absent, is_off, number, positive
 from tuner.uwsgi.lint.edits import added, removed
 from tuner.uwsgi.lint.rule import Hit, check, hit
 from tuner.uwsgi.lint.subject import Entry, Subject
@@ -51,10 +51,9 @@ def router_to_nowhere(subject: Subject) -> Iterator[Hit]:
     if any(socket.is_dynamic or socket.value.startswith("=") for socket in sockets):
         return
     bound = [address for socket in sockets if (address := address_of(socket.value))]
-    for entry in always(subject, "http-to"):
-        target = None if entry.is_dynamic else address_of(entry.value)
-        is_here = target and (target.path or target.host in {"", "127.0.0.1", "localhost"})
-        if target and is_here and not any(target.clashes(address) for address in bound):
+    for entry, target in addresses(subject, "http-to"):
+        is_here = target.path or target.host in {"", "127.0.0.1", "localhost"}
+        if is_here and not any(target.clashes(address) for address in bound):
             yield hit(entry)
 
 

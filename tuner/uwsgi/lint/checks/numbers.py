@@ -30,8 +30,7 @@ def _numbers(subject: Subject) -> Iterator[tuple[Entry, re.Match[str] | None]]:
 def no_numbers(subject: Subject) -> Iterator[Hit]:
     for entry, number in _numbers(subject):
         if number is None and entry.name not in _OF_OTHER_RULES:
-            value = quoted(entry.value) if entry.value else "no value"
-            yield hit(entry, value=value)
+            yield hit(entry)
 
 
 @check("number-with-unit")

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from tuner.uwsgi.ini import Problem
 from tuner.uwsgi.lint.certainty import is_absent, is_off, switched_off
 from tuner.uwsgi.lint.edits import added, removed, set_to, top_of
+from tuner.uwsgi.lint.finding import Fix
 from tuner.uwsgi.lint.rule import Hit, check, hit
 from tuner.uwsgi.lint.subject import Entry, Subject
 
@@ -17,13 +18,15 @@ def advised(
     find: Callable[..., Entry | tuple[Entry, ...] | None],
     *options: str,
     when: Callable[[Subject, Entry], bool] | None = None,
+    fix: Callable[[Entry], Fix] | None = None,
 ) -> None:
-    """The entries that `find` gives, and `when` holds for; the fix is the page's advice."""
+    """The entries that `find` gives, if `when` holds; without `fix`, the page has the advice."""
 
     def hits(subject: Subject) -> Iterator[Hit]:
         found = find(subject, *options)
         entries = found if isinstance(found, tuple) else (found,) if found else ()
-        return (hit(entry) for entry in entries if when is None or when(subject, entry))
+        chosen = (entry for entry in entries if when is None or when(subject, entry))
+        return (hit(entry, fix and fix(entry)) for entry in chosen)
 
     check(rule)(hits)
 
@@ -31,12 +34,7 @@ def advised(
 def discouraged(rule: str, find: Find, option: str) -> None:
     """The option is on, and should not be; the page's advice says why to remove it."""
 
-    def hits(subject: Subject) -> Iterator[Hit]:
-        entry = find(subject, option)
-        if entry:
-            yield hit(entry, removed(entry, ""))
-
-    check(rule)(hits)
+    advised(rule, find, option, fix=lambda entry: removed(entry, ""))
 
 
 def needs(rule: str, find: Find, option: str, *partners: str) -> None:

@@ -1,6 +1,7 @@
 """The Python plugin: interpreters, apps, and their environment."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from tuner.uwsgi.lint.certainty import (
     always,
@@ -14,7 +15,7 @@ from tuner.uwsgi.lint.certainty import (
     version_of,
     word,
 )
-from tuner.uwsgi.lint.checks.patterns import discouraged
+from tuner.uwsgi.lint.checks.patterns import advised, discouraged
 from tuner.uwsgi.lint.edits import added, quoted, removed, set_to
 from tuner.uwsgi.lint.rule import Hit, check, hit
 from tuner.uwsgi.lint.subject import Subject
@@ -34,11 +35,13 @@ def sub_interpreter(subject: Subject) -> Iterator[Hit]:
         yield hit(apps[-1], added(subject, "single-interpreter = true"))
 
 
-@check("threads-cannot-be-disabled")
-def always_on(subject: Subject) -> Iterator[Hit]:
-    entry = switched_off(subject, "enable-threads")
-    if entry and version_of(subject) >= _THREADS_ALWAYS:
-        yield hit(entry, removed(entry, is_safe=True))
+advised(
+    "threads-cannot-be-disabled",
+    switched_off,
+    "enable-threads",
+    when=lambda subject, _: version_of(subject) >= _THREADS_ALWAYS,
+    fix=partial(removed, is_safe=True),
+)
 
 
 @check("threads-of-the-app-stand-still")

@@ -3,8 +3,16 @@
 from collections.abc import Iterator
 
 from tuner.uwsgi.ini import as_int
-from tuner.uwsgi.lint.addresses import Address, address_of
-from tuner.uwsgi.lint.certainty import HTTP, always, is_absent, is_off, positive, switched_on
+from tuner.uwsgi.lint.addresses import Address
+from tuner.uwsgi.lint.certainty import (
+    HTTP,
+    addresses,
+    always,
+    is_absent,
+    is_off,
+    positive,
+    switched_on,
+)
 from tuner.uwsgi.lint.checks.patterns import advised, discouraged
 from tuner.uwsgi.lint.edits import added, removed, set_to
 from tuner.uwsgi.lint.finding import Severity
@@ -40,10 +48,7 @@ def same_address(subject: Subject) -> Iterator[Hit]:
     if not is_off(subject, "reuse-port"):
         return  # then uWSGI binds both, and the kernel chooses
     taken: list[tuple[Entry, Address]] = []
-    for entry in always(subject, *_LISTENERS):
-        address = None if entry.is_dynamic else address_of(entry.value)
-        if address is None:
-            continue
+    for entry, address in addresses(subject, *_LISTENERS):
         earlier = next((e for e, a in taken if a.clashes(address)), None)
         taken.append((entry, address))
         outcome = _of_both(earlier, entry) if earlier else ""
@@ -90,9 +95,8 @@ def keep_alive_header(subject: Subject) -> Iterator[Hit]:
 def uwsgi_on_http_port(subject: Subject) -> Iterator[Hit]:
     if not is_absent(subject, "protocol", *HTTP):
         return
-    for entry in always(subject, "socket"):
-        address = address_of(entry.value)
-        if address and address.port in _HTTP_PORTS:
+    for entry, address in addresses(subject, "socket"):
+        if address.port in _HTTP_PORTS:
             yield hit(entry, port=address.port)
 
 

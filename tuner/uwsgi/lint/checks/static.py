@@ -31,11 +31,13 @@ def no_offload(subject: Subject) -> Iterator[Hit]:
         yield hit(entries[0], added(subject, "offload-threads = 1"))
 
 
-@check("offload-without-files")
-def nothing_to_offload(subject: Subject) -> Iterator[Hit]:
-    entry = positive(subject, "offload-threads")
-    if entry and is_absent(subject, *_SERVES_FILES):
-        yield hit(entry, removed(entry))
+advised(
+    "offload-without-files",
+    positive,
+    "offload-threads",
+    when=lambda subject, _: is_absent(subject, *_SERVES_FILES),
+    fix=removed,
+)
 
 
 @check("serves-its-source")

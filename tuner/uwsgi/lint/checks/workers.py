@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from tuner.uwsgi.ini import as_int
 from tuner.uwsgi.lint.certainty import always, number, positive, settled, switched_on, word
 from tuner.uwsgi.lint.checks.patterns import discouraged
-from tuner.uwsgi.lint.edits import quoted, removed, set_to
+from tuner.uwsgi.lint.edits import removed, set_to
 from tuner.uwsgi.lint.finding import Fix
 from tuner.uwsgi.lint.rule import Hit, check, hit
 from tuner.uwsgi.lint.subject import Subject
@@ -23,8 +23,7 @@ def none(subject: Subject) -> Iterator[Hit]:
     if entry is None or as_int(entry.value) != 0:
         return
     count = math.ceil(subject.box.cpus or 2)
-    value = quoted(entry.value) if entry.value else "no value"
-    yield hit(entry, set_to(entry, str(count), f"write a number, such as {count}"), value=value)
+    yield hit(entry, set_to(entry, str(count), f"write a number, such as {count}"))
 
 
 @check("processes-of-the-host")
