@@ -32,8 +32,9 @@ def calibrate(
 
     None where fewer than `FEWEST_RATIOS` of them have a usable value of the metric on both arms.
     """
-    usable = [block for block in blocks if objective.log_ratio(block, metric) is not None]
-    ratios = [_ratio(block, metric) for block in usable]
+    by_block = [(block, objective.log_ratio(block, metric)) for block in blocks]
+    usable = [block for block, ratio in by_block if ratio is not None]
+    ratios = [ratio for _, ratio in by_block if ratio is not None]
     if len(ratios) < FEWEST_RATIOS:
         return None
     windows = [window for block in blocks for window in block.windows]
@@ -81,12 +82,6 @@ def mde_after(minutes: float, block_sd: float, block_s: float) -> float | None:
     """
     blocks = int(60 * minutes / block_s)
     return detectable(block_sd, blocks) if blocks >= FEWEST_BLOCKS else None
-
-
-def _ratio(block: Measurement, metric: Metric) -> float:
-    found = objective.log_ratio(block, metric)
-    assert found is not None  # noqa: S101  only blocks that have one get here
-    return found
 
 
 def _sum(block: Measurement, metric: Metric) -> float:

@@ -4,9 +4,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import combinations
 from typing import Literal
 
+import numpy as np
+import numpy.typing as npt
 from scipy import special
 
 from tuner.analysis.estimating import counts_of_sums
@@ -34,12 +35,13 @@ class Trend:
 
 def trend_of(logs: Sequence[float]) -> Trend:
     """The trend of at least two runs in their order."""
-    pairs = [_sign(later - earlier) for earlier, later in combinations(logs, 2)]
-    jump, jump_p = _jump(logs)
+    signs = np.sign(np.subtract.outer(logs, logs)).astype(int)  # [later, earlier]
+    n, score = len(logs), int(np.tril(signs).sum())
+    jump, jump_p = _jump(signs)
     return Trend(
-        agreement=sum(pairs) / len(pairs),
-        p=_kendall_p(abs(sum(pairs)), len(logs)),
-        needed=_kendall_needed(len(logs)),
+        agreement=score / math.comb(n, 2),
+        p=_kendall_p(abs(score), n),
+        needed=_kendall_needed(n),
         jump_after=jump,
         jump_p=jump_p,
         first_is=_place_of_first(logs),
@@ -51,10 +53,6 @@ def _place_of_first(logs: Sequence[float]) -> Literal["highest", "lowest"] | Non
     if len(others) < 2:
         return None
     return "highest" if first > max(others) else "lowest" if first < min(others) else None
-
-
-def _sign(value: float) -> int:
-    return (value > 0) - (value < 0)
 
 
 def _kendall_p(score: float, n: int) -> float:
@@ -81,13 +79,13 @@ def _inversion_counts(n: int) -> tuple[int, ...]:
     return counts_of_sums([range(size) for size in range(2, n + 1)])
 
 
-def _jump(logs: Sequence[float]) -> tuple[int, float]:
-    """The run behind the likeliest jump, and its probability by chance (Pettitt 1979)."""
-    n, score, scores = len(logs), 0, []
-    for run in logs[:-1]:
-        # pairs across the cut in which the later run is higher, less those in which it is lower
-        score += sum(_sign(other - run) for other in logs)
-        scores.append(abs(score))
-    largest = max(scores)
-    p = min(1.0, 2 * math.exp(-6 * largest**2 / (n**3 + n**2)))
-    return 1 + scores.index(largest), p
+def _jump(signs: npt.NDArray[np.int_]) -> tuple[int, float]:
+    """The run behind the likeliest jump, and its probability by chance (Pettitt 1979).
+
+    `signs[i, j]` is that of run i less run j. Across a cut, the score counts the pairs in which the
+    later run is higher, less those in which it is lower.
+    """
+    n = len(signs)
+    scores = np.abs(np.cumsum(signs.sum(axis=0))[:-1])
+    p = 2 * math.exp(-6 * int(scores.max()) ** 2 / (n**3 + n**2))
+    return 1 + int(scores.argmax()), min(1.0, p)

@@ -40,25 +40,16 @@ def best_candidate(
     if not incumbents or ended < STARTUP_TRIALS:
         return None
     with one_thread():
-        return _best(pool, observations, incumbents, seed)
-
-
-def _best(
-    pool: CandidatePool,
-    observations: Sequence[Observation],
-    incumbents: Sequence[Observation],
-    seed: int,
-) -> Proposal | None:
-    model = fit(pool.cube, observations)
-    beliefs, _ = model.at(pool.cube.points([trial.params for trial in incumbents]))
-    running = [trial.params for trial in observations if trial.told and not has_ended(trial)]
-    if running:
-        model = model.expecting(pool.cube.points(running))
-    search = _Search(pool, model, Feasibility.of(pool.cube, observations), float(beliefs.max()))
-    order = np.argsort(-beliefs, kind="stable")[:CENTRES]
-    fresh = search.fresh(observations, [incumbents[index].params for index in order], seed)
-    again = search.again(incumbents, beliefs)
-    return _better(fresh, again)
+        model = fit(pool.cube, observations)
+        beliefs, _ = model.at(pool.cube.points([trial.params for trial in incumbents]))
+        running = [trial.params for trial in observations if trial.told and not has_ended(trial)]
+        if running:
+            model = model.expecting(pool.cube.points(running))
+        search = _Search(pool, model, Feasibility.of(pool.cube, observations), float(beliefs.max()))
+        order = np.argsort(-beliefs, kind="stable")[:CENTRES]
+        fresh = search.fresh(observations, [incumbents[index].params for index in order], seed)
+        again = search.again(incumbents, beliefs)
+        return _better(fresh, again)
 
 
 def _better(*candidates: Proposal | None) -> Proposal | None:

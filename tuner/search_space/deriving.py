@@ -62,13 +62,12 @@ def derive(spec: JobSpec, memory: MemoryLine | None = None) -> Domain:
 
 def _unmet(name: str, requires: Sequence[Constraint], names: Names) -> list[Mistake]:
     """What the space needs of the job and does not find."""
-    mistakes = []
+    mistakes: list[Mistake] = []
     for index, rule in enumerate(requires):
-        try:
-            if not evaluate(rule.rule, names):
-                mistakes.append(Mistake("search_space", f"{name}: {rule.reason}"))
-        except ValueError as error:
-            mistakes.append(Mistake(f"search_space.requires.{index}.rule", str(error)))
+        broken = _tried(f"search_space.requires.{index}.rule", rule.rule, names)
+        if not broken and not evaluate(rule.rule, names):
+            broken = [Mistake("search_space", f"{name}: {rule.reason}")]
+        mistakes += broken
     return mistakes
 
 
