@@ -10,12 +10,7 @@ from sqlalchemy.dialects.postgresql import insert
 from tuner.db.engine import Database
 from tuner.db.rows import noun_of, to_json
 from tuner.db.tables import hosts
-from tuner.model import (
-    HOST_IS_STALE_AFTER,
-    BenchmarkHost,
-    Calibration,
-    HostFingerprint,
-)
+from tuner.model import HOST_IS_STALE_AFTER, BenchmarkHost, Calibration, HostFingerprint
 
 HOST_LOCKS = 7_803  # first key of the advisory locks on host names
 

@@ -2,24 +2,14 @@
 
 from typing import Any
 
-from sqlalchemy import (
-    Connection,
-    func,
-    select,
-    update,
-)
+from sqlalchemy import Connection, func, select, update
 
 from tuner.db.ports import JobQueue
 from tuner.db.rows import noun_of
 from tuner.db.status import AHEAD
 from tuner.db.tables import jobs, measurements
 from tuner.errors import NotFound
-from tuner.model import (
-    Job,
-    JobId,
-    JobState,
-    MeasurementState,
-)
+from tuner.model import Job, JobId, JobState, MeasurementState
 
 _POOL_LOCKS = 7_801  # first key of our advisory locks on pools
 _OPEN_WORK = (MeasurementState.QUEUED, MeasurementState.RUNNING)

@@ -12,12 +12,7 @@ from sqlalchemy import Connection, Select, and_, bindparam, select
 from sqlalchemy.dialects.postgresql import insert
 
 from tuner.db import jobs
-from tuner.db.history import (
-    read_blocks_by_trial,
-    read_history,
-    read_measurements,
-    read_trials,
-)
+from tuner.db.history import read_blocks_by_trial, read_history, read_measurements, read_trials
 from tuner.db.hosts import Hosts
 from tuner.db.rows import noun_of, to_json
 from tuner.db.status import AHEAD_OF_NEW, read_status, read_version

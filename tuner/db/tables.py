@@ -65,9 +65,13 @@ _AS_WRITTEN = JSON(
 )  # jsonb would sort the keys, and the keys of a space order the lines of the file
 
 
-def _one_of(column: str, members: type[StrEnum]) -> CheckConstraint:
+def _one_of(
+    name: str, members: type[StrEnum], *, nullable: bool = False
+) -> tuple[Column[str], CheckConstraint]:
+    """A column for the text of an enum, and the check that holds it to the enum's members."""
     values = ", ".join(f"'{member.value}'" for member in members)
-    return CheckConstraint(f"{column} IN ({values})", name=column)
+    check = CheckConstraint(f"{name} IN ({values})", name=name)
+    return Column(name, Text, nullable=nullable), check
 
 
 def _time(name: str, *, nullable: bool = True, now: bool = False) -> Column[datetime]:
@@ -99,11 +103,11 @@ jobs = Table(
     "jobs",
     metadata,
     Column("id", BigInteger, Identity(always=True), primary_key=True),
-    Column("kind", Text, nullable=False),
+    *_one_of("kind", JobKind),
     Column("app", Text, nullable=False),
     Column("pool", Text, nullable=False),
-    Column("state", Text, nullable=False),
-    Column("phase", Text, nullable=False),
+    *_one_of("state", JobState),
+    *_one_of("phase", Phase),
     Column("spec", _AS_WRITTEN, nullable=False),
     Column("facts", _DOCUMENT),
     Column("calibration", _DOCUMENT),
@@ -111,17 +115,15 @@ jobs = Table(
     Column("recommendation", _DOCUMENT),
     Column("report", _DOCUMENT),
     Column("failure", _DOCUMENT),
-    Column("verdict", Text),  # also in the recommendation; a column, so that SQL can select by it
+    *_one_of(
+        "verdict", Verdict, nullable=True
+    ),  # also in the recommendation; a column, so that SQL can select by it
     Column("idempotency_key", Text, unique=True),
     Column("request_sha256", Text, nullable=False),
     _time("created_at", nullable=False, now=True),
     _time("started_at"),
     _time("finished_at"),
     Column("revision", BigInteger, nullable=False, server_default=text("1")),
-    _one_of("kind", JobKind),
-    _one_of("state", JobState),
-    _one_of("phase", Phase),
-    _one_of("verdict", Verdict),
     Index("uq_jobs_pool_running", "pool", unique=True, postgresql_where=text("state = 'running'")),
     Index(
         "ix_jobs_pool_open", "pool", "id", postgresql_where=text("state IN ('queued', 'running')")
@@ -136,13 +138,11 @@ trials = Table(
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("params", _DOCUMENT, nullable=False),
     Column("params_key", Text, nullable=False),  # canonical text of params: no pair twice in a job
-    Column("origin", Text, nullable=False),
-    Column("state", Text, nullable=False),
+    *_one_of("origin", Origin),
+    *_one_of("state", TrialState),
     Column("outcome", _DOCUMENT),
     Column("score", Float),
     UniqueConstraint("job_id", "params_key"),
-    _one_of("origin", Origin),
-    _one_of("state", TrialState),
 )
 
 measurements = Table(
@@ -151,11 +151,11 @@ measurements = Table(
     Column("id", BigInteger, Identity(always=True), primary_key=True),
     Column("job_id", ForeignKey("jobs.id", ondelete="CASCADE"), nullable=False),
     Column("sequence", Integer, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("phase", Text, nullable=False),
+    *_one_of("kind", MeasurementKind),
+    *_one_of("phase", Phase),
     Column("arms", ARRAY(Integer), nullable=False),
     Column("block_options", _DOCUMENT),  # null: those of the job's budget
-    Column("state", Text, nullable=False),
+    *_one_of("state", MeasurementState),
     Column("attempt", Integer, nullable=False, server_default=text("0")),
     Column("faults", Integer, nullable=False, server_default=text("0")),
     Column("last_fault", Text),
@@ -166,9 +166,6 @@ measurements = Table(
     Column("result", _DOCUMENT),  # all but the windows
     Column("failure", _DOCUMENT),
     UniqueConstraint("job_id", "sequence"),
-    _one_of("kind", MeasurementKind),
-    _one_of("state", MeasurementState),
-    _one_of("phase", Phase),
     Index("ix_measurements_host_running", "host", postgresql_where=text("state = 'running'")),
 )
 

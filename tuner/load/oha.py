@@ -17,14 +17,7 @@ from tuner.load.probing import ask_probe
 from tuner.load.readiness import SLACK_S, host_header, wait_ready
 from tuner.load.results import reading_of
 from tuner.measurement import LoadReading, RunningTarget, target_failed
-from tuner.model import (
-    ClosedLoop,
-    FailureCode,
-    HttpRequest,
-    Ladder,
-    OpenLoop,
-    Target,
-)
+from tuner.model import ClosedLoop, FailureCode, HttpRequest, Ladder, OpenLoop, Target
 
 REQUEST_TIMEOUT_S = 10
 CONNECT_TIMEOUT_S = 10

@@ -9,13 +9,7 @@ from dataclasses import replace
 from tuner.errors import TargetFailed
 from tuner.measurement.arms import left_out
 from tuner.measurement.host import ArmSpec, Checked, target_failed
-from tuner.model import (
-    FailureCode,
-    JobSpec,
-    Preflight,
-    PreflightFinding,
-    TargetFacts,
-)
+from tuner.model import FailureCode, JobSpec, Preflight, PreflightFinding, TargetFacts
 from tuner.uwsgi.ini import IniFile, Line
 from tuner.uwsgi.lint import Box, Severity, lint, subject_of
 from tuner.uwsgi.options import Catalogue, of_build

@@ -76,6 +76,24 @@ class Budget(Document):
         return self.warmup_s + cycles * self.window_s
 
 
+_STANDARD = Budget(
+    trials=30,
+    calibrate_blocks=4,
+    race=4,
+    ablate_runs=96,
+    confirm_blocks=40,
+    cycles=4,
+    window_s=2.5,
+    warmup_s=3.0,
+)
+_THOROUGH = {
+    "trials": 60,
+    "calibrate_blocks": 8,
+    "race": 8,
+    "race_blocks": 8,
+    "ablate_runs": 144,
+    "confirm_blocks": 80,
+}
 PRESETS = {
     "demo": Budget(trials=8, confirm_blocks=8, cycles=2, window_s=1.5, warmup_s=1.0),
     "quick": Budget(
@@ -87,37 +105,9 @@ PRESETS = {
         window_s=2.5,
         warmup_s=1.5,
     ),
-    "standard": Budget(
-        trials=30,
-        calibrate_blocks=4,
-        race=4,
-        ablate_runs=96,
-        confirm_blocks=40,
-        cycles=4,
-        window_s=2.5,
-        warmup_s=3.0,
-    ),
-    "thorough": Budget(
-        trials=60,
-        calibrate_blocks=8,
-        race=8,
-        race_blocks=8,
-        ablate_runs=144,
-        confirm_blocks=80,
-        cycles=4,
-        window_s=2.5,
-        warmup_s=3.0,
-    ),
-    "noisy": Budget(
-        trials=30,
-        calibrate_blocks=4,
-        race=8,
-        ablate_runs=192,
-        confirm_blocks=40,
-        cycles=16,
-        window_s=2.5,
-        warmup_s=3.0,
-    ),
+    "standard": _STANDARD,
+    "thorough": _STANDARD.model_copy(update=_THOROUGH),
+    "noisy": _STANDARD.model_copy(update={"race": 8, "ablate_runs": 192, "cycles": 16}),
 }
 """Budgets by name; the figures behind them are in `docs/searching.md`."""
 
