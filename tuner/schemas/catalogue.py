@@ -1,4 +1,4 @@
-"""What a request may name."""
+"""Names that a request may use: search spaces and target apps."""
 
 from collections.abc import Sequence
 
@@ -11,9 +11,9 @@ from tuner.schemas.base import Answer
 class SpaceSummary(Answer):
     """A search space in a list."""
 
-    name: str = Field(description="what a job names it by")
+    name: str = Field(description="the name to use in a job")
     description: str = Field(description="what it is for")
-    parameters: Sequence[str] = Field(description="what it varies")
+    parameters: Sequence[str] = Field(description="the parameters that it varies")
 
 
 class SpaceList(Answer):
@@ -25,13 +25,13 @@ class SpaceList(Answer):
 class TargetAppAnswer(Answer):
     """A described target app."""
 
-    name: str = Field(description="what a job names it by")
+    name: str = Field(description="the name to use in a job")
     description: str = Field(description="what it is")
     thread_safe: bool = Field(description="false: threads stay 1")
-    gevent_ok: bool = Field(description="false: the search space gevent is not for it")
-    limits: Limits = Field(description="its box, unless a job says otherwise")
-    workload: Workload = Field(description="its load, unless a job says otherwise")
-    uwsgi_ini: str = Field(description="its own file, the default baseline")
+    gevent_ok: bool = Field(description="false: do not use the search space gevent")
+    limits: Limits = Field(description="default limits of its container")
+    workload: Workload = Field(description="default workload of its jobs")
+    uwsgi_ini: str = Field(description="its uwsgi.ini, the default baseline")
 
 
 class TargetAppList(Answer):

@@ -48,11 +48,11 @@ class HostAnswer(BenchmarkHost):
 class PoolAnswer(Answer):
     """A set of like hosts."""
 
-    name: str = Field(description="jobs name the pool by it")
+    name: str = Field(description="the name to use in a job")
     hosts: Sequence[HostAnswer] = Field(description="its hosts, by name")
 
 
 class PoolList(Answer):
-    """All pools that a worker ever reported for."""
+    """All pools with a worker that has reported."""
 
     pools: Sequence[PoolAnswer] = Field(description="by name")

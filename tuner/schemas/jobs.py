@@ -56,7 +56,7 @@ class Incumbent(Answer):
     params: Mapping[str, Scalar] = Field(description="its parameters")
     score: float = Field(description="log ratio to the baseline in the same block; more is better")
     ratio: float = Field(description="the same as a factor: 1.12 is 12 % better than the baseline")
-    doubts: Sequence[Doubt] = Field(description="reasons not to take the score at face value")
+    doubts: Sequence[Doubt] = Field(description="reasons to doubt the score")
 
 
 class JobAnswer(Answer, JobSummary):
@@ -100,7 +100,9 @@ class TrialAnswer(Answer):
     number: int = Field(description="its number within the job; 0 is the user's own file")
     params: Mapping[str, Scalar] = Field(description="values by parameter of the search space")
     origin: Origin = Field(description="who proposed it")
-    state: TrialState = Field(description="infeasible is the configuration's fault, failed ours")
+    state: TrialState = Field(
+        description="infeasible: because of the configuration; failed: because of the host"
+    )
     score: float | None = Field(description="log ratio to the baseline in the same block")
     ratio: float | None = Field(description="the same as a factor")
     gains: Mapping[str, float] = Field(
@@ -126,14 +128,14 @@ class CircumstancesAnswer(Answer):
 
     baseline_ini: str = Field(description="the user's own file")
     target: Target = Field(description="what was tuned, and how it is started")
-    limits: Limits = Field(description="the box of every container")
-    workload: Workload = Field(description="what was sent")
-    objective: Objective = Field(description="what was to be improved")
-    slo: Slo = Field(description="the bounds that were to be kept")
+    limits: Limits = Field(description="limits of every container")
+    workload: Workload = Field(description="the load that was sent")
+    objective: Objective = Field(description="the metrics to improve")
+    slo: Slo = Field(description="the bounds to keep")
     own_bounds: Sequence[Metric] = Field(description="metrics that the tuner bounds itself")
-    allow: Sequence[Danger] = Field(description="what options of the file might do besides serving")
+    allow: Sequence[Danger] = Field(description="dangers of options that the job allowed")
     pool: str = Field(description="the set of like hosts that measured")
-    cycles: int = Field(description="windows of each arm in one block")
+    cycles: int = Field(description="windows of each arm in a block")
     window_s: float = Field(description="seconds of load in one window")
     warmup_s: float = Field(description="seconds of load before the first window")
     min_effect: float = Field(description="smallest gain worth a deployment")
@@ -143,7 +145,7 @@ class RecommendationAnswer(Answer):
     """The answer to a job: which file to deploy, and why."""
 
     job: int = Field(description="the job that found it")
-    app: str = Field(description="the app that it is for")
+    app: str = Field(description="the name of the app")
     finished_at: datetime | None = Field(description="when it was confirmed")
     verdict: Verdict = Field(description="what fresh data say about the candidate")
     effect: Effect | None = Field(description="of the objective; null: not measured")

@@ -18,10 +18,12 @@ class TrialSummary(Answer):
 
     number: int = Field(description="its number within the job; 0 is the user's own file")
     origin: Origin = Field(description="who proposed it")
-    state: TrialState = Field(description="infeasible is the configuration's fault, failed ours")
+    state: TrialState = Field(
+        description="infeasible: because of the configuration; failed: because of the host"
+    )
     params: Mapping[str, Scalar] = Field(description="values by parameter of the search space")
     gain: float | None = Field(description="relative to the baseline; more is better; null: none")
-    blocks: int = Field(description="of the search in which it was measured; 0: it has no gain")
+    blocks: int = Field(description="blocks of the search that measured it; 0: it has no gain")
     is_feasible: bool = Field(description="whether it ran and kept every bound")
     failure: FailureCode | None = Field(description="why it has no gain")
 
@@ -29,7 +31,7 @@ class TrialSummary(Answer):
 class TrialsAnswer(Answer):
     """All trials in short."""
 
-    by_state: Mapping[str, int] = Field(description="how many ended how")
+    by_state: Mapping[str, int] = Field(description="number of trials by state")
     trials: Sequence[TrialSummary] = Field(description="by number")
 
 
@@ -57,6 +59,8 @@ class TuneReport(Answer):
     """The report of a tuning job; the calibration is part of the recommendation."""
 
     recommendation: RecommendationAnswer = Field(description="the answer with its evidence")
-    preflight: PreflightAnswer = Field(description="what its file is like, and what trials lack")
-    trials: TrialsAnswer = Field(description="what was tried")
-    provenance: ProvenanceAnswer = Field(description="where it comes from")
+    preflight: PreflightAnswer = Field(
+        description="findings in the job's file, and the lines that trials leave out"
+    )
+    trials: TrialsAnswer = Field(description="all trials")
+    provenance: ProvenanceAnswer = Field(description="the origin of the figures")
