@@ -24,6 +24,7 @@ _NAMES = {
     Metric.LATENCY_P99_MS: "p99, ms",
     Metric.MEMORY_MB: "memory, MB",
 }
+_OF_NUMBERS = frozenset({"connections", "value", "figure", "effect", "95 % interval"})
 WIDTH = 110  # of output that is not a terminal
 
 
@@ -50,9 +51,7 @@ def calibration_parts(job: JobAnswer, known: CalibrationAnswer) -> Iterator[Rend
     """Noise, bias and headroom of a host, and the effects that it can detect."""
     hosts = ", ".join(known.hosts) or "no host"
     yield f"{job.app} against itself on {hosts}: {count(known.blocks, 'block')}"
-    table = Table(box=box.SIMPLE, show_header=False)
-    table.add_column()
-    table.add_column(justify="right")
+    table = _table("", "figure", has_header=False)
     for name, text in _calibration_rows(known):
         table.add_row(name, text)
     yield table
@@ -76,6 +75,14 @@ def _calibration_rows(known: CalibrationAnswer) -> Iterator[tuple[str, str]]:
         yield "one block", f"{known.block_s:.1f} s"
 
 
+def _table(*columns: str, has_header: bool = True) -> Table:
+    """An empty table; columns of numbers are aligned on the right."""
+    table = Table(box=box.SIMPLE, show_header=has_header)
+    for column in columns:
+        table.add_column(column, justify="right" if column in _OF_NUMBERS else "left")
+    return table
+
+
 def _sight(sees: SeesAnswer) -> str:
     if sees.effect is None:
         return f"{sees.minutes:g} minutes are too short for a verdict"
@@ -85,13 +92,8 @@ def _sight(sees: SeesAnswer) -> str:
 def _figures(arms: Sequence[ArmAnswer]) -> Table:
     """One row for each metric of each file."""
     has_rungs = any(f.concurrency is not None for arm in arms for f in arm.figures)
-    table = Table(box=box.SIMPLE)
-    table.add_column("file")
-    if has_rungs:
-        table.add_column("connections", justify="right")
-    table.add_column("metric")
-    table.add_column("value", justify="right")
-    table.add_column("95 % interval", justify="right")
+    rungs = ["connections"] * has_rungs
+    table = _table("file", *rungs, "metric", "value", "95 % interval")
     for arm in arms:
         name = arm.name
         for found in arm.figures:
@@ -105,12 +107,7 @@ def _figures(arms: Sequence[ArmAnswer]) -> Table:
 
 def _effects(arms: Sequence[ArmAnswer], metric: Metric) -> Table:
     """Each other file against the first one, in the same blocks."""
-    table = Table(box=box.SIMPLE)
-    table.add_column(f"against {arms[0].name}")
-    table.add_column("metric")
-    table.add_column("effect", justify="right")
-    table.add_column("95 % interval", justify="right")
-    table.add_column("verdict")
+    table = _table(f"against {arms[0].name}", "metric", "effect", "95 % interval", "verdict")
     for arm in arms[1:]:
         name = arm.name
         for effect in arm.effects:

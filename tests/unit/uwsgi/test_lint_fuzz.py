@@ -5,8 +5,8 @@ import pytest
 from tests.fuzz.inputs import numbered
 from tests.fuzz.trials import trials
 
-FIRST = range(100)
-PARTS = [range(first, first + 475) for first in range(100, 2000, 475)]
+FIRST = range(40)
+PARTS = [range(first, first + 490) for first in range(40, 2000, 490)]
 
 
 @pytest.mark.timeout(600)
