@@ -32,12 +32,7 @@ class Client(Jobs, Recommendations, CatalogueCalls):
     ) -> None:
         """`transport` and `time` are for tests. Raises `InvalidInput` if `url` is no address."""
         self._wire = Wire(
-            url,
-            api_key,
-            timeout_s=timeout_s,
-            retries=retries,
-            transport=transport,
-            time=time,
+            url, api_key, timeout_s=timeout_s, retries=retries, transport=transport, time=time
         )
 
     @property

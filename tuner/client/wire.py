@@ -10,7 +10,7 @@ from tuner.client.documents import document_of
 from tuner.client.problems import error_of
 from tuner.client.remembered import Remembered
 from tuner.client.retries import retrying
-from tuner.client.watching import REAL_TIME, Time
+from tuner.client.watching import Time
 from tuner.errors import InvalidInput, Mistake, Unavailable
 
 T = TypeVar("T")
@@ -25,12 +25,12 @@ class Wire:
     def __init__(
         self,
         url: str,
-        api_key: str | None = None,
+        api_key: str | None,
         *,
-        timeout_s: float = 30.0,
-        retries: int = 3,
-        transport: httpx.BaseTransport | None = None,
-        time: Time = REAL_TIME,
+        timeout_s: float,
+        retries: int,
+        transport: httpx.BaseTransport | None,
+        time: Time,
     ) -> None:
         """Raises `InvalidInput` if `url` is no address or the key does not fit into a header."""
         self.url = url
