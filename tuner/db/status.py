@@ -21,16 +21,7 @@ from sqlalchemy.dialects.postgresql import JSONPATH
 from tuner.db.rows import noun_of
 from tuner.db.tables import jobs, measurements, trials, windows
 from tuner.errors import NotFound
-from tuner.model import (
-    BASELINE,
-    Job,
-    JobId,
-    JobState,
-    JobStatus,
-    Tally,
-    Trial,
-    TrialState,
-)
+from tuner.model import BASELINE, Job, JobId, JobState, JobStatus, Tally, Trial, TrialState
 
 _BROKEN_BOUND = '$.constraints.* ? (@ > 0 || @ == "Infinity")'
 

@@ -7,15 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tuner.errors import TargetFailed
-from tuner.model import (
-    ClientFigures,
-    FailureCode,
-    HostFingerprint,
-    Limits,
-    Load,
-    Target,
-    Workload,
-)
+from tuner.model import ClientFigures, FailureCode, HostFingerprint, Limits, Load, Target, Workload
 from tuner.uwsgi.stats import Stats
 from tuner.uwsgi.topology import Front
 
