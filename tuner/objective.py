@@ -187,8 +187,6 @@ def outcome_of(blocks: Sequence[Measurement], spec: JobSpec) -> Outcome:
     if own_fault is not None or not heard:
         return Outcome(
             state=TrialState.FAILED if own_fault is None else TrialState.INFEASIBLE,
-            score=None,
-            constraints={},
             blocks=len(blocks),
             doubts=_doubts(blocks),
             failure=own_fault or next(iter(failures), None),

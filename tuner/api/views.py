@@ -72,7 +72,7 @@ def _files(job: Job) -> list[str] | None:
 
 def trial_answer(trial: Trial, blocks: int) -> TrialAnswer:
     """A trial in a list."""
-    outcome = trial.outcome or Outcome(state=trial.state, score=None, constraints={})
+    outcome = trial.outcome or Outcome(state=trial.state)
     return TrialAnswer.of(
         outcome,
         trial,

@@ -66,7 +66,7 @@ def _made_after(evidence: JobEvidence) -> Iterable[Trial]:
         return
     is_known = effect is not None and effect.estimate > -1
     score = effect.metric.sign * math.log1p(effect.estimate) if effect and is_known else None
-    yield replace(trial, outcome=Outcome(state=TrialState.COMPLETE, score=score, constraints={}))
+    yield replace(trial, outcome=Outcome(state=TrialState.COMPLETE, score=score))
 
 
 def _summary(evidence: JobEvidence, trials: Sequence[Trial]) -> str:

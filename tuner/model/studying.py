@@ -86,8 +86,8 @@ class Outcome:
     """
 
     state: TrialState
-    score: float | None
-    constraints: Mapping[str, float]
+    score: float | None = None
+    constraints: Mapping[str, float] = field(default_factory=dict)
     blocks: int = 1
     gains: Mapping[str, float] = field(default_factory=dict)
     doubts: tuple[Doubt, ...] = ()

@@ -50,7 +50,7 @@ def calibrate(state: StudyState) -> Step | None:
             return state.measure([(BASELINE, BASELINE)] * size)
         return Fail(failure=_biased(calibration.bias))
     if state.history.baseline.outcome is None:
-        outcome = Outcome(state=TrialState.COMPLETE, score=0.0, constraints={})
+        outcome = Outcome(state=TrialState.COMPLETE, score=0.0)
         return Settle(number=BASELINE, outcome=outcome)
     if job.spec.kind is JobKind.CALIBRATE:
         return Succeed(calibration=calibration)

@@ -13,7 +13,6 @@ from tuner import objective, report
 from tuner.model import (
     BASELINE,
     Fail,
-    Failure,
     Measurement,
     MeasurementState,
     Objective,
@@ -40,7 +39,8 @@ def compare(state: StudyState) -> Step | None:
         if number == BASELINE:
             return Fail(failure=failure)
         if history.trial(number).outcome is None:
-            return Settle(number=number, outcome=_infeasible(failure))
+            outcome = Outcome(state=TrialState.INFEASIBLE, failure=failure)
+            return Settle(number=number, outcome=outcome)
     if any(block.is_open for block in blocks):
         return None
     complete = [block for block in blocks if block.state is MeasurementState.COMPLETE]
@@ -62,14 +62,9 @@ def _working(trials: Sequence[Trial]) -> Arms:
     return tuple(t.number for t in trials if t.state is not TrialState.INFEASIBLE)
 
 
-def _infeasible(failure: Failure) -> Outcome:
-    return Outcome(state=TrialState.INFEASIBLE, score=None, constraints={}, failure=failure)
-
-
 def _outcome(number: TrialNumber, blocks: Sequence[Measurement], main: Objective) -> Outcome:
     """The mean log ratio to the first file over the blocks that have both."""
     ratios = objective.ratios_to_baseline(blocks, number, main.metric)
     if not ratios:
-        return Outcome(state=TrialState.FAILED, score=None, constraints={})
-    score = main.sign * fmean(ratios)
-    return Outcome(state=TrialState.COMPLETE, score=score, constraints={})
+        return Outcome(state=TrialState.FAILED)
+    return Outcome(state=TrialState.COMPLETE, score=main.sign * fmean(ratios))
