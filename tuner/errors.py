@@ -4,11 +4,11 @@
     ├── InvalidInput      the request is wrong: every mistake, each with its path   422 · exit 2
     ├── NotFound          nothing under that name                                  404 · exit 3
     ├── Conflict          not in this state, or not with that key                  409 · exit 4
-    │   └── Stale             there was an answer, and it is too old now           410 · exit 4
+    │   └── Stale             the answer is older than the request allows          410 · exit 4
     ├── Unavailable       PostgreSQL, Docker or the API is away; try again         503 · exit 5
     ├── TargetFailed      a configuration's own fault: this is a result, not an accident
-    ├── Infrastructure    the benchmark host's fault: never held against a configuration
-    └── Aborted           the measurement is not wanted any more (cancel, shutdown, another attempt)
+    ├── Infrastructure    the benchmark host's fault: the measurement is repeated
+    └── Aborted           the measurement was stopped (cancel, shutdown, another attempt)
 
 The edges (`api`, `cli`) map the first four to a status and an exit code in one table each.
 """
@@ -19,7 +19,7 @@ from typing import Self
 
 
 class TunerError(Exception):
-    """Base of all errors of this product; `str()` of it is a sentence for a person."""
+    """Base of all errors of this product; its text is a sentence for a person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Mistake:
 
 
 class InvalidInput(TunerError):
-    """The request as a whole was looked at, and `mistakes` holds all that is wrong with it."""
+    """The request is wrong; `mistakes` holds every mistake in it."""
 
     def __init__(self, mistakes: Sequence[Mistake]) -> None:
         self.mistakes = tuple(mistakes)
@@ -51,15 +51,15 @@ class NotFound(TunerError):
 
 
 class Conflict(TunerError):
-    """The request is well formed but does not fit the state that things are in."""
+    """The request is well formed but does not fit the present state."""
 
 
 class Stale(Conflict):
-    """What was asked for exists, and is older than was allowed: it has to be made anew."""
+    """The stored answer is older than the request allows. A new job must measure it again."""
 
 
 class Unavailable(TunerError):
-    """An outside system does not answer now; `system` names it. Nothing was changed: try again."""
+    """An outside system does not answer; `system` names it. Nothing has changed: try again."""
 
     def __init__(self, system: str, detail: str) -> None:
         self.system = system
@@ -82,8 +82,8 @@ class TargetFailed(TunerError):
 
 
 class Infrastructure(TunerError):
-    """The benchmark host or its tools misbehaved: the measurement is repeated, not scored."""
+    """The benchmark host or its tools failed: the measurement is repeated, not scored."""
 
 
 class Aborted(TunerError):
-    """The measurement was called off while it ran; nothing of it may be stored."""
+    """The measurement was stopped while it ran; nothing of it is stored."""

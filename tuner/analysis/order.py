@@ -1,4 +1,4 @@
-"""Whether runs move over the order in which they were made: a warm-up, a drift, a jump."""
+"""Whether values change over the order of the runs: a warm-up, a drift, a jump."""
 
 import math
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _EXACT_UP_TO = 60  # runs; beyond it the normal approximation is as good
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trend:
-    """Whether the values move over the order of the runs (Mann and Kendall; Pettitt for a jump).
+    """Whether the values change over the order of the runs (Mann and Kendall; Pettitt for a jump).
 
     `agreement` is the share of pairs in which the later run is higher, less those in which it is
     lower, -1..1; `needed` is how far from 0 it must be for chance to be ruled out at 5 %, None

@@ -1,7 +1,7 @@
-"""A list of measured numbers: what they show, and what they cannot show yet.
+"""A list of measured numbers: centre, outliers, and the smallest difference they can resolve.
 
-All sums are on logs: benchmark noise is a factor. No value is dropped: an outlier is named and
-tested against a log-normal distribution, and stays in.
+All sums are on logs: benchmark noise is a factor. No value is dropped. An outlier is named, tested
+against a log-normal distribution, and stays in.
 """
 
 import math
@@ -60,8 +60,8 @@ class Outliers:
 class Needed:
     """Runs of each of two configurations that resolve a relative difference of `effect`.
 
-    One-sided 5 %, power 80 %. `low` and `high` are what the 95 % interval of the spread makes of
-    it: few runs do not know their own spread well.
+    One-sided 5 %, power 80 %. `low` and `high` are the runs for both ends of the 95 % interval of
+    the spread: a few runs estimate a spread badly.
     """
 
     effect: float
@@ -72,7 +72,7 @@ class Needed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runs:
-    """What repeated runs of one configuration say. Spreads are relative: 0.05 is 5 %."""
+    """Figures of repeated runs of one configuration. Spreads are relative: 0.05 is 5 %."""
 
     count: int
     centre: float
@@ -88,7 +88,7 @@ class Runs:
 
 
 def analyse(values: Sequence[float]) -> Runs:
-    """All that repeated runs of one configuration say.
+    """The figures of repeated runs of one configuration.
 
     Raises `ValueError` for fewer than `FEWEST_RUNS` values, for more than `MOST_RUNS`, and for
     one that is not above 0.
