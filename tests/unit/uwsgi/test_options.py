@@ -17,7 +17,7 @@ from tuner.uwsgi.options import (
     of_build,
 )
 from tuner.uwsgi.options.danger import danger_of, dangers
-from tuner.uwsgi.options.notes import notes
+from tuner.uwsgi.options.lookup import notes
 
 SPELLINGS = sorted(known().spellings)
 
@@ -190,11 +190,11 @@ def test_every_note_is_about_an_option_by_its_canonical_name() -> None:
 
 def test_notes_are_short_sentences() -> None:
     for name, note in notes().items():
-        assert note.sentence, name
-        for sentence in (note.sentence, *note.rules):
+        assert note["sentence"], name
+        for sentence in (note["sentence"], *note.get("rules", ())):
             assert sentence.endswith("."), name
             assert sentence[0].isupper() or sentence.startswith(("uWSGI", "`", "%", "0")), name
-        assert len(note.sentence) <= 80, name
+        assert len(note["sentence"]) <= 80, name
 
 
 def test_defaults_are_written_as_a_file_would_say_them() -> None:

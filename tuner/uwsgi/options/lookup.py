@@ -1,18 +1,24 @@
 """All options of uWSGI 2.0.31, and those of one build."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
+from tuner.uwsgi import knowledge
 from tuner.uwsgi.options import table
 from tuner.uwsgi.options.catalogue import Catalogue
 from tuner.uwsgi.options.danger import danger_of
-from tuner.uwsgi.options.notes import Note, notes
 from tuner.uwsgi.options.option import Advice, Danger, Kind, Option
 from tuner.uwsgi.options.other_releases import elsewhere
 
-_NOTHING = Note()
 _VALUES = frozenset({Kind.INTEGER, Kind.TEXT, Kind.LIST})
+
+
+@cache
+def notes() -> Mapping[str, Mapping[str, Any]]:
+    """What we know of an option beyond the C source: fields of `Option` by its canonical name."""
+    return knowledge.mapping("options/notes.yaml")
 
 
 @cache
@@ -52,21 +58,19 @@ def _unknown(name: str) -> Option:
 
 def _option(row: table.Row) -> Option:
     name = row.names[0]
-    note = notes().get(name, _NOTHING)
-    danger = danger_of(name)
+    note = dict(notes().get(name, {}))
+    advice, rules, danger = note.pop("advice", None), note.pop("rules", ()), danger_of(name)
     return Option(
         name=name,
         names=row.names,
         kind=row.kind,
-        sentence=note.sentence,
-        default=note.default,
-        since=note.since,
         needs=row.needs,
-        rules=note.rules + _common_rules(row),
+        rules=(*rules, *_common_rules(row)),
         forces=row.forces,
-        advice=note.advice or _advice(row, danger),
+        advice=Advice(advice) if advice else _advice(row, danger),
         danger=danger,
         is_immediate=row.is_immediate,
+        **note,
     )
 
 
