@@ -1,12 +1,12 @@
-"""The load generator: two tools that others keep, and the probe that runs beside them.
+"""The load generator: two tools of others, and the probe that runs beside them.
 
-oha sends what it can: closed loops, ladders and fixed rates over one kind of request. k6 sends what
-takes a script: users who start at one instant, go through requests in order with cookies of their
-own, or draw from a mix of unlike requests. Nothing is left that a generator of our own would have
-to send, and one would have to prove what these two have shown: that their counts are uWSGI's.
+oha sends closed loops, ladders and fixed rates of one kind of request. k6 sends what needs a
+script: users who start at one instant, users who go through requests in order with their own
+cookies, and mixes of unlike requests. Together they send every load that we need, and their counts
+are shown to agree with uWSGI's. A generator of our own would have to show that first.
 
-`probe` runs inside the generator's container, on the Python there, with nothing of ours around:
-`probe_files` is what the engine copies in. It turns what either tool leaves into the same figures.
+`probe` runs inside the generator's container, on its Python, without the rest of this package: the
+engine copies in the `probe_files`. The probe turns the output of either tool into the same figures.
 """
 
 from tuner.load.generators import Generators

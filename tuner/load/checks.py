@@ -1,4 +1,4 @@
-"""What no target, or this one, can carry: refused before minutes are spent on it."""
+"""Refuses a workload that the target or the generator cannot carry, before it costs minutes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from tuner.uwsgi.topology import Topology
 
 FILES_KEPT = 100  # open files for everything that is not a connection
 TRIED = 20  # requests at most
-TIMEOUT_S = 240.0  # for that many, each as slow as it may be
+TIMEOUT_S = 240.0  # for `TRIED` requests as slow as their time-out allows
 
 
 def refused(message: str, log_tail: str = "") -> TargetFailed:
@@ -34,7 +34,7 @@ def check_open_files(running: RunningTarget, workload: Workload) -> None:
 
 
 def check_answers(running: RunningTarget, target: Target, requests: Sequence[HttpRequest]) -> None:
-    """Send each of the first requests once; refuse where one is not answered as expected."""
+    """Send each of the first requests once; refuse an answer that is not expected."""
     tried = requests[:TRIED]
     answers = ask_probe(running, "try_each", _task(running, target, tried), TIMEOUT_S, TRY_EACH)
     for request, answer in zip(tried, answers, strict=True):
@@ -47,7 +47,7 @@ def check_answers(running: RunningTarget, target: Target, requests: Sequence[Htt
 
 
 def is_expected(request: HttpRequest, answer: int | str) -> bool:
-    """Whether a status is a success of this request; anything but a status is none."""
+    """Whether the answer is the expected status; an answer without a status never is."""
     if isinstance(answer, str):
         return False
     return answer == request.expect if request.expect else 200 <= answer < 300
@@ -56,7 +56,7 @@ def is_expected(request: HttpRequest, answer: int | str) -> bool:
 def check_keep_alive(
     running: RunningTarget, target: Target, requests: Sequence[HttpRequest]
 ) -> None:
-    """Refuse keep-alive where a second request on the same connection is not answered."""
+    """Refuse keep-alive if a second request on the same connection gets no answer."""
     task = _task(running, target, requests[:TRIED])
     answers = ask_probe(running, "keepalive", task, TIMEOUT_S, KEEP_ALIVE)
     for request, found in zip(requests, answers, strict=False):

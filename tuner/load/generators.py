@@ -33,7 +33,7 @@ class Generators:
     def drive(
         self, running: RunningTarget, target: Target, load: Load, duration_s: float
     ) -> LoadReading:
-        """Send load for that long; a burst lasts as long as it lasts.
+        """Send load for `duration_s`; a burst has its own length.
 
         Raises `TargetFailed` or `Infrastructure`.
         """

@@ -1,7 +1,7 @@
 """`tuner.measurement.LoadGenerator` with oha 1.16: closed loops and fixed rates.
 
-Chosen because it agrees with the server's own count in every mode of uWSGI, and because its open
-loop counts latency from when a request was due.
+oha agrees with the server's own count in every mode of uWSGI, and its open loop counts latency from
+the time at which a request was due.
 """
 
 import math
@@ -71,9 +71,9 @@ class Oha:
         load: ClosedLoop | OpenLoop,
         duration_s: float,
     ) -> LoadReading:
-        """Send load for that long, and until what is in flight then has been answered.
+        """Send load for `duration_s` and wait for the requests in flight.
 
-        Raises `TargetFailed` when nothing at all is answered with 2xx, or the target ends.
+        Raises `TargetFailed` if no request is answered with 2xx, or the target ends.
         """
         task = {
             **words_and_files(load, duration_s, running, target),
@@ -91,10 +91,10 @@ class Oha:
         return reading
 
     def _check_rate(self, running: RunningTarget, target: Target, workload: OpenLoop) -> None:
-        """Refuse a rate beyond what oha can send: a closed loop tells the CPU of one request.
+        """Refuse a rate that oha cannot send: a closed loop shows the CPU time of one request.
 
-        A trial at a lower rate would not do: requests that come one by one cost three times as
-        much as those that come in crowds.
+        A trial at a lower rate would mislead: single requests cost three times as much CPU as
+        requests that come together.
         """
         trial = ClosedLoop(
             requests=workload.requests,
@@ -103,7 +103,7 @@ class Oha:
         )
         reading = self.drive(running, target, trial, RATE_TRIAL_S)
         if reading.sent < RATE_TRIAL_REQUESTS:
-            return  # the server is the limit by far: windows will say RATE_NOT_REACHED
+            return  # the server is far slower: windows will have the doubt RATE_NOT_REACHED
         request_s = max(reading.client_cpu_s - START_CPU_S, 0) / reading.sent
         most_rps = USABLE * running.client_cpus / max(request_s, 1e-9)
         if workload.rate_rps > most_rps:
@@ -115,7 +115,7 @@ class Oha:
 
 
 def head_s(duration_s: float) -> float:
-    """How much of a run is discarded at its beginning."""
+    """Seconds at the beginning of a run that are discarded."""
     return min(HEAD_S, HEAD_SHARE * duration_s)
 
 
@@ -146,7 +146,7 @@ def words_and_files(
 
 
 def paths(requests: Sequence[HttpRequest]) -> list[str]:
-    """The paths of a mix, each as often as its weight says: oha draws lines at random."""
+    """The paths of a mix, repeated by weight: oha draws lines at random."""
     weights: Counter[str] = Counter()
     for request in requests:
         weights[request.path] += request.weight

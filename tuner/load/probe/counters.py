@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 STATS_TIMEOUT_S = 2.0
-STATS_TRIES = 3  # the master answers, and may be busy replacing a process
+STATS_TRIES = 3  # the master answers them; it may be busy with a new process
 PAUSE_S = 0.02
 PIECE = 65_536
 
@@ -35,7 +35,7 @@ def read(stats: str) -> dict[str, Any]:
 
 
 def read_stats(address: str, timeout_s: float) -> str | None:
-    """The JSON that uWSGI sends on every connect; None where nobody answers."""
+    """The JSON that uWSGI sends on each connect; None if there is no answer."""
     host, _, port = address.rpartition(":")
     try:
         with socket.create_connection((host, int(port)), timeout=timeout_s) as connection:
@@ -45,7 +45,7 @@ def read_stats(address: str, timeout_s: float) -> str | None:
 
 
 def requests(stats: str) -> int:
-    """How many requests uWSGI has counted; 0 where `tuner.load.results` will refuse the stats."""
+    """uWSGI's count of requests; 0 for stats that `tuner.load.results` will refuse."""
     try:
         return sum(worker["requests"] for worker in json.loads(stats)["workers"])
     except (ValueError, KeyError):

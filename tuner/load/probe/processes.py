@@ -1,7 +1,7 @@
 """CPU time and context switches of uWSGI's processes, from their /proc.
 
-The container shares the target's PID namespace: the pids are those of uWSGI's own stats. Where it
-does not, or a process has just been replaced, there is nothing to be read, and that is no error.
+The container shares the target's PID namespace, so uWSGI's stats give the pids. Without a shared
+namespace, or for a process that was just replaced, there are no figures; that is not an error.
 """
 
 import json
@@ -29,9 +29,9 @@ class Snapshot(NamedTuple):
 
 
 def snapshot(stats: str, *, router: bool) -> Snapshot | None:
-    """As they stand; None where none of the pids is one of ours. `router` asks for its processes.
+    """The processes now; None if no pid is uWSGI's. `router` asks for the router's processes too.
 
-    A worker is known by its parent: in another PID namespace the same number is someone else.
+    A worker is known by its parent: in another PID namespace its pid is another process.
     """
     document = json.loads(stats)
     master = document.get("pid", 0)
@@ -52,7 +52,7 @@ def snapshot(stats: str, *, router: bool) -> Snapshot | None:
 
 
 def difference(before: Snapshot | None, after: Snapshot | None) -> dict[str, Any] | None:
-    """What was used in between by the processes that were there all the time."""
+    """The usage between two snapshots, of the processes that are in both."""
     if before is None or after is None:
         return None
     stayed = before.workers.keys() & after.workers.keys()

@@ -1,4 +1,4 @@
-"""Single requests as the client saw them, boiled down to the figures of a window.
+"""The figures of a window from the single requests, as the client saw them.
 
 A row is `(due_s, sent_s, end_s, ok)`: when the request was due (in a closed loop: sent), when it
 was sent and when it was answered, in seconds since the load began; `ok` is whether it was answered
@@ -25,12 +25,10 @@ def summary(
     connections: int | None = None,
     unanswered: int = 0,
 ) -> dict[str, Any]:
-    """The figures of the stretch from `head_s` to `length_s`, without which it is to the last end.
+    """The figures from `head_s` to `length_s`; without `length_s`, to the last end.
 
-    Those that a window has too are named as there: `tuner.model.windows.Answered`.
-
-    `connections` is given for a closed loop only: it asks for `stalled`. `unanswered` is how many
-    requests ran into their time out, and so have no row.
+    Their names are those of `tuner.model.windows.Answered`. `connections` is set for a closed loop
+    only: `stalled` needs it. `unanswered` counts the requests that timed out: they have no row.
     """
     found = list(rows)
     if length_s is None:
