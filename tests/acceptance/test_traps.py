@@ -123,7 +123,7 @@ def test_a_client_that_runs_out_of_ports() -> None:
     # http11-socket leaves closing to the client, so that the client's ports stay in TIME_WAIT:
     # what a published port does to a client on the host.
     arm = bench_arms.arm("flawed", "threads = 4", front="http11-socket = :8000", processes=2)
-    few = {"net.ipv4.tcp_tw_reuse": "0", "net.ipv4.ip_local_port_range": "40000 41999"}
+    few = {"net.ipv4.tcp_tw_reuse": "0", "net.ipv4.ip_local_port_range": "40000 40399"}
     cold = SHORT.model_copy(update={"warmup_s": 0.0})
     result = block(arm, load=closed(8), budget=cold, sysctls=few)
     assert result.windows[0].served  # until the last port was used up
@@ -182,9 +182,9 @@ def test_a_neighbour_that_takes_40_percent_of_a_cpu_for_half_of_the_run() -> Non
     alone = [window for window in result.windows if neighbour.was_away_all(window)]
     assert len(beside) >= 3
     assert len(alone) >= 3
-    assert foreign_cpu(beside) - foreign_cpu(alone) == pytest.approx(0.4, abs=0.2)
     assert all(Doubt.NOISY_HOST in window.doubts for window in beside)
-    if of_the_machine < FOREIGN_ABOVE / 2:  # else it has neighbours that no test could stop
+    if of_the_machine < FOREIGN_ABOVE / 2:  # else the neighbour takes its share from other work
+        assert foreign_cpu(beside) - foreign_cpu(alone) == pytest.approx(0.4, abs=0.2)
         quiet = [window for window in alone if (window.surroundings.steal or 0.0) <= STEAL_ABOVE]
         assert sum(Doubt.NOISY_HOST in window.doubts for window in quiet) <= 1
 

@@ -344,7 +344,7 @@ class Process:
         for line in self.popen.stdout:
             self._lines.put(line.strip())
 
-    def await_line(self, wanted: str, seconds: float = 10.0) -> None:
+    def await_line(self, wanted: str, seconds: float = 60.0) -> None:
         deadline = time.monotonic() + seconds
         while True:
             try:
