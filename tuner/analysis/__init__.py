@@ -16,12 +16,7 @@ The block is the unit of replication. The caller passes fresh blocks only, so th
 uses a number that helped to choose the candidate.
 """
 
-from tuner.analysis.calibrating import (
-    calibrate,
-    is_biased,
-    mde_after,
-    smallest_bias,
-)
+from tuner.analysis.calibrating import calibrate, is_biased, mde_after, smallest_bias
 from tuner.analysis.comparing import as_effect, compare, effect_of
 from tuner.analysis.doubting import frequent, unstable_arms
 from tuner.analysis.estimating import (

@@ -11,12 +11,7 @@ from statistics import fmean, median, stdev
 
 from scipy import special
 
-from tuner.analysis.estimating import (
-    Z_MDE,
-    estimate,
-    hodges_lehmann,
-    student_quantile,
-)
+from tuner.analysis.estimating import Z_MDE, estimate, hodges_lehmann, student_quantile
 from tuner.analysis.order import Trend, trend_of
 
 FEWEST_RUNS = 2

@@ -5,13 +5,7 @@ from collections.abc import Sequence
 
 from tuner import diagnosis
 from tuner.api.evidence import evidence_answer, look_answers
-from tuner.api.measured import (
-    calibration_answer,
-    report_answer,
-    sees,
-    sentences,
-    window_answer,
-)
+from tuner.api.measured import calibration_answer, report_answer, sees, sentences, window_answer
 from tuner.api.preflight import preflight_answer
 from tuner.api.progress import incumbent_of, progress_of
 from tuner.model import (

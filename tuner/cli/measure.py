@@ -5,16 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tuner.cli.arguments import (
-    AsJson,
-    Blocks,
-    Cpus,
-    Cycles,
-    Pool,
-    Somaxconn,
-    WarmupS,
-    WindowS,
-)
+from tuner.cli.arguments import AsJson, Blocks, Cpus, Cycles, Pool, Somaxconn, WarmupS, WindowS
 from tuner.cli.files import check_folder, write_text
 from tuner.cli.jobs import check_succeeded
 from tuner.cli.output import print_json, say

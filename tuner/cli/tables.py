@@ -8,13 +8,7 @@ from rich.table import Table
 
 from tuner.cli.printing import bias_of
 from tuner.model import Figure, Metric
-from tuner.schemas import (
-    ArmAnswer,
-    CalibrationAnswer,
-    JobAnswer,
-    ReportAnswer,
-    SeesAnswer,
-)
+from tuner.schemas import ArmAnswer, CalibrationAnswer, JobAnswer, ReportAnswer, SeesAnswer
 from tuner.wording import VERDICTS, count, figure, interval, load, percent, share
 
 _NAMES = {

@@ -6,15 +6,7 @@ from typing import Any
 
 import httpx
 
-from tuner.errors import (
-    Conflict,
-    InvalidInput,
-    Mistake,
-    NotFound,
-    Stale,
-    TunerError,
-    Unavailable,
-)
+from tuner.errors import Conflict, InvalidInput, Mistake, NotFound, Stale, TunerError, Unavailable
 
 
 def error_of(answer: httpx.Response) -> TunerError:

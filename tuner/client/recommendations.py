@@ -4,14 +4,7 @@ from urllib.parse import quote
 
 from tuner.client.replies import ReadAs, page, text
 from tuner.client.wire import Wire
-from tuner.schemas import (
-    IniForm,
-    RecommendationAnswer,
-    ReportForm,
-    Require,
-    SysctlForm,
-    TuneReport,
-)
+from tuner.schemas import IniForm, RecommendationAnswer, ReportForm, Require, SysctlForm, TuneReport
 
 
 class Recommendations:

@@ -7,13 +7,7 @@ from tuner.uwsgi.ini import CLOSES, IMMEDIATE, INCLUDES, OPENS
 from tuner.uwsgi.lint.checks.patterns import problem, with_code
 from tuner.uwsgi.lint.edits import quoted, set_to
 from tuner.uwsgi.lint.finding import Edit, Fix
-from tuner.uwsgi.lint.references import (
-    PLACEHOLDERS,
-    REFERENCE,
-    SETS,
-    assigned,
-    includes_others,
-)
+from tuner.uwsgi.lint.references import PLACEHOLDERS, REFERENCE, SETS, assigned, includes_others
 from tuner.uwsgi.lint.rule import Hit, check, hit
 from tuner.uwsgi.lint.subject import Entry, Subject
 
