@@ -89,13 +89,17 @@ SCENES = (
     ),
     Scene(
         # Kept connections are cheap for the client, not for the router: it opens one for each
-        # request on its other arm. With a log the engine would need half a CPU of the two.
+        # request to the workers. With a log the engine would need half a CPU of the two. One
+        # worker is enough: a second would take CPU from the router.
         bottleneck=Bottleneck.ROUTER,
         arm=work(
-            "http-keepalive = 1", "disable-logging = true", front="http = :8000", limits=TWO_CPUS
+            *("http-keepalive = 1", "disable-logging = true"),
+            front="http = :8000",
+            limits=TWO_CPUS,
+            processes=1,
         ),
         load=ClosedLoop(concurrency=64, keep_alive=True),
-        processes=2,
+        processes=1,
     ),
     Scene(
         # The log is a pipe that takes 500 lines a second.

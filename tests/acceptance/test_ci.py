@@ -86,7 +86,7 @@ def test_a_release_on_which_the_file_still_gains_passes(
 ) -> None:
     ran = _gate(service, name, tmp_path, GOOD)
     assert ran.code == 0, ran.out + ran.err
-    assert "4 blocks of your own file and job 1's" in ran.err
+    assert "your own file against the recommendation of job 1: 4 blocks" in ran.err
     assert ran.out.startswith("holds: "), ran.out
     assert "4 interleaved blocks" in ran.out
 

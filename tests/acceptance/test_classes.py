@@ -1,4 +1,4 @@
-"""The bottleneck is named in one of three starts of every scene; `make bench-classes` counts.
+"""The bottleneck is named in one of six starts of every scene; `make bench-classes` counts.
 
 What is provoked does not come about in every single start: whether a herd of processes wakes up
 for each connection depends on how the kernel's scheduler has spread them.
@@ -12,7 +12,7 @@ from tests.bench_scenes import SCENES, Scene
 pytestmark = [pytest.mark.full, pytest.mark.docker]
 
 
-STARTS = 3
+STARTS = 6
 
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.bottleneck.value)

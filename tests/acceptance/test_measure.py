@@ -51,5 +51,5 @@ def test_files_are_compared_and_one_that_does_not_start_is_a_result() -> None:
         windows = service.get(f"{path}/windows").json()["windows"]
         assert len(windows) == 8
         assert {window["trial"] for window in windows} == {0, 2}
-        assert all(sum(window["histogram"].values()) > 0 for window in windows)
+        assert all(sum(window["histogram"]["counts"].values()) > 0 for window in windows)
         assert service.containers() == []
