@@ -24,7 +24,7 @@ Imports point down only; import-linter holds that, and that each outside system 
 | adapter   | `queue`          | procrastinate: defer within our transaction, run, retry, sweep   |
 | adapter   | `client`         | the service over HTTP: typed, with retries and ETags             |
 | use case  | `study`          | the state machine: rows → next step (pure); requests → jobs      |
-| use case  | `measurement`    | one measurement: start arms, alternate windows, always stop     |
+| use case  | `measurement`    | one measurement: start arms, alternate windows, always stop      |
 | judgement | `recommendation` | comparison, bounds, doubts → deploy this, or keep yours          |
 | judgement | `report`         | a comparison's blocks → figures, effects, doubts, file by file   |
 | judgement | `evidence`       | a tuning job's answer and evidence → HTML, Markdown              |
