@@ -166,7 +166,7 @@ def test_none_is_null() -> None:
 
 def test_a_document_that_is_not_of_its_kind_is_refused() -> None:
     with pytest.raises(ValueError, match="score"):
-        TypeAdapter(Outcome).validate_python({"state": "complete"})
+        TypeAdapter(Outcome).validate_python({"state": "complete", "score": "high"})
 
 
 def test_the_key_of_params_knows_no_order_but_knows_types() -> None:
