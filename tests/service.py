@@ -141,13 +141,21 @@ class Service:
 
 
 @contextmanager
-def running(*, until: str = "/readyz", **environ: str) -> Iterator[Service]:
-    """A service with its own data, port and PostgreSQL; gone afterwards, with all it started."""
+def running(*, until: str = "/readyz", measures: bool = True, **environ: str) -> Iterator[Service]:
+    """A service with its own data, port and PostgreSQL; gone afterwards, with all it started.
+
+    One that `measures` waits while another measures on this machine. Where figures do not matter,
+    nothing has to wait.
+    """
     # Not pytest's tmp_path: as root, PostgreSQL runs as a user who may not pass its folders.
     home, port = Path(tempfile.mkdtemp(prefix="tuner-service-")), _free_port()
     inherited = {name: value for name, value in os.environ.items() if "TUNER_" not in name}
     settings = {"TUNER_DATA_DIR": str(home), "TUNER_PORT": str(port), **environ}
     home.chmod(0o711)  # as root, PostgreSQL runs as another user
+    if not measures:  # the machine's lock is in the folder for temporary files
+        (home / "tmp").mkdir()
+        (home / "tmp").chmod(0o1777)
+        settings["TMPDIR"] = str(home / "tmp")
     with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=10) as http:
         service = Service(home=home, port=port, environ=inherited | settings, http=http)
         try:

@@ -49,7 +49,7 @@ def apps(tmp_path: Path) -> str:
 
 @pytest.fixture
 def service(apps: str) -> Iterator[Service]:
-    with running(TUNER_TARGET_APPS=apps) as service:
+    with running(measures=False, TUNER_TARGET_APPS=apps) as service:
         yield service
 
 
@@ -109,8 +109,9 @@ def test_a_job_goes_on_after_the_whole_service_was_killed(service: Service) -> N
 
 def test_a_job_waits_for_docker_and_goes_on_when_it_is_back(apps: str, tmp_path: Path) -> None:
     socket = tmp_path / "docker.sock"
+    engine = f"unix://{socket}"
     with running(
-        TUNER_TARGET_APPS=apps, DOCKER_HOST=f"unix://{socket}", until="/healthz"
+        until="/healthz", measures=False, TUNER_TARGET_APPS=apps, DOCKER_HOST=engine
     ) as service:
         service.wait_for(lambda: service.status("/readyz") == 503, 120, "not ready")
         service.wait_for(

@@ -19,7 +19,7 @@ from tuner.db import Store
 from tuner.model import Job, JobId, JobState, Measurement, MeasurementId, Origin, Phase
 from tuner.worker import alone
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
 
 KILLS = (
     *(Phase.CALIBRATE,) * 3,
