@@ -16,7 +16,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO
 
 from tuner.provision.steps import StepFailed
 
@@ -45,13 +45,22 @@ class Finished:
         return "\n".join(lines[-_SHOWN_LINES:])
 
 
-class Commands(Protocol):
-    """What the steps need of the operating system; tests pass a scripted one."""
+class Commands:
+    """Programs of this machine; tests script them. `env` is added to our own environment."""
 
-    @property
-    def log(self) -> Path: ...
+    def __init__(self, log: Path) -> None:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text("")
+        self.log = log
+        self._stopped = threading.Event()
 
-    def which(self, name: str) -> str | None: ...
+    def stop(self) -> None:
+        """End the programs that run, and start no more: another thread's step has failed."""
+        self._stopped.set()
+
+    def which(self, name: str) -> str | None:
+        path = os.pathsep.join([os.environ.get("PATH", os.defpath), *_SYSTEM_DIRECTORIES])
+        return shutil.which(name, path=path)
 
     def run(
         self,
@@ -66,15 +75,68 @@ class Commands(Protocol):
 
         With `answer_within_s`, give up earlier when nothing at all was printed.
         """
-        ...
+        # Not a pipe: a daemon that a program leaves behind would keep it open for ever.
+        with tempfile.TemporaryFile() as captured:
+            try:
+                process = self._start(argv, captured, cwd, env)
+            except OSError as error:
+                finished = Finished(_NOT_FOUND, f"{argv[0]}: {error.strerror}")
+            else:
+                in_time = self._wait(process, captured, timeout_s, answer_within_s)
+                captured.seek(0)
+                output = captured.read().decode(errors="replace")
+                finished = Finished(process.wait(), output, not in_time)
+        with self.log.open("a") as log:
+            log.write(f"$ {shlex.join(argv)}\n{finished.output.rstrip()}\n= {finished.code}\n")
+        return finished
 
     def start_daemon(self, argv: Sequence[str], log: Path) -> None:
         """Start a program that outlives us, in its own session."""
-        ...
+        with log.open("ab") as output:
+            self._start(argv, output)
 
-    def stop(self) -> None:
-        """End the programs that run, and start no more: another thread's step has failed."""
-        ...
+    def _start(
+        self,
+        argv: Sequence[str],
+        output: IO[bytes],
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [self.which(argv[0]) or argv[0], *argv[1:]],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            cwd=cwd,
+            env={**os.environ, **(env or {})},
+            start_new_session=True,
+        )
+
+    def _wait(
+        self,
+        process: subprocess.Popen[bytes],
+        captured: IO[bytes],
+        timeout_s: float,
+        answer_within_s: float | None,
+    ) -> bool:
+        """Wait for the end; False if we ended the program because a time ran out."""
+        started = time.monotonic()
+        try:
+            while process.poll() is None:
+                waited_s = time.monotonic() - started
+                silent = os.fstat(captured.fileno()).st_size == 0
+                if (
+                    self._stopped.is_set()
+                    or waited_s > timeout_s
+                    or (answer_within_s is not None and silent and waited_s > answer_within_s)
+                ):
+                    _end(process)
+                    return False
+                time.sleep(_POLL_S)
+        except BaseException:  # Ctrl-C does not reach the program: it has its own process group
+            _end(process)
+            raise
+        return True
 
 
 def must(
@@ -106,103 +168,6 @@ def evidence(commands: Commands, argv: Sequence[str], finished: Finished, timeou
     )
     shown = f"\n{finished.last_lines}" if finished.last_lines else ""
     return f"`{shlex.join(argv)}` {ending}{shown}\n(everything it printed: {commands.log})"
-
-
-class SystemCommands:
-    """Programs of this machine. `env` of a call is added to our own environment."""
-
-    def __init__(self, log: Path) -> None:
-        log.parent.mkdir(parents=True, exist_ok=True)
-        log.write_text("")
-        self.log = log
-        self._stopped = threading.Event()
-
-    def stop(self) -> None:
-        self._stopped.set()
-
-    def which(self, name: str) -> str | None:
-        path = os.pathsep.join([os.environ.get("PATH", os.defpath), *_SYSTEM_DIRECTORIES])
-        return shutil.which(name, path=path)
-
-    def run(
-        self,
-        argv: Sequence[str],
-        *,
-        timeout_s: float = 60.0,
-        answer_within_s: float | None = None,
-        cwd: Path | None = None,
-        env: Mapping[str, str] | None = None,
-    ) -> Finished:
-        # Not a pipe: a daemon that a program leaves behind would keep it open for ever.
-        with tempfile.TemporaryFile() as captured:
-            finished = self._run(argv, captured, timeout_s, answer_within_s, cwd, env)
-        self._note(argv, finished)
-        return finished
-
-    def start_daemon(self, argv: Sequence[str], log: Path) -> None:
-        with log.open("ab") as output:
-            subprocess.Popen(
-                [self.which(argv[0]) or argv[0], *argv[1:]],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-
-    def _run(
-        self,
-        argv: Sequence[str],
-        captured: IO[bytes],
-        timeout_s: float,
-        answer_within_s: float | None,
-        cwd: Path | None,
-        env: Mapping[str, str] | None,
-    ) -> Finished:
-        try:
-            process = subprocess.Popen(
-                [self.which(argv[0]) or argv[0], *argv[1:]],
-                stdin=subprocess.DEVNULL,
-                stdout=captured,
-                stderr=subprocess.STDOUT,
-                cwd=cwd,
-                env={**os.environ, **(env or {})},
-                start_new_session=True,
-            )
-        except OSError as error:
-            return Finished(_NOT_FOUND, f"{argv[0]}: {error.strerror}")
-        try:
-            in_time = self._wait(process, captured, timeout_s, answer_within_s)
-        except BaseException:  # Ctrl-C does not reach the program: it has its own process group
-            _end(process)
-            raise
-        captured.seek(0)
-        return Finished(process.wait(), captured.read().decode(errors="replace"), not in_time)
-
-    def _wait(
-        self,
-        process: subprocess.Popen[bytes],
-        captured: IO[bytes],
-        timeout_s: float,
-        answer_within_s: float | None,
-    ) -> bool:
-        """Wait for the end; False when the program was ended by us because a time ran out."""
-        started = time.monotonic()
-        while process.poll() is None:
-            waited_s = time.monotonic() - started
-            silent = os.fstat(captured.fileno()).st_size == 0
-            if (
-                self._stopped.is_set()
-                or waited_s > timeout_s
-                or (answer_within_s is not None and silent and waited_s > answer_within_s)
-            ):
-                _end(process)
-                return False
-            time.sleep(_POLL_S)
-        return True
-
-    def _note(self, argv: Sequence[str], finished: Finished) -> None:
-        with self.log.open("a") as log:
-            log.write(f"$ {shlex.join(argv)}\n{finished.output.rstrip()}\n= {finished.code}\n")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -69,7 +69,7 @@ def build(
         ]
         label = f"{_RECIPE_LABEL}={recipe.digest}"
         must(
-            machine,
+            machine.commands,
             [
                 "docker",
                 "build",

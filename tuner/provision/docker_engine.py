@@ -114,7 +114,7 @@ def _start(machine: Machine, within_s: float) -> str:
         if version is not None:
             return version
     log = machine.host.cache / "dockerd.log"
-    machine.start_daemon(["dockerd"], log)
+    machine.commands.start_daemon(["dockerd"], log)
     version = _await_answer(machine, within_s)
     if version is not None:
         return version

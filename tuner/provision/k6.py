@@ -68,7 +68,7 @@ def _compiled(machine: Machine, folder: Path) -> Path:
         f"compiling k6 {VERSION} (about 1 minute, once)", f"k6 {VERSION} compiled"
     ):
         must(
-            machine,
+            machine.commands,
             [go, "install", "-trimpath", "-ldflags=-s -w", f"go.k6.io/k6@v{VERSION}"],
             what=_WHAT,
             todo=f"make the Go module proxy reachable for `go`, or name an image that holds"

@@ -104,7 +104,7 @@ def _compiled_in_container(machine: Machine, folder: Path) -> Path:
     container = ("docker", "run", "--rm", "--network=host", f"--volume={folder}:/out")
     with machine.steps.slow(f"{_COMPILING} in a container {_TAKES}", _COMPILED):
         must(
-            machine,
+            machine.commands,
             [*container, *trust, *profile, _RUST_IMAGE, "sh", "-c", script],
             what=_WHAT,
             todo="make crates.io reachable from a container; then run the same command again",
@@ -124,7 +124,7 @@ def _compiled_here(machine: Machine, folder: Path) -> Path:
     if not finished.ok:
         is_download = re.search("failed to download|download of", finished.output)
         todo = "make crates.io reachable for cargo, then run the same command again"
-        why = evidence(machine, argv, finished, _COMPILES_WITHIN_S)
+        why = evidence(machine.commands, argv, finished, _COMPILES_WITHIN_S)
         raise StepFailed(_WHAT, why, todo if is_download else _TODO)
     return folder / "bin" / "oha"
 

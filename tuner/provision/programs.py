@@ -66,7 +66,7 @@ def copied_out(
     machine: Machine, image: str, program: str, folder: Path, *, what: str, todo: str
 ) -> Path | None:
     """`program` out of an image that is here; None where it has none in a usual place."""
-    made = must(machine, ["docker", "create", image], what=what, todo=todo)
+    made = must(machine.commands, ["docker", "create", image], what=what, todo=todo)
     created, target = made.output.split()[-1], folder / program
     try:
         for place in _PLACES:

@@ -84,10 +84,10 @@ def _bootstrap(machine: Machine) -> None:
             machine.host.apt_sources is not None
         ):  # the machine's own mirror, rather than mmdebstrap's default
             argv.append(str(machine.host.apt_sources))
-        must(machine, argv, what=what, todo=_TODO, timeout_s=600)
+        must(machine.commands, argv, what=what, todo=_TODO, timeout_s=600)
         changes = [f"--change=ENV {name}={path}" for name, path in _TRUST.items()]
         must(
-            machine,
+            machine.commands,
             ["docker", "import", *changes, archive, TAG],
             what=what,
             todo=_TODO,

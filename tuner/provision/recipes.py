@@ -23,7 +23,7 @@ from tuner.provision import (
     python_image,
     uv,
 )
-from tuner.provision.commands import SystemCommands
+from tuner.provision.commands import Commands
 from tuner.provision.host import detect
 from tuner.provision.machine import Machine
 from tuner.provision.steps import StepFailed, Steps
@@ -118,7 +118,7 @@ def prepare(machine: Machine, command: Command) -> None:
             for step in as_completed(running):
                 step.result()
         except BaseException:  # Ctrl-C too: threads end when their programs have ended
-            machine.stop()
+            machine.commands.stop()
             raise
 
 
@@ -181,7 +181,7 @@ def main(argv: Sequence[str]) -> int:
         host = detect(os.environ)
         host.cache.mkdir(parents=True, exist_ok=True)
         with _alone(steps, host.cache):
-            commands = SystemCommands(host.cache / "provision.log")
+            commands = Commands(host.cache / "provision.log")
             prepare(Machine(steps, commands, host, CHECKOUT, os.environ), command)
         return _hand_over(steps, command, chosen.arguments)
     except StepFailed as failure:

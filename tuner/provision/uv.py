@@ -27,7 +27,7 @@ def sync(machine: Machine) -> None:
         machine.steps.working("installing the locked Python dependencies (about 20 seconds, once)")
     interpreter = ["--python", sys.executable] if fresh else []
     must(
-        machine,
+        machine.commands,
         [program, "sync", "--locked", "--all-groups", *interpreter],
         what=_WHAT,
         todo="read the lines above: a lock that is out of date needs `uv lock`, a download that"
@@ -57,7 +57,7 @@ def _private(machine: Machine) -> str:
     with machine.steps.slow("installing uv into the cache directory", f"uv {_VERSION} in {venv}"):
         _make_venv(machine, venv)
         must(
-            machine,
+            machine.commands,
             [str(venv / "bin" / "python"), "-m", "pip", "install", "--quiet", f"uv=={_VERSION}"],
             what="uv",
             todo="make the Python package index reachable for pip, or put uv on PATH;"
@@ -84,7 +84,7 @@ def _make_venv(machine: Machine, venv: Path) -> None:
         )
     machine.apt.install(["python3-venv"], what="uv")
     must(
-        machine,
+        machine.commands,
         argv,
         what="uv",
         todo="install Python's venv module, or put uv on PATH",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tuner.provision.commands import Finished
+from tuner.provision.commands import Commands, Finished
 from tuner.provision.host import Host
 from tuner.provision.machine import Machine
 from tuner.provision.steps import Steps
@@ -19,7 +19,7 @@ Answer = Finished | Callable[[Sequence[str]], Finished]
 
 
 @dataclass
-class ScriptedMachine:
+class ScriptedMachine(Commands):
     """Programs by their first words: the longest match answers, what is not scripted is missing.
 
     `programs` is what `which` finds. `ran` and `daemons` are what the steps did, in order.

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from tuner.provision.commands import SystemCommands, must
+from tuner.provision.commands import Commands, must
 from tuner.provision.steps import StepFailed, Steps
 
 
 @pytest.fixture
-def commands(tmp_path: Path) -> SystemCommands:
-    return SystemCommands(tmp_path / "cache" / "provision.log")
+def commands(tmp_path: Path) -> Commands:
+    return Commands(tmp_path / "cache" / "provision.log")
 
 
-def test_output_and_code_are_returned_and_logged(commands: SystemCommands) -> None:
+def test_output_and_code_are_returned_and_logged(commands: Commands) -> None:
     finished = commands.run(["sh", "-c", "echo said; echo warned >&2; exit 3"])
 
     assert (finished.code, finished.output) == (3, "said\nwarned\n")
@@ -25,13 +25,13 @@ def test_output_and_code_are_returned_and_logged(commands: SystemCommands) -> No
 
 
 def test_a_program_that_is_not_there_is_a_result_not_an_exception(
-    commands: SystemCommands,
+    commands: Commands,
 ) -> None:
     assert commands.run(["no-such-program-here"]).code == 127
 
 
 def test_a_program_that_takes_too_long_is_ended_with_its_children(
-    commands: SystemCommands, tmp_path: Path
+    commands: Commands, tmp_path: Path
 ) -> None:
     touched = tmp_path / "late"
 
@@ -43,7 +43,7 @@ def test_a_program_that_takes_too_long_is_ended_with_its_children(
     assert not touched.exists()
 
 
-def test_a_silent_program_is_given_up_earlier_than_one_that_talks(commands: SystemCommands) -> None:
+def test_a_silent_program_is_given_up_earlier_than_one_that_talks(commands: Commands) -> None:
     silent = commands.run(["sleep", "5"], timeout_s=5, answer_within_s=0.1)
     talking = commands.run(["sh", "-c", "echo hi; sleep 0.5"], timeout_s=5, answer_within_s=0.3)
 
@@ -51,20 +51,20 @@ def test_a_silent_program_is_given_up_earlier_than_one_that_talks(commands: Syst
     assert talking.ok
 
 
-def test_a_program_does_not_wait_for_the_daemon_it_leaves_behind(commands: SystemCommands) -> None:
+def test_a_program_does_not_wait_for_the_daemon_it_leaves_behind(commands: Commands) -> None:
     started = time.monotonic()
 
     assert commands.run(["sh", "-c", "sleep 3 & echo left"]).ok
     assert time.monotonic() - started < 2
 
 
-def test_the_environment_of_a_call_is_added_to_ours(commands: SystemCommands) -> None:
+def test_the_environment_of_a_call_is_added_to_ours(commands: Commands) -> None:
     script = "import os; print(os.environ['EXTRA'], 'PATH' in os.environ)"
 
     assert commands.run([sys.executable, "-c", script], env={"EXTRA": "1"}).output == "1 True\n"
 
 
-def test_a_failure_names_the_program_its_last_lines_and_the_log(commands: SystemCommands) -> None:
+def test_a_failure_names_the_program_its_last_lines_and_the_log(commands: Commands) -> None:
     with pytest.raises(StepFailed) as caught:
         must(commands, ["sh", "-c", "echo broken; exit 9"], what="thing", todo="mend it")
 
