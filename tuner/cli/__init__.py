@@ -50,7 +50,6 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "serve": ("service", "Run the API, a worker and PostgreSQL."),
     "worker": ("service", "Run a worker: it measures on this machine."),
     "db": ("service", "Upgrade the database."),
-    "record": ("record", "Record a grid of configurations, to replay searches."),
 }
 """Module and sentence of each command. The function has the name of the command."""
 

@@ -22,4 +22,3 @@ from tuner.measurement.host import (
 )
 from tuner.measurement.judging import Circumstances, counters_agree, window_of
 from tuner.measurement.preflight import completed, strict_copy
-from tuner.measurement.recording import recorded

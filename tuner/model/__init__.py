@@ -50,7 +50,6 @@ from tuner.model.evidence import (
     Standing,
 )
 from tuner.model.hosts import BenchmarkHost
-from tuner.model.landscapes import Landscape, Reading, Start
 from tuner.model.measuring import (
     AS_BUDGETED,
     BASELINE,

@@ -103,6 +103,7 @@ COMMANDS: Mapping[str, Command] = {
     "bench-search": _benchmark(
         "replay whole jobs on recorded landscapes; no Docker", "search", images=False
     ),
+    "bench-record": _benchmark("record a grid of configurations, for `bench-search`", "record"),
     "bench-planted": _benchmark("jobs on containers whose truth is planted", "planted"),
     "bench-nulls": _benchmark("jobs on containers where no option matters", "nulls"),
     "bench-ini": _benchmark("parse, lint and patch a file of 300 lines", "ini", images=False),

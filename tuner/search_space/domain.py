@@ -165,7 +165,7 @@ class Domain:
         try:
             return [texts[t] if t in texts else int(t) for t in values[dimension.name]]
         except ValueError as error:
-            mistake = Mistake(dimension.name, f"one of {', '.join(texts)} or whole numbers")
+            mistake = Mistake(dimension.name, f"one of {', '.join([*texts, 'whole numbers'])}")
             raise InvalidInput([mistake]) from error
 
     def _wanted(self, dimension: Dimension, expression: Expression) -> Scalar:

@@ -21,11 +21,12 @@ from tests.benchmarks.replay import rivals
 from tests.benchmarks.replay.driver import play
 from tests.benchmarks.replay.landscape import NULL_OPTIONS, PLANTED_OPTION, Truth
 from tests.benchmarks.replay.noise import Noise, residuals
+from tests.benchmarks.replay.records import Landscape
 from tests.benchmarks.replay.samplers import AnyOptimiser, SpaceFilling
 from tests.benchmarks.replay.scoring import Result, score
 from tests.benchmarks.replay.surface import FloatArray
 from tests.benchmarks.replay.world import World
-from tuner.model import PRESETS, JobKind, JobSpec, Landscape, SamplerName
+from tuner.model import PRESETS, JobKind, JobSpec, SamplerName
 from tuner.study import decider
 
 LANDSCAPES = Path(__file__).parent / "landscapes"

@@ -13,13 +13,13 @@ from functools import cached_property
 
 import numpy as np
 
+from tests.benchmarks.replay.records import Landscape
 from tests.benchmarks.replay.smoothing import smoothed
 from tests.benchmarks.replay.surface import COLUMNS, Point, Surface
 from tuner.model import (
     BoolParameter,
     FailureCode,
     JobSpec,
-    Landscape,
     Metric,
     Params,
     RelativeBound,

@@ -15,7 +15,8 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
-from tuner.model import FailureCode, Landscape, Params, Reading, Scalar, Start
+from tests.benchmarks.replay.records import Landscape, Reading, Start
+from tuner.model import FailureCode, Params, Scalar
 from tuner.search_space import derive
 
 FloatArray = NDArray[np.float64]

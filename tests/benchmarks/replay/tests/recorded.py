@@ -7,9 +7,10 @@ from typing import Any
 
 from tests.benchmarks.replay.landscape import Truth
 from tests.benchmarks.replay.noise import Noise, residuals
+from tests.benchmarks.replay.records import Landscape, Reading, Start
 from tests.benchmarks.replay.world import World
 from tests.builders import FACTS, space, spec
-from tuner.model import FailureCode, JobSpec, Landscape, Params, Reading, Scalar, Start
+from tuner.model import FailureCode, JobSpec, Params, Scalar
 from tuner.search_space import derive
 
 Planted = Callable[[Params], float]

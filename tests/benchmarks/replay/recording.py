@@ -8,18 +8,14 @@ import random
 from collections.abc import Collection, Iterator, Sequence
 from statistics import fmean
 
+from tests.benchmarks.replay.records import Landscape, Reading, Start
 from tuner.errors import TargetFailed
-from tuner.measurement.arms import arm_of
-from tuner.measurement.bench import Bench
-from tuner.measurement.host import ArmSpec
+from tuner.measurement import ArmSpec, Bench, arm_of
 from tuner.model import (
     FailureCode,
     JobSpec,
-    Landscape,
     MeasurementResult,
     Params,
-    Reading,
-    Start,
     Window,
 )
 from tuner.search_space import Domain

@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 
+from tests.benchmarks.record import as_text
+from tests.benchmarks.replay.recording import recorded
+from tests.benchmarks.replay.records import Landscape
 from tests.builders import FACTS, INI, space, spec
 from tests.fake_bench import FakeWorld, Options, number
-from tuner.cli.record import as_text
 from tuner.errors import TargetFailed
-from tuner.measurement import Bench, recorded
-from tuner.model import Budget, FailureCode, Landscape
+from tuner.measurement import Bench
+from tuner.model import Budget, FailureCode
 from tuner.search_space import derive
 
 SPEC = spec(

@@ -1,14 +1,12 @@
 """What every configuration of one app does on one host: the truth that a search can be held to.
 
-A landscape is recorded once on real containers (`tuner record`) and replayed as often as wanted:
-whole jobs run against it without a container. Every start of every configuration is kept with its
-single windows, so that truth and noise can both be taken from it.
+A landscape is recorded once on real containers (`make bench-record`), and replayed as often as
+wanted: whole jobs run against it without a container. It keeps every start of every configuration
+with its single windows: truth and noise can both be taken from them.
 """
 
+from tuner.model import FailureCode, JobSpec, Scalar, TargetFacts
 from tuner.model.document import Document
-from tuner.model.documents import JobSpec
-from tuner.model.measuring import FailureCode, TargetFacts
-from tuner.model.spaces import Scalar
 
 
 class Reading(Document):
