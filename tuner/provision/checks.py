@@ -33,26 +33,28 @@ FULL: Argv = ("pytest", "--tier", "full", *_WAITING, "tests")
 
 
 def run(steps: Steps, checkout: Path, tiers: Sequence[Argv]) -> list[str]:
-    """Run the static checks, then every tier. Returns the commands that failed."""
+    """Run every tier, with the static checks beside the first. Returns the commands that failed."""
     require_every_level(checkout)
-    failed = _static(steps, checkout)
-    for argv in tiers:
-        steps.working(" ".join(argv))
-        if subprocess.run(_command(checkout, argv), cwd=checkout, check=False).returncode:
-            failed.append(" ".join(argv))
-    return failed
-
-
-def _static(steps: Steps, checkout: Path) -> list[str]:
-    """Run them side by side, and print what the failed ones said."""
-    steps.working("format, lint, imports, types")
-    with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(partial(_said, checkout), STATIC))
-    failed = {" ".join(argv): said for argv, said in zip(STATIC, found, strict=True) if said}
-    sys.stdout.writelines(failed.values())
-    if not failed:
+    first, *others = tiers
+    steps.working("format, lint, imports, types, beside the first tests")
+    with ThreadPoolExecutor(1) as beside:  # one by one: the tests have a process for each CPU
+        found = beside.map(partial(_said, checkout), STATIC)
+        failed = _tested(steps, checkout, first)
+        said = {" ".join(argv): words for argv, words in zip(STATIC, found, strict=True) if words}
+    sys.stdout.writelines(said.values())
+    if not said:
         steps.ok("format, lint, imports, types")
-    return list(failed)
+    for tier in others:
+        failed += _tested(steps, checkout, tier)
+    return [*said, *failed]
+
+
+def _tested(steps: Steps, checkout: Path, tier: Argv) -> list[str]:
+    """Run a tier; its command if it failed."""
+    line = " ".join(tier)
+    steps.working(line)
+    code = subprocess.run(_command(checkout, tier), cwd=checkout, check=False).returncode
+    return [line] if code else []
 
 
 def _said(checkout: Path, argv: Argv) -> str:
