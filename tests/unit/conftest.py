@@ -8,6 +8,12 @@ from tuner.worker import alone
 
 
 @pytest.fixture(autouse=True)
-def own_lock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def own_lock(monkeypatch: pytest.MonkeyPatch, lock_folder: Path) -> None:
     """No unit test waits for what else is being measured on this machine."""
-    monkeypatch.setattr(alone, "HOST_LOCK", tmp_path / "bench.lock")
+    monkeypatch.setattr(alone, "HOST_LOCK", lock_folder / "bench.lock")
+
+
+@pytest.fixture(scope="session")
+def lock_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all tests: to make and remove thousands takes seconds."""
+    return tmp_path_factory.mktemp("lock")

@@ -269,16 +269,15 @@ class Api:
         def real_resolve(request: Request) -> JobSpec:
             return resolve(request, known)
 
-        self.app = create_app(
-            Services(
-                store=self.store,
-                catalogue=known,
-                resolve=self.resolve or real_resolve,
-                api_key=self.api_key,
-                now=lambda: builders.NOON,
-                require_room=self.require_room,
-            )
+        self._services = Services(
+            store=self.store,
+            catalogue=known,
+            resolve=self.resolve or real_resolve,
+            api_key=self.api_key,
+            now=lambda: builders.NOON,
+            require_room=self.require_room,
         )
+        self.app = _app(self._services, self.api_key)
 
     def get(self, path: str, **headers: str) -> httpx.Response:
         return self.send("GET", path, headers=headers)
@@ -296,6 +295,8 @@ class Api:
         content: Any = None,
         headers: Mapping[str, str] | Any = None,
     ) -> httpx.Response:
+        self.app.state.services = self._services
+
         async def call() -> httpx.Response:
             transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
             async with httpx.AsyncClient(
@@ -306,3 +307,14 @@ class Api:
                 )
 
         return asyncio.run(call())
+
+
+_APPS: dict[str | None, FastAPI] = {}
+
+
+def _app(services: Services, api_key: str | None) -> FastAPI:
+    """One app for each key: to build one takes as long as a hundred calls."""
+    if api_key not in _APPS:
+        _APPS[api_key] = create_app(services)
+    _APPS[api_key].state.services = services
+    return _APPS[api_key]
