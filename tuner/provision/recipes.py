@@ -127,7 +127,7 @@ def _started(
     pool: ThreadPoolExecutor, machine: Machine, command: Command
 ) -> Iterator[Future[None] | Future[bool]]:
     if command.dependencies:
-        yield pool.submit(uv.sync, machine)
+        yield pool.submit(uv.sync, machine, compiled=command.images)
     if not command.images:
         return
     python = pool.submit(_python_image, machine)

@@ -15,12 +15,11 @@ _OLDEST = (0, 9)  # reads the lock file's format
 _WHAT = "Python dependencies"
 
 
-def sync(machine: Machine) -> None:
-    """Make `.venv` equal to `uv.lock`, with every group; half a second when it already is.
+def sync(machine: Machine, *, compiled: bool) -> None:
+    """Make `.venv` equal to `uv.lock`, with every group; milliseconds when it already is.
 
-    Bytecode is compiled once, here: containers often keep Python from writing any, and then every
-    process of the product would compile its libraries again, for seconds.
-
+    With `compiled`, also compile the libraries' bytecode: ten seconds, once. Containers often keep
+    Python from writing any, and then every process of the service compiles them again, for seconds.
     Raises StepFailed when uv cannot be had or the lock cannot be installed.
     """
     program = find(machine, machine.host.cache) or _private(machine)
@@ -28,10 +27,11 @@ def sync(machine: Machine) -> None:
     fresh = not venv.exists()
     if fresh:
         machine.steps.working("installing the locked Python dependencies (about 20 seconds, once)")
-    interpreter = ["--python", sys.executable] if fresh else []
+    options = ["--compile-bytecode"] if compiled else []
+    options += ["--python", sys.executable] if fresh else []
     must(
         machine.commands,
-        [program, "sync", "--locked", "--all-groups", "--compile-bytecode", *interpreter],
+        [program, "sync", "--locked", "--all-groups", *options],
         what=_WHAT,
         todo="read the lines above: a lock that is out of date needs `uv lock`, a download that"
         " fails needs the package index to be reachable; then run the same command again",

@@ -15,7 +15,7 @@ MAKE_VENV = f"{sys.executable} -m venv"
 
 
 def sync(machine: ScriptedMachine, host: Host, checkout: Path) -> None:
-    uv.sync(scripted.machine(machine, host, checkout))
+    uv.sync(scripted.machine(machine, host, checkout), compiled=False)
 
 
 def private(cache: Path) -> str:
