@@ -57,7 +57,11 @@ class Wanted:
     require: Require = None
 
 
-WantedOfIt = Annotated[Wanted, Depends()]
+async def _wanted(max_age_days: MaxAge = None, require: Require = None) -> Wanted:
+    return Wanted(max_age_days, require)
+
+
+WantedOfIt = Annotated[Wanted, Depends(_wanted)]
 
 
 @calls.get("/recommendation", response_model=RecommendationAnswer, responses=_PROBLEMS)
@@ -112,18 +116,26 @@ def sysctls(
     return _answer(request, services, media_type_of(form), lambda job, found: sysctls_of(job, form))
 
 
-def _of_job(job_id: Id, request: Request, services: Wired, wanted: WantedOfIt) -> None:
-    found = services.store.answer_in_brief(JobId(job_id))
-    if found is None:
-        raise _unconfirmed(services.tuning_job(job_id))
-    _choose(request, services, found, wanted)
+# The dependencies are async and only say how to find the answer: the call itself finds it. FastAPI
+# runs each sync one in a thread, which costs a poll more than its statement does.
+async def _of_job(job_id: Id, request: Request, services: Wired, wanted: WantedOfIt) -> None:
+    def find() -> AnswerInBrief:
+        found = services.store.answer_in_brief(JobId(job_id))
+        if found is None:
+            raise _unconfirmed(services.tuning_job(job_id))
+        return _chosen(services, found, wanted)
+
+    request.state.find = find
 
 
-def _of_app(app: App, request: Request, services: Wired, wanted: WantedOfIt) -> None:
-    found = services.store.latest_in_brief(app)
-    if found is None:
-        raise NotFound(f"there is no recommendation for {app} yet")
-    _choose(request, services, found, wanted)
+async def _of_app(app: App, request: Request, services: Wired, wanted: WantedOfIt) -> None:
+    def find() -> AnswerInBrief:
+        found = services.store.latest_in_brief(app)
+        if found is None:
+            raise NotFound(f"there is no recommendation for {app} yet")
+        return _chosen(services, found, wanted)
+
+    request.state.find = find
 
 
 router = APIRouter(prefix="/v1")
@@ -131,8 +143,8 @@ router.include_router(calls, prefix="/jobs/{id}", dependencies=[Depends(_of_job)
 router.include_router(calls, prefix="/apps/{app}", dependencies=[Depends(_of_app)])
 
 
-def _choose(request: Request, services: Services, found: AnswerInBrief, wanted: Wanted) -> None:
-    """Let the call work on this answer, if it is new and good enough."""
+def _chosen(services: Services, found: AnswerInBrief, wanted: Wanted) -> AnswerInBrief:
+    """The answer, if it is new and good enough. Raises `Stale` or `Conflict`."""
     age = services.now() - found.finished_at
     limit = wanted.max_age_days
     if limit is not None and age > timedelta(days=limit):
@@ -141,7 +153,7 @@ def _choose(request: Request, services: Services, found: AnswerInBrief, wanted: 
     if wanted.require == "better" and found.verdict is not Verdict.BETTER:
         reason = confirmed(services, found.job)[1].reason
         raise Conflict(f"the verdict is {found.verdict}: {reason}")
-    request.state.answer = found
+    return found
 
 
 def _answer(
@@ -151,7 +163,7 @@ def _answer(
     written: Callable[[Job, Recommendation], str],
 ) -> Response:
     """What `written` makes of the answer; 304 if the caller has it already."""
-    found: AnswerInBrief = request.state.answer
+    found: AnswerInBrief = request.state.find()
     tag = _tag(request, found)
     headers = {
         **kept_by(tag),
