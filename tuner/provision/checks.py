@@ -24,7 +24,11 @@ STATIC: Sequence[Argv] = (
 # tests/conftest.py says which test belongs to which tier. Containers wait most of the time: so
 # there are more processes than CPUs, and the modules that take longest come first.
 _WAITING = ("-n", "4", "--no-loadscope-reorder")
-FAST: Argv = ("pytest", "--tier", "fast", "-n", "2", "tests/unit", "tests/contract")
+FAST: Argv = (
+    *("pytest", "--tier", "fast", "-n", "2"),
+    *("-p", "no:schemathesis"),  # no fast test needs it, and every process would import it
+    *("tests/unit", "tests/contract"),
+)
 REAL: Argv = (
     *("pytest", "--tier", "real", *_WAITING),
     *("tests/contract", "tests/integration", "tests/recovery", "tests/acceptance"),
