@@ -33,9 +33,12 @@ def list_spaces(context: typer.Context, as_json: AsJson = False) -> None:
     """List the search spaces. `tuner spaces show` prints one of them."""
     if context.invoked_subcommand is not None:
         return
+    from tuner.schemas import SpaceSummary
+
     known = [space for _, space in sorted(_catalogue().spaces.items())]
     rows = [(space.name, space.description.partition(". ")[0]) for space in known]
-    print_answer([_summary(space) for space in known], columns(rows), as_json=as_json)
+    answer = [SpaceSummary.of(space, parameters=[*space.parameters]) for space in known]
+    print_answer(answer, columns(rows), as_json=as_json)
 
 
 @spaces.command()
@@ -129,14 +132,6 @@ def _limits(known: "HostCatalogue", app: str | None, document: Mapping[str, Any]
     described = known.apps.get(app or "")
     own = described.app.limits.model_dump() if described is not None else {}
     return own | dict(document.get("limits") or {})
-
-
-def _summary(space: "SearchSpace") -> dict[str, Any]:
-    return {
-        "name": space.name,
-        "description": space.description,
-        "parameters": [*space.parameters],
-    }
 
 
 def _written_lines(space: "SearchSpace") -> Iterator[str]:

@@ -121,6 +121,14 @@ class Section:
     is_closing: bool = False
 
 
+def pictured(
+    title: str, picture: Picture | Gallery, headings: tuple[str, ...], rows: tuple[Row, ...]
+) -> Section:
+    """Evidence as a picture, with its figures folded away."""
+    figures = Folded("The same in figures", (Table(headings, rows),))
+    return Section(title=title, parts=(picture, figures), is_evidence=True)
+
+
 class Mood(StrEnum):
     """The colour of an answer. To keep one's file is no reason for alarm."""
 

@@ -2,7 +2,7 @@
 
 from tuner import analysis, charts, wording
 from tuner.charts import gain_in
-from tuner.evidence.document import Code, Folded, Paragraph, Part, Picture, Section, Table
+from tuner.evidence.document import Code, Folded, Paragraph, Part, Picture, Section, Table, pictured
 from tuner.evidence.job_evidence import JobEvidence
 from tuner.model import Factor, Look, Metric
 
@@ -29,14 +29,9 @@ def race(evidence: JobEvidence) -> Section | None:
         for place, own in enumerate(rounds, 1)
         for rank, standing in enumerate(own.standings)
     )
-    table = Table(("round", "candidate", "gain", "95 % CI", "blocks", ""), rows)
-    return Section(
-        title="The race",
-        parts=(
-            Picture(charts.race_chart(rounds, metric), caption),
-            Folded("The same in figures", (table,)),
-        ),
-        is_evidence=True,
+    picture = Picture(charts.race_chart(rounds, metric), caption)
+    return pictured(
+        "The race", picture, ("round", "candidate", "gain", "95 % CI", "blocks", ""), rows
     )
 
 

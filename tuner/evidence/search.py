@@ -20,6 +20,7 @@ from tuner.evidence.document import (
     Section,
     Strong,
     Table,
+    pictured,
 )
 from tuner.evidence.job_evidence import JobEvidence
 from tuner.model import BASELINE, Metric, Origin, Outcome, ParetoPoint, Slice, Trial, TrialState
@@ -133,14 +134,8 @@ def importances(evidence: JobEvidence) -> Section | None:
         for i in found
     )
     caption = "With 90 % intervals: where two overlap, their order says nothing."
-    return Section(
-        title="Which parameters matter",
-        parts=(
-            Picture(charts.importance_bars(found), caption),
-            Folded("The same in figures", (Table(("parameter", "share", "90 % CI"), rows),)),
-        ),
-        is_evidence=True,
-    )
+    picture = Picture(charts.importance_bars(found), caption)
+    return pictured("Which parameters matter", picture, ("parameter", "share", "90 % CI"), rows)
 
 
 def slices(evidence: JobEvidence) -> Section | None:
@@ -155,7 +150,7 @@ def slices(evidence: JobEvidence) -> Section | None:
     if not known:
         return None
     shown = {parameter for parameter, _, _ in known}
-    drawn = _bands(
+    bands = _bands(
         evidence,
         [own for own in evidence.phases.slices if own.parameter in shown],
         reach=[end for _, _, gain in known for end in gain],
@@ -168,12 +163,8 @@ def slices(evidence: JobEvidence) -> Section | None:
         (Code(parameter), Code(wording.value(point.value)), f"{gain.figure} ({gain.interval})")
         for parameter, point, gain in known
     )
-    table = Table(("parameter", "value", "expected gain (90 % band)"), rows)
-    return Section(
-        title="Parameter by parameter",
-        parts=(Gallery(drawn, caption), Folded("The same in figures", (table,))),
-        is_evidence=True,
-    )
+    headings = ("parameter", "value", "expected gain (90 % band)")
+    return pictured("Parameter by parameter", Gallery(bands, caption), headings, rows)
 
 
 def _bands(
