@@ -11,7 +11,7 @@ from tuner.schemas.base import (
     SysctlForm,
 )
 from tuner.schemas.catalogue import SpaceList, SpaceSummary, TargetAppAnswer, TargetAppList
-from tuner.schemas.comparisons import ArmAnswer, ReportAnswer, WindowList
+from tuner.schemas.comparisons import ArmAnswer, ReportAnswer, WindowAnswer, WindowList
 from tuner.schemas.evidence import EvidenceAnswer, LookAnswer
 from tuner.schemas.hosts import (
     CalibrationAnswer,
@@ -34,4 +34,3 @@ from tuner.schemas.jobs import (
 from tuner.schemas.lint import FindingAnswer, FixAnswer, LintAnswer, LintRequest
 from tuner.schemas.preflight import LeftOutAnswer, PreflightAnswer
 from tuner.schemas.reports import ProvenanceAnswer, TrialsAnswer, TrialSummary, TuneReport
-from tuner.schemas.windows import WindowAnswer

@@ -6,9 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from tuner.model import ArmReport, about
+from tuner.model import ArmReport, Phase, Window, about
 from tuner.schemas.base import Answer
-from tuner.schemas.windows import WindowAnswer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +22,16 @@ class ReportAnswer(Answer):
 
     blocks: int = Field(description="fresh interleaved blocks")
     arms: Sequence[ArmAnswer] = Field(description="one per file, in the order of the request")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowAnswer(Window):
+    """One stretch of load: the raw data of every statistic."""
+
+    block: Annotated[int, about("the block's sequence within the job")]
+    phase: Annotated[Phase, about("the phase that the block belongs to")]
+    host: Annotated[str | None, about("the host that measured it")]
+    trial: Annotated[int, about("the trial, or the file of a comparison, that it measured")]
 
 
 class WindowList(Answer):

@@ -26,11 +26,10 @@ from tuner.model import (
     Workload,
 )
 from tuner.schemas.base import Answer
-from tuner.schemas.comparisons import ReportAnswer
+from tuner.schemas.comparisons import ReportAnswer, WindowAnswer
 from tuner.schemas.evidence import EvidenceAnswer, LookAnswer
 from tuner.schemas.hosts import CalibrationAnswer, SeesAnswer
 from tuner.schemas.preflight import PreflightAnswer
-from tuner.schemas.windows import WindowAnswer
 
 
 class Progress(Answer):
