@@ -6,8 +6,7 @@ import re
 import threading
 from collections.abc import Sequence
 
-from tuner.provision.commands import Commands, must
-from tuner.provision.host import Host
+from tuner.provision.commands import Commands
 
 _QUIET = {"DEBIAN_FRONTEND": "noninteractive"}
 # Never take a package away, and wait for an unattended upgrade that is running.
@@ -17,15 +16,10 @@ _OPTIONS = ("-y", "--no-install-recommends", "--no-remove", "-o", "DPkg::Lock::T
 class Apt:
     """The package lists are refreshed once per run, and only when something has to be installed."""
 
-    def __init__(self, commands: Commands, host: Host) -> None:
+    def __init__(self, commands: Commands) -> None:
         self._commands = commands
-        self._host = host
         self._refreshed = False
         self._alone = threading.RLock()  # apt-get itself does not wait for every lock
-
-    @property
-    def usable(self) -> bool:
-        return self._host.can_apt
 
     def install(self, packages: Sequence[str], *, what: str) -> None:
         """Install the packages.
@@ -34,8 +28,7 @@ class Apt:
         """
         with self._alone:
             self.refresh()
-            must(
-                self._commands,
+            self._commands.must(
                 ["apt-get", "install", *_OPTIONS, *packages],
                 what=what,
                 todo=f"make `apt-get install {' '.join(packages)}` succeed,"

@@ -90,6 +90,32 @@ class Commands:
             log.write(f"$ {shlex.join(argv)}\n{finished.output.rstrip()}\n= {finished.code}\n")
         return finished
 
+    def must(
+        self,
+        argv: Sequence[str],
+        *,
+        what: str,
+        todo: str,
+        timeout_s: float = 60.0,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> Finished:
+        """Run a program that has to succeed.
+
+        Raises StepFailed with the program's last lines and the log's path when it does not.
+        """
+        finished = self.run(argv, timeout_s=timeout_s, cwd=cwd, env=env)
+        if finished.ok:
+            return finished
+        raise StepFailed(what, self.evidence(argv, finished, timeout_s), todo)
+
+    def evidence(self, argv: Sequence[str], finished: Finished, timeout_s: float) -> str:
+        """What a person needs in order to judge a failed program."""
+        in_time = f"ended with {finished.code}"
+        ending = f"did not end within {timeout_s:.0f} s" if finished.timed_out else in_time
+        shown = f"\n{finished.last_lines}" if finished.last_lines else ""
+        return f"`{shlex.join(argv)}` {ending}{shown}\n(everything it printed: {self.log})"
+
     def start_daemon(self, argv: Sequence[str], log: Path) -> None:
         """Start a program that outlives us, in its own session."""
         with log.open("ab") as output:
@@ -137,37 +163,6 @@ class Commands:
             _end(process)
             raise
         return True
-
-
-def must(
-    commands: Commands,
-    argv: Sequence[str],
-    *,
-    what: str,
-    todo: str,
-    timeout_s: float = 60.0,
-    cwd: Path | None = None,
-    env: Mapping[str, str] | None = None,
-) -> Finished:
-    """Run a program that has to succeed.
-
-    Raises StepFailed with the program's last lines and the log's path when it does not.
-    """
-    finished = commands.run(argv, timeout_s=timeout_s, cwd=cwd, env=env)
-    if finished.ok:
-        return finished
-    raise StepFailed(what, evidence(commands, argv, finished, timeout_s), todo)
-
-
-def evidence(commands: Commands, argv: Sequence[str], finished: Finished, timeout_s: float) -> str:
-    """What a person needs in order to judge a failed program."""
-    ending = (
-        f"did not end within {timeout_s:.0f} s"
-        if finished.timed_out
-        else f"ended with {finished.code}"
-    )
-    shown = f"\n{finished.last_lines}" if finished.last_lines else ""
-    return f"`{shlex.join(argv)}` {ending}{shown}\n(everything it printed: {commands.log})"
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

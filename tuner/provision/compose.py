@@ -9,7 +9,7 @@ from tuner.provision.steps import StepFailed
 def ensure(machine: Machine) -> None:
     """Have `docker compose` or `docker-compose`. Raises StepFailed when neither can be had."""
     if not _present(machine):
-        if not machine.apt.usable:
+        if not machine.host.can_apt:
             raise StepFailed(
                 "Docker Compose",
                 "neither `docker compose` nor `docker-compose` answers",
@@ -22,7 +22,5 @@ def ensure(machine: Machine) -> None:
 
 
 def _present(machine: Machine) -> bool:
-    return (
-        machine.run(["docker", "compose", "version"]).ok
-        or machine.run(["docker-compose", "version"]).ok
-    )
+    either = (["docker", "compose"], ["docker-compose"])
+    return any(machine.run([*program, "version"]).ok for program in either)

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tuner.provision.commands import must
 from tuner.provision.machine import Machine
 
 # On the image, so that a changed Dockerfile or parent is noticed. Not `tuner`: containers inherit
@@ -48,9 +47,7 @@ def is_current(machine: Machine, recipe: Recipe) -> bool:
     return _inspect(machine, recipe.tag, template) == recipe.digest
 
 
-def build(
-    machine: Machine, recipe: Recipe, *, doing: str, todo: str, timeout_s: float = 900
-) -> None:
+def build(machine: Machine, recipe: Recipe, *, doing: str, todo: str) -> None:
     """Build the image from exactly the recipe's files.
 
     Builds use the host's network: on some machines only that one reaches a package index.
@@ -68,22 +65,12 @@ def build(
             f"--build-arg={name}={value}" for name, value in sorted(recipe.arguments.items())
         ]
         label = f"{_RECIPE_LABEL}={recipe.digest}"
-        must(
-            machine.commands,
-            [
-                "docker",
-                "build",
-                "--network=host",
-                "--label",
-                label,
-                *arguments,
-                "-t",
-                recipe.tag,
-                folder,
-            ],
+        options = ["--network=host", "--label", label, *arguments, "-t", recipe.tag]
+        machine.commands.must(
+            ["docker", "build", *options, folder],
             what=f"image {recipe.tag}",
             todo=todo,
-            timeout_s=timeout_s,
+            timeout_s=900,
         )
 
 

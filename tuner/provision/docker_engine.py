@@ -32,11 +32,8 @@ def ensure(machine: Machine, *, starts_within_s: float = _STARTS_WITHIN_S) -> No
 def _version(machine: Machine) -> str | None:
     """None without an engine; `docker info` exits 0 then in some releases, this does not."""
     finished = machine.run(["docker", "version", "--format", "{{.Server.Version}}"], timeout_s=20)
-    return (
-        finished.output.strip().splitlines()[-1]
-        if finished.ok and finished.output.strip()
-        else None
-    )
+    lines = finished.output.strip().splitlines() if finished.ok else []
+    return lines[-1] if lines else None
 
 
 def _refuse_what_is_not_ours(machine: Machine) -> None:
@@ -68,8 +65,9 @@ def _install_if_missing(machine: Machine) -> None:
         if machine.which("docker")
         else "Docker is not installed"
     )
-    if not machine.apt.usable:
-        raise StepFailed(_WHAT, f"{client}, {_why_not_apt(machine)}", _how_to_install(machine))
+    if not machine.host.can_apt:
+        why = "we are not root" if machine.host.is_debian else "this is not Debian or Ubuntu"
+        raise StepFailed(_WHAT, f"{client}, and {why}", _how_to_install(machine))
     with machine.steps.slow(
         f"{client}: installing docker.io with apt (about 20 seconds, once)",
         "docker.io and iptables installed",
@@ -77,10 +75,6 @@ def _install_if_missing(machine: Machine) -> None:
         machine.apt.install(["docker.io", "iptables"], what=_WHAT)
         if not machine.which("docker"):  # newer suites have the client in a package of its own
             machine.apt.install(["docker-cli"], what=_WHAT)
-
-
-def _why_not_apt(machine: Machine) -> str:
-    return "and we are not root" if machine.host.is_debian else "and this is not Debian or Ubuntu"
 
 
 def _how_to_install(machine: Machine) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from tuner.provision import docker_build, k6, oha, python_image
+from tuner.provision import docker_build, k6, oha, programs, python_image
 from tuner.provision.machine import Machine
 from tuner.provision.steps import StepFailed
 
@@ -23,12 +23,9 @@ def ensure_base(machine: Machine) -> None:
     folder = machine.checkout / "target_apps" / "_base"
     found = _other_version(
         machine,
-        _recipe(
-            machine,
-            BASE_TAG,
-            {name: folder / name for name in ("Dockerfile", "requirements.txt")},
-            PYTHON_IMAGE=python_image.TAG,
-        ),
+        BASE_TAG,
+        {name: folder / name for name in ("Dockerfile", "requirements.txt")},
+        {"PYTHON_IMAGE": python_image.TAG},
         doing="which compiles uWSGI (about 30 seconds, once)",
         todo="make the Python package index reachable from a docker build",
         asked=("uwsgi", "--version"),
@@ -44,14 +41,15 @@ def ensure_load(machine: Machine, binary: Path) -> None:
     dockerfile = machine.checkout / _FOLDER / "Dockerfile"
     found = _other_version(
         machine,
-        _recipe(machine, LOAD_TAG, {"Dockerfile": dockerfile, "oha": binary}, BASE_IMAGE=BASE_TAG),
+        LOAD_TAG,
+        {"Dockerfile": dockerfile, "oha": binary},
+        {"BASE_IMAGE": BASE_TAG},
         doing="which installs nginx",
         todo="make the distribution's packages reachable from a docker build",
         asked=("oha", "--version"),
         wanted=f"oha {oha.VERSION}",
     )
     if found is not None:
-        oha.forget(machine.host.cache)
         # Such a binary does not start there.
         newer = ": it was compiled against a newer C library than the image has"
         said = f"`oha --version` says {found!r}{newer if 'GLIBC' in found else ''}"
@@ -59,7 +57,7 @@ def ensure_load(machine: Machine, binary: Path) -> None:
             "name an image that holds a fitting oha with TUNER_OHA_IMAGE, or let a registry answer"
             " so that it is compiled in a container"
         )
-        raise _unusable(machine, LOAD_TAG, said, todo)
+        raise _unusable(machine, LOAD_TAG, binary, said, todo)
 
 
 def ensure_journeys(machine: Machine, binary: Path) -> None:
@@ -67,38 +65,36 @@ def ensure_journeys(machine: Machine, binary: Path) -> None:
     dockerfile = machine.checkout / _FOLDER / "journeys.Dockerfile"
     found = _other_version(
         machine,
-        _recipe(
-            machine, JOURNEY_TAG, {"Dockerfile": dockerfile, "k6": binary}, LOAD_IMAGE=LOAD_TAG
-        ),
+        JOURNEY_TAG,
+        {"Dockerfile": dockerfile, "k6": binary},
+        {"LOAD_IMAGE": LOAD_TAG},
         doing="",
         todo="read the lines above",
         asked=("k6", "version"),
         wanted=f"k6 v{k6.VERSION}",
     )
     if found is not None:  # another version may write other rows
-        k6.forget(machine.host.cache)
         todo = f"name an image that holds k6 {k6.VERSION} with TUNER_K6_IMAGE, or unset it"
-        raise _unusable(machine, JOURNEY_TAG, f"`k6 version` says {found!r}", todo)
-
-
-def _recipe(
-    machine: Machine, tag: str, files: Mapping[str, Path], **parent: str
-) -> docker_build.Recipe:
-    """`parent` is the build argument with the image that this one is made on."""
-    ids = [docker_build.image_id(machine, name) or "" for name in parent.values()]
-    return docker_build.Recipe(tag=tag, files=files, arguments=parent, parent_id="".join(ids))
+        raise _unusable(machine, JOURNEY_TAG, binary, f"`k6 version` says {found!r}", todo)
 
 
 def _other_version(
     machine: Machine,
-    recipe: docker_build.Recipe,
+    tag: str,
+    files: Mapping[str, Path],
+    parent: Mapping[str, str],
     *,
     doing: str,
     todo: str,
     asked: tuple[str, ...],
     wanted: str,
 ) -> str | None:
-    """Build the image unless it is current; what its program says if it is not the wanted one."""
+    """Build the image unless it is current; what its program says if it is not the wanted one.
+
+    `parent` is the build argument with the image that this one is made on.
+    """
+    ids = [docker_build.image_id(machine, name) or "" for name in parent.values()]
+    recipe = docker_build.Recipe(tag=tag, files=files, arguments=parent, parent_id="".join(ids))
     if not docker_build.is_current(machine, recipe):
         doing = f"building {recipe.tag}{doing and ', '}{doing}"
         docker_build.build(machine, recipe, doing=doing, todo=f"{todo}, {_AGAIN}")
@@ -111,8 +107,9 @@ def _other_version(
     return None
 
 
-def _unusable(machine: Machine, tag: str, said: str, todo: str) -> StepFailed:
-    """Remove the image, and say why."""
+def _unusable(machine: Machine, tag: str, binary: Path, said: str, todo: str) -> StepFailed:
+    """Remove the image and the binary in it, and say why."""
+    programs.forget(binary)
     machine.run(["docker", "rmi", "--force", tag])
     todo = f"{todo}; {_AGAIN} (the unusable binary was deleted)"
     return StepFailed(f"image {tag}", f"inside the image {said}", todo)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 from tuner.provision import programs
-from tuner.provision.commands import must
 from tuner.provision.machine import Machine
-from tuner.provision.steps import StepFailed
 
 VERSION = "1.8.1"
 
@@ -36,20 +33,13 @@ def ensure(machine: Machine, registry_answers: Callable[[], bool]) -> Path:
     """
 
     def make(folder: Path) -> Path:
-        has_registry, image = registry_answers(), machine.environment.get(_VARIABLE)
-        if image:
-            return programs.taken_from(
-                machine, folder, program="k6", image=image, variable=_VARIABLE
-            )
+        has_registry = registry_answers()
+        if machine.environment.get(_VARIABLE):
+            return programs.taken_from(machine, folder, "k6", _VARIABLE)
         pulled = _pulled(machine, folder) if has_registry else None
         return pulled or _compiled(machine, folder)
 
     return programs.kept(cached_path(machine.host.cache), make)
-
-
-def forget(cache: Path) -> None:
-    """Drop the cached binary, so that the next run makes another."""
-    shutil.rmtree(cached_path(cache).parent, ignore_errors=True)
 
 
 def _pulled(machine: Machine, folder: Path) -> Path | None:
@@ -67,8 +57,7 @@ def _compiled(machine: Machine, folder: Path) -> Path:
     with machine.steps.slow(
         f"compiling k6 {VERSION} (about 1 minute, once)", f"k6 {VERSION} compiled"
     ):
-        must(
-            machine.commands,
+        machine.commands.must(
             [go, "install", "-trimpath", "-ldflags=-s -w", f"go.k6.io/k6@v{VERSION}"],
             what=_WHAT,
             todo=f"make the Go module proxy reachable for `go`, or name an image that holds"
@@ -85,16 +74,10 @@ def _go(machine: Machine) -> str:
     for candidate in (machine.which("go"), "/usr/local/go/bin/go"):
         if candidate and programs.version(machine, candidate, "version") >= _GO:
             return candidate
-    if not machine.apt.usable:
-        raise StepFailed(
-            _WHAT, "no registry answers and this machine has no Go that is new enough", _TODO
-        )
+    if not machine.host.can_apt:
+        raise programs.none_new_enough("this machine", "Go", what=_WHAT, todo=_TODO)
     if (machine.apt.candidate("golang-go") or (0, 0)) < _GO:
-        raise StepFailed(
-            _WHAT,
-            "no registry answers and this release of Debian has no Go that is new enough",
-            _TODO,
-        )
+        raise programs.none_new_enough("this release of Debian", "Go", what=_WHAT, todo=_TODO)
     with machine.steps.slow("installing golang-go with apt", "golang-go installed"):
         machine.apt.install(["golang-go", "ca-certificates"], what=_WHAT)
     return "/usr/bin/go"

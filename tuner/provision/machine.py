@@ -24,6 +24,6 @@ class Machine:
     apt: Apt = field(init=False)
 
     def __post_init__(self) -> None:
-        self.apt = Apt(self.commands, self.host)
+        self.apt = Apt(self.commands)
         # The two that every step calls.
         self.run, self.which = self.commands.run, self.commands.which

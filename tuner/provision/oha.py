@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 import shlex
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 from tuner.provision import programs
-from tuner.provision.commands import evidence, must
 from tuner.provision.machine import Machine
 from tuner.provision.steps import StepFailed
 
@@ -21,11 +19,9 @@ _SUITE = "bookworm"  # of Debian: what the images are made of
 _RUST_IMAGE = "rust:1-slim-bookworm"  # the same C library as the images it has to run in
 _COMPILES_WITHIN_S = 1800.0
 _WHAT = f"load generator oha {VERSION}"
-_COMPILING, _TAKES, _COMPILED = (
-    f"compiling oha {VERSION}",
-    "(minutes, once)",
-    f"oha {VERSION} compiled",
-)
+_COMPILING = f"compiling oha {VERSION}"
+_TAKES = "(minutes, once)"
+_COMPILED = f"oha {VERSION} compiled"
 # Only what runs for each request or each row is optimised in full: the rest costs the compiler time
 # and gains nothing. TLS is never used, but oha does not compile without; the system's OpenSSL is
 # the quickest to have. Measured: the client's CPU for 1 000 requests is within 3 % of a full build.
@@ -71,12 +67,9 @@ def ensure(machine: Machine, registry_answers: Callable[[], bool]) -> Path:
     """
 
     def make(folder: Path) -> Path:
-        image = machine.environment.get(_VARIABLE)
-        if image:
+        if machine.environment.get(_VARIABLE):
             registry_answers()
-            return programs.taken_from(
-                machine, folder, program="oha", image=image, variable=_VARIABLE
-            )
+            return programs.taken_from(machine, folder, "oha", _VARIABLE)
         if _may_start_here(machine):  # while the engine and the other images are made ready
             return _compiled_here(machine, folder)
         if registry_answers() and programs.pull(machine, _RUST_IMAGE):
@@ -103,8 +96,7 @@ def _compiled_in_container(machine: Machine, folder: Path) -> Path:
     )
     container = ("docker", "run", "--rm", "--network=host", f"--volume={folder}:/out")
     with machine.steps.slow(f"{_COMPILING} in a container {_TAKES}", _COMPILED):
-        must(
-            machine.commands,
+        machine.commands.must(
             [*container, *trust, *profile, _RUST_IMAGE, "sh", "-c", script],
             what=_WHAT,
             todo="make crates.io reachable from a container; then run the same command again",
@@ -124,7 +116,7 @@ def _compiled_here(machine: Machine, folder: Path) -> Path:
     if not finished.ok:
         is_download = re.search("failed to download|download of", finished.output)
         todo = "make crates.io reachable for cargo, then run the same command again"
-        why = evidence(machine.commands, argv, finished, _COMPILES_WITHIN_S)
+        why = machine.commands.evidence(argv, finished, _COMPILES_WITHIN_S)
         raise StepFailed(_WHAT, why, todo if is_download else _TODO)
     return folder / "bin" / "oha"
 
@@ -146,24 +138,16 @@ def _cargo(machine: Machine) -> str:
     own = _own_cargo(machine)
     if own:
         return own
-    if not machine.apt.usable:
-        raise StepFailed(
-            _WHAT, "no registry answers and this machine has no cargo that is new enough", _TODO
-        )
+    if not machine.host.can_apt:
+        raise programs.none_new_enough("this machine", "cargo", what=_WHAT, todo=_TODO)
     # Newer Rust reaches a stable Debian as rustc-web, which it needs for its browsers.
     for suffix in ("", "-web"):
         if (machine.apt.candidate(f"cargo{suffix}") or (0, 0)) >= _RUST:
-            with machine.steps.slow(
-                f"installing rustc{suffix} with apt", f"rustc{suffix} installed"
-            ):
-                rust = [f"rustc{suffix}", f"cargo{suffix}"]
-                machine.apt.install([*rust, *_C_TOOLS], what=_WHAT)
+            rustc = f"rustc{suffix}"
+            with machine.steps.slow(f"installing {rustc} with apt", f"{rustc} installed"):
+                machine.apt.install([rustc, f"cargo{suffix}", *_C_TOOLS], what=_WHAT)
             return "/usr/bin/cargo"
-    raise StepFailed(
-        _WHAT,
-        "no registry answers and this release of Debian has no Rust that is new enough",
-        _TODO,
-    )
+    raise programs.none_new_enough("this release of Debian", "Rust", what=_WHAT, todo=_TODO)
 
 
 def _have_c_tools(machine: Machine) -> None:
@@ -172,12 +156,7 @@ def _have_c_tools(machine: Machine) -> None:
     if not missing:
         return
     listed = ", ".join(missing)
-    if not machine.apt.usable:
+    if not machine.host.can_apt:
         raise StepFailed(_WHAT, f"compiling it needs {listed}", _TODO)
     with machine.steps.slow(f"installing {listed} with apt", f"{listed} installed"):
         machine.apt.install(missing, what=_WHAT)
-
-
-def forget(cache: Path) -> None:
-    """Drop the cached binary, so that the next run makes another."""
-    shutil.rmtree(cached_path(cache).parent, ignore_errors=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from tuner.provision.commands import must
 from tuner.provision.machine import Machine
 from tuner.provision.steps import StepFailed
 
@@ -28,11 +28,21 @@ def kept(binary: Path, make: Callable[[Path], Path]) -> Path:
     return binary
 
 
+def forget(binary: Path) -> None:
+    """Drop a program that `kept` has, so that the next run makes another."""
+    shutil.rmtree(binary.parent, ignore_errors=True)
+
+
 def version(machine: Machine, *argv: str) -> tuple[int, int]:
     """Major and minor version; (0, 0) for a program that does not run, such as an empty shim."""
     finished = machine.run(argv)
     found = re.search(r"(\d+)\.(\d+)", finished.output) if finished.ok else None
     return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def none_new_enough(place: str, compiler: str, *, what: str, todo: str) -> StepFailed:
+    why = f"no registry answers and {place} has no {compiler} that is new enough"
+    return StepFailed(what, why, todo)
 
 
 def pull(machine: Machine, image: str) -> bool:
@@ -42,19 +52,17 @@ def pull(machine: Machine, image: str) -> bool:
     ).ok
 
 
-def taken_from(machine: Machine, folder: Path, *, program: str, image: str, variable: str) -> Path:
+def taken_from(machine: Machine, folder: Path, program: str, variable: str) -> Path:
     """`program` out of the image that the user named with `variable`.
 
     Asked for by name, so a failure is a StepFailed and not a reason to look elsewhere.
     """
     what = f"load generator {program}"
+    image = machine.environment[variable]
     with machine.steps.slow(f"taking {program} out of {image}", f"{program} taken from {image}"):
         if not machine.run(["docker", "image", "inspect", image]).ok and not pull(machine, image):
-            raise StepFailed(
-                what,
-                f"{variable}={image} cannot be pulled",
-                "name an image that exists, or unset it",
-            )
+            why = f"{variable}={image} cannot be pulled"
+            raise StepFailed(what, why, "name an image that exists, or unset it")
         todo = f"name another image with {variable}, or unset it"
         copied = copied_out(machine, image, program, folder, what=what, todo=todo)
     if copied is None:
@@ -66,7 +74,7 @@ def copied_out(
     machine: Machine, image: str, program: str, folder: Path, *, what: str, todo: str
 ) -> Path | None:
     """`program` out of an image that is here; None where it has none in a usual place."""
-    made = must(machine.commands, ["docker", "create", image], what=what, todo=todo)
+    made = machine.commands.must(["docker", "create", image], what=what, todo=todo)
     created, target = made.output.split()[-1], folder / program
     try:
         for place in _PLACES:

@@ -5,16 +5,13 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from tuner.provision import docker_build
-from tuner.provision.commands import must
+from tuner.provision import docker_build, programs
 from tuner.provision.machine import Machine
 from tuner.provision.steps import StepFailed
 
 TAG = "uwsgi-tuner/python:local"
 DEFAULT_SOURCE = "python:3.12-slim-bookworm"
 
-_REGISTRY_ANSWERS_WITHIN_S = 12.0
-_PULL_S = 900.0
 _CA_PATH = "/etc/ssl/certs/ca-certificates.crt"
 _TRUST = {name: _CA_PATH for name in ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE")}
 _PACKAGES = "ca-certificates,gcc,libc6-dev,python3,python3-dev,python3-venv"
@@ -41,9 +38,7 @@ def ensure(machine: Machine, source: str = DEFAULT_SOURCE) -> None:
 
 def _pulled(machine: Machine, source: str) -> bool:
     machine.steps.working(f"asking the registry for {source}")
-    return machine.run(
-        ["docker", "pull", source], timeout_s=_PULL_S, answer_within_s=_REGISTRY_ANSWERS_WITHIN_S
-    ).ok
+    return programs.pull(machine, source)
 
 
 def _add_trust(machine: Machine, source: str) -> None:
@@ -80,25 +75,19 @@ def _bootstrap(machine: Machine) -> None:
     ):
         archive = str(Path(folder) / "root.tar")
         argv = ["mmdebstrap", *_mmdebstrap_options(machine), machine.host.suite, archive]
-        if (
-            machine.host.apt_sources is not None
-        ):  # the machine's own mirror, rather than mmdebstrap's default
+        # The machine's own mirror, rather than mmdebstrap's default.
+        if machine.host.apt_sources is not None:
             argv.append(str(machine.host.apt_sources))
-        must(machine.commands, argv, what=what, todo=_TODO, timeout_s=600)
+        machine.commands.must(argv, what=what, todo=_TODO, timeout_s=600)
         changes = [f"--change=ENV {name}={path}" for name, path in _TRUST.items()]
-        must(
-            machine.commands,
-            ["docker", "import", *changes, archive, TAG],
-            what=what,
-            todo=_TODO,
-            timeout_s=300,
-        )
+        argv = ["docker", "import", *changes, archive, TAG]
+        machine.commands.must(argv, what=what, todo=_TODO, timeout_s=300)
 
 
 def _have_mmdebstrap(machine: Machine, what: str) -> None:
     if machine.which("mmdebstrap"):
         return
-    if not machine.apt.usable:
+    if not machine.host.can_apt:
         raise StepFailed(
             what,
             "no registry answers, mmdebstrap is missing, and we are not root",

@@ -48,6 +48,10 @@ class Command:
     tiers: tuple[checks.Argv, ...] = ()
 
 
+def _tuner(then: str, command: str) -> Command:
+    return Command(f"set up what is missing, then {then}", handover=("tuner", command))
+
+
 def _benchmark(help: str, module: str, *, images: bool = True, journeys: bool = False) -> Command:
     handover = ("python", "-m", f"tests.benchmarks.{module}")
     return Command(help, images=images, journeys=journeys, handover=handover)
@@ -58,10 +62,8 @@ def _tests(help: str, *tiers: checks.Argv) -> Command:
 
 
 COMMANDS: Mapping[str, Command] = {
-    "demo": Command(
-        "set up what is missing, then run a real tuning job", handover=("tuner", "demo")
-    ),
-    "serve": Command("set up what is missing, then run the service", handover=("tuner", "serve")),
+    "demo": _tuner("run a real tuning job", "demo"),
+    "serve": _tuner("run the service", "serve"),
     "check": Command(
         "format, lint, imports, types and the fast tests; no Docker",
         images=False,
@@ -79,14 +81,8 @@ COMMANDS: Mapping[str, Command] = {
         dependencies=False,
         journeys=True,
     ),
-    "measure": Command(
-        "set up what is missing, then measure a uwsgi.ini or compare several",
-        handover=("tuner", "measure"),
-    ),
-    "calibrate": Command(
-        "set up what is missing, then see what this machine can tell apart",
-        handover=("tuner", "calibrate"),
-    ),
+    "measure": _tuner("measure a uwsgi.ini or compare several", "measure"),
+    "calibrate": _tuner("see what this machine can tell apart", "calibrate"),
     "setup": Command("set up what is missing and nothing more"),
     "docs": Command(
         "build docs/ and the lint pages into one static site in site/",

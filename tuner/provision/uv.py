@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 from tuner.provision import programs
-from tuner.provision.commands import must
 from tuner.provision.machine import Machine
 from tuner.provision.steps import StepFailed
 
@@ -29,8 +28,7 @@ def sync(machine: Machine, *, compiled: bool) -> None:
         machine.steps.working("installing the locked Python dependencies (about 20 seconds, once)")
     options = ["--compile-bytecode"] if compiled else []
     options += ["--python", sys.executable] if fresh else []
-    must(
-        machine.commands,
+    machine.commands.must(
         [program, "sync", "--locked", "--all-groups", *options],
         what=_WHAT,
         todo="read the lines above: a lock that is out of date needs `uv lock`, a download that"
@@ -59,8 +57,7 @@ def _private(machine: Machine) -> str:
     venv = program.parent.parent
     with machine.steps.slow("installing uv into the cache directory", f"uv {_VERSION} in {venv}"):
         _make_venv(machine, venv)
-        must(
-            machine.commands,
+        machine.commands.must(
             [str(venv / "bin" / "python"), "-m", "pip", "install", "--quiet", f"uv=={_VERSION}"],
             what="uv",
             todo="make the Python package index reachable for pip, or put uv on PATH;"
@@ -76,7 +73,7 @@ def _make_venv(machine: Machine, venv: Path) -> None:
     argv = [sys.executable, "-m", "venv", "--clear", str(venv)]
     if machine.run(argv, timeout_s=120).ok:
         return
-    if not machine.apt.usable:
+    if not machine.host.can_apt:
         package = (
             "apt-get install python3-venv, as root"
             if machine.host.is_debian
@@ -86,13 +83,8 @@ def _make_venv(machine: Machine, venv: Path) -> None:
             "uv", "this Python cannot make a virtual environment", f"{package}, or put uv on PATH"
         )
     machine.apt.install(["python3-venv"], what="uv")
-    must(
-        machine.commands,
-        argv,
-        what="uv",
-        todo="install Python's venv module, or put uv on PATH",
-        timeout_s=120,
-    )
+    todo = "install Python's venv module, or put uv on PATH"
+    machine.commands.must(argv, what="uv", todo=todo, timeout_s=120)
 
 
 def _private_path(cache: Path) -> Path:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tuner.provision.commands import Commands, must
+from tuner.provision.commands import Commands
 from tuner.provision.steps import StepFailed, Steps
 
 
@@ -66,7 +66,7 @@ def test_the_environment_of_a_call_is_added_to_ours(commands: Commands) -> None:
 
 def test_a_failure_names_the_program_its_last_lines_and_the_log(commands: Commands) -> None:
     with pytest.raises(StepFailed) as caught:
-        must(commands, ["sh", "-c", "echo broken; exit 9"], what="thing", todo="mend it")
+        commands.must(["sh", "-c", "echo broken; exit 9"], what="thing", todo="mend it")
 
     assert "ended with 9" in caught.value.why
     assert "broken" in caught.value.why
