@@ -20,7 +20,7 @@ from typing import Any
 from tuner.errors import Infrastructure
 from tuner.load import checks
 from tuner.load.findings import WINDOW, WindowFindings
-from tuner.load.oha import errors_only, head_s, nothing_succeeded
+from tuner.load.oha import answered, head_s
 from tuner.load.probing import ask_probe
 from tuner.load.readiness import SLACK_S, host_header
 from tuner.load.results import reading_of
@@ -94,10 +94,7 @@ class K6:
         Raises `TargetFailed` if no request is answered as expected, or the target ends.
         """
         found = self._run(running, target, load, duration_s)
-        reading = reading_of(found, "k6")
-        if nothing_succeeded(reading):
-            raise errors_only(reading, running.log_tail())
-        return reading
+        return answered(reading_of(found, "k6"), running)
 
     def _check_journey(
         self, running: RunningTarget, target: Target, workload: Burst | Journey

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from tuner.errors import TargetFailed
 from tuner.load import checks
 from tuner.load.findings import WINDOW
 from tuner.load.probing import ask_probe
@@ -86,9 +85,7 @@ class Oha:
         }
         limit_s = duration_s + REQUEST_TIMEOUT_S + CONNECT_TIMEOUT_S + SLACK_S
         reading = reading_of(ask_probe(running, "window", task, limit_s, WINDOW), "oha")
-        if nothing_succeeded(reading):
-            raise errors_only(reading, running.log_tail())
-        return reading
+        return answered(reading, running)
 
     def _check_rate(self, running: RunningTarget, target: Target, workload: OpenLoop) -> None:
         """Refuse a rate that oha cannot send: a closed loop shows the CPU time of one request.
@@ -156,19 +153,20 @@ def paths(requests: Sequence[HttpRequest]) -> list[str]:
     ]
 
 
-def nothing_succeeded(reading: LoadReading) -> bool:
-    """Whether the target failed every request. A client without free ports never reached it."""
+def answered(reading: LoadReading, running: RunningTarget) -> LoadReading:
+    """The reading. Raises `TargetFailed` if the target failed every request.
+
+    A client without free ports never reached it.
+    """
     failed = sum(reading.errors_by_class.values())
-    return bool(reading.sent) and failed >= reading.sent and not reading.ports_exhausted
-
-
-def errors_only(reading: LoadReading, log_tail: str) -> TargetFailed:
-    """The failure of a target that answered nothing as expected."""
+    if not reading.sent or failed < reading.sent or reading.ports_exhausted:
+        return reading
+    log_tail = running.log_tail()
     listed = ", ".join(f"{name} {n}" for name, n in reading.errors_by_class.items())
     message = f"no request of the workload was answered as expected: {listed}"
     if reading.before and reading.after and reading.after.respawns > reading.before.respawns:
-        return target_failed(FailureCode.DIED, f"processes kept dying; {message}", log_tail)
-    return target_failed(FailureCode.ERRORS_ONLY, message, log_tail)
+        raise target_failed(FailureCode.DIED, f"processes kept dying; {message}", log_tail)
+    raise target_failed(FailureCode.ERRORS_ONLY, message, log_tail)
 
 
 def _plain(number: float) -> str:
