@@ -33,7 +33,6 @@ KILL_FOR_S = 1.5  # another thread may still create containers during a kill
 class _Host:
     """What every launch on this host shares, read once."""
 
-    connection: Connection
     images: Images
     facts: HostFacts | None = None
     info: dict[str, Any] | None = None
@@ -47,19 +46,16 @@ class DockerLauncher:
     """
 
     def __init__(self, config: EngineConfig, build_dir: Callable[[str], Path]) -> None:
-        connection = Connection()
         self._config = config
-        self._labels: Mapping[str, str] = labels.of_instance(config.instance)
-        self._host = _Host(connection, Images(connection, config, build_dir))
+        self._connection = Connection()
+        self._mine = labels.of_instance(config.instance)
+        self._labels: Mapping[str, str] = self._mine
+        self._host = _Host(Images(self._connection, config, build_dir))
 
     def for_measurement(self, job: str, measurement: str) -> "DockerLauncher":
         """The same launcher; its containers carry the labels of one measurement."""
         bound = copy.copy(self)
-        bound._labels = {
-            **labels.of_instance(self._config.instance),
-            labels.JOB: job,
-            labels.MEASUREMENT: measurement,
-        }
+        bound._labels = {**self._mine, labels.JOB: job, labels.MEASUREMENT: measurement}
         return bound
 
     @property
@@ -163,7 +159,7 @@ class DockerLauncher:
         def is_left(found: Mapping[str, Any]) -> bool:
             return (found.get("Labels") or {}).get(labels.MEASUREMENT) not in keep
 
-        mine = labels.query(labels.of_instance(self._config.instance))
+        mine = labels.query(self._mine)
         left = [found["Id"] for found in self._connection.containers(mine) if is_left(found)]
         removed = self._connection.remove(left)
         volumes = [found["Name"] for found in self._connection.volumes(mine) if is_left(found)]
@@ -175,9 +171,7 @@ class DockerLauncher:
 
         Looks again until none is left: another thread may create the next one.
         """
-        theirs = labels.query(
-            {**labels.of_instance(self._config.instance), labels.MEASUREMENT: measurement}
-        )
+        theirs = labels.query({**self._mine, labels.MEASUREMENT: measurement})
         deadline = time.monotonic() + KILL_FOR_S
         removed = 0
         while time.monotonic() < deadline:
@@ -186,10 +180,6 @@ class DockerLauncher:
                 break
             removed += self._connection.remove(found)
         return removed
-
-    @property
-    def _connection(self) -> Connection:
-        return self._host.connection
 
     @property
     def _containers(self) -> Containers:
