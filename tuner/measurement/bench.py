@@ -9,14 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from tuner.errors import Aborted, Infrastructure, TargetFailed
 from tuner.measurement.futility import is_futile
-from tuner.measurement.host import (
-    ArmSpec,
-    BuildInfo,
-    Launcher,
-    LoadGenerator,
-    LoadReading,
-    RunningTarget,
-)
+from tuner.measurement.host import ArmSpec, Launcher, LoadGenerator, LoadReading, RunningTarget
 from tuner.measurement.judging import Circumstances, window_of
 from tuner.measurement.preflight import seen, strict_copy
 from tuner.measurement.steadiness import LONGEST, is_steady, warming
@@ -33,6 +26,7 @@ from tuner.model import (
     TargetFacts,
     Window,
     Workload,
+    extended,
     rungs,
 )
 from tuner.uwsgi.ini import IniFile
@@ -89,6 +83,7 @@ class Bench:
         order = random.Random(seed)  # noqa: S311  a reproducible shuffle, not a secret
         watch = _Stopwatch()
         planned = block_options.cycles or budget.cycles
+        futility = block_options.futility
         cycles: list[list[Window]] = []
         with self._aborting(), self._started(arms) as (running, ready_s):
             drivers = [
@@ -101,9 +96,7 @@ class Bench:
                 driver.warm_up(rungs(workload)[0], budget.warmup_s)
             turns = [(driver, load) for driver in drivers for load in rungs(workload)]
             for number in range(planned):
-                if block_options.futility and is_futile(
-                    cycles, block_options.futility, planned=planned
-                ):
+                if futility and is_futile(cycles, futility, planned=planned):
                     break
                 shuffled = order.sample(turns, len(turns))
                 first = number * len(turns)
@@ -130,70 +123,58 @@ class Bench:
         watch = _Stopwatch()
         with self._aborting():
             build = self.launcher.inspect(baseline.target)
-            preflight = self._preflight(baseline, build)
+            preflight = self._preflight(baseline, build.options)
             self._check_wanted()
-            looks, ready_s = self._looked_at(baseline, larger, workload, watch)
-        facts = TargetFacts(
-            image_digest=build.image_digest,
-            uwsgi_version=build.uwsgi_version,
-            options=build.options,
+            try:
+                looks = self._look([baseline, larger], workload, watch)
+            except TargetFailed as failure:
+                if failure.arm == baseline.index:
+                    raise
+                looks = self._look([baseline], workload, watch)
+        facts = extended(
+            TargetFacts,
+            build,
             fingerprint=self.launcher.fingerprint(),
-            memory=_memory_line([look.memory_mb for look in looks], processes, baseline.target),
-            topology=looks[0].topology,
-            effective_ini=looks[0].effective_ini,
-            nofile=looks[0].nofile,
+            memory=_memory_line(looks.memory_mb, processes, baseline.target),
+            topology=looks.topology,
+            effective_ini=looks.effective_ini,
+            nofile=looks.nofile,
             preflight=preflight,
         )
         return MeasurementResult(
             facts=facts,
             setup_s=watch.setup_s,
             load_s=watch.load_s,
-            ready_s=ready_s,
+            ready_s=looks.ready_s,
             ini_sha256=(baseline.ini_sha256,),
         )
 
-    def _preflight(self, baseline: ArmSpec, build: BuildInfo) -> Preflight:
+    def _preflight(self, baseline: ArmSpec, known: Collection[str]) -> Preflight:
         """What uWSGI reports about the baseline before it serves, also with --strict."""
         with _arm_at_fault(baseline):
             checked = self.launcher.check(baseline)
             self._check_wanted()
-            copy = strict_copy(IniFile.parse(baseline.ini), frozenset(build.options))
+            copy = strict_copy(IniFile.parse(baseline.ini), frozenset(known))
             refused = self.launcher.strict(replace(baseline, ini=copy))
             return seen(baseline, checked, refused)
 
-    def _looked_at(
-        self, baseline: ArmSpec, larger: ArmSpec, workload: Workload, watch: _Stopwatch
-    ) -> tuple[list["_Look"], tuple[float, ...]]:
-        """Looks at the arms that run under a little load, and seconds to ready.
+    def _look(self, arms: Sequence[ArmSpec], workload: Workload, watch: _Stopwatch) -> "_Looks":
+        """Looks at arms that run under a little load; the first is the baseline.
 
         Checks the workload too.
         """
-
-        def look_at(arms: Sequence[ArmSpec]) -> tuple[list[_Look], tuple[float, ...]]:
-            looks = []
-            with self._started(arms) as (running, ready_s):
-                with _arm_at_fault(baseline):
-                    self.load.check(running[0], baseline.target, workload)
-                for arm, target in zip(arms, running, strict=True):
-                    self._check_wanted()
-                    driver = _Driver(self.load, target, arm, frozenset(), watch)
-                    driver.drive(warming(rungs(workload)[0]), MEMORY_PROBE_S)
-                    looks.append(
-                        _Look(
-                            target.usage().memory_mb,
-                            target.front.topology.value,
-                            target.effective_ini(),
-                            target.nofile,
-                        )
-                    )
-            return looks, ready_s
-
-        try:
-            return look_at([baseline, larger])
-        except TargetFailed as failure:
-            if failure.arm == baseline.index:
-                raise
-            return look_at([baseline])
+        used = []
+        with self._started(arms) as (running, ready_s):
+            first = running[0]
+            with _arm_at_fault(arms[0]):
+                self.load.check(first, arms[0].target, workload)
+            for arm, target in zip(arms, running, strict=True):
+                self._check_wanted()
+                driver = _Driver(self.load, target, arm, frozenset(), watch)
+                driver.drive(warming(rungs(workload)[0]), MEMORY_PROBE_S)
+                used.append(target.usage().memory_mb)
+            topology = first.front.topology.value
+            return _Looks(used, ready_s, topology, first.effective_ini(), first.nofile)
 
     @contextmanager
     def _started(
@@ -222,16 +203,13 @@ class Bench:
         windows = []
         for index, (driver, load) in enumerate(turns, first):
             self._check_wanted()
-            windows.append(self._window(driver, load, seconds, index))
+            try:
+                window = driver.window(load, seconds, index)
+            except Infrastructure:  # the load generator failed: one more try
+                self._check_wanted()
+                window = driver.window(load, seconds, index)
+            windows.append(window)
         return windows
-
-    def _window(self, driver: "_Driver", load: Load, seconds: float, index: int) -> Window:
-        """One window; if the load generator fails, one more try."""
-        try:
-            return driver.window(load, seconds, index)
-        except Infrastructure:
-            self._check_wanted()
-            return driver.window(load, seconds, index)
 
     def _check_wanted(self) -> None:
         if self.aborted():
@@ -242,17 +220,17 @@ class Bench:
         """An abort kills the containers, so their failures mean the abort."""
         try:
             yield
-        except (TargetFailed, Infrastructure) as failure:
-            if self.aborted():
-                raise Aborted("the measurement was cancelled") from failure
+        except (TargetFailed, Infrastructure):
+            self._check_wanted()
             raise
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
-    """What `prepare` reads from one started arm."""
+class _Looks:
+    """What `prepare` reads from started arms: the memory of each, and more of the first."""
 
-    memory_mb: float
+    memory_mb: Sequence[float]
+    ready_s: tuple[float, ...]
     topology: str
     effective_ini: str
     nofile: int

@@ -6,7 +6,6 @@ Only a listen queue above the container's limit stops the job: uWSGI would not s
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from tuner.errors import TargetFailed
 from tuner.measurement.arms import left_out
 from tuner.measurement.host import ArmSpec, Checked, target_failed
 from tuner.model import FailureCode, JobSpec, Preflight, PreflightFinding, TargetFacts
@@ -56,7 +55,11 @@ def seen(arm: ArmSpec, checked: Checked, refused: str) -> Preflight:
     """
     listen = IniFile.parse(checked.effective_ini or arm.ini).integer("listen", _DEFAULT_LISTEN)
     if checked.somaxconn is not None and listen > checked.somaxconn:
-        raise _too_long(listen, checked.somaxconn)
+        raise target_failed(
+            FailureCode.BAD_OPTIONS,
+            f"listen = {listen} is above net.core.somaxconn, which is {checked.somaxconn} in the"
+            " container: uWSGI does not start",
+        )
     return Preflight(somaxconn=checked.somaxconn, findings=tuple(_refused(refused)))
 
 
@@ -120,11 +123,3 @@ def _run_anyway(spec: JobSpec, facts: TargetFacts) -> Iterable[PreflightFinding]
 
 def _warning(rule: str, message: str) -> PreflightFinding:
     return PreflightFinding(rule=rule, severity=Severity.WARNING.value, line=None, message=message)
-
-
-def _too_long(listen: int, somaxconn: int) -> TargetFailed:
-    return target_failed(
-        FailureCode.BAD_OPTIONS,
-        f"listen = {listen} is above net.core.somaxconn, which is {somaxconn} in the container: "
-        "uWSGI does not start",
-    )
