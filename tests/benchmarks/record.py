@@ -15,6 +15,7 @@ from pathlib import Path
 from tests.benchmarks import rig
 from tests.benchmarks.replay.recording import recorded
 from tests.benchmarks.replay.records import Landscape
+from tests.grids import grid
 from tuner import bootstrap, worker
 from tuner.errors import InvalidInput
 from tuner.measurement import Bench
@@ -49,7 +50,7 @@ def main() -> None:
     )
     spec = bootstrap.resolver(known)(request).model_copy(update={"budget": budget})
     domain = derive(spec)
-    grid = domain.grid(dict(given.at))
+    configurations = grid(domain, dict(given.at))
     with (
         closing(bootstrap.launcher(settings, known)) as launcher,
         worker.alone_on_this_machine(lambda: False),
@@ -60,14 +61,14 @@ def main() -> None:
         for landscape in recorded(
             begun(given.out, spec, bench),
             domain,
-            grid,
+            configurations,
             bench,
             rounds=given.rounds,
             together=given.together,
         ):
             save(given.out, landscape)
             print(f"{len(landscape.starts)} starts", flush=True)
-    print(f"{given.out}: {len(grid)} configurations, {given.rounds} starts of each")
+    print(f"{given.out}: {len(configurations)} configurations, {given.rounds} starts of each")
 
 
 def parsed(words: Sequence[str]) -> argparse.Namespace:

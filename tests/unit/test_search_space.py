@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import space, spec
+from tests.grids import grid
 from tuner.errors import InvalidInput
 from tuner.model import ClosedLoop, Constraint, Limits, MemoryLine, Params, Scalar, SearchSpace
 from tuner.search_space import Domain, derive, evaluate
@@ -234,34 +235,35 @@ def test_earlier_params_without_their_condition_are_settled() -> None:
 
 def test_a_grid_holds_every_combination_of_the_given_values_once() -> None:
     domain = default_domain()
-    grid = domain.grid(
+    found = grid(
+        domain,
         {
             "processes": ("1", "4"),
             "threads": ("2",),
             "listen": ("100",),
             "thunder-lock": ("false", "true"),
             "logging": ("user",),
-        }
+        },
     )
-    slots = [(params["processes"], params["thunder-lock"]) for params in grid]
+    slots = [(params["processes"], params["thunder-lock"]) for params in found]
     assert slots == [(1, False), (4, False), (4, True)]  # one process has nothing to lock
-    assert all(params["threads"] == 2 for params in grid)
+    assert all(params["threads"] == 2 for params in found)
 
 
 def test_whole_numbers_that_a_grid_does_not_name_are_taken_at_powers_of_two() -> None:
     domain = derive(spec(search_space=space(processes={"type": "int", "low": 1, "high": 12})))
-    assert [params["processes"] for params in domain.grid({})] == [1, 2, 4, 8, 12]
+    assert [params["processes"] for params in grid(domain, {})] == [1, 2, 4, 8, 12]
 
 
 def test_a_grid_keeps_the_rules_of_the_space_but_not_its_bounds() -> None:
     ruled = space().model_copy(
         update={"constraints": (Constraint(rule="processes <= 64", reason="enough"),)}
     )
-    grid = derive(spec(search_space=ruled)).grid({"processes": ("8", "64", "65")})
-    assert [params["processes"] for params in grid] == [8, 64]
+    found = grid(derive(spec(search_space=ruled)), {"processes": ("8", "64", "65")})
+    assert [params["processes"] for params in found] == [8, 64]
 
 
 def test_a_value_that_a_grid_cannot_take_is_named() -> None:
     with pytest.raises(InvalidInput) as caught:
-        default_domain().grid({"logging": ("quiet",)})
+        grid(default_domain(), {"logging": ("quiet",)})
     assert [mistake.path for mistake in caught.value.mistakes] == ["logging"]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.grids import grid
 from tests.space_jobs import CATALOG, FITTING, job_for
 from tuner.errors import InvalidInput
 from tuner.model import Constraint, Limits, MemoryLine, Params
@@ -23,7 +24,7 @@ def domain_of(space: str, **changes: Any) -> Domain:
 
 def every(domain: Domain) -> tuple[Params, ...]:
     """All valid combinations, whole numbers at powers of two."""
-    return domain.grid({})
+    return grid(domain, {})
 
 
 def refusals(space: str, **changes: Any) -> list[str]:

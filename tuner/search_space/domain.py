@@ -2,10 +2,9 @@
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tuner.errors import InvalidInput, Mistake
 from tuner.model import (
     ChoiceParameter,
     Constraint,
@@ -132,18 +131,11 @@ class Domain:
         )
         return None if self.broken(params) else params
 
-    def grid(self, values: Mapping[str, Sequence[str]]) -> tuple[Params, ...]:
-        """Every combination of the given values, or of all values of a dimension not named.
-
-        Whole numbers that are not named are taken at powers of two. Rules of the space are kept,
-        bounds are not: given values may lie outside. Raises `InvalidInput` for what is no value.
-        """
-        columns = [self._column(dimension, values) for dimension in self.dimensions]
-        return tuple(self.valid(self._combinations(columns)).values())
-
     def every_valid(self) -> dict[Key, Params]:
         """Every valid combination of all values, by its key."""
-        return self.valid(self._combinations([d.everything for d in self.dimensions]))
+        names = [dimension.name for dimension in self.dimensions]
+        columns = [dimension.everything for dimension in self.dimensions]
+        return self.valid(dict(zip(names, row, strict=True)) for row in itertools.product(*columns))
 
     def valid(self, many: Iterable[Params]) -> dict[Key, Params]:
         """Params that break no rule, settled, by their keys; those with the same meaning once."""
@@ -153,20 +145,6 @@ class Domain:
     def key(self, params: Params) -> Key:
         """The values of these params in the order of the domain."""
         return tuple(params[dimension.name] for dimension in self.dimensions)
-
-    def _combinations(self, columns: Sequence[Sequence[Scalar]]) -> Iterator[Params]:
-        names = [dimension.name for dimension in self.dimensions]
-        return (dict(zip(names, values, strict=True)) for values in itertools.product(*columns))
-
-    def _column(self, dimension: Dimension, values: Mapping[str, Sequence[str]]) -> list[Scalar]:
-        if dimension.name not in values:
-            return list(dimension.values) or _powers(dimension)
-        texts = {as_text(value): value for value in dimension.values}
-        try:
-            return [texts[t] if t in texts else int(t) for t in values[dimension.name]]
-        except ValueError as error:
-            mistake = Mistake(dimension.name, f"one of {', '.join([*texts, 'whole numbers'])}")
-            raise InvalidInput([mistake]) from error
 
     def _wanted(self, dimension: Dimension, expression: Expression) -> Scalar:
         """What a heuristic wants of a dimension, as near as the dimension comes to it.
@@ -238,9 +216,3 @@ def _number(value: Scalar | None) -> float:
         return max(1.0, float(value or 1))
     except ValueError:
         return 1.0
-
-
-def _powers(dimension: Dimension) -> list[Scalar]:
-    """The bounds of a whole number, the user's own value, and the powers of two between."""
-    powers = {2**n for n in range(31) if dimension.low < 2**n < dimension.high}
-    return sorted({dimension.low, dimension.high, int(dimension.users), *powers})

@@ -10,6 +10,7 @@ from tests.benchmarks.replay.noise import Noise, residuals
 from tests.benchmarks.replay.records import Landscape, Reading, Start
 from tests.benchmarks.replay.world import World
 from tests.builders import FACTS, space, spec
+from tests.grids import grid
 from tuner.model import FailureCode, JobSpec, Params, Scalar
 from tuner.search_space import derive
 
@@ -53,11 +54,11 @@ def landscape(
     """
     rng = random.Random(1)  # noqa: S311  planted noise
     domain = derive(job, FACTS.memory)
-    grid = domain.grid({"processes": [str(count) for count in PROCESSES]})
+    configurations = grid(domain, {"processes": [str(count) for count in PROCESSES]})
     starts: list[Start] = []
     for number in range(rounds):
-        for params in grid:
-            block = number * len(grid) + grid.index(params)
+        for params in configurations:
+            block = number * len(configurations) + configurations.index(params)
             level = rng.uniform(-drift, drift)
             if fails(params):
                 broken = FailureCode.OUT_OF_MEMORY

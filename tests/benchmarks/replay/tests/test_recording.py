@@ -10,6 +10,7 @@ from tests.benchmarks.replay.recording import recorded
 from tests.benchmarks.replay.records import Landscape
 from tests.builders import FACTS, INI, space, spec
 from tests.fake_bench import FakeWorld, Options, number
+from tests.grids import grid
 from tuner.errors import TargetFailed
 from tuner.measurement import Bench
 from tuner.model import Budget, FailureCode
@@ -20,7 +21,7 @@ SPEC = spec(
     search_space=space(processes={"type": "int", "low": 1, "high": 6}),
 )
 DOMAIN = derive(SPEC)
-GRID = DOMAIN.grid({"processes": ("1", "2", "3", "4", "6")})
+GRID = grid(DOMAIN, {"processes": ("1", "2", "3", "4", "6")})
 
 
 def record(world: FakeWorld, start: Landscape | None = None, rounds: int = 2) -> list[Landscape]:
