@@ -1,14 +1,16 @@
 """Nouns with sensible values, so that a test states only what it is about."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from tuner.load.probe import rows
 from tuner.model import (
     BASELINE,
     Budget,
     ClosedLoop,
     Failure,
+    Histogram,
     History,
     HostFingerprint,
     Job,
@@ -50,6 +52,11 @@ FACTS = TargetFacts(
     fingerprint=FINGERPRINT,
     memory=MemoryLine(base_mb=20.0, per_process_mb=10.0),
 )
+
+
+def histogram(times_ms: Iterable[float]) -> Histogram:
+    """Of single times, as the probe counts them."""
+    return Histogram(rows.histogram(times_ms))
 
 
 def space(**parameters: Any) -> SearchSpace:

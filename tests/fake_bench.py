@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from tests.builders import histogram
 from tuner.errors import Infrastructure
 from tuner.measurement import ArmSpec, BuildInfo, Checked, LoadReading, Usage, target_failed
 from tuner.model import (
     SERIES_STEP_S,
     FailureCode,
-    Histogram,
     HostFingerprint,
     Limits,
     Load,
@@ -197,10 +197,7 @@ class FakeTarget:
         options = options_of(self.arm.ini)
         processes = number(options, "processes", "workers")
         return Stats(
-            processes=processes,
             cores=processes * number(options, "threads"),
-            accepting=processes,
-            cheap=0,
             requests=self.served,
             respawns=0,
             running_us=round(0.8e6 * self.loaded_s * processes),
@@ -324,7 +321,7 @@ class FakeLoad:
             time_wait=requests,
             ports_exhausted=False,
             series=tuple(round(requests / steps) for _ in range(steps)),
-            histogram=Histogram.of_ms([latency_ms]),
+            histogram=histogram([latency_ms]),
         )
 
     def _capacity(self, fake: FakeTarget) -> float:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.ini_bytes import dumped, parsed
 from tests.uwsgi_judge import ENVIRON, Answer, Case, Judge, judging
 from tuner.uwsgi.ini import (
     CLOSES,
@@ -48,7 +49,7 @@ def test_uwsgi_reads_all_files_of_the_collection(judge: Judge) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_file_comes_back_byte_for_byte(name: str) -> None:
-    assert IniFile.parse_bytes(read(name)).dump_bytes() == read(name)
+    assert dumped(parsed(read(name))) == read(name)
 
 
 def test_the_effective_options_are_those_that_uwsgi_shows(judge: Judge) -> None:
@@ -137,7 +138,7 @@ def options_of(answer: Answer) -> Options:
 def assert_as_shown(judge: Judge, files: list[bytes]) -> None:
     beside = {name: content.decode() for name, content in BESIDE.items()}
     for content, answer in zip(files, ask(judge, iter(files)), strict=True):
-        ini = IniFile.parse_bytes(content)
+        ini = parsed(content)
         path = f"{answer.home}/uwsgi.ini"
         found = effective(ini, environ={**ENVIRON}, files=beside, path=path)
         sure = [setting for setting in found if not setting.is_conditional]
@@ -168,10 +169,10 @@ def _matches(found: Sequence[Setting], shown: Options) -> bool:
 def assert_patched(judge: Judge, files: list[bytes]) -> None:
     patched = []
     for content in files:
-        once = IniFile.parse_bytes(content).patch(CHANGES, NOTES).annotate(HEADER)
-        again = IniFile.parse_bytes(once.dump_bytes()).patch(CHANGES, NOTES).annotate(HEADER)
-        assert again.dump_bytes() == once.dump_bytes(), content
-        patched.append(once.dump_bytes())
+        once = parsed(content).patch(CHANGES, NOTES).annotate(HEADER)
+        again = parsed(dumped(once)).patch(CHANGES, NOTES).annotate(HEADER)
+        assert dumped(again) == dumped(once), content
+        patched.append(dumped(once))
     before, after = ask(judge, iter(files)), ask(judge, iter(patched))
     for content, new, was, now in zip(files, patched, before, after, strict=True):
         assert_only_changed(options_of(was), options_of(now), (content, new))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import FrameType
 
 from tests.fuzz.inputs import numbered
+from tests.ini_bytes import dumped, parsed
 from tuner.uwsgi.ini import IniFile, as_text
 from tuner.uwsgi.ini.walking import Obstacle
 from tuner.uwsgi.lint import Box, is_usable, lint, repaired, subject_of
@@ -65,8 +66,8 @@ def trials(numbers: Iterable[int]) -> Iterable[Result]:
 
 
 def _check(content: bytes, *, unsafe: bool) -> int:
-    ini = IniFile.parse_bytes(content)
-    assert ini.dump_bytes() == content, "a byte was lost"
+    ini = parsed(content)
+    assert dumped(ini) == content, "a byte was lost"
     text = ini.dump()
     subject = subject_of(text, known(), BOX)
     findings = lint(subject)

@@ -69,7 +69,7 @@ def test_axes_have_labels_with_units() -> None:
     said = words(windows_over_time({"a.ini": windows([100.0, 20.0])}))
     assert "time since the first window, s" in said
     assert "requests/s" in said
-    histogram = Histogram.of_ms(float(n) for n in range(1, 2000))
+    histogram = builders.histogram(float(n) for n in range(1, 2000))
     said = words(latency_percentiles({"a.ini": histogram}))
     assert "latency, ms (log)" in said
     assert {"50", "95", "99", "99.9"} <= set(said)
@@ -88,7 +88,7 @@ def test_names_are_escaped_and_long_ones_cut() -> None:
 
 
 def test_a_chart_has_a_description_in_words() -> None:
-    root = parsed(latency_percentiles({"a.ini": Histogram.of_ms([10.0] * 100)}))
+    root = parsed(latency_percentiles({"a.ini": builders.histogram([10.0] * 100)}))
     title, description = root.find(f"{SVG}title"), root.find(f"{SVG}desc")
     assert title is not None
     assert title.text == "Latency by percentile"
@@ -101,7 +101,7 @@ def test_a_curve_ends_where_fewer_than_ten_requests_lie_beyond() -> None:
     draw = random.Random(1)  # noqa: S311
 
     def reach(requests: int) -> float:
-        times = Histogram.of_ms(draw.lognormvariate(2, 0.5) for _ in range(requests))
+        times = builders.histogram(draw.lognormvariate(2, 0.5) for _ in range(requests))
         chart = latency_percentiles({"a.ini": times})
         line = next(p for p in parsed(chart).iter(f"{SVG}path") if "line" in p.attrib["class"])
         return float(re.findall(r"([\d.]+) [\d.]+", line.attrib["d"])[-1])

@@ -22,10 +22,7 @@ from tuner.uwsgi.stats import Stats
 
 def stats(requests: int, respawns: int = 0) -> Stats:
     return Stats(
-        processes=2,
         cores=4,
-        accepting=2,
-        cheap=0,
         requests=requests,
         respawns=respawns,
         running_us=requests * 10_000,

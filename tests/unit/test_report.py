@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import block, history, job, spec, window
+from tests.builders import block, histogram, history, job, spec, window
 from tuner import report
 from tuner.model import (
     ArmReport,
@@ -14,7 +14,6 @@ from tuner.model import (
     Failure,
     FailureCode,
     Figure,
-    Histogram,
     JobKind,
     Ladder,
     Measurement,
@@ -121,8 +120,8 @@ def test_p99_needs_requests_enough_in_a_window_or_in_the_block() -> None:
     assert all(f.metric is not Metric.LATENCY_P99_MS for f in few.figures)
     many = comparison(faster(1.2, requests=6000)).arms[1]
     assert figure(many, Metric.LATENCY_P99_MS).value == pytest.approx(30.0)
-    histogram = Histogram({Histogram.bucket(20_000): 4930, Histogram.bucket(80_000): 70})
-    pooled = comparison(faster(1.2, histogram=histogram)).arms[1]
+    latencies = histogram([20.0] * 4930 + [80.0] * 70)
+    pooled = comparison(faster(1.2, histogram=latencies)).arms[1]
     assert figure(pooled, Metric.LATENCY_P99_MS).value == pytest.approx(80.0, rel=0.01)
     assert pooled.latency.total == 8 * 5000
 

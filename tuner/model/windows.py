@@ -34,25 +34,12 @@ class Histogram:
     ] = field(default_factory=dict)
 
     @staticmethod
-    def bucket(us: int) -> int:
-        """The bucket that a time in microseconds falls into."""
-        if us < _SUB_BUCKETS:
-            return max(0, us)
-        shift = us.bit_length() - 8
-        return (shift + 1) * _SUB_BUCKETS + (us >> shift) - _SUB_BUCKETS
-
-    @staticmethod
     def middle_ms(bucket: int) -> float:
         """The middle of a bucket, in milliseconds."""
         if bucket < _SUB_BUCKETS:
             return bucket / 1000
         shift, rest = bucket // _SUB_BUCKETS - 1, bucket % _SUB_BUCKETS
         return (rest + _SUB_BUCKETS + 0.5) * (1 << shift) / 1000
-
-    @classmethod
-    def of_ms(cls, times_ms: Iterable[float]) -> "Histogram":
-        """Of single times."""
-        return cls(Counter(cls.bucket(round(1000 * time)) for time in times_ms))
 
     @classmethod
     def merged(cls, parts: Iterable["Histogram"]) -> "Histogram":

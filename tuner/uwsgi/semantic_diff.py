@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tuner.uwsgi.ini import IniFile, as_int, canonical, effective, is_true
-from tuner.uwsgi.options import Kind, Option, known
+from tuner.uwsgi.options import Kind, known
 
 _INCLUDE = "(another file)"
 _CHAINS = ("error-route", "response-route", "final-route", "route")
@@ -35,11 +35,6 @@ class _Setting:
 
     def __str__(self) -> str:
         return f"{self.value} [{self.condition}]" if self.condition else self.value
-
-
-def same_effect(first: IniFile, second: IniFile) -> bool:
-    """Whether uWSGI behaves alike with both, as far as the text shows."""
-    return not semantic_diff(first, second)
 
 
 def semantic_diff(first: IniFile, second: IniFile) -> tuple[OptionDifference, ...]:
@@ -79,7 +74,7 @@ def _settings(ini: IniFile) -> Iterator[tuple[str, _Setting]]:
 
 def _as_read(key: str, value: str) -> tuple[str, str]:
     """The name that a line is compared by, and its value as uWSGI reads it."""
-    option = _option(key)
+    option = known().find(key)
     for chain in _CHAINS:
         if key == chain or key.startswith(f"{chain}-"):
             return chain, f"{key} = {value}"
@@ -98,7 +93,7 @@ def _has_placeholder(value: str) -> bool:
 
 def _counting(name: str, settings: list[_Setting]) -> tuple[_Setting, ...]:
     """All lines of a list; otherwise the last unconditional line, and those below it."""
-    option = _option(name)
+    option = known().find(name)
     if option is None or option.kind in (Kind.LIST, Kind.ACTION):
         return tuple(settings)
     plain = [at for at, setting in enumerate(settings) if not setting.condition]
@@ -106,7 +101,3 @@ def _counting(name: str, settings: list[_Setting]) -> tuple[_Setting, ...]:
     is_off = option.kind is Kind.FLAG and all(s.value == "false" and not s.includes for s in kept)
     # A line `log-master = false` still switches `master` on.
     return () if is_off and not option.forces else tuple(kept)
-
-
-def _option(name: str) -> Option | None:
-    return known().find(name)

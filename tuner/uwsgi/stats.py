@@ -12,18 +12,10 @@ from dataclasses import dataclass
 class Stats:
     """uWSGI's counters since its start; they survive the respawn of a worker process."""
 
-    processes: int
     cores: int  # slots that can hold a request: processes * threads (or * async cores)
-    accepting: int  # processes that have loaded the app and take requests
-    cheap: int  # processes that `cheaper` has stopped
     requests: int
     respawns: int  # process starts beyond the first of each
     running_us: int  # time spent in requests, summed over all processes
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether every process that should accept requests does."""
-        return self.accepting > 0 and self.accepting + self.cheap >= self.processes
 
 
 def parse(text: str) -> Stats:
@@ -32,10 +24,7 @@ def parse(text: str) -> Stats:
         document = json.loads(text)
         workers = document["workers"]
         return Stats(
-            processes=len(workers),
             cores=sum(len(worker["cores"]) for worker in workers),
-            accepting=sum(bool(w["accepting"]) and w["status"] != "cheap" for w in workers),
-            cheap=sum(worker["status"] == "cheap" for worker in workers),
             requests=sum(worker["requests"] for worker in workers),
             respawns=sum(max(0, worker["respawn_count"] - 1) for worker in workers),
             running_us=sum(worker["running_time"] for worker in workers),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.ini_bytes import dumped, parsed
 from tuner.uwsgi.ini import IniFile, overlay
 
 
@@ -112,7 +113,7 @@ def test_a_value_may_end_in_two_percent_signs() -> None:
 
 def test_bytes_that_are_no_text_survive_a_patch() -> None:
     content = b"[uwsgi]\n; caf\xe9\nprocname-prefix = \xff\nprocesses = 2\n"
-    found = IniFile.parse_bytes(content).patch({"processes": "4"}).dump_bytes()
+    found = dumped(parsed(content).patch({"processes": "4"}))
     assert found == content.replace(b"= 2", b"= 4")
 
 

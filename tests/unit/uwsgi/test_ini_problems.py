@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.budgets import examples
+from tests.ini_bytes import dumped, parsed
 from tuner.uwsgi.ini import IniFile, effective, problems, refuse_other_formats
 
 
@@ -69,7 +70,7 @@ def test_includes_that_double_each_time_are_given_up() -> None:
 def test_a_large_file_of_one_line_is_read_in_seconds(line: bytes) -> None:
     content = b"[uwsgi]\n" + line * (200_000 // len(line))
     began = time.process_time()
-    ini = IniFile.parse_bytes(content)
+    ini = parsed(content)
     problems(ini)
     ini.patch({"processes": "4"})
     assert time.process_time() - began < 10
@@ -101,7 +102,7 @@ def test_nothing_is_ever_raised_and_nothing_is_lost(text: str) -> None:
 @settings(derandomize=True, deadline=None, max_examples=examples(300))
 @given(st.binary(max_size=300))
 def test_any_bytes_come_back(content: bytes) -> None:
-    assert IniFile.parse_bytes(content).dump_bytes() == content
+    assert dumped(parsed(content)) == content
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,6 @@ from tuner.uwsgi.ini.patching import ending_of, with_option
 from tuner.uwsgi.ini.values import as_comment, as_int, canonical, is_true, why_unwritable
 from tuner.uwsgi.ini.walking import Walk, walk
 
-_CODEC = ("utf-8", "surrogateescape")
-
 
 @dataclass(frozen=True, slots=True)
 class IniFile:
@@ -36,18 +34,9 @@ class IniFile:
         """Read any text."""
         return cls(read_lines(text))
 
-    @classmethod
-    def parse_bytes(cls, content: bytes) -> "IniFile":
-        """Read any bytes; those that are not UTF-8 become lone surrogates."""
-        return cls.parse(content.decode(*_CODEC))
-
     def dump(self) -> str:
         """The file's text."""
         return "".join(line.raw for line in self.lines)
-
-    def dump_bytes(self) -> bytes:
-        """The bytes of a file that was read from bytes."""
-        return self.dump().encode(*_CODEC)
 
     @property
     def has_section(self) -> bool:
