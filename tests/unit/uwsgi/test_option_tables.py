@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests import option_tables
-from tuner.uwsgi.options import Kind
-from tuner.uwsgi.options.table import Row, rows_of
+from tuner.uwsgi.options import Kind, Option
+from tuner.uwsgi.options.table import rows_of
 
 CORE = """
 struct uwsgi_option *not_a_table;
@@ -53,8 +53,27 @@ struct uwsgi_option some_options[] = {
 """
 
 
+def row(
+    names: tuple[str, ...],
+    kind: Kind,
+    needs: str = "",
+    forces: tuple[str, ...] = (),
+    *,
+    is_immediate: bool = False,
+) -> Option:
+    """What one row of the table says."""
+    return Option(
+        name=names[0],
+        names=names,
+        kind=kind,
+        needs=needs,
+        forces=forces,
+        is_immediate=is_immediate,
+    )
+
+
 @pytest.fixture
-def rows(tmp_path: Path) -> dict[str, Row]:
+def rows(tmp_path: Path) -> dict[str, Option]:
     path = tmp_path / "uwsgi-2.0.0.tar.gz"
     with tarfile.open(path, "w:gz") as archive:
         for name, text in {
@@ -67,21 +86,21 @@ def rows(tmp_path: Path) -> dict[str, Row]:
             member = tarfile.TarInfo(f"uwsgi-2.0.0/{name}")
             member.size = len(data)
             archive.addfile(member, io.BytesIO(data))
-    return {row.names[0]: row for row in rows_of(option_tables.of_archive(path))}
+    return {found.name: found for found in rows_of(option_tables.of_archive(path))}
 
 
-def test_each_entry_becomes_a_row_that_reads_back(rows: dict[str, Row]) -> None:
+def test_each_entry_becomes_a_row_that_reads_back(rows: dict[str, Option]) -> None:
     assert rows == {
-        "alpha": Row(("alpha", "alpha-too"), Kind.INTEGER),
-        "beta": Row(("beta",), Kind.LIST, "pcre", ("master", "log-master")),
-        "gamma": Row(("gamma",), Kind.FLAG, "ssl"),
-        "delta": Row(("delta",), Kind.TEXT),
-        "epsilon": Row(("epsilon",), Kind.LIST, is_immediate=True),
-        "need-epsilon": Row(("need-epsilon", "need-epsilons"), Kind.LIST, is_immediate=True),
-        "zeta": Row(("zeta",), Kind.FLAG),
-        "eta": Row(("eta",), Kind.INTEGER, "plugin some"),
-        "theta": Row(("theta",), Kind.LIST, "plugin some"),
-        "iota": Row(("iota",), Kind.LIST, "plugin some"),
+        "alpha": row(("alpha", "alpha-too"), Kind.INTEGER),
+        "beta": row(("beta",), Kind.LIST, "pcre", ("master", "log-master")),
+        "gamma": row(("gamma",), Kind.FLAG, "ssl"),
+        "delta": row(("delta",), Kind.TEXT),
+        "epsilon": row(("epsilon",), Kind.LIST, is_immediate=True),
+        "need-epsilon": row(("need-epsilon", "need-epsilons"), Kind.LIST, is_immediate=True),
+        "zeta": row(("zeta",), Kind.FLAG),
+        "eta": row(("eta",), Kind.INTEGER, "plugin some"),
+        "theta": row(("theta",), Kind.LIST, "plugin some"),
+        "iota": row(("iota",), Kind.LIST, "plugin some"),
     }
 
 

@@ -24,7 +24,7 @@ def notes() -> Mapping[str, Mapping[str, Any]]:
 @cache
 def known() -> Catalogue:
     """All options of 2.0.31, plugins and libraries included; `is_of_build` is False."""
-    return Catalogue.of(table.VERSION, map(_option, table.rows()))
+    return Catalogue.of(table.VERSION, map(_noted, table.rows()))
 
 
 def of_build(version: str, names: Sequence[str]) -> Catalogue:
@@ -56,33 +56,28 @@ def _unknown(name: str) -> Option:
     )
 
 
-def _option(row: table.Row) -> Option:
-    name = row.names[0]
-    note = dict(notes().get(name, {}))
-    advice, rules, danger = note.pop("advice", None), note.pop("rules", ()), danger_of(name)
-    return Option(
-        name=name,
-        names=row.names,
-        kind=row.kind,
-        needs=row.needs,
-        rules=(*rules, *_common_rules(row)),
-        forces=row.forces,
-        advice=Advice(advice) if advice else _advice(row, danger),
+def _noted(option: Option) -> Option:
+    """An option of the table, with what we know beyond the C source."""
+    note, danger = dict(notes().get(option.name, {})), danger_of(option.name)
+    advice, rules = note.pop("advice", None), note.pop("rules", ())
+    return replace(
+        option,
+        rules=(*rules, *_common_rules(option)),
+        advice=Advice(advice) if advice else _advice(option, danger),
         danger=danger,
-        is_immediate=row.is_immediate,
         **note,
     )
 
 
-def _common_rules(row: table.Row) -> tuple[str, ...]:
+def _common_rules(option: Option) -> tuple[str, ...]:
     rules: tuple[str, ...] = ()
-    if row.forces:
-        rules += (f"Switches on {' and '.join(row.forces)}.",)
-    if row.is_immediate and row.kind in _VALUES:
+    if option.forces:
+        rules += (f"Switches on {' and '.join(option.forces)}.",)
+    if option.is_immediate and option.kind in _VALUES:
         rules += ("Applied at its line: `%(name)` and `$(NAME)` in its value are not replaced.",)
     return rules
 
 
-def _advice(row: table.Row, danger: Danger | None) -> Advice:
+def _advice(option: Option, danger: Danger | None) -> Advice:
     """The advice for an option without a note."""
-    return Advice.NEVER if danger or row.kind is Kind.ACTION else Advice.SEMANTIC
+    return Advice.NEVER if danger or option.kind is Kind.ACTION else Advice.SEMANTIC
