@@ -87,7 +87,7 @@ class EmbeddedPostgres:
         self._make_home(account)
         with self._lock_file() as lock:
             deadline = time.monotonic() + START_TIMEOUT_S
-            while not _taken(lock):
+            while not taken(lock):
                 if self._answers():
                     self._forget_if_ended()
                     break
@@ -104,7 +104,7 @@ class EmbeddedPostgres:
         if self._process is not None:
             return self._process.poll()
         with self._lock_file() as lock:
-            return -1 if _taken(lock) else None
+            return -1 if taken(lock) else None
 
     def stop(self) -> None:
         """Stop the server if it is ours: a fast shutdown, then an immediate one, then a kill."""
@@ -254,8 +254,8 @@ def require_room(data_dir: Path) -> None:
         raise Unavailable("postgresql", detail)
 
 
-def _taken(lock: int) -> bool:
-    """Try to take the lock; whether it is ours now."""
+def taken(lock: int) -> bool:
+    """Try to take the lock of an open file; whether it is ours now."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -8,7 +8,9 @@ Bounds and conditions are small arithmetic expressions over the job's own number
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from tuner.model.document import Document
 
 Scalar = bool | int | str
 """A parameter's value. `bool` stands first: it must not be read as an int."""
@@ -26,11 +28,7 @@ Setting = bool | int | Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]{0,500}$"
 """What may stand behind the `=`: no control characters, so that it stays one line."""
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class _Parameter(_Part):
+class _Parameter(Document):
     when: Expression = Field(True, description="searched only where this holds for the job")
     needs: Expression = Field(True, description="meaningful only where this holds for the others")
     note: str = Field("", max_length=500, description="what else it changes, for people")
@@ -66,14 +64,14 @@ class BoolParameter(_Parameter):
 Parameter = Annotated[IntParameter | ChoiceParameter | BoolParameter, Field(discriminator="type")]
 
 
-class Constraint(_Part):
+class Constraint(Document):
     """A rule with what to say where it does not hold."""
 
     rule: str = Field(max_length=500, description="an expression that has to hold")
     reason: str = Field(max_length=500, description="what to say where it does not")
 
 
-class SearchSpace(_Part):
+class SearchSpace(Document):
     """One `search_spaces/*.yaml`, or the same inline in a job."""
 
     name: str = Field("inline", description="jobs name the space by it")

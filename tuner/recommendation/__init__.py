@@ -43,7 +43,7 @@ def keep_untested(
     comparison = Comparison(
         verdict=Verdict.NO_DIFFERENCE, effect=None, p_better=None, mde=None, blocks=0, reason=reason
     )
-    windows = _baseline_windows(history.blocks(Phase.CALIBRATE))
+    windows = [w for block in history.blocks(Phase.CALIBRATE) for w in block.windows_of(BASELINE)]
     found = _diagnosis(history, domain, windows)
     answer = _keep(history.job.spec, None, comparison, domain.baseline, found, evidence)
     return replace(answer, reverted=_lines(history, domain, tried, evidence))
@@ -149,7 +149,3 @@ def _doubts(blocks: Sequence[Measurement], finalist: Trial) -> tuple[Doubt, ...]
     if analysis.unstable_arms(blocks) & {BASELINE, finalist.number}:
         found = (*found, Doubt.UNSTABLE_START)
     return tuple(dict.fromkeys(found))
-
-
-def _baseline_windows(blocks: Sequence[Measurement]) -> list[Window]:
-    return [window for block in blocks for window in block.windows_of(BASELINE)]

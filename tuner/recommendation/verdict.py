@@ -26,16 +26,12 @@ _WATCHED = (Metric.THROUGHPUT_RPS, Metric.LATENCY_P50_MS, Metric.LATENCY_P95_MS,
 def is_decided(blocks: Sequence[Measurement], spec: JobSpec) -> bool:
     """Whether the confirmation may end with these blocks: a look crossed its bound, the candidate
     broke, or no more blocks will come."""
+    planned = spec.budget.confirm_blocks
     return (
         _break_of(blocks) is not None
-        or len(blocks) >= spec.budget.confirm_blocks
-        or (len(blocks) in looks_of(spec) and _confirmation(blocks, spec).ended)
+        or len(blocks) >= planned
+        or (len(blocks) in analysis.looks_of(planned) and _confirmation(blocks, spec).ended)
     )
-
-
-def looks_of(spec: JobSpec) -> tuple[int, ...]:
-    """After how many blocks the confirmation is looked at."""
-    return analysis.looks_of(spec.budget.confirm_blocks)
 
 
 def compare_blocks(blocks: Sequence[Measurement], spec: JobSpec) -> Comparison:
@@ -105,11 +101,12 @@ def _by_gain(blocks: Sequence[Measurement], spec: JobSpec) -> Comparison:
 
 def _confirmation(blocks: Sequence[Measurement], spec: JobSpec) -> analysis.Confirmation:
     """The looks made so far, the last one at all of these blocks."""
-    main = spec.objective
-    made = sorted({look for look in looks_of(spec) if look < len(blocks)} | {len(blocks)})
+    main, planned = spec.objective, spec.budget.confirm_blocks
+    earlier = {look for look in analysis.looks_of(planned) if look < len(blocks)}
+    made = sorted(earlier | {len(blocks)})
     gains = [[main.sign * ratio for ratio in _ratios(blocks[:look], main.metric)] for look in made]
     enough = math.log1p(spec.min_effect)
-    return analysis.confirm(gains, max(spec.budget.confirm_blocks, len(blocks)), enough=enough)
+    return analysis.confirm(gains, max(planned, len(blocks)), enough=enough)
 
 
 def _excesses(blocks: Sequence[Measurement], spec: JobSpec) -> Mapping[str, float]:

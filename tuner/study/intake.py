@@ -69,13 +69,10 @@ class KnownTargets(Protocol):
         """The search spaces by name."""
 
 
-def _nothing(app: str) -> Sequence[Params]:
-    """No earlier jobs."""
-    return ()
-
-
 def resolve(
-    request: Request, catalogue: KnownTargets, earlier: Callable[[str], Sequence[Params]] = _nothing
+    request: Request,
+    catalogue: KnownTargets,
+    earlier: Callable[[str], Sequence[Params]] = lambda app: (),
 ) -> JobSpec:
     """The job of a request. Raises `InvalidInput` with every mistake.
 
