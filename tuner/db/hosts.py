@@ -42,11 +42,7 @@ def calibrated(connection: Connection, found: Calibration, *, with_target: str) 
     statement = (
         update(hosts)
         .where(hosts.c.name.in_(found.hosts))
-        .values(
-            calibration=to_json(found),
-            calibrated_at=func.now(),
-            calibrated_with=with_target,
-        )
+        .values(calibration=to_json(found), calibrated_at=func.now(), calibrated_with=with_target)
     )
     connection.execute(statement)
 

@@ -22,12 +22,7 @@ from tuner.uwsgi.ini import IniFile, as_text
 LARGEST = 2**31 - 1
 """Beyond this uWSGI could not read a number."""
 
-_DEFAULTS: Mapping[str, Scalar] = {
-    "processes": 1,
-    "threads": 1,
-    "listen": 100,
-    "http-processes": 1,
-}
+_DEFAULTS: Mapping[str, Scalar] = {"processes": 1, "threads": 1, "listen": 100, "http-processes": 1}
 """What uWSGI 2.0.31 takes where the file says nothing; every other number starts at 0."""
 
 

@@ -121,10 +121,7 @@ class Worker:
             return
         attempt = claim.measurement.attempt
         try:
-            with (
-                self._watched(claim, should_abort) as bench,
-                alone_on_this_machine(bench.aborted),
-            ):
+            with self._watched(claim, should_abort) as bench, alone_on_this_machine(bench.aborted):
                 self._reap()
                 result = make(claim, bench)
         except TargetFailed as failure:

@@ -28,9 +28,7 @@ OPENS = frozenset(
 CLOSES = frozenset({"end", "endif", "endfor", "end-if", "end-for"})
 """The keys that close a block. Each closes any block; blocks do not nest."""
 
-INCLUDES = frozenset(
-    {"ini", "include", "config", "xml", "xmlconfig", "yaml", "yml", "json", "js"},
-)
+INCLUDES = frozenset({"ini", "include", "config", "xml", "xmlconfig", "yaml", "yml", "json", "js"})
 """The keys that include another file, or another section of this file."""
 
 IMMEDIATE = frozenset(

@@ -62,11 +62,7 @@ def threads_stand_still(subject: Subject) -> Iterator[Hit]:
 def two_apps(subject: Subject) -> Iterator[Hit]:
     module, file = settled(subject, "module"), settled(subject, "wsgi-file")
     if module and file:
-        yield hit(
-            file,
-            removed(file, f"keep only {module.key}"),
-            app=module,
-        )
+        yield hit(file, removed(file, f"keep only {module.key}"), app=module)
 
 
 @check("mount-without-script-name")

@@ -35,10 +35,7 @@ def of_host(subject: Subject) -> Iterator[Hit]:
     if subject.box.cpus:
         count = math.ceil(subject.box.cpus)
         fix = set_to(entry, str(count), f"set it to {count}")
-    yield hit(
-        entry,
-        fix,
-    )
+    yield hit(entry, fix)
 
 
 @check("absurdly-many-processes")
