@@ -12,8 +12,8 @@ router = APIRouter(tags=["health"])
 
 
 @router.get("/healthz")
-def alive() -> Health:
-    """200 while the process runs."""
+async def alive() -> Health:
+    """200 while the process runs; it needs no thread, which other calls may all have."""
     return Health(status="ok")
 
 

@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 from pydantic import ValidationError
 
 from tuner.api import examples
+from tuner.api.linting import linted
 from tuner.api.parameters import Body
 from tuner.api.problems import documented
 from tuner.api.services import Services, Wired
@@ -13,9 +14,7 @@ from tuner.api.shape import mistakes_of_shape
 from tuner.errors import Conflict, InvalidInput, Mistake
 from tuner.model import Job, JobId
 from tuner.schemas import LintAnswer, LintRequest
-from tuner.uwsgi.lint import Box, lint, repaired, subject_of
-from tuner.uwsgi.lint.wire import answer_of
-from tuner.uwsgi.options import Catalogue, known, of_build
+from tuner.uwsgi.lint import Box
 
 router = APIRouter(prefix="/v1", tags=["lint"])
 
@@ -26,16 +25,14 @@ router = APIRouter(prefix="/v1", tags=["lint"])
     openapi_extra=examples.body("LintRequest"),
     responses=documented(404, 409, 413, 415, 422),
 )
-def lint_ini(document: Body, services: Wired) -> LintAnswer:
+def lint_ini(document: Body, services: Wired) -> Response:
     """Findings in a uwsgi.ini, each with its line and its fix. Nothing is stored or run."""
     request = _read(document)
     job = _job(services, request.job) if request.job is not None else None
-    catalogue = _catalogue(job)
-    subject = subject_of(request.ini, catalogue, _box(request, job))
-    if not request.fix:
-        return answer_of(lint(subject), catalogue)
-    fixed_ini, findings = repaired(request.ini, subject)
-    return answer_of(findings, catalogue, fixed_ini)
+    facts = job.facts if job else None
+    build = (facts.uwsgi_version, facts.options) if facts else None
+    answer = linted(request.ini, _box(request, job), build, fix=request.fix)
+    return Response(answer, media_type="application/json")
 
 
 def _read(document: Any) -> LintRequest:
@@ -55,12 +52,6 @@ def _job(services: Services, number: int) -> Job:
     if job.facts is None:
         raise Conflict(f"job {number} has not seen its image yet: its options are not known")
     return job
-
-
-def _catalogue(job: Job | None) -> Catalogue:
-    if job is None or job.facts is None:
-        return known()
-    return of_build(job.facts.uwsgi_version, job.facts.options)
 
 
 def _box(request: LintRequest, job: Job | None) -> Box:

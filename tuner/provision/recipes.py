@@ -104,6 +104,7 @@ COMMANDS: Mapping[str, Command] = {
     "bench-nulls": _benchmark("jobs on containers where no option matters", "nulls"),
     "bench-ini": _benchmark("parse, lint and patch a file of 300 lines", "ini", images=False),
     "bench-polls": _benchmark("200 conditional requests a second", "polling", images=False),
+    "bench-hostile": _benchmark("polls beside files that take long", "hostile", images=False),
 }
 
 

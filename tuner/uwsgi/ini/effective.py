@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from tuner.uwsgi.ini.expansion import Lookup, Options, magic_of, with_magic, with_references
 from tuner.uwsgi.ini.file import IniFile
@@ -11,7 +12,7 @@ from tuner.uwsgi.ini.walking import Interpreter, Place, Turn
 
 _SETS = frozenset({"set", "set-placeholder", "set-ph"})
 _MOST_SETS = 8  # `set = set=set=processes=4` is a line that uWSGI takes
-_MOST_GROWTH = 4_000_000  # characters, by putting values into values
+_MOST_MOVED = 20_000_000  # characters, by putting values into values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +81,7 @@ class _Reader(Interpreter):
         self._first: dict[str, str] = {}  # the first value of each key, which `%(key)` means
         self._unsure: set[str] = set()  # keys whose first value is uncertain
         self._is_blind = False  # after an unread file, which may have set any key first
-        self._growth = 0  # characters
+        self._moved = 0  # characters
         self._of_magic: Place | None = None
         self._magic: Mapping[str, str] = {}  # of that place
         self.endless: list[Setting] = []  # the first one: uWSGI comes no further
@@ -154,7 +155,7 @@ class _Reader(Interpreter):
     def _rounds(self, opener: str, argument: str) -> Iterator[tuple[str | None, bool]]:
         name, equals, wanted = argument.partition("=")
         if opener == "for":
-            yield from ((word, True) for word in argument.split(" ") if word)
+            yield from ((word, True) for word in _words(argument))
         elif opener == "for-times":
             yield from ((str(number), True) for number in range(1, as_int(argument) + 1))
         elif opener in {"if-env", "ifenv", "if-not-env"} and self._environ is not None:
@@ -197,13 +198,13 @@ class _Reader(Interpreter):
     def _referring(self, setting: Setting, sign: str, lookup: Lookup) -> Setting:
         if f"{sign}(" not in setting.value or setting.option in IMMEDIATE:
             return setting
-        if self.endless or self._growth > _MOST_GROWTH:
+        if self.endless or self._moved > _MOST_MOVED:
             return setting
-        value, has_ended = with_references(setting.value, sign, lookup)
+        value, has_ended, moved = with_references(setting.value, sign, lookup)
         if not has_ended:
             self.endless.append(setting)
             return setting
-        self._growth += max(0, len(value) - len(setting.value))
+        self._moved += moved
         return replace(setting, value=value)
 
     def _inherited(self, settings: list[Setting]) -> Iterator[Setting]:
@@ -213,6 +214,11 @@ class _Reader(Interpreter):
                 reader = _Reader(lines, self._environ, self._files, None)
                 reader.enter(Place(lines, setting.value))
                 yield from reader._settings
+
+
+@lru_cache(maxsize=1)  # every line of a block asks
+def _words(argument: str) -> tuple[str, ...]:
+    return tuple(word for word in argument.split(" ") if word)
 
 
 def _decided(

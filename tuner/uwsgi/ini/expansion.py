@@ -66,14 +66,15 @@ def with_magic(text: str, known: Mapping[str, str]) -> str:
     return _MAGIC.sub(replaced, text) if "%" in text else text
 
 
-def with_references(value: str, sign: str, lookup: Lookup) -> tuple[str, bool]:
+def with_references(value: str, sign: str, lookup: Lookup) -> tuple[str, bool, int]:
     """`value` with every `sign(name)` replaced, inner ones first, and whether that ends.
 
-    The result of a lookup is expanded again, except a reference at its very beginning.
+    The result of a lookup is expanded again, except a reference at its very beginning. The last
+    number is how many characters were moved.
     """
     pattern, at = _PASSES[sign], 0
     most = len(value) + _MOST_CHARACTERS
-    rounds = 0
+    rounds = moved = 0
     while match := pattern.search(value, at):
         found = lookup(match.group(1))
         if found is None:
@@ -82,11 +83,12 @@ def with_references(value: str, sign: str, lookup: Lookup) -> tuple[str, bool]:
         begin = match.start()
         value = f"{value[:begin]}{found}{value[match.end() :]}"
         rounds += 1
+        moved += len(value)
         if rounds > _MOST_ROUNDS or len(value) > most:
-            return value, False
+            return value, False, moved
         outer = value.rfind(f"{sign}(", 0, begin)
         at = max(1, outer if outer >= 0 else begin - 1)
-    return value, True
+    return value, True, moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,9 @@ class Options:
         if " " not in name:
             return None if self.unknown(name) else self.first.get(name)
         words = [word for word in name.split(" ") if word]
-        if any(self.unknown(word) or self._is_open(self.first.get(word, "")) for word in words):
+        if any(
+            self.unknown(word) or self._is_open(self.first.get(word, "")) for word in set(words)
+        ):
             return None
         return self._computed(words)
 
@@ -127,6 +131,8 @@ class Options:
                 value = word if word.isascii() and word.isdigit() else self.first.get(word, "")
                 total = _applied(operator, total or "", value)
                 operator = ""
+                if len(total) > _MOST_CHARACTERS:
+                    return None
         return total
 
 

@@ -5,7 +5,8 @@ import re
 
 _HEADER = re.compile(r"^[ \t\r]*\[", re.MULTILINE)
 _YAML_TOP = re.compile(r"^(---|%YAML|uwsgi[ \t]*:[ \t]*(#.*)?\r?$)", re.MULTILINE)
-_YAML_LINE = re.compile(r"^[ \t-]*[\w.-]+[ \t]*:([ \t].*)?$")
+# Possessive: where a line is no YAML, nothing is tried a second time.
+_YAML_LINE = re.compile(r"^[ \t-]*+[\w.][\w.-]*+[ \t]*+:([ \t].*)?$")
 _LOOKED_AT = 65_536  # characters; the beginning shows the format
 
 

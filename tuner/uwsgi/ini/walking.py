@@ -16,6 +16,7 @@ from tuner.uwsgi.ini.lines import CLOSES, INCLUDES, OPENS, SECTION, Line
 
 _MOST_DEPTH = 32
 _MOST_EXTRA = 20_000  # beyond one for each line: includes of includes may double each time
+_LINE_CHARS = 64  # a longer line costs as much as several
 
 
 class Obstacle(StrEnum):
@@ -63,7 +64,7 @@ class Interpreter:
 
     def __init__(self, lines: Sequence[Line]) -> None:
         self._sections: dict[str, dict[str | None, list[tuple[int, Line]]]] = {}
-        self._room = len(lines) + _MOST_EXTRA
+        self._room = sum(_cost(line.raw) for line in lines) + _MOST_EXTRA
         self._turns = 0
         self._obstacles: dict[tuple[int, Obstacle], None] = {}
         self._block: Turn | None = None
@@ -75,7 +76,7 @@ class Interpreter:
         """Read a section."""
         self._last = place
         for index, line in self._lines_of(place).get(place.section, ()):
-            if not self._has_room(index):
+            if not self._has_room(index, _cost(line.raw)):
                 return
             key, value = self._texts(place, line)
             self._visit(Turn(place, index, key, value, place.is_enclosed, place.is_conditional))
@@ -106,11 +107,12 @@ class Interpreter:
                     found.append((index, line))
         return self._sections[place.source]
 
-    def _has_room(self, index: int) -> bool:
-        if self._room <= 0:
+    def _has_room(self, index: int, cost: int) -> bool:
+        if self._room < cost:
+            self._room = 0
             self._obstacles[index, Obstacle.TOO_DEEP] = None
             return False
-        self._room -= 1
+        self._room -= cost
         return True
 
     def _visit(self, turn: Turn) -> None:
@@ -123,9 +125,11 @@ class Interpreter:
             return
         rounds = self._rounds(self._block.key, self._block.value)
         for number, (stands_for, is_sure) in enumerate(rounds):
-            if number and not self._has_room(turn.index):
+            word = stands_for or ""
+            longer = turn.value.count("%(_)") * len(word)
+            if not self._has_room(turn.index, _cost(turn.value, longer) if number or longer else 0):
                 return
-            value = turn.value if stands_for is None else turn.value.replace("%(_)", stands_for)
+            value = turn.value if stands_for is None else turn.value.replace("%(_)", word)
             self._apply(replace(turn, value=value, is_enclosed=True, is_conditional=not is_sure))
 
     def _apply(self, turn: Turn) -> None:
@@ -175,6 +179,11 @@ class Interpreter:
                 is_conditional=turn.is_conditional,
             )
         )
+
+
+def _cost(text: str, more: int = 0) -> int:
+    """What reading a text takes out of the room, with `more` characters in it."""
+    return 1 + (len(text) + more) // _LINE_CHARS
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,33 @@
+"""A lint that takes too long ends; it keeps no other call waiting."""
+
+import pytest
+
+from tests.fuzz.growth import FAMILIES
+from tests.unit.api.fakes import Api
+from tuner.api import linting
+
+LONG = FAMILIES["keys without a value"](190_000)
+
+
+def test_a_file_that_takes_too_long_is_refused_and_the_next_one_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    api = Api()
+    with monkeypatch.context() as patched:
+        patched.setattr(linting, "WITHIN_S", 0.05)
+        refused = api.send("POST", "/v1/lint", json={"ini": LONG})
+    assert refused.status_code == 422
+    assert "takes more than 0.05 s" in refused.text
+    assert api.send("POST", "/v1/lint", json={"ini": "[uwsgi]\n"}).status_code == 200
+
+
+def test_more_lints_than_may_wait_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    api = Api()
+    for _ in range(linting.MOST_WAITING):
+        linting._room.acquire()
+    try:
+        refused = api.send("POST", "/v1/lint", json={"ini": "[uwsgi]\n"})
+    finally:
+        linting._room.release(linting.MOST_WAITING)
+    assert (refused.status_code, refused.json()["system"]) == (503, "lint")
+    assert api.send("POST", "/v1/lint", json={"ini": "[uwsgi]\n"}).status_code == 200
