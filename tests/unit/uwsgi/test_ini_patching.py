@@ -121,3 +121,20 @@ def test_an_overlay_has_a_comment_above_each_line_with_a_note() -> None:
     assert overlay({"processes": "4", "threads": "2"}, ["job 7"], {"threads": "95 %"}) == (
         "; uwsgi-tuner: job 7\n[uwsgi]\nprocesses = 4\n; uwsgi-tuner: 95 %.\nthreads = 2\n"
     )
+
+
+def test_a_comment_behind_the_old_value_moves_to_the_line_above() -> None:
+    text = "[uwsgi]\n  processes = 2 ; as many as CPUs\nmaster = true\n"
+    changed = "[uwsgi]\n  ; as many as CPUs\n  processes = 6\nmaster = true\n"
+    assert patched(text, processes="6") == changed
+
+
+def test_it_stands_above_our_note() -> None:
+    text = "[uwsgi]\nprocesses = 2 # two\n"
+    changed = "[uwsgi]\n# two\n; uwsgi-tuner: more\nprocesses = 6\n"
+    assert patched(text, {"processes": "more"}, processes="6") == changed
+
+
+def test_a_value_that_stays_keeps_what_stands_behind_it() -> None:
+    text = "[uwsgi]\nlogto = /tmp/a #1\n"
+    assert patched(text, logto="/tmp/a #1") == text

@@ -163,3 +163,12 @@ def test_a_file_whose_includes_cannot_all_be_followed_is_left_alone() -> None:
     subject = subject_of(text, known())
     assert "U014" in _rules(text)
     assert repaired(text, subject, unsafe=True)[0] == text
+
+
+def test_a_fix_that_gives_another_value_keeps_the_comment_behind_the_old_one() -> None:
+    text = "[uwsgi]\nhttp-socket = :8000\nmodule = app\nchmod-socket = 0666 ; for nginx\n"
+    fixed, _ = repaired(text, subject_of(text, known()), unsafe=True)
+    assert "; for nginx\n" in fixed
+    assert "; for nginx" not in next(
+        line for line in fixed.splitlines() if line.startswith("chmod-socket")
+    )

@@ -9,7 +9,7 @@ not set, or only on a condition: a new line at the end of the section's last blo
 from collections.abc import Iterable, Sequence
 
 from tuner.uwsgi.ini.lines import MARK, SECTION, Line, read_lines
-from tuner.uwsgi.ini.values import as_comment, canonical, eats_newline
+from tuner.uwsgi.ini.values import as_comment, canonical, eats_newline, inline_comment
 from tuner.uwsgi.ini.walking import Step, Walk
 
 _Edits = dict[int, list[str]]  # raw lines that replace the one at that index
@@ -77,13 +77,17 @@ def _out_of(lines: Sequence[Line], steps: Iterable[Step]) -> _Edits:
 
 def _in_place(lines: Sequence[Line], index: int, value: str, note: str | None) -> _Edits:
     line = lines[index]
+    ending = line.ending or ending_of(lines)
+    above: list[str] = []
     if line.setting is None or line.setting[1] == value:
         raw, edits = line.raw, _Edits()
     else:
         raw, edits = line.with_value(value).raw, _without_joined(lines, index)
+        comment = inline_comment(line.setting[1])
+        above = [f"{line.indent}{as_comment(comment)}{ending}"] if comment else []
     if note is None and raw == line.raw:
         return edits
-    above = [] if note is None else [_note(note, line.indent, line.ending or ending_of(lines))]
+    above += [] if note is None else [_note(note, line.indent, ending)]
     return {**edits, **_without_note(lines, index), index: [*above, raw]}
 
 

@@ -14,6 +14,7 @@ _CANONICAL = {alias: group[0] for group in _ALIASES for alias in group}
 _INT_MAX = 2**31 - 1
 _FALSE = frozenset({"false", "off", "no", "0"})
 _STRIPPED = " \t\r"
+_INLINE = re.compile(r"(?<=[ \t])([;#].*)", re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -68,6 +69,12 @@ def why_unwritable(option: str, value: str) -> str | None:
     if eats_newline(value):
         return "ends in a single %, which joins the next line; write %%"
     return None
+
+
+def inline_comment(value: str) -> str | None:
+    """What its author wanted as a comment behind a value; for uWSGI it is part of the value."""
+    found = _INLINE.search(value)
+    return found.group(1).rstrip() if found else None
 
 
 def as_comment(text: str) -> str:

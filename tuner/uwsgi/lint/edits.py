@@ -3,6 +3,7 @@
 import re
 
 from tuner.uwsgi.ini import SECTION
+from tuner.uwsgi.ini.values import as_comment, inline_comment
 from tuner.uwsgi.lint.finding import Edit, Fix
 from tuner.uwsgi.lint.subject import Entry, Subject
 
@@ -35,8 +36,10 @@ def removed(entry: Entry, sentence: str = "remove the line", *, is_safe: bool = 
 
 
 def set_to(entry: Entry, value: str, sentence: str, *, is_safe: bool = False) -> Fix:
-    """The same line with another value."""
-    return _of_line(entry, (text_of(entry, value),), sentence, is_safe)
+    """The same line with another value; its comment, if it has one, on a line of its own above."""
+    comment = None if inline_comment(value) else inline_comment(entry.value)
+    above = (f"{_indent_of(entry)}{as_comment(comment)}",) if comment else ()
+    return _of_line(entry, (*above, text_of(entry, value)), sentence, is_safe)
 
 
 def written_as(entry: Entry, text: str, sentence: str, *, is_safe: bool = False) -> Fix:
