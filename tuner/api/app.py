@@ -15,6 +15,7 @@ from tuner.api import (
     pools,
     problems,
     recommendations,
+    reference,
     reports,
     trials,
 )
@@ -37,10 +38,13 @@ def create_app(services: Services) -> FastAPI:
         version=version("uwsgi-tuner"),
         description=DESCRIPTION,
         responses=problems.documented(401, 503),
+        docs_url=None,  # FastAPI's own pages load scripts from elsewhere
+        redoc_url=None,
     )
     app.state.services = services
     problems.install(app)
-    for part in (jobs, trials, recommendations, reports, pools, catalogue, lint, health):
+    parts = (jobs, trials, recommendations, reports, pools, catalogue, lint, health, reference)
+    for part in parts:
         app.include_router(part.router)
     if services.api_key is None:
         app.add_middleware(RefuseOtherSites)
