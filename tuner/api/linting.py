@@ -5,6 +5,7 @@ other call would be answered meanwhile.
 """
 
 import multiprocessing
+import os
 import threading
 from concurrent.futures import TimeoutError as TooLong
 from functools import cache
@@ -18,6 +19,7 @@ from tuner.uwsgi.options import known, of_build
 
 WITHIN_S = 2.0
 PROCESSES = 2
+NICENESS = 10
 MOST_WAITING = 8
 """Lints that run or wait. More are refused: each waiting call holds a thread of the service."""
 
@@ -52,7 +54,8 @@ def _pool() -> ProcessPool:
     """Started with the first lint; its processes end with ours."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])  # a process in the place of an ended one is quick
-    return ProcessPool(max_workers=PROCESSES, context=context)
+    # At a low priority: polls come first.
+    return ProcessPool(PROCESSES, context=context, initializer=os.nice, initargs=[NICENESS])
 
 
 def _answer(ini: str, box: Box, build: Build | None, fix: bool) -> str:
