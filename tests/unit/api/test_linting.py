@@ -1,5 +1,9 @@
 """A lint that takes too long ends; it keeps no other call waiting."""
 
+import signal
+import subprocess
+import sys
+
 import pytest
 
 from tests.fuzz.growth import FAMILIES
@@ -14,11 +18,20 @@ def test_a_file_that_takes_too_long_is_refused_and_the_next_one_read(
 ) -> None:
     api = Api()
     with monkeypatch.context() as patched:
-        patched.setattr(linting, "WITHIN_S", 0.05)
+        patched.setattr(linting, "CPU_S", 0.05)
         refused = api.send("POST", "/v1/lint", json={"ini": LONG})
     assert refused.status_code == 422
     assert "takes more than 0.05 s" in refused.text
     assert api.send("POST", "/v1/lint", json={"ini": "[uwsgi]\n"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("does", "ends"), [("time.sleep(1)", 0), ("sum(range(10**10))", -signal.SIGPROF)]
+)
+def test_only_computing_counts(does: str, ends: int) -> None:
+    """A machine that is busy with other work makes a process wait, and that costs no file."""
+    within = "import time\nfrom tuner.api.linting import cpu_limit\nwith cpu_limit(0.5):\n    "
+    assert subprocess.run([sys.executable, "-c", within + does], check=False).returncode == ends
 
 
 def test_more_lints_than_may_wait_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
