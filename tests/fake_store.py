@@ -165,20 +165,21 @@ class FakeStore:
             trials=self.trials(job_id),
             measurements=self._measurements_of(job_id, detailed=DETAILED & {job.phase}),
             now=now,
+            revision=self._revisions[job_id],
             hosts=max(1, len(live)),
             pool_is_free=self._ahead_of(job) == 0,
         )
 
     def advance(self, job_id: JobId, decide: Callable[[History], Step | None]) -> None:
-        with self._transaction():
-            for _ in range(5_000):
-                if self.job(job_id).state.is_final:
-                    return
-                step = decide(self.history(job_id))
-                if step is None:
-                    return
-                self._apply(self.job(job_id), step)
-            raise RuntimeError(f"job {job_id}: no end after 5000 steps")
+        for _ in range(5_000):
+            history = self.history(job_id)
+            step = None if history.job.state.is_final else decide(history)
+            if step is None:
+                return
+            with self._transaction():
+                if history.revision == self._revisions[job_id]:
+                    self._apply(history.job, step)
+        raise RuntimeError(f"job {job_id}: no end after 5000 steps")
 
     def cancel(self, job_id: JobId) -> JobStatus:
         with self._transaction():

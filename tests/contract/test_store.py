@@ -510,7 +510,7 @@ class TestAdvance:
         assert claim is not None
         assert claim.measurement.block_options == courses[0]
 
-    def test_all_of_an_advance_is_written_or_nothing(self, store: AnyStore) -> None:
+    def test_steps_before_a_failure_stay(self, store: AnyStore) -> None:
         job = create(store)
         steps: list[Step] = [START, Measure(plans=(plan(1, 0, 0),), trials=(trial(0),))]
 
@@ -519,8 +519,35 @@ class TestAdvance:
 
         with pytest.raises(IndexError):
             store.advance(job.id, decide)
-        assert store.job(job.id) == job
-        assert store.measurements(job.id) == ()
+        assert store.job(job.id).state is JobState.RUNNING
+        assert [m.sequence for m in store.measurements(job.id)] == [1]
+
+    def test_a_cancel_does_not_wait_for_a_decision(self, store: AnyStore) -> None:
+        job_id = started(store)
+        before = store.measurements(job_id)
+
+        def decide(_: History) -> Step | None:
+            store.cancel(job_id)  # with the job locked it would wait for ever
+            return Measure(plans=(plan(9, 0, 1),))
+
+        store.advance(job_id, decide)
+        assert store.job(job_id).state is JobState.CANCELLED
+        assert len(store.measurements(job_id)) == len(before)
+
+    def test_a_job_that_changes_meanwhile_is_decided_again(self, store: AnyStore) -> None:
+        job_id = started(store)
+        block = block_of(store, job_id)
+        seen: list[MeasurementState] = []
+
+        def decide(history: History) -> Step | None:
+            seen.append(next(m.state for m in history.measurements if m.id == block))
+            if len(seen) == 1:
+                store.claim(block, "a")
+            return Measure(plans=(plan(9, 0, 1),)) if len(seen) < 3 else None
+
+        store.advance(job_id, decide)
+        assert seen == [MeasurementState.QUEUED, *[MeasurementState.RUNNING] * 2]
+        assert [m.sequence for m in store.measurements(job_id)].count(9) == 1
 
     def test_success_keeps_the_recommendation(self, store: AnyStore) -> None:
         job_id = started(store)

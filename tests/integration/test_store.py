@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -25,8 +26,10 @@ from tuner.model import (
     MeasurementKind,
     MeasurementResult,
     Origin,
+    Outcome,
     Phase,
     Plan,
+    Settle,
     Step,
     Trial,
     TrialNumber,
@@ -35,6 +38,7 @@ from tuner.model import (
 from tuner.queue import Queue
 
 START = Enter(phase=Phase.PREPARE)
+OUTCOME = Outcome(state=TrialState.COMPLETE, score=0.1, constraints={})
 
 
 def once(*steps: Step) -> Callable[[History], Step | None]:
@@ -95,13 +99,26 @@ def test_the_queue_holds_what_the_rows_ask_for(postgres_store: Store, database_u
     ]
 
 
+class Breaking(Queue):
+    """Queues a measurement, and then fails."""
+
+    def defer_measure(self, *task: Any) -> None:
+        super().defer_measure(*task)
+        raise ValueError("after the first")
+
+
 def test_a_rollback_takes_the_queue_along(postgres_store: Store, database_url: str) -> None:
     job_id = create(postgres_store)
+    postgres_store.advance(job_id, once(START))
     before = queued(database_url)
-    steps: list[Step] = [START, Measure(plans=(plan(1, 0),), trials=(trial(0),))]
-    with pytest.raises(IndexError):
-        postgres_store.advance(job_id, lambda _: steps.pop(0))
+    engine = make_engine(database_url)
+    measure = Measure(plans=(plan(1, 0), plan(2, 0)), trials=(trial(0),))
+    with pytest.raises(ValueError, match="after the first"):
+        Store(engine, Breaking()).advance(job_id, once(measure))
+    engine.dispose()
     assert queued(database_url) == before
+    assert postgres_store.trials(job_id) == ()
+    assert postgres_store.measurements(job_id) == ()
 
 
 def test_a_write_that_is_fenced_off_queues_nothing(
@@ -187,6 +204,38 @@ def test_a_job_that_looks_while_the_one_before_ends_is_not_forgotten(
     assert postgres_store.job(second).state is JobState.RUNNING
 
 
+def test_an_older_job_that_shows_while_a_younger_one_is_decided_starts_first(
+    postgres_store: Store, database_url: str
+) -> None:
+    """Numbers of jobs are drawn before their rows are committed."""
+    engine = make_engine(database_url)
+    older, go = Store(engine, Queue()), threading.Event()
+    drawn = threading.Event()
+
+    def hold(_: object) -> None:
+        drawn.set()
+        go.wait(5)
+
+    event.listen(engine, "commit", hold)
+    creating = threading.Thread(target=create, args=(older,))
+    creating.start()
+    assert drawn.wait(5)
+    younger = create(postgres_store)
+    first = JobId(younger - 1)
+
+    def decide(history: History) -> Step | None:
+        if not go.is_set():
+            go.set()
+            creating.join()
+            postgres_store.advance(first, start_if_free)
+            return START
+        return start_if_free(history)
+
+    postgres_store.advance(younger, decide)
+    engine.dispose()
+    assert [job.id for job in postgres_store.jobs(state=JobState.RUNNING)] == [first]
+
+
 def test_a_key_used_by_many_at_once_makes_one_job(postgres_store: Store) -> None:
     made: list[bool] = []
 
@@ -257,12 +306,16 @@ def test_the_history_of_a_job_is_read_in_a_few_statements(
         postgres_store.complete(measurement.id, 1, MeasurementResult(windows=windows))
     statements: list[str] = []
     engine = make_engine(database_url)
+    store = Store(engine, Queue())
     event.listen(engine, "before_cursor_execute", lambda *told: statements.append(told[2]))
-    history = Store(engine, Queue()).history(job_id)
-    engine.dispose()
+    history = store.history(job_id)
     assert (len(history.trials), len(history.measurements)) == (100, blocks)
     assert sum(len(m.result.windows) for m in history.measurements if m.result) == 6 * blocks
     assert 1 <= len(statements) <= 6, statements
+    statements.clear()
+    store.advance(job_id, once(Settle(number=TrialNumber(1), outcome=OUTCOME)))
+    engine.dispose()
+    assert len(statements) <= 6 + 3, statements
 
 
 def test_a_server_that_is_away_is_called_so(tmp_path: Path) -> None:
@@ -273,32 +326,44 @@ def test_a_server_that_is_away_is_called_so(tmp_path: Path) -> None:
     engine.dispose()
 
 
-def test_lost_connections_are_replaced(postgres_store: Store, database_url: str) -> None:
-    postgres_store.ping()
-    with psycopg.connect(database_url, autocommit=True) as connection:
+def lose_all_connections(url: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
             "WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
+
+
+def test_lost_connections_are_replaced(postgres_store: Store, database_url: str) -> None:
+    postgres_store.ping()
+    lose_all_connections(database_url)
     postgres_store.ping()
 
 
-def test_a_connection_lost_in_the_middle_is_unavailable(
-    postgres_store: Store, database_url: str
-) -> None:
-    job_id = create(postgres_store)
+def test_a_connection_lost_in_the_middle_is_unavailable(database_url: str) -> None:
+    class Cut(Queue):
+        def defer_advance(self, *task: Any) -> None:
+            lose_all_connections(database_url)
+            super().defer_advance(*task)
 
-    def decide(_: History) -> Step | None:
-        with psycopg.connect(database_url, autocommit=True) as connection:
-            connection.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-            )
-        return START
-
+    engine = make_engine(database_url)
+    store = Store(engine, Cut())
     with pytest.raises(Unavailable):
-        postgres_store.advance(job_id, decide)
-    assert postgres_store.job(job_id).state is JobState.QUEUED
+        create(store)
+    assert store.jobs() == []
+    engine.dispose()
+
+
+def test_a_decision_needs_no_connection(postgres_store: Store, database_url: str) -> None:
+    steps = once(START)
+
+    def decide(history: History) -> Step | None:
+        lose_all_connections(database_url)
+        return steps(history)
+
+    job_id = create(postgres_store)
+    postgres_store.advance(job_id, decide)
+    assert postgres_store.job(job_id).state is JobState.RUNNING
 
 
 @pytest.mark.parametrize("url", ["nonsense", "sqlite:///x.db", "mysql://root@localhost/x"])

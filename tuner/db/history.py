@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Connection, case, func, select, true
+from sqlalchemy import Column, ColumnElement, Connection, RowMapping, case, func, select, true
 
 from tuner.db import jobs as job_rows
 from tuner.db.hosts import seen_lately
@@ -31,11 +31,12 @@ figures: 1 000 windows take 25 ms without details and 140 ms with them."""
 _LARGE = ("series", "histogram")  # more than the rest of a window
 
 
-def read_history(connection: Connection, job: Job) -> History:
-    """All rows of `job`; to act on them, hold its lock.
+def read_history(connection: Connection, row: RowMapping) -> History:
+    """All rows of the job of `row`, which was read first: a later change raises its revision.
 
     Only windows of the present phase have details, and only if that phase is in `DETAILED`.
     """
+    job = noun_of(Job, row)
     live = select(func.count()).where(hosts.c.pool == job.spec.pool, seen_lately())
     now, live_hosts = connection.execute(select(func.now(), live.scalar_subquery())).one()
     return History(
@@ -43,6 +44,7 @@ def read_history(connection: Connection, job: Job) -> History:
         trials=read_trials(connection, job.id),
         measurements=read_measurements(connection, job.id, detailed=DETAILED & {job.phase}),
         now=now,
+        revision=row["revision"],
         hosts=max(1, live_hosts),
         pool_is_free=job_rows.is_next(connection, job.id),
     )

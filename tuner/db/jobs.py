@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, RowMapping, func, select, update
 
 from tuner.db.ports import JobQueue
 from tuner.db.rows import noun_of
 from tuner.db.status import AHEAD
 from tuner.db.tables import jobs, measurements
 from tuner.errors import NotFound
-from tuner.model import Job, JobId, JobState, MeasurementState
+from tuner.model import History, Job, JobId, JobState, MeasurementState
 
 _POOL_LOCKS = 7_801  # first key of our advisory locks on pools
 _OPEN_WORK = (MeasurementState.QUEUED, MeasurementState.RUNNING)
@@ -20,8 +20,8 @@ def raw(connection: Connection) -> Any:
     return connection.connection.driver_connection
 
 
-def read(connection: Connection, job_id: JobId, *, lock: bool = False) -> Job:
-    """One job; `lock` keeps others from changing it until the transaction ends.
+def read_row(connection: Connection, job_id: JobId, *, lock: bool = False) -> RowMapping:
+    """The row of a job; `lock` keeps others from changing it until the transaction ends.
 
     Raises `NotFound`.
     """
@@ -29,7 +29,24 @@ def read(connection: Connection, job_id: JobId, *, lock: bool = False) -> Job:
     row = connection.execute(query.with_for_update() if lock else query).mappings().one_or_none()
     if row is None:
         raise NotFound(f"there is no job {job_id}")
-    return noun_of(Job, row)
+    return row
+
+
+def read(connection: Connection, job_id: JobId, *, lock: bool = False) -> Job:
+    """One job, as `read_row` reads it. Raises `NotFound`."""
+    return noun_of(Job, read_row(connection, job_id, lock=lock))
+
+
+def lock_unchanged(connection: Connection, history: History) -> bool:
+    """Lock a job until the transaction ends; False if it has changed since `history` was read."""
+    job = history.job
+    query = select(jobs.c.id).where(jobs.c.id == job.id, jobs.c.revision == history.revision)
+    if connection.execute(query.with_for_update()).one_or_none() is None:
+        return False
+    if job.state is not JobState.QUEUED:
+        return True
+    lock_pool(connection, job.spec.pool)
+    return is_next(connection, job.id) == history.pool_is_free
 
 
 def is_next(connection: Connection, job_id: JobId) -> bool:

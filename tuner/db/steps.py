@@ -110,7 +110,7 @@ def _settle(connection: Connection, history: History, step: Settle) -> History:
         replace(trial, state=outcome.state, outcome=outcome) if trial.number in numbers else trial
         for trial in history.trials
     )
-    return replace(history, trials=tuple(settled))
+    return replace(history, revision=history.revision + 1, trials=tuple(settled))
 
 
 def _measure(connection: Connection, queue: JobQueue, history: History, step: Measure) -> History:
@@ -122,6 +122,7 @@ def _measure(connection: Connection, queue: JobQueue, history: History, step: Me
     jobs.change(connection, history.job.id)
     return replace(
         history,
+        revision=history.revision + 1,
         trials=(*history.trials, *created),
         measurements=(*history.measurements, *planned),
     )

@@ -1,7 +1,7 @@
 """The store: all reads and writes of PostgreSQL.
 
-Each method is one transaction. Each raises `Unavailable` when PostgreSQL is away or full: then
-nothing has changed, and the caller may repeat the call.
+Each method but `advance` is one transaction. Each raises `Unavailable` when PostgreSQL is away or
+full: then nothing has changed, or the answer was lost; the caller may repeat the call.
 """
 
 from collections.abc import Callable, Mapping
@@ -56,19 +56,6 @@ _LATEST_IN_BRIEF = (
     .order_by(jobs_table.c.id.desc())
     .limit(1)
 )
-
-
-def _locked_history(connection: Connection, job_id: JobId) -> History | None:
-    """All rows of a job, locked until the transaction ends; None if the job has ended.
-
-    Raises `NotFound`.
-    """
-    job = jobs.read(connection, job_id, lock=True)
-    if job.state.is_final:
-        return None
-    if job.state is JobState.QUEUED:
-        jobs.lock_pool(connection, job.spec.pool)
-    return read_history(connection, job)
 
 
 def _created_earlier(connection: Connection, key: str | None, request_sha256: str) -> JobStatus:
@@ -158,22 +145,40 @@ class Store(Work, Hosts):
     def history(self, job_id: JobId) -> History:
         """All rows of a job. Raises `NotFound`."""
         with self._transaction() as connection:
-            return read_history(connection, jobs.read(connection, job_id))
+            return read_history(connection, jobs.read_row(connection, job_id))
 
     def advance(self, job_id: JobId, decide: Callable[[History], Step | None]) -> None:
         """Apply the steps of `decide` until it returns None.
 
-        One transaction under the job's lock writes all steps, or none. Raises `NotFound`.
+        `decide` may think for seconds, so it holds no lock and no connection. Each step is one
+        transaction. A job that changes meanwhile is read and decided again: that ends, because
+        its hosts have nothing to report once their open measurements are done. Raises `NotFound`.
         """
+        history: History | None = None
+        for _ in range(MOST_STEPS):
+            history = history or self._open_history(job_id)
+            step = decide(history) if history is not None else None
+            if history is None or step is None:
+                return
+            history = self._take(history, step)
+        raise RuntimeError(f"job {job_id}: no end after {MOST_STEPS} steps")
+
+    def _open_history(self, job_id: JobId) -> History | None:
+        """All rows of a job to decide on; None if the job has ended."""
         with self._transaction() as connection:
-            history: History | None = None
-            for _ in range(MOST_STEPS):
-                history = history or _locked_history(connection, job_id)
-                step = decide(history) if history is not None else None
-                if history is None or step is None:
-                    return
-                history = apply_step(connection, self._queue, history, step)
-            raise RuntimeError(f"job {job_id}: no end after {MOST_STEPS} steps")
+            row = jobs.read_row(connection, job_id)
+            if JobState(row["state"]).is_final:
+                return None
+            if row["state"] == JobState.QUEUED:
+                jobs.lock_pool(connection, row["pool"])
+            return read_history(connection, row)
+
+    def _take(self, history: History, step: Step) -> History | None:
+        """Write a step if the job is as it was read. None: it must be read again."""
+        with self._transaction() as connection:
+            if not jobs.lock_unchanged(connection, history):
+                return None
+            return apply_step(connection, self._queue, history, step)
 
     def cancel(self, job_id: JobId) -> JobStatus:
         """Cancel a job and all its open measurements; cancelling twice is no error.

@@ -137,6 +137,7 @@ class History:
     trials: tuple[Trial, ...]
     measurements: tuple[Measurement, ...]
     now: datetime
+    revision: int = 1  # of the job; every change of its rows raises it
     hosts: int = 1  # live workers in the job's pool
     pool_is_free: bool = True  # no other job of the pool runs or was queued earlier
 
