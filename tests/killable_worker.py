@@ -20,7 +20,7 @@ from typing import Protocol
 from tests.builders import INI, space, spec
 from tests.fake_bench import FakeLauncher, FakeLoad, FakeWorld, Options, number
 from tuner import bootstrap, worker
-from tuner.db import Store, host_alive, make_engine
+from tuner.db import Store, conninfo, host_alive, make_engine
 from tuner.errors import Conflict
 from tuner.measurement import LoadReading
 from tuner.model import Budget, FailureCode, JobId, Load, Measurement, Target
@@ -150,7 +150,7 @@ def work(url: str, lock: str, pause_s: float, runs: ctypes.c_int) -> None:
     try:
         with host_alive(url, HOST, POOL) as liveness:
             working.start()
-            run_worker(working, liveness, url=url, pool=POOL, host=HOST)
+            run_worker(working, liveness, conninfo=conninfo(url), pool=POOL, host=HOST)
     except Conflict:
         sys.exit(ANOTHER_IS_AT_WORK)
 

@@ -40,6 +40,11 @@ def database_url(settings: Settings) -> str:
     return settings.database_url or EmbeddedPostgres(settings.data_dir).url
 
 
+def conninfo(settings: Settings) -> str:
+    """The same database for libpq, as the queue needs it."""
+    return db.conninfo(database_url(settings))
+
+
 def store(settings: Settings) -> Store:
     """The store on the database of the settings; it connects on first use."""
     return Store(make_engine(database_url(settings)), Queue())

@@ -46,7 +46,7 @@ def main() -> int:
         with host_alive(url, host, "default") as liveness:
             store = Store(make_engine(url), Queue())
             store.recover("default")
-            run_worker(Talking(store), liveness, url=url, pool="default", host=host)
+            run_worker(Talking(store), liveness, conninfo=url, pool="default", host=host)
     except Conflict:
         return 4
     except Unavailable:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -15,9 +16,12 @@ from typing import Any
 
 import psycopg
 import pytest
+from procrastinate.exceptions import ConnectorException
+from procrastinate.jobs import Job
+from procrastinate.manager import JobManager
 
 from tests.postgres import server
-from tuner.db import host_alive
+from tuner.db import conninfo, host_alive
 from tuner.errors import Aborted, Conflict, Infrastructure, Unavailable
 from tuner.model import JobId, MeasurementId
 from tuner.queue import Queue, run_worker
@@ -32,6 +36,7 @@ class Recording:
         self.seen: list[tuple[str, int]] = []
         self.measuring: Callable[[int, Callable[[], bool]], None] = lambda _, __: None
         self.sweeping: Callable[[], None] = lambda: None
+        self.beating: Callable[[], None] = lambda: None
         self.running = 0
         self.most_running = 0
         self.seen_as = 0
@@ -57,6 +62,7 @@ class Recording:
 
     def beat(self) -> None:
         self.beats += 1
+        self.beating()
 
     def _note(self, what: str, id_: int) -> None:
         self.seen.append((what, id_))
@@ -70,7 +76,9 @@ def working(handlers: Recording, url: str, host: str = "a") -> Iterator[None]:
 
     def work() -> None:
         try:
-            run_worker(handlers, handlers, url=url, pool="default", host=host, stopping=stopping)
+            run_worker(
+                handlers, handlers, conninfo=url, pool="default", host=host, stopping=stopping
+            )
         except BaseException as error:  # noqa: BLE001  handed to the test's own thread
             ends.append(error)
 
@@ -184,9 +192,7 @@ def test_news_arrive_though_nobody_looks_for_them(
     monkeypatch.setattr("tuner.queue.worker.POLL_EVERY_S", 600.0)
     handlers = Recording()
     with working(handlers, database_url):
-        defer(database_url, advance=(0,))
-        wait_for(lambda: handlers.seen)
-        for id_ in range(1, 11):
+        for id_ in range(11):
             assert arrives(handlers, database_url, id_)
 
 
@@ -285,7 +291,46 @@ def test_a_sweep_that_fails_ends_the_worker_loudly(database_url: str) -> None:
 
     handlers.sweeping = sweeping
     with pytest.raises(ValueError, match="of ours"):
-        run_worker(handlers, handlers, url=database_url, pool="default", host="a")
+        run_worker(handlers, handlers, conninfo=database_url, pool="default", host="a")
+
+
+def test_other_workers_may_come_back_before_the_first_sweep(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that is not back yet after an absence of PostgreSQL would be taken for gone."""
+    for interval in ("BEAT_EVERY_S", "SWEEP_EVERY_S"):
+        monkeypatch.setattr(f"tuner.queue.worker.{interval}", 0.05)
+    monkeypatch.setattr("tuner.queue.worker.HOST_IS_STALE_AFTER", timedelta(seconds=2))
+    handlers, swept, lost = Recording(), list[float](), list[float]()
+    handlers.sweeping = lambda: swept.append(time.monotonic())
+
+    def beating() -> None:
+        if swept and not lost:
+            lost.append(time.monotonic())
+            raise Unavailable("postgresql", "the connection is lost")
+
+    handlers.beating = beating
+    with working(handlers, database_url):
+        wait_for(lambda: lost and swept[-1] > lost[0] + 0.5)
+    assert next(at for at in swept if at > lost[0] + 0.5) >= lost[0] + 2
+
+
+def test_a_worker_whose_name_another_has_taken_gives_up(database_url: str) -> None:
+    defer(database_url, measure=(1,))
+    handlers = Recording()
+
+    def measuring(_: int, should_abort: Callable[[], bool]) -> None:
+        wait_for(should_abort)
+        raise Aborted("gives up")
+
+    def beating() -> None:
+        if handlers.running:
+            raise Conflict("a worker named 'a' already uses this database")
+
+    handlers.measuring, handlers.beating = measuring, beating
+    with pytest.raises(Conflict, match="'a'"):
+        run_worker(handlers, handlers, conninfo=database_url, pool="default", host="a")
+    assert rows(database_url) == [("measure", "todo", 1)]
 
 
 def test_docker_being_away_does_not_end_the_worker(database_url: str) -> None:
@@ -304,7 +349,7 @@ def test_a_worker_without_a_database_is_unavailable(tmp_path: Path) -> None:
     began = time.monotonic()
     url = f"postgresql://tuner@/x?host={tmp_path}"
     with pytest.raises(Unavailable), host_alive(url, "a", "default") as liveness:
-        run_worker(Recording(), liveness, url=url, pool="default", host="a")
+        run_worker(Recording(), liveness, conninfo=url, pool="default", host="a")
     assert time.monotonic() - began < 10
 
 
@@ -435,24 +480,103 @@ def test_a_killed_workers_name_is_free_again(start: Callable[[str], Process]) ->
     start("a").await_line("sweep 0")
 
 
-@pytest.mark.parametrize("back_at_once", [True, False])
-def test_a_worker_ends_when_the_server_is_killed(
-    database_url: str, start: Callable[[str], Process], *, back_at_once: bool
-) -> None:
-    """And says so by its exit status: its supervisor starts it anew, and the work goes on."""
-    defer(database_url, measure=(2,))
-    first = start("a")
-    first.await_line("measure 2")
+@contextmanager
+def server_is_away() -> Iterator[None]:
+    """Killed now, and back at the end."""
     postgres = server()
     assert postgres.pid is not None
-    began = time.monotonic()
     os.kill(postgres.pid, signal.SIGKILL)
     try:
-        if back_at_once:
-            postgres.start()
-        assert first.popen.wait(30) == 5
-        assert time.monotonic() - began < 15
+        yield
     finally:
         postgres.start()
-    first.await_line("aborted 2")
+
+
+@pytest.mark.parametrize("for_s", [0.0, 4.0])
+def test_a_worker_goes_on_after_the_server_was_killed(
+    database_url: str, start: Callable[[str], Process], *, for_s: float
+) -> None:
+    defer(database_url, measure=(2,))
+    worker = start("a")
+    worker.await_line("measure 2")
+    with server_is_away():
+        time.sleep(for_s)
+    defer(database_url, advance=(7,))
+    assert task_of(database_url, "measure") == ("doing", 0), "nobody aborted it"
+    assert worker.end(signal.SIGTERM) == 0
+    worker.await_line("aborted 2")
+    wait_for(lambda: task_of(database_url, "measure") == ("todo", 1))
+    start("a").await_line("advance 7")
+
+
+def task_of(url: str, name: str) -> tuple[Any, ...]:
+    return next(row[1:] for row in rows(url) if row[0] == name)
+
+
+def test_a_task_that_ends_while_the_server_is_away_ends_in_the_queue_too(
+    database_url: str,
+) -> None:
+    """And the next one runs, which was waiting in the queue."""
+    defer(database_url, measure=(1, 2))
+    handlers, away = Recording(), threading.Event()
+
+    def measuring(_: int, __: Callable[[], bool]) -> None:
+        away.wait(20)
+
+    handlers.measuring = measuring
+    with working(handlers, database_url):
+        wait_for(lambda: handlers.seen)
+        with server_is_away():
+            away.set()
+            time.sleep(3)
+        wait_for(lambda: rows(database_url) == [])
+    assert handlers.seen == [("measure", 1), ("measure", 2)]
+
+
+def test_a_task_whose_name_was_lost_with_the_connection_runs_all_the_same(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    defer(database_url, measure=(1,))
+    fetch = JobManager.fetch_job
+    lost: list[Job] = []
+
+    async def lose_the_first(*given: Any) -> Any:
+        found = await fetch(*given)
+        if found is None or lost:
+            return found
+        lost.append(found)
+        raise ConnectorException from psycopg.OperationalError("the connection is lost")
+
+    monkeypatch.setattr(JobManager, "fetch_job", lose_the_first)
+    handlers = Recording()
+    with working(handlers, database_url):
+        wait_for(lambda: rows(database_url) == [])
+    assert lost
+    assert handlers.seen == [("measure", 1)]
+
+
+@pytest.mark.full  # 15 s
+def test_a_worker_starts_though_the_server_is_slow_at_first(database_url: str) -> None:
+    """Slower than a connection may be, so that two attempts fail."""
+    defer(database_url, measure=(1,))
+    handlers, pid = Recording(), server().pid
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    goes_on = threading.Timer(9.5, os.kill, (pid, signal.SIGCONT))
+    goes_on.start()
+    with working(handlers, conninfo(database_url)):
+        goes_on.join()
+        wait_for(lambda: handlers.seen, seconds=20)
+
+
+def test_a_stop_does_not_wait_for_the_server(
+    database_url: str, start: Callable[[str], Process]
+) -> None:
+    defer(database_url, measure=(2,))
+    worker = start("a")
+    worker.await_line("measure 2")
+    with server_is_away():
+        began = time.monotonic()
+        assert worker.end(signal.SIGTERM) == 0
+        assert time.monotonic() - began < 10
     start("a").await_line("measure 2")

@@ -61,10 +61,15 @@ def submit(service: Service) -> Json:
 
 
 def kill_and_wait(service: Service, victim: str) -> None:
-    """Kill one part, and wait until another is in its place and the service is ready."""
+    """Kill one part, and wait until another is in its place and the service is ready.
+
+    A worker outlives its PostgreSQL.
+    """
+    worker = service.child("worker")
     dead = service.kill(victim)
     service.wait_for(lambda: service.child(victim) not in (None, dead), 120, f"another {victim}")
     service.wait_for(lambda: service.status("/readyz") == 200, 180, "ready again")
+    assert (service.child("worker") == worker) is (victim != "worker")
 
 
 def wait_for_phase(service: Service, job_id: int, phase: str) -> bool:

@@ -279,3 +279,71 @@ def test_a_fault_of_our_own_in_a_measurement_is_repeated_and_then_given_up() -> 
     measure(rows, world)
     assert "a bug" in rows.failed[0].message
     assert not world.running
+
+
+@dataclass
+class Away3Times(Rows):
+    """A PostgreSQL that is away for the first writes."""
+
+    left: int = 3
+
+    def _answer(self) -> None:
+        self.left -= 1
+        if self.left >= 0:
+            raise Unavailable("postgresql", "connection refused")
+
+    def complete(self, *given: Any) -> bool:
+        self._answer()
+        return Rows.complete(self, *given)
+
+    def fail(self, *given: Any) -> bool:
+        self._answer()
+        return Rows.fail(self, *given)
+
+    def release(self, *given: Any, fault: str | None) -> int:
+        self._answer()
+        return Rows.release(self, *given, fault=fault)
+
+
+@pytest.fixture
+def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tuner.worker.attempt.AGAIN_AFTER_S", 0.001)
+
+
+@pytest.mark.usefixtures("quickly")
+def test_a_result_waits_for_postgresql() -> None:
+    rows, world = Away3Times(), FakeWorld()
+    measure(rows, world)
+    assert (rows.left, len(rows.completed), len(world.launches)) == (-1, 1, 2)
+
+
+@pytest.mark.usefixtures("quickly")
+def test_a_failure_waits_for_postgresql() -> None:
+    rows = Away3Times()
+    measure(rows, planted(FailureCode.OUT_OF_MEMORY))
+    assert (rows.left, len(rows.failed)) == (-1, 1)
+
+
+@pytest.mark.usefixtures("quickly")
+def test_a_hosts_fault_waits_for_postgresql() -> None:
+    rows = Away3Times()
+    with pytest.raises(Infrastructure):
+        measure(rows, planted(FailureCode.INFRASTRUCTURE))
+    assert (rows.left, len(rows.released)) == (-1, 1)
+
+
+@pytest.mark.usefixtures("quickly")
+def test_a_result_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tuner.worker.attempt.STORED_WITHIN_S", 0.05)
+    rows = Away3Times(left=10_000)
+    with pytest.raises(Unavailable, match="refused"):
+        measure(rows)
+    assert 0 < rows.left < 9_990
+
+
+def test_a_worker_that_stops_does_not_wait_for_postgresql() -> None:
+    rows, stopping = Away3Times(left=10_000), threading.Event()
+    threading.Timer(0.5, stopping.set).start()
+    with pytest.raises(Unavailable, match="refused"):
+        worker(rows).measure(MeasurementId(1), stopping.is_set)
+    assert rows.left > 9_990

@@ -103,6 +103,7 @@ def _settings() -> Settings:
     settings = Settings.from_environ(os.environ)
     logging.basicConfig(level=settings.log_level, format=LOG_FORMAT)
     logging.getLogger("httpx").setLevel(logging.WARNING)
+    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # our own lines say what is away
     return settings
 
 

@@ -1,6 +1,6 @@
 """PostgreSQL: our tables, the store over them, their migrations, and a server of our own.
 
-    store      what the rest of the product calls: nouns in, nouns out, one transaction a call
+    store      what the rest of the product calls: nouns in, nouns out
     +- work      its calls about measurements: claim, complete, fail, release, recover
     +- hosts     its calls about hosts: which live, and what keeps each from measuring
     +- jobs      one job: read, lock, change, finish; the next job of a pool
@@ -11,7 +11,7 @@
     liveness   a worker's proof of life, and the lock on its host's name
     rows       rows <-> nouns
     tables     the schema
-    engine     connections, and the one place where driver errors become ours
+    engine     connections: their parameters; here driver errors become ours
     migrate    Alembic, driven from code
     embedded   a PostgreSQL server that lives and dies with this process
     +- binaries  where its programs are, and who may run them
@@ -21,7 +21,7 @@ Nothing else imports sqlalchemy or alembic.
 """
 
 from tuner.db.embedded import EmbeddedPostgres, require_room
-from tuner.db.engine import make_engine
+from tuner.db.engine import conninfo, make_engine
 from tuner.db.liveness import Liveness, host_alive
 from tuner.db.ports import JobQueue
 from tuner.db.store import Store

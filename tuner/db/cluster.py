@@ -11,6 +11,7 @@ import psycopg
 from psycopg.errors import DuplicateDatabase, UniqueViolation
 
 from tuner.db.binaries import MAJOR, Account
+from tuner.db.engine import connect
 from tuner.errors import InvalidInput, Mistake, Unavailable
 
 USER = "tuner"
@@ -82,9 +83,10 @@ def clear_stale_locks(cluster: Path, socket: Path) -> None:
 def create_database(admin_url: str) -> None:
     """Create our database if it is missing. Two may try at once. Raises `Unavailable`."""
     try:
-        with psycopg.connect(admin_url, autocommit=True) as connection:
+        with connect(admin_url) as connection:
             query = "SELECT 1 FROM pg_database WHERE datname = %s"
             if connection.execute(query, [DATABASE]).fetchone() is None:
+                connection.execute("SET statement_timeout = 0")  # it copies files
                 connection.execute(f"CREATE DATABASE {DATABASE}")
     except (DuplicateDatabase, UniqueViolation):
         return

@@ -23,6 +23,7 @@ from urllib.parse import quote
 import psycopg
 
 from tuner.db import binaries, cluster
+from tuner.db.engine import connect
 from tuner.errors import InvalidInput, Mistake, Unavailable
 
 START_TIMEOUT_S = 60.0  # crash recovery of a busy database on a loaded machine
@@ -189,7 +190,7 @@ class EmbeddedPostgres:
 
     def _answers(self) -> bool:
         try:
-            psycopg.connect(self._url("postgres"), connect_timeout=3).close()
+            connect(self._url("postgres")).close()
         except psycopg.OperationalError:
             return False
         return True

@@ -1,9 +1,11 @@
 """Connections to PostgreSQL; here driver errors become ours."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 import psycopg
+from psycopg.conninfo import make_conninfo
 from sqlalchemy import Connection, Engine, create_engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -11,9 +13,25 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from tuner.db.ports import JobQueue
 from tuner.errors import InvalidInput, Mistake, Unavailable
 
-CONNECT_TIMEOUT_S = 3
-STATEMENT_TIMEOUT_MS = 10_000
 POOL_TIMEOUT_S = 5.0  # to wait for a free connection of the pool
+
+_BOTH_ENDS = {
+    "tcp_user_timeout": 10_000,  # ms
+    "tcp_keepalives_idle": 5,
+    "tcp_keepalives_interval": 2,
+    "tcp_keepalives_count": 3,
+}
+_OF_SESSION = {"timezone": "UTC", "statement_timeout": 10_000, **_BOTH_ENDS}  # ms
+CONNECTION: Mapping[str, int | str] = {
+    "connect_timeout": 3,
+    "options": " ".join(f"-c {name}={value}" for name, value in _OF_SESSION.items()),
+    **{name.replace("tcp_keep", "keep"): value for name, value in _BOTH_ENDS.items()},
+}
+"""Of every connection: both ends notice within 11 s that the other machine is gone.
+
+The server's end matters too. Until it notices, it keeps the lock of a worker that lost its power,
+and this host cannot come back.
+"""
 
 _DISK_FULL = "53100"
 _NO_SUCH_TABLE = "42P01"
@@ -39,11 +57,18 @@ def make_engine(url: str) -> Engine:
         pool_size=10,
         max_overflow=20,
         pool_timeout=POOL_TIMEOUT_S,
-        connect_args={
-            "connect_timeout": CONNECT_TIMEOUT_S,
-            "options": f"-c timezone=UTC -c statement_timeout={STATEMENT_TIMEOUT_MS}",
-        },
+        connect_args=dict(CONNECTION),
     )
+
+
+def conninfo(url: str) -> str:
+    """What libpq needs for a connection to `url`, for those who do not use the engine."""
+    return make_conninfo(url.replace("postgresql+psycopg://", "postgresql://", 1), **CONNECTION)
+
+
+def connect(url: str) -> psycopg.Connection[Any]:
+    """A connection without the engine. Raises psycopg's errors."""
+    return psycopg.connect(conninfo(url), autocommit=True)
 
 
 class Database:

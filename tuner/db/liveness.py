@@ -3,49 +3,85 @@
 Each proof alone is too slow or too weak. PostgreSQL frees the lock the moment a process dies, but
 a process that hangs keeps it. The beat shows a hang, but only after seconds, and a worker that is
 killed and started again must not wait for its own old beat. `hosts.lives` asks for both.
+
+A worker that loses the connection takes the lock again, under the same number of the queue. So a
+block that it runs meanwhile is still its own, until another host begins a new attempt.
 """
 
+import logging
+import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
-import psycopg
-
-from tuner.db.engine import CONNECT_TIMEOUT_S, translated
+from tuner.db.engine import connect, translated
 from tuner.db.hosts import HOST_LOCKS
-from tuner.errors import Conflict
+from tuner.errors import Conflict, TunerError, Unavailable
+
+log = logging.getLogger(__name__)
 
 _SEEN = """
 INSERT INTO hosts (name, pool, last_seen, worker_id) VALUES (%(host)s, %(pool)s, now(), %(worker)s)
     ON CONFLICT (name) DO UPDATE
    SET pool = excluded.pool, last_seen = excluded.last_seen, worker_id = excluded.worker_id
 """
+_BEAT = "UPDATE hosts SET last_seen = now() WHERE name = %(host)s"
+_LOCK = f"SELECT pg_try_advisory_lock({HOST_LOCKS}, hashtext(%(host)s))"
+_IS_OURS = "SELECT worker_id = %(worker)s FROM hosts WHERE name = %(host)s"
 
 
 class Liveness:
-    """The proof of life of one worker, made by `host_alive`."""
+    """The proof of life of one worker, made by `host_alive`. Threads may share one."""
 
-    def __init__(self, connection: psycopg.Connection[Any], host: str, pool: str) -> None:
-        self._connection = connection
-        self._host = host
-        self._pool = pool
-
-    def register(self, worker_id: int | None) -> None:
-        """Note the queue's number of this worker, before its first task. Raises `Unavailable`."""
-        values = {"host": self._host, "pool": self._pool, "worker": worker_id}
+    def __init__(self, url: str, host: str, pool: str) -> None:
+        self._url = url
+        self._values: dict[str, Any] = {"host": host, "pool": pool, "worker": None}
+        self._one_at_a_time = threading.Lock()
         with translated():
-            self._connection.execute(_SEEN, values)
+            self._take_name()  # what an earlier worker of this name did is lost
+
+    def register(self, worker_id: int) -> None:
+        """Note the queue's number of this worker, before its first task. Raises `Unavailable`."""
+        self._values["worker"] = worker_id
+        with translated():
+            self._connection.execute(_SEEN, self._values)
 
     def beat(self) -> None:
-        """Show that this process does not hang.
+        """Show that this process does not hang. If the lock was lost, take it again.
 
-        Raises `Unavailable`. The connection is lost then, and with it the lock: to the others
-        this worker is gone, and it has to start anew.
+        Raises `Unavailable` while PostgreSQL is away, `Conflict` if another worker has the name.
         """
-        with translated():
-            self._connection.execute(
-                "UPDATE hosts SET last_seen = now() WHERE name = %s", [self._host]
-            )
+        with self._one_at_a_time, translated():
+            if self._connection.closed:
+                self._take_name()
+                log.info("PostgreSQL is back; this worker is %(host)r again", self._values)
+            self._connection.execute(_BEAT, self._values)
+
+    def close(self) -> None:
+        """Free the name."""
+        self._connection.close()
+
+    def _take_name(self) -> None:
+        self._connection = connect(self._url)
+        try:
+            if not self._says(_LOCK):
+                raise self._refusal()
+            self._connection.execute(_SEEN, self._values)
+        except BaseException:
+            self.close()
+            raise
+
+    def _refusal(self) -> TunerError:
+        if self._values["worker"] is not None and self._says(_IS_OURS):
+            return Unavailable("postgresql", "it does not know yet that our connection was lost")
+        return Conflict(
+            f"a worker named {self._values['host']!r} already uses this database. Two workers on "
+            "one machine disturb each other's measurements. On another machine, set another "
+            "TUNER_WORKER_NAME"
+        )
+
+    def _says(self, query: str) -> bool:
+        return self._connection.execute(query.encode(), self._values).fetchone() == (True,)
 
 
 @contextmanager
@@ -54,34 +90,5 @@ def host_alive(url: str, host: str, pool: str) -> Iterator[Liveness]:
 
     Raises `Conflict` where there is one, `Unavailable` where PostgreSQL is away.
     """
-    with translated():
-        connection = _connect(url)
-    with closing(connection):
-        with translated():
-            query = "SELECT pg_try_advisory_lock(%s, hashtext(%s))"
-            (taken,) = connection.execute(query, [HOST_LOCKS, host]).fetchone() or (False,)
-        if not taken:
-            raise Conflict(
-                f"a worker named {host!r} already uses this database. Two workers on one machine "
-                "disturb each other's measurements. On another machine, choose another --host"
-            )
-        liveness = Liveness(connection, host, pool)
-        liveness.register(None)  # what an earlier worker of this name did is lost
+    with closing(Liveness(url, host, pool)) as liveness:
         yield liveness
-
-
-def _connect(url: str) -> psycopg.Connection[Any]:
-    """A connection whose ends notice within seconds that the other machine is gone.
-
-    The server's end matters most: until it notices, it keeps the lock of a machine that lost its
-    power, and that host cannot come back.
-    """
-    return psycopg.connect(
-        url.replace("postgresql+psycopg://", "postgresql://", 1),
-        autocommit=True,
-        connect_timeout=CONNECT_TIMEOUT_S,
-        keepalives_idle=5,
-        keepalives_interval=2,
-        keepalives_count=3,
-        options="-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3",
-    )

@@ -2,6 +2,7 @@
 
 Queue        defers `advance` and `measure` in the caller's transaction
 run_worker   runs them on a benchmark host, one at a time, until it is stopped
++- manager     waits while PostgreSQL is away
 """
 
 from tuner.queue.tasks import Queue

@@ -35,10 +35,11 @@ _BUSY = """
 SELECT DISTINCT coalesce(worker_id, 0) FROM procrastinate_jobs
  WHERE queue_name = %s AND status = 'doing'
 """
-_PUT_BACK = """
+PUT_BACK = """
 SELECT procrastinate_retry_job_v2(id, NULL, NULL, NULL, NULL)
   FROM (SELECT id FROM procrastinate_jobs
-         WHERE queue_name = %s AND status = 'doing' AND coalesce(worker_id, 0) = ANY(%s)
+         WHERE queue_name = %(queue)s AND status = 'doing'
+           AND coalesce(worker_id, 0) = ANY(%(workers)s)
            FOR UPDATE SKIP LOCKED) AS lost
 """
 
@@ -84,8 +85,9 @@ class Queue:
 
     def put_back(self, connection: RawConnection, pool: str, workers: Collection[int]) -> int:
         """Have the running tasks of these workers run again; how many tasks."""
+        values = {"queue": queue_of(pool), "workers": list(workers)}
         with translated():
-            return connection.execute(_PUT_BACK, [queue_of(pool), list(workers)]).rowcount
+            return connection.execute(PUT_BACK, values).rowcount
 
     def _defer(
         self,

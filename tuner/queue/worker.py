@@ -2,12 +2,15 @@
 
 Beat and sweep are tasks of the event loop. As periodic tasks of procrastinate they would wait
 behind a measurement of minutes and run on one worker of the pool, but each host has to report.
+
+While PostgreSQL is away the worker waits, and a measurement goes on.
 """
 
 import asyncio
 import logging
 import signal
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,12 +19,12 @@ from typing import Protocol
 
 import procrastinate
 from procrastinate.jobs import DeleteJobCondition, Job
-from procrastinate.manager import JobManager
 from procrastinate.retry import BaseRetryStrategy, RetryDecision
 from procrastinate.worker import Worker
 
 from tuner.errors import Aborted, Infrastructure, Unavailable
-from tuner.model import JobId, MeasurementId
+from tuner.model import HOST_IS_STALE_AFTER, JobId, MeasurementId
+from tuner.queue.manager import PatientManager, ProofOfLife
 from tuner.queue.tasks import ADVANCE, MEASURE, queue_of, translated
 
 RETRY_AFTER_S = 3
@@ -30,6 +33,9 @@ BEAT_EVERY_S = 2.0
 TIDY_EVERY_S = 3600.0
 TIDIED_AFTER_HOURS = 24
 CONNECTION_TIMEOUT_S = 2.0  # of the pool; a worker that stops may have to wait this long
+RECONNECT_TIMEOUT_S = 10.0
+"""Of the pool: its pauses double from 1 s until then; later the next question is an attempt."""
+NEVER_S = 86_400.0  # for what procrastinate does every so often and nobody needs
 POLL_EVERY_S = 1.0  # for retries, which come without a notification
 TOLD_TO_ABORT_AFTER_S = 0.2  # if the worker stops by itself; on a signal, at once
 _STOP_CHECKED_EVERY_S = 0.05
@@ -55,31 +61,22 @@ class Handlers(Protocol):
         """Every few seconds, also during a measurement: report the host, recover lost work."""
 
 
-class ProofOfLife(Protocol):
-    """This worker's proof of life; both raise `Unavailable` once it is lost."""
-
-    def register(self, worker_id: int) -> None:
-        """Note the queue's number of this worker."""
-
-    def beat(self) -> None:
-        """Every few seconds, from the first task to the last: show that this worker runs."""
-
-
 def run_worker(
     handlers: Handlers,
     liveness: ProofOfLife,
     *,
-    url: str,
+    conninfo: str,
     pool: str,
     host: str,
     stopping: threading.Event | None = None,
 ) -> None:
     """Work until SIGTERM, SIGINT or `stopping`; then abort what runs, and return.
 
-    Raises `Unavailable` when PostgreSQL goes away: the supervisor starts the process anew.
+    Raises `Unavailable` if PostgreSQL is away at the start, `Conflict` if another worker takes
+    the host's name while it is away later.
     """
     stopping = stopping or threading.Event()
-    asyncio.run(_Run(handlers, liveness, url, pool, host, stopping).main())
+    asyncio.run(_Run(handlers, liveness, conninfo, pool, host, stopping).main())
 
 
 class _Runnable(Protocol):
@@ -106,32 +103,20 @@ class _Retry(BaseRetryStrategy):
                 return None
 
 
-class _Manager(JobManager):
-    """Also tells `liveness` the number: procrastinate has no hook before the first task."""
-
-    def __init__(self, connector: procrastinate.BaseConnector, liveness: ProofOfLife) -> None:
-        super().__init__(connector)
-        self._liveness = liveness
-
-    async def register_worker(self) -> int:
-        worker_id = await super().register_worker()
-        await asyncio.to_thread(self._liveness.register, worker_id)
-        return worker_id
-
-
 @dataclass(slots=True)
 class _Run:
     """One life of a worker."""
 
     handlers: Handlers
     liveness: ProofOfLife
-    url: str
+    conninfo: str
     pool: str
     host: str
     stopping: threading.Event
     _told: threading.Event = field(default_factory=threading.Event)
     """Set only once the worker takes no more tasks: an interrupted one goes back into the queue,
     where this worker would find it again."""
+    _sweeps_from: float = 0.0  # by the monotonic clock
 
     async def main(self) -> None:
         try:
@@ -142,18 +127,18 @@ class _Run:
                 raise
             log.warning("PostgreSQL went away while the worker was stopping")
         if not self.stopping.is_set():
-            raise Unavailable("postgresql", "the queue's connection was lost")
+            raise Unavailable("postgresql", "the queue's worker ended by itself")
 
     async def _work(self) -> None:
         connector = procrastinate.PsycopgConnector(
-            conninfo=self.url.replace("postgresql+psycopg://", "postgresql://", 1),
+            conninfo=self.conninfo,
             min_size=1,
             max_size=4,
             timeout=CONNECTION_TIMEOUT_S,
-            kwargs={"connect_timeout": 3},
+            reconnect_timeout=RECONNECT_TIMEOUT_S,
         )
         app = procrastinate.App(connector=connector)
-        app.job_manager = _Manager(connector, self.liveness)
+        app.job_manager = PatientManager(connector, self.liveness, self.stopping)
         self._register(app)
         async with app.open_async():
             worker: _Runnable = Worker(
@@ -162,6 +147,8 @@ class _Run:
                 name=self.host,
                 concurrency=1,
                 fetch_job_polling_interval=POLL_EVERY_S,
+                abort_job_polling_interval=NEVER_S,  # a cancel is in our rows
+                stalled_worker_timeout=NEVER_S,  # the caller decides which workers are gone
                 shutdown_graceful_timeout=TOLD_TO_ABORT_AFTER_S,
                 delete_jobs=DeleteJobCondition.SUCCESSFUL,
                 install_signal_handlers=False,  # ours also tell the running measurement
@@ -169,7 +156,7 @@ class _Run:
             with self._signals():
                 await self._beside(worker, app.job_manager)
 
-    async def _beside(self, worker: _Runnable, manager: JobManager) -> None:
+    async def _beside(self, worker: _Runnable, manager: PatientManager) -> None:
         """Run the worker with its side tasks, which end with it. The first error ends all."""
         sides = [
             asyncio.create_task(self._every(BEAT_EVERY_S, self._beat, worker)),
@@ -198,21 +185,27 @@ class _Run:
     ) -> None:
         try:
             while True:
-                await act()
+                try:
+                    with translated():
+                        await act()
+                except Unavailable as away:
+                    log.warning("%s; again in %g s", away, seconds)
                 await asyncio.sleep(seconds)
         finally:
             worker.stop()
 
     async def _beat(self) -> None:
-        await asyncio.to_thread(self.liveness.beat)
+        try:
+            await asyncio.to_thread(self.liveness.beat)
+        except Unavailable:
+            self._sweeps_from = time.monotonic() + HOST_IS_STALE_AFTER.total_seconds()
+            raise
 
     async def _sweep(self) -> None:
-        try:
+        """Not soon after PostgreSQL was away: the other workers have to come back too."""
+        await self._beat()
+        if time.monotonic() >= self._sweeps_from:
             await asyncio.to_thread(self.handlers.sweep)
-        except Unavailable as error:
-            if error.system == "postgresql":
-                raise
-            log.warning("sweep: %s", error)
 
     def _register(self, app: procrastinate.App) -> None:
         @app.task(name=ADVANCE, retry=_Retry())
@@ -248,7 +241,7 @@ class _Run:
                 loop.remove_signal_handler(number)
 
 
-async def _tidy(manager: JobManager) -> None:
+async def _tidy(manager: PatientManager) -> None:
     """Delete tasks that ended a day ago."""
     await manager.delete_old_jobs(
         nb_hours=TIDIED_AFTER_HOURS,

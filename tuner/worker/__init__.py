@@ -6,6 +6,7 @@ the same machine meanwhile.
 
 working   the tasks of one host, and the process that runs them
 ├── making    makes a claimed measurement
+├── attempt   one attempt at a measurement, and its end
 └── alone     one measurement at a time on a machine
 """
 

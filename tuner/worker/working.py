@@ -4,7 +4,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from tuner import bootstrap
@@ -20,12 +20,12 @@ from tuner.model import (
     JobId,
     Measurement,
     MeasurementId,
-    MeasurementResult,
     Step,
 )
 from tuner.queue import run_worker
 from tuner.settings import Settings
 from tuner.worker.alone import alone_on_this_machine
+from tuner.worker.attempt import Attempt, FencedWrites
 from tuner.worker.making import failure_of, make
 
 log = logging.getLogger(__name__)
@@ -36,8 +36,8 @@ FAULTS_ALLOWED = 3
 WATCH_INTERVAL_S = 0.3  # a cancelled measurement has to stop within 2 s
 
 
-class WorkStore(Protocol):
-    """The store as a worker needs it. A write of an outdated attempt changes nothing."""
+class WorkStore(FencedWrites, Protocol):
+    """The store as a worker needs it."""
 
     def advance(self, job_id: JobId, decide: Callable[[History], Step | None]) -> None:
         """Take every step that is due."""
@@ -47,17 +47,6 @@ class WorkStore(Protocol):
 
     def is_current(self, measurement_id: MeasurementId, attempt: int) -> bool:
         """Whether the result of this attempt is still wanted."""
-
-    def complete(
-        self, measurement_id: MeasurementId, attempt: int, result: MeasurementResult
-    ) -> bool:
-        """Store the result."""
-
-    def fail(self, measurement_id: MeasurementId, attempt: int, failure: Failure) -> bool:
-        """Store the failure."""
-
-    def release(self, measurement_id: MeasurementId, attempt: int, *, fault: str | None) -> int:
-        """Give it back for another attempt; returns its count of host faults."""
 
     def recover(self, pool: str) -> int:
         """Put lost work into the queue; how many tasks."""
@@ -119,27 +108,27 @@ class Worker:
         if claim is None:
             log.info("measurement %d is no longer wanted", measurement_id)
             return
-        attempt = claim.measurement.attempt
+        attempt = Attempt(self.store, claim.measurement, should_abort)
         try:
             with self._watched(claim, should_abort) as bench, alone_on_this_machine(bench.aborted):
                 self._reap()
                 result = make(claim, bench)
         except TargetFailed as failure:
-            self.store.fail(measurement_id, attempt, failure_of(failure, claim.job.spec))
+            attempt.fail(failure_of(failure, claim.job.spec))
         except Aborted:
-            self._give_back(claim, fault=None)
+            attempt.release()
             raise
         except Unavailable as away:
-            self._give_back(claim, fault=None)
+            attempt.release()
             self._report(str(away))
             raise
         except Infrastructure as fault:
-            self._repeat_or_give_up(claim, fault)
+            self._repeat_or_give_up(attempt, fault)
         except Exception as bug:
             log.exception("measurement %d cannot be made", measurement_id)
-            self._repeat_or_give_up(claim, Infrastructure(_our_fault(bug)))
+            self._repeat_or_give_up(attempt, Infrastructure(_our_fault(bug)))
         else:
-            self.store.complete(measurement_id, attempt, result)
+            attempt.complete(result)
 
     def start(self) -> None:
         """Recover the work of an earlier worker of this name and remove its containers.
@@ -195,22 +184,18 @@ class Worker:
         except Unavailable:
             return True
 
-    def _give_back(self, claim: Claim, *, fault: str | None) -> int:
-        measurement = claim.measurement
-        return self.store.release(measurement.id, measurement.attempt, fault=fault)
-
-    def _repeat_or_give_up(self, claim: Claim, fault: Infrastructure) -> None:
-        measurement = claim.measurement
-        log.warning("measurement %d: the host's fault: %s", measurement.id, fault)
-        if self._give_back(claim, fault=str(fault)) < FAULTS_ALLOWED:
+    def _repeat_or_give_up(self, attempt: Attempt, fault: Infrastructure) -> None:
+        measurement_id = attempt.measurement.id
+        log.warning("measurement %d: the host's fault: %s", measurement_id, fault)
+        if attempt.release(fault=str(fault)) < FAULTS_ALLOWED:
             raise fault
-        again = self.store.claim(measurement.id, self.name)
+        again = self.store.claim(measurement_id, self.name)
         if again is not None:
             failure = Failure(
                 code=FailureCode.INFRASTRUCTURE,
                 message=f"{FAULTS_ALLOWED} times in a row: {fault}",
             )
-            self.store.fail(measurement.id, again.measurement.attempt, failure)
+            replace(attempt, measurement=again.measurement).fail(failure)
 
 
 def _our_fault(bug: Exception) -> str:
@@ -228,10 +213,10 @@ def _problem_of(host: BenchHost) -> str | None:
 def run(settings: Settings, pool: str) -> None:
     """Work for a pool until SIGTERM or SIGINT.
 
-    Raises `Conflict` if this host already has a worker, `Unavailable` if PostgreSQL is away: the
-    supervisor starts the process anew.
+    Raises `Conflict` if this host already has a worker, `Unavailable` if PostgreSQL is away at
+    the start; later the worker waits for it.
     """
-    url, known = bootstrap.database_url(settings), bootstrap.catalogue(settings)
+    known = bootstrap.catalogue(settings)
     worker = Worker(
         name=settings.worker_name,
         pool=pool,
@@ -242,4 +227,5 @@ def run(settings: Settings, pool: str) -> None:
     )
     with bootstrap.host_alive(settings, pool) as liveness:
         worker.start()
-        run_worker(worker, liveness, url=url, pool=pool, host=worker.name)
+        conninfo = bootstrap.conninfo(settings)
+        run_worker(worker, liveness, conninfo=conninfo, pool=pool, host=worker.name)
