@@ -46,6 +46,7 @@ from tuner.model import (
     TrialNumber,
     TrialState,
     Verdict,
+    what_is_missing,
 )
 
 Deferred = tuple[Literal["advance", "measure"], int]
@@ -144,7 +145,15 @@ class FakeStore:
             self.measurements(job_id),
             revision=self._revisions[job_id],
             queue_position=self._ahead_of(job) if job.state is JobState.QUEUED else None,
+            waits_for=None if job.state.is_final else what_is_missing(self._problems_in(job)),
         )
+
+    def _live_hosts(self, job: Job) -> list[BenchmarkHost]:
+        oldest = self._clock() - HOST_IS_STALE_AFTER
+        return [host for host in self.hosts(job.spec.pool) if host.last_seen > oldest]
+
+    def _problems_in(self, job: Job) -> dict[str, str | None]:
+        return {host.name: host.problem for host in self._live_hosts(job)}
 
     def version(self, job_id: JobId) -> str:
         return self.status(job_id).version
@@ -154,19 +163,13 @@ class FakeStore:
 
     def history(self, job_id: JobId) -> History:
         job = self.job(job_id)
-        now = self._clock()
-        live = [
-            host
-            for host in self._hosts.values()
-            if host.pool == job.spec.pool and host.last_seen > now - HOST_IS_STALE_AFTER
-        ]
         return History(
             job=job,
             trials=self.trials(job_id),
             measurements=self._measurements_of(job_id, detailed=DETAILED & {job.phase}),
-            now=now,
+now=self._clock(),
             revision=self._revisions[job_id],
-            hosts=max(1, len(live)),
+            hosts=max(1, len(self._live_hosts(job))),
             pool_is_free=self._ahead_of(job) == 0,
         )
 

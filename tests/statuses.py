@@ -42,6 +42,7 @@ def status_of(
     *,
     revision: int,
     queue_position: int | None,
+    waits_for: str | None = None,
 ) -> JobStatus:
     """Where a job stands."""
     candidates = [trial for trial in trials if trial.number != BASELINE]
@@ -55,6 +56,7 @@ def status_of(
         job=job,
         revision=revision,
         queue_position=queue_position,
+        waits_for=waits_for,
         candidates=len(candidates),
         settled=sum(trial.state not in open_states for trial in candidates),
         best=max(feasible, key=_score, default=None),

@@ -302,6 +302,7 @@ class TestJobs:
             rows,
             revision=status.revision,
             queue_position=None,
+            waits_for=status.waits_for,
         )
         assert replace(status, tallies=()) == replace(expected, tallies=())
         assert (status.candidates, status.settled) == (7, 5)
@@ -370,6 +371,26 @@ class TestJobs:
         asked = store.create_job(COMPARE, **NEW)[0].job
         store.advance(asked.id, once(START, Succeed(report=REPORT)))
         assert store.latest_in_brief(COMPARE.app) is None
+
+    def test_a_job_says_what_keeps_every_host_of_its_pool_from_measuring(
+        self, store: AnyStore
+    ) -> None:
+        job_id = create(store).id
+        versions = {store.version(job_id)}
+        assert "no worker is live" in (store.status(job_id).waits_for or "")
+        store.see_host("other", "other", None, None)
+        store.see_host("b", "default", None, "no image")
+        store.see_host("a", "default", None, "docker is away")
+        status = store.status(job_id)
+        assert status.waits_for == "a: docker is away; b: no image"
+        assert status.version == store.version(job_id)
+        versions.add(status.version)
+        store.see_host("b", "default", None, None)
+        assert store.status(job_id).waits_for is None
+        versions.add(store.version(job_id))
+        assert len(versions) == 3
+        store.see_host("b", "default", None, "no image")
+        assert store.cancel(job_id).waits_for is None
 
     def test_the_queue_position_counts_the_pools_jobs_ahead(self, store: AnyStore) -> None:
         first = started(store)

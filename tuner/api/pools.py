@@ -12,7 +12,7 @@ from tuner.api.parameters import NAME
 from tuner.api.problems import documented
 from tuner.api.services import Wired
 from tuner.errors import NotFound
-from tuner.model import HOST_IS_STALE_AFTER, BenchmarkHost, extended
+from tuner.model import HOST_IS_STALE_AFTER, BenchmarkHost, extended, what_is_missing
 from tuner.schemas import HostAnswer, PoolAnswer, PoolList
 
 router = APIRouter(prefix="/v1/pools", tags=["pools"])
@@ -46,10 +46,8 @@ def is_live(host: BenchmarkHost, now: datetime) -> bool:
 def what_is_away(hosts: Sequence[BenchmarkHost], now: datetime) -> tuple[str, str] | None:
     """What keeps every host from measuring, as a system and a sentence; None where one can."""
     live = [host for host in hosts if is_live(host, now)]
-    if not live:
-        return "worker", "no worker is live in any pool; start one with `tuner worker`"
-    problems = [f"{host.name}: {host.problem}" for host in live if host.problem]
-    return ("host", "; ".join(problems)) if len(problems) == len(live) else None
+    missing = what_is_missing({host.name: host.problem for host in live})
+    return ("host" if live else "worker", missing) if missing else None
 
 
 def _pool(name: str, hosts: Iterable[BenchmarkHost], now: datetime) -> PoolAnswer:

@@ -25,13 +25,15 @@ from tuner.wording import (
 
 
 def submitted_line(job: JobAnswer) -> str:
-    """`job 7: submitted`, or the number of jobs before it."""
-    waits = f", {progress(job)}" if job.queue_position else ""
+    """`job 7: submitted`, and what it waits for."""
+    waits = f", {progress(job)}" if job.queue_position or job.waits_for else ""
     return f"job {job.id}: submitted{waits}"
 
 
 def progress(job: JobAnswer) -> str:
-    """One line: what the job does now."""
+    """One line: what the job does now, or why nothing is measured."""
+    if job.waits_for:
+        return f"waiting: {job.waits_for}"
     if job.queue_position:
         return f"queued behind {count(job.queue_position, 'job')}"
     if job.state.is_final or job.queue_position is not None:

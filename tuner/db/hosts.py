@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from tuner.db.engine import Database
 from tuner.db.rows import noun_of, to_json
-from tuner.db.tables import hosts
+from tuner.db.tables import hosts, jobs
 from tuner.model import HOST_IS_STALE_AFTER, BenchmarkHost, Calibration, HostFingerprint
 
 HOST_LOCKS = 7_803  # first key of the advisory locks on host names
@@ -35,6 +35,13 @@ def lives() -> ColumnElement[bool]:
 def living_workers() -> Select[tuple[int]]:
     """The queue's numbers of the workers that live."""
     return select(hosts.c.worker_id).where(hosts.c.worker_id.is_not(None), lives())
+
+
+def problems_in(pool: ColumnElement[str]) -> ColumnElement[dict[str, str | None]]:
+    """The problems of the live hosts of a job's pool, by name; null for a host without one."""
+    found = func.coalesce(func.json_object_agg(hosts.c.name, hosts.c.problem), text("'{}'::json"))
+    live = select(found).where(hosts.c.pool == pool, seen_lately())
+    return live.correlate(jobs).scalar_subquery()
 
 
 def calibrated(connection: Connection, found: Calibration, *, with_target: str) -> None:

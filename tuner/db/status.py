@@ -18,10 +18,22 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONPATH
 
+from tuner.db.hosts import problems_in
 from tuner.db.rows import noun_of
 from tuner.db.tables import jobs, measurements, trials, windows
 from tuner.errors import NotFound
-from tuner.model import BASELINE, Job, JobId, JobState, JobStatus, Tally, Trial, TrialState
+from tuner.model import (
+    BASELINE,
+    Job,
+    JobId,
+    JobState,
+    JobStatus,
+    Tally,
+    Trial,
+    TrialState,
+    version_of,
+    what_is_missing,
+)
 
 _BROKEN_BOUND = '$.constraints.* ? (@ > 0 || @ == "Infinity")'
 
@@ -46,14 +58,19 @@ def _ahead_of(pool: ColumnElement[str], job_id: ColumnElement[int]) -> ScalarSel
 AHEAD = _ahead_of(jobs.c.pool, jobs.c.id)
 """How many jobs of the pool run, or were queued before this one."""
 
-AHEAD_OF_NEW = _ahead_of(literal_column("jobs.pool"), literal_column("jobs.id"))
-"""The same for the RETURNING of an INSERT: SQLAlchemy does not correlate to that."""
+OF_NEW = (
+    _ahead_of(literal_column("jobs.pool"), literal_column("jobs.id")).label("ahead"),
+    problems_in(literal_column("jobs.pool")).label("problems"),
+)
+"""Both for the RETURNING of an INSERT: SQLAlchemy does not correlate to that."""
 
 _queue_position = case((jobs.c.state == JobState.QUEUED, AHEAD)).label("queue_position")
+_is_open = jobs.c.state.in_((JobState.QUEUED, JobState.RUNNING))
+_problems = case((_is_open, problems_in(jobs.c.pool))).label("problems")
 _of_this_job = jobs.c.id == bindparam("job_id")
 
 # Queries are built once, not for every poll.
-_VERSION = select(jobs.c.revision, _queue_position).where(_of_this_job)
+_VERSION = select(jobs.c.revision, _queue_position, _problems).where(_of_this_job)
 
 _counts = (
     select(
@@ -81,6 +98,7 @@ _JOB = (
     select(
         jobs,
         _queue_position,
+        _problems,
         *_counts.c,
         *(column.label(_BEST[column.name]) for column in _best.c),
     )
@@ -119,9 +137,10 @@ _TALLIES = (
 )
 
 
-def read_version(connection: Connection, job_id: JobId) -> RowMapping:
-    """Revision and queue position. Raises `NotFound`."""
-    return _found(connection.execute(_VERSION, {"job_id": job_id}).mappings().first(), job_id)
+def read_version(connection: Connection, job_id: JobId) -> str:
+    """The version alone. Raises `NotFound`."""
+    row = _found(connection.execute(_VERSION, {"job_id": job_id}).mappings().first(), job_id)
+    return version_of(row["revision"], row["queue_position"], waits_for(row))
 
 
 def read_status(connection: Connection, job_id: JobId) -> JobStatus:
@@ -133,11 +152,17 @@ def read_status(connection: Connection, job_id: JobId) -> JobStatus:
         job=noun_of(Job, row),
         revision=row["revision"],
         queue_position=row["queue_position"],
+        waits_for=waits_for(row),
         candidates=row["candidates"],
         settled=row["settled"],
         best=noun_of(Trial, best) if best["number"] is not None else None,
         tallies=tuple(_tally(each) for each in alike),
     )
+
+
+def waits_for(row: RowMapping) -> str | None:
+    """What the job waits for, from its column `problems`."""
+    return None if row["problems"] is None else what_is_missing(row["problems"])
 
 
 def _found(row: RowMapping | None, job_id: JobId) -> RowMapping:

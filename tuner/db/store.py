@@ -15,7 +15,7 @@ from tuner.db import jobs
 from tuner.db.history import read_blocks_by_trial, read_history, read_measurements, read_trials
 from tuner.db.hosts import Hosts
 from tuner.db.rows import noun_of, to_json
-from tuner.db.status import AHEAD_OF_NEW, read_status, read_version
+from tuner.db.status import OF_NEW, read_status, read_version, waits_for
 from tuner.db.steps import apply_step
 from tuner.db.tables import jobs as jobs_table
 from tuner.db.work import Work
@@ -37,7 +37,6 @@ from tuner.model import (
     Trial,
     TrialNumber,
     Verdict,
-    version_of,
 )
 
 MOST_STEPS = 5_000  # of one advance; a study with more runs in circles
@@ -97,7 +96,7 @@ class Store(Work, Hosts):
             insert(jobs_table)
             .values(values)
             .on_conflict_do_nothing(index_elements=["idempotency_key"])
-            .returning(jobs_table, AHEAD_OF_NEW.label("ahead"))
+            .returning(jobs_table, *OF_NEW)
         )
         with self._transaction() as connection:
             row = connection.execute(created).mappings().one_or_none()
@@ -105,7 +104,10 @@ class Store(Work, Hosts):
                 return _created_earlier(connection, idempotency_key, request_sha256), False
             job = replace(noun_of(Job, row), spec=spec)
             self._queue.defer_advance(jobs.raw(connection), job.id, spec.pool)
-            return JobStatus(job=job, revision=1, queue_position=row["ahead"]), True
+            status = JobStatus(
+                job=job, revision=1, queue_position=row["ahead"], waits_for=waits_for(row)
+            )
+            return status, True
 
     def job(self, job_id: JobId) -> Job:
         """One job. Raises `NotFound`."""
@@ -140,7 +142,7 @@ class Store(Work, Hosts):
     def version(self, job_id: JobId) -> str:
         """The version of the job's status, in one statement. Raises `NotFound`."""
         with self._at_once() as connection:
-            return version_of(**read_version(connection, job_id))
+            return read_version(connection, job_id)
 
     def history(self, job_id: JobId) -> History:
         """All rows of a job. Raises `NotFound`."""

@@ -49,7 +49,7 @@ from tuner.model.evidence import (
     SlicePoint,
     Standing,
 )
-from tuner.model.hosts import BenchmarkHost
+from tuner.model.hosts import BenchmarkHost, what_is_missing
 from tuner.model.measuring import (
     AS_BUDGETED,
     BASELINE,

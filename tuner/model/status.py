@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from zlib import crc32
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -57,6 +58,7 @@ class JobStatus:
     job: Job
     revision: int  # grows with every change of the job or its rows
     queue_position: int | None  # jobs of the pool before it; None unless it is queued
+    waits_for: str | None = None  # what keeps every host of its pool from measuring
     candidates: int = 0  # trials, without the baseline
     settled: int = 0  # candidates that have a result
     best: Trial | None = None  # the feasible trial with the highest score
@@ -65,9 +67,9 @@ class JobStatus:
     @property
     def version(self) -> str:
         """Names this status: another status of the job has another version."""
-        return version_of(self.revision, self.queue_position)
+        return version_of(self.revision, self.queue_position, self.waits_for)
 
 
-def version_of(revision: int, queue_position: int | None) -> str:
-    """The version of a status. The jobs before a queued one do not change its revision."""
-    return f"{revision}-{queue_position}"
+def version_of(revision: int, queue_position: int | None, waits_for: str | None) -> str:
+    """The version of a status. Other jobs and hosts do not change its revision."""
+    return f"{revision}-{queue_position}-{crc32((waits_for or '').encode()):x}"

@@ -84,6 +84,9 @@ class JobAnswer(Answer, JobSummary):
     queue_position: int | None = Field(
         description="jobs of the pool before this one; null unless the job is queued"
     )
+    waits_for: str | None = Field(
+        description="what keeps every host of the pool from measuring; null: nothing, or it ended"
+    )
 
 
 class JobPage(Answer):

@@ -44,6 +44,7 @@ from tuner.model import (
     TrialNumber,
     TrialState,
     Verdict,
+    what_is_missing,
 )
 from tuner.study import resolve
 
@@ -137,7 +138,11 @@ class FakeStore:
             self.measurements(job_id),
             revision=hash((job.state, len(trials))) & 0xFFFF,
             queue_position=before if waiting else None,
+            waits_for=None if job.state.is_final else what_is_missing(self._problems(job)),
         )
+
+    def _problems(self, job: Job) -> dict[str, str | None]:
+        return {host.name: host.problem for host in self.hosts(job.spec.pool)}
 
     def version(self, job_id: JobId) -> str:
         return self.status(job_id).version

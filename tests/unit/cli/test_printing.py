@@ -23,6 +23,13 @@ def test_a_job_that_is_next_is_behind_nothing() -> None:
     assert printing.progress(behind) == "queued behind 2 jobs"
 
 
+def test_a_job_that_nobody_can_measure_says_why() -> None:
+    for asked in (TUNE_QUEUED, TUNE_RUNNING):
+        waiting = job(**{**asked, "waits_for": "bench-1: no image"})
+        assert printing.progress(waiting) == "waiting: bench-1: no image"
+        assert printing.submitted_line(waiting).endswith(", waiting: bench-1: no image")
+
+
 def test_outside_the_search_blocks_are_counted() -> None:
     line = printing.progress(job(phase="confirm", incumbent=None))
     assert line == "confirm · 27 blocks left · about 7 min 01 s left"
