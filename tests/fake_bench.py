@@ -8,7 +8,7 @@ import math
 import random
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -83,6 +83,7 @@ class FakeWorld:
     image_fails: FailureCode | None = None
     seed: int = 1
     known_options: tuple[str, ...] = KNOWN_OPTIONS
+    most_arms: int = 100  # that fit into its memory
     hiccups: int = 0  # runs of load that fail by the generator's fault before one succeeds
     launches: list[ArmSpec] = field(default_factory=list)
     running: set[int] = field(default_factory=set)
@@ -184,6 +185,10 @@ class FakeTarget:
             system_cpu_s=0.1 * cpus * self.loaded_s,
         )
 
+    def check_disk(self) -> None:
+        """Raise the planted failure, if it is of the disk."""
+        self.world.raise_if(self.arm, (FailureCode.OUT_OF_DISK,))
+
     def effective_ini(self) -> str:
         """The file itself."""
         return self.arm.ini
@@ -257,8 +262,24 @@ class FakeLauncher:
         """There are no labels here."""
         return self
 
-    def ping(self) -> None:
-        """Always there."""
+    def problem(self) -> str | None:
+        """There is none."""
+        return None
+
+    def alone(self) -> AbstractContextManager[None]:
+        """Nothing else measures."""
+        return nullcontext()
+
+    def check_alone(self) -> None:
+        """Nothing else has measured."""
+
+    def give_way(self) -> None:
+        """There is no lock."""
+
+    def check_memory(self, arms: Sequence[ArmSpec]) -> None:
+        """Refuse more arms than the world has room for."""
+        if len(arms) > self.world.most_arms:
+            raise target_failed(FailureCode.WORKLOAD_REFUSED, f"planted: {len(arms)} arms")
 
     def close(self) -> None:
         """Nothing to give back."""

@@ -167,7 +167,7 @@ class FakeStore:
             job=job,
             trials=self.trials(job_id),
             measurements=self._measurements_of(job_id, detailed=DETAILED & {job.phase}),
-now=self._clock(),
+            now=self._clock(),
             revision=self._revisions[job_id],
             hosts=max(1, len(self._live_hosts(job))),
             pool_is_free=self._ahead_of(job) == 0,

@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from multiprocessing.process import BaseProcess
-from pathlib import Path
 from typing import Protocol
 
 from tests.builders import INI, space, spec
@@ -25,7 +24,7 @@ from tuner.errors import Conflict
 from tuner.measurement import LoadReading
 from tuner.model import Budget, FailureCode, JobId, Load, Measurement, Target
 from tuner.queue import Queue, run_worker
-from tuner.worker import alone, working
+from tuner.worker import working
 
 HOST = "host-1"
 POOL = "default"
@@ -134,18 +133,16 @@ def worker_on(rows: Rows, begins: Callable[[], None] = lambda: None) -> worker.W
     )
 
 
-def work(url: str, lock: str, pause_s: float, runs: ctypes.c_int) -> None:
+def work(url: str, pause_s: float, runs: ctypes.c_int) -> None:
     """What the process does: as `tuner.worker.run`, on the invented host.
 
-    Every run of load takes `pause_s` and is counted in `runs`. `lock` is held instead of this
-    machine's own: nothing is measured here that others could disturb.
+    Every run of load takes `pause_s` and is counted in `runs`.
     """
 
     def begins() -> None:
         runs.value += 1
         time.sleep(pause_s)
 
-    alone.HOST_LOCK = Path(lock)
     working = worker_on(Store(make_engine(url), Queue()), begins)
     try:
         with host_alive(url, HOST, POOL) as liveness:
@@ -164,7 +161,6 @@ class Killable:
     """The one worker of a database, life after life."""
 
     url: str
-    lock: Path
     pause_s: float
     _process: BaseProcess | None = None
     _runs: ctypes.c_int = field(default_factory=ctypes.c_int)
@@ -177,7 +173,7 @@ class Killable:
     def start(self) -> None:
         """Begin a life; the one before must have ended."""
         self._runs = _forking.RawValue(ctypes.c_int, 0)  # without a lock that could die held
-        arguments = (self.url, str(self.lock), self.pause_s, self._runs)
+        arguments = (self.url, self.pause_s, self._runs)
         self._process = _forking.Process(target=work, args=arguments)
         self._process.start()
 

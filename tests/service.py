@@ -140,6 +140,15 @@ class Service:
         time.sleep(seconds)
 
 
+OWN_LOCK = """
+import sys
+if "worker" in sys.orig_argv:
+    from tuner.engine import guard
+    guard.NAME = "{name}"
+"""
+"""A worker with this takes another lock than the machine's."""
+
+
 @contextmanager
 def running(*, until: str = "/readyz", measures: bool = True, **environ: str) -> Iterator[Service]:
     """A service with its own data, port and PostgreSQL; gone afterwards, with all it started.
@@ -152,10 +161,9 @@ def running(*, until: str = "/readyz", measures: bool = True, **environ: str) ->
     inherited = {name: value for name, value in os.environ.items() if "TUNER_" not in name}
     settings = {"TUNER_DATA_DIR": str(home), "TUNER_PORT": str(port), **environ}
     home.chmod(0o711)  # as root, PostgreSQL runs as another user
-    if not measures:  # the machine's lock is in the folder for temporary files
-        (home / "tmp").mkdir()
-        (home / "tmp").chmod(0o1777)
-        settings["TMPDIR"] = str(home / "tmp")
+    if not measures:
+        (home / "sitecustomize.py").write_text(OWN_LOCK.format(name=home.name))
+        settings["PYTHONPATH"] = str(home)
     with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=10) as http:
         service = Service(home=home, port=port, environ=inherited | settings, http=http)
         try:

@@ -95,6 +95,7 @@ def _engine_config(settings: Settings, owner: str) -> EngineConfig:
 
     return EngineConfig(
         instance=owner,
+        worker=settings.worker_name,
         base_image=settings.base_image,
         load_image=settings.load_image,
         journey_image=settings.journey_image,

@@ -7,8 +7,9 @@ replays searches on the record. A record that was stopped goes on where it was.
 import argparse
 import os
 import sys
-from collections.abc import Sequence
-from contextlib import closing
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,12 +18,14 @@ from tests.benchmarks.replay.recording import recorded
 from tests.benchmarks.replay.records import Landscape
 from tests.grids import grid
 from tuner import bootstrap, worker
-from tuner.errors import InvalidInput
+from tuner.engine import DockerLauncher
+from tuner.errors import InvalidInput, Unavailable
 from tuner.measurement import Bench
 from tuner.model import Budget, JobSpec, TargetRequest, TuneRequest
 from tuner.search_space import derive
 from tuner.settings import Settings
 
+LOOK_EVERY_S = 3.0
 MEASURED = (
     *("target", "baseline_ini", "limits", "workload", "search_space", "budget", "seed"),
     "allow",
@@ -51,10 +54,7 @@ def main() -> None:
     spec = bootstrap.resolver(known)(request).model_copy(update={"budget": budget})
     domain = derive(spec)
     configurations = grid(domain, dict(given.at))
-    with (
-        closing(bootstrap.launcher(settings, known)) as launcher,
-        worker.alone_on_this_machine(lambda: False),
-    ):
+    with closing(bootstrap.launcher(settings, known)) as launcher, alone(launcher):
         launcher.reap()
         host = launcher.for_measurement("record", "record")
         bench = Bench(host, bootstrap.load_generator(settings))
@@ -69,6 +69,20 @@ def main() -> None:
             save(given.out, landscape)
             print(f"{len(landscape.starts)} starts", flush=True)
     print(f"{given.out}: {len(configurations)} configurations, {given.rounds} starts of each")
+
+
+@contextmanager
+def alone(launcher: DockerLauncher) -> Iterator[None]:
+    """Wait until nothing else measures on this machine."""
+    with ExitStack() as stack:
+        while True:
+            try:
+                stack.enter_context(launcher.alone())
+                break
+            except Unavailable as taken:
+                print(taken, flush=True)
+                time.sleep(LOOK_EVERY_S)
+        yield
 
 
 def parsed(words: Sequence[str]) -> argparse.Namespace:

@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -311,7 +311,7 @@ class TestRealBench:
             with launcher.launch(arm) as running:
                 real_bench.oha().wait_ready(running, arm.target)
                 inside = running.usage()
-                running.cgroup_root = Path("/sys/fs/cgroup")
+                running.cgroups = replace(running.cgroups, root=Path("/sys/fs/cgroup"))
                 outside = running.usage()
         assert inside.cpu_s == pytest.approx(outside.cpu_s, abs=0.05)
         assert inside.memory_mb == pytest.approx(outside.memory_mb, abs=2)

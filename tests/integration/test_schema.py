@@ -27,7 +27,6 @@ from tests.unit.api.fakes import Api
 from tuner.db import Store, make_engine
 from tuner.model import JobId
 from tuner.queue import Queue
-from tuner.worker import alone
 
 CHECKS = [
     not_a_server_error,
@@ -45,9 +44,8 @@ schema = schemathesis.openapi.from_dict(DOCUMENT)
 
 
 @pytest.fixture(scope="module")
-def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    with fresh_database() as url, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(alone, "HOST_LOCK", tmp_path_factory.mktemp("lock") / "bench.lock")
+def api() -> Iterator[Api]:
+    with fresh_database() as url:
         engine = make_engine(url)
         store = Store(engine, Queue())
         api = Api(store, api_key=KEY["X-API-Key"])

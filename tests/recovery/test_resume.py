@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +16,6 @@ from tests.fake_store import FakeStore
 from tests.killable_worker import SPEC, Killable, worker_on
 from tuner.db import Store
 from tuner.model import Job, JobId, JobState, Measurement, MeasurementId, Origin, Phase
-from tuner.worker import alone
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
 
@@ -37,17 +35,9 @@ MOMENTS_SEED = 20
 ENDS_WITHIN_S = 180.0
 
 
-@pytest.fixture(autouse=True)
-def lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Nothing is measured here: whoever measures on this machine is not kept waiting."""
-    path = tmp_path / "bench.lock"
-    monkeypatch.setattr(alone, "HOST_LOCK", path)
-    return path
-
-
 @pytest.fixture
-def killable(database_url: str, lock: Path) -> Iterator[Killable]:
-    found = Killable(database_url, lock, PAUSE_S)
+def killable(database_url: str) -> Iterator[Killable]:
+    found = Killable(database_url, PAUSE_S)
     yield found
     found.kill()
 

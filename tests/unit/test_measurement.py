@@ -33,10 +33,12 @@ def arms(second: str = CANDIDATE) -> list[ArmSpec]:
     return [arm(INI, SPEC.target), arm(second, SPEC.target, index=1)]
 
 
-def prepare(world: FakeWorld) -> MeasurementResult:
+def prepare(world: FakeWorld, arms_at_once: int = 2) -> MeasurementResult:
     larger = IniFile.parse(INI).patch({"processes": "4"}).dump()
     baseline, more = arms(larger)
-    return bench(world).prepare(baseline, more, SPEC.workload, processes=2)
+    return bench(world).prepare(
+        baseline, more, SPEC.workload, processes=2, arms_at_once=arms_at_once
+    )
 
 
 def fails_at(processes: int, code: FailureCode) -> Callable[[Options], FailureCode | None]:
@@ -114,6 +116,27 @@ def test_a_baseline_that_does_not_start_fails_the_preparation() -> None:
     world = FakeWorld(fails=fails_at(2, FailureCode.APP_FAILED))
     with pytest.raises(TargetFailed, match="app_failed"):
         prepare(world)
+
+
+def test_the_largest_block_of_the_job_has_to_fit_before_anything_starts() -> None:
+    world = FakeWorld(most_arms=4)
+    with pytest.raises(TargetFailed, match="5 arms"):
+        prepare(world, arms_at_once=5)
+    assert not world.launches
+
+
+def test_a_block_has_to_fit_into_this_host() -> None:
+    world = FakeWorld(most_arms=1)
+    with pytest.raises(TargetFailed, match="2 arms"):
+        bench(world).run_block(arms(), SPEC.workload, BUDGET, seed=1)
+    assert not world.launches
+
+
+def test_an_arm_that_fills_the_disk_ends_the_block() -> None:
+    world = FakeWorld(fails=fails_at(4, FailureCode.OUT_OF_DISK))
+    with pytest.raises(TargetFailed) as caught:
+        bench(world).run_block(arms(), SPEC.workload, BUDGET, seed=1)
+    assert (caught.value.arm, caught.value.code) == (1, FailureCode.OUT_OF_DISK)
 
 
 def test_a_generator_that_dies_once_costs_one_more_try_and_no_window() -> None:

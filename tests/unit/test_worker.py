@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -41,6 +42,7 @@ class Rows:
     measurement: Measurement = RUNNING
     wanted: bool = True
     faults: int = 0
+    claims: int = 0
     completed: list[MeasurementResult] = field(default_factory=list)
     failed: list[Failure] = field(default_factory=list)
     released: list[str | None] = field(default_factory=list)
@@ -52,6 +54,7 @@ class Rows:
         self.steps.append(decide(history()))
 
     def claim(self, measurement_id: MeasurementId, host: str) -> Claim | None:
+        self.claims += 1
         if not self.wanted:
             return None
         self.on_claim()
@@ -88,14 +91,41 @@ class Rows:
 class Away(FakeLauncher):
     """An engine that does not answer."""
 
-    def ping(self) -> None:
-        raise Unavailable("docker", "connection refused")
+    def problem(self) -> str | None:
+        return "docker is away: connection refused"
 
     def for_measurement(self, job: str, measurement: str) -> "Away":
         return self
 
     def reap(self, keep: Any = ()) -> int:
         raise Unavailable("docker", "connection refused")
+
+
+class Taken(FakeLauncher):
+    """A machine on which another service measures."""
+
+    def problem(self) -> str | None:
+        return "worker b measures"
+
+    def alone(self) -> AbstractContextManager[None]:
+        raise Unavailable("host", "worker b measures")
+
+
+class Bare(FakeLauncher):
+    """A machine without our images."""
+
+    def fingerprint(self) -> HostFingerprint:
+        raise Infrastructure("there is no image load:1: run `make images`")
+
+
+class Lost(FakeLauncher):
+    """A machine whose lock was removed."""
+
+    def for_measurement(self, job: str, measurement: str) -> "Lost":
+        return self
+
+    def check_alone(self) -> None:
+        raise Infrastructure("the lock was removed")
 
 
 def worker(rows: Rows, world: FakeWorld | None = None, host: FakeLauncher | None = None) -> Worker:
@@ -244,6 +274,29 @@ def test_the_sweep_reports_what_ails_the_host() -> None:
     worker(rows, world).sweep()
     worker(rows, world, Away(world)).sweep()
     assert rows.problems == [None, "docker is away: connection refused"]
+
+
+def test_while_another_service_measures_nothing_is_claimed_and_the_host_says_why() -> None:
+    rows, world = Rows(), FakeWorld()
+    for _ in range(2 * FAULTS_ALLOWED):
+        with pytest.raises(Unavailable, match="worker b"):
+            measure(rows, world, Taken(world))
+    worker(rows, world, Taken(world)).sweep()
+    assert (rows.claims, rows.failed, rows.released) == (0, [], [])
+    assert rows.problems == ["worker b measures"]
+
+
+def test_a_block_beside_another_services_is_measured_again() -> None:
+    rows, world = Rows(), FakeWorld()
+    with pytest.raises(Infrastructure, match="the lock"):
+        measure(rows, world, Lost(world))
+    assert not rows.completed
+
+
+def test_a_worker_without_its_images_lives_and_says_so() -> None:
+    rows, world = Rows(), FakeWorld()
+    worker(rows, world, Bare(world)).start()
+    assert rows.problems == ["there is no image load:1: run `make images`"]
 
 
 def test_a_fault_of_our_own_fails_the_job_instead_of_blocking_its_pool() -> None:

@@ -5,10 +5,15 @@ second takes 1.0 s. Reading the files takes 0.1 ms.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tuner.measurement import Usage
 from tuner.model import BYTES_PER_MB
+
+HOST_ROOT = "/sys/fs/cgroup"
+MOUNT = "/tuner-cgroup"  # read-only in the generator's container
+_PATTERNS = ("docker/{id}", "system.slice/docker-{id}.scope")  # of both cgroup drivers
 
 V1_FILES = (
     "cpuacct/{dir}/cpuacct.usage",
@@ -34,16 +39,60 @@ SHOW_SCRIPT = (
 """For `sh -c`, with the files as arguments; `split_shown` reads its output."""
 
 
-def candidates(version: int, container: str) -> list[tuple[str, ...]]:
-    """The files of a container's cgroup: with the cgroupfs driver, and with systemd."""
-    places = (f"docker/{container}", f"system.slice/docker-{container}.scope")
-    return [files_at(version, place) for place in places]
+@dataclass(frozen=True, slots=True)
+class Cgroups:
+    """Where this host's engine puts the cgroup of a container.
+
+    `pattern` is the place below the root, with `{id}` for the container. `root` is where this
+    process sees the tree; None: it does not, and the generator's container has to look.
+    """
+
+    version: int
+    pattern: str
+    root: Path | None
+
+    def files(self, container: str) -> tuple[str, ...]:
+        """The files of a container's cgroup, below the root or below the mount."""
+        place = "." if self.root is None else self.pattern.format(id=container)
+        return files_at(self.version, place)
+
+    def mounts(self, container: str) -> dict[str, str]:
+        """The one cgroup that the generator's container gets: by mount, the host's folder."""
+        if self.root is not None:
+            return {}
+        place = self.pattern.format(id=container)
+        if self.version == 2:
+            return {MOUNT: f"{HOST_ROOT}/{place}"}
+        kinds = sorted({file.partition("/")[0] for file in V1_FILES})
+        return {f"{MOUNT}/{kind}": f"{HOST_ROOT}/{kind}/{place}" for kind in kinds}
 
 
-def find_command(root: str, version: int, container: str) -> list[str]:
-    """Finds the cgroup on other hosts, such as an engine that itself runs in a container."""
-    start = root if version == 2 else f"{root}/memory"
-    return ["find", start, "-maxdepth", "8", "-type", "d", "-name", f"*{container}*"]
+def seen_from_here(root: Path, version: int, container: str) -> Cgroups | None:
+    """The cgroups below `root`, if they are this engine's."""
+    for pattern in _PATTERNS:
+        found = Cgroups(version, pattern, root)
+        try:
+            read_local(root, found.files(container))
+        except OSError:
+            continue
+        return found
+    return None
+
+
+def find_command(version: int, container: str) -> list[str]:
+    """Finds the cgroup in the host's whole tree, mounted at `MOUNT`."""
+    return ["find", _start(version), "-maxdepth", "8", "-type", "d", "-name", f"*{container}*"]
+
+
+def seen_by_find(output: str, version: int, container: str) -> Cgroups | None:
+    """The cgroups in the output of `find_command`; None if it found nothing."""
+    start = f"{_start(version)}/"
+    places = [line.removeprefix(start) for line in output.splitlines() if line.startswith(start)]
+    return Cgroups(version, places[0].replace(container, "{id}"), None) if places else None
+
+
+def _start(version: int) -> str:
+    return MOUNT if version == 2 else f"{MOUNT}/memory"
 
 
 def files_at(version: int, place: str) -> tuple[str, ...]:
@@ -57,10 +106,10 @@ def read_local(root: Path, files: Sequence[str]) -> dict[str, str]:
     return {file: (root / file).read_text() for file in there}
 
 
-def split_shown(shown: str, root: str) -> dict[str, str]:
-    """The output of `SHOW_SCRIPT` as texts by path relative to `root`."""
+def split_shown(shown: str) -> dict[str, str]:
+    """The output of `SHOW_SCRIPT` as texts by path."""
     parts = [part.partition("\n") for part in shown.split(_MARK)[1:]]
-    return {path.strip().removeprefix(f"{root}/"): text for path, _, text in parts}
+    return {path.strip(): text for path, _, text in parts}
 
 
 def usage_of(texts: Mapping[str, str]) -> Usage:

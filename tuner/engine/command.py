@@ -10,7 +10,9 @@ FOLDER = "/tuner"
 INI = f"{FOLDER}/uwsgi.ini"
 HARNESS = f"{FOLDER}/harness.ini"
 PROBE = f"{FOLDER}/probe.ini"
-NOBODY = 65534
+GENERATOR_UID = 61_717
+"""Of the load generator alone: a target may run as nobody, and signal what runs as nobody."""
+
 _PLACEHOLDER = "{ini}"
 
 SERVE = ("--ini", HARNESS)

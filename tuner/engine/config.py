@@ -9,13 +9,15 @@ from pathlib import Path
 class EngineConfig:
     """How this host runs targets.
 
-    `instance` marks our containers among those of other services on the same engine. `cache_dir`
+    `instance` marks our containers among those of other services on the same engine, and `worker`
+    is the name that these services see while this one measures. `cache_dir`
     keeps each image's build info across processes; None keeps it in memory only. `journey_image`
     is made on top of `load_image` and replaces it if the engine has it. `generator_files` are, by
     absolute path, in the generator's container when it starts.
     """
 
     instance: str
+    worker: str = "unnamed"
     base_image: str  # BASE_IMAGE in every target app's Dockerfile
     load_image: str
     journey_image: str | None = None
@@ -26,7 +28,9 @@ class EngineConfig:
     nofile: int = 65_536  # at most the engine's own hard limit
     pids_limit: int = 4096
     generator_memory_mb: int = 768
+    generator_waiting_mb: int = 64  # of it, while another arm has the load
     generator_shm_mb: int = 256  # part of its memory: rows of requests, nginx's log
+    disk_mb: int = 1024  # that a target may write to disk
     check_timeout_s: float = 60.0  # for uWSGI to load the app once
     keep_images_s: float = 86_400.0  # another checkout may use an app's older images
     extra_sysctls: Mapping[str, str] = field(default_factory=dict)  # of the target's namespace

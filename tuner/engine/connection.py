@@ -1,5 +1,6 @@
 """The connection to the Docker Engine; its errors become ours."""
 
+import errno
 import io
 import logging
 import socket
@@ -17,12 +18,15 @@ from docker.constants import DEFAULT_UNIX_SOCKET
 from docker.errors import APIError, DockerException, NotFound
 from docker.utils import kwargs_from_env
 
+from tuner.engine.texts import pieces, plain
 from tuner.errors import Infrastructure, Unavailable
+from tuner.model import BYTES_PER_MB
 
 TIMEOUT_S = 60  # for one answer of the engine; streams and builds may take longer
 KNOCK_TIMEOUT_S = 5.0
 RELEASE_S = 2.0  # a container that another thread removes keeps its volumes for less
 POLL_S = 0.02
+MOST_BYTES = 1 << 20  # of a log or a file: what we look for is at its beginning
 
 _log = logging.getLogger(__name__)
 
@@ -49,7 +53,7 @@ class Connection:
             raise Infrastructure(f"Docker: {explain(error)}") from error
         except (DockerException, urllib3.exceptions.HTTPError, OSError) as error:
             # The errors of requests are OSErrors too.
-            raise Unavailable("docker", str(error)) from error
+            raise Unavailable("docker", _why_away(error)) from error
 
     def close(self) -> None:
         """Close the sockets; the next call opens new ones."""
@@ -83,15 +87,12 @@ class Connection:
         return None
 
     def log_tail(self, container: str, lines: int | Literal["all"]) -> str:
-        """The last lines that the container wrote; empty once it is removed."""
-        with self.api() as api:
-            try:
-                raw = api.logs(container, stdout=True, stderr=True, tail=lines)
-            except APIError as error:
-                if error.status_code in (404, 409):  # removed, or about to be
-                    return ""
-                raise
-        return bytes(raw).decode(errors="replace").strip()
+        """The last lines that the container wrote; empty once it is removed.
+
+        Of a longer text only the first `MOST_BYTES`.
+        """
+        raw = self._beginning(container, "logs", stdout=1, stderr=1, tail=lines)
+        return plain(b"".join(piece for _, piece in pieces(raw))).strip()
 
     def put(self, container: str, archive: bytes) -> None:
         """Unpack a tar at the container's root, running or not."""
@@ -99,17 +100,51 @@ class Connection:
             api.put_archive(container, "/", archive)
 
     def read(self, container: str, path: str) -> str:
-        """A file in the container as text; empty if there is no regular file."""
-        with self.api() as api:
-            try:
-                pieces, _ = api.get_archive(container, path)
-                packed = b"".join(pieces)
-            except NotFound:
-                return ""
+        """The first `MOST_BYTES` of a file in the container; empty if it is no regular file.
+
+        A link is not followed: the container may point it anywhere.
+        """
+        packed = self._beginning(container, "archive", path=path)
+        if not packed:
+            return ""
         with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
             entry = tar.next()
-            file = tar.extractfile(entry) if entry is not None else None
-            return file.read().decode(errors="replace") if file is not None else ""
+        if entry is None or not entry.isreg():
+            return ""
+        return plain(packed[entry.offset_data : entry.offset_data + entry.size])
+
+    def written_mb(self, container: str) -> float:
+        """What a container has written to disk: into its own layer, and into its volumes."""
+        with self.api() as api:
+            found = api.containers(all=True, size=True, filters={"id": container})
+            size = sum(each.get("SizeRw") or 0 for each in found)
+            mounts = [mount for each in found for mount in each["Mounts"]]
+            names = {mount["Name"] for mount in mounts if mount["Type"] == "volume"}
+            if names:  # few images have any; for them the engine looks at all volumes
+                volumes = [each for each in api.df()["Volumes"] or () if each["Name"] in names]
+                size += sum(max(0, each["UsageData"]["Size"]) for each in volumes)
+        return float(size) / BYTES_PER_MB
+
+    def _beginning(self, container: str, what: str, **params: str | int) -> bytes:
+        """The first bytes of an answer; empty once the container, or what is asked, is gone.
+
+        docker-py reads an answer to its end, or without a timeout.
+        """
+        with self.api() as api:
+            url = f"{api.base_url}/v{api.api_version}/containers/{container}/{what}"
+            with api.get(
+                url,
+                params=params,
+                headers={"Accept-Encoding": "identity"},
+                stream=True,
+                timeout=TIMEOUT_S,
+            ) as answer:
+                if answer.status_code in (404, 409):  # removed, or about to be
+                    return b""
+                if not answer.ok:
+                    raise Infrastructure(f"Docker: {plain(answer.raw.read(MOST_BYTES))}")
+                beginning: bytes = answer.raw.read(MOST_BYTES)
+        return beginning
 
     def containers(self, filters: Mapping[str, Any]) -> list[dict[str, Any]]:
         """All containers that match, in any state."""
@@ -175,7 +210,19 @@ class Connection:
 
 def explain(error: APIError) -> str:
     """The engine's own sentence."""
-    return str(error.explanation or error)
+    return plain(str(error.explanation or error))
+
+
+def _why_away(error: Exception) -> str:
+    """The reason, and what the operator can do if this process cannot end it."""
+    match getattr(error, "errno", None):
+        case errno.EACCES:
+            advice = "add this user to the group of Docker's socket, and start the worker again"
+        case errno.ENOENT:
+            advice = "there is no Docker Engine at this address: install it, or start it"
+        case _:
+            return str(error)
+    return f"{error}: {advice}"
 
 
 def _knock(address: str) -> None:

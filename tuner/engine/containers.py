@@ -1,28 +1,27 @@
 """Creates and starts the two containers of an arm, and short-lived ones."""
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from docker.errors import APIError, ImageNotFound
-from docker.types import LogConfig, Ulimit
+from docker.types import LogConfig, Mount, Ulimit
 
 from tuner.engine import command, nginx
-from tuner.engine.command import NOBODY
+from tuner.engine.command import GENERATOR_UID
 from tuner.engine.config import EngineConfig
 from tuner.engine.connection import Connection, explain
 from tuner.engine.failures import why_not_started
+from tuner.engine.guard import no_image
 from tuner.engine.host import HostFacts, Placement
 from tuner.engine.nginx import ProxyFile
 from tuner.errors import Infrastructure
 from tuner.model import Limits
 
-HOST_CGROUPS = "/sys/fs/cgroup"
-CGROUP_MOUNT = "/tuner-cgroup"  # read-only in the generator's container
 ROOT_USER = "0:0"
-NOBODY_USER = f"{NOBODY}:{NOBODY}"
+GENERATOR_USER = f"{GENERATOR_UID}:{GENERATOR_UID}"
 """The user of our commands in the generator's container: it owns no file."""
 
 _ROOT_APP_CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "SETGID", "SETUID"]
@@ -32,13 +31,25 @@ A process that is not root cannot use them: no-new-privileges is set.
 """
 
 
+_CONFINED: Mapping[str, Any] = {
+    "cap_drop": ["ALL"],
+    "security_opt": ["no-new-privileges"],
+    # uWSGI logs each request: frequent rotation would load the disk during a window.
+    "log_config": LogConfig(type="json-file", config={"max-size": "64m", "max-file": "1"}),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Containers:
-    """Starts containers that carry `labels`; each is removed when its context ends."""
+    """Starts containers that carry `labels`; each is removed when its context ends.
+
+    `created` gets the id of each one before it starts.
+    """
 
     connection: Connection
     config: EngineConfig
     labels: Mapping[str, str]
+    created: Callable[[str], None] = lambda container: None
 
     def target_options(
         self,
@@ -72,14 +83,20 @@ class Containers:
         }
 
     def generator_options(
-        self, target: str, placement: Placement, facts: HostFacts, socket_volume: str | None
+        self,
+        target: str,
+        placement: Placement,
+        facts: HostFacts,
+        socket_volume: str | None,
+        mounts: Mapping[str, str],
     ) -> dict[str, Any]:
         """In the target's network and process namespaces, on a CPU of its own if possible.
 
-        It can read each uWSGI process's usage, and it ends with the target.
+        It can read each uWSGI process's usage, and it ends with the target. `mounts` maps folders
+        in the container to folders of the host.
         """
         memory = f"{self.config.generator_memory_mb}m"
-        binds = {HOST_CGROUPS: {"bind": CGROUP_MOUNT, "mode": "ro"}}
+        binds = {}
         if socket_volume is not None:
             binds[socket_volume] = {"bind": nginx.SOCKET_MOUNT, "mode": "nocopy"}
         return {
@@ -91,6 +108,11 @@ class Containers:
             "shm_size": f"{self.config.generator_shm_mb}m",
             "pids_limit": 512,
             "binds": binds,
+            # Unlike a bind, a mount does not make a folder that is missing.
+            "mounts": [
+                Mount(folder, source, type="bind", read_only=True)
+                for folder, source in mounts.items()
+            ],
             # Only nginx is root here. With these it connects to a socket of any mode.
             "cap_add": ["DAC_OVERRIDE", "SETGID"] if socket_volume is not None else [],
             **self._common(facts),
@@ -102,13 +124,17 @@ class Containers:
 
     def _common(self, facts: HostFacts) -> dict[str, Any]:
         nofile = self.nofile(facts)
-        return {
-            "ulimits": [Ulimit(name="nofile", soft=nofile, hard=nofile)],
-            "cap_drop": ["ALL"],
-            "security_opt": ["no-new-privileges"],
-            # uWSGI logs each request: frequent rotation would load the disk during a window.
-            "log_config": LogConfig(type="json-file", config={"max-size": "64m", "max-file": "1"}),
-        }
+        size = {"storage_opt": {"size": f"{self.config.disk_mb}m"}} if facts.bounds_disk else {}
+        return {"ulimits": [Ulimit(name="nofile", soft=nofile, hard=nofile)], **size, **_CONFINED}
+
+    def bounds_disk(self) -> bool:
+        """Whether the engine's storage driver can bound what a container writes."""
+        options = {"storage_opt": {"size": f"{self.config.disk_mb}m"}}
+        try:
+            with self._created(self.config.load_image, ["true"], options):
+                return True
+        except Infrastructure:
+            return False
 
     @contextmanager
     def target(
@@ -138,7 +164,7 @@ class Containers:
         if proxy is not None:
             files[nginx.CONFIG] = proxy.text.encode()
             argv = nginx.COMMAND
-        user = ROOT_USER if proxy is not None and proxy.as_root else NOBODY_USER
+        user = ROOT_USER if proxy is not None and proxy.as_root else GENERATOR_USER
         with self._created(image, argv, options, user=user) as container:
             if files:
                 self.connection.put(container, command.archive(files))
@@ -156,16 +182,18 @@ class Containers:
         finally:
             self.connection.remove_volumes([name])
 
-    def run(self, image: str, argv: Sequence[str], timeout_s: float) -> tuple[int, str]:
+    def run(
+        self, image: str, argv: Sequence[str], timeout_s: float, options: Mapping[str, Any] = {}
+    ) -> tuple[int, str]:
         """Run a command in a container without a network; returns exit code and output."""
-        with self._created(image, argv, {"network_mode": "none"}) as container:
+        memory = {"mem_limit": "512m", "memswap_limit": "512m", "pids_limit": 512}
+        confined = {"network_mode": "none", **memory, **_CONFINED, **options}
+        with self._created(image, argv, confined) as container:
             self._start(container, argv[0])
             state = self.connection.wait_end(container, timeout_s)
             if state is None:
                 raise Infrastructure(f"`{' '.join(argv)}` did not end within {timeout_s:g} s")
-            with self.connection.api() as api:
-                output = bytes(api.logs(container)).decode(errors="replace")
-            return int(state["ExitCode"]), output
+            return int(state["ExitCode"]), self.connection.log_tail(container, "all")
 
     @contextmanager
     def _created(
@@ -188,10 +216,11 @@ class Containers:
                     host_config=api.create_host_config(**options),
                 )["Id"]
             except ImageNotFound as error:
-                raise Infrastructure(f"there is no image {image}: run `make images`") from error
+                raise no_image(image) from error
             except APIError as error:
                 raise why_not_started(explain(error), argv[0]) or error from error
         try:
+            self.created(container)
             yield container
         finally:
             self.connection.remove([container])

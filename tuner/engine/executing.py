@@ -1,7 +1,6 @@
 """Running a command in a container that runs (`docker exec`)."""
 
 import select
-import struct
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -12,10 +11,11 @@ from docker.errors import APIError
 from docker.utils.socket import read
 
 from tuner.engine.connection import Connection
+from tuner.engine.texts import pieces, plain
 from tuner.errors import Infrastructure
 
 LOOK_EVERY_S = 1.0  # at the target, while the command runs; one look costs the engine 1 ms
-_HEADER = struct.Struct(">BxxxL")  # number of the stream, length of the piece
+MOST_BYTES = 64 << 20  # of output; what we run there writes a few MB
 _CHUNK = 65_536
 _STDOUT, _STDERR = 1, 2
 
@@ -59,7 +59,9 @@ def execute(
             if error.status_code != 404:
                 raise
             code = None
-        return Executed(code, output.text(_STDOUT), output.text(_STDERR))
+        return Executed(
+            code, output.of(_STDOUT).decode(errors="replace"), plain(output.of(_STDERR))
+        )
 
 
 class _Stream:
@@ -87,17 +89,12 @@ class _Stream:
             if not piece:
                 return
             self._received += piece
+            if len(self._received) > MOST_BYTES:
+                raise Infrastructure("a command of the load generator wrote too much")
 
-    def text(self, wanted: int) -> str:
-        """The whole text of one of the two streams."""
-        parts, at = [], 0
-        while at + _HEADER.size <= len(self._received):
-            number, length = _HEADER.unpack_from(self._received, at)
-            at += _HEADER.size
-            if number == wanted:
-                parts.append(bytes(self._received[at : at + length]))
-            at += length
-        return b"".join(parts).decode(errors="replace")
+    def of(self, wanted: int) -> bytes:
+        """All of one of the two streams."""
+        return b"".join(piece for number, piece in pieces(self._received) if number == wanted)
 
     def close(self) -> None:
         """Close the hijacked connection; the client's pool cannot use it again."""

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tuner.model import BYTES_PER_MB, HostFingerprint
+from tuner.measurement import target_failed
+from tuner.model import BYTES_PER_MB, FailureCode, HostFingerprint
 
 FACTS_COMMAND = ("cat", "/proc/self/limits", "/proc/self/status", "/proc/cpuinfo")
 """Run in a container without limits, so a remote engine gives its own facts."""
@@ -19,6 +20,7 @@ class HostFacts:
     cpu_ids: tuple[int, ...]
     cpu_model: str
     nofile: int  # hard limit; a container that asks for more does not start
+    bounds_disk: bool = False  # whether the storage driver bounds what a container writes
 
     @classmethod
     def parse(cls, text: str) -> "HostFacts":
@@ -66,6 +68,25 @@ def place(cpu_ids: Sequence[int], cpus: float) -> Placement:
         generator=str(last),
         shares_cpus=shares,
     )
+
+
+def check_memory(
+    host_mb: int, limits_mb: Sequence[int], *, working_mb: int, waiting_mb: int
+) -> None:
+    """Refuse targets that do not fit into the host's memory together. Raises `TargetFailed`.
+
+    Each has a load generator, and one of these works at a time.
+    """
+    count, waiting = len(limits_mb), len(limits_mb) - 1
+    needed_mb = sum(limits_mb) + working_mb + waiting * waiting_mb
+    if needed_mb > host_mb:
+        raise target_failed(
+            FailureCode.WORKLOAD_REFUSED,
+            f"{count} containers start at once, and this host has {host_mb} MB of memory; they may"
+            f" need {needed_mb} MB: {count} x {limits_mb[0]} MB (limits.memory_mb), {working_mb} MB"
+            f" for the load generator and {waiting} x {waiting_mb} MB for those that wait; lower"
+            " limits.memory_mb, compare fewer files, or lower budget.race and budget.ablate_runs",
+        )
 
 
 def parse_cpu_list(text: str) -> tuple[int, ...]:

@@ -17,6 +17,8 @@ from tuner.engine import context
 from tuner.engine.config import EngineConfig
 from tuner.engine.connection import Connection, explain
 from tuner.engine.containers import Containers
+from tuner.engine.guard import no_image
+from tuner.engine.texts import plain
 from tuner.errors import Infrastructure, TargetFailed
 from tuner.measurement import BuildInfo, target_failed
 from tuner.model import FailureCode, Target
@@ -61,6 +63,10 @@ class Images:
             self._with_k6 = name
         return self._with_k6
 
+    def has(self, name: str) -> bool:
+        """Whether the image is on this host."""
+        return self._id(name) is not None
+
     def _layers(self, name: str) -> list[str]:
         """An image's layers from the lowest up; empty if the image is not here."""
         found = self._inspected(name)
@@ -101,14 +107,14 @@ class Images:
                 raise _missing(name, explain(error)) from error
         image = self._id(name)
         if image is None:
-            said = [str(answer["error"]) for answer in answers if "error" in answer]
+            said = [plain(str(answer["error"])) for answer in answers if "error" in answer]
             raise _missing(name, said[-1] if said else "the registry has no such tag")
         return image
 
     def _built(self, app: str) -> str:
         base = self._id(self.config.base_image)
         if base is None:
-            raise Infrastructure(f"there is no image {self.config.base_image}: run `make images`")
+            raise no_image(self.config.base_image)
         folder = context.read(self.build_dir(app))
         name = hashlib.sha256(f"{folder.sha256} {base}".encode()).hexdigest()[:16]
         tag = f"uwsgi-tuner/target-{app}:{name}"
@@ -193,10 +199,10 @@ def _write_atomically(path: Path, content: bytes) -> None:
 def _raise_for_failed_build(app: str, answers: Iterator[dict[str, Any]]) -> None:
     log: list[str] = []
     for answer in answers:
-        log += str(answer.get("stream", "")).splitlines()
+        log += plain(str(answer.get("stream", ""))).splitlines()
         if "error" in answer:
             tail = "\n".join(line for line in log if line.strip()).splitlines()
-            raise _not_built(app, str(answer["error"]), "\n".join(tail[-BUILD_LOG_LINES:]))
+            raise _not_built(app, plain(str(answer["error"])), "\n".join(tail[-BUILD_LOG_LINES:]))
 
 
 def _not_built(app: str, reason: str, log: str = "") -> TargetFailed:

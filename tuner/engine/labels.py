@@ -6,6 +6,7 @@ MINE = "tuner"
 INSTANCE = "tuner.instance"
 JOB = "tuner.job"
 MEASUREMENT = "tuner.measurement"
+GUARD = "tuner.guard"  # the worker that has the machine's lock; no reap removes it
 
 
 def of_instance(instance: str) -> dict[str, str]:

@@ -1,11 +1,9 @@
 """`tuner.measurement.Launcher` on a Docker Engine."""
 
 import copy
-import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,28 +13,19 @@ from tuner.engine.connection import Connection
 from tuner.engine.containers import Containers
 from tuner.engine.ending import own_words, raise_if_ended
 from tuner.engine.failures import telling_line
-from tuner.engine.host import FACTS_COMMAND, HostFacts, Placement, place
+from tuner.engine.guard import Guard, no_image
+from tuner.engine.host import Placement, check_memory, place
 from tuner.engine.images import Images
+from tuner.engine.shared import Host
 from tuner.engine.target import DockerTarget
-from tuner.errors import Infrastructure
+from tuner.errors import Infrastructure, TunerError
 from tuner.measurement import ArmSpec, BuildInfo, Checked, target_failed
-from tuner.model import FailureCode, HostFingerprint, Target
+from tuner.model import BYTES_PER_MB, FailureCode, HostFingerprint, Target
 from tuner.uwsgi.ini import IniFile
 from tuner.uwsgi.topology import front_of
 
-FACTS_TIMEOUT_S = 30.0
 STRICT_TIMEOUT_S = 20.0
 KILL_FOR_S = 1.5  # another thread may still create containers during a kill
-
-
-@dataclass(slots=True)
-class _Host:
-    """What every launch on this host shares, read once."""
-
-    images: Images
-    facts: HostFacts | None = None
-    info: dict[str, Any] | None = None
-    asking: threading.Lock = field(default_factory=threading.Lock)
 
 
 class DockerLauncher:
@@ -50,7 +39,9 @@ class DockerLauncher:
         self._connection = Connection()
         self._mine = labels.of_instance(config.instance)
         self._labels: Mapping[str, str] = self._mine
-        self._host = _Host(Images(self._connection, config, build_dir))
+        images = Images(self._connection, config, build_dir)
+        guard = Guard(self._connection, config)
+        self._host = Host(self._connection, config, images, guard)
 
     def for_measurement(self, job: str, measurement: str) -> "DockerLauncher":
         """The same launcher; its containers carry the labels of one measurement."""
@@ -63,19 +54,53 @@ class DockerLauncher:
         """The service that owns these containers."""
         return self._config.instance
 
-    def ping(self) -> None:
-        """Raise `Unavailable` if the engine does not answer."""
-        with self._connection.api() as api:
-            api.ping()
+    def problem(self) -> str | None:
+        """What keeps this host from measuring; None for nothing."""
+        try:
+            with self._connection.api() as api:
+                api.ping()
+            if self._host.guard.is_held:
+                return None
+            if not self._host.images.has(self._config.load_image):
+                return str(no_image(self._config.load_image))
+        except TunerError as fault:
+            return str(fault)
+        return self._host.guard.problem()
+
+    def alone(self) -> AbstractContextManager[None]:
+        """Measure alone on this machine. Raises `Unavailable` while another service measures."""
+        return self._host.guard.alone()
+
+    def check_alone(self) -> None:
+        """Raise `Infrastructure` if another service may have measured meanwhile."""
+        self._host.guard.check()
+
+    def give_way(self) -> None:
+        """Let other services measure, if this one has nothing to measure."""
+        self._host.guard.give_way()
 
     def close(self) -> None:
         """Close the connections to the engine."""
+        self._host.guard.drop()
         self._connection.close()
 
     def fingerprint(self) -> HostFingerprint:
         """This host's hardware and software."""
-        facts, info = self._host_facts()
+        facts, info = self._host.facts(self._containers)
         return facts.fingerprint(info)
+
+    def check_memory(self, arms: Sequence[ArmSpec]) -> None:
+        """Refuse arms that do not fit into this host's memory. Raises `TargetFailed`.
+
+        One load generator works at a time; the others wait.
+        """
+        _, info = self._host.facts(self._containers)
+        check_memory(
+            int(info["MemTotal"]) // BYTES_PER_MB,
+            [arm.limits.memory_mb for arm in arms],
+            working_mb=self._config.generator_memory_mb,
+            waiting_mb=self._config.generator_waiting_mb,
+        )
 
     def inspect(self, target: Target) -> BuildInfo:
         """Build or find the target's image. Raises `TargetFailed`."""
@@ -118,7 +143,7 @@ class DockerLauncher:
     def launch(self, arm: ArmSpec) -> Iterator[DockerTarget]:
         """Start an arm; the end of the context always removes its containers."""
         argv = command.with_ini(arm.target.command, command.SERVE)
-        facts, info = self._host_facts()
+        facts, _ = self._host.facts(self._containers)
         ini = IniFile.parse(arm.ini)
         front = front_of(ini, arm.target.port)
         proxy = nginx.proxy_of(front)
@@ -127,14 +152,19 @@ class DockerLauncher:
             volume = stack.enter_context(self._containers.volume()) if folder else None
             volumes = {folder: volume} if folder and volume else {}
             container, placement = stack.enter_context(self._target(arm, argv, volumes))
-            options = self._containers.generator_options(container, placement, facts, volume)
             nofile = self._containers.nofile(facts)
             file = None
             if proxy is not None:
                 file = proxy.file(
                     workers=placement.client_cpus, nofile=nofile, backlog=arm.limits.somaxconn
                 )
-            generator = stack.enter_context(self._generator(container, options, file))
+            with self._ended_before(container):
+                cgroups = self._host.cgroups(container, self._containers)
+                options = self._containers.generator_options(
+                    container, placement, facts, volume, cgroups.mounts(container)
+                )
+                image = self._host.images.generator()
+                generator = stack.enter_context(self._containers.generator(image, options, file))
             # Both at once: the contexts would remove one after the other.
             stack.callback(self._connection.remove, [container, generator])
             yield DockerTarget(
@@ -146,8 +176,8 @@ class DockerLauncher:
                 front=front,
                 nofile=nofile,
                 log_file=ini.get("logto2") or ini.get("logto"),
-                cgroup_version=int(info.get("CgroupVersion") or 1),
-                cgroup_root=self._config.cgroup_root,
+                disk_mb=self._config.disk_mb,
+                cgroups=cgroups,
             )
 
     def reap(self, keep: Collection[str] = ()) -> int:
@@ -183,13 +213,13 @@ class DockerLauncher:
 
     @property
     def _containers(self) -> Containers:
-        return Containers(self._connection, self._config, self._labels)
+        return Containers(self._connection, self._config, self._labels, self._host.guard.watch)
 
     @contextmanager
     def _target(
         self, arm: ArmSpec, argv: list[str], volumes: Mapping[str, str]
     ) -> Iterator[tuple[str, Placement]]:
-        facts, _ = self._host_facts()
+        facts, _ = self._host.facts(self._containers)
         placement = place(facts.cpu_ids, arm.limits.cpus)
         options = self._containers.target_options(arm.limits, placement, facts, volumes)
         files = {
@@ -202,29 +232,10 @@ class DockerLauncher:
             yield container, placement
 
     @contextmanager
-    def _generator(
-        self, target: str, options: dict[str, Any], file: nginx.ProxyFile | None
-    ) -> Iterator[str]:
-        with ExitStack() as stack:
-            image = self._host.images.generator()
-            try:
-                generator = stack.enter_context(self._containers.generator(image, options, file))
-            except Infrastructure:
-                # A target that ended at once has no namespaces to join.
-                raise_if_ended(self._connection, target, was_ready=False)
-                raise
-            yield generator
-
-    def _host_facts(self) -> tuple[HostFacts, dict[str, Any]]:
-        host = self._host
-        with host.asking:
-            if host.facts is None or host.info is None:
-                load_image = self._config.load_image
-                _, text = self._containers.run(load_image, FACTS_COMMAND, FACTS_TIMEOUT_S)
-                with self._connection.api() as api:
-                    host.info = dict(api.info())
-                try:
-                    host.facts = HostFacts.parse(text)
-                except ValueError as error:
-                    raise Infrastructure(f"cannot read this host's facts: {error}") from error
-            return host.facts, host.info
+    def _ended_before(self, target: str) -> Iterator[None]:
+        """A target that ended at once has no namespaces to join, and no cgroup: raise why."""
+        try:
+            yield
+        except Infrastructure:
+            raise_if_ended(self._connection, target, was_ready=False)
+            raise

@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePosixPath
 
 from tuner.engine import cgroup, command, effective, own_cpu
 from tuner.engine.connection import Connection
-from tuner.engine.containers import CGROUP_MOUNT, NOBODY_USER
+from tuner.engine.containers import GENERATOR_USER
 from tuner.engine.ending import own_words, raise_if_ended
 from tuner.engine.executing import Executed, execute
 from tuner.engine.failures import EXIT_KILLED
@@ -31,10 +30,9 @@ class DockerTarget:
     front: Front  # how the load reaches uWSGI
     nofile: int  # open files that target and load generator may have each
     log_file: str | None  # uWSGI's log, if it does not log to its output
-    cgroup_version: int
-    cgroup_root: Path
+    disk_mb: int  # that the target may write to disk
+    cgroups: cgroup.Cgroups
     _has_answered: bool = False
-    _cgroup_files: tuple[str, ...] | None = field(default=None)
     _effective_ini: str | None = field(default=None)
 
     def run_beside(
@@ -60,7 +58,7 @@ class DockerTarget:
 
     def _put_beside(self, files: Mapping[str, bytes]) -> None:
         try:
-            self.connection.put(self.generator, command.archive(files, owner=command.NOBODY))
+            self.connection.put(self.generator, command.archive(files, owner=command.GENERATOR_UID))
         except Infrastructure:
             self._raise_for_end(Executed(None, "", ""))
             raise
@@ -109,43 +107,36 @@ class DockerTarget:
 
     def usage(self) -> Usage:
         """Read the target's cgroup from here, else from the generator's container (45 ms)."""
-        if self._cgroup_files is None:
-            self._cgroup_files = self._find_cgroup()
         try:
-            found = cgroup.usage_of(self._texts(self._cgroup_files))
-        except (KeyError, ValueError) as error:
+            found = cgroup.usage_of(self._texts(self.cgroups.files(self.container)))
+        except (OSError, KeyError, ValueError) as error:
+            self._raise_for_end(Executed(None, "", ""))
             raise Infrastructure(f"cannot read the target's cgroup: {error!r}") from error
         return replace(found, engine_cpu_s=own_cpu.used_s())
 
-    def _find_cgroup(self) -> tuple[str, ...]:
-        for files in cgroup.candidates(self.cgroup_version, self.container):
-            try:
-                self._texts(files)
-            except (Infrastructure, ValueError):
-                continue
-            return files
-        found = self._beside(
-            cgroup.find_command(CGROUP_MOUNT, self.cgroup_version, self.container)
-        ).split()
-        if not found:
-            raise Infrastructure("the target's cgroup is not in the host's /sys/fs/cgroup")
-        root = CGROUP_MOUNT if self.cgroup_version == 2 else f"{CGROUP_MOUNT}/memory"
-        return cgroup.files_at(self.cgroup_version, str(PurePosixPath(found[0]).relative_to(root)))
+    def check_disk(self) -> None:
+        """Raise `TargetFailed` once the target has written more to disk than it may."""
+        written_mb = self.connection.written_mb(self.container)
+        if written_mb > self.disk_mb:
+            raise target_failed(
+                FailureCode.OUT_OF_DISK,
+                f"the container has written {written_mb:.0f} MB to disk; it may write"
+                f" {self.disk_mb} MB: let the app write less, or rotate its files",
+                self.log_tail(),
+            )
 
     def _texts(self, files: Sequence[str]) -> dict[str, str]:
-        try:
-            return cgroup.read_local(self.cgroup_root, files)
-        except OSError:
-            paths = [f"{CGROUP_MOUNT}/{file}" for file in files]
-            shown = self._beside(["sh", "-c", cgroup.SHOW_SCRIPT, "sh", *paths])
-            return cgroup.split_shown(shown, CGROUP_MOUNT)
+        if self.cgroups.root is not None:
+            return cgroup.read_local(self.cgroups.root, files)
+        paths = [f"{cgroup.MOUNT}/{file}" for file in files]
+        return cgroup.split_shown(self._beside(["sh", "-c", cgroup.SHOW_SCRIPT, "sh", *paths]))
 
     def _execute(self, argv: Sequence[str], timeout_s: float) -> Executed:
         return execute(
             self.connection,
             self.generator,
             argv,
-            user=NOBODY_USER,
+            user=GENERATOR_USER,
             timeout_s=timeout_s,
             meanwhile=self.raise_if_ended,
         )

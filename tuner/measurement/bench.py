@@ -85,6 +85,7 @@ class Bench:
         planned = block_options.cycles or budget.cycles
         futility = block_options.futility
         cycles: list[list[Window]] = []
+        self.launcher.check_memory(arms)
         with self._aborting(), self._started(arms) as (running, ready_s):
             drivers = [
                 _Driver(self.load, target, arm, frozenset(metrics), watch)
@@ -113,14 +114,22 @@ class Bench:
         )
 
     def prepare(
-        self, baseline: ArmSpec, larger: ArmSpec, workload: Workload, *, processes: int
+        self,
+        baseline: ArmSpec,
+        larger: ArmSpec,
+        workload: Workload,
+        *,
+        processes: int,
+        arms_at_once: int = 2,
     ) -> MeasurementResult:
         """Build the image, let uWSGI check the baseline, start it, and measure its memory.
 
         The baseline has `processes`, and `larger` has `MEMORY_PROBE_MORE` more: two points of the
-        memory line. Raises `TargetFailed` if the baseline itself does not work.
+        memory line. Raises `TargetFailed` if the baseline itself does not work, or the largest
+        block of the job, with `arms_at_once`, does not fit into the host's memory.
         """
         watch = _Stopwatch()
+        self.launcher.check_memory([baseline] * arms_at_once)
         with self._aborting():
             build = self.launcher.inspect(baseline.target)
             preflight = self._preflight(baseline, build.options)
@@ -269,6 +278,8 @@ class _Driver:
         before = self.running.usage()
         reading = self.drive(load, seconds)
         after = self.running.usage()
+        with _arm_at_fault(self.arm):
+            self.running.check_disk()
         under = Circumstances(
             arm=self.arm.index,
             load=load,

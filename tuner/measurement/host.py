@@ -137,6 +137,9 @@ class RunningTarget(Protocol):
     def usage(self) -> Usage:
         """Read the target's cgroup."""
 
+    def check_disk(self) -> None:
+        """Raise `TargetFailed` once the target has written more to disk than it may."""
+
     def effective_ini(self) -> str:
         """The effective options that uWSGI printed at its start; empty if it printed none."""
 
@@ -149,6 +152,9 @@ class Launcher(Protocol):
 
     def fingerprint(self) -> HostFingerprint:
         """This host's hardware and software."""
+
+    def check_memory(self, arms: Sequence[ArmSpec]) -> None:
+        """Refuse arms that do not fit into this host's memory together. Raises `TargetFailed`."""
 
     def inspect(self, target: Target) -> BuildInfo:
         """Build or find the target's image. Raises `TargetFailed`."""

@@ -58,6 +58,12 @@ class Budget(Document):
         return self.race_blocks * max(1, entered // racing)
 
     @property
+    def arms_at_once(self) -> int:
+        """Arms of the largest block of a tuning job."""
+        ablated = RUNS_OF_A_BLOCK if self.ablate_runs else 1
+        return 1 + max(1, ablated, *self.race_rounds)
+
+    @property
     def after_search_s(self) -> float:
         """Seconds of load from the end of the search to the answer, at most."""
         race = sum(

@@ -285,6 +285,11 @@ class JobSpec(Document):
         """What the study ranks by and holds against bounds: windows must tell these."""
         return frozenset({*(aim.metric for aim in self.objective.aims), *self.slo.bounds()})
 
+    @property
+    def arms_at_once(self) -> int:
+        """Arms of the largest block."""
+        return max(2, len(self.variants) or self.budget.arms_at_once)
+
 
 def mistakes_of(error: Any) -> list[tuple[str, str]]:
     """Path and message of every error in a pydantic `ValidationError`, worded for people."""

@@ -36,6 +36,7 @@ class FailureCode(StrEnum):
     DIED = "died"  # processes kept dying under load
     WORKLOAD_REFUSED = "workload_refused"  # this target or this host cannot carry the workload
     OUT_OF_MEMORY = "out_of_memory"
+    OUT_OF_DISK = "out_of_disk"  # the container wrote more to disk than it may
     INFRASTRUCTURE = "infrastructure"  # the host's fault, and repeating did not help
     INTERNAL = "internal"  # a fault of the tuner itself; its log has the traceback
 

@@ -1,15 +1,13 @@
 """One worker for each benchmark host: it runs `advance` and `measure`, one at a time.
 
 Parallel measurements disturb each other. So a host has one worker (an advisory lock in the
-database), a worker does one thing at a time, and a file lock stops workers of other databases on
-the same machine meanwhile.
+database), a worker does one thing at a time, and the engine's lock stops workers of other databases
+on the same machine meanwhile.
 
 working   the tasks of one host, and the process that runs them
 ├── making    makes a claimed measurement
-├── attempt   one attempt at a measurement, and its end
-└── alone     one measurement at a time on a machine
+└── attempt   one attempt at a measurement, and its end
 """
 
-from tuner.worker.alone import alone_on_this_machine
 from tuner.worker.making import make, prepared
 from tuner.worker.working import FAULTS_ALLOWED, Worker, run

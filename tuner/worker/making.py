@@ -57,7 +57,9 @@ def prepared(spec: JobSpec, bench: Bench) -> MeasurementResult:
     processes = ini.integer("cheaper", 0) or ini.integer("processes", 1)
     baseline = arm_of(spec, 0, spec.baseline_ini)
     larger = arm_of(spec, 1, _with_processes(processes + MEMORY_PROBE_MORE, ini))
-    result = bench.prepare(baseline, larger, spec.workload, processes=processes)
+    result = bench.prepare(
+        baseline, larger, spec.workload, processes=processes, arms_at_once=spec.arms_at_once
+    )
     return replace(result, facts=completed(spec, result.facts) if result.facts else None)
 
 

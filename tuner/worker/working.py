@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -24,7 +24,6 @@ from tuner.model import (
 )
 from tuner.queue import run_worker
 from tuner.settings import Settings
-from tuner.worker.alone import alone_on_this_machine
 from tuner.worker.attempt import Attempt, FencedWrites
 from tuner.worker.making import failure_of, make
 
@@ -69,8 +68,17 @@ class BenchHost(Launcher, Protocol):
     def reap(self) -> int:
         """Remove containers that earlier measurements left."""
 
-    def ping(self) -> None:
-        """Raise `Unavailable` if the engine is away."""
+    def problem(self) -> str | None:
+        """What keeps this host from measuring; None for nothing."""
+
+    def alone(self) -> AbstractContextManager[None]:
+        """Measure alone on this machine. Raises `Unavailable` while another service measures."""
+
+    def check_alone(self) -> None:
+        """Raise `Infrastructure` if another service may have measured meanwhile."""
+
+    def give_way(self) -> None:
+        """Let other services measure, if this one has nothing to measure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,17 +110,23 @@ class Worker:
         """Make one measurement and store its result or failure.
 
         Raises `Unavailable` or `Infrastructure` if the queue has to repeat it, and `Aborted` after
-        a cancel or while this worker stops.
+        a cancel or while this worker stops. While another service measures on this machine, it
+        is not claimed: another host may take it.
         """
+        with self.host.alone():
+            self._measure(measurement_id, should_abort)
+
+    def _measure(self, measurement_id: MeasurementId, should_abort: Callable[[], bool]) -> None:
         claim = self.store.claim(measurement_id, self.name)
         if claim is None:
             log.info("measurement %d is no longer wanted", measurement_id)
             return
         attempt = Attempt(self.store, claim.measurement, should_abort)
         try:
-            with self._watched(claim, should_abort) as bench, alone_on_this_machine(bench.aborted):
+            with self._watched(claim, should_abort) as bench:
                 self._reap()
                 result = make(claim, bench)
+                self.host.check_alone()
         except TargetFailed as failure:
             attempt.fail(failure_of(failure, claim.job.spec))
         except Aborted:
@@ -141,7 +155,8 @@ class Worker:
 
     def sweep(self) -> None:
         """Report that this host lives and what keeps it from measuring; recover lost work."""
-        self._report(_problem_of(self.host))
+        self.host.give_way()
+        self._report(self.host.problem())
         lost = self.store.recover(self.pool)
         if lost:
             log.warning("put %d lost tasks back into the queue", lost)
@@ -152,7 +167,12 @@ class Worker:
             log.warning("removed %d containers that an earlier measurement left", reaped)
 
     def _report(self, problem: str | None) -> None:
-        fingerprint = None if problem else self.host.fingerprint()
+        fingerprint = None
+        if problem is None:
+            try:
+                fingerprint = self.host.fingerprint()
+            except TunerError as fault:
+                problem = str(fault)
         self.store.see_host(self.name, self.pool, fingerprint, problem)
 
     @contextmanager
@@ -200,14 +220,6 @@ class Worker:
 
 def _our_fault(bug: Exception) -> str:
     return f"a bug in the tuner, please report it: {bug!r}"
-
-
-def _problem_of(host: BenchHost) -> str | None:
-    try:
-        host.ping()
-    except Unavailable as away:
-        return str(away)
-    return None
 
 
 def run(settings: Settings, pool: str) -> None:

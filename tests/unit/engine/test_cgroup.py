@@ -42,11 +42,40 @@ def test_usage(texts: dict[str, str]) -> None:
     assert cgroup.usage_of(texts) == EXPECTED
 
 
+def written(root: Path, texts: dict[str, str], place: str = "docker/abc") -> None:
+    for path, text in texts.items():
+        file = root / path.replace("docker/abc", place)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+
 @pytest.mark.parametrize(("version", "texts"), [(1, V1), (2, V2)])
-def test_the_files_are_where_the_engine_puts_them(version: int, texts: dict[str, str]) -> None:
-    cgroupfs, systemd = cgroup.candidates(version, "abc")
-    assert set(cgroupfs) == set(texts)
-    assert all("system.slice/docker-abc.scope/" in path for path in systemd)
+@pytest.mark.parametrize("place", ["docker/{id}", "system.slice/docker-{id}.scope"])
+def test_the_files_are_where_the_engine_puts_them(
+    version: int, texts: dict[str, str], place: str, tmp_path: Path
+) -> None:
+    written(tmp_path, texts, place.format(id="abc"))
+    found = cgroup.seen_from_here(tmp_path, version, "abc")
+    assert found == cgroup.Cgroups(version, place, tmp_path)
+    assert found.files("xyz")[0].startswith(("cpuacct/", "")[version - 1] + place.format(id="xyz"))
+    assert found.mounts("abc") == {}
+    assert cgroup.seen_from_here(tmp_path, version, "xyz") is None
+
+
+def test_elsewhere_the_generator_gets_the_targets_folder_and_no_other() -> None:
+    output = "find: gone\n/tuner-cgroup/memory/outer/docker/abc\n"
+    found = cgroup.seen_by_find(output, 1, "abc")
+    assert found is not None
+    assert found.mounts("xyz") == {
+        f"/tuner-cgroup/{kind}": f"/sys/fs/cgroup/{kind}/outer/docker/xyz"
+        for kind in ("cpu", "cpuacct", "memory")
+    }
+    assert found.files("xyz")[0] == "cpuacct/./cpuacct.usage"
+    unified = cgroup.seen_by_find("/tuner-cgroup/system.slice/docker-abc.scope\n", 2, "abc")
+    assert unified is not None
+    place = "/sys/fs/cgroup/system.slice/docker-xyz.scope"
+    assert unified.mounts("xyz") == {"/tuner-cgroup": place}
+    assert cgroup.seen_by_find("", 2, "abc") is None
 
 
 def test_without_a_quota_nothing_is_throttled() -> None:
@@ -55,21 +84,17 @@ def test_without_a_quota_nothing_is_throttled() -> None:
 
 
 def test_local_and_shown_files_read_alike(tmp_path: Path) -> None:
-    for path, text in V1.items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
-    shown = "".join(f"==> /mount/{path}\n{text}" for path, text in V1.items())
+    written(tmp_path, V1)
+    shown = "".join(f"==> {path}\n{text}" for path, text in V1.items())
     assert cgroup.read_local(tmp_path, list(V1)) == V1
-    assert cgroup.split_shown(shown, "/mount") == V1
+    assert cgroup.split_shown(shown) == V1
 
 
 def test_an_older_kernel_keeps_no_peak(tmp_path: Path) -> None:
-    for path, text in V2.items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
+    written(tmp_path, V2)
     (tmp_path / "docker/abc/memory.peak").unlink()
     read = cgroup.read_local(tmp_path, list(V2))
     argv = ["sh", "-c", cgroup.SHOW_SCRIPT, "sh", *(str(tmp_path / path) for path in V2)]
     shown = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
-    assert cgroup.split_shown(shown, str(tmp_path)) == read
+    assert cgroup.split_shown(shown) == {f"{tmp_path}/{path}": text for path, text in read.items()}
     assert cgroup.usage_of(read).memory_peak_mb is None

@@ -1,6 +1,7 @@
 """An engine that is away is `Unavailable`, whatever is asked of it."""
 
 import ast
+import errno
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,7 +26,7 @@ TARGET = Target(
 @pytest.mark.parametrize(
     "call",
     [
-        lambda launcher: launcher.ping(),
+        lambda launcher: launcher.alone().__enter__(),
         lambda launcher: launcher.fingerprint(),
         lambda launcher: launcher.inspect(TARGET),
         lambda launcher: launcher.reap(),
@@ -41,6 +42,27 @@ def test_an_engine_that_is_away(
     with pytest.raises(Unavailable, match="docker is away"):
         call(launcher)
     launcher.close()
+
+
+@pytest.mark.parametrize(
+    ("error", "advice"),
+    [
+        (PermissionError(errno.EACCES, "Permission denied"), "add this user to the group"),
+        (FileNotFoundError(errno.ENOENT, "No such file"), "there is no Docker Engine"),
+    ],
+)
+def test_a_host_that_cannot_reach_docker_says_why(
+    error: OSError, advice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(address: str) -> None:
+        raise error
+
+    monkeypatch.setattr("tuner.engine.connection._knock", refuse)
+    launcher = DockerLauncher(EngineConfig(instance="t", base_image="b", load_image="l"), Path)
+    problem = launcher.problem()
+    assert problem is not None
+    assert problem.startswith("docker is away: ")
+    assert advice in problem
 
 
 def test_the_launcher_fits_where_it_is_used() -> None:

@@ -120,6 +120,9 @@ class Scripted:
     def usage(self) -> Usage:
         raise NotImplementedError  # the load generator never reads the cgroup
 
+    def check_disk(self) -> None:
+        """It writes nothing."""
+
     def effective_ini(self) -> str:
         return ""
 
