@@ -81,6 +81,7 @@ class FakeWorld:
     fails: Callable[[Options], FailureCode | None] = _never_fails
     memory_mb: Callable[[Options], float] = _memory_by_processes
     image_fails: FailureCode | None = None
+    image: str = "sha256:fake"  # what every target names now
     seed: int = 1
     known_options: tuple[str, ...] = KNOWN_OPTIONS
     most_arms: int = 100  # that fit into its memory
@@ -232,7 +233,7 @@ class FakeLauncher:
         if self.world.image_fails is not None:
             raise target_failed(self.world.image_fails, "planted: no image")
         return BuildInfo(
-            image_digest="sha256:fake", uwsgi_version="2.0.31", options=self.world.known_options
+            image_digest=self.world.image, uwsgi_version="2.0.31", options=self.world.known_options
         )
 
     def check(self, arm: ArmSpec) -> Checked:
@@ -251,6 +252,8 @@ class FakeLauncher:
     @contextmanager
     def launch(self, arm: ArmSpec) -> Iterator[FakeTarget]:
         """A running arm, until the context ends."""
+        if arm.image_digest not in (None, self.world.image):
+            raise Infrastructure(f"the job measures {arm.image_digest}, not {self.world.image}")
         self.world.raise_if(arm, _ON_LAUNCH)
         target = self.world.start(arm, self.moment)
         try:

@@ -66,12 +66,12 @@ def catalogue(settings: Settings) -> HostCatalogue:
 
 
 def resolver(
-    known: HostCatalogue, earlier: Callable[[str], Sequence[Params]] | None = None
+    known: HostCatalogue,
+    earlier: Callable[[str], Sequence[Params]] = lambda app: (),
+    images_allowed: Sequence[str] = (),
 ) -> Callable[[Request], JobSpec]:
     """Turns requests into jobs; `earlier` gives an app's earlier recommendations."""
-    if earlier is None:
-        return partial(resolve, catalogue=known)
-    return partial(resolve, catalogue=known, earlier=earlier)
+    return partial(resolve, catalogue=known, earlier=earlier, images_allowed=images_allowed)
 
 
 def decide() -> Callable[[History], Step | None]:
@@ -103,6 +103,9 @@ def _engine_config(settings: Settings, owner: str) -> EngineConfig:
         stats_address=STATS_ADDRESS,
         cache_dir=settings.data_dir / "engine",
         check_timeout_s=settings.ready_timeout_s,
+        fetch_timeout_s=settings.image_timeout_s,
+        images_kept_gb=settings.images_kept_gb,
+        images_allowed=settings.images_allowed,
     )
 
 

@@ -18,6 +18,7 @@ from pydantic_settings import (
 )
 
 from tuner.errors import InvalidInput, Mistake
+from tuner.model import ImageText
 
 PREFIX = "TUNER_"
 TOLERATED = frozenset(
@@ -46,6 +47,14 @@ _Text = Annotated[str, StringConstraints(pattern=r"^\P{C}+$")]  # no control cha
 _Path = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
 _Folder = Annotated[_Path, AfterValidator(_existing)]
 _Folders = Annotated[tuple[_Folder, ...], NoDecode, BeforeValidator(_parts)]
+
+
+def _globs(text: str) -> list[str]:
+    return [glob.strip() for glob in text.split(",") if glob.strip()]
+
+
+_Glob = Annotated[str, StringConstraints(pattern=r"^(\*|[\w.:*?-]+(/[\w.*?-]+)+)$")]
+_Globs = Annotated[tuple[_Glob, ...], NoDecode, BeforeValidator(_globs)]
 
 
 class Settings(BaseSettings):
@@ -96,16 +105,39 @@ class Settings(BaseSettings):
     search_spaces: _Folders = Field(
         default=(), description="folders with more search spaces, separated by ':'"
     )
-    base_image: _Text = Field(
+    base_image: ImageText = Field(
         default="uwsgi-tuner/base:2.0.31", description="the image that target apps are built on"
     )
-    load_image: _Text = Field(
+    load_image: ImageText = Field(
         default="uwsgi-tuner/load:1.16.0", description="the image of the load generator oha"
     )
-    journey_image: _Text = Field(
+    journey_image: ImageText = Field(
         default="uwsgi-tuner/load-k6:1.8.1", description="the image of the load generator k6"
     )
     build_network: _Text = Field(default="host", description="the network of image builds")
+    images_allowed: _Globs = Field(
+        default=(),
+        description="globs of registry/repository, separated by ',', such as "
+        "registry.example/shop/*; docker.io/library/* for Docker Hub's own",
+    )
+    images_kept_gb: float = Field(
+        default=20.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="the most GB of pulled and built images that this host keeps, 0 or more",
+    )
+    image_timeout_s: float = Field(
+        default=1800.0,
+        gt=0,
+        le=86_400,
+        description="the seconds that a pull or a build may take, above 0 and at most 86400",
+    )
+    docker_wait_s: float = Field(
+        default=900.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="the seconds that a measurement waits for Docker before its job fails",
+    )
     ready_timeout_s: float = Field(
         default=20.0,
         gt=0,
@@ -147,6 +179,11 @@ class Settings(BaseSettings):
         if self.api_key is None and not _is_loopback(self.host):
             advice = f"set it to serve on {self.host}, or leave TUNER_HOST at 127.0.0.1"
             raise InvalidInput([Mistake("TUNER_API_KEY", advice)])
+
+    @property
+    def is_open_to_every_image(self) -> bool:
+        """Whether other machines can have this service run any image."""
+        return not self.images_allowed and not _is_loopback(self.host)
 
 
 class _Environ(EnvSettingsSource):

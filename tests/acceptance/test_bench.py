@@ -62,7 +62,8 @@ def test_prepare_tells_what_the_target_is(launcher: DockerLauncher) -> None:
     assert facts is not None
     assert facts.uwsgi_version.startswith("2.0.")
     assert {"processes", "threads", "thunder-lock", "listen"} <= set(facts.options)
-    assert facts.image_digest.startswith("sha256:")
+    assert facts.image_digest.startswith("uwsgi-tuner/target-moody:")
+    assert result.image_digest == facts.image_digest
     assert 0.5 <= facts.memory.per_process_mb < 50
     assert facts.fingerprint.cpus >= 1
 

@@ -153,6 +153,14 @@ class TestBench:
         assert failed.value.code == code
         assert failed.value.log_tail
 
+    def test_only_the_image_that_the_job_has_resolved_starts(self, rig: Rig) -> None:
+        resolved = rig.launcher.inspect(rig.good.target).image_digest
+        self.start(rig, replace(rig.good, image_digest=resolved))
+        with pytest.raises(Infrastructure) as refused:
+            self.start(rig, replace(rig.good, image_digest="sha256:other"))
+        assert "sha256:other" in str(refused.value)
+        assert resolved in str(refused.value)
+
     def test_two_arms_start_arm_by_arm(self, rig: Rig) -> None:
         with ThreadPoolExecutor(max_workers=2) as pool:
             list(pool.map(lambda _: self.start(rig, rig.good), range(2)))

@@ -1,6 +1,7 @@
 """What becomes of a measurement, whatever happens while it is made."""
 
 import threading
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -8,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import INI, block, history, job, spec
+from tests.builders import FACTS, INI, block, history, job, spec
 from tests.fake_bench import FakeLauncher, FakeWorld
 from tuner.errors import Aborted, Infrastructure, Unavailable
 from tuner.measurement import Bench
@@ -29,8 +30,9 @@ from tuner.model import (
     MeasurementResult,
     MeasurementState,
     Step,
+    TargetFacts,
 )
-from tuner.worker import FAULTS_ALLOWED, Worker, make
+from tuner.worker import FAULTS_ALLOWED, Patience, Worker, make
 
 RUNNING = block(arms=(0, 1), state=MeasurementState.RUNNING)
 
@@ -184,6 +186,17 @@ class OfSpec(Rows):
         return replace(found, job=job(spec=self.spec)) if found else None
 
 
+@dataclass
+class OfFacts(Rows):
+    """The same for a job whose image is known."""
+
+    facts: TargetFacts = FACTS
+
+    def claim(self, measurement_id: MeasurementId, host: str) -> Claim | None:
+        found = Rows.claim(self, measurement_id, host)
+        return replace(found, job=replace(found.job, facts=self.facts)) if found else None
+
+
 CRON = f"{INI}cron = 1 1 1 1 1 report\n"
 
 
@@ -234,6 +247,56 @@ def test_an_engine_that_is_away_is_waited_for_and_not_counted_as_a_fault() -> No
         measure(rows, world, Away(world))
     assert rows.released == [None]
     assert rows.problems == ["docker is away: connection refused"]
+
+
+def test_an_engine_that_stays_away_fails_the_job_with_the_reason() -> None:
+    rows, world = Rows(), FakeWorld()
+    waits = replace(worker(rows, world, Away(world)), patience=Patience(limit_s=0.2))
+    with pytest.raises(Unavailable):
+        waits.measure(MeasurementId(1), lambda: False)
+    time.sleep(0.3)
+    waits.measure(MeasurementId(1), lambda: False)
+    (failure,) = rows.failed
+    assert failure.code is FailureCode.INFRASTRUCTURE
+    assert failure.message.startswith(
+        "docker is away: connection refused; it was away for 0.2 s (TUNER_DOCKER_WAIT_S)"
+    )
+
+
+def test_an_engine_that_comes_back_has_its_whole_time_again() -> None:
+    rows, world = Rows(), FakeWorld()
+    patience = Patience(limit_s=0.2)
+    waits = replace(worker(rows, world, Away(world)), patience=patience)
+    with pytest.raises(Unavailable):
+        waits.measure(MeasurementId(1), lambda: False)
+    time.sleep(0.3)
+    replace(worker(rows, world), patience=patience).measure(MeasurementId(1), lambda: False)
+    assert rows.completed
+    with pytest.raises(Unavailable):
+        waits.measure(MeasurementId(1), lambda: False)
+    assert not rows.failed
+
+
+def test_an_engine_that_goes_away_in_the_middle_every_time_is_a_fault() -> None:
+    def gone(options: dict[str, str]) -> float:
+        raise Unavailable("docker", "connection reset")
+
+    rows, world = Rows(), FakeWorld(throughput=gone)
+    for _ in range(FAULTS_ALLOWED - 1):
+        with pytest.raises(Infrastructure):
+            measure(rows, world)
+    measure(rows, world)
+    assert "docker is away: connection reset" in rows.failed[0].message
+
+
+def test_a_block_starts_no_other_image_than_prepare_has_seen() -> None:
+    found = replace(FACTS, image_digest="registry.example/cart@sha256:1")
+    rows, world = OfFacts(facts=found), FakeWorld(image="registry.example/cart@sha256:2")
+    with pytest.raises(Infrastructure, match=r"@sha256:1.*@sha256:2"):
+        measure(rows, world)
+    world.image = found.image_digest
+    measure(rows, world)
+    assert rows.completed[0].image_digest == found.image_digest
 
 
 def test_a_cancel_stops_the_measurement_and_stores_nothing() -> None:

@@ -7,13 +7,14 @@ from typing import Annotated
 
 import typer
 
+from tuner.cli.logs import log_to_stderr
 from tuner.cli.output import say
 from tuner.errors import Conflict
 from tuner.settings import Settings
 
 db = typer.Typer(help="Manage the database.", no_args_is_help=True, rich_markup_mode=None)
 
-LOG_FORMAT = "%(asctime)s %(levelname)s %(process)d %(name)s %(message)s"
+log = logging.getLogger(__name__)
 
 
 def serve(
@@ -64,10 +65,12 @@ def api() -> None:
     settings = _settings()
     settings.check_may_serve()
     catalogue, store = bootstrap.catalogue(settings), bootstrap.store(settings)
+    if settings.is_open_to_every_image:
+        log.warning("TUNER_IMAGES_ALLOWED is not set: who reaches this API can run every image")
     services = Services(
         store=store,
         catalogue=catalogue,
-        resolve=bootstrap.resolver(catalogue, store.recommended),
+        resolve=bootstrap.resolver(catalogue, store.recommended, settings.images_allowed),
         api_key=settings.api_key,
         require_room=lambda: require_room(settings.data_dir),
     )
@@ -101,9 +104,7 @@ def upgrade() -> None:
 
 def _settings() -> Settings:
     settings = Settings.from_environ(os.environ)
-    logging.basicConfig(level=settings.log_level, format=LOG_FORMAT)
-    logging.getLogger("httpx").setLevel(logging.WARNING)
-    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # our own lines say what is away
+    log_to_stderr(settings.log_level)
     return settings
 
 

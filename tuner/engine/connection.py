@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 import docker
+import requests
 import urllib3
 from docker.constants import DEFAULT_UNIX_SOCKET
 from docker.errors import APIError, DockerException, NotFound
@@ -27,6 +28,13 @@ KNOCK_TIMEOUT_S = 5.0
 RELEASE_S = 2.0  # a container that another thread removes keeps its volumes for less
 POLL_S = 0.02
 MOST_BYTES = 1 << 20  # of a log or a file: what we look for is at its beginning
+
+_TRANSPORT_ERRORS = (
+    *(ConnectionError, TimeoutError, FileNotFoundError, PermissionError),  # of the socket itself
+    *(requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError),
+    *(urllib3.exceptions.ProtocolError, urllib3.exceptions.TimeoutError),
+)
+"""The engine does not answer, or stopped in the middle. Any other error would come again."""
 
 _log = logging.getLogger(__name__)
 
@@ -49,11 +57,14 @@ class Connection:
         """
         try:
             yield self._open()
+        except _TRANSPORT_ERRORS as error:
+            raise Unavailable("docker", str(error)) from error
         except APIError as error:
             raise Infrastructure(f"Docker: {explain(error)}") from error
-        except (DockerException, urllib3.exceptions.HTTPError, OSError) as error:
-            # The errors of requests are OSErrors too.
-            raise Unavailable("docker", _why_away(error)) from error
+        except (DockerException, OSError) as error:  # the errors of requests are OSErrors
+            if isinstance(error.__cause__, _TRANSPORT_ERRORS):  # while the client opened
+                raise Unavailable("docker", _why_away(error)) from error
+            raise Infrastructure(f"Docker's client: {error}") from error
 
     def close(self) -> None:
         """Close the sockets; the next call opens new ones."""

@@ -28,7 +28,7 @@ class Context:
             digest.update(f"{path}\0{mode:o}\0{len(content)}\0".encode() + content)
         return digest.hexdigest()
 
-    def archive(self) -> io.BytesIO:
+    def archive(self) -> bytes:
         """A tar for the engine."""
         buffer = io.BytesIO()
         with tarfile.open(fileobj=buffer, mode="w") as tar:
@@ -36,8 +36,7 @@ class Context:
                 entry = tarfile.TarInfo(path)
                 entry.size, entry.mode = len(content), mode
                 tar.addfile(entry, io.BytesIO(content))
-        buffer.seek(0)
-        return buffer
+        return buffer.getvalue()
 
 
 def read(folder: Path) -> Context:

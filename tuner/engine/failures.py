@@ -72,3 +72,27 @@ def why_not_started(explanation: str, program: str) -> TargetFailed | None:
             FailureCode.OUT_OF_MEMORY, f"the memory limit is too low to start ({explanation})"
         )
     return None
+
+
+_PULL_REASONS = (
+    (r"no space left", "Docker's disk is full"),
+    (r"no matching manifest", "it has no image for this machine's platform"),
+    (r"toomanyrequests", "the registry allows no more pulls for now"),
+    (r"x509|certificate", "the registry's certificate is not trusted"),
+    (r"http response to https", "the registry does not speak TLS"),
+    (
+        r"unauthorized|denied|authentication|authorization|no basic auth",
+        "the registry asks for a login, or has no such repository",
+    ),
+    (r"not found|manifest unknown|does not exist", "the registry has no such tag"),
+    (
+        r"dial tcp|no such host|timeout|deadline|connection re|EOF|server misbehaving",
+        "the registry does not answer",
+    ),
+)
+
+
+def why_not_pulled(explanation: str) -> str:
+    """The reason in our own words: the engine's may repeat what any address has answered it."""
+    known = (words for sign, words in _PULL_REASONS if re.search(sign, explanation, re.IGNORECASE))
+    return next(known, "the registry's answer is none that Docker understands")

@@ -33,7 +33,7 @@ def facts_of(config: EngineConfig, image: str) -> ImageFacts:
     images = Images(connection, config, Path)
     containers = Containers(connection, config, labels.of_instance(config.instance))
     try:
-        found = images.find(_named(image))
+        found = images.find(_named(image)).id
         starts, environ = images.started_with(found)
         said = images.ask(found, command.program(starts), containers)
     except TargetFailed as failure:

@@ -4,30 +4,42 @@ import hashlib
 import logging
 import re
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from docker.errors import APIError, NotFound
+from docker.errors import NotFound
 from pydantic import TypeAdapter
 
 from tuner.engine import context
 from tuner.engine.config import EngineConfig
-from tuner.engine.connection import Connection, explain
+from tuner.engine.connection import Connection
 from tuner.engine.containers import Containers
+from tuner.engine.failures import why_not_pulled
+from tuner.engine.fetching import Fetcher
 from tuner.engine.guard import no_image
-from tuner.engine.texts import plain
+from tuner.engine.kept import Kept, write_atomically
 from tuner.errors import Infrastructure, TargetFailed
 from tuner.measurement import BuildInfo, target_failed
-from tuner.model import FailureCode, Target
+from tuner.model import FailureCode, ImageName, Target
 
-BUILD_LOG_LINES = 30
 ASK_TIMEOUT_S = 30.0
 
 _BUILD_INFO = TypeAdapter(BuildInfo)
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An image of this host.
+
+    `digest` names it on every host: the registry's digest, the tag with the hash of a build's
+    folder and base, or the id of an image that no registry knows.
+    """
+
+    id: str
+    digest: str
 
 
 @dataclass(slots=True)
@@ -39,15 +51,38 @@ class Images:
     build_dir: Callable[[str], Path]
     _known: dict[str, BuildInfo] = field(default_factory=dict)
     _with_k6: str | None = None
-    _building: threading.Lock = field(default_factory=threading.Lock)
+    _fetching: threading.Lock = field(default_factory=threading.Lock)
+    _fetcher: Fetcher = field(init=False)
+    _kept: Kept = field(init=False)
 
-    def find(self, target: Target) -> str:
-        """The id of the target's image, built or pulled where needed. Raises `TargetFailed`."""
-        if target.image is not None:
-            return self._id(target.image) or self._pulled(target.image)
-        if target.target_app is None:
-            raise target_failed(FailureCode.IMAGE_MISSING, "the target names no image and no app")
-        return self._built(target.target_app)
+    def __post_init__(self) -> None:
+        self._fetcher = Fetcher(self.connection, self.config)
+        config = self.config
+        ours = (config.base_image, config.load_image, config.journey_image)
+        spared = {ImageName.parse(name).reference for name in ours if name is not None}
+        most_bytes = config.images_kept_gb * 1e9
+        self._kept = Kept(self.connection, config.cache_dir, most_bytes, spared)
+
+    def find(
+        self,
+        target: Target,
+        digest: str | None = None,
+        aborted: Callable[[], bool] = lambda: False,
+    ) -> Found:
+        """The target's image, built or pulled where needed. Raises `TargetFailed`.
+
+        With the `digest` that the job has resolved, no other image: raises `Infrastructure`.
+        """
+        try:
+            if target.image is not None:
+                return self._named(target.image, digest, aborted)
+            if target.target_app is not None:
+                return self._built(target.target_app, digest, aborted)
+        except TargetFailed as failure:
+            if digest is None:
+                raise
+            raise Infrastructure(f"this host cannot have {digest}: {failure.message}") from failure
+        raise target_failed(FailureCode.IMAGE_MISSING, "the target names no image and no app")
 
     def generator(self) -> str:
         """The image of the load generator's container: the one with k6, if it is current.
@@ -95,69 +130,70 @@ class Images:
                 found: dict[str, Any] = api.inspect_image(name)  # type: ignore[no-untyped-call]  # unfinished stub
             except NotFound:
                 return None
-            except APIError as error:
-                raise _missing(name, explain(error)) from error
         return found
 
-    def _pulled(self, name: str) -> str:
-        with self.connection.api() as api:
-            try:
-                answers = list(api.pull(name, stream=True, decode=True))
-            except APIError as error:
-                raise _missing(name, explain(error)) from error
-        image = self._id(name)
-        if image is None:
-            said = [plain(str(answer["error"])) for answer in answers if "error" in answer]
-            raise _missing(name, said[-1] if said else "the registry has no such tag")
-        return image
+    def _named(self, text: str, digest: str | None, aborted: Callable[[], bool]) -> Found:
+        name = self._allowed(text)
+        found = self._inspected(digest) if digest is not None else None
+        if found is None:
+            wanted = ImageName.parse(digest) if digest is not None and "@" in digest else name
+            found = self._inspected(wanted.reference) or self._pulled(wanted, aborted)
+        self._kept.touch(found["Id"])
+        names = [*_registry_digests(found, name), found["Id"]]
+        return Found(found["Id"], _agreed(digest, names, text))
 
-    def _built(self, app: str) -> str:
-        base = self._id(self.config.base_image)
+    def _allowed(self, text: str) -> ImageName:
+        try:
+            name = ImageName.parse(text)
+        except ValueError as error:
+            raise target_failed(FailureCode.IMAGE_MISSING, f"image {text!r}: {error}") from error
+        if not name.is_among(self.config.images_allowed):
+            message = f"image {text}: this host's TUNER_IMAGES_ALLOWED does not allow it"
+            raise target_failed(FailureCode.IMAGE_MISSING, message)
+        return name
+
+    def _pulled(self, name: ImageName, aborted: Callable[[], bool]) -> dict[str, Any]:
+        if not name.path:
+            raise _missing(name.reference, "an id is known to its own host only")
+        with self._fetching:  # two arms of a block ask at once
+            found = self._inspected(name.reference)
+            if found is None:
+                said = self._fetcher.pull(name.repository, name.version, aborted)
+                found = self._inspected(name.reference)
+                if found is None:
+                    _log.warning("image.not_pulled image=%s why=%s", name.reference, said.error)
+                    raise _missing(name.reference, why_not_pulled(said.error or ""))
+                self._kept.add(found)
+        return found
+
+    def _built(self, app: str, digest: str | None, aborted: Callable[[], bool]) -> Found:
+        base = self._inspected(self.config.base_image)
         if base is None:
             raise no_image(self.config.base_image)
         folder = context.read(self.build_dir(app))
-        name = hashlib.sha256(f"{folder.sha256} {base}".encode()).hexdigest()[:16]
-        tag = f"uwsgi-tuner/target-{app}:{name}"
-        with self._building:  # two arms of a block ask at once
-            return self._id(tag) or self._build(app, tag, folder)
+        name = hashlib.sha256(f"{folder.sha256} {base['Id']}".encode()).hexdigest()[:16]
+        tag = _agreed(digest, [f"uwsgi-tuner/target-{app}:{name}"], f"target app {app}")
+        with self._fetching:
+            image = self._id(tag)
+            if image is None:
+                found = self._build(app, tag, folder, aborted)
+                self._kept.add(found, base)
+                image = str(found["Id"])
+        self._kept.touch(image)
+        return Found(image, tag)
 
-    def _build(self, app: str, tag: str, folder: context.Context) -> str:
+    def _build(
+        self, app: str, tag: str, folder: context.Context, aborted: Callable[[], bool]
+    ) -> dict[str, Any]:
         _log.info("image.building target_app=%s tag=%s", app, tag)
-        with self.connection.api() as api:
-            try:
-                answers = api.build(
-                    fileobj=folder.archive(),
-                    custom_context=True,
-                    tag=tag,
-                    buildargs={"BASE_IMAGE": self.config.base_image},
-                    network_mode=self.config.build_network,
-                    rm=True,
-                    forcerm=True,
-                    decode=True,
-                )
-                _raise_for_failed_build(app, answers)
-            except APIError as error:
-                raise _not_built(app, explain(error)) from error
-        image = self._id(tag)
-        if image is None:
+        said = self._fetcher.build(tag, folder.archive(), aborted)
+        if said.error is not None:
+            message = f"the image of target app {app} cannot be built: {said.error}"
+            raise target_failed(FailureCode.BUILD_FAILED, message, said.log)
+        found = self._inspected(tag)
+        if found is None:
             raise Infrastructure(f"the build of {app} succeeded but left no image")
-        self._remove_older(tag)
-        return image
-
-    def _remove_older(self, tag: str) -> None:
-        """Remove the app's older images; the engine keeps those in use."""
-        name, now = tag.partition(":")[0], time.time()
-        with self.connection.api() as api:
-            for found in api.images(name=name):
-                if now - found["Created"] < self.config.keep_images_s:
-                    continue
-                for older in found["RepoTags"] or ():
-                    if older == tag or not older.startswith(f"{name}:"):
-                        continue  # two apps of one content share an image
-                    try:
-                        api.remove_image(older)
-                    except APIError as error:
-                        _log.info("image.kept tag=%s why=%s", older, explain(error))
+        return found
 
     def _asked(self, image: str, program: str, containers: Containers) -> BuildInfo:
         _, version = containers.run(image, [program, "--version"], ASK_TIMEOUT_S)
@@ -172,7 +208,7 @@ class Images:
             options=tuple(dict.fromkeys(listing.split())),
         )
         if (path := self._cache_file(image)) is not None:
-            _write_atomically(path, _BUILD_INFO.dump_json(info))
+            write_atomically(path, _BUILD_INFO.dump_json(info))
         return info
 
     def _remembered(self, image: str) -> BuildInfo | None:
@@ -188,27 +224,22 @@ class Images:
         return self.config.cache_dir / f"uwsgi-{image.removeprefix('sha256:')[:32]}.json"
 
 
-def _write_atomically(path: Path, content: bytes) -> None:
-    """So no other process reads half a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(f".{threading.get_native_id()}")
-    draft.write_bytes(content)
-    draft.replace(path)
+def _registry_digests(found: Mapping[str, Any], name: ImageName) -> list[str]:
+    """The image's digests in the registry that the name has, as full references."""
+    names = map(ImageName.parse, sorted(found.get("RepoDigests") or ()))
+    return [known.reference for known in names if known.repository == name.repository]
 
 
-def _raise_for_failed_build(app: str, answers: Iterator[dict[str, Any]]) -> None:
-    log: list[str] = []
-    for answer in answers:
-        log += plain(str(answer.get("stream", ""))).splitlines()
-        if "error" in answer:
-            tail = "\n".join(line for line in log if line.strip()).splitlines()
-            raise _not_built(app, plain(str(answer["error"])), "\n".join(tail[-BUILD_LOG_LINES:]))
-
-
-def _not_built(app: str, reason: str, log: str = "") -> TargetFailed:
-    return target_failed(
-        FailureCode.BUILD_FAILED, f"the image of target app {app} cannot be built: {reason}", log
-    )
+def _agreed(digest: str | None, names: Sequence[str], what: str) -> str:
+    """What the job calls the image: the `digest` that it has resolved, else the first name."""
+    if digest is None:
+        return names[0]
+    if digest not in names:
+        raise Infrastructure(
+            f"the job measures {digest}, but on this host {what} is {names[0]}: blocks of one job"
+            " never mix images; submit the job again"
+        )
+    return digest
 
 
 def _missing(name: str, reason: str) -> TargetFailed:

@@ -1,9 +1,11 @@
 """`tuner.measurement.Launcher` on a Docker Engine."""
 
 import copy
+import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +41,7 @@ class DockerLauncher:
         self._connection = Connection()
         self._mine = labels.of_instance(config.instance)
         self._labels: Mapping[str, str] = self._mine
+        self._called_off = threading.Event()
         images = Images(self._connection, config, build_dir)
         guard = Guard(self._connection, config)
         self._host = Host(self._connection, config, images, guard)
@@ -47,6 +50,7 @@ class DockerLauncher:
         """The same launcher; its containers carry the labels of one measurement."""
         bound = copy.copy(self)
         bound._labels = {**self._mine, labels.JOB: job, labels.MEASUREMENT: measurement}
+        bound._called_off = threading.Event()
         return bound
 
     @property
@@ -104,8 +108,9 @@ class DockerLauncher:
 
     def inspect(self, target: Target) -> BuildInfo:
         """Build or find the target's image. Raises `TargetFailed`."""
-        image = self._host.images.find(target)
-        return self._host.images.ask(image, command.program(target.command), self._containers)
+        images, program = self._host.images, command.program(target.command)
+        found = images.find(target, aborted=self._called_off.is_set)
+        return replace(images.ask(found.id, program, self._containers), image_digest=found.digest)
 
     def check(self, arm: ArmSpec) -> Checked:
         """Let uWSGI load the file and the app, without serving. Raises `TargetFailed`.
@@ -199,8 +204,10 @@ class DockerLauncher:
     def kill_measurement(self, measurement: str) -> int:
         """Kill and remove one measurement's containers; a thread that waits for one returns.
 
-        Looks again until none is left: another thread may create the next one.
+        Looks again until none is left: another thread may create the next one. Also ends the
+        measurement's pull or build, if this launcher is bound to it.
         """
+        self._called_off.set()
         theirs = labels.query({**self._mine, labels.MEASUREMENT: measurement})
         deadline = time.monotonic() + KILL_FOR_S
         removed = 0
@@ -227,7 +234,7 @@ class DockerLauncher:
             command.HARNESS: command.harness_ini(self._config.stats_address).encode(),
             command.PROBE: command.PROBE_INI.encode(),
         }
-        image = self._host.images.find(arm.target)
+        image = self._host.images.find(arm.target, arm.image_digest, self._called_off.is_set).id
         with self._containers.target(image, argv, files, options) as container:
             yield container, placement
 

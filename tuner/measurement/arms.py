@@ -6,13 +6,15 @@ from tuner.uwsgi.ini import IniFile
 from tuner.uwsgi.sanitised import sanitised
 
 
-def arm_of(spec: JobSpec, index: int, ini: str) -> ArmSpec:
+def arm_of(spec: JobSpec, index: int, ini: str, image_digest: str | None = None) -> ArmSpec:
     """The arm that runs `ini` with the job's limits, without what the job does not allow.
 
     All files of a job lose the same options, so none gains by it.
     """
     runs = sanitised(IniFile.parse(ini), spec.allow).ini.dump()
-    return ArmSpec(index=index, ini=runs, target=spec.target, limits=spec.limits)
+    return ArmSpec(
+        index=index, ini=runs, target=spec.target, limits=spec.limits, image_digest=image_digest
+    )
 
 
 def left_out(spec: JobSpec) -> tuple[LeftOut, ...]:

@@ -111,6 +111,7 @@ class Bench:
             effective_ini=effective,
             warmup_s=tuple(driver.warmup_s for driver in drivers),
             is_cut_short=len(cycles) < planned,
+            image_digest=arms[0].image_digest,
         )
 
     def prepare(
@@ -132,6 +133,9 @@ class Bench:
         self.launcher.check_memory([baseline] * arms_at_once)
         with self._aborting():
             build = self.launcher.inspect(baseline.target)
+            baseline, larger = (
+                replace(arm, image_digest=build.image_digest) for arm in (baseline, larger)
+            )
             preflight = self._preflight(baseline, build.options)
             self._check_wanted()
             try:
@@ -156,6 +160,7 @@ class Bench:
             load_s=watch.load_s,
             ready_s=looks.ready_s,
             ini_sha256=(baseline.ini_sha256,),
+            image_digest=build.image_digest,
         )
 
     def _preflight(self, baseline: ArmSpec, known: Collection[str]) -> Preflight:

@@ -17,12 +17,14 @@ class ArmSpec:
     """Everything needed to start one arm. `ini` is the file that runs.
 
     It is the file to deploy without the options that trials leave out (`arms.arm_of`).
+    `image_digest` is the image that the job has resolved; None: the one that the target names now.
     """
 
     index: int
     ini: str
     target: Target
     limits: Limits
+    image_digest: str | None = None
 
     @property
     def ini_sha256(self) -> str:
@@ -32,7 +34,11 @@ class ArmSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildInfo:
-    """The image of a target, and its uWSGI's version and options."""
+    """The image of a target, and its uWSGI's version and options.
+
+    `image_digest` names the image on every host: the registry's digest; the tag of a build, with
+    the hash of its folder and base; the id of an image that no registry knows.
+    """
 
     image_digest: str
     uwsgi_version: str

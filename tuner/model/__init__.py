@@ -50,6 +50,7 @@ from tuner.model.evidence import (
     Standing,
 )
 from tuner.model.hosts import BenchmarkHost, what_is_missing
+from tuner.model.images import ImageName, ImageText
 from tuner.model.measuring import (
     AS_BUDGETED,
     BASELINE,

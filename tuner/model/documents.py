@@ -12,6 +12,7 @@ from pydantic import Field, field_validator, model_validator
 
 from tuner.model.budgets import Budget
 from tuner.model.document import Document, Name
+from tuner.model.images import ImageText
 from tuner.model.preflight import Danger
 from tuner.model.spaces import Scalar, SearchSpace
 from tuner.model.workloads import ClosedLoop, UrlPath, Workload
@@ -160,9 +161,7 @@ class TargetRequest(_Serving):
     """What to tune: a described target app by name, or any image."""
 
     target_app: str | None = Field(None, description="name of a described target app")
-    image: str | None = Field(
-        None, min_length=1, max_length=500, description="a container image with uWSGI and the app"
-    )
+    image: ImageText | None = Field(None, description="a container image with uWSGI and the app")
     command: tuple[str, ...] | None = Field(
         None, description="starts uWSGI; {ini} stands for the trial's file"
     )
@@ -196,7 +195,7 @@ class TargetApp(_Serving):
     name: Name
     description: str
     build: str | None = None
-    image: str | None = None
+    image: ImageText | None = None
     uwsgi_ini: str = "uwsgi.ini"
     command: tuple[str, ...] = DEFAULT_COMMAND
     memory_per_process_mb: int = Field(32, ge=1, description="rough; measured before the search")

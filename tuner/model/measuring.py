@@ -151,6 +151,7 @@ class MeasurementResult:
 
     `setup_s` counts container start, readiness and removal; `load_s` counts driving load,
     warm-up included. `ini_sha256` names the file that each arm really ran, in the order of arms.
+    `image_digest` is the image of all arms.
     """
 
     windows: tuple[Window, ...] = ()
@@ -162,6 +163,7 @@ class MeasurementResult:
     effective_ini: tuple[str, ...] = ()  # what uWSGI itself says that it runs, one per arm
     warmup_s: tuple[float, ...] = ()  # load until steady, one per arm
     is_cut_short: bool = False  # stopped by its futility rule
+    image_digest: str | None = None  # None if nothing was resolved
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

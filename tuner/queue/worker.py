@@ -46,9 +46,9 @@ log = logging.getLogger(__name__)
 class Handlers(Protocol):
     """What the tasks do. Each is called in a thread.
 
-    `Unavailable` and `Infrastructure` mean "again in a few seconds", without a limit: a handler
-    that counts faults stores a failure and returns. `Aborted` ends the task; while this worker
-    stops, the task goes back into the queue.
+    `Unavailable` and `Infrastructure` mean "again in a few seconds". The handler sets the limit: it
+    stores a failure and returns. `Aborted` ends the task; while this worker stops, the task goes
+    back into the queue.
     """
 
     def advance(self, job_id: JobId) -> None:

@@ -42,7 +42,7 @@ class ProvenanceAnswer:
     hosts: Annotated[tuple[str, ...], about("the hosts that measured")]
     pool: Annotated[str, about("the set of like hosts that they belong to")]
     fingerprint: Annotated[HostFingerprint | None, about("what the first of them is")]
-    uwsgi_version: Annotated[str | None, about("of the target")]
+    uwsgi_version: Annotated[str | None, about("names the target's image on every host")]
     image_digest: Annotated[str | None, about("of the target")]
     target: Annotated[str, about("a target app's name, or an image")]
     sampler: Annotated[str, about("who proposed trials")]

@@ -13,6 +13,7 @@ from tuner.model import (
     CalibrateRequest,
     ClosedLoop,
     CompareRequest,
+    ImageName,
     JobKind,
     JobSpec,
     Limits,
@@ -73,14 +74,20 @@ def resolve(
     request: Request,
     catalogue: KnownTargets,
     earlier: Callable[[str], Sequence[Params]] = lambda app: (),
+    images_allowed: Sequence[str] = (),
 ) -> JobSpec:
     """The job of a request. Raises `InvalidInput` with every mistake.
 
     `earlier` gives what earlier jobs of an app recommended, for requests with a warm start.
+    `images_allowed` are globs of registry/repository; without any, each image may run.
     """
     mistakes: list[Mistake] = []
     described = _described(request, catalogue, mistakes)
     target = _target(request, described)
+    if target.image is not None and not ImageName.parse(target.image).is_among(images_allowed):
+        field = "image" if described is None else "target_app"
+        message = f"TUNER_IMAGES_ALLOWED does not allow {target.image}"
+        mistakes.append(Mistake(f"target.{field}", message))
     default_ini = DEFAULT_INI.format(port=target.port)
     files = _files(request, described.baseline_ini if described else default_ini)
     workload = request.workload or (described.app.workload if described else ClosedLoop())

@@ -6,8 +6,10 @@ on the same machine meanwhile.
 
 working   the tasks of one host, and the process that runs them
 ├── making    makes a claimed measurement
-└── attempt   one attempt at a measurement, and its end
+├── attempt   one attempt at a measurement, and its end
+└── patience  how long a measurement waits for an engine that is away
 """
 
 from tuner.worker.making import make, prepared
+from tuner.worker.patience import Patience
 from tuner.worker.working import FAULTS_ALLOWED, Worker, run

@@ -35,7 +35,8 @@ _MAY_MISS_AN_OPTION = frozenset(
 def make(claim: Claim, bench: Bench) -> MeasurementResult:
     """Make the claimed measurement."""
     measurement, spec = claim.measurement, claim.job.spec
-    arms = [arm_of(spec, index, ini) for index, ini in enumerate(_inis(claim))]
+    image = claim.job.facts.image_digest if claim.job.facts else None
+    arms = [arm_of(spec, index, ini, image) for index, ini in enumerate(_inis(claim))]
     match measurement.kind:
         case MeasurementKind.PREPARE:
             return prepared(spec, bench)

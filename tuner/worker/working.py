@@ -4,7 +4,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from tuner import bootstrap
@@ -20,12 +20,14 @@ from tuner.model import (
     JobId,
     Measurement,
     MeasurementId,
+    MeasurementResult,
     Step,
 )
 from tuner.queue import run_worker
 from tuner.settings import Settings
 from tuner.worker.attempt import Attempt, FencedWrites
 from tuner.worker.making import failure_of, make
+from tuner.worker.patience import Patience
 
 log = logging.getLogger(__name__)
 
@@ -91,6 +93,7 @@ class Worker:
     host: BenchHost
     load: LoadGenerator
     decide: Callable[[History], Step | None]
+    patience: Patience = field(default_factory=Patience)
 
     def advance(self, job_id: JobId) -> None:
         """Take every step of a job that is due.
@@ -124,15 +127,16 @@ class Worker:
         attempt = Attempt(self.store, claim.measurement, should_abort)
         try:
             with self._watched(claim, should_abort) as bench:
-                self._reap()
-                result = make(claim, bench)
-                self.host.check_alone()
+                result = self._made(claim, bench)
         except TargetFailed as failure:
             attempt.fail(failure_of(failure, claim.job.spec))
         except Aborted:
             attempt.release()
             raise
         except Unavailable as away:
+            if self.patience.is_over(measurement_id):
+                attempt.fail(self.patience.failure(away))
+                return
             attempt.release()
             self._report(str(away))
             raise
@@ -150,7 +154,8 @@ class Worker:
         The caller holds the host's lock, so that worker is gone.
         """
         self.sweep()
-        with suppress(Unavailable):  # without an engine, `measure` removes them later
+        # Without an engine, `measure` removes them later.
+        with suppress(Unavailable, Infrastructure):
             self._reap()
 
     def sweep(self) -> None:
@@ -160,6 +165,17 @@ class Worker:
         lost = self.store.recover(self.pool)
         if lost:
             log.warning("put %d lost tasks back into the queue", lost)
+
+    def _made(self, claim: Claim, bench: Bench) -> MeasurementResult:
+        """An engine that goes away in the middle is a fault, which is counted."""
+        self._reap()
+        self.patience.renew()
+        try:
+            result = make(claim, bench)
+        except Unavailable as away:
+            raise Infrastructure(f"{away} (in the middle of a measurement)") from away
+        self.host.check_alone()
+        return result
 
     def _reap(self) -> None:
         reaped = self.host.reap()
@@ -236,6 +252,7 @@ def run(settings: Settings, pool: str) -> None:
         host=bootstrap.launcher(settings, known),
         load=bootstrap.load_generator(settings),
         decide=bootstrap.decide(),
+        patience=Patience(settings.docker_wait_s),
     )
     with bootstrap.host_alive(settings, pool) as liveness:
         worker.start()

@@ -40,6 +40,14 @@ def test_every_mistake_of_shape_is_listed_with_its_path() -> None:
     assert found["workload.requests.0.path"] == "a path starts with '/', as in '/x'"
 
 
+@pytest.mark.parametrize("image", ["../x://y", "../images", "", "cart@sha256:12", "a" * 501])
+def test_an_image_is_a_reference(image: str) -> None:
+    found = _mistakes(
+        {"target": {"image": image}, "baseline_ini": "[uwsgi]\nhttp-socket = :8000\n"}
+    )
+    assert set(found) == {"target.image"}
+
+
 def test_paths_into_an_inline_space_name_only_what_was_written() -> None:
     parameters = {"n": {"type": "int", "low": [], "hi": 3}, "m": {"type": "odd"}}
     found = _mistakes({**GOOD, "search_space": {"parameters": parameters}})

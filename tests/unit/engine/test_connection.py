@@ -2,17 +2,21 @@
 
 import ast
 import errno
+import socket
+import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tuner.engine import DockerLauncher, EngineConfig
 from tuner.engine.connection import Connection
-from tuner.errors import Unavailable
+from tuner.errors import Infrastructure, TargetFailed, Unavailable
 from tuner.measurement import Launcher
 from tuner.model import DEFAULT_COMMAND, Target
 
+CONFIG = EngineConfig(instance="test", base_image="base", load_image="load")
 TARGET = Target(
     image="app:1",
     port=8000,
@@ -37,8 +41,7 @@ def test_an_engine_that_is_away(
     call: Callable[[DockerLauncher], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/docker.sock")
-    config = EngineConfig(instance="test", base_image="base", load_image="load")
-    launcher = DockerLauncher(config, Path)
+    launcher = DockerLauncher(CONFIG, Path)
     with pytest.raises(Unavailable, match="docker is away"):
         call(launcher)
     launcher.close()
@@ -65,9 +68,53 @@ def test_a_host_that_cannot_reach_docker_says_why(
     assert advice in problem
 
 
+def test_what_is_no_fault_of_the_transport_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
+    monkeypatch.setenv("DOCKER_TLS_VERIFY", "1")
+    monkeypatch.setenv("DOCKER_CERT_PATH", str(tmp_path))  # without certificates
+    with pytest.raises(Infrastructure, match="TLS"), Connection().api():
+        pass
+
+
+def test_an_engine_that_hangs_up_in_the_middle_is_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = tmp_path / "docker.sock"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(address))
+        server.listen()
+        threading.Thread(target=hang_up_on, args=(server, 2), daemon=True).start()
+        monkeypatch.setenv("DOCKER_HOST", f"unix://{address}")
+        with pytest.raises(Unavailable, match="docker is away"), Connection().api():
+            pass
+
+
+def hang_up_on(server: socket.socket, times: int) -> None:
+    """Close that many connections without a word."""
+    for _ in range(times):
+        server.accept()[0].close()
+
+
+@pytest.mark.parametrize("name", ["../x://y", "../images", "x y", "a/../b"])
+def test_a_name_that_is_no_reference_never_reaches_the_engine(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/docker.sock")  # nobody answers there
+    launcher = DockerLauncher(CONFIG, Path)
+    with pytest.raises(TargetFailed, match="not an image reference"):
+        launcher.inspect(TARGET.model_copy(update={"image": name}))
+
+
+def test_a_worker_refuses_an_image_that_its_operator_does_not_allow() -> None:
+    launcher = DockerLauncher(replace(CONFIG, images_allowed=("docker.io/shop/*",)), Path)
+    with pytest.raises(TargetFailed, match="app:1: this host's TUNER_IMAGES_ALLOWED"):
+        launcher.inspect(TARGET)
+
+
 def test_the_launcher_fits_where_it_is_used() -> None:
-    config = EngineConfig(instance="test", base_image="base", load_image="load")
-    fits: Launcher = DockerLauncher(config, Path).for_measurement("1", "2")
+    fits: Launcher = DockerLauncher(CONFIG, Path).for_measurement("1", "2")
     assert fits
 
 

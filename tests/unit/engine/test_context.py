@@ -1,5 +1,6 @@
 """A folder's content names its image."""
 
+import io
 import tarfile
 from pathlib import Path
 
@@ -35,7 +36,7 @@ def test_what_python_leaves_and_what_is_ignored_does_not_count(folder: Path) -> 
 def test_what_is_hashed_is_what_is_sent(folder: Path) -> None:
     (folder / "static").mkdir()
     (folder / "static" / "a.css").write_text("")
-    with tarfile.open(fileobj=context.read(folder).archive()) as tar:
+    with tarfile.open(fileobj=io.BytesIO(context.read(folder).archive())) as tar:
         assert tar.getnames() == ["Dockerfile", "app.py", "static/a.css"]
 
 

@@ -107,6 +107,24 @@ def test_serving_this_machine_needs_no_key(host: str) -> None:
     Settings.from_environ({"TUNER_HOST": host}).check_may_serve()
 
 
+def test_images_allowed_are_globs_of_registry_and_repository() -> None:
+    settings = Settings.from_environ({"TUNER_IMAGES_ALLOWED": "registry:5000/shop/*, docker.io/*"})
+    assert settings.images_allowed == ("registry:5000/shop/*", "docker.io/*")
+    assert set(_mistakes({"TUNER_IMAGES_ALLOWED": "cart:1.4"})) == {"TUNER_IMAGES_ALLOWED"}
+
+
+def test_a_service_for_other_machines_is_open_to_every_image_until_some_are_allowed() -> None:
+    network = {"TUNER_HOST": "0.0.0.0", "TUNER_API_KEY": "k"}  # noqa: S104
+    assert not Settings.from_environ({}).is_open_to_every_image
+    assert Settings.from_environ(network).is_open_to_every_image
+    allowed = {**network, "TUNER_IMAGES_ALLOWED": "docker.io/shop/*"}
+    assert not Settings.from_environ(allowed).is_open_to_every_image
+
+
+def test_an_image_of_the_settings_is_a_reference() -> None:
+    assert set(_mistakes({"TUNER_BASE_IMAGE": "../images"})) == {"TUNER_BASE_IMAGE"}
+
+
 def test_the_data_is_kept_where_the_user_may_write(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert Settings.from_environ({}).data_dir == Path("/var/lib/uwsgi-tuner")

@@ -52,6 +52,14 @@ def mistakes(**changes: Any) -> dict[str, str]:
     return {mistake.path: mistake.message for mistake in caught.value.mistakes}
 
 
+def test_only_images_that_the_operator_allows_may_run() -> None:
+    asked = request(target={"image": "registry.example/shop/cart:1"}, baseline_ini=INI)
+    assert resolve(asked, OneApp(), images_allowed=["registry.example/shop/*"])
+    with pytest.raises(InvalidInput, match=r"^target\.image: TUNER_IMAGES_ALLOWED") as refused:
+        resolve(asked, OneApp(), images_allowed=["docker.io/*", "registry.example/other/*"])
+    assert len(refused.value.mistakes) == 1
+
+
 def test_the_target_app_supplies_what_the_request_leaves_out() -> None:
     spec = resolve(request(), OneApp())
     assert spec.baseline_ini == INI

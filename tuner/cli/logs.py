@@ -1,0 +1,42 @@
+"""The log on stderr: nothing in a message can end its line, or colour the terminal."""
+
+import logging
+import re
+import sys
+from typing import Any
+
+FORMAT = "%(asctime)s %(levelname)s %(process)d %(name)s %(message)s"
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+def log_to_stderr(level: str) -> None:
+    """Log what is at least of this level."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(OneLine(FORMAT))
+    logging.basicConfig(level=level, handlers=[handler])
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # our own lines say what is away
+
+
+class OneLine(logging.Formatter):
+    """One line for each message; control characters as escapes. A traceback is indented."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """The line of a record."""
+        return _visible(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:
+        """The traceback below it."""
+        return _indented(super().formatException(ei))
+
+    def formatStack(self, stack_info: str) -> str:
+        """The stack below it."""
+        return _indented(stack_info)
+
+
+def _visible(text: str) -> str:
+    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {_visible(line)}" for line in text.split("\n"))
