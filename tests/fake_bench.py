@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from tests.builders import histogram
+from tests.builders import FACTS, histogram
 from tuner.errors import Infrastructure
 from tuner.measurement import ArmSpec, BuildInfo, Checked, LoadReading, Usage, target_failed
 from tuner.model import (
@@ -81,7 +81,7 @@ class FakeWorld:
     fails: Callable[[Options], FailureCode | None] = _never_fails
     memory_mb: Callable[[Options], float] = _memory_by_processes
     image_fails: FailureCode | None = None
-    image: str = "sha256:fake"  # what every target names now
+    image: str = FACTS.image_digest  # what every target names now
     seed: int = 1
     known_options: tuple[str, ...] = KNOWN_OPTIONS
     most_arms: int = 100  # that fit into its memory

@@ -58,7 +58,7 @@ class Connection:
         try:
             yield self._open()
         except _TRANSPORT_ERRORS as error:
-            raise Unavailable("docker", str(error)) from error
+            raise Unavailable("docker", _why_away(error)) from error
         except APIError as error:
             raise Infrastructure(f"Docker: {explain(error)}") from error
         except (DockerException, OSError) as error:  # the errors of requests are OSErrors
