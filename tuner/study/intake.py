@@ -1,6 +1,5 @@
 """From a request to a job: fills in every default and finds every mistake before the start."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
@@ -184,14 +183,12 @@ def _budget(request: Request) -> Budget:
 
 
 def _app_of(request: Request) -> str:
-    """The name given, else the target's own: of `registry.example/shop/Cart:1.4` it is `cart`."""
+    """The name given, else the target's own: of `registry.example/shop/cart:1.4` it is `cart`."""
     given = None if isinstance(request, CalibrateRequest) else request.app
-    known = given or request.target.target_app
-    if known is not None:
+    if (known := given or request.target.target_app) is not None:
         return known
-    last = (request.target.image or "").rpartition("/")[2]
-    name = re.split("[:@]", last)[0].lower()
-    return re.sub(r"[^a-z0-9._-]", "-", name).lstrip("._-")[:63] or "unnamed"
+    repository = ImageName.parse(request.target.image or "").path
+    return repository.rpartition("/")[2][:63] or "unnamed"  # an id has no repository
 
 
 def _described(

@@ -42,10 +42,12 @@ def test_every_mistake_of_shape_is_listed_with_its_path() -> None:
 
 @pytest.mark.parametrize("image", ["../x://y", "../images", "", "cart@sha256:12", "a" * 501])
 def test_an_image_is_a_reference(image: str) -> None:
-    found = _mistakes(
-        {"target": {"image": image}, "baseline_ini": "[uwsgi]\nhttp-socket = :8000\n"}
-    )
-    assert set(found) == {"target.image"}
+    asked = {
+        "app": "a",
+        "target": {"image": image},
+        "baseline_ini": "[uwsgi]\nhttp-socket = :8000\n",
+    }
+    assert set(_mistakes(asked)) == {"target.image"}
 
 
 def test_paths_into_an_inline_space_name_only_what_was_written() -> None:

@@ -103,7 +103,11 @@ def test_without_files_the_targets_own_is_measured(api: Api) -> None:
 
 @pytest.mark.parametrize(
     ("image", "app"),
-    [("registry.example/shop/Cart:1.4", "cart"), ("a@sha256:0", "a"), ("x:5000/__:1", "unnamed")],
+    [
+        ("registry.example/shop/cart:1.4", "cart"),
+        (f"x:5000/a@sha256:{'0' * 64}", "a"),
+        (f"sha256:{'0' * 64}", "unnamed"),
+    ],
 )
 def test_the_app_of_an_image_is_named_after_it(api: Api, image: str, app: str) -> None:
     assert measure(api, {**DOCUMENT, "target": {"image": image}}).json()["app"] == app
