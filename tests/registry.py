@@ -37,6 +37,10 @@ class Registry:
     blobs: dict[str, bytes] = field(default_factory=dict)
     manifests: dict[str, bytes] = field(default_factory=dict)  # by tag and by digest
 
+    def is_asked(self) -> bool:
+        """Whether the engine wants content."""
+        return any("/blobs/" in path for path in self.asked)
+
     def put(self, tag: str, text: str) -> str:
         """Serve an image of one file under a tag; returns the digest of its manifest."""
         layer = _tar(text.encode())

@@ -29,7 +29,7 @@ class Fetched:
     """How a pull or a build ended: without an `error`, the image is there."""
 
     error: str | None
-    log: str
+    log: str = ""
 
 
 @dataclass(frozen=True, slots=True)
