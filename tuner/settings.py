@@ -55,6 +55,8 @@ def _globs(text: str) -> list[str]:
 
 _Glob = Annotated[str, StringConstraints(pattern=r"^(\*|[\w.:*?-]+(/[\w.*?-]+)+)$")]
 _Globs = Annotated[tuple[_Glob, ...], NoDecode, BeforeValidator(_globs)]
+_HostName = Annotated[str, StringConstraints(pattern=r"^[\w.*-]+$", to_lower=True)]
+_HostNames = Annotated[tuple[_HostName, ...], NoDecode, BeforeValidator(_globs)]
 
 
 class Settings(BaseSettings):
@@ -85,6 +87,11 @@ class Settings(BaseSettings):
         pattern=r"^[ -~]+$",
         repr=False,
         description="the key that clients send in a header, in printable ASCII",
+    )
+    hosts_allowed: _HostNames = Field(
+        default=(),
+        description="globs of the host names that the API answers to, separated by ',', such as "
+        "tuner.example",
     )
     url: Annotated[str, AfterValidator(lambda url: url.rstrip("/"))] = Field(
         default_factory=lambda data: f"http://127.0.0.1:{data['port']}",

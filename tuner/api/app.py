@@ -37,7 +37,7 @@ def create_app(services: Services) -> FastAPI:
         title="uWSGI autotuner",
         version=version("uwsgi-tuner"),
         description=DESCRIPTION,
-        responses=problems.documented(401, 503),
+        responses=problems.documented(401, 403, 503),
         docs_url=None,  # FastAPI's own pages load scripts from elsewhere
         redoc_url=None,
     )
@@ -46,10 +46,9 @@ def create_app(services: Services) -> FastAPI:
     parts = (jobs, trials, recommendations, reports, pools, catalogue, lint, health, reference)
     for part in parts:
         app.include_router(part.router)
-    if services.api_key is None:
-        app.add_middleware(RefuseOtherSites)
-    else:
+    if services.api_key is not None:
         app.add_middleware(RequireKey, key=services.api_key)
+    app.add_middleware(RefuseOtherSites, hosts_allowed=services.hosts_allowed)
     _complete_openapi(app)
     return app
 

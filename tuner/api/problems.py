@@ -27,6 +27,7 @@ _STATUS: Mapping[type[TunerError], int] = {
 }
 _DETAILS = {
     401: "this service asks for a key: send it as X-API-Key or as Authorization: Bearer",
+    403: "a page of another site sent this request",
     404: "there is nothing at this address",
     405: "this address does not accept that method; the Allow header lists the methods",
     406: "job 8 is of kind compare, whose report is JSON only: ask for format=json",

@@ -1,6 +1,9 @@
 """Access control in front of every route: the API key, and no pages of other sites."""
 
 import hmac
+from collections.abc import Collection
+from fnmatch import fnmatchcase
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -8,7 +11,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tuner.api.problems import problem
 
-LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 SCHEMES = {
     "ApiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
@@ -40,32 +42,59 @@ class RequireKey:
 
 
 class RefuseOtherSites:
-    """ASGI middleware: 403 for requests that a page of another site makes a browser send.
+    """ASGI middleware: 403 for what a page of another site makes a browser send.
 
-    A service without a key listens on loopback only and trusts every client there. A browser on
-    the same machine is such a client for any page: by a cross-site request, or by a host name of
-    the page's owner that resolves to 127.0.0.1.
+    Such a page can reach a service that only the browser's user can reach: by a cross-site request,
+    or by a host name of the page's owner that resolves to the service's address.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, *, hosts_allowed: Collection[str]) -> None:
         self._app = app
+        self._hosts_allowed = ("localhost", *hosts_allowed)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not _is_foreign(Headers(scope=scope)):
-            await self._app(scope, receive, send)
-            return
-        detail = "without a key, this service answers to 127.0.0.1 and localhost, not to web pages"
-        await problem(403, detail)(scope, receive, send)
+        refusal = self._refusal(scope) if scope["type"] == "http" else None
+        answering = self._app if refusal is None else problem(403, refusal)
+        await answering(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> str | None:
+        headers = Headers(scope=scope)
+        host, origin = headers.get("host", "localhost"), headers.get("origin")
+        if not self._is_ours(host):
+            return (
+                "the service does not know this name in the Host header as its own: use an IP"
+                " address, or add the name to TUNER_HOSTS_ALLOWED"
+            )
+        if origin is not None:
+            sender = origin.partition("://")[2]
+            known = sender == host or self._is_named(sender)
+            return None if known else "the Origin header names another site"
+        site = headers.get("sec-fetch-site", "none")
+        if site in ("none", "same-origin") or _opens_a_page(scope["method"], headers):
+            return None
+        return "a page of another site sent this request"
+
+    def _is_ours(self, host: str) -> bool:
+        """Nobody can have an IP address resolve to another one."""
+        try:
+            ip_address(_name_of(host))
+        except ValueError:
+            return self._is_named(host)
+        return True
+
+    def _is_named(self, host: str) -> bool:
+        return any(fnmatchcase(_name_of(host), glob) for glob in self._hosts_allowed)
 
 
-def _is_foreign(headers: Headers) -> bool:
-    host = headers.get("host", "localhost")
+def _opens_a_page(method: str, headers: Headers) -> bool:
+    """Whether somebody followed a link: the other site cannot read the answer."""
+    sent = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest"))
+    return method in ("GET", "HEAD") and sent == ("navigate", "document")
+
+
+def _name_of(host: str) -> str:
+    """The host without its port, in small letters; empty if it is none."""
     try:
-        if urlsplit(f"//{host}").hostname not in LOOPBACK_NAMES:
-            return True
+        return urlsplit(f"//{host}").hostname or ""
     except ValueError:
-        return True
-    if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-        return True
-    origin = headers.get("origin")
-    return origin is not None and origin.partition("://")[2] != host
+        return ""

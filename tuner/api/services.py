@@ -66,13 +66,14 @@ class Services:
     """Handed to `create_app`.
 
     `resolve` raises `InvalidInput` with every mistake in a request, `require_room` `Unavailable`
-    where the disk of the rows is full.
+    where the disk of the rows is full. `hosts_allowed` are globs of the service's own host names.
     """
 
     store: ServiceStore
     catalogue: HostCatalogue
     resolve: Callable[[Request], JobSpec]
     api_key: str | None = field(default=None, repr=False)
+    hosts_allowed: Sequence[str] = ()
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     require_room: Callable[[], None] = lambda: None
 

@@ -72,6 +72,7 @@ def api() -> None:
         catalogue=catalogue,
         resolve=bootstrap.resolver(catalogue, store.recommended, settings.images_allowed),
         api_key=settings.api_key,
+        hosts_allowed=(settings.host, *settings.hosts_allowed),
         require_room=lambda: require_room(settings.data_dir),
     )
     uvicorn.run(

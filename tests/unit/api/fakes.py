@@ -279,6 +279,7 @@ class Api:
             catalogue=known,
             resolve=self.resolve or real_resolve,
             api_key=self.api_key,
+            hosts_allowed=("*.our.example",),
             now=lambda: builders.NOON,
             require_room=self.require_room,
         )

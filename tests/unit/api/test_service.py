@@ -128,6 +128,10 @@ def test_pools_show_their_hosts_and_what_ails_them() -> None:
     assert hosts["b"]["fingerprint"]["cpus"] == 2
 
 
+KEYS = pytest.mark.parametrize("key", [None, KEY])
+
+
+@KEYS
 @pytest.mark.parametrize(
     "headers",
     [
@@ -136,20 +140,39 @@ def test_pools_show_their_hosts_and_what_ails_them() -> None:
         {"Origin": "http://evil.example"},
         {"Origin": "null"},
         {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"},
     ],
 )
-def test_without_a_key_no_web_page_of_others_is_answered(headers: dict[str, str]) -> None:
-    api = Api(FakeStore())
+def test_no_web_page_of_others_is_answered(headers: dict[str, str], key: str | None) -> None:
+    api = Api(FakeStore(), api_key=key)
+    headers = {**headers, "X-API-Key": KEY}
     assert api.send("POST", "/v1/jobs/1/cancel", headers=headers).status_code == 403
     assert api.send("GET", "/v1/jobs", headers=headers).status_code == 403
 
 
-@pytest.mark.parametrize("host", ["localhost:8321", "127.0.0.1", "[::1]:8321"])
-def test_without_a_key_loopback_names_are_answered(host: str) -> None:
-    headers = {"Host": host, "Origin": f"http://{host}", "Sec-Fetch-Site": "same-origin"}
-    assert Api(FakeStore()).send("GET", "/v1/jobs", headers=headers).status_code == 200
+@KEYS
+@pytest.mark.parametrize(
+    "host", ["localhost:8321", "127.0.0.1", "[::1]:8321", "10.0.0.7:8321", "Tuner.our.example"]
+)
+def test_its_own_names_and_addresses_are_answered(host: str, key: str | None) -> None:
+    api = Api(FakeStore(), api_key=key)
+    same_site = {"Origin": f"http://{host}", "Sec-Fetch-Site": "same-origin"}
+    headers = {"Host": host, "X-API-Key": KEY, **same_site}
+    assert api.send("GET", "/v1/jobs", headers=headers).status_code == 200
 
 
-def test_with_a_key_the_name_does_not_matter() -> None:
-    headers = {"Host": "tuner.example", "X-API-Key": KEY}
-    assert Api(FakeStore(), api_key=KEY).send("GET", "/v1/jobs", headers=headers).status_code == 200
+def test_a_proxy_may_send_another_host_than_the_browser() -> None:
+    api = Api(FakeStore())
+    headers = {"Host": "127.0.0.1:8321", "Origin": "https://tuner.our.example"}
+    assert api.send("GET", "/v1/jobs", headers=headers).status_code == 200
+
+
+def test_a_link_on_another_site_opens() -> None:
+    link = {
+        "Sec-Fetch-Site": "cross-site",
+        "Sec-Fetch-Mode": "navigate",
+        "Sec-Fetch-Dest": "document",
+    }
+    api = Api(FakeStore())
+    assert api.send("GET", "/v1/jobs", headers=link).status_code == 200
+    assert api.send("POST", "/v1/jobs/1/cancel", headers=link).status_code == 403
