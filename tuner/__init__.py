@@ -37,6 +37,7 @@ Imports point down only; import-linter holds that, and that each outside system 
 | format    | `schemas`        | the JSON answers, as `api` sends and `client` reads them         |
 | format    | `wording`        | figures and names as text, the same everywhere                   |
 | nouns     | `model`          | frozen, no I/O, units in names                                   |
+| nouns     | `masking`        | what looks like a secret becomes `***` in documents and logs     |
 | nouns     | `errors`         | the tree of failures                                             |
 
 A **window** is one stretch of load; a **block** is fresh starts of every arm with windows in

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Path
 from tuner.api.problems import documented
 from tuner.api.services import Wired
 from tuner.errors import NotFound
+from tuner.masking import masked
 from tuner.model import SearchSpace
 from tuner.schemas import SpaceList, SpaceSummary, TargetAppAnswer, TargetAppList
 
@@ -45,7 +46,7 @@ def list_target_apps(services: Wired) -> TargetAppList:
     """What can be tuned by name; any other image can be tuned too."""
     return TargetAppList(
         target_apps=[
-            TargetAppAnswer.of(known.app, name=name, uwsgi_ini=known.baseline_ini)
+            TargetAppAnswer.of(known.app, name=name, uwsgi_ini=masked(known.baseline_ini))
             for name, known in sorted(services.catalogue.apps.items())
         ]
     )

@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 
 from tuner import wording
 from tuner.errors import Conflict, InvalidInput, Mistake, NotFound, Stale, TunerError, Unavailable
+from tuner.masking import masked
 from tuner.model import mistakes_of
 from tuner.schemas import MistakeAnswer, Problem
 
@@ -71,8 +72,11 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def _sendable(text: str) -> str:
-    """The text with `?` for halves of surrogate pairs, which a quoted request may hold."""
-    return text.encode("utf-8", "replace").decode()
+    """The text with `?` for halves of surrogate pairs, which a quoted request may hold.
+
+    It may hold secrets too.
+    """
+    return masked(text.encode("utf-8", "replace").decode())
 
 
 def _body(

@@ -18,6 +18,7 @@ from tuner.api.recommendations import why_unfinished
 from tuner.api.services import Services, Wired
 from tuner.api.views import recommendation_answer
 from tuner.errors import Conflict
+from tuner.masking import masked
 from tuner.model import History, Job, JobId, JobKind, Recommendation
 from tuner.schemas import CalibrationReport, ReportAnswer, ReportForm, TuneReport
 
@@ -97,7 +98,7 @@ def _of_tuning(history: History, found: Recommendation, form: ReportForm) -> str
     whole = evidence.collect(history, rendered_by=rendered_by)
     if form == "json":
         answer = tune_report(whole, recommendation_answer(history.job, found))
-        return answer.model_dump_json()
+        return masked(answer).model_dump_json()
     document = evidence.compose(whole)
     return evidence.markdown(document) if form == "md" else evidence.page(document)
 

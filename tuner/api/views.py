@@ -8,6 +8,7 @@ from tuner.api.evidence import evidence_answer, look_answers
 from tuner.api.measured import calibration_answer, report_answer, sees, sentences, window_answer
 from tuner.api.preflight import preflight_answer
 from tuner.api.progress import incumbent_of, progress_of
+from tuner.masking import masked
 from tuner.model import (
     History,
     Job,
@@ -37,7 +38,7 @@ def job_page(jobs: Sequence[JobSummary], limit: int) -> JobPage:
 def job_answer(status: JobStatus) -> JobAnswer:
     """A job, its progress and what it has found so far."""
     job, spec = status.job, status.job.spec
-    return JobAnswer.of(
+    answer = JobAnswer.of(
         status,
         spec,
         job,
@@ -51,6 +52,7 @@ def job_answer(status: JobStatus) -> JobAnswer:
         report=report_answer(job.report) if job.report else None,
         preflight=preflight_answer(job),
     )
+    return masked(answer)
 
 
 def window_list(job: Job, measurements: Sequence[Measurement]) -> WindowList:

@@ -1,9 +1,11 @@
-"""The log on stderr: nothing in a message can end its line, or colour the terminal."""
+"""The log on stderr: no message can end its line, colour the terminal or show a secret."""
 
 import logging
 import re
 import sys
 from typing import Any
+
+from tuner.masking import masked
 
 FORMAT = "%(asctime)s %(levelname)s %(process)d %(name)s %(message)s"
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -35,7 +37,7 @@ class OneLine(logging.Formatter):
 
 
 def _visible(text: str) -> str:
-    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), masked(text))
 
 
 def _indented(text: str) -> str:

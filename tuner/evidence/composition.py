@@ -8,9 +8,10 @@ from tuner.evidence import (
     reliability,
     search,
 )
-from tuner.evidence.document import Document
+from tuner.evidence.document import Document, Gallery, Picture
 from tuner.evidence.headline import headline
 from tuner.evidence.job_evidence import JobEvidence
+from tuner.masking import masked
 
 _SECTIONS = (
     file_changes.changed,
@@ -35,7 +36,8 @@ _SECTIONS = (
 def compose(evidence: JobEvidence) -> Document:
     """The document of a job, not yet written in any form; sections without content are left out."""
     sections = (section_of(evidence) for section_of in _SECTIONS)
-    return Document(
+    document = Document(
         headline=headline(evidence),
         sections=tuple(section for section in sections if section is not None),
     )
+    return masked(document, leave=(Picture, Gallery))

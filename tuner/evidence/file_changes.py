@@ -17,6 +17,7 @@ from tuner.evidence.document import (
     Words,
 )
 from tuner.evidence.job_evidence import JobEvidence
+from tuner.masking import MASK, masked
 from tuner.model import ChangedLine, Effect, Verdict
 
 _LONGEST_FILE = 12_000  # characters of a listing
@@ -124,12 +125,16 @@ def _whisker(effect: Effect, reach: float) -> Whisker:
 def file(evidence: JobEvidence) -> Section:
     """The diff to the user's file, and the whole file to deploy."""
     found, own = evidence.recommendation, evidence.job.spec.baseline_ini
+    parts: tuple[Part, ...]
     if found.uwsgi_ini == own:
-        words = Paragraph("Your file stays as it is, byte for byte.")
-        return Section(title="The file", parts=(words, _whole("Your file", own)))
-    return Section(
-        title="The file", parts=tuple(_new_file(own, found.uwsgi_ini, found.overlay_ini))
-    )
+        kept = Paragraph("Your file stays as it is, byte for byte.")
+        parts = (kept, _whole("Your file", own))
+    else:
+        parts = tuple(_new_file(own, found.uwsgi_ini, found.overlay_ini))
+    if masked(found.uwsgi_ini) != found.uwsgi_ini:
+        words = f"{MASK} stands for what looks like a secret; the job's uwsgi.ini has it."
+        parts += (Paragraph(words, is_quiet=True),)
+    return Section(title="The file", parts=parts)
 
 
 def _new_file(own: str, new: str, overlay: str) -> Iterable[Part]:

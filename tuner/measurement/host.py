@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tuner.errors import TargetFailed
+from tuner.masking import masked
 from tuner.model import ClientFigures, FailureCode, HostFingerprint, Limits, Load, Target, Workload
 from tuner.uwsgi.stats import Stats
 from tuner.uwsgi.topology import Front
@@ -202,5 +203,5 @@ class LoadGenerator(Protocol):
 
 
 def target_failed(code: FailureCode, message: str, log_tail: str = "") -> TargetFailed:
-    """A `TargetFailed` with a code of the model; `bench` adds the arm."""
-    return TargetFailed(code.value, message, log_tail=log_tail)
+    """A `TargetFailed` with a code of the model; `bench` adds the arm. Apps log their secrets."""
+    return TargetFailed(code.value, masked(message), log_tail=masked(log_tail))

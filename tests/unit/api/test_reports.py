@@ -13,8 +13,10 @@ from tests.unit.api.fakes import Api, FakeStore
 from tests.unit.api.test_openapi import DOCUMENT
 from tuner.client import document_of
 from tuner.model import (
+    ClosedLoop,
     Failure,
     FailureCode,
+    HttpRequest,
     Job,
     JobId,
     JobState,
@@ -188,3 +190,59 @@ def test_ends_without_bound_are_null() -> None:
     assert answer["looks"][0]["z"] is None
     assert document_of(RecommendationAnswer.model_validate(answer))["looks"] == answer["looks"]
     assert "NaN" not in json.dumps(answer)
+
+
+PLANTED = "hunter2"
+
+
+def with_secrets() -> Api:
+    """A finished job with the planted secret in its file, its requests and its failed trial."""
+    history = finished_jobs.history()
+    job, found = history.job, history.job.recommendation
+    assert found is not None
+    line = f"env = DB=postgres://u:{PLANTED}@db/x\nroute = ^/ basicauth:A,u:{PLANTED}\n"
+    request = HttpRequest(
+        path=f"/?token={PLANTED}",
+        headers={"Cookie": f"session={PLANTED}", "X-Auth-Token": PLANTED},
+        body=f'{{"password": "{PLANTED}"}}',
+    )
+    own = {
+        "baseline_ini": job.spec.baseline_ini + line,
+        "workload": ClosedLoop(requests=(request,)),
+    }
+    kept = replace(
+        job,
+        spec=job.spec.model_copy(update=own),
+        recommendation=replace(found, uwsgi_ini=found.uwsgi_ini + line),
+    )
+    made = {1: list(history.measurements)}
+    return Api(FakeStore(kept={1: kept}, of_job={1: list(history.trials)}, made=made))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/jobs",
+        "/v1/jobs/1",
+        "/v1/jobs/1/trials",
+        *(f"/v1/jobs/1/report?format={form}" for form in MEDIA),
+    ],
+)
+def test_no_list_and_no_report_has_a_secret(path: str) -> None:
+    answer = with_secrets().get(path)
+    assert answer.status_code == 200
+    assert PLANTED not in answer.text
+
+
+def test_a_report_says_where_its_masked_values_are() -> None:
+    service = with_secrets()
+    assert "looks like a secret" in service.get("/v1/jobs/1/report?format=md").text
+    assert "looks like a secret" not in api().get("/v1/jobs/1/report?format=md").text
+    assert service.get("/v1/jobs/1/uwsgi.ini").text.count(PLANTED) == 2
+
+
+def test_a_mistake_quotes_no_secret() -> None:
+    target = {"target_app": "mixed", "command": ["uwsgi", f"--set=password={PLANTED}"]}
+    refused = Api().submit({"app": f"password={PLANTED}", "target": target})
+    assert refused.status_code == 422
+    assert PLANTED not in refused.text

@@ -28,3 +28,7 @@ def test_a_traceback_cannot_look_like_a_line_of_its_own() -> None:
         "this", ValueError("no\n2026-01-01 WARNING tuner forged\x1b[2J")
     ).splitlines()
     assert below == ["  ValueError: no", "  2026-01-01 WARNING tuner forged\\x1b[2J"]
+
+
+def test_a_message_shows_no_secret() -> None:
+    assert logged("Cookie: a=b").endswith("said Cookie: ***\n")

@@ -1,0 +1,93 @@
+"""What looks like a secret becomes `***`: for reports, lists, errors and logs.
+
+The names stay, so a reader sees that there is a value. The file to deploy is never masked. Each
+pattern takes linear time: it starts only where a name starts, and never goes back.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+MASK = "***"
+
+T = TypeVar("T")
+
+_NAME = (
+    r"(?:passw|passphrase|pwd|secret|token(?!s)|credential|authorization|cookie|signature"
+    r"|(?:api|access|private|auth)[_-]?key)"
+)
+_SECRET_NAME = re.compile(_NAME, re.IGNORECASE)
+
+
+def _named(name: str, value: str) -> re.Pattern[str]:
+    """`NAME=value`, `name: value` and `"name": "value"`."""
+    quoted = r""""(?:[^"\\\n]|\\.)*+"?+|'[^'\n]*+'?+"""
+    before = rf"(?<![\w.-])(?=[\w.-]*?{name})([\w.-]++[\"']?[ \t]*+[=:][ \t]*+)"
+    return re.compile(rf"{before}({quoted}|{value})", re.IGNORECASE)
+
+
+_PATTERNS = (
+    # env = NAME=value, in all formats of a uWSGI file; and in its command line
+    re.compile(r"(?<!\w)(env[\"']?[ \t]*+[=:>][ \t]*+[\"']?\w++=)([^\n]++)"),
+    re.compile(r"(?<!\w)(--env[ =]\w++=)(\S++)"),
+    _named("(?:authorization|cookie)", r"[^\n\"'<>]++"),  # headers have values of several words
+    _named(_NAME, r"[^\s&,;\"'<>]++"),
+    re.compile(r"(basicauth:[^,:\s]*+,)([^\s\"'<>]++)"),
+    re.compile(r"(Bearer[ \t]++)([\w.~+/=-]{16,}+)"),
+    re.compile(r"(-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----)([^-]++)"),
+)
+_AUTHORITY = re.compile(r"(?<=://)[^\s/\"'<>]++")
+
+
+def masked(value: T, leave: tuple[type, ...] = ()) -> T:
+    """The same with a mask in all its texts: of models, dataclasses, mappings and sequences.
+
+    What is of a type in `leave` stays as it is.
+    """
+    found: T = _masked(value, leave)
+    return found
+
+
+def _masked(value: Any, leave: tuple[type, ...]) -> Any:
+    if isinstance(value, (Enum, *leave)):
+        return value
+    if isinstance(value, str):
+        return _masked_text(value)
+    if isinstance(value, Mapping):
+        return {name: _masked_item(name, item, leave) for name, item in value.items()}
+    if isinstance(value, tuple | list):
+        return type(value)([_masked(item, leave) for item in value])
+    if isinstance(value, BaseModel):
+        items = {name: getattr(value, name) for name in type(value).model_fields}
+        return value.model_copy(update=_masked(items, leave))
+    if is_dataclass(value) and not isinstance(value, type):
+        own = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+        return replace(value, **_masked(own, leave))
+    return value
+
+
+def _masked_item(name: object, item: Any, leave: tuple[type, ...]) -> Any:
+    if isinstance(name, str) and isinstance(item, str) and _SECRET_NAME.search(name):
+        return MASK
+    return _masked(item, leave)
+
+
+def _masked_text(text: str) -> str:
+    for pattern in _PATTERNS:
+        text = pattern.sub(_without_value, text)
+    return _AUTHORITY.sub(_without_password, text)
+
+
+def _without_value(found: re.Match[str]) -> str:
+    quote = found[2][0] if found[2][0] in "\"'" else ""
+    return f"{found[1]}{quote}{MASK}{quote}"
+
+
+def _without_password(authority: re.Match[str]) -> str:
+    user, at, host = authority[0].rpartition("@")
+    name, colon, _ = user.partition(":")
+    return f"{name}:{MASK}@{host}" if at and colon else authority[0]
