@@ -24,6 +24,7 @@ from tests.budgets import examples
 from tests.killable_worker import SPEC, worker_on
 from tests.postgres import fresh_database
 from tests.unit.api.fakes import Api
+from tuner.api.security import OPEN_PATHS
 from tuner.db import Store, make_engine
 from tuner.model import JobId
 from tuner.queue import Queue
@@ -35,10 +36,11 @@ CHECKS = [
     response_headers_conformance,
     response_schema_conformance,
 ]
-KEY = {"X-API-Key": "k"}  # without one, a request that names another host is refused
+KEY = {"X-API-Key": "the key of this service"}
+STRANGERS: tuple[dict[str, str], ...] = ({}, {"X-API-Key": "another"}, {"Authorization": "Bearer "})
 EXAMPLES = 40  # of each call, many of which differ in what has been left out or is wrong
 
-DOCUMENT = Api(api_key="k").app.openapi()
+DOCUMENT = Api(api_key=KEY["X-API-Key"]).app.openapi()
 
 schema = schemathesis.openapi.from_dict(DOCUMENT)
 
@@ -74,8 +76,11 @@ def calling(path: str, method: str) -> Callable[..., None]:
         suppress_health_check=list(HealthCheck),
     )
     def test(api: Api, case: schemathesis.Case[Any]) -> None:
-        """The answer is as documented."""
+        """The answer is as documented, and nobody else gets one."""
         case.call_and_validate(app=api.app, headers=KEY, checks=CHECKS)
+        for stranger in STRANGERS:
+            answer = case.call_and_validate(app=api.app, headers=stranger, checks=CHECKS)
+            assert answer.status_code in (401, 403) or path in OPEN_PATHS
 
     found: Callable[..., None] = test
     return found
