@@ -5,14 +5,14 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from tuner.errors import Aborted, Infrastructure, TargetFailed
+from tuner.measurement.driving import Driver, Stopwatch, arm_at_fault
 from tuner.measurement.futility import is_futile
-from tuner.measurement.host import ArmSpec, Launcher, LoadGenerator, LoadReading, RunningTarget
-from tuner.measurement.judging import Circumstances, window_of
+from tuner.measurement.host import ArmSpec, Launcher, LoadGenerator, RunningTarget
 from tuner.measurement.preflight import seen, strict_copy
-from tuner.measurement.steadiness import LONGEST, is_steady, warming
+from tuner.measurement.steadiness import warming
 from tuner.model import (
     AS_BUDGETED,
     BlockOptions,
@@ -33,26 +33,6 @@ from tuner.uwsgi.ini import IniFile
 
 MEMORY_PROBE_S = 0.6  # long enough for every process to serve a request
 MEMORY_PROBE_MORE = 2  # processes on top of the baseline's, for the second point of the line
-
-
-@dataclass(slots=True)
-class _Stopwatch:
-    """Splits a measurement's wall time into set-up and load."""
-
-    started: float = field(default_factory=time.monotonic)
-    load_s: float = 0.0
-
-    @contextmanager
-    def loading(self) -> Iterator[None]:
-        began = time.monotonic()
-        try:
-            yield
-        finally:
-            self.load_s += time.monotonic() - began
-
-    @property
-    def setup_s(self) -> float:
-        return time.monotonic() - self.started - self.load_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +61,14 @@ class Bench:
         `Infrastructure`, or `Aborted`.
         """
         order = random.Random(seed)  # noqa: S311  a reproducible shuffle, not a secret
-        watch = _Stopwatch()
+        watch = Stopwatch()
         planned = block_options.cycles or budget.cycles
         futility = block_options.futility
         cycles: list[list[Window]] = []
         self.launcher.check_memory(arms)
         with self._aborting(), self._started(arms) as (running, ready_s):
             drivers = [
-                _Driver(self.load, target, arm, frozenset(metrics), watch)
+                Driver(self.load, target, arm, frozenset(metrics), watch)
                 for target, arm in zip(running, arms, strict=True)
             ]
             effective = tuple(target.effective_ini() for target in running)
@@ -129,7 +109,7 @@ class Bench:
         memory line. Raises `TargetFailed` if the baseline itself does not work, or the largest
         block of the job, with `arms_at_once`, does not fit into the host's memory.
         """
-        watch = _Stopwatch()
+        watch = Stopwatch()
         self.launcher.check_memory([baseline] * arms_at_once)
         with self._aborting():
             build = self.launcher.inspect(baseline.target)
@@ -138,12 +118,7 @@ class Bench:
             )
             preflight = self._preflight(baseline, build.options)
             self._check_wanted()
-            try:
-                looks = self._look([baseline, larger], workload, watch)
-            except TargetFailed as failure:
-                if failure.arm == baseline.index:
-                    raise
-                looks = self._look([baseline], workload, watch)
+            looks = self._look_at_both(baseline, larger, workload, watch)
         facts = extended(
             TargetFacts,
             build,
@@ -165,14 +140,25 @@ class Bench:
 
     def _preflight(self, baseline: ArmSpec, known: Collection[str]) -> Preflight:
         """What uWSGI reports about the baseline before it serves, also with --strict."""
-        with _arm_at_fault(baseline):
+        with arm_at_fault(baseline):
             checked = self.launcher.check(baseline)
             self._check_wanted()
             copy = strict_copy(IniFile.parse(baseline.ini), frozenset(known))
             refused = self.launcher.strict(replace(baseline, ini=copy))
             return seen(baseline, checked, refused)
 
-    def _look(self, arms: Sequence[ArmSpec], workload: Workload, watch: _Stopwatch) -> "_Looks":
+    def _look_at_both(
+        self, baseline: ArmSpec, larger: ArmSpec, workload: Workload, watch: Stopwatch
+    ) -> "_Looks":
+        """Without the larger one if that does not work."""
+        try:
+            return self._look([baseline, larger], workload, watch)
+        except TargetFailed as failure:
+            if failure.arm == baseline.index:
+                raise
+            return self._look([baseline], workload, watch)
+
+    def _look(self, arms: Sequence[ArmSpec], workload: Workload, watch: Stopwatch) -> "_Looks":
         """Looks at arms that run under a little load; the first is the baseline.
 
         Checks the workload too.
@@ -180,11 +166,11 @@ class Bench:
         used = []
         with self._started(arms) as (running, ready_s):
             first = running[0]
-            with _arm_at_fault(arms[0]):
+            with arm_at_fault(arms[0]):
                 self.load.check(first, arms[0].target, workload)
             for arm, target in zip(arms, running, strict=True):
                 self._check_wanted()
-                driver = _Driver(self.load, target, arm, frozenset(), watch)
+                driver = Driver(self.load, target, arm, frozenset(), watch)
                 driver.drive(warming(rungs(workload)[0]), MEMORY_PROBE_S)
                 used.append(target.usage().memory_mb)
             topology = first.front.topology.value
@@ -198,7 +184,7 @@ class Bench:
 
         def start(arm: ArmSpec) -> tuple[RunningTarget, float]:
             began = time.monotonic()
-            with _arm_at_fault(arm):
+            with arm_at_fault(arm):
                 context = self.launcher.launch(arm)
                 running = context.__enter__()
                 stack.push(context)
@@ -211,7 +197,7 @@ class Bench:
             yield [running for running, _ in started], tuple(seconds for _, seconds in started)
 
     def _cycle(
-        self, turns: Sequence[tuple["_Driver", Load]], seconds: float, first: int
+        self, turns: Sequence[tuple[Driver, Load]], seconds: float, first: int
     ) -> list[Window]:
         """One window of every turn, in this order; `first` is the index of the first window."""
         windows = []
@@ -248,63 +234,6 @@ class _Looks:
     topology: str
     effective_ini: str
     nofile: int
-
-
-@dataclass(slots=True)
-class _Driver:
-    """Sends load to one started arm, from its warm-up to its last window."""
-
-    load: LoadGenerator
-    running: RunningTarget
-    arm: ArmSpec
-    metrics: frozenset[Metric]
-    watch: _Stopwatch
-    warmup_s: float = 0.0
-    is_steady: bool = True
-
-    def drive(self, load: Load, seconds: float) -> LoadReading:
-        """One run of load. A `TargetFailed` names the arm."""
-        with self.watch.loading(), _arm_at_fault(self.arm):
-            return self.load.drive(self.running, self.arm.target, load, seconds)
-
-    def warm_up(self, load: Load, seconds: float) -> None:
-        """Send load until throughput is steady: between `seconds` and `LONGEST` times `seconds`."""
-        if seconds <= 0:
-            return
-        for _ in range(LONGEST):
-            reading = self.drive(warming(load), seconds)
-            self.warmup_s += reading.wall_s
-            self.is_steady = is_steady(reading.series)
-            if self.is_steady:
-                return
-
-    def window(self, load: Load, seconds: float, index: int) -> Window:
-        """One window with its doubts."""
-        before = self.running.usage()
-        reading = self.drive(load, seconds)
-        after = self.running.usage()
-        with _arm_at_fault(self.arm):
-            self.running.check_disk()
-        under = Circumstances(
-            arm=self.arm.index,
-            load=load,
-            planned_s=seconds,
-            limits=self.arm.limits,
-            client_cpus=self.running.client_cpus,
-            shares_cpus=self.running.shares_cpus,
-            metrics=self.metrics,
-            steady=self.is_steady,
-        )
-        return window_of(reading, before, after, index=index, under=under)
-
-
-@contextmanager
-def _arm_at_fault(arm: ArmSpec) -> Iterator[None]:
-    try:
-        yield
-    except TargetFailed as failure:
-        failure.arm = arm.index
-        raise
 
 
 def _memory_line(used: Sequence[float], processes: int, target: Target) -> MemoryLine:

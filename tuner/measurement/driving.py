@@ -1,0 +1,92 @@
+"""Load on one started arm, and the time that it takes."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from tuner.errors import TargetFailed
+from tuner.measurement.host import ArmSpec, LoadGenerator, LoadReading, RunningTarget
+from tuner.measurement.judging import Circumstances, window_of
+from tuner.measurement.steadiness import LONGEST, is_steady, warming
+from tuner.model import Load, Metric, Window
+
+
+@dataclass(slots=True)
+class Stopwatch:
+    """Splits a measurement's wall time into set-up and load."""
+
+    started: float = field(default_factory=time.monotonic)
+    load_s: float = 0.0
+
+    @contextmanager
+    def loading(self) -> Iterator[None]:
+        """What runs in this context is load."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self.load_s += time.monotonic() - began
+
+    @property
+    def setup_s(self) -> float:
+        """Seconds since the start without load."""
+        return time.monotonic() - self.started - self.load_s
+
+
+@contextmanager
+def arm_at_fault(arm: ArmSpec) -> Iterator[None]:
+    """A `TargetFailed` in this context names the arm."""
+    try:
+        yield
+    except TargetFailed as failure:
+        failure.arm = arm.index
+        raise
+
+
+@dataclass(slots=True)
+class Driver:
+    """Sends load to one started arm, from its warm-up to its last window."""
+
+    load: LoadGenerator
+    running: RunningTarget
+    arm: ArmSpec
+    metrics: frozenset[Metric]
+    watch: Stopwatch
+    warmup_s: float = 0.0
+    is_steady: bool = True
+
+    def drive(self, load: Load, seconds: float) -> LoadReading:
+        """One run of load. A `TargetFailed` names the arm."""
+        with self.watch.loading(), arm_at_fault(self.arm):
+            return self.load.drive(self.running, self.arm.target, load, seconds)
+
+    def warm_up(self, load: Load, seconds: float) -> None:
+        """Send load until throughput is steady: between `seconds` and `LONGEST` times `seconds`."""
+        if seconds <= 0:
+            return
+        for _ in range(LONGEST):
+            reading = self.drive(warming(load), seconds)
+            self.warmup_s += reading.wall_s
+            self.is_steady = is_steady(reading.series)
+            if self.is_steady:
+                return
+
+    def window(self, load: Load, seconds: float, index: int) -> Window:
+        """One window with its doubts."""
+        before = self.running.usage()
+        reading = self.drive(load, seconds)
+        after = self.running.usage()
+        with arm_at_fault(self.arm):
+            self.running.check_disk()
+        under = Circumstances(
+            arm=self.arm.index,
+            load=load,
+            planned_s=seconds,
+            limits=self.arm.limits,
+            client_cpus=self.running.client_cpus,
+            shares_cpus=self.running.shares_cpus,
+            metrics=self.metrics,
+            steady=self.is_steady,
+        )
+        return window_of(reading, before, after, index=index, under=under)
