@@ -42,8 +42,11 @@ class Registry:
         return any("/blobs/" in path for path in self.asked)
 
     def put(self, tag: str, text: str) -> str:
-        """Serve an image of one file under a tag; returns the digest of its manifest."""
-        layer = _tar(text.encode())
+        """Serve an image of one file under a tag; returns the digest of its manifest.
+
+        No other registry has its layer: the engine would pull both at once from one of the two.
+        """
+        layer = _tar(f"{self.address} {text}".encode())
         packed = gzip.compress(layer, mtime=0)
         config = json.dumps(
             {
