@@ -7,9 +7,11 @@ commands start a second faster.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,7 +20,7 @@ from tuner.catalogue import HostCatalogue
 from tuner.db import EmbeddedPostgres, Liveness, Store, make_engine, migrate
 from tuner.model import History, JobSpec, Params, Request, Step
 from tuner.queue import Queue
-from tuner.settings import Settings
+from tuner.settings import PREFIX, Settings
 from tuner.study import decider, resolve
 
 if TYPE_CHECKING:
@@ -106,7 +108,17 @@ def _engine_config(settings: Settings, owner: str) -> EngineConfig:
         fetch_timeout_s=settings.image_timeout_s,
         images_kept_gb=settings.images_kept_gb,
         images_allowed=settings.images_allowed,
+        secrets=_secrets(settings.secrets_allowed, os.environ),
     )
+
+
+def _secrets(allowed: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables that targets may get. Never our own: they open the database."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if value and not name.startswith(PREFIX) and any(fnmatchcase(name, g) for g in allowed)
+    }
 
 
 def image_facts(settings: Settings, image: str) -> ImageFacts:

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from tuner.errors import InvalidInput, Mistake, NotFound
 from tuner.model import SearchSpace, TargetApp, mistakes_of
-from tuner.model.url_file import expanded
+from tuner.model.named_files import expanded
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -144,8 +144,8 @@ class _FileReader:
         except ValidationError as error:
             for path, message in mistakes_of(error):
                 self._wrong(file, f"{path}: {message}" if path else message)
-        except ValueError as error:  # its file of URLs
-            self._wrong(file, f"workload.requests: {error}")
+        except ValueError as error:  # a file that it names
+            self._wrong(file, str(error))
         return None
 
     def _text(self, file: Path) -> str | None:

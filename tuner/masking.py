@@ -73,6 +73,8 @@ def _masked(value: Any, leave: tuple[type, ...]) -> Any:
 def _masked_item(name: object, item: Any, leave: tuple[type, ...]) -> Any:
     if isinstance(name, str) and isinstance(item, str) and _SECRET_NAME.search(name):
         return MASK
+    if name == "env" and isinstance(item, Mapping):
+        return {key: MASK if isinstance(own, str) else own for key, own in item.items()}
     return _masked(item, leave)
 
 

@@ -55,6 +55,8 @@ def _globs(text: str) -> list[str]:
 
 _Glob = Annotated[str, StringConstraints(pattern=r"^(\*|[\w.:*?-]+(/[\w.*?-]+)+)$")]
 _Globs = Annotated[tuple[_Glob, ...], NoDecode, BeforeValidator(_globs)]
+_VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_*][\w*]*$")]
+_VariableNames = Annotated[tuple[_VariableName, ...], NoDecode, BeforeValidator(_globs)]
 _HostName = Annotated[str, StringConstraints(pattern=r"^[\w.*-]+$", to_lower=True)]
 _HostNames = Annotated[tuple[_HostName, ...], NoDecode, BeforeValidator(_globs)]
 
@@ -87,6 +89,11 @@ class Settings(BaseSettings):
         pattern=r"^[ -~]+$",
         repr=False,
         description="the key that clients send in a header, in printable ASCII",
+    )
+    secrets_allowed: _VariableNames = Field(
+        default=(),
+        description="globs of this worker's environment variables that targets may get, separated"
+        " by ',', such as SHOP_*",
     )
     hosts_allowed: _HostNames = Field(
         default=(),

@@ -11,7 +11,7 @@ import yaml
 
 from tuner.cli.files import STANDARD_INPUT, text_of
 from tuner.errors import InvalidInput
-from tuner.model.url_file import expanded
+from tuner.model.named_files import expanded
 
 Json = dict[str, Any]
 

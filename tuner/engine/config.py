@@ -36,5 +36,6 @@ class EngineConfig:
     least_free_mb: int = 1024  # on Docker's disk, during a pull or a build
     images_kept_gb: float = 20.0  # of the images that we pulled and built
     images_allowed: tuple[str, ...] = ()  # globs of registry/repository; none: all images
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # that targets may get
     extra_sysctls: Mapping[str, str] = field(default_factory=dict)  # of the target's namespace
     cgroup_root: Path = Path("/sys/fs/cgroup")  # may be missing for this process

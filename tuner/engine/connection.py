@@ -21,12 +21,14 @@ from docker.utils import kwargs_from_env
 
 from tuner.engine.texts import pieces, plain
 from tuner.errors import Infrastructure, Unavailable
+from tuner.masking import MASK
 from tuner.model import BYTES_PER_MB
 
 TIMEOUT_S = 60  # for one answer of the engine; streams and builds may take longer
 KNOCK_TIMEOUT_S = 5.0
 RELEASE_S = 2.0  # a container that another thread removes keeps its volumes for less
 POLL_S = 0.02
+SHORTEST_SECRET = 4  # a shorter one is part of many words
 MOST_BYTES = 1 << 20  # of a log or a file: what we look for is at its beginning
 
 _TRANSPORT_ERRORS = (
@@ -42,10 +44,12 @@ _log = logging.getLogger(__name__)
 class Connection:
     """One client, shared by all threads. It opens on first use.
 
-    So a service can start, and report the problem, while the engine is away.
+    So a service can start, and report the problem, while the engine is away. No text that a
+    container wrote gets out with one of the `secrets` in it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self._secrets = [secret for secret in secrets if len(secret) >= SHORTEST_SECRET]
         self._client: docker.APIClient | None = None
         self._opening = threading.Lock()
 
@@ -103,7 +107,17 @@ class Connection:
         Of a longer text only the first `MOST_BYTES`.
         """
         raw = self._beginning(container, "logs", stdout=1, stderr=1, tail=lines)
-        return plain(b"".join(piece for _, piece in pieces(raw))).strip()
+        return self.shown(b"".join(piece for _, piece in pieces(raw))).strip()
+
+    def shown(self, written: str | bytes) -> str:
+        """What a container wrote, as plain text without the secrets."""
+        return self.hidden(plain(written))
+
+    def hidden(self, text: str) -> str:
+        """The text with a mask in place of each secret."""
+        for secret in self._secrets:
+            text = text.replace(secret, MASK)
+        return text
 
     def put(self, container: str, archive: bytes) -> None:
         """Unpack a tar at the container's root, running or not."""
@@ -122,7 +136,7 @@ class Connection:
             entry = tar.next()
         if entry is None or not entry.isreg():
             return ""
-        return plain(packed[entry.offset_data : entry.offset_data + entry.size])
+        return self.shown(packed[entry.offset_data : entry.offset_data + entry.size])
 
     def written_mb(self, container: str) -> float:
         """What a container has written to disk: into its own layer, and into its volumes."""

@@ -18,7 +18,8 @@ from tuner.engine.guard import no_image
 from tuner.engine.host import HostFacts, Placement
 from tuner.engine.nginx import ProxyFile
 from tuner.errors import Infrastructure
-from tuner.model import Limits
+from tuner.measurement import target_failed
+from tuner.model import FailureCode, FromWorker, Limits, Needs
 
 ROOT_USER = "0:0"
 GENERATOR_USER = f"{GENERATOR_UID}:{GENERATOR_UID}"
@@ -31,6 +32,7 @@ A process that is not root cannot use them: no-new-privileges is set.
 """
 
 
+_NO_NEEDS = Needs()
 _CONFINED: Mapping[str, Any] = {
     "cap_drop": ["ALL"],
     "security_opt": ["no-new-privileges"],
@@ -53,6 +55,7 @@ class Containers:
 
     def target_options(
         self,
+        needs: Needs,
         limits: Limits,
         placement: Placement,
         facts: HostFacts,
@@ -62,7 +65,10 @@ class Containers:
 
         `volumes` maps a folder in the container to its volume.
         """
+        shm = {"shm_size": f"{needs.shm_mb}m"} if needs.shm_mb is not None else {}
         return {
+            **shm,
+            "tmpfs": dict(folder.partition(":")[::2] for folder in needs.tmpfs),
             # An empty volume gets the folder's content, owner and mode from the image.
             "binds": {volume: {"bind": folder} for folder, volume in volumes.items()},
             "network_mode": "none",
@@ -143,13 +149,19 @@ class Containers:
         argv: Sequence[str],
         files: Mapping[str, bytes],
         options: Mapping[str, Any],
+        needs: Needs = _NO_NEEDS,
     ) -> Iterator[str]:
         """A started target. Raises `TargetFailed` if its image or limits keep it from starting.
 
         The files are copied and not mounted: the engine may run on another machine, and this
         process in a container.
         """
-        with self._created(image, argv, options) as container:
+        its = {
+            "environment": self._environment(needs),
+            "user": needs.user,
+            "working_dir": needs.working_dir,
+        }
+        with self._created(image, argv, options, **its) as container:
             self.connection.put(container, command.archive(files))
             self._start(container, argv[0])
             yield container
@@ -195,13 +207,30 @@ class Containers:
                 raise Infrastructure(f"`{' '.join(argv)}` did not end within {timeout_s:g} s")
             return int(state["ExitCode"]), self.connection.log_tail(container, "all")
 
+    def _environment(self, needs: Needs) -> dict[str, str]:
+        """The values of `env`, with the secrets of this host. Raises `TargetFailed` without one."""
+        found = {}
+        for name, value in needs.env.items():
+            if isinstance(value, FromWorker):
+                secret = self.config.secrets.get(value.from_worker)
+                if secret is None:
+                    message = (
+                        f"target.env.{name}: the worker {self.config.worker} has no variable"
+                        f" {value.from_worker}, or its TUNER_SECRETS_ALLOWED does not name it"
+                    )
+                    raise target_failed(FailureCode.WORKLOAD_REFUSED, message)
+                found[name] = secret
+            else:
+                found[name] = value
+        return found
+
     @contextmanager
     def _created(
         self,
         image: str,
         argv: Sequence[str],
         options: Mapping[str, Any],
-        user: str | None = None,
+        **settings: Any,
     ) -> Iterator[str]:
         with self.connection.api() as api:
             try:
@@ -211,7 +240,7 @@ class Containers:
                     name=f"tuner-{secrets.token_hex(6)}",
                     entrypoint=list(argv[:1]),
                     command=list(argv[1:]),
-                    user=user,
+                    **settings,
                     labels=dict(self.labels),
                     host_config=api.create_host_config(**options),
                 )["Id"]

@@ -11,7 +11,7 @@ from docker.errors import APIError
 from docker.utils.socket import read
 
 from tuner.engine.connection import Connection
-from tuner.engine.texts import pieces, plain
+from tuner.engine.texts import pieces
 from tuner.errors import Infrastructure
 
 LOOK_EVERY_S = 1.0  # at the target, while the command runs; one look costs the engine 1 ms
@@ -59,9 +59,8 @@ def execute(
             if error.status_code != 404:
                 raise
             code = None
-        return Executed(
-            code, output.of(_STDOUT).decode(errors="replace"), plain(output.of(_STDERR))
-        )
+        said = connection.hidden(output.of(_STDOUT).decode(errors="replace"))
+        return Executed(code, said, connection.shown(output.of(_STDERR)))
 
 
 class _Stream:

@@ -38,7 +38,7 @@ class DockerLauncher:
 
     def __init__(self, config: EngineConfig, build_dir: Callable[[str], Path]) -> None:
         self._config = config
-        self._connection = Connection()
+        self._connection = Connection(config.secrets.values())
         self._mine = labels.of_instance(config.instance)
         self._labels: Mapping[str, str] = self._mine
         self._called_off = threading.Event()
@@ -228,14 +228,15 @@ class DockerLauncher:
     ) -> Iterator[tuple[str, Placement]]:
         facts, _ = self._host.facts(self._containers)
         placement = place(facts.cpu_ids, arm.limits.cpus)
-        options = self._containers.target_options(arm.limits, placement, facts, volumes)
+        containers, needs = self._containers, arm.target
+        options = containers.target_options(needs, arm.limits, placement, facts, volumes)
         files = {
             command.INI: arm.ini.encode(),
             command.HARNESS: command.harness_ini(self._config.stats_address).encode(),
             command.PROBE: command.PROBE_INI.encode(),
         }
         image = self._host.images.find(arm.target, arm.image_digest, self._called_off.is_set).id
-        with self._containers.target(image, argv, files, options) as container:
+        with containers.target(image, argv, files, options, needs) as container:
             yield container, placement
 
     @contextmanager

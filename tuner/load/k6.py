@@ -22,7 +22,7 @@ from tuner.load import checks
 from tuner.load.findings import WINDOW, WindowFindings
 from tuner.load.oha import answered, head_s
 from tuner.load.probing import ask_probe
-from tuner.load.readiness import SLACK_S, host_header
+from tuner.load.readiness import SLACK_S, headers_of
 from tuner.load.results import reading_of
 from tuner.measurement import LoadReading, RunningTarget
 from tuner.model import (
@@ -192,7 +192,7 @@ def options(load: K6Load, duration_s: float) -> dict[str, Any]:
 
 def _requests(requests: Sequence[HttpRequest], port: int, target: Target) -> dict[str, list[Any]]:
     """Column by column: a thousand objects for each of a thousand users would take a gigabyte."""
-    headers = [_headers(request, port, target) for request in requests]
+    headers = [headers_of(request, port, target) for request in requests]
     shapes: list[Mapping[str, str]] = []
     for one in headers:
         if one not in shapes:
@@ -205,12 +205,6 @@ def _requests(requests: Sequence[HttpRequest], port: int, target: Target) -> dic
         "shapes": [shapes.index(one) for one in headers],
         "headers": [dict(shape) for shape in shapes],
     }
-
-
-def _headers(request: HttpRequest, port: int, target: Target) -> Mapping[str, str]:
-    if port == target.port or "host" in map(str.lower, request.headers):
-        return request.headers
-    return {**request.headers, "Host": host_header(target)}
 
 
 def _check_generator(running: RunningTarget, users: int) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from tuner.load import checks
 from tuner.load.findings import WINDOW
 from tuner.load.probing import ask_probe
-from tuner.load.readiness import SLACK_S, host_header, wait_ready
+from tuner.load.readiness import SLACK_S, headers_of, wait_ready
 from tuner.load.results import reading_of
 from tuner.measurement import LoadReading, RunningTarget, target_failed
 from tuner.model import ClosedLoop, FailureCode, HttpRequest, Ladder, OpenLoop, Target
@@ -128,9 +128,8 @@ def words_and_files(
         words += ["-q", _plain(load.rate_rps), "--latency-correction"]
     request = load.requests[0]  # a mix shares everything but the path
     words.append(f"-m={request.method}")
-    words += [f"-H={name}: {value}" for name, value in request.headers.items()]
-    if running.front.port != target.port and "host" not in map(str.lower, request.headers):
-        words.append(f"-H=Host: {host_header(target)}")
+    headers = headers_of(request, running.front.port, target)
+    words += [f"-H={name}: {value}" for name, value in headers.items()]
     files = {}
     if request.body is not None:
         files["body"] = request.body

@@ -1,10 +1,12 @@
 """Waiting for a target, and the message for one that does not become ready."""
 
+from collections.abc import Mapping
+
 from tuner.errors import TargetFailed
 from tuner.load.findings import READY, Census, Readiness
 from tuner.load.probing import ask_probe
 from tuner.measurement import RunningTarget, target_failed
-from tuner.model import FailureCode, Target
+from tuner.model import FailureCode, HttpRequest, Target
 
 SLACK_S = 15.0  # for the engine and a busy host
 
@@ -27,7 +29,15 @@ def wait_ready(
 
 def host_header(target: Target) -> str:
     """The Host header: the app's own port, also where a proxy is in front of it."""
-    return f"127.0.0.1:{target.port}"
+    return target.host_header or f"127.0.0.1:{target.port}"
+
+
+def headers_of(request: HttpRequest, port: int, target: Target) -> Mapping[str, str]:
+    """All headers of a request to this port, where the client's own Host would be wrong."""
+    host = host_header(target)
+    if host == f"127.0.0.1:{port}" or "host" in map(str.lower, request.headers):
+        return request.headers
+    return {**request.headers, "Host": host}
 
 
 def _not_ready(found: Readiness, target: Target, timeout_s: float, log_tail: str) -> TargetFailed:

@@ -13,6 +13,7 @@ from pydantic import Field, field_validator, model_validator
 from tuner.model.budgets import Budget
 from tuner.model.document import Document, Name
 from tuner.model.images import ImageText
+from tuner.model.needs import Needs
 from tuner.model.preflight import Danger
 from tuner.model.spaces import Scalar, SearchSpace
 from tuner.model.workloads import ClosedLoop, UrlPath, Workload
@@ -148,8 +149,8 @@ class SamplerName(StrEnum):
     GP = "gp"  # Gaussian process that knows how noisy each trial was
 
 
-class _Serving(Document):
-    """How an app is reached, and what its code allows."""
+class _Serving(Needs):
+    """How an app is reached, what its code allows, and what it needs."""
 
     port: int = Field(8000, ge=1, le=65_535, description="the port of the app in its container")
     health_path: UrlPath = Field("/", description="answers 2xx once the app is ready")

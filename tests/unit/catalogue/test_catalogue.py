@@ -132,5 +132,5 @@ def test_a_file_of_urls_that_is_missing_or_wrong_is_a_mistake_of_its_app(tmp_pat
 
     first, second = _mistakes([tmp_path])
 
-    assert "a/target.yaml: workload.requests: urls.txt: No such file" in first
-    assert "b/target.yaml: workload.requests: urls.txt: line 1" in second
+    assert "a/target.yaml: urls.txt: No such file" in first
+    assert "b/target.yaml: urls.txt: line 1" in second

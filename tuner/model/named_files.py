@@ -1,17 +1,24 @@
-"""A file of URLs in place of a list of requests: `requests: {file: urls.txt}`.
+"""Files that a document names: their content replaces their names.
 
-Each line is one request: a path or a whole URL, with a method before it unless that is GET. The
-scheme and host of a URL are dropped. Empty lines and lines that begin with `#` are skipped.
+A file of URLs stands for a list of requests: `requests: {file: urls.txt}`. Each line is one
+request: a path or a whole URL, with a method before it unless that is GET. The scheme and host of a
+URL are dropped. Empty lines and lines that begin with `#` are skipped.
 
     /timetable?week=12
     https://example.org/login
     POST /login
+
+An `env_file`, or a list of them, adds to `env`, as in Compose: the later file counts, and `env`
+before all.
 """
 
+import io
 import re
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
+
+from dotenv import dotenv_values
 
 _LINE = re.compile(
     r"(?:(?P<method>[A-Za-z]+)\s+)?(?P<host>[A-Za-z][A-Za-z0-9+.-]*://[^/?#\s]*)?(?P<path>\S*)"
@@ -22,16 +29,27 @@ _IN_ORDER = (
 )  # here each line is a step; in other workloads the order means nothing
 _MOST = 1000  # of a weight
 
+T = TypeVar("T")
+
 
 def expanded(document: Any, read: Callable[[str], str]) -> Any:
-    """The document of a job or a target; the requests of its file replace the file's name.
+    """The document of a job or a target; the content of its files replaces their names.
 
     `read` returns the text of a file. Any other document is returned unchanged: validation then
-    reports its mistakes. Raises `ValueError` if a file cannot be read or a line is not a request.
+    reports its mistakes. Raises `ValueError` if a file cannot be read or a line is wrong.
     """
+    document = _with_env(_with_requests(document, read), read)
+    match document:
+        case {"target": {"env_file": _} as target}:
+            return {**document, "target": _with_env(target, read)}
+        case _:
+            return document
+
+
+def _with_requests(document: Any, read: Callable[[str], str]) -> Any:
     match document:
         case {"workload": {"requests": {"file": str(name), **others}} as workload} if not others:
-            found = _read(name, read)
+            found = _read(name, read, parse)
         case _:
             return document
     if workload.get("kind", "closed_loop") not in _IN_ORDER:
@@ -39,7 +57,24 @@ def expanded(document: Any, read: Callable[[str], str]) -> Any:
     return {**document, "workload": {**workload, "requests": found}}
 
 
-def _read(name: str, read: Callable[[str], str]) -> list[dict[str, Any]]:
+def _with_env(document: Any, read: Callable[[str], str]) -> Any:
+    match document:
+        case {"env_file": str(name), **rest}:
+            names = [name]
+        case {"env_file": [*names], **rest} if all(isinstance(name, str) for name in names):
+            pass
+        case _:
+            return document
+    env = rest.get("env", {})
+    if not isinstance(env, dict):
+        return document
+    found: dict[str, Any] = {}
+    for name in names:
+        found |= _read(name, read, variables)
+    return {**rest, "env": found | env}
+
+
+def _read(name: str, read: Callable[[str], str], parse: Callable[[str], T]) -> T:
     try:
         return parse(read(name))
     except OSError as error:
@@ -48,6 +83,14 @@ def _read(name: str, read: Callable[[str], str]) -> list[dict[str, Any]]:
         raise ValueError(f"{name}: is not UTF-8 text") from error
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from error
+
+
+def variables(text: str) -> dict[str, str]:
+    """The variables of an env file. Raises `ValueError` for one without a value."""
+    found = dotenv_values(stream=io.StringIO(text), interpolate=False)
+    if without := [name for name, value in found.items() if value is None]:
+        raise ValueError(f"{', '.join(without)}: a variable needs a value, as in NAME=value")
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def parse(text: str) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tuner.model import TargetApp
-from tuner.model.url_file import expanded, parse
+from tuner.model.named_files import expanded, parse
 
 MIX = {"workload": {"kind": "closed_loop", "requests": {"file": "urls.txt"}}}
 JOURNEY = {"workload": {"kind": "journey", "users": 3, "requests": {"file": "urls.txt"}}}
@@ -122,3 +122,17 @@ def test_a_file_that_cannot_be_read_is_named() -> None:
         expanded(MIX, binary)
     with pytest.raises(ValueError, match=r"urls\.txt: line 1"):
         expanded(MIX, holding("nonsense"))
+
+
+def test_an_env_file_adds_to_env_and_env_counts_before_it() -> None:
+    files = {"a": "export A=1\nB='two words' # a comment\n", "b": "B=2\nC=\n"}
+    document = {"target": {"image": "x", "env_file": ["a", "b"], "env": {"A": "own"}}}
+    found = expanded(document, files.__getitem__)
+    assert found == {"target": {"image": "x", "env": {"A": "own", "B": "2", "C": ""}}}
+    own = {"name": "shop", "env_file": "a"}
+    assert expanded(own, files.__getitem__) == {"name": "shop", "env": {"A": "1", "B": "two words"}}
+
+
+def test_a_variable_without_a_value_is_named() -> None:
+    with pytest.raises(ValueError, match=r"\.env: SECRET_KEY: a variable needs a value"):
+        expanded({"env_file": ".env"}, {".env": "A=1\nSECRET_KEY\n"}.__getitem__)

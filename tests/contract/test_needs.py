@@ -1,0 +1,69 @@
+"""What an app needs in its container, on a real engine."""
+
+from typing import Any
+
+import pytest
+
+from tests import real_bench
+from tuner.errors import TargetFailed
+from tuner.measurement import ArmSpec
+from tuner.model import Target
+
+pytestmark = pytest.mark.docker
+
+PLANTED = "wonderful-secret"
+
+
+def arm(*lines: str, **needs: Any) -> ArmSpec:
+    """The moody app with these needs."""
+    target = Target.model_validate(real_bench.moody().model_dump() | needs)
+    return real_bench.moody_arm(*lines, target=target)
+
+
+def said(one: ArmSpec, **config: Any) -> str:
+    """The last lines of a target whose app is missing."""
+    with real_bench.engine(**config) as launcher, pytest.raises(TargetFailed) as failed:
+        launcher.check(one)
+    return failed.value.message + failed.value.log_tail
+
+
+def test_the_container_has_what_the_app_needs() -> None:
+    shows = "exec-pre-app = echo $MODE `id -u`:`id -g` `pwd`"
+    sizes = "exec-pre-app = df -k /dev/shm /scratch | tail -n 2"
+    one = arm(
+        "wsgi-file = absent.py",
+        shows,
+        sizes,
+        env={"MODE": "production"},
+        user="1234:1235",
+        working_dir="/usr",
+        tmpfs=["/scratch:size=8m"],
+        shm_mb=16,
+    )
+    log = said(one)
+    assert "production 1234:1235" in log
+    assert " 16384 " in log
+    assert " 8192 " in log
+
+
+def test_a_secret_reaches_the_app_and_no_text() -> None:
+    tells = 'exec-pre-app = test "$KEY" = wonderful-secret && echo it has $KEY'
+    one = arm(tells, "wsgi-file = absent.py", env={"KEY": {"from_worker": "SHOP_KEY"}})
+    log = said(one, secrets={"SHOP_KEY": PLANTED})
+    assert "it has ***" in log
+    assert PLANTED not in log
+
+
+def test_a_secret_that_the_worker_does_not_have_is_named() -> None:
+    one = arm(env={"KEY": {"from_worker": "SHOP_KEY"}})
+    assert "target.env.KEY: the worker w has no variable SHOP_KEY" in said(one, worker="w")
+
+
+def test_every_request_names_the_host_that_the_app_wants() -> None:
+    one = arm(
+        "route-if-not = equal:${HTTP_HOST};shop.example break:421 Misdirected",
+        host_header="shop.example",
+    )
+    load = real_bench.oha()
+    with real_bench.engine() as launcher, launcher.launch(one) as running:
+        load.wait_ready(running, one.target)

@@ -1,0 +1,47 @@
+"""What an app needs in its container beside its image."""
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from tuner.model.document import Document
+
+EnvName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
+
+
+class FromWorker(Document):
+    """A secret that stays on the benchmark host: it is in no row and in no document."""
+
+    from_worker: EnvName = Field(description="name of a variable in the worker's environment")
+
+
+def _as_text(value: Any) -> Any:
+    """YAML reads `DEBUG: 0` as a number."""
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+EnvText = Annotated[str, Field(max_length=32_000, pattern=r"^[^\x00]*$")]
+EnvValue = Annotated[EnvText | FromWorker, BeforeValidator(_as_text)]
+Folder = Annotated[str, Field(pattern=r"^/[^\x00:,]{1,400}$")]
+TmpFs = Annotated[str, Field(pattern=r"^/[^\x00:,]{1,400}(:size=[1-9][0-9]{0,9}[kmg]?)?$")]
+
+
+class Needs(Document):
+    """What an app needs in its container, with the names that Compose has where it has one."""
+
+    env: dict[EnvName, EnvValue] = Field(
+        {}, max_length=300, description="environment; {from_worker: NAME} for a secret of the host"
+    )
+    user: str | None = Field(
+        None, pattern=r"^[\w.-]{1,64}(:[\w.-]{1,64})?$", description="null: the image's"
+    )
+    working_dir: Folder | None = Field(None, description="null: the image's")
+    tmpfs: tuple[TmpFs, ...] = Field(
+        (), max_length=20, description="folders in memory, such as /tmp or /tmp:size=64m"
+    )
+    shm_mb: int | None = Field(None, ge=1, le=1 << 20, description="of /dev/shm; null: 64")
+    host_header: str | None = Field(
+        None,
+        pattern=r"^[A-Za-z0-9._:\[\]-]{1,255}$",
+        description="of every request without one; null: 127.0.0.1 with the port",
+    )
