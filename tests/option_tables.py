@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from tuner.uwsgi.options import Kind
+from tuner.uwsgi.options import Kind, Takes
 
 _TABLE = re.compile(
     r"struct\s+uwsgi_option\s+\w+\[\]\s*=\s*\{(.*?)^\s*\};", re.DOTALL | re.MULTILINE
@@ -34,6 +34,11 @@ _CONDITIONS = {
     "UWSGI_JSON": "json",
     "UWSGI_ZLIB": "zlib",
     "UWSGI_CAP": "libcap",
+}
+_TAKES = {
+    "no_argument": Takes.NOTHING.value,
+    "required_argument": "",
+    "optional_argument": Takes.MAYBE.value,
 }
 _FORCES = {
     "UWSGI_OPT_MASTER": ("master",),
@@ -76,6 +81,8 @@ class Entry:
     """One line of a table: `variable` is what the setter writes, as C spells it."""
 
     name: str
+    takes: str
+    letter: str
     setter: str
     variable: str
     help: str
@@ -162,9 +169,11 @@ def _follow(directive: str, conditions: list[tuple[str, ...] | None]) -> None:
 
 
 def _entry(fields: list[str], needs: tuple[str, ...], file: str) -> Entry:
-    name, _, _, help_, setter, variable, flags = [*fields, "", ""][:7]
+    name, has_arg, letter, help_, setter, variable, flags = [*fields, "", ""][:7]
     return Entry(
         name=name.split('"')[1],  # C++ puts a cast before it
+        takes=_TAKES[has_arg],
+        letter=letter.strip("'") if letter.startswith("'") else "",
         setter=setter,
         variable=variable,
         help=help_,
@@ -175,9 +184,10 @@ def _entry(fields: list[str], needs: tuple[str, ...], file: str) -> Entry:
 
 
 def lines_of(found: Iterable[Entry]) -> list[str]:
-    """One line an option: names, kind, needs, what it switches on and when; tabs between them.
+    """One line an option, with tabs between its columns.
 
-    Of two options of one name the first counts, as in uWSGI.
+    They are names, kind, needs, what it switches on, when, what it takes on a command line (if
+    not a value), and the letter. Of two options of one name the first counts, as in uWSGI.
     """
     groups: dict[tuple[str, ...], list[Entry]] = {}
     taken: set[str] = set()
@@ -190,7 +200,9 @@ def lines_of(found: Iterable[Entry]) -> list[str]:
         names = " ".join(entry.name for entry in group)
         first = group[0]
         when = "at once" if first.is_immediate else ""
-        columns = (names, first.kind, ", ".join(first.needs), " ".join(first.forces), when)
+        needs, forces = ", ".join(first.needs), " ".join(first.forces)
+        letter = next((entry.letter for entry in group if entry.letter), "")
+        columns = (names, first.kind, needs, forces, when, first.takes, letter)
         lines.append("\t".join(columns).rstrip())
     return sorted(lines)
 
@@ -217,6 +229,6 @@ if __name__ == "__main__":
     sys.stdout.write(
         f"# uWSGI {release}: what the option tables of its source say (core/uwsgi.c, plugins/*).\n"
         "# Made by `python -m tests.option_tables`; do not edit.\n"
-        "# names\tkind\tneeds\tswitches on\twhen\n"
+        "# names\tkind\tneeds\tswitches on\twhen\ttakes\tletter\n"
     )
     sys.stdout.write("\n".join(of_archive(archive)) + "\n")

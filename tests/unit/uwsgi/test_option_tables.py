@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests import option_tables
-from tuner.uwsgi.options import Kind, Option
+from tuner.uwsgi.options import Kind, Option, Takes
 from tuner.uwsgi.options.table import rows_of
 
 CORE = """
@@ -60,6 +60,8 @@ def row(
     forces: tuple[str, ...] = (),
     *,
     is_immediate: bool = False,
+    takes: Takes = Takes.VALUE,
+    letter: str = "",
 ) -> Option:
     """What one row of the table says."""
     return Option(
@@ -69,6 +71,8 @@ def row(
         needs=needs,
         forces=forces,
         is_immediate=is_immediate,
+        takes=takes,
+        letter=letter,
     )
 
 
@@ -91,13 +95,13 @@ def rows(tmp_path: Path) -> dict[str, Option]:
 
 def test_each_entry_becomes_a_row_that_reads_back(rows: dict[str, Option]) -> None:
     assert rows == {
-        "alpha": row(("alpha", "alpha-too"), Kind.INTEGER),
+        "alpha": row(("alpha", "alpha-too"), Kind.INTEGER, letter="a"),
         "beta": row(("beta",), Kind.LIST, "pcre", ("master", "log-master")),
-        "gamma": row(("gamma",), Kind.FLAG, "ssl"),
+        "gamma": row(("gamma",), Kind.FLAG, "ssl", takes=Takes.NOTHING),
         "delta": row(("delta",), Kind.TEXT),
         "epsilon": row(("epsilon",), Kind.LIST, is_immediate=True),
         "need-epsilon": row(("need-epsilon", "need-epsilons"), Kind.LIST, is_immediate=True),
-        "zeta": row(("zeta",), Kind.FLAG),
+        "zeta": row(("zeta",), Kind.FLAG, takes=Takes.NOTHING),
         "eta": row(("eta",), Kind.INTEGER, "plugin some"),
         "theta": row(("theta",), Kind.LIST, "plugin some"),
         "iota": row(("iota",), Kind.LIST, "plugin some"),

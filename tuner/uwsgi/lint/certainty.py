@@ -112,7 +112,7 @@ def _is_set_outside(subject: Subject, *options: str) -> bool:
     if invocation is None:
         return False
     names = {_name(subject, option) for option in options}
-    return any(argument.option in names for argument in invocation.arguments)
+    return any(argument.name in names for argument in invocation.arguments)
 
 
 def _is_in_environment(subject: Subject, *options: str) -> bool:

@@ -33,6 +33,10 @@ class Catalogue:
         """The option with that spelling; None when this build has none."""
         return self._by_name.get(name)
 
+    def of_letter(self, letter: str) -> Option | None:
+        """The option with that letter on a command line; None when there is none."""
+        return next((option for option in self.options if option.letter == letter), None)
+
     @property
     def spellings(self) -> Collection[str]:
         """Every name of every option."""

@@ -5,6 +5,7 @@ from functools import cache
 
 from tuner.uwsgi import knowledge
 from tuner.uwsgi.options.catalogue import Catalogue
+from tuner.uwsgi.options.option import Kind
 
 _SHORT = 6
 """Shorter names may have one wrong letter, longer ones two."""
@@ -21,11 +22,6 @@ def _spellings() -> Mapping[str, Mapping[str, str]]:
     return knowledge.mapping("options/spellings.yaml")
 
 
-def short_forms() -> Mapping[str, str]:
-    """The option of each letter of the command line."""
-    return _spellings()["short"]
-
-
 def nearest(catalogue: Catalogue, name: str) -> str | None:
     """The spelling that is most likely meant; None when none is similar.
 
@@ -34,8 +30,8 @@ def nearest(catalogue: Catalogue, name: str) -> str | None:
     spellings = tuple(catalogue.spellings)
     bare = name.strip().strip("-")
     if len(bare) == 1:
-        whole = short_forms().get(bare)
-        return whole if whole in spellings else None
+        of_letter = catalogue.of_letter(bare)
+        return of_letter.name if of_letter and of_letter.kind is not Kind.ACTION else None
     wanted = bare.lower().replace("_", "-").strip("-")
     for guess in (_same_letters, _by_other_name, _same_words, _few_slips, _longer):
         found = guess(wanted, spellings)

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from tuner.model import Danger
 
-__all__ = ["Advice", "Danger", "Kind", "Option"]
+__all__ = ["Advice", "Danger", "Kind", "Option", "Takes"]
 
 
 class Kind(StrEnum):
@@ -16,6 +16,14 @@ class Kind(StrEnum):
     TEXT = "text"
     LIST = "list"  # every line adds a value; for all other kinds the last line wins
     ACTION = "action"  # applied when it is read: `set`, `ini`, `print`, `if-env`, ...
+
+
+class Takes(StrEnum):
+    """What follows the option on a command line."""
+
+    VALUE = "value"
+    NOTHING = "nothing"
+    MAYBE = "maybe"  # `--name=value` only: a word of its own is no value
 
 
 class Advice(StrEnum):
@@ -35,7 +43,8 @@ class Option:
     version has it. `needs` is what the build needs (`pcre`, `ssl`, a plugin); empty for nothing.
     `rules` are constraints as sentences. A line with the option turns `forces` on, also with the
     value `false`. `sentence` says what it does. An `is_immediate` option is applied at its line,
-    before `%(name)`, `$(NAME)` and `@(file)` are replaced: it sees them as plain text.
+    before `%(name)`, `$(NAME)` and `@(file)` are replaced: it sees them as plain text. `letter` is
+    its short form on a command line; empty for none.
     """
 
     name: str
@@ -51,3 +60,5 @@ class Option:
     advice: Advice = Advice.SEMANTIC
     danger: Danger | None = None
     is_immediate: bool = False
+    takes: Takes = Takes.VALUE
+    letter: str = ""

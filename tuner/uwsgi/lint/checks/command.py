@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
+from tuner.uwsgi.command_line import Argument
 from tuner.uwsgi.lint.certainty import environment_option
 from tuner.uwsgi.lint.edits import top_of
 from tuner.uwsgi.lint.finding import Fix
-from tuner.uwsgi.lint.invocation import Argument, invocation_of
+from tuner.uwsgi.lint.invocation import invocation_of
 from tuner.uwsgi.lint.rule import Hit, check, hit
 from tuner.uwsgi.lint.subject import Entry, Subject
 from tuner.uwsgi.options.option import Kind, Option
@@ -27,10 +28,10 @@ def _conflicts(subject: Subject, *, after: bool) -> Iterator[tuple[Argument, Ent
     if invocation is None or not invocation.reads_file:
         return
     for argument in invocation.after if after else invocation.before:
-        option = subject.catalogue.find(argument.option)
+        option = argument.option
         if option is None or option.kind in _CANNOT_BE_OVERRIDDEN:
             continue
-        entry = next(reversed(subject.named(argument.option)), None)
+        entry = next(reversed(subject.named(argument.name)), None)
         if entry and entry.value != (argument.value or "true"):
             yield argument, entry
 
@@ -98,7 +99,7 @@ def value_not_taken(subject: Subject) -> Iterator[Hit]:
         return
     stray = invocation.stray[0]
     for argument in invocation.arguments:
-        option = subject.catalogue.find(argument.option)
+        option = argument.option
         if option and _TAKES_NONE in option.names and argument.value is None:
             message = f"{argument.key} takes no value on the command line: uWSGI takes {stray} "
             message += "for a file and does not start"

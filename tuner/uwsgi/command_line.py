@@ -1,0 +1,177 @@
+"""uWSGI's command line: read as getopt does, turned into a uwsgi.ini and back."""
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+
+from tuner.errors import InvalidInput, Mistake
+from tuner.uwsgi.ini import SECTION, IniFile
+from tuner.uwsgi.ini.values import is_true
+from tuner.uwsgi.options import Catalogue, Kind, Option, Takes, nearest
+
+_PROGRAMS = frozenset({"uwsgi", "uwsgi-core", "pyuwsgi"})
+_SHELLS = frozenset({"sh", "bash", "ash", "dash"})
+_ENDS = frozenset({";", "&", "&&", "|", "||", ">", ">>", "2>"})
+_SUFFIXES = (".ini", ".xml", ".yaml", ".yml", ".json", ".js")
+_APP_FILE = re.compile(r"([^:]+\.(?:py|wsgi))(?::(\w+))?")
+_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+_ALONE = {Kind.FLAG: "true", Kind.INTEGER: "1"}
+"""What an option without its value means, as the value that a file needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An option with its value; `key` is how the command writes it."""
+
+    key: str
+    option: Option | None
+    value: str | None
+
+    @property
+    def name(self) -> str:
+        """Canonical if the option is known."""
+        return self.option.name if self.option else self.key.lstrip("-")
+
+    @property
+    def text(self) -> str:
+        """As on the command line."""
+        return self.key if self.value is None else f"{self.key} {self.value}"
+
+
+def words_for_uwsgi(command: Sequence[str]) -> list[str] | None:
+    """The words after the program, also inside `sh -c "..."`; None without uWSGI."""
+    for at, word in enumerate(command):
+        name = word.rpartition("/")[2]
+        if name in _PROGRAMS:
+            return list(takewhile(lambda w: w not in _ENDS, command[at + 1 :]))
+        if name in _SHELLS and len(command) > at + 2 and command[at + 1].endswith("c"):
+            return words_for_uwsgi(_shell_words(command[at + 2]))
+    return None
+
+
+def arguments(words: Sequence[str], catalogue: Catalogue) -> Iterator[Argument | str]:
+    """Each option with its value, and the words that belong to none."""
+    left = list(words)
+    while left:
+        word = left.pop(0)
+        if word == "--":
+            yield from left
+            return
+        if word.startswith("--"):
+            key, equals, value = word.partition("=")
+            option = _long(key[2:], catalogue)
+            yield Argument(key, option, value if equals else _following(option, left))
+        elif len(word) > 1 and word.startswith("-"):
+            yield from _letters(word[1:], left, catalogue)
+        else:
+            yield word
+
+
+def is_file(word: str) -> bool:
+    """Whether uWSGI reads options from it, as from `app.ini` or `app.ini:section`."""
+    return word.partition(".ini:")[0].endswith(_SUFFIXES) or ".ini:" in word
+
+
+def ini_of(command: str, catalogue: Catalogue) -> str:
+    """The file that means the same as the command.
+
+    Variables of the shell become uWSGI's own. Raises `InvalidInput` with every mistake: a word that
+    is no option, an option without its value, a file with further options.
+    """
+    words = words_for_uwsgi(_shell_words(command))
+    if words is None:
+        raise InvalidInput([Mistake("", "it does not start uwsgi")])
+    read = [_settings(item, catalogue) for item in arguments(words, catalogue)]
+    if mistakes := [Mistake("", item) for item in read if isinstance(item, str)]:
+        raise InvalidInput(mistakes)
+    settings = (setting for item in read if not isinstance(item, str) for setting in item)
+    return "".join(f"{line}\n" for line in (f"[{SECTION}]", *map(" = ".join, settings)))
+
+
+def command_of(ini: IniFile, catalogue: Catalogue) -> str:
+    """The command that means the same as the file; a flag that is off needs no word.
+
+    Raises `ValueError` for a file with blocks or includes.
+    """
+    words = ["uwsgi"]
+    for step in ini.read.steps:
+        setting = step.line.setting
+        if step.is_conditional or setting is None:
+            raise ValueError(f"a command line cannot have {step.line.raw.strip()!r}")
+        words += _words(*setting, catalogue.find(setting[0]))
+    return shlex.join(words)
+
+
+def _shell_words(text: str) -> list[str]:
+    """Words and signs: `a.ini; next` is three. Empty when no shell would run the text."""
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    try:
+        return list(lexer)
+    except ValueError:  # a quote that is never closed
+        return []
+
+
+def _long(name: str, catalogue: Catalogue) -> Option | None:
+    """The option of a name: getopt accepts every prefix that is unique."""
+    found = catalogue.find(name)
+    if found or len(name) < 2:
+        return found
+    fitting = {o.name: o for o in catalogue.options if any(n.startswith(name) for n in o.names)}
+    return next(iter(fitting.values())) if len(fitting) == 1 else None
+
+
+def _letters(letters: str, left: list[str], catalogue: Catalogue) -> Iterator[Argument]:
+    """`-M`, `-p 4`, `-p4` and `-Mp4`."""
+    for at, letter in enumerate(letters):
+        option, rest = catalogue.of_letter(letter), letters[at + 1 :]
+        if option is not None and option.takes is Takes.NOTHING:
+            yield Argument(f"-{letter}", option, None)
+        else:
+            yield Argument(f"-{letter}", option, rest or _following(option, left))
+            return
+
+
+def _following(option: Option | None, left: list[str]) -> str | None:
+    """The next word if it is the value; it leaves `left`."""
+    if not left:
+        return None
+    if option is None:
+        takes_it = not left[0].startswith("-") and not is_file(left[0])
+    else:
+        takes_it = option.takes is Takes.VALUE
+    return left.pop(0) if takes_it else None
+
+
+def _settings(item: Argument | str, catalogue: Catalogue) -> list[tuple[str, str]] | str:
+    """The lines of one argument, or what is wrong with it."""
+    if isinstance(item, str):
+        found = _APP_FILE.fullmatch(item)
+        if found is None:
+            return f"`{item}` is no option: the command must have all options itself"
+        function = [("callable", found[2])] if found[2] else []
+        return [("wsgi-file", found[1]), *function]
+    option, value = item.option, item.value
+    if option is None:
+        similar = nearest(catalogue, item.name)
+        return f"uWSGI has no option {item.key}" + (f": is it --{similar}?" if similar else "")
+    if option.kind is Kind.ACTION and is_file(value or ""):
+        return f"{item.key} {value}: the command must have all options itself"
+    if value is not None and option.takes is Takes.NOTHING:
+        return f"{item.key} takes no value on a command line"
+    if value is None and option.takes is not Takes.VALUE:
+        value = _ALONE.get(option.kind)
+    if value is None or "\n" in value:
+        return f"{item.key} needs a value of one line"
+    name = item.key[2:] if item.key[2:] in option.names else option.name
+    return [(name, _VARIABLE.sub(lambda found: f"$({found[1] or found[2]})", value))]
+
+
+def _words(name: str, value: str, option: Option | None) -> list[str]:
+    if option is None or option.takes is Takes.VALUE:
+        return [f"--{name}", value]
+    if option.kind is Kind.FLAG:
+        return [f"--{name}"] if is_true(value) else []
+    return [f"--{name}={value}"]
