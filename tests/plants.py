@@ -93,7 +93,7 @@ class Planting:
         return {
             "app": f"planted-{self.name}",
             "target": {"target_app": "planted"},
-            "baseline_ini": self.baseline_ini,
+            "baseline": {"ini": self.baseline_ini},
             "limits": {"cpus": 1.0, "memory_mb": self.memory_mb, "somaxconn": 4096},
             "search_space": {
                 "name": f"planted-{self.name}",

@@ -24,7 +24,7 @@ class TunerError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """One thing wrong with a request: where (`limits.memory_mb`, `baseline_ini:7`) and what."""
+    """One thing wrong with a request: where (`limits.memory_mb`, `baseline.ini:7`) and what."""
 
     path: str
     message: str

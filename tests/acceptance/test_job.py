@@ -114,7 +114,7 @@ def test_an_image_that_does_not_exist_fails_the_job_with_its_name(service: Servi
     job = service.submit(
         app="shop",
         target={"image": "no-such-image:1"},
-        baseline_ini="[uwsgi]\nhttp-socket = :8000\n",
+        baseline={"ini": "[uwsgi]\nhttp-socket = :8000\n"},
         budget=SHORT,
     )
     ended = service.finish(job["id"])
@@ -129,7 +129,7 @@ def test_an_image_by_name_is_tuned_from_the_file_that_comes_with_the_request(
     job = service.submit(
         app="by-image",
         target={"image": "uwsgi-tuner/base:2.0.31", "port": 9000},
-        baseline_ini="[uwsgi]\nhttp-socket = :9000\nmodule = wsgiref.simple_server:demo_app\n",
+        baseline={"ini": "[uwsgi]\nhttp-socket = :9000\nmodule = wsgiref.simple_server:demo_app\n"},
         workload={
             "kind": "open_loop",
             "rate_rps": 200,
@@ -152,7 +152,7 @@ def test_every_mistake_of_a_request_comes_at_once(service: Service) -> None:
             "app": "shop",
             "target": {"target_app": "nowhere"},
             "limits": {"cpus": 1, "memory_mb": 20, "somaxconn": 128},
-            "baseline_ini": "[uwsgi]\nlisten = 1024\n",
+            "baseline": {"ini": "[uwsgi]\nlisten = 1024\n"},
             "search_space": "nowhere",
         },
     )
@@ -162,6 +162,6 @@ def test_every_mistake_of_a_request_comes_at_once(service: Service) -> None:
     assert paths == {
         "target.target_app",
         "limits.memory_mb",
-        "baseline_ini:2",
+        "baseline.ini:2",
         "search_space",
     }

@@ -136,3 +136,10 @@ def test_an_env_file_adds_to_env_and_env_counts_before_it() -> None:
 def test_a_variable_without_a_value_is_named() -> None:
     with pytest.raises(ValueError, match=r"\.env: SECRET_KEY: a variable needs a value"):
         expanded({"env_file": ".env"}, {".env": "A=1\nSECRET_KEY\n"}.__getitem__)
+
+
+def test_a_file_stands_for_the_present_configuration() -> None:
+    document = {"app": "shop", "baseline": {"ini": {"file": "uwsgi.ini"}}}
+    assert expanded(document, {"uwsgi.ini": "[uwsgi]\n"}.__getitem__)["baseline"] == {
+        "ini": "[uwsgi]\n"
+    }

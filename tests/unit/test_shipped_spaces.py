@@ -109,7 +109,7 @@ def _one_thread(ini: str) -> str:
 @pytest.mark.parametrize("space", ["default", "cpu-bound", "io-bound"])
 def test_a_file_with_coroutines_is_searched_without_threads_and_without_a_lock(space: str) -> None:
     ini = "[uwsgi]\nhttp-socket = :8000\nprocesses = 2\ngevent = 100\n"
-    assert free(domain_of(space, baseline_ini=ini)).isdisjoint({"threads", "thunder-lock"})
+    assert free(domain_of(space, baseline={"ini": ini})).isdisjoint({"threads", "thunder-lock"})
 
 
 class TestStatic:
@@ -125,7 +125,7 @@ class TestStatic:
     @pytest.mark.parametrize("option", ["static-map", "static-map2", "check-static"])
     def test_each_way_to_send_files_is_known(self, option: str) -> None:
         ini = f"[uwsgi]\nhttp-socket = :8000\n{option} = /s=/srv\n"
-        assert "offload-threads" in free(domain_of("static", baseline_ini=ini))
+        assert "offload-threads" in free(domain_of("static", baseline={"ini": ini}))
 
     def test_offload_threads_grow_with_the_box_and_the_map_stays(self) -> None:
         domain = domain_of("static", limits={"cpus": 4, **BOX})
@@ -138,7 +138,7 @@ class TestStatic:
 
     def test_nothing_is_offloaded_where_processes_are_replaced_now_and_then(self) -> None:
         ini = "[uwsgi]\nhttp-socket = :8000\nstatic-map = /s=/srv\nmax-requests = 1000\n"
-        assert "offload-threads" not in free(domain_of("static", baseline_ini=ini))
+        assert "offload-threads" not in free(domain_of("static", baseline={"ini": ini}))
 
 
 class TestBehindNginx:
@@ -148,12 +148,12 @@ class TestBehindNginx:
         "lines", ["http-socket = :8000", "http = :8000", "http = :8000\nsocket = :3031"]
     )
     def test_a_file_that_serves_http_itself_is_refused(self, lines: str) -> None:
-        (told,) = refusals("behind-nginx", baseline_ini=f"[uwsgi]\n{lines}\n")
+        (told,) = refusals("behind-nginx", baseline={"ini": f"[uwsgi]\n{lines}\n"})
         assert "serves no plain `socket` for nginx" in told
 
     def test_neither_the_socket_nor_the_buffer_is_touched(self) -> None:
         ini = "[uwsgi]\nsocket = /run/app/app.sock\nbuffer-size = 8192\nprocesses = 2\n"
-        domain = domain_of("behind-nginx", baseline_ini=ini)
+        domain = domain_of("behind-nginx", baseline={"ini": ini})
         for params in every(domain):
             changed = {*domain.changes(params)}
             assert not any(name.startswith(("http", "socket", "buffer")) for name in changed)
@@ -169,7 +169,7 @@ class TestHttpRouter:
     def test_a_file_without_the_router_is_refused(self, line: str) -> None:
         workload = {"kind": "closed_loop", "concurrency": 32}
         ini = f"[uwsgi]\n{line}\n"
-        (told,) = refusals("http-router", baseline_ini=ini, workload=workload)
+        (told,) = refusals("http-router", baseline={"ini": ini}, workload=workload)
         assert "has no `http`, so there is no router to tune" in told
 
     @pytest.mark.parametrize(("cpus", "most"), [(1.0, 1), (1.5, 2), (4.0, 4), (16.0, 4)])
@@ -195,7 +195,7 @@ class TestHttpRouter:
 
     def test_a_keepalive_of_the_users_stays(self) -> None:
         ini = "[uwsgi]\nhttp = :8000\nhttp-keepalive = 75\n"
-        domain = domain_of("http-router", baseline_ini=ini)
+        domain = domain_of("http-router", baseline={"ini": ini})
         assert "http-keepalive" not in free(domain)
         assert all("http-keepalive" not in domain.changes(params) for params in every(domain))
 
@@ -210,7 +210,7 @@ class TestGevent:
     def test_an_image_may_say_it_too(self) -> None:
         target = {"image": "shop:1", "gevent_ok": True}
         ini = "[uwsgi]\nhttp-socket = :8000\n"
-        assert "gevent" in free(domain_of("gevent", target=target, baseline_ini=ini))
+        assert "gevent" in free(domain_of("gevent", target=target, baseline={"ini": ini}))
 
     def test_greenlets_come_with_their_patch_and_one_thread(self) -> None:
         assert written(domain_of("gevent"), gevent="200", threads=16) == {

@@ -4,8 +4,12 @@ import json
 import re
 from collections.abc import Sequence
 
+from tuner.errors import Conflict
 from tuner.model import Job, Recommendation
 from tuner.schemas import IniForm, SysctlForm
+from tuner.uwsgi.command_line import command_of
+from tuner.uwsgi.ini import IniFile
+from tuner.uwsgi.options import known
 
 _UNFIT = re.compile(r"[^a-z0-9-]")  # in a name that becomes part of a DNS name
 
@@ -14,8 +18,20 @@ INI_PATH = "/etc/uwsgi/uwsgi.ini"
 
 
 def ini_of(found: Recommendation, form: IniForm) -> str:
-    """The user's file with the changes in place, or the changes alone for a second --ini."""
-    return found.uwsgi_ini if form == "patched" else found.overlay_ini
+    """The user's file with the changes in place, or the changes alone for a second --ini.
+
+    Or the whole file as a command line: raises `Conflict` if that cannot have it all.
+    """
+    match form:
+        case "patched":
+            return found.uwsgi_ini
+        case "overlay":
+            return found.overlay_ini
+        case "command":
+            try:
+                return f"{command_of(IniFile.parse(found.uwsgi_ini), known())}\n"
+            except ValueError as error:
+                raise Conflict(f"the file is no command: {error}") from error
 
 
 def compose_of(job: Job) -> str:

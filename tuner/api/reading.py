@@ -21,7 +21,7 @@ _DEPENDENT = (
     "target",
     "limits",
     "workload",
-    "baseline_ini",
+    "baseline",
     "inis",
     "search_space",
     "objective",

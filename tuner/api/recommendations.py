@@ -33,7 +33,11 @@ calls = APIRouter(tags=["recommendations"])
 
 Form = Annotated[
     IniForm,
-    Query(description="patched: the whole file; overlay: only the changes", examples=["patched"]),
+    Query(
+        description="patched: the whole file; overlay: only the changes; command: the whole file as"
+        " a command line, 409 if it has blocks",
+        examples=["patched"],
+    ),
 ]
 SysctlsFor = Annotated[SysctlForm, Query(description="format of the text", examples=["kubernetes"])]
 Require = Annotated[

@@ -13,7 +13,7 @@ from tuner.cli.arguments import AppName, AsJson, Check, MaxAgeDays
 from tuner.cli.files import text_of
 from tuner.cli.jobs import connect
 from tuner.cli.output import print_json, say
-from tuner.errors import NotFound, Stale
+from tuner.errors import InvalidInput, NotFound, Stale
 
 if TYPE_CHECKING:
     from tuner.schemas import RecommendationAnswer
@@ -24,8 +24,8 @@ def recommend(
     app: AppName,
     check: Check = None,
     form: Annotated[
-        Literal["patched", "overlay"],
-        typer.Option(help="Print the whole file, or only the changes."),
+        Literal["patched", "overlay", "command"],
+        typer.Option(help="Print the whole file, only the changes, or the file as a command."),
     ] = "patched",
     require: Annotated[
         Literal["better"] | None, typer.Option(help="Exit with 4 unless the verdict is better.")
@@ -40,11 +40,13 @@ def recommend(
     """
     from tuner.cli import printing
 
+    if check is not None and form == "command":
+        raise InvalidInput.at("--form", "a file is checked: take patched or overlay")
     deployed = None if check is None else text_of(check)
     with connect() as client, stale_is_not_found():
         found = client.recommendation(app, max_age_days=max_age_days, require=require)
         # By job number: a newer job may be done by now.
-        text = client.ini(found.job, "overlay") if form == "overlay" else found.uwsgi_ini
+        text = found.uwsgi_ini if form == "patched" else client.ini(found.job, form)
     if check is not None and deployed is not None:
         document = compare(check, deployed, found, text, as_json=as_json)
         if as_json:

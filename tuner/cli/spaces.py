@@ -104,7 +104,7 @@ def _request(
     document = dict(_mapping(job)) if job is not None else _document(app)
     document["search_space"] = space
     if ini is not None:
-        document["baseline_ini"] = text_of(str(ini))
+        document["baseline"] = {"ini": text_of(str(ini))}
     if limits:
         document["limits"] = {**_limits(known, app, document), **limits}
     try:

@@ -8,6 +8,8 @@ URL are dropped. Empty lines and lines that begin with `#` are skipped.
     https://example.org/login
     POST /login
 
+`baseline: {ini: {file: uwsgi.ini}}` is the text of that file.
+
 An `env_file`, or a list of them, adds to `env`, as in Compose: the later file counts, and `env`
 before all.
 """
@@ -38,10 +40,18 @@ def expanded(document: Any, read: Callable[[str], str]) -> Any:
     `read` returns the text of a file. Any other document is returned unchanged: validation then
     reports its mistakes. Raises `ValueError` if a file cannot be read or a line is wrong.
     """
-    document = _with_env(_with_requests(document, read), read)
+    document = _with_env(_with_requests(_with_ini(document, read), read), read)
     match document:
         case {"target": {"env_file": _} as target}:
             return {**document, "target": _with_env(target, read)}
+        case _:
+            return document
+
+
+def _with_ini(document: Any, read: Callable[[str], str]) -> Any:
+    match document:
+        case {"baseline": {"ini": {"file": str(name), **others}, **rest}} if not others:
+            return {**document, "baseline": {"ini": _read(name, read, str), **rest}}
         case _:
             return document
 

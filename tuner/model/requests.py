@@ -1,9 +1,9 @@
 """What people ask for: the bodies of `POST /v1/jobs`, one model per kind of job."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from tuner.model.budgets import PresetBudget
 from tuner.model.document import Document, Name
@@ -23,6 +23,21 @@ from tuner.model.workloads import Workload
 
 MOST_FILES = 6
 """Each file is a running container in each block. More containers would disturb each other."""
+
+
+class Baseline(Document):
+    """The present configuration, where it is: in a file, or on a command line."""
+
+    ini: str | None = Field(None, max_length=200_000, description="the text of the uwsgi.ini")
+    command: str | None = Field(
+        None, max_length=20_000, description="such as uwsgi --http :8000 --processes 4"
+    )
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if (self.ini is None) == (self.command is None):
+            raise ValueError("give either ini or command")
+        return self
 
 
 class _AnyRequest(Document):
@@ -50,8 +65,8 @@ class TuneRequest(_AnyRequest):
     kind: Literal["tune"] = Field("tune", description="find the file to deploy")
     app: Name = Field(description="CI fetches the recommendation under this name")
     target: TargetRequest = Field(description="the app in its container")
-    baseline_ini: str | None = Field(
-        None, max_length=200_000, description="the present uwsgi.ini; default: the target app's"
+    baseline: Baseline | None = Field(
+        None, description="the present configuration; default: the target app's"
     )
     objective: Objective = Field(
         Objective(maximize=Metric.THROUGHPUT_RPS), description="the metrics to improve"
@@ -94,9 +109,7 @@ class CalibrateRequest(_BlocksRequest):
     target: TargetRequest = Field(
         TargetRequest(target_app="mixed"), description="the app in its container"
     )
-    baseline_ini: str | None = Field(
-        None, max_length=200_000, description="default: the target app's own file"
-    )
+    baseline: Baseline | None = Field(None, description="default: the target app's own file")
     blocks: int = Field(8, ge=2, le=64, description="fresh starts of both arms")
 
 

@@ -5,7 +5,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-IniForm = Literal["patched", "overlay"]
+IniForm = Literal["patched", "overlay", "command"]
 SysctlForm = Literal["plain", "compose", "kubernetes"]
 ReportForm = Literal["html", "md", "json"]
 Require = Literal["better"]

@@ -31,6 +31,8 @@ from tuner.model import (
     Workload,
 )
 from tuner.study.mistakes import mistakes_in
+from tuner.uwsgi import command_line
+from tuner.uwsgi.options import known
 
 DEFAULT_MEMORY_PER_PROCESS_MB = 32
 DEFAULT_INI = """\
@@ -41,6 +43,7 @@ need-app = true
 """
 
 
+EMPTY_INI = "[uwsgi]\n"
 OWN_FILE = "uwsgi.ini"
 """The name of a target's own file if no other file is measured."""
 
@@ -88,7 +91,8 @@ def resolve(
         message = f"TUNER_IMAGES_ALLOWED does not allow {target.image}"
         mistakes.append(Mistake(f"target.{field}", message))
     default_ini = DEFAULT_INI.format(port=target.port)
-    files = _files(request, described.baseline_ini if described else default_ini)
+    own_ini = described.baseline_ini if described else default_ini
+    files = _files(request, own_ini, mistakes)
     workload = request.workload or (described.app.workload if described else ClosedLoop())
     spec = JobSpec(
         kind=JobKind(request.kind),
@@ -151,15 +155,26 @@ def _seeds(wanted: Sequence[Params], space: SearchSpace) -> tuple[dict[str, Scal
     return tuple(found)
 
 
-def _files(request: Request, own_ini: str) -> Mapping[str, Variant]:
+def _files(request: Request, own_ini: str, mistakes: list[Mistake]) -> Mapping[str, Variant]:
     """The files to run, by their paths in the request; the first one is the baseline."""
     if isinstance(request, CompareRequest):
         given = {f"inis.{index}.ini": variant for index, variant in enumerate(request.inis)}
-    elif request.baseline_ini is not None:
-        given = {"baseline_ini": Variant(name=OWN_FILE, ini=request.baseline_ini)}
+    elif request.baseline is not None and request.baseline.command is not None:
+        ini = _file_of(request.baseline.command, mistakes)
+        given = {"baseline.command": Variant(name=OWN_FILE, ini=ini)}
+    elif request.baseline is not None:
+        given = {"baseline.ini": Variant(name=OWN_FILE, ini=request.baseline.ini or "")}
     else:
         given = {}
     return given or {"target.uwsgi_ini": Variant(name=OWN_FILE, ini=own_ini)}
+
+
+def _file_of(command: str, mistakes: list[Mistake]) -> str:
+    try:
+        return command_line.ini_of(command, known())
+    except InvalidInput as error:
+        mistakes += [Mistake("baseline.command", own.message) for own in error.mistakes]
+        return EMPTY_INI
 
 
 def _objective(request: Request, workload: Workload) -> Objective:
@@ -196,7 +211,7 @@ def _described(
 ) -> KnownApp | None:
     name = request.target.target_app
     if name is None:
-        field = "inis" if isinstance(request, CompareRequest) else "baseline_ini"
+        field = "inis" if isinstance(request, CompareRequest) else "baseline"
         if not getattr(request, field):
             hint = "an image has no uwsgi.ini of its own: give the present uwsgi.ini"
             mistakes.append(Mistake(field, hint))

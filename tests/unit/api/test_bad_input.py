@@ -45,7 +45,7 @@ def test_an_image_is_a_reference(image: str) -> None:
     asked = {
         "app": "a",
         "target": {"image": image},
-        "baseline_ini": "[uwsgi]\nhttp-socket = :8000\n",
+        "baseline": {"ini": "[uwsgi]\nhttp-socket = :8000\n"},
     }
     assert set(_mistakes(asked)) == {"target.image"}
 
@@ -69,7 +69,7 @@ def test_mistakes_of_shape_and_of_meaning_come_together() -> None:
             "target": {"target_app": "nope"},
             "colour": "blue",
             "search_space": "nowhere",
-            "baseline_ini": "[uwsgi]\nlisten = 9999\n",
+            "baseline": {"ini": "[uwsgi]\nlisten = 9999\n"},
         }
     )
     assert set(found) == {
@@ -77,13 +77,13 @@ def test_mistakes_of_shape_and_of_meaning_come_together() -> None:
         "colour",
         "target.target_app",
         "search_space",
-        "baseline_ini:2",
+        "baseline.ini:2",
     }
 
 
 def test_what_only_follows_from_a_replaced_value_is_not_reported() -> None:
     ini = "[uwsgi]\nlisten = 9999\n"  # fits the somaxconn that was meant, not the default
-    found = _mistakes({**GOOD, "limits": {"somaxconn": "20000x"}, "baseline_ini": ini})
+    found = _mistakes({**GOOD, "limits": {"somaxconn": "20000x"}, "baseline": {"ini": ini}})
     assert set(found) == {"limits.somaxconn"}
 
 
@@ -91,7 +91,7 @@ def test_what_only_follows_from_a_replaced_value_is_not_reported() -> None:
     ("document", "path"),
     [
         ({**GOOD, "limits": {"memory_mb": 20}}, "limits.memory_mb"),
-        ({**GOOD, "baseline_ini": "hello"}, "baseline_ini"),
+        ({**GOOD, "baseline": {"ini": "hello"}}, "baseline.ini"),
         ({**GOOD, "search_space": {"parameters": {}}}, "search_space.parameters"),
         ({**GOOD, "workload": {"concurrency": 3}}, "workload"),
         ({"app": "shop"}, "target"),
@@ -106,7 +106,7 @@ def test_each_mistake_has_its_path(document: Any, path: str) -> None:
 
 
 def test_a_body_that_is_too_large_is_refused() -> None:
-    answer = Api().submit({**GOOD, "baseline_ini": "x" * 1_100_000})
+    answer = Api().submit({**GOOD, "baseline": {"ini": "x" * 1_100_000}})
     assert answer.status_code == 413
     assert answer.headers["content-type"] == "application/problem+json"
 
@@ -128,9 +128,9 @@ NASTY_BODIES = [
     b'{"app":"a","target":{"target_app":"mixed"},"slo":{"error_rate":Infinity}}',
     b'{"app":"a","target":{"target_app":"mixed"},"slo":{"error_rate":1e999}}',
     b'{"app":"a","target":{"target_app":"mixed"},"min_effect":-1e999}',
-    b'{"app":"a","target":{"target_app":"mixed"},"baseline_ini":"[uwsgi]\\u0000"}',
-    b'{"app":"a","target":{"target_app":"mixed"},"baseline_ini":"[uwsgi]\\ud800"}',
-    b'{"app":"a","target":{"image":"a\\u0000b"},"baseline_ini":"[uwsgi]"}',
+    b'{"app":"a","target":{"target_app":"mixed"},"baseline":{"ini":"[uwsgi]\\u0000"}}',
+    b'{"app":"a","target":{"target_app":"mixed"},"baseline":{"ini":"[uwsgi]\\ud800"}}',
+    b'{"app":"a","target":{"image":"a\\u0000b"},"baseline":{"ini":"[uwsgi]"}}',
     b'{"app":"a","target":{"target_app":"mixed"},"\\ud800":1}',
     b'{"app":"a","target":{"target_app":"mixed"},"\\u0000":1}',
     b'{"app":"\\ud800","target":{"target_app":"\\ud800"}}',

@@ -54,7 +54,7 @@ def test_the_same_key_with_another_request_is_a_conflict(api: Api) -> None:
 JOB_WITH_CRON = {
     "app": "shop",
     "target": {"image": "shop:1"},
-    "baseline_ini": f"{builders.INI}cron = 1 1 1 1 1 report\n",
+    "baseline": {"ini": f"{builders.INI}cron = 1 1 1 1 1 report\n"},
 }
 
 

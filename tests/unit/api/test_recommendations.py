@@ -51,6 +51,11 @@ def test_the_overlay_holds_the_changes_alone() -> None:
     assert _api().get("/v1/jobs/1/uwsgi.ini?form=overlay").text == "[uwsgi]\nprocesses = 4\n"
 
 
+def test_the_file_comes_as_a_command_too() -> None:
+    answer = _api().get("/v1/jobs/1/uwsgi.ini?form=command")
+    assert answer.text == "uwsgi --master --processes 4\n"
+
+
 def test_keep_gives_the_users_own_file_and_says_so() -> None:
     answer = _api(Verdict.NO_DIFFERENCE).get("/v1/jobs/1/uwsgi.ini")
     assert answer.text == builders.INI

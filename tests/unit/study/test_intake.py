@@ -43,6 +43,9 @@ class OneApp:
 
 
 def request(**changes: Any) -> TuneRequest:
+    """`ini` is the text of the present file."""
+    if "ini" in changes:
+        changes["baseline"] = {"ini": changes.pop("ini")}
     return TuneRequest.model_validate({"app": "shop", "target": {"target_app": "mixed"}, **changes})
 
 
@@ -53,7 +56,7 @@ def mistakes(**changes: Any) -> dict[str, str]:
 
 
 def test_only_images_that_the_operator_allows_may_run() -> None:
-    asked = request(target={"image": "registry.example/shop/cart:1"}, baseline_ini=INI)
+    asked = request(target={"image": "registry.example/shop/cart:1"}, ini=INI)
     assert resolve(asked, OneApp(), images_allowed=["registry.example/shop/*"])
     with pytest.raises(InvalidInput, match=r"^target\.image: TUNER_IMAGES_ALLOWED") as refused:
         resolve(asked, OneApp(), images_allowed=["docker.io/*", "registry.example/other/*"])
@@ -74,7 +77,7 @@ def test_a_preset_is_resolved_and_its_numbers_may_be_replaced() -> None:
 
 
 def test_an_image_is_its_own_target() -> None:
-    spec = resolve(request(target={"image": "shop:1.4", "port": 9000}, baseline_ini=INI), OneApp())
+    spec = resolve(request(target={"image": "shop:1.4", "port": 9000}, ini=INI), OneApp())
     assert (spec.target.image, spec.target.port, spec.target.target_app) == ("shop:1.4", 9000, None)
 
 
@@ -82,24 +85,24 @@ def test_all_mistakes_come_at_once_each_with_its_path() -> None:
     found = mistakes(
         target={"target_app": "nowhere"},
         search_space="nowhere",
-        baseline_ini="[uwsgi]\nlisten = 9000\nprocesses = 2\ncheaper = 2\n",
+        ini="[uwsgi]\nlisten = 9000\nprocesses = 2\ncheaper = 2\n",
         limits={"cpus": 1, "memory_mb": 20, "somaxconn": 1024},
         objective={"minimize": "latency_p99_ms"},
     )
     assert set(found) == {
         "target.target_app",
         "search_space",
-        "baseline_ini:2",
-        "baseline_ini:4",
+        "baseline.ini:2",
+        "baseline.ini:4",
         "limits.memory_mb",
         "objective.minimize",
     }
-    assert "somaxconn, which is 1024" in found["baseline_ini:2"]
+    assert "somaxconn, which is 1024" in found["baseline.ini:2"]
 
 
 @pytest.mark.parametrize("text", ["", "hello", "[django]\nprocesses = 2\n"])
 def test_what_uwsgi_would_not_find_a_section_in_is_no_ini(text: str) -> None:
-    assert "[uwsgi]" in mistakes(baseline_ini=text)["baseline_ini"]
+    assert "[uwsgi]" in mistakes(ini=text)["baseline.ini"]
 
 
 @pytest.mark.parametrize(
@@ -111,7 +114,7 @@ def test_what_uwsgi_would_not_find_a_section_in_is_no_ini(text: str) -> None:
     ],
 )
 def test_another_format_is_named_with_the_command_that_converts_it(text: str, name: str) -> None:
-    found = mistakes(baseline_ini=text)["baseline_ini:1"]
+    found = mistakes(ini=text)["baseline.ini:1"]
     assert name.upper() in found
     assert f"--{name} FILE" in found
 
@@ -126,13 +129,13 @@ def test_another_format_is_named_with_the_command_that_converts_it(text: str, na
 )
 def test_what_uwsgi_cannot_read_is_told_with_its_line(line: str, word: str) -> None:
     text = f"{INI}{line}\n"
-    found = mistakes(baseline_ini=text)
-    assert word in found[f"baseline_ini:{len(INI.splitlines()) + 1}"]
+    found = mistakes(ini=text)
+    assert word in found[f"baseline.ini:{len(INI.splitlines()) + 1}"]
 
 
 def test_the_line_that_counts_is_the_one_that_is_named() -> None:
     text = "[uwsgi]\nlisten = 9000\n; listen = 5\nlisten = 8000\n"
-    assert set(mistakes(baseline_ini=text)) == {"baseline_ini:4"}
+    assert set(mistakes(ini=text)) == {"baseline.ini:4"}
 
 
 @pytest.mark.parametrize(
@@ -148,7 +151,7 @@ def test_the_line_that_counts_is_the_one_that_is_named() -> None:
     ],
 )
 def test_what_uwsgi_does_not_start_with_is_refused(lines: str) -> None:
-    assert set(mistakes(baseline_ini=f"{INI}{lines}\n")) == {"baseline_ini:4"}
+    assert set(mistakes(ini=f"{INI}{lines}\n")) == {"baseline.ini:4"}
 
 
 @pytest.mark.parametrize(
@@ -164,11 +167,11 @@ def test_what_uwsgi_does_not_start_with_is_refused(lines: str) -> None:
     ],
 )
 def test_a_file_that_runs_today_is_not_refused_for_what_is_odd_in_it(lines: str) -> None:
-    assert resolve(request(baseline_ini=f"{INI}{lines}\n"), OneApp())
+    assert resolve(request(ini=f"{INI}{lines}\n"), OneApp())
 
 
 def test_an_empty_section_is_enough_for_the_command_may_say_it_all() -> None:
-    assert resolve(request(baseline_ini="[uwsgi]\n"), OneApp()).baseline_ini == "[uwsgi]\n"
+    assert resolve(request(ini="[uwsgi]\n"), OneApp()).baseline_ini == "[uwsgi]\n"
 
 
 def test_every_rule_that_refuses_a_file_exists() -> None:
@@ -188,20 +191,20 @@ def test_what_the_file_may_do_is_kept_once_each() -> None:
 
 
 def test_an_include_of_the_image_is_no_mistake() -> None:
-    assert resolve(request(baseline_ini=f"{INI}ini = /etc/uwsgi/base.ini\n"), OneApp())
+    assert resolve(request(ini=f"{INI}ini = /etc/uwsgi/base.ini\n"), OneApp())
 
 
 def test_processes_that_uwsgi_reads_as_none_are_named() -> None:
-    found = mistakes(baseline_ini="[uwsgi]\nprocesses = auto\n")
-    assert "`auto`" in found["baseline_ini:2"]
+    found = mistakes(ini="[uwsgi]\nprocesses = auto\n")
+    assert "`auto`" in found["baseline.ini:2"]
 
 
 def test_an_image_without_a_file_is_asked_for_one() -> None:
-    assert "give the present uwsgi.ini" in mistakes(target={"image": "shop:1"})["baseline_ini"]
+    assert "give the present uwsgi.ini" in mistakes(target={"image": "shop:1"})["baseline"]
 
 
 def test_a_command_that_ignores_the_trials_file_is_refused() -> None:
-    found = mistakes(target={"image": "x", "command": ["uwsgi", "--http", ":80"]}, baseline_ini=INI)
+    found = mistakes(target={"image": "x", "command": ["uwsgi", "--http", ":80"]}, ini=INI)
     assert "{ini}" in found["target.command"]
 
 
@@ -264,7 +267,7 @@ def test_keep_alive_is_refused_for_the_files_that_cannot_keep_it() -> None:
     kept = {"workload": {"kind": "closed_loop", "keep_alive": True}}
     for option, refused in (("http-socket", True), ("http11-socket", False), ("http", False)):
         ini = f"[uwsgi]\n{option} = :8000\n"
-        found = {"baseline_ini": ini, **kept}
+        found = {"ini": ini, **kept}
         if refused:
             assert "workload.keep_alive" in mistakes(**found)
         else:
@@ -353,3 +356,22 @@ def test_earlier_jobs_are_not_asked_where_no_warm_start_is_wanted() -> None:
 
     assert resolve(request(), OneApp(), nobody).seeds == ()
     assert resolve(measuring(), OneApp(), nobody).seeds == ()
+
+
+def test_a_command_becomes_the_baseline() -> None:
+    command = "uwsgi --http :8000 --wsgi-file app.py --processes 4 --disable-logging"
+    spec = resolve(request(baseline={"command": command}), OneApp())
+    lines = ["http = :8000", "wsgi-file = app.py", "processes = 4", "disable-logging = true"]
+    assert spec.baseline_ini.splitlines() == ["[uwsgi]", *lines]
+
+
+def test_the_mistakes_of_a_command_are_named_with_those_of_the_rest() -> None:
+    found = mistakes(baseline={"command": "uwsgi --proceses 4"}, target={"target_app": "other"})
+    assert set(found) == {"baseline.command", "target.target_app"}
+    assert "is it --processes?" in found["baseline.command"]
+
+
+def test_a_baseline_has_one_form() -> None:
+    for both in ({}, {"ini": INI, "command": "uwsgi"}):
+        with pytest.raises(ValidationError, match="give either ini or command"):
+            request(baseline=both)
