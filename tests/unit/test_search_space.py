@@ -114,6 +114,21 @@ def test_memory_bounds_the_processes() -> None:
     assert processes.high == math.floor((0.85 * 512 - 20) / 80)
 
 
+def test_no_combination_has_more_slots_than_the_job_allows() -> None:
+    free, bound = default_domain(), default_domain(max_slots=9)
+    assert max(map(free.slots, free.every_valid().values())) > 9
+    assert max(map(bound.slots, bound.every_valid().values())) == 9
+    assert all(bound.slots(params) <= 9 for params in bound.seeds())
+    assert [rule.reason for rule in bound.broken({**bound.baseline, "processes": 10})] == [
+        "more slots than the job's max_slots"
+    ]
+
+
+def test_a_file_with_more_slots_than_the_job_allows_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"^max_slots: your own file has 200 slots .*than 90"):
+        default_domain(baseline_ini="[uwsgi]\nprocesses = 2\ngevent = 100\n", max_slots=90)
+
+
 def test_the_users_own_value_is_always_within_reach() -> None:
     domain = default_domain(baseline_ini="[uwsgi]\nprocesses = 200\nthreads = 3\n")
     processes = next(d for d in domain.dimensions if d.name == "processes")

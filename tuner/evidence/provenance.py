@@ -42,6 +42,8 @@ def _subject(evidence: JobEvidence) -> Iterable[tuple[str, Words]]:
     bounds = ", ".join(metric.value for metric in spec.slo.bounds())
     if bounds:
         yield "bounds", Code(bounds)
+    if spec.max_slots is not None:
+        yield "slots", f"at most {spec.max_slots} requests at once (max_slots), in every trial"
 
 
 def _requests(evidence: JobEvidence) -> tuple[Word, ...]:

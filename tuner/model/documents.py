@@ -271,6 +271,7 @@ class JobSpec(Document):
     objective: Objective
     slo: Slo = Slo()
     own_bounds: tuple[Metric, ...] = ()
+    max_slots: int | None = None  # processes x threads of every trial
     search_space: SearchSpace | None = None  # None where nothing is varied
     sampler: SamplerName = SamplerName.TPE  # what jobs had before there was a choice
     seeds: tuple[dict[str, Scalar], ...] = ()

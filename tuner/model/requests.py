@@ -72,6 +72,9 @@ class TuneRequest(_AnyRequest):
         Objective(maximize=Metric.THROUGHPUT_RPS), description="the metrics to improve"
     )
     slo: Slo = Field(Slo(), description="bounds that the recommended file keeps")
+    max_slots: int | None = Field(
+        None, ge=1, le=1_000_000, description="most processes x threads, such as a database bears"
+    )
     search_space: str | SearchSpace = Field("default", description="by name, or as a document")
     sampler: SamplerName = Field(SamplerName.GP, description="proposes the trials")
     warm_start: bool = Field(False, description="start with what earlier jobs of the app found")

@@ -135,6 +135,7 @@ class CircumstancesAnswer(Answer):
     objective: Objective = Field(description="the metrics to improve")
     slo: Slo = Field(description="the bounds to keep")
     own_bounds: Sequence[Metric] = Field(description="metrics that the tuner bounds itself")
+    max_slots: int | None = Field(description="most processes x threads of a trial; null: no bound")
     allow: Sequence[Danger] = Field(description="dangers of options that the job allowed")
     pool: str = Field(description="the set of like hosts that measured")
     cycles: int = Field(description="windows of each arm in a block")

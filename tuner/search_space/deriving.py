@@ -47,9 +47,15 @@ def derive(spec: JobSpec, memory: MemoryLine | None = None) -> Domain:
             dimensions.append(_dimension(name, parameter, names, ini))
         except ValueError as error:
             mistakes.append(Mistake(path, str(error)))
-    domain = Domain(space=space, dimensions=tuple(dimensions), names=names, ini=ini)
+    domain = Domain(
+        space=space,
+        dimensions=tuple(dimensions),
+        names=names,
+        ini=ini,
+        max_slots=spec.max_slots,
+    )
     if not mistakes:
-        mistakes += _mistakes_of_rules(domain)
+        mistakes += [*_mistakes_of_rules(domain), *_mistakes_of_slots(domain)]
     if mistakes:
         raise InvalidInput(mistakes)
     return domain
@@ -120,6 +126,14 @@ def _whole(expression: Expression, names: Names) -> int:
     if isinstance(value, str) or not abs(value) <= LARGEST:
         raise ValueError(f"'{str(expression)[:40]}' is not a number up to {LARGEST}")
     return int(value)
+
+
+def _mistakes_of_slots(domain: Domain) -> list[Mistake]:
+    own = domain.slots(domain.baseline)
+    if domain.max_slots is None or own <= domain.max_slots:
+        return []
+    message = f"your own file has {own:g} slots (processes x threads), more than {domain.max_slots}"
+    return [Mistake("max_slots", message)]
 
 
 def _mistakes_of_rules(domain: Domain) -> list[Mistake]:

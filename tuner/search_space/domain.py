@@ -33,7 +33,11 @@ TOO_LARGE = Constraint(
 )
 """The rule that every space has, once enough is known of the app's memory."""
 
+TOO_MANY = Constraint(rule="slots <= max_slots", reason="more slots than the job's max_slots")
+"""The rule of a job that bounds requests at once: processes times threads, or coroutines."""
+
 _SLOTS = ("processes", "threads")
+COROUTINES = ("gevent", "asyncio", "async")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +87,7 @@ class Domain:
     names: Names
     ini: IniFile
     memory: MemoryLine | None = None  # learnt from what has run; None as long as nothing has
+    max_slots: int | None = None
 
     @property
     def free(self) -> tuple[Dimension, ...]:
@@ -171,11 +176,20 @@ class Domain:
     def broken(self, params: Params) -> tuple[Constraint, ...]:
         """The rules that this combination breaks; one that breaks any is never started.
 
-        Beside the space's own: what is known to need more memory than there is.
+        Beside the space's own: too many slots, and what is known to need more memory than there is.
         """
         names = {**self.names, **as_names(params)}
         rules = [rule for rule in self.space.constraints if not evaluate(rule.rule, names)]
+        if self.max_slots is not None and self.slots(params) > self.max_slots:
+            rules.append(TOO_MANY)
         return (*rules, *([TOO_LARGE] if self.is_too_large(params) else []))
+
+    def slots(self, params: Params) -> float:
+        """Requests that the file serves at once with these params."""
+        processes, threads, *coroutines = (
+            _number(params.get(name, self.ini.get(name))) for name in (*_SLOTS, *COROUTINES)
+        )
+        return processes * max(threads, *coroutines)
 
     def is_too_large(self, params: Params) -> bool:
         """Whether it is known not to fit into memory; the user's own file runs, so it fits."""

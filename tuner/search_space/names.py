@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from tuner.model import JobSpec, MemoryLine, Metric, OpenLoop, connections
-from tuner.search_space.domain import MEMORY_SHARE
+from tuner.search_space.domain import COROUTINES, MEMORY_SHARE
 from tuner.search_space.expressions import Names
 from tuner.uwsgi.ini import IniFile
 from tuner.uwsgi.topology import Topology, front_of
@@ -32,7 +32,6 @@ NAMES: Mapping[str, str] = {
 `needs` and `constraints` the parameters themselves, with `_` for `-`."""
 
 _STATIC = ("static-map", "static-map2", "check-static")
-_COROUTINES = ("gevent", "asyncio", "async")
 _RECYCLING = (
     *("max-requests", "max-worker-lifetime", "reload-on-as", "reload-on-rss"),
     *("evil-reload-on-as", "evil-reload-on-rss"),
@@ -67,6 +66,6 @@ def _of_file(ini: IniFile, port: int) -> Names:
         "has_http_keepalive": ini.integer("http-keepalive", 0) > 0,
         "behind_nginx": front.topology is Topology.NGINX,
         "has_static": any(ini.values(option) for option in _STATIC),
-        "has_async": any(ini.integer(option, 0) > 0 for option in _COROUTINES),
+        "has_async": any(ini.integer(option, 0) > 0 for option in COROUTINES),
         "recycles": any(ini.integer(option, 0) > 0 for option in _RECYCLING),
     }

@@ -139,6 +139,7 @@ def _searching(
             "slo": slo,
             "own_bounds": own_bounds,
             "search_space": space,
+            "max_slots": request.max_slots,
             "sampler": request.sampler,
             "seeds": _seeds(wanted, space) if space is not None else (),
         }
