@@ -46,6 +46,22 @@ def test_the_container_has_what_the_app_needs() -> None:
     assert " 8192 " in log
 
 
+def test_files_are_where_the_app_looks_for_them_and_its_folders_stay_as_they_are() -> None:
+    files = {"/usr/share/shop/local.py": "DEBUG = 0\n", "/app/more.txt": "more\n"}
+    lines = (
+        f"exec-pre-app = cat {' '.join(files)} || true",
+        "exec-pre-app = stat -c 'mode %a of %n' /app /usr/share",
+        "wsgi-file = absent.py",
+    )
+    without, with_files = said(arm(*lines)), said(arm(*lines, files=files))
+    assert "DEBUG = 0\nmore\n" in with_files
+    assert modes_in(with_files) == modes_in(without) != []
+
+
+def modes_in(log: str) -> list[str]:
+    return [line for line in log.splitlines() if line.startswith("mode ")]
+
+
 def test_a_secret_reaches_the_app_and_no_text() -> None:
     tells = 'exec-pre-app = test "$KEY" = wonderful-secret && echo it has $KEY'
     one = arm(tells, "wsgi-file = absent.py", env={"KEY": {"from_worker": "SHOP_KEY"}})

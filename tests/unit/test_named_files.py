@@ -143,3 +143,12 @@ def test_a_file_stands_for_the_present_configuration() -> None:
     assert expanded(document, {"uwsgi.ini": "[uwsgi]\n"}.__getitem__)["baseline"] == {
         "ini": "[uwsgi]\n"
     }
+
+
+def test_files_of_the_app_become_their_texts() -> None:
+    files = {"/srv/local.py": {"file": "local.py"}, "/srv/b": "text"}
+    texts = {"/srv/local.py": "DEBUG = 0\n", "/srv/b": "text"}
+    reads = {"local.py": "DEBUG = 0\n"}.__getitem__
+    assert expanded({"name": "shop", "files": files}, reads) == {"name": "shop", "files": texts}
+    job = {"target": {"image": "shop", "files": files}}
+    assert expanded(job, reads) == {"target": {"image": "shop", "files": texts}}

@@ -41,6 +41,8 @@ def test_numbers_of_yaml_are_texts_and_secrets_are_names() -> None:
         {"tmpfs": ["/tmp:exec,size=1g"]},
         {"shm_mb": 0},
         {"host_header": "shop.example\r\nX: y"},
+        {"files": {"/srv/../etc/passwd": "x"}},
+        {"files": {"local.py": "x"}},
     ],
 )
 def test_other_needs_are_refused(needs: dict[str, Any]) -> None:

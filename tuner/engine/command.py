@@ -73,14 +73,15 @@ def program(command: Sequence[str]) -> str:
     return "uwsgi"
 
 
-def archive(files: Mapping[str, bytes], owner: int = 0) -> bytes:
+def archive(files: Mapping[str, bytes], owner: int = 0, *, with_folders: bool = True) -> bytes:
     """A tar of files by absolute path, readable by every user: the app may run as any.
 
-    It has entries for our own folders only: unpacking would change the modes of the image's.
+    `with_folders` is for our own folders only: unpacking would change the modes of the image's. The
+    engine makes a folder that is missing.
     """
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
-        for path in sorted(_folders(files)):
+        for path in sorted(_folders(files)) if with_folders else ():
             folder = _entry(path, owner, 0o755)
             folder.type = tarfile.DIRTYPE
             tar.addfile(folder)

@@ -161,7 +161,10 @@ class Containers:
             "user": needs.user,
             "working_dir": needs.working_dir,
         }
+        theirs = {path: text.encode() for path, text in needs.files.items()}
         with self._created(image, argv, options, **its) as container:
+            if theirs:
+                self.connection.put(container, command.archive(theirs, with_folders=False))
             self.connection.put(container, command.archive(files))
             self._start(container, argv[0])
             yield container

@@ -8,7 +8,8 @@ URL are dropped. Empty lines and lines that begin with `#` are skipped.
     https://example.org/login
     POST /login
 
-`baseline: {ini: {file: uwsgi.ini}}` is the text of that file.
+`baseline: {ini: {file: uwsgi.ini}}` is the text of that file, as is
+`files: {/srv/app/local.py: {file: local.py}}`.
 
 An `env_file`, or a list of them, adds to `env`, as in Compose: the later file counts, and `env`
 before all.
@@ -40,10 +41,10 @@ def expanded(document: Any, read: Callable[[str], str]) -> Any:
     `read` returns the text of a file. Any other document is returned unchanged: validation then
     reports its mistakes. Raises `ValueError` if a file cannot be read or a line is wrong.
     """
-    document = _with_env(_with_requests(_with_ini(document, read), read), read)
+    document = _with_needs(_with_requests(_with_ini(document, read), read), read)
     match document:
-        case {"target": {"env_file": _} as target}:
-            return {**document, "target": _with_env(target, read)}
+        case {"target": {} as target} if (found := _with_needs(target, read)) is not target:
+            return {**document, "target": found}
         case _:
             return document
 
@@ -65,6 +66,25 @@ def _with_requests(document: Any, read: Callable[[str], str]) -> Any:
     if workload.get("kind", "closed_loop") not in _IN_ORDER:
         found = weighted(found)
     return {**document, "workload": {**workload, "requests": found}}
+
+
+def _with_needs(document: Any, read: Callable[[str], str]) -> Any:
+    return _with_env(_with_files(document, read), read)
+
+
+def _with_files(document: Any, read: Callable[[str], str]) -> Any:
+    def text(given: Any) -> Any:
+        match given:
+            case {"file": str(name), **others} if not others:
+                return _read(name, read, str)
+            case _:
+                return given
+
+    match document:
+        case {"files": {**files}} if any(isinstance(given, dict) for given in files.values()):
+            return {**document, "files": {path: text(given) for path, given in files.items()}}
+        case _:
+            return document
 
 
 def _with_env(document: Any, read: Callable[[str], str]) -> Any:

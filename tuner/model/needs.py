@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from tuner.model.document import Document
 
@@ -20,9 +20,16 @@ def _as_text(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
+def _has_no_dots(path: str) -> str:
+    if {"", ".", ".."} & {*path[1:].split("/")}:
+        raise ValueError("a path has no empty part, no . and no ..")
+    return path
+
+
 EnvText = Annotated[str, Field(max_length=32_000, pattern=r"^[^\x00]*$")]
 EnvValue = Annotated[EnvText | FromWorker, BeforeValidator(_as_text)]
 Folder = Annotated[str, Field(pattern=r"^/[^\x00:,]{1,400}$")]
+File = Annotated[Folder, AfterValidator(_has_no_dots)]
 TmpFs = Annotated[str, Field(pattern=r"^/[^\x00:,]{1,400}(:size=[1-9][0-9]{0,9}[kmg]?)?$")]
 
 
@@ -31,6 +38,9 @@ class Needs(Document):
 
     env: dict[EnvName, EnvValue] = Field(
         {}, max_length=300, description="environment; {from_worker: NAME} for a secret of the host"
+    )
+    files: dict[File, Annotated[str, Field(max_length=200_000)]] = Field(
+        {}, max_length=20, description="texts by their paths in the container; root owns them"
     )
     user: str | None = Field(
         None, pattern=r"^[\w.-]{1,64}(:[\w.-]{1,64})?$", description="null: the image's"
