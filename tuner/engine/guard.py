@@ -1,9 +1,10 @@
 """The machine's lock: a container that one service of an engine can have at a time.
 
-The engine gives its name to one container only, so two services on one machine take turns: those
-of two users, and of Compose beside `tuner serve`. Its standard input is a connection of the worker,
-and the kernel closes that when the worker dies, also by SIGKILL. Then the container kills what the
-worker has started, and ends: nothing measures on without its worker, or beside the next one.
+The engine gives its name to one container only, so two services on one machine never measure at
+once: those of two users, or of Compose beside `tuner serve`. Its standard input is a connection of
+the worker, and the kernel closes that when the worker dies, also by SIGKILL. Then the container
+kills what the worker has started, and ends: nothing measures on without its worker, or beside the
+next one.
 """
 
 import threading
