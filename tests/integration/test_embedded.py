@@ -9,12 +9,13 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from tuner.db import EmbeddedPostgres, binaries
+from tuner.db import EmbeddedPostgres, binaries, cluster
 from tuner.errors import InvalidInput, Unavailable
 
 AS_ROOT = os.geteuid() == 0
@@ -220,6 +221,20 @@ def test_a_server_started_by_hand_is_left_alone(make: Make, home: Path) -> None:
     finally:
         by_hand.send_signal(signal.SIGINT)
         by_hand.wait()
+
+
+def test_a_server_that_has_not_written_its_number_yet_is_left_alone(home: Path) -> None:
+    folder = home / "postgres"
+    folder.mkdir()
+    (folder / "postmaster.pid").touch()
+    with subprocess.Popen(["sleep", "60"], cwd=folder) as starting:
+        write = partial((folder / "postmaster.pid").write_text, f"{starting.pid}\n")
+        threading.Timer(0.3, write).start()
+        with pytest.raises(Unavailable, match="another server"):
+            cluster.clear_stale_locks(folder, folder / ".s.PGSQL.5432")
+        starting.kill()
+    cluster.clear_stale_locks(folder, folder / ".s.PGSQL.5432")
+    assert not (folder / "postmaster.pid").exists()
 
 
 def test_an_older_directory_is_refused_loudly(make: Make, home: Path) -> None:

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import psycopg
@@ -16,6 +17,7 @@ from tuner.errors import InvalidInput, Mistake, Unavailable
 
 USER = "tuner"
 DATABASE = "tuner"
+WRITTEN_WITHIN_S = 2.0  # after its creation; an empty file is left by a crash in between
 _INITDB = (
     f"--username={USER}",
     "--auth=trust",  # only the owner and root may enter the socket's directory
@@ -69,10 +71,7 @@ def clear_stale_locks(cluster: Path, socket: Path) -> None:
     did not start runs on the directory.
     """
     pid_file = cluster / "postmaster.pid"
-    try:
-        pid = int(pid_file.read_text().partition("\n")[0])
-    except (FileNotFoundError, ValueError):
-        pid = 0
+    pid = _pid_in(pid_file)
     if pid and _is_server_of(pid, cluster):
         detail = f"another server (process {pid}) runs on {cluster}; stop it"
         raise Unavailable("postgresql", detail)
@@ -92,6 +91,17 @@ def create_database(admin_url: str) -> None:
         return
     except psycopg.OperationalError as error:
         raise Unavailable("postgresql", str(error).partition("\n")[0]) from error
+
+
+def _pid_in(pid_file: Path) -> int:
+    """The number in it; 0 for none. A server that starts creates the file before it writes."""
+    deadline = time.monotonic() + WRITTEN_WITHIN_S
+    try:
+        while not (text := pid_file.read_text()) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return int(text.partition("\n")[0])
+    except (FileNotFoundError, ValueError):
+        return 0
 
 
 def _is_server_of(pid: int, cluster: Path) -> bool:
