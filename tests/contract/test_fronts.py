@@ -201,15 +201,19 @@ def test_the_image_with_k6_is_used_where_it_is_current(
 
 
 def test_images_of_an_apps_former_states_go_when_the_next_is_built(
-    engine: docker.APIClient, tmp_path: Path
+    engine: docker.APIClient, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
+    cache = tmp_path_factory.mktemp("cache")
     app = f"changing-{time.monotonic_ns()}"
     dockerfile = tmp_path / "Dockerfile"
     target = real_bench.moody().model_copy(update={"target_app": app})
     tags: list[list[str]] = []
-    for keep_images_s in (86_400.0, 86_400.0, 0.0):
-        dockerfile.write_text(f"ARG BASE_IMAGE\nFROM ${{BASE_IMAGE}}\nENV STATE={len(tags)}\n")
-        with real_bench.engine(apps=lambda _: tmp_path, keep_images_s=keep_images_s) as launcher:
+    for kept_gb in (1.0, 1.0, 0.0):
+        adds = f"RUN head -c 1000 /dev/zero >/state-{len(tags)}"
+        dockerfile.write_text(f"ARG BASE_IMAGE\nFROM ${{BASE_IMAGE}}\n{adds}\n")
+        with real_bench.engine(
+            apps=lambda _: tmp_path, cache_dir=cache, images_kept_gb=kept_gb
+        ) as launcher:
             launcher.inspect(target)
         tags.append(_tags(engine, app))
     engine.remove_image(tags[2][0])
