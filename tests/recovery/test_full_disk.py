@@ -64,7 +64,9 @@ def test_a_job_waits_for_room_on_a_full_disk_and_goes_on(tmp_path: Path) -> None
         running(TUNER_TARGET_APPS=str(tmp_path), TUNER_DATA_DIR=str(disk)) as service,
     ):
         job = submit(service)
-        assert wait_for_phase(service, job["id"], "search"), (service.job(job["id"]), service.log())
+        while not wait_for_phase(service, job["id"], "search"):  # a busy machine looks too late
+            assert service.job(job["id"])["state"] == "succeeded", service.log()
+            job = submit(service)
         fill(disk / "filler")
         said = service.http.get("/readyz")
         assert (said.status_code, said.json()["system"]) == (503, "postgresql")
