@@ -4,7 +4,8 @@ PROVISION = $(PYTHON) -m tuner.provision
 ARGS ?=
 
 COMMANDS = demo measure calibrate serve setup images journeys docs check test test-all \
-	bench-host bench-honesty bench-classes bench-burst bench-cost bench-search bench-record bench-planted bench-nulls bench-ini bench-polls bench-hostile
+	bench-host bench-honesty bench-classes bench-burst bench-cost bench-search bench-record bench-planted bench-nulls bench-ini bench-polls bench-hostile \
+	bench-services
 
 .PHONY: help clean clean-images $(COMMANDS)
 .DEFAULT_GOAL := help
@@ -17,8 +18,11 @@ $(COMMANDS): # ARGS="..." is passed on to the program that the command starts
 
 docs: export NO_MKDOCS_2_WARNING = 1
 
-clean: # remove every container the product left behind
-	@docker ps --all --quiet --filter label=tuner | xargs -r docker rm --force
+clean: # remove every container, network, volume and state of data that the product left behind
+	@docker ps --all --quiet --filter label=tuner | xargs -r docker rm --force --volumes
+	@docker network ls --quiet --filter label=tuner | xargs -r docker network rm
+	@docker volume ls --quiet --filter label=tuner | xargs -r docker volume rm
+	@docker images --quiet --filter label=tuner.state | sort -u | xargs -r docker rmi --force
 
 clean-images: clean # remove the images too; the next run builds them again
 	@docker images --quiet 'uwsgi-tuner/*' | sort -u | xargs -r docker rmi --force

@@ -7,7 +7,7 @@ seed gives the same figures again as long as every arm is started equally often.
 import math
 import random
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -86,8 +86,13 @@ class FakeWorld:
     known_options: tuple[str, ...] = KNOWN_OPTIONS
     most_arms: int = 100  # that fit into its memory
     hiccups: int = 0  # runs of load that fail by the generator's fault before one succeeds
+    service_cores: Mapping[str, float] = field(default_factory=dict)  # of every arm, under load
+    refusal: str | None = None  # what a service of every arm has logged
+    errors_by_class: Mapping[str, int] = field(default_factory=dict)  # of every run of load
     launches: list[ArmSpec] = field(default_factory=list)
     running: set[int] = field(default_factory=set)
+    awake: set[int] = field(default_factory=set)  # arms whose services are not paused
+    moves: list[tuple[str, int]] = field(default_factory=list)  # resumed and paused, by arm
     _killed: set[int] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -117,12 +122,14 @@ class FakeWorld:
                 noise=random.Random(f"{self.seed} {arm.index} {when} {arm.ini}"),  # noqa: S311
             )
             self.running.add(target.number)
+            self.awake.add(target.number)
         return target
 
     def stop(self, target: "FakeTarget") -> None:
         """Forget an arm that ran."""
         with self._lock:
             self.running.discard(target.number)
+            self.awake.discard(target.number)
 
     def kill(self) -> int:
         """End all that runs, as `kill_measurement` and `reap` do."""
@@ -144,6 +151,10 @@ class FakeWorld:
                 self.hiccups -= 1
                 raise Infrastructure("planted: the load generator was killed")
 
+    def check_services(self, target: "FakeTarget") -> None:
+        """The services of this arm run, and those of no other."""
+        assert self.awake & self.running == {target.number} & self.running
+
     def raise_if_killed(self, target: "FakeTarget") -> None:
         """What a real target's readers see once its container is gone."""
         if target.number in self._killed:
@@ -160,6 +171,7 @@ class FakeTarget:
     noise: random.Random
     client_cpus: int = 1
     shares_cpus: bool = False
+    services_share_cpus: bool = False
     nofile: int = 65_536
     front: Front = Front(topology=Topology.HTTP_SOCKET, port=8000)  # noqa: RUF009  it is frozen
     served: int = 0
@@ -185,6 +197,29 @@ class FakeTarget:
             memory_mb=self.world.memory_mb(options_of(self.arm.ini)),
             system_cpu_s=0.1 * cpus * self.loaded_s,
         )
+
+    def service_usage(self) -> Mapping[str, Usage]:
+        """Services that use the planted CPUs while the target is loaded."""
+        return {
+            name: Usage(
+                cpu_s=cores * self.loaded_s, periods=0, throttled_periods=0, memory_mb=100.0
+            )
+            for name, cores in self.world.service_cores.items()
+        }
+
+    def refusal(self) -> str | None:
+        """The planted line."""
+        return self.world.refusal
+
+    def resume(self) -> None:
+        """The services of this arm run."""
+        self.world.moves.append(("resume", self.arm.index))
+        self.world.awake.add(self.number)
+
+    def rest(self) -> None:
+        """They are paused."""
+        self.world.moves.append(("rest", self.arm.index))
+        self.world.awake.discard(self.number)
 
     def check_disk(self) -> None:
         """Raise the planted failure, if it is of the disk."""
@@ -291,6 +326,9 @@ class FakeLauncher:
         """End all that runs."""
         return self.world.kill()
 
+    def end_jobs(self, keep: Collection[str]) -> None:
+        """Jobs leave nothing behind here."""
+
     def kill_measurement(self, measurement: str) -> int:
         """End all that runs."""
         return self.world.kill()
@@ -310,12 +348,14 @@ class FakeLoad:
 
     def check(self, running: object, target: Target, workload: Workload) -> None:
         """Every workload can be carried, unless the world says otherwise."""
+        self.world.check_services(_fake(running))
         self.world.raise_if(_fake(running).arm, (FailureCode.WORKLOAD_REFUSED,))
 
     def drive(self, running: object, target: Target, load: Load, duration_s: float) -> LoadReading:
         """A window of the planted throughput, give or take the noise."""
         fake = _fake(running)
         self.world.raise_if_killed(fake)
+        self.world.check_services(fake)
         self.world.raise_if(fake.arm, _ON_DRIVE)
         self.world.hiccup()
         if self.world.fails(options_of(fake.arm.ini)) is FailureCode.INFRASTRUCTURE:
@@ -333,7 +373,7 @@ class FakeLoad:
             wall_s=duration_s,
             sent=requests,
             requests=requests,
-            errors_by_class={},
+            errors_by_class=self.world.errors_by_class,
             latency_p50_ms=latency_ms,
             latency_p95_ms=1.3 * latency_ms,
             latency_p99_ms=1.6 * latency_ms,

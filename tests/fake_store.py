@@ -282,6 +282,10 @@ class FakeStore:
             self._faults[measurement_id] = faults + (fault is not None)
             return self._faults[measurement_id]
 
+    def open_jobs(self) -> set[JobId]:
+        with self._transaction():
+            return {job.id for job in self._jobs.values() if not job.state.is_final}
+
     def recover(self, pool: str) -> int:
         with self._transaction():
             lost: list[Deferred] = []

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import docker
+from docker.utils import kwargs_from_env
 
 from tuner.engine import DockerLauncher, EngineConfig
 from tuner.load import Generators, Oha, probe_files
@@ -55,7 +56,7 @@ def engine(
 
 def containers_of(instance: str) -> list[str]:
     """Ids of all containers of an instance, running or not; asks the engine by itself."""
-    client = docker.APIClient(version="auto")
+    client = docker.APIClient(version="auto", **kwargs_from_env())
     try:
         filters = {"label": f"tuner.instance={instance}"}
         return [found["Id"] for found in client.containers(all=True, filters=filters)]
@@ -65,7 +66,7 @@ def containers_of(instance: str) -> list[str]:
 
 def volumes_of(instance: str) -> list[str]:
     """Names of all volumes of an instance."""
-    client = docker.APIClient(version="auto")
+    client = docker.APIClient(version="auto", **kwargs_from_env())
     try:
         filters = {"label": f"tuner.instance={instance}"}
         return [found["Name"] for found in client.volumes(filters=filters)["Volumes"] or ()]
@@ -76,7 +77,7 @@ def volumes_of(instance: str) -> list[str]:
 def create_only(launcher: DockerLauncher, measurement: str) -> None:
     """What a crash between creating and starting leaves behind."""
     labels = {"tuner.instance": launcher.instance, "tuner.measurement": measurement}
-    client = docker.APIClient(version="auto")
+    client = docker.APIClient(version="auto", **kwargs_from_env())
     try:
         client.create_container(LOAD_IMAGE, ["true"], labels={"tuner": "1", **labels})
     finally:

@@ -29,6 +29,12 @@ FINAL = ("succeeded", "failed", "cancelled")
 Json = dict[str, Any]
 
 
+def is_refused_as_busy(job: Json) -> bool:
+    """Whether a job has ended because two equal arms differed."""
+    failure = job.get("failure") or {}
+    return "two equal arms differ" in failure.get("message", "")
+
+
 @dataclass
 class Service:
     """A running service: what it answers, what runs below it, and which containers are its."""
@@ -72,6 +78,19 @@ class Service:
         answer = self.http.get(path)
         assert answer.status_code == 200, answer.text
         return answer
+
+    def succeed(self, **request: Any) -> Json:
+        """The end of a job that has to succeed.
+
+        Handed in again, up to twice, where the calibration found the machine too busy: that is
+        the right answer of the product then, and no fault of it.
+        """
+        ended = self.finish(self.submit(**request)["id"])
+        for _ in range(2):
+            if is_refused_as_busy(ended):
+                ended = self.finish(self.submit(**request)["id"])
+        assert ended["state"] == "succeeded", (ended, self.log())
+        return ended
 
     def finish(
         self, job_id: int, *, within_s: float = JOB_ENDS_WITHIN_S, every_s: float = 0.05

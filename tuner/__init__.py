@@ -17,6 +17,7 @@ Imports point down only; import-linter holds that, and that each outside system 
 | wiring    | `bootstrap`      | the only place where settings meet adapters                      |
 | adapter   | `settings`       | environment → one frozen `Settings`                              |
 | adapter   | `catalogue`      | reads `search_spaces/*.yaml` and `target_apps/*/target.yaml`     |
+| adapter   | `compose`        | a compose file → the folder of a target app                      |
 | adapter   | `sampler`        | Optuna behind ask and tell; what to believe of what was seen     |
 | adapter   | `engine`         | Docker: images, targets, namespaces, counters                    |
 | adapter   | `load`           | drives oha, reads what it and uWSGI say                          |

@@ -83,12 +83,12 @@ def decide() -> Callable[[History], Step | None]:
     return decider(TrialOptimiser())
 
 
-def launcher(settings: Settings, known: HostCatalogue) -> DockerLauncher:
-    """This host's containers, with labels of this service's database."""
+def launcher(settings: Settings, known: HostCatalogue, owner: str | None = None) -> DockerLauncher:
+    """This host's containers, with labels of the `owner`; default: this service's database."""
     from tuner.engine import DockerLauncher
     from tuner.load import probe_files
 
-    config = _engine_config(settings, instance(settings))
+    config = _engine_config(settings, owner or instance(settings))
     return DockerLauncher(replace(config, generator_files=probe_files()), known.build_dir)
 
 

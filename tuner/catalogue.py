@@ -119,6 +119,10 @@ class _FileReader:
             self._wrong(file, f"name: {app.name!r} is not the folder's name {folder.name!r}")
         if app.build is not None and not (folder / app.build / "Dockerfile").is_file():
             self._wrong(file, f"build: there is no Dockerfile in {folder / app.build}")
+        for name, service in app.services.items():
+            part = folder / (app.build or "") / (service.build or "")
+            if service.build is not None and not (part / "Dockerfile").is_file():
+                self._wrong(file, f"services.{name}.build: there is no Dockerfile in {part}")
         baseline_ini = self._text(folder / app.uwsgi_ini)
         if baseline_ini is not None and self._is_new("target app", app.name, file):
             self.apps[app.name] = CataloguedApp(app=app, folder=folder, baseline_ini=baseline_ini)

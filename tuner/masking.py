@@ -43,6 +43,11 @@ _PATTERNS = (
 _AUTHORITY = re.compile(r"(?<=://)[^\s/\"'<>]++")
 
 
+def is_secret(name: str) -> bool:
+    """Whether a variable of this name looks like a secret."""
+    return _SECRET_NAME.search(name) is not None
+
+
 def masked(value: T, leave: tuple[type, ...] = ()) -> T:
     """The same with a mask in all its texts: of models, dataclasses, mappings and sequences.
 
@@ -71,7 +76,11 @@ def _masked(value: Any, leave: tuple[type, ...]) -> Any:
 
 
 def _masked_item(name: object, item: Any, leave: tuple[type, ...]) -> Any:
-    if isinstance(name, str) and isinstance(item, str) and _SECRET_NAME.search(name):
+    if name == "take":  # says where an answer holds a token, and is none itself
+        return item
+    if name == "user_data" and isinstance(item, BaseModel):
+        return item.model_copy(update={"rows": (tuple(MASK for _ in getattr(item, "names", ())),)})
+    if isinstance(name, str) and isinstance(item, str) and is_secret(name):
         return MASK
     if name == "env" and isinstance(item, Mapping):
         return {key: MASK if isinstance(own, str) else own for key, own in item.items()}

@@ -28,6 +28,7 @@ from tuner.model import (
     TrialNumber,
     Verdict,
     Window,
+    by_request,
 )
 
 REQUESTS_FOR_P99 = 5_000
@@ -77,10 +78,12 @@ def _arm(
         errors_by_class=_errors(windows),
         diagnosis=diagnosis.of_file(windows, spec, variant.ini),
         doubts=tuple(dict.fromkeys(doubts)),
+        services=diagnosis.services_of(usable),
         latency=Histogram.merged(window.histogram for window in usable),
         connect=_middle_spread(w.connect for w in usable),
         proxy_connect=_middle_spread(w.proxy.connect if w.proxy else None for w in usable),
         over_limit=_over_limit(usable),
+        by_request=by_request(usable),
         failure=_failure(blocks, number),
     )
 

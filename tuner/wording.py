@@ -7,7 +7,16 @@ import math
 from collections.abc import Mapping
 from typing import assert_never
 
-from tuner.model import Effect, Metric, Origin, Params, Scalar, TrialState, Verdict
+from tuner.model import (
+    Effect,
+    Metric,
+    Origin,
+    Params,
+    Scalar,
+    ServiceFigures,
+    TrialState,
+    Verdict,
+)
 from tuner.model.workloads import Burst, ClosedLoop, Journey, Ladder, OpenLoop, Workload
 
 METRICS: Mapping[Metric, str] = {
@@ -192,6 +201,24 @@ def load(workload: Workload) -> str:
             return f"{count(workload.users, 'user')} on a journey of {steps}"
         case _:
             assert_never(workload)
+
+
+def request_of(workload: Workload, index: int) -> str:
+    """Method and path of one of its requests."""
+    request = workload.requests[index]
+    return f"{request.method} {request.path}"
+
+
+def service(used: ServiceFigures | None) -> str:
+    """`CPU 98.0 %, throttled 3.1 %, 210 MB`, without what could not be measured."""
+    if used is None:
+        return "not measured"
+    shares = {"CPU": used.cpu, "throttled": used.throttled}
+    parts = [f"{name} {share(part)}" for name, part in shares.items() if part is not None]
+    parts.append(f"{used.memory_mb:.0f} MB")
+    if used.oom_kills:
+        parts.append(count(used.oom_kills, "OOM kill"))
+    return ", ".join(parts)
 
 
 def sentence(text: str) -> str:

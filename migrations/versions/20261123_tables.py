@@ -171,6 +171,7 @@ def upgrade() -> None:
         sa.Column("stalled", sa.BigInteger(), nullable=False),
         sa.Column("series", ARRAY(sa.BigInteger()), nullable=True),
         sa.Column("histogram", JSONB(), nullable=True),
+        sa.Column("by_request", JSONB(), nullable=True),
         sa.Column("started_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("sent", sa.BigInteger(), nullable=False),
         sa.Column("errors_by_class", JSONB(), nullable=False),
@@ -192,6 +193,7 @@ def upgrade() -> None:
         sa.Column("busy", sa.Float(), nullable=True),
         sa.Column("connections", sa.BigInteger(), nullable=False),
         sa.Column("server", JSONB(), nullable=True),
+        sa.Column("services", JSONB(), nullable=True),
         sa.Column("surroundings", JSONB(), nullable=True),
         sa.Column("doubts", ARRAY(sa.Text()), nullable=True),
         sa.ForeignKeyConstraint(

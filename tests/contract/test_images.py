@@ -142,8 +142,8 @@ def test_a_pull_that_is_called_off_ends_on_the_engine_too(served: Registry) -> N
     served.is_stuck = True
     stuck = target(image=f"{served.address}/shop/cart:1")
     with images_of() as images:
-        assert called_off(lambda aborted: images.find(stuck, aborted=aborted), served.is_asked) < 2
-    assert served.gave_up.wait(5)
+        assert called_off(lambda aborted: images.find(stuck, aborted=aborted), served.is_asked) < 10
+    assert served.gave_up.wait(30)
 
 
 def test_killing_a_measurement_ends_its_pull(served: Registry) -> None:
@@ -155,7 +155,7 @@ def test_killing_a_measurement_ends_its_pull(served: Registry) -> None:
         while not served.is_asked():
             time.sleep(0.02)
         launcher.kill_measurement("7")
-        assert isinstance(pulling.exception(timeout=2), Aborted)
+        assert isinstance(pulling.exception(timeout=10), Aborted)
 
 
 def test_a_pull_has_a_deadline(served: Registry) -> None:
@@ -165,7 +165,7 @@ def test_a_pull_has_a_deadline(served: Registry) -> None:
     with images_of(fetch_timeout_s=5) as images, too_late as failed:
         images.find(target(image=f"{served.address}/shop/cart:1"))
     assert failed.value.code == FailureCode.IMAGE_MISSING
-    assert served.gave_up.wait(5)
+    assert served.gave_up.wait(30)
 
 
 def test_a_build_that_is_called_off_ends_on_the_engine_too(tmp_path: Path) -> None:
@@ -173,8 +173,8 @@ def test_a_build_that_is_called_off_ends_on_the_engine_too(tmp_path: Path) -> No
     app = app_that(tmp_path, f"RUN {mark}")
     with images_of(tmp_path) as images:
         begun = partial(sleeping, mark)
-        assert called_off(lambda aborted: images.find(app, aborted=aborted), begun) < 2
-        until = time.monotonic() + 10
+        assert called_off(lambda aborted: images.find(app, aborted=aborted), begun) < 10
+        until = time.monotonic() + 30
         while (left := sleeping(mark)) and time.monotonic() < until:
             time.sleep(0.1)
     assert left == []

@@ -179,7 +179,7 @@ class TestBench:
         with rig.launcher.launch(rig.good) as running, ThreadPoolExecutor() as pool:
             rig.load.wait_ready(running, rig.good.target)
             ended = pool.submit(drive_on, running)
-            driving.wait(5)
+            driving.wait(30)
             time.sleep(0.3)
             killed_at = time.monotonic()
             rig.launcher.kill_measurement("7")

@@ -75,7 +75,7 @@ def test_errors_are_counted_as_uwsgi_counts_them(launcher: DockerLauncher) -> No
 
 def test_uwsgis_processes_and_the_host_are_seen(launcher: DockerLauncher) -> None:
     with ready(launcher) as running:
-        reading = OHA.drive(running, TARGET, of("/"), 1.0)
+        reading = OHA.drive(running, TARGET, of("/work"), 2.0)
     assert reading.processes is not None
     assert 0 < reading.processes.busiest_cpu_s < 2 * reading.wall_s
     assert reading.processes.switches > 0
@@ -155,6 +155,9 @@ def test_a_mix_is_sent_by_weight(launcher: DockerLauncher) -> None:
         reading = OHA.drive(running, TARGET, mix, 1.0)
     wanted = 0.75 * reading.sent
     assert abs(reading.errors_by_class["http_500"] - wanted) < 5 * math.sqrt(0.25 * wanted)
+    first, second = reading.by_request
+    assert (first.failed, second.failed) == (0, reading.errors_by_class["http_500"])
+    assert first.sent + second.sent == reading.sent
 
 
 def test_a_megabyte_of_body_arrives(launcher: DockerLauncher) -> None:

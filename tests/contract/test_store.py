@@ -2,12 +2,14 @@
 
 import itertools
 import math
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from tests.builders import FACTS, FINGERPRINT, INI, space, spec, window
 from tests.fake_store import FakeStore
@@ -57,7 +59,10 @@ from tuner.model import (
     ProxyTimes,
     Recommendation,
     Report,
+    RequestFigures,
     ServerFigures,
+    ServiceFigures,
+    ServiceUse,
     Settle,
     Spread,
     Step,
@@ -100,6 +105,9 @@ CALIBRATION = Calibration(
 )
 EFFECT = Effect(metric=Metric.THROUGHPUT_RPS, estimate=0.068, ci_low=0.049, ci_high=0.087)
 RECOMMENDATION = Recommendation(
+    services=(
+        ServiceUse(name="redis", baseline=ServiceFigures(cores=0.1, memory_mb=9.5), candidate=None),
+    ),
     comparison=Comparison(
         verdict=Verdict.BETTER,
         effect=EFFECT,
@@ -148,6 +156,7 @@ REPORT = Report(
             latency=Histogram({3: 4, 130: 1}),
             connect=SPREAD,
             over_limit=0.25,
+            by_request=(RequestFigures(request=0, sent=2, failed=0, over_limit=1, p95_ms=2.5),),
             failure=Failure(code=FailureCode.DIED, message="died"),
         ),
     ),
@@ -177,9 +186,19 @@ RESULT = MeasurementResult(
                 request=SPREAD,
             ),
             server=ServerFigures(busiest_process=0.98, queue_p95=0.4, oom_kills=1, cores=0.9),
-            surroundings=Surroundings(steal=0.01, foreign_cpu=0.4, pressure=0.0),
+            services={
+                "postgres": ServiceFigures(cores=0.4, cpu=0.8, throttled=0.1, memory_mb=90.5),
+                "redis": ServiceFigures(cores=0.02, memory_mb=9.0, oom_kills=1),
+            },
+            surroundings=Surroundings(
+                steal=0.01, foreign_cpu=0.4, pressure=0.0, refusal="FATAL:  too many clients"
+            ),
             series=(20, 25, 22, 23),
             histogram=Histogram({3: 4, 130: 1}),
+            by_request=(
+                RequestFigures(request=0, sent=3, failed=1, histogram=Histogram({130: 2})),
+                RequestFigures(request=2, sent=2, failed=0, over_limit=1, max_ms=5.5),
+            ),
         ),
     ),
     setup_s=1.5,
@@ -212,6 +231,19 @@ def host_alive(store: AnyStore, name: str) -> Iterator[None]:
     with real_host_alive(url, name, "default") as liveness:
         liveness.register(next(WORKERS))
         yield
+    deadline = time.monotonic() + 30
+    while _has_locks(store):  # PostgreSQL notices a closed connection a moment later
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def _has_locks(store: Store) -> bool:
+    query = (
+        "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND database ="
+        " (SELECT oid FROM pg_database WHERE datname = current_database())"
+    )
+    with store._engine.connect() as connection:
+        return connection.execute(text(query)).first() is not None
 
 
 def create(store: AnyStore, key: str | None = None, sha: str = "s", pool: str = "default") -> Job:

@@ -20,6 +20,7 @@ from tuner.model import (
     Origin,
     ProxyTimes,
     ServerFigures,
+    ServiceFigures,
     Spread,
     Surroundings,
     Trial,
@@ -258,6 +259,110 @@ def test_void_windows_say_something_only_where_there_are_no_others() -> None:
 def test_where_load_comes_by_itself_connections_are_no_limit(workload: Any) -> None:
     found = diagnosis.of_file([window()], spec(workload=workload), "[uwsgi]\nprocesses = 8\n")
     assert found.bottleneck is Bottleneck.UNKNOWN
+
+
+def beside(**services: dict[str, float]) -> dict[str, ServiceFigures]:
+    """Services by name, with their share of CPU and of throttled periods."""
+    return {
+        name: ServiceFigures(cores=seen.get("cpu", 0.0), memory_mb=90.0, **seen)  # type: ignore[arg-type]
+        for name, seen in services.items()
+    }
+
+
+WAITS: dict[str, Any] = {"target_cpu": 0.2, "busy": 1.0, "processes": 4}
+
+
+def test_a_service_at_its_limit_is_named_before_the_slots_that_wait_for_it() -> None:
+    assert seen_with(**WAITS).bottleneck is Bottleneck.IO_WAIT
+    services = beside(redis={"cpu": 0.1}, postgres={"cpu": 0.984, "throttled": 0.3})
+    found = seen_with(**WAITS, services=services)
+    assert found.bottleneck is Bottleneck.BACKING_SERVICE
+    assert found.sentence == (
+        "postgres uses 98 % of its CPU: no uWSGI option will help; look at its slow queries or"
+        " give it more CPU"
+    )
+    assert (found.evidence["postgres.cpu"], found.evidence["redis.cpu"]) == (0.984, 0.1)
+    assert found.evidence["postgres.throttled"] == 0.3
+    assert "redis.throttled" not in found.evidence
+
+
+def test_a_service_that_is_stopped_most_of_the_time_is_full_too() -> None:
+    found = seen_with(**WAITS, services=beside(postgres={"cpu": 0.7, "throttled": 0.8}))
+    assert found.bottleneck is Bottleneck.BACKING_SERVICE
+    assert found.sentence.startswith("postgres is throttled in 80 % of its periods: no uWSGI")
+
+
+@pytest.mark.parametrize(
+    ("seen", "bottleneck"),
+    [
+        ({"cpu": 0.89}, Bottleneck.IO_WAIT),
+        ({"cpu": 0.9}, Bottleneck.BACKING_SERVICE),
+        ({"cpu": 0.5, "throttled": 0.4}, Bottleneck.IO_WAIT),
+        ({}, Bottleneck.IO_WAIT),
+    ],
+)
+def test_a_service_with_cpu_left_is_no_bottleneck(
+    seen: dict[str, float], bottleneck: Bottleneck
+) -> None:
+    assert seen_with(**WAITS, services=beside(postgres=seen)).bottleneck is bottleneck
+
+
+@pytest.mark.parametrize(
+    ("seen", "bottleneck"),
+    [
+        ({"target_cpu": 0.97, "busy": 1.0}, Bottleneck.CPU_QUOTA),
+        ({"target_cpu": 0.5, "errors": 10, "requests": 90}, Bottleneck.APP_ERRORS),
+        ({"target_cpu": 0.5, "server": {"busiest_process": 0.97}}, Bottleneck.BACKING_SERVICE),
+        ({"target_cpu": 0.1, "busy": 0.1, "connections": 64}, Bottleneck.BACKING_SERVICE),
+        ({"target_cpu": 0.1, "busy": 0.1}, Bottleneck.BACKING_SERVICE),
+        ({"target_cpu": 0.1, "connections": 1}, Bottleneck.BACKING_SERVICE),
+    ],
+)
+def test_a_full_service_comes_after_the_apps_own_limit_and_before_all_guesses(
+    seen: dict[str, Any], bottleneck: Bottleneck
+) -> None:
+    full = beside(postgres={"cpu": 0.97})
+    assert seen_with(**seen, services=full).bottleneck is bottleneck
+
+
+def test_of_two_full_services_the_fuller_one_is_named() -> None:
+    found = seen_with(**WAITS, services=beside(a={"cpu": 0.92}, b={"cpu": 0.99}))
+    assert found.sentence.startswith("b uses 99 %")
+
+
+def test_the_middle_window_says_how_full_a_service_is() -> None:
+    windows = [
+        window(busy=1.0, target_cpu=0.2, services=beside(redis={"cpu": share}))
+        for share in (0.1, 0.95, 0.97)
+    ]
+    assert diagnose(windows, LIMITS).sentence.startswith("redis uses 95 %")
+    assert diagnose(windows[:2], LIMITS).bottleneck is Bottleneck.IO_WAIT
+
+
+def test_a_service_that_is_seen_in_some_windows_keeps_its_figures() -> None:
+    part = [
+        window(services={"redis": ServiceFigures(cores=0.2, memory_mb=mb, oom_kills=1)})
+        for mb in (8.0, 10.0)
+    ]
+    found = diagnosis.services_of([window(), *part])
+    assert found == {"redis": ServiceFigures(cores=0.2, memory_mb=9.0, oom_kills=2)}
+
+
+REFUSAL = "FATAL:  sorry, too many clients already"
+
+
+def test_a_refused_connection_explains_the_errors_that_it_makes() -> None:
+    refused = Surroundings(refusal=REFUSAL)
+    failing: dict[str, Any] = {"errors": 10, "requests": 90, "processes": 8, "threads": 4}
+    found = seen_with(**failing, surroundings=refused)
+    assert found.bottleneck is Bottleneck.BACKING_SERVICE
+    assert found.sentence == (
+        f"a service refused connections ({REFUSAL}): 32 slots (processes x threads) exceed what"
+        " it allows; set max_slots"
+    )
+    assert seen_with(**failing).bottleneck is Bottleneck.APP_ERRORS
+    few = seen_with(errors=1, requests=999, surroundings=refused)
+    assert few.bottleneck is Bottleneck.UNKNOWN
 
 
 def trial(number: int, **params: int) -> Trial:

@@ -14,9 +14,19 @@ from tuner.measurement import (
     QueueReading,
     Usage,
     counters_agree,
+    service_figures,
     window_of,
 )
-from tuner.model import ClosedLoop, Doubt, Limits, Metric, OpenLoop, Window
+from tuner.model import (
+    ClosedLoop,
+    Doubt,
+    Limits,
+    Metric,
+    OpenLoop,
+    Service,
+    ServiceFigures,
+    Window,
+)
 from tuner.uwsgi.stats import Stats
 
 
@@ -180,6 +190,69 @@ def test_where_the_engine_cannot_be_told_apart_more_is_borne() -> None:
         host = HostReading(cpus=2, busy_s=busy_s, steal_s=0, own_s=0.5, wall_s=2.0)
         doubts = judged(replace(READING, host=host), after=unseen).doubts
         assert (Doubt.NOISY_HOST in doubts) is is_noisy
+
+
+def used(cpu_s: float, periods: int = 0, throttled: int = 0, **more: Any) -> Usage:
+    return Usage(cpu_s=cpu_s, periods=periods, throttled_periods=throttled, memory_mb=200.0, **more)
+
+
+def test_a_service_is_measured_against_its_own_limit_or_the_host() -> None:
+    services = {
+        "postgres": Service(image="postgres:16", cpus=0.5),
+        "redis": Service(image="redis:7"),
+        "migrate": Service(image="shop:1"),
+    }
+    before = {"postgres": used(3.0, 5, 1), "redis": used(1.0), "migrate": used(9.0)}
+    after = {"postgres": used(3.9, 25, 11, oom_kills=1), "redis": used(1.5)}
+    found = service_figures(READING, before, after, services)
+    assert set(found) == {"postgres", "redis"}  # what has ended used nothing
+    assert found["postgres"].cores == pytest.approx(0.45)
+    assert found["postgres"].cpu == pytest.approx(0.9)
+    assert found["postgres"].throttled == pytest.approx(0.5)
+    assert (found["postgres"].memory_mb, found["postgres"].oom_kills) == (200, 1)
+    assert found["redis"].cpu == pytest.approx(0.25 / 2)  # two CPUs of the host
+    assert found["redis"].throttled is None
+    busy = service_figures(READING, before, {"postgres": used(4.2)}, services)
+    assert busy["postgres"].cpu == 1.0
+    no_host = service_figures(replace(READING, host=None), before, after, services)
+    assert no_host["postgres"].cpu == pytest.approx(0.9)
+    assert no_host["redis"].cpu is None
+
+
+def test_what_a_service_uses_is_not_foreign() -> None:
+    busy = replace(READING, host=HostReading(cpus=2, busy_s=3.0, steal_s=0, own_s=0.5, wall_s=2.0))
+    assert Doubt.NOISY_HOST in judged(busy).doubts
+    services = {"postgres": ServiceFigures(cores=0.4, cpu=0.4, memory_mb=200.0)}
+    window = judged(busy, services=services)
+    assert window.doubts == ()
+    assert window.surroundings.foreign_cpu == pytest.approx(1.0 / 2 - 0.04 / 2 - 0.4)
+    assert window.services == services
+
+
+@pytest.mark.parametrize(
+    ("figures", "is_doubted"),
+    [
+        ({"cpu": 0.96}, True),
+        ({"cpu": 0.95}, False),
+        ({"cpu": 0.7, "throttled": 0.51}, True),
+        ({"cpu": 0.7, "throttled": 0.5}, False),
+        ({}, False),
+    ],
+)
+def test_a_service_at_its_limit_marks_a_window(figures: Any, is_doubted: bool) -> None:
+    idle = ServiceFigures(cores=0.0, cpu=0.0, memory_mb=10.0)
+    services = {"redis": idle, "postgres": ServiceFigures(cores=0.1, memory_mb=200.0, **figures)}
+    window = judged(services=services)
+    assert window.doubts == ((Doubt.SERVICES_SATURATED,) if is_doubted else ())
+    assert not window.is_void
+
+
+def test_a_refusal_marks_a_window_and_keeps_its_line() -> None:
+    window = judged(refusal="FATAL:  sorry, too many clients already")
+    assert window.doubts == (Doubt.SERVICE_REFUSED,)
+    assert window.surroundings.refusal == "FATAL:  sorry, too many clients already"
+    without_host = judged(replace(READING, host=None), refusal="too many")
+    assert without_host.surroundings.refusal == "too many"
 
 
 def test_circumstances_become_doubts() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.patience import quickest
 from tuner.masking import masked
-from tuner.model import Effect, HttpRequest, Metric
+from tuner.model import Effect, HttpRequest, Journey, Metric, Take, UserData
 
 
 @pytest.mark.parametrize(
@@ -96,3 +96,16 @@ def test_four_times_the_text_takes_about_four_times_as_long(piece: str) -> None:
 
     growth = quickest(10.0, lambda: seconds(200_000) / seconds(50_000), times=5)
     assert growth <= 10, "16 is quadratic"
+
+
+def test_the_rows_of_users_are_masked_and_where_a_token_is_found_is_not() -> None:
+    steps = (
+        HttpRequest(take={"token": Take(regex='"token": "([^"]+)"')}),
+        HttpRequest(method="POST", form={"password": "hunter2", "user": "{{user}}"}),
+    )
+    users = UserData(names=("user", "code"), rows=(("ann", "1234"), ("bob", "5678")))
+    shown = masked(Journey(kind="journey", requests=steps, user_data=users))
+    assert shown.user_data == UserData(names=users.names, rows=(("***", "***"),))
+    assert shown.requests[0] == steps[0]
+    assert shown.requests[1].form == {"password": "***", "user": "{{user}}"}
+    assert Journey.model_validate_json(shown.model_dump_json()) == shown

@@ -1,11 +1,13 @@
 """Files of URLs in place of lists of requests."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from tuner.model import TargetApp
+from tuner.model import Journey, TargetApp, TuneRequest
 from tuner.model.named_files import expanded, parse
 
 MIX = {"workload": {"kind": "closed_loop", "requests": {"file": "urls.txt"}}}
@@ -152,3 +154,46 @@ def test_files_of_the_app_become_their_texts() -> None:
     assert expanded({"name": "shop", "files": files}, reads) == {"name": "shop", "files": texts}
     job = {"target": {"image": "shop", "files": files}}
     assert expanded(job, reads) == {"target": {"image": "shop", "files": texts}}
+
+
+def test_a_table_of_users_becomes_names_and_rows() -> None:
+    document = {"workload": {"kind": "journey", "user_data": {"file": "users.csv"}}}
+    text = '\ufeffuser, password\r\nann,"a,b"\r\n\r\nbob,c\r\n'
+    assert expanded(document, {"users.csv": text}.__getitem__)["workload"]["user_data"] == {
+        "names": ["user", "password"],
+        "rows": [["ann", "a,b"], ["bob", "c"]],
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "1 to 10000 rows are needed, not 0"),
+        ("user\n", "1 to 10000 rows are needed, not 0"),
+        ("user\n" + "a\n" * 10_001, "not 10001"),
+        ("user\n" + "a" * 200_000, "larger than 200 kB"),
+        ('user\n"a" b\n', "line 2 is no CSV"),
+    ],
+)
+def test_a_table_without_rows_or_too_large_is_refused_with_its_name(text: str, said: str) -> None:
+    document = {"workload": {"kind": "journey", "user_data": {"file": "users.csv"}}}
+    with pytest.raises(ValueError, match=rf"users\.csv: .*{said}"):
+        expanded(document, {"users.csv": text}.__getitem__)
+
+
+def test_the_login_of_the_documentation_is_a_job() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "measuring.md").read_text(encoding="utf-8")
+    example = yaml.safe_load(page.split("```yaml\n")[1].split("```")[0])
+    read = {"users.csv": "user,password\nann,secret\n"}.__getitem__
+    request = TuneRequest.model_validate(expanded({"app": "shop", **example}, read))
+    assert isinstance(request.workload, Journey)
+    assert [*request.workload.requests[0].take] == ["csrf"]
+
+
+def test_files_and_env_files_of_services_become_their_texts() -> None:
+    cache = {"image": "redis", "files": {"/etc/r.conf": {"file": "r.conf"}}, "env_file": "a"}
+    texts = {"r.conf": "save ''\n", "a": "A=1\n"}
+    found = {"cache": {"image": "redis", "files": {"/etc/r.conf": "save ''\n"}, "env": {"A": "1"}}}
+    assert expanded({"services": {"cache": cache}}, texts.__getitem__) == {"services": found}
+    job = {"target": {"image": "x", "services": {"cache": cache}}}
+    assert expanded(job, texts.__getitem__) == {"target": {"image": "x", "services": found}}

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from tuner.bootstrap import _secrets
 from tuner.masking import masked
-from tuner.model import FromWorker, TargetRequest
+from tuner.model import FromWorker, HealthCheck, TargetRequest
 
 SHOP = """
 image: registry.example/shop/cart:1.4
@@ -60,3 +60,9 @@ def test_a_worker_gives_away_what_its_operator_names_and_nothing_of_ours() -> No
 def test_documents_have_the_names_of_variables_only() -> None:
     target = TargetRequest.model_validate(yaml.safe_load(SHOP))
     assert set(masked(target).env.values()) == {"***", FromWorker(from_worker="SHOP_SECRET_KEY")}
+
+
+@pytest.mark.parametrize("test", [[], ["CMD"], ["NONE"], ["echo", "1"]])
+def test_a_health_check_without_a_command_is_a_mistake(test: list[str]) -> None:
+    with pytest.raises(ValidationError, match="give a text for a shell"):
+        HealthCheck.model_validate({"test": test})

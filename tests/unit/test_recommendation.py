@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.builders import FACTS, INI, block, history, job, pair, space, spec
+from tests.builders import FACTS, INI, block, history, job, pair, space, spec, window
 from tuner.model import (
+    Bottleneck,
     Doubt,
     Evidence,
     Failure,
@@ -19,13 +20,15 @@ from tuner.model import (
     Phase,
     Recommendation,
     RelativeBound,
+    ServiceFigures,
+    ServiceUse,
     Slo,
     Trial,
     TrialNumber,
     TrialState,
     Verdict,
 )
-from tuner.recommendation import compare_blocks, recommend
+from tuner.recommendation import compare_blocks, keep_untested, recommend
 from tuner.search_space import derive
 from tuner.uwsgi.ini import IniFile
 
@@ -61,6 +64,51 @@ def answer(blocks: list[Measurement]) -> Recommendation:
     rows = history(job=job(spec=SPEC, phase=Phase.CONFIRM), measurements=tuple(blocks))
     trial = finalist(processes=4, **{"thunder-lock": False})
     return recommend(rows, derive(SPEC), trial, trial.params, Evidence())
+
+
+def postgres(cpu: float, memory_mb: float = 90.0) -> dict[str, ServiceFigures]:
+    return {"postgres": ServiceFigures(cores=cpu / 2, cpu=cpu, memory_mb=memory_mb)}
+
+
+def test_the_answer_shows_each_service_under_both_files() -> None:
+    blocks = [
+        block(
+            [
+                window(0, 100, services=postgres(0.6)),
+                window(1, rate, services=postgres(0.97, 100.0)),
+                window(1, rate, services=postgres(0.1), doubts=(Doubt.PORTS_EXHAUSTED,)),
+            ],
+            phase=Phase.CONFIRM,
+            sequence=n,
+        )
+        for n, rate in enumerate(FASTER, 1)
+    ]
+    found = answer(blocks)
+    own, tried = postgres(0.6)["postgres"], postgres(0.97, 100.0)["postgres"]
+    assert found.services == (ServiceUse(name="postgres", baseline=own, candidate=tried),)
+    assert found.diagnosis.bottleneck is Bottleneck.BACKING_SERVICE  # of the file to deploy
+    slower = [
+        block(
+            [window(0, 100, services=postgres(0.6)), window(1, 90, services=postgres(0.97))],
+            phase=Phase.CONFIRM,
+            sequence=n,
+        )
+        for n in range(1, 7)
+    ]
+    kept = answer(slower)
+    assert kept.services[0].candidate == postgres(0.97)["postgres"]
+    assert kept.diagnosis.bottleneck is not Bottleneck.BACKING_SERVICE
+
+
+def test_an_answer_without_a_candidate_shows_services_under_the_users_file() -> None:
+    measured = [window(arm, services=postgres(0.5)) for arm in (0, 1)]
+    rows = history(
+        job=job(spec=SPEC), measurements=(block(measured, arms=(0, 0), phase=Phase.CALIBRATE),)
+    )
+    domain = derive(SPEC)
+    found = keep_untested(rows, domain, "nothing ran", domain.baseline, Evidence())
+    own = postgres(0.5)["postgres"]
+    assert found.services == (ServiceUse(name="postgres", baseline=own, candidate=None),)
 
 
 def test_a_proven_gain_is_recommended_with_only_its_lines_changed() -> None:

@@ -20,6 +20,8 @@ from tuner.model import (
     Metric,
     Phase,
     Report,
+    RequestFigures,
+    ServiceFigures,
     Spread,
     Variant,
     Verdict,
@@ -53,6 +55,12 @@ def faster(factor: float, **changes: Any) -> list[Measurement]:
 
 def figure(arm: ArmReport, metric: Metric, concurrency: int | None = None) -> Figure:
     return next(f for f in arm.figures if (f.metric, f.concurrency) == (metric, concurrency))
+
+
+def test_each_file_has_the_figures_of_its_services() -> None:
+    redis = {"redis": ServiceFigures(cores=0.1, cpu=0.2, memory_mb=9.0)}
+    first, second = comparison(faster(1.0, services=redis)).arms
+    assert (first.services, second.services) == ({}, redis)
 
 
 def test_each_file_has_its_figures_with_an_interval_over_the_blocks() -> None:
@@ -182,6 +190,17 @@ def test_the_diagnosis_reads_processes_from_the_files_own_text() -> None:
 def test_errors_add_up_by_class() -> None:
     blocks = faster(1.0, errors=2, errors_by_class={"http_500": 2})
     assert comparison(blocks).arms[1].errors_by_class == {"http_500": 16}
+
+
+def test_the_figures_of_a_request_are_of_all_usable_windows() -> None:
+    one = RequestFigures(request=1, sent=10, failed=2, max_ms=7.0, histogram=histogram([7.0]))
+    void = window(1, by_request=(one,), doubts=(Doubt.COUNTER_MISMATCH,))
+    blocks = [*faster(1.0, by_request=(one,)), compared(window(0), void, sequence=9)]
+    first, second = comparison(blocks).arms
+    assert first.by_request == ()
+    (found,) = second.by_request
+    assert (found.request, found.sent, found.failed, found.max_ms) == (1, 80, 16, 7.0)
+    assert found.histogram.total == 8
 
 
 def test_a_bound_that_two_unlike_blocks_put_beyond_all_numbers_is_left_out() -> None:

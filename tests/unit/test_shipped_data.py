@@ -1,8 +1,11 @@
 """Every target app of the repository with every search space, without starting it."""
 
 import itertools
+import os
+from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.space_jobs import FITTING
 from tuner import bootstrap
@@ -11,7 +14,15 @@ from tuner.errors import InvalidInput
 from tuner.model import TuneRequest
 from tuner.search_space import derive
 
+COMPOSE = "docker-compose.yml"
 CATALOG = HostCatalogue.load()
+BUILT = [
+    pytest.param(app.folder / service.build, id=f"{name}-{service_name}")
+    for name, app in sorted(CATALOG.apps.items())
+    for service_name, service in app.app.services.items()
+    if service.build is not None
+]
+COMPOSED = sorted(name for name, app in CATALOG.apps.items() if (app.folder / COMPOSE).exists())
 
 
 @pytest.mark.parametrize(
@@ -37,3 +48,31 @@ def test_every_app_goes_with_every_space_or_is_told_what_is_missing(app: str, sp
 def test_the_general_spaces_refuse_no_app(app: str, space: str) -> None:
     request = {"app": app, "target": {"target_app": app}, "search_space": space}
     assert derive(bootstrap.resolver(CATALOG)(TuneRequest.model_validate(request))).free
+
+
+@pytest.mark.parametrize("folder", BUILT)
+def test_a_service_is_built_on_the_base_image_and_can_be_entered(folder: Path) -> None:
+    lines = (folder / "Dockerfile").read_text().splitlines()
+    assert "FROM ${BASE_IMAGE}" in lines
+    assert os.access(folder / "entrypoint.sh", os.X_OK)
+
+
+@pytest.mark.parametrize("file", ["Dockerfile", "entrypoint.sh"])
+def test_the_databases_of_all_apps_are_built_alike(file: str) -> None:
+    """Each app has its own copy, because a user copies the folder of one app."""
+    copies = {app.folder / "postgres" / file for app in CATALOG.apps.values()}
+    found = [copy.read_text() for copy in copies if copy.exists()]
+    assert len(found) >= 2
+    assert len(set(found)) == 1
+
+
+@pytest.mark.parametrize("app", COMPOSED)
+def test_the_compose_file_beside_an_app_has_the_same_services(app: str) -> None:
+    known = CATALOG.apps[app]
+    composed = yaml.safe_load((known.folder / COMPOSE).read_text())["services"]
+    assert {*composed} - {"web"} == {*known.app.services}
+    for name, service in known.app.services.items():
+        assert {*composed[name].get("environment", {})} == {*service.env}
+        assert [volume.partition(":")[2] for volume in composed[name]["volumes"]] == [
+            *service.volumes
+        ]

@@ -1,12 +1,14 @@
 """Histograms of many windows add up, and stay within a hundredth of the truth."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.builders import histogram
+from tests.builders import histogram, window
 from tuner.load.probe.rows import bucket
-from tuner.model import Histogram
+from tuner.model import Histogram, RequestFigures, by_request
 
 times_ms = st.floats(0.001, 60_000)
 
@@ -40,3 +42,26 @@ def test_a_percentile_is_that_of_the_times_themselves(times: list[float], share:
 
 def test_an_empty_histogram_has_no_percentile() -> None:
     assert Histogram().percentile_ms(0.5) is None
+
+
+def test_figures_of_a_request_add_up_over_windows_and_their_percentiles_are_of_all_times() -> None:
+    def of(request: int, times_ms: list[float], **more: Any) -> RequestFigures:
+        return RequestFigures(
+            request=request,
+            sent=len(times_ms) + 1,
+            failed=1,
+            max_ms=max(times_ms, default=None),
+            histogram=histogram(times_ms),
+            **more,
+        )
+
+    first = window(by_request=(of(0, [1.0] * 9, over_limit=2), of(1, [5.0])))
+    second = window(by_request=(of(0, [100.0], over_limit=1), of(2, [])))
+    zero, one, two = by_request([first, second, window()])
+
+    assert (zero.request, zero.sent, zero.failed, zero.over_limit) == (0, 12, 2, 3)
+    assert zero.p50_ms == pytest.approx(1, rel=0.01)
+    assert zero.p95_ms == pytest.approx(100, rel=0.01)
+    assert zero.max_ms == 100
+    assert (one.request, one.over_limit, one.max_ms) == (1, None, 5)
+    assert (two.request, two.sent, two.p50_ms, two.max_ms) == (2, 1, None, None)

@@ -2,15 +2,17 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.builders import FACTS, INI, block, history, job, spec
 from tests.fake_bench import FakeLauncher, FakeWorld
+from tuner import bootstrap
 from tuner.errors import Aborted, Infrastructure, Unavailable
 from tuner.measurement import Bench
 from tuner.model import (
@@ -32,6 +34,7 @@ from tuner.model import (
     Step,
     TargetFacts,
 )
+from tuner.settings import Settings
 from tuner.worker import FAULTS_ALLOWED, Patience, Worker, make
 
 RUNNING = block(arms=(0, 1), state=MeasurementState.RUNNING)
@@ -84,6 +87,9 @@ class Rows:
     def recover(self, pool: str) -> int:
         return 0
 
+    def open_jobs(self) -> tuple[JobId, ...]:
+        return (JobId(1),)
+
     def see_host(
         self, name: str, pool: str, fingerprint: HostFingerprint | None, problem: str | None
     ) -> None:
@@ -99,6 +105,16 @@ class Away(FakeLauncher):
     def for_measurement(self, job: str, measurement: str) -> "Away":
         return self
 
+    def alone(self) -> AbstractContextManager[None]:
+        raise Unavailable("docker", "connection refused")
+
+
+class GoneAfterTheLock(FakeLauncher):
+    """An engine that goes away when the measurement has its turn."""
+
+    def for_measurement(self, job: str, measurement: str) -> "GoneAfterTheLock":
+        return self
+
     def reap(self, keep: Any = ()) -> int:
         raise Unavailable("docker", "connection refused")
 
@@ -110,7 +126,7 @@ class Taken(FakeLauncher):
         return "worker b measures"
 
     def alone(self) -> AbstractContextManager[None]:
-        raise Unavailable("host", "worker b measures")
+        raise Infrastructure("worker b measures")
 
 
 class Bare(FakeLauncher):
@@ -245,8 +261,41 @@ def test_an_engine_that_is_away_is_waited_for_and_not_counted_as_a_fault() -> No
     rows, world = Rows(), FakeWorld()
     with pytest.raises(Unavailable):
         measure(rows, world, Away(world))
-    assert rows.released == [None]
+    assert (rows.claims, rows.released) == (0, [])
     assert rows.problems == ["docker is away: connection refused"]
+
+
+def test_an_engine_that_goes_away_after_the_lock_is_a_fault_that_is_counted() -> None:
+    rows, world = Rows(), FakeWorld()
+    with pytest.raises(Infrastructure, match="docker is away"):
+        measure(rows, world, GoneAfterTheLock(world))
+    assert rows.faults == 1
+
+
+def test_the_wait_for_another_service_has_no_limit() -> None:
+    rows, world = Rows(), FakeWorld()
+    waits = replace(worker(rows, world, Taken(world)), patience=Patience(limit_s=0.0))
+    for _ in range(2):
+        with pytest.raises(Infrastructure, match="worker b"):
+            waits.measure(MeasurementId(1), lambda: False)
+    assert not rows.failed
+
+
+def test_a_docker_that_stays_away_fails_the_job_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/docker.sock")
+    rows = Rows()
+    settings = Settings()
+    launcher = bootstrap.launcher(settings, bootstrap.catalogue(settings))
+    waits = replace(worker(rows), host=launcher, patience=Patience(limit_s=0.2))
+    with pytest.raises(Unavailable):
+        waits.measure(MeasurementId(1), lambda: False)
+    time.sleep(0.3)
+    waits.measure(MeasurementId(1), lambda: False)
+    (failure,) = rows.failed
+    assert failure.code is FailureCode.INFRASTRUCTURE
+    assert "TUNER_DOCKER_WAIT_S" in failure.message
 
 
 def test_an_engine_that_stays_away_fails_the_job_with_the_reason() -> None:
@@ -332,6 +381,21 @@ def test_a_stopping_worker_gives_the_measurement_back() -> None:
     assert not rows.completed
 
 
+def test_what_a_job_left_goes_when_it_ends_and_in_every_sweep() -> None:
+    kept: list[set[str]] = []
+
+    class Keeping(FakeLauncher):
+        def end_jobs(self, keep: Collection[str]) -> None:
+            kept.append({*keep})
+
+    world = FakeWorld()
+    host = Keeping(world)
+    works = worker(Rows(), world, host)
+    works.advance(JobId(1))
+    works.sweep()
+    assert kept == [{"1"}, {"1"}]
+
+
 def test_the_sweep_reports_what_ails_the_host() -> None:
     rows, world = Rows(), FakeWorld()
     worker(rows, world).sweep()
@@ -342,7 +406,7 @@ def test_the_sweep_reports_what_ails_the_host() -> None:
 def test_while_another_service_measures_nothing_is_claimed_and_the_host_says_why() -> None:
     rows, world = Rows(), FakeWorld()
     for _ in range(2 * FAULTS_ALLOWED):
-        with pytest.raises(Unavailable, match="worker b"):
+        with pytest.raises(Infrastructure, match="worker b"):
             measure(rows, world, Taken(world))
     worker(rows, world, Taken(world)).sweep()
     assert (rows.claims, rows.failed, rows.released) == (0, [], [])

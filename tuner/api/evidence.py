@@ -83,6 +83,7 @@ def tune_report(found: JobEvidence, answer: RecommendationAnswer) -> TuneReport:
             by_state=dict(sorted(states.items())),
             trials=[_trial(trial, found.metric) for trial in found.trials],
         ),
+        by_request=found.by_request,
         provenance=_provenance(found),
     )
 

@@ -34,6 +34,7 @@ EXIT_CODES: Mapping[type[TunerError], int] = {
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "demo": ("demo", "Tune a sample app and print the uwsgi.ini to deploy."),
+    "tune": ("demo", "Tune an app on this machine and print the uwsgi.ini to deploy."),
     "submit": ("jobs", "Submit a tuning job."),
     "watch": ("jobs", "Follow a job and print its answer."),
     "show": ("jobs", "Print the state of a job, its answer and its report."),
@@ -47,6 +48,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "ini": ("ini", "Print, patch or overlay a uwsgi.ini."),
     "options": ("options", "Explain the options of uWSGI."),
     "spaces": ("spaces", "Print the search spaces and their bounds."),
+    "app": ("app", "Make a target app from a compose file, or check one."),
     "serve": ("service", "Run the API, a worker and PostgreSQL."),
     "worker": ("service", "Run a worker: it measures on this machine."),
     "db": ("service", "Upgrade the database."),

@@ -95,6 +95,8 @@ def workload_of(base: Json | None, load: Load) -> Json | None:
     changes = given(
         requests=_requests(load, base), keep_alive=load.keep_alive or None, limit_s=load.limit_s
     )
+    if load.burst is not None and not (load.paths or load.urls):
+        changes |= given(user_data=(base or {}).get("user_data"))
     if load == Load():
         return None
     try:

@@ -4,7 +4,7 @@ import os
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,16 +16,43 @@ if TYPE_CHECKING:
     from tuner.client import Client
 
 YOUR_OWN = """\
-Your own app, in three lines:
-  mkdir -p ~/tuned && cp -r {mixed} ~/tuned/my-app  # edit target.yaml (name: my-app), uwsgi.ini
-  TUNER_TARGET_APPS=~/tuned {tuner} serve &
-  echo '{{app: my-app, target: {{target_app: my-app}}}}' | {tuner} submit - --wait"""
+Your own app, in two commands:
+  {tuner} app init ~/tuned/my-app --compose docker-compose.yml  # or write target.yaml and uwsgi.ini
+  {tuner} tune ~/tuned/my-app"""
 
 
 def demo(
     target: Annotated[str, typer.Option(help="The name of a target app.")] = "mixed",
 ) -> None:
     """Tune a sample app in a container and print the uwsgi.ini to deploy."""
+    from tuner.cli.output import print_lines
+
+    _tune(target, "demo", Settings.from_environ(os.environ).data_dir / "demo")
+    print_lines(["", _your_own()])
+
+
+def tune(
+    name: Annotated[
+        str, typer.Argument(metavar="APP", help="A folder with a target.yaml, or a target app.")
+    ],
+    preset: Annotated[
+        str, typer.Option(help="How much to measure: demo, quick, standard, thorough, noisy.")
+    ] = "standard",
+) -> None:
+    """Tune an app on this machine, without a running service, and print the uwsgi.ini to deploy.
+
+    Its data stay in the folder `own` of TUNER_DATA_DIR.
+    """
+    folder = Path(name).resolve()
+    settings = Settings.from_environ(os.environ)
+    if not (folder / "target.yaml").is_file():
+        _tune(name, preset, settings.data_dir / "own")
+    else:
+        _tune(folder.name, preset, settings.data_dir / "own", folder.parent)
+
+
+def _tune(target: str, preset: str, folder: Path, apps: Path | None = None) -> None:
+    """Tune with a service of our own, which also knows the target apps in `apps`."""
     from rich.console import Console
 
     from tuner.cli.following import follow
@@ -35,10 +62,10 @@ def demo(
 
     began = datetime.now(UTC)
     console = Console()
-    folder = Settings.from_environ(os.environ).data_dir / "demo"
-    with started(folder) as client:
-        job = client.submit(_request(target))
-        print_on(console, f"job {job.id}: tuning target_apps/{target} on this machine")
+    request = {"app": target, "target": {"target_app": target}, "budget": {"preset": preset}}
+    with started(folder, apps) as client:
+        job = client.submit(request)
+        print_on(console, f"job {job.id}: tuning {target} on this machine")
         job = follow(client, job.id, console, runs_on=False)
         first = job.progress.first_window_at
         if first is not None:
@@ -49,11 +76,7 @@ def demo(
         print_on(console, "\n".join(["", *recommendation_lines(found)]))
         print_on(console, f"\nthe uwsgi.ini to deploy:\n\n{found.uwsgi_ini.rstrip()}")
         page = _save_report(client, job.id, folder)
-        print_on(console, f"\nreport with charts: {page}\n\n{_your_own()}")
-
-
-def _request(target: str) -> dict[str, Any]:
-    return {"app": target, "target": {"target_app": target}, "budget": {"preset": "demo"}}
+        print_on(console, f"\nreport with charts: {page}")
 
 
 def _save_report(client: "Client", job_id: int, folder: Path) -> Path:
@@ -68,8 +91,5 @@ def _save_report(client: "Client", job_id: int, folder: Path) -> Path:
 
 
 def _your_own() -> str:
-    """The commands for another app, with the paths of this installation."""
-    from tuner.catalogue import own_data
-
-    program = sys.argv[0] if Path(sys.argv[0]).name == "tuner" else "tuner"
-    return YOUR_OWN.format(mixed=own_data("target_apps") / "mixed", tuner=program)
+    """The commands for another app, with the program of this installation."""
+    return YOUR_OWN.format(tuner=sys.argv[0] if Path(sys.argv[0]).name == "tuner" else "tuner")

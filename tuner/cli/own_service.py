@@ -38,9 +38,12 @@ def reached() -> Iterator[tuple[Client, bool]]:
 
 
 @contextmanager
-def started(folder: Path) -> Iterator[Client]:
-    """A service with its data in `folder`, ready to measure and without jobs."""
-    with _alone(folder), _serving(folder) as (service, url), Client(url) as client:
+def started(folder: Path, apps: Path | None = None) -> Iterator[Client]:
+    """A service with its data in `folder`, ready to measure and without jobs.
+
+    It also knows the target apps in `apps`.
+    """
+    with _alone(folder), _serving(folder, apps) as (service, url), Client(url) as client:
         _wait_until_ready(client, service, folder / "serve.log")
         _cancel_leftovers(client)
         yield client
@@ -63,12 +66,15 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _serving(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+def _serving(folder: Path, apps: Path | None) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """`tuner serve` on a free port. It and its children are stopped at the end."""
     from tuner.supervisor import dies_with
 
     port = _free_port()
     environ = _environ(os.environ, folder, port)
+    if apps is not None:
+        known = environ.get("TUNER_TARGET_APPS", "")
+        environ["TUNER_TARGET_APPS"] = os.pathsep.join(filter(None, [known, str(apps)]))
     with (folder / "serve.log").open("wb") as log, _sigterm_interrupts():
         service = subprocess.Popen(
             [sys.executable, "-m", "tuner.cli", "serve"],

@@ -19,6 +19,7 @@ from tuner.wording import (
     of_log,
     percent,
     probability,
+    service,
     share,
     why_not_kept,
 )
@@ -118,6 +119,9 @@ def recommendation_lines(found: RecommendationAnswer) -> Iterator[str]:
     yield from _changes("tried, not worth a line", found.reverted, why_not_kept, "")
     yield from _evidence(found)
     yield from ("", f"bottleneck: {found.diagnosis.sentence}")
+    for each in found.services:
+        compared = f"; with the candidate: {service(each.candidate)}" if each.candidate else ""
+        yield f"service {each.name}: {service(each.baseline)}{compared}"
     yield from (f"doubt: {doubt.sentence}" for doubt in found.doubts)
     yield from (f"skipped: {sentence}" for sentence in found.evidence.skipped)
 

@@ -7,9 +7,19 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 
 from tuner.cli.printing import bias_of
-from tuner.model import Figure, Metric
+from tuner.model import Figure, Metric, Workload
 from tuner.schemas import ArmAnswer, CalibrationAnswer, JobAnswer, ReportAnswer, SeesAnswer
-from tuner.wording import VERDICTS, count, figure, interval, load, percent, share
+from tuner.wording import (
+    VERDICTS,
+    count,
+    figure,
+    interval,
+    load,
+    percent,
+    request_of,
+    service,
+    share,
+)
 
 _NAMES = {
     Metric.THROUGHPUT_RPS: "requests/s",
@@ -18,7 +28,10 @@ _NAMES = {
     Metric.LATENCY_P99_MS: "p99, ms",
     Metric.MEMORY_MB: "memory, MB",
 }
-_OF_NUMBERS = frozenset({"connections", "value", "figure", "effect", "95 % interval"})
+_OF_NUMBERS = frozenset(
+    {"connections", "value", "figure", "effect", "95 % interval"}
+    | {"sent", "failed", "over limit", "p50, ms", "p95, ms", "max, ms"}
+)
 WIDTH = 110  # of output that is not a terminal
 
 
@@ -37,6 +50,8 @@ def comparison_parts(job: JobAnswer, report: ReportAnswer) -> Iterator[Renderabl
     yield _figures(report.arms)
     if any(arm.effects for arm in report.arms):
         yield _effects(report.arms, job.metric)
+    if any(arm.by_request for arm in report.arms):
+        yield _requests(report.arms, job.workload)
     for arm in report.arms:
         yield from (f"{arm.name}: {line}" for line in _arm_lines(arm))
 
@@ -115,6 +130,23 @@ def _effects(arms: Sequence[ArmAnswer], metric: Metric) -> Table:
     return table
 
 
+def _requests(arms: Sequence[ArmAnswer], workload: Workload) -> Table:
+    """One row for each request of each file."""
+    has_limit = any(found.over_limit is not None for arm in arms for found in arm.by_request)
+    late = ["over limit"] * has_limit
+    table = _table("file", "request", "sent", "failed", *late, "p50, ms", "p95, ms", "max, ms")
+    for arm in arms:
+        name = arm.name
+        for found in arm.by_request:
+            counts = [found.sent, found.failed] + [found.over_limit] * has_limit
+            times = (found.p50_ms, found.p95_ms, found.max_ms)
+            numbers = ("" if number is None else figure(number) for number in (*counts, *times))
+            table.add_row(name, request_of(workload, found.request), *numbers)
+            name = ""
+        table.add_section()
+    return table
+
+
 def _arm_lines(arm: ArmAnswer) -> Iterator[str]:
     if arm.failure is not None:
         yield f"not measured to the end: {arm.failure.code}: {arm.failure.message}"
@@ -128,6 +160,7 @@ def _arm_lines(arm: ArmAnswer) -> Iterator[str]:
             yield f"connect times of the {client}, p50, p95, max in ms: {times}"
     if arm.windows:
         yield f"bottleneck: {arm.diagnosis.sentence}"
+    yield from (f"service {name}: {service(used)}" for name, used in arm.services.items())
     yield from (f"doubt: {doubt.sentence}" for doubt in arm.doubts)
 
 

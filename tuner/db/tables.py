@@ -5,7 +5,7 @@ Times are `timestamptz`. Enums are text with a CHECK. A change here needs a migr
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, is_dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, get_args, get_origin, get_type_hints
@@ -93,7 +93,7 @@ def _columns_of(noun: type) -> Iterator[Column[Any]]:
 
 def _type_of(hint: Any) -> TypeEngine[Any]:
     """Numbers, times and texts have SQL types; anything else is a document."""
-    if get_origin(hint) is tuple:
+    if get_origin(hint) is tuple and not is_dataclass(get_args(hint)[0]):
         return ARRAY(_SCALARS.get(get_args(hint)[0], Text()))
     scalars = [_SCALARS[kind] for kind in get_args(hint) or (hint,) if kind in _SCALARS]
     return scalars[0] if scalars and get_origin(hint) is not Mapping else _DOCUMENT

@@ -114,6 +114,12 @@ class Work(Database):
                 job_rows.change(connection, JobId(job_row["id"]))
             return connection.execute(faults).scalar() or 0
 
+    def open_jobs(self) -> set[JobId]:
+        """The jobs of all pools that have not ended."""
+        wanted = select(jobs.c.id).where(jobs.c.state.in_((JobState.QUEUED, JobState.RUNNING)))
+        with self._transaction() as connection:
+            return {JobId(found) for found in connection.execute(wanted).scalars()}
+
     def recover(self, pool: str) -> int:
         """Put work of workers that are gone, and work that is missing, into the queue.
 

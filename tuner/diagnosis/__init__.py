@@ -2,7 +2,8 @@
 
 sentences  class and figures → what to do
 └── rules      figures → class
-    └── figures    windows → one figure for each thing that is watched
+    ├── figures    windows → one figure for each thing that is watched
+    └── services   windows → the figures of each service beside the app
 """
 
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 from tuner.diagnosis.figures import figures_of
 from tuner.diagnosis.rules import Seen, classify
 from tuner.diagnosis.sentences import sentence_of
+from tuner.diagnosis.services import services_of
 from tuner.model import (
     Burst,
     ClosedLoop,
@@ -27,6 +29,8 @@ from tuner.model import (
 from tuner.search_space import derive
 from tuner.uwsgi.ini import IniFile
 
+__all__ = ["burst_limit_s", "diagnose", "of_file", "of_trial", "services_of"]
+
 
 def diagnose(
     windows: Sequence[Window],
@@ -42,13 +46,17 @@ def diagnose(
     `connections` is the number that a closed loop keeps open; None under open load. `limit_s` is
     the time limit of a whole burst.
     """
+    services = services_of(windows)
+    refusals = (window.surroundings.refusal for window in windows)
     seen = Seen(
-        evidence=figures_of(windows, limits),
+        evidence=figures_of(windows, limits, services),
         cpus=limits.cpus,
         processes=processes,
         threads=threads,
         connections=connections,
         limit_s=limit_s,
+        services=services,
+        refusal=next(filter(None, refusals), None),
     )
     bottleneck = classify(seen)
     return Diagnosis(

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 
-from tuner.model import Limits, Window
+from tuner.model import Limits, ServiceFigures, Window
 
 _WAITED_TOO_LONG = frozenset({"connect_timeout", "read_timeout", "timeout", "deadline"})
 """Errors of requests that waited too long: a full server makes them, not a fault of the app."""
@@ -14,11 +14,14 @@ _PROXY_GAVE_UP = frozenset({"http_499", "http_502", "http_503", "http_504"})
 Figures = Mapping[str, float]
 
 
-def figures_of(windows: Sequence[Window], limits: Limits) -> dict[str, float]:
+def figures_of(
+    windows: Sequence[Window], limits: Limits, services: Mapping[str, ServiceFigures]
+) -> dict[str, float]:
     """Medians over the windows by name; figures that no window has are left out.
 
     Shares are 0..1; of CPU they are of one core, but `target_cpu` is of the CPU limit and
-    `client_cpu` of the generator's CPUs; `foreign_cpu` counts CPUs. `oom_kills` is a sum.
+    `client_cpu` of the generator's CPUs; `foreign_cpu` counts CPUs. `oom_kills` is a sum. Those of
+    a service have its name before them: `postgres.cpu` is a share of its own limit.
     """
     found = {name: _middle(windows, read) for name, read in _WATCHED.items()}
     found["memory"] = _middle(
@@ -26,6 +29,8 @@ def figures_of(windows: Sequence[Window], limits: Limits) -> dict[str, float]:
     )
     if any(window.server.oom_kills for window in windows):
         found["oom_kills"] = float(sum(window.server.oom_kills for window in windows))
+    for name, used in services.items():
+        found |= {f"{name}.cpu": used.cpu, f"{name}.throttled": used.throttled}
     return {name: round(value, 4) for name, value in found.items() if value is not None}
 
 

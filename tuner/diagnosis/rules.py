@@ -3,6 +3,7 @@
 | class             | what shows it                                                              |
 |-------------------|----------------------------------------------------------------------------|
 | `memory`          | the kernel killed processes for memory                                     |
+| `backing_service` | requests fail, and a log says that a service refused connections           |
 | `app_errors`      | over 1 % of the requests fail because of the app                           |
 | `memory`          | the working set is near the limit                                          |
 | `load_generator`  | its CPU is full while the target's is not                                  |
@@ -10,6 +11,7 @@
 | `log_sink`        | uWSGI's master, which writes the log with `log-master`, fills half a core  |
 | `lock_contention` | many processes, few requests in them, CPU spent in the kernel on switches  |
 | `cpu_quota`       | the CPU limit is used up                                                   |
+| `backing_service` | a service beside the app has used up its CPU limit                         |
 | `gil`             | a process fills a core, and CPU is left                                    |
 | `io_wait`         | every slot is busy, CPU is left                                            |
 | `backlog`         | connections wait to be accepted while slots are free                       |
@@ -21,11 +23,12 @@
 Thresholds come from runs of the target apps (uWSGI 2.0.31).
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from tuner.diagnosis.figures import Figures
-from tuner.model import Bottleneck
+from tuner.diagnosis.services import saturated
+from tuner.model import Bottleneck, ServiceFigures
 
 CONNECT_WAITS_MS = 900.0
 """A connect that takes this long was dropped once: the kernel repeats it after a second."""
@@ -38,6 +41,7 @@ _ALL_BUSY = 0.85  # share of slots
 _FEW_BUSY = 0.7
 _IDLE = 0.5
 _HERD = 8  # processes
+_MANY_ERRORS = 0.01  # share of the requests
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +54,8 @@ class Seen:
     threads: int
     connections: int | None  # that a closed loop keeps open; None under open load
     limit_s: float | None = None  # time limit of a burst
+    services: Mapping[str, ServiceFigures] = field(default_factory=dict)
+    refusal: str | None = None  # a line of a log: a service refused connections
 
     def get(self, name: str, default: float = 0.0) -> float:
         """A figure, or `default` where it is unknown."""
@@ -70,6 +76,11 @@ class Seen:
         """Whether connections waited before uWSGI accepted them."""
         slowest = max(self.get("connect_p95_ms"), self.get("proxy_connect_p95_ms"))
         return self.get("listen_overflows") > 0 or slowest >= CONNECT_WAITS_MS
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether requests fail because a service allows too few connections."""
+        return self.refusal is not None and self.get("error_rate") > _MANY_ERRORS
 
     @property
     def is_overwhelmed(self) -> bool:
@@ -156,17 +167,19 @@ def _work_waits(seen: Seen) -> bool:
 
 _RULES: tuple[tuple[Bottleneck, Callable[[Seen], bool]], ...] = (
     (Bottleneck.MEMORY, lambda seen: seen.get("oom_kills") > 0),
-    (Bottleneck.APP_ERRORS, lambda seen: seen.get("app_error_rate") > 0.01),
+    (Bottleneck.BACKING_SERVICE, lambda seen: seen.is_refused),
+    (Bottleneck.APP_ERRORS, lambda seen: seen.get("app_error_rate") > _MANY_ERRORS),
     (Bottleneck.MEMORY, lambda seen: seen.get("memory") > 0.92),
     (Bottleneck.LOAD_GENERATOR, _load_generator),
     (Bottleneck.ROUTER, lambda seen: seen.get("router") >= _FULL * seen.one_core),
     (Bottleneck.LOG_SINK, lambda seen: seen.get("master") >= 0.5 * seen.one_core),
     (Bottleneck.LOCK_CONTENTION, _lock_contention),
     (Bottleneck.CPU_QUOTA, _cpu_quota),
+    (Bottleneck.BACKING_SERVICE, lambda seen: saturated(seen.services) is not None),
     (Bottleneck.GIL, _gil),
     (Bottleneck.IO_WAIT, _io_wait),
     (Bottleneck.BACKLOG, _backlog),
     (Bottleneck.LOG_SINK, _blocked_after_requests),
     (Bottleneck.CONCURRENCY, lambda seen: seen.has_slot_for_all and bool(seen.evidence)),
-    (Bottleneck.APP_ERRORS, lambda seen: seen.get("error_rate") > 0.01),
+    (Bottleneck.APP_ERRORS, lambda seen: seen.get("error_rate") > _MANY_ERRORS),
 )

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Mapping
 
+from tuner import wording
 from tuner.diagnosis.rules import MUCH_FOREIGN_CPU, Seen
+from tuner.diagnosis.services import FULL, saturated
 from tuner.model import Bottleneck
 
 
@@ -43,6 +45,23 @@ def _cpu_quota(seen: Seen) -> str:
     else:
         cores = f"the quota of {seen.cpus:g} CPU is used up {where}"
     return f"{cores}: no uWSGI option will help, only less work per request or more CPU"
+
+
+def _backing_service(seen: Seen) -> str:
+    if seen.is_refused:
+        return (
+            f"a service refused connections ({seen.refusal}): {seen.slots} slots (processes x"
+            " threads) exceed what it allows; set max_slots"
+        )
+    name = saturated(seen.services)
+    if name is None:
+        return "a service of the app is at its limit"
+    used = seen.services[name]
+    if used.cpu is not None and used.cpu >= FULL:
+        limit = f"{name} uses {wording.share(used.cpu, 0)} of its CPU"
+    else:
+        limit = f"{name} is throttled in {wording.share(used.throttled or 0.0, 0)} of its periods"
+    return f"{limit}: no uWSGI option will help; look at its slow queries or give it more CPU"
 
 
 def _one_core_each(seen: Seen) -> str:
@@ -94,6 +113,7 @@ _CAUSES: Mapping[Bottleneck, str | Callable[[Seen], str]] = {
     Bottleneck.LOG_SINK: _log_sink,
     Bottleneck.LOCK_CONTENTION: _lock_contention,
     Bottleneck.CPU_QUOTA: _cpu_quota,
+    Bottleneck.BACKING_SERVICE: _backing_service,
     Bottleneck.GIL: _one_core_each,
     Bottleneck.IO_WAIT: _io_wait,
     Bottleneck.BACKLOG: "connections wait in the kernel while slots are free: raise listen",

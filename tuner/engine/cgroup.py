@@ -4,7 +4,7 @@
 second takes 1.0 s. Reading the files takes 0.1 ms.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from tuner.measurement import Usage
 from tuner.model import BYTES_PER_MB
 
 HOST_ROOT = "/sys/fs/cgroup"
-MOUNT = "/tuner-cgroup"  # read-only in the generator's container
+MOUNT = "/tuner-cgroup"  # read-only in our containers
 _PATTERNS = ("docker/{id}", "system.slice/docker-{id}.scope")  # of both cgroup drivers
 
 V1_FILES = (
@@ -56,15 +56,24 @@ class Cgroups:
         place = "." if self.root is None else self.pattern.format(id=container)
         return files_at(self.version, place)
 
-    def mounts(self, container: str) -> dict[str, str]:
-        """The one cgroup that the generator's container gets: by mount, the host's folder."""
+    def mounts(self, containers: Iterable[str]) -> dict[str, str]:
+        """The cgroups that the generator's container gets: by mount, the host's folder."""
         if self.root is not None:
             return {}
-        place = self.pattern.format(id=container)
-        if self.version == 2:
-            return {MOUNT: f"{HOST_ROOT}/{place}"}
-        kinds = sorted({file.partition("/")[0] for file in V1_FILES})
-        return {f"{MOUNT}/{kind}": f"{HOST_ROOT}/{kind}/{place}" for kind in kinds}
+        found = {}
+        for container in containers:
+            place, mount = self.pattern.format(id=container), mount_of(container)
+            if self.version == 2:
+                found[mount] = f"{HOST_ROOT}/{place}"
+            else:
+                kinds = sorted({file.partition("/")[0] for file in V1_FILES})
+                found |= {f"{mount}/{kind}": f"{HOST_ROOT}/{kind}/{place}" for kind in kinds}
+        return found
+
+
+def mount_of(container: str) -> str:
+    """Where the generator's container finds the cgroup of a container."""
+    return f"{MOUNT}-{container[:12]}"
 
 
 def seen_from_here(root: Path, version: int, container: str) -> Cgroups | None:

@@ -7,7 +7,7 @@ import socket
 import tarfile
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Literal
@@ -26,7 +26,7 @@ from tuner.model import BYTES_PER_MB
 
 TIMEOUT_S = 60  # for one answer of the engine; streams and builds may take longer
 KNOCK_TIMEOUT_S = 5.0
-RELEASE_S = 2.0  # a container that another thread removes keeps its volumes for less
+RELEASE_S = 5.0  # a container that another thread removes keeps its volumes for less
 POLL_S = 0.02
 SHORTEST_SECRET = 4  # a shorter one is part of many words
 MOST_BYTES = 1 << 20  # of a log or a file: what we look for is at its beginning
@@ -198,21 +198,47 @@ class Connection:
     def remove_volumes(self, names: Iterable[str]) -> None:
         """Remove volumes once no container uses them; like `remove` it never raises."""
         for name in names:
-            deadline = time.monotonic() + RELEASE_S
-            while (why := self._keeps(name)) is not None:
-                if time.monotonic() > deadline:
-                    _log.warning("volume.not_removed volume=%s why=%s", name, why)
-                    break
-                time.sleep(POLL_S)
+            self._remove_once_free("volume", name, lambda api, name: api.remove_volume(name, True))
 
-    def _keeps(self, volume: str) -> str | None:
-        """Remove a volume; the reason if that failed."""
-        try:
-            with self.api() as api:
-                api.remove_volume(volume, force=True)
-        except (Infrastructure, Unavailable) as error:
-            return None if _is_going_already(error.__cause__) else str(error)
-        return None
+    def images(self, filters: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """All images that match."""
+        with self.api() as api:
+            found: list[dict[str, Any]] = api.images(filters=dict(filters))
+        return found
+
+    def remove_images(self, images: Iterable[str]) -> None:
+        """Remove images with all their names; like `remove` it never raises."""
+        for image in images:
+            self._remove_once_free("image", image, lambda api, name: api.remove_image(name, True))
+
+    def networks(self, filters: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """All networks that match."""
+        with self.api() as api:
+            found: list[dict[str, Any]] = api.networks(filters=dict(filters))
+        return found
+
+    def remove_networks(self, names: Iterable[str]) -> None:
+        """Remove networks once no container is in them; like `remove` it never raises."""
+        for name in names:
+            self._remove_once_free("network", name, lambda api, name: api.remove_network(name))
+
+    def _remove_once_free(
+        self, kind: str, name: str, remove: Callable[[docker.APIClient, str], object]
+    ) -> None:
+        """A container that another thread removes keeps what it uses for a moment."""
+        deadline = time.monotonic() + RELEASE_S
+        while True:
+            try:
+                with self.api() as api:
+                    remove(api, name)
+                return
+            except (Infrastructure, Unavailable) as error:
+                if _is_going_already(error.__cause__):
+                    return
+                if time.monotonic() > deadline:
+                    _log.warning("%s.not_removed %s=%s why=%s", kind, kind, name, error)
+                    return
+            time.sleep(POLL_S)
 
     def _remove(self, container: str) -> bool:
         try:

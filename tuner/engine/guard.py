@@ -63,9 +63,10 @@ class Guard:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Nothing else measures on this machine meanwhile. Raises `Unavailable` if it does.
+        """Nothing else measures on this machine meanwhile.
 
-        The lock stays for the next measurement, until `give_way`.
+        Raises `Infrastructure` while another service measures, `Unavailable` while the engine is
+        away. The lock stays for the next measurement, until `give_way`.
         """
         with self._measuring:
             held = self._held
@@ -128,7 +129,7 @@ class Guard:
             stream = self._started(container)
         except Infrastructure as refusal:
             self._refused = (time.monotonic(), str(refusal))
-            raise Unavailable("this machine's lock", str(refusal)) from refusal
+            raise
         self._refused = self._idle = None
         now = time.monotonic()
         return _Held(container, stream, since=now, used_at=now)

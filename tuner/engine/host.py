@@ -51,41 +51,66 @@ class HostFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """Lists of CPUs in the kernel's notation."""
+    """Lists of CPUs in the kernel's notation; `services` is None where there are none."""
 
     target: str
     generator: str
     shares_cpus: bool
+    services: str | None = None
     client_cpus: int = 1
 
+    @property
+    def services_share_cpus(self) -> bool:
+        """Whether services and target share CPUs."""
+        return self.services == self.target
 
-def place(cpu_ids: Sequence[int], cpus: float) -> Placement:
-    """The load generator gets the last CPU alone if the rest is enough for the target's quota."""
-    rest, last = cpu_ids[:-1], cpu_ids[-1]
-    shares = len(rest) < math.ceil(cpus)
+
+def place(cpu_ids: Sequence[int], cpus: float, services: float = 0.0) -> Placement:
+    """Keep target, services and load generator apart where the CPUs suffice.
+
+    The target comes first, with as many as its quota of `cpus`, then `services`, the CPUs that
+    these want. The load generator gets what is left, but no more than the target: some apps answer
+    with less work than a request costs to send.
+    """
+    quota, wanted = math.ceil(cpus), math.ceil(services)
+    client = max(1, min(quota, len(cpu_ids) - quota - wanted))
+    rest, generator = cpu_ids[:-client], cpu_ids[-client:]
+    shares = len(rest) < quota
+    apart = wanted if len(rest) - wanted >= quota else 0
+    target = cpu_ids if shares else rest[: len(rest) - apart]
+    beside = rest[len(rest) - apart :] if apart else target
     return Placement(
-        target=_cpu_list(cpu_ids if shares else rest),
-        generator=str(last),
+        target=_cpu_list(target),
+        generator=_cpu_list(generator),
         shares_cpus=shares,
+        services=_cpu_list(beside) if wanted else None,
+        client_cpus=client,
     )
 
 
 def check_memory(
-    host_mb: int, limits_mb: Sequence[int], *, working_mb: int, waiting_mb: int
+    host_mb: int,
+    limits_mb: Sequence[int],
+    *,
+    services_mb: Sequence[int] = (),
+    working_mb: int,
+    waiting_mb: int,
 ) -> None:
     """Refuse targets that do not fit into the host's memory together. Raises `TargetFailed`.
 
     Each has a load generator, and one of these works at a time.
     """
     count, waiting = len(limits_mb), len(limits_mb) - 1
-    needed_mb = sum(limits_mb) + working_mb + waiting * waiting_mb
+    needed_mb = sum(limits_mb) + sum(services_mb) + working_mb + waiting * waiting_mb
     if needed_mb > host_mb:
+        beside = f", {count} x {services_mb[0]} MB for services" if any(services_mb) else ""
         raise target_failed(
             FailureCode.WORKLOAD_REFUSED,
             f"{count} containers start at once, and this host has {host_mb} MB of memory; they may"
-            f" need {needed_mb} MB: {count} x {limits_mb[0]} MB (limits.memory_mb), {working_mb} MB"
-            f" for the load generator and {waiting} x {waiting_mb} MB for those that wait; lower"
-            " limits.memory_mb, compare fewer files, or lower budget.race and budget.ablate_runs",
+            f" need {needed_mb} MB: {count} x {limits_mb[0]} MB (limits.memory_mb){beside},"
+            f" {working_mb} MB for the load generator and {waiting} x {waiting_mb} MB for those"
+            " that wait; lower limits.memory_mb, compare fewer files, or lower budget.race and"
+            " budget.ablate_runs",
         )
 
 

@@ -84,6 +84,24 @@ class Images:
             raise Infrastructure(f"this host cannot have {digest}: {failure.message}") from failure
         raise target_failed(FailureCode.IMAGE_MISSING, "the target names no image and no app")
 
+    def find_service(
+        self, target: Target, name: str, aborted: Callable[[], bool] = lambda: False
+    ) -> Found:
+        """The image of a service, built or pulled where needed. Raises `TargetFailed`."""
+        service = target.services[name]
+        if service.image is not None:
+            return self._named(service.image, None, aborted)
+        if target.target_app is not None and service.build is not None:
+            return self._built(target.target_app, None, aborted, service.build)
+        raise target_failed(
+            FailureCode.IMAGE_MISSING, f"services.{name}: only a target app has folders to build"
+        )
+
+    def volumes_of(self, image: str) -> tuple[str, ...]:
+        """The folders that the image declares as volumes."""
+        config = (self._inspected(image) or {}).get("Config") or {}
+        return tuple(config.get("Volumes") or ())
+
     def generator(self) -> str:
         """The image of the load generator's container: the one with k6, if it is current.
 
@@ -166,13 +184,16 @@ class Images:
                 self._kept.add(found)
         return found
 
-    def _built(self, app: str, digest: str | None, aborted: Callable[[], bool]) -> Found:
+    def _built(
+        self, app: str, digest: str | None, aborted: Callable[[], bool], part: str = ""
+    ) -> Found:
         base = self._inspected(self.config.base_image)
         if base is None:
             raise no_image(self.config.base_image)
-        folder = context.read(self.build_dir(app))
+        folder = context.read(self.build_dir(app) / part)
         name = hashlib.sha256(f"{folder.sha256} {base['Id']}".encode()).hexdigest()[:16]
-        tag = _agreed(digest, [f"uwsgi-tuner/target-{app}:{name}"], f"target app {app}")
+        suffix = f"-{_safe(part)}" if part else ""
+        tag = _agreed(digest, [f"uwsgi-tuner/target-{app}{suffix}:{name}"], f"target app {app}")
         with self._fetching:
             image = self._id(tag)
             if image is None:
@@ -222,6 +243,11 @@ class Images:
         if self.config.cache_dir is None:
             return None
         return self.config.cache_dir / f"uwsgi-{image.removeprefix('sha256:')[:32]}.json"
+
+
+def _safe(folder: str) -> str:
+    """A folder's path as part of an image's name."""
+    return re.sub(r"[^a-z0-9]+", "-", folder.lower()).strip("-") or "part"
 
 
 def _registry_digests(found: Mapping[str, Any], name: ImageName) -> list[str]:

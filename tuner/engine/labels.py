@@ -6,6 +6,9 @@ MINE = "tuner"
 INSTANCE = "tuner.instance"
 JOB = "tuner.job"
 MEASUREMENT = "tuner.measurement"
+STATE = "tuner.state"  # the job whose arms start with it
+STATE_KEY = "tuner.state.key"
+PART = "tuner.state.part"
 GUARD = "tuner.guard"  # the worker that has the machine's lock; no reap removes it
 
 

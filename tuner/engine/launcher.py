@@ -10,19 +10,22 @@ from pathlib import Path
 from typing import Any
 
 from tuner.engine import command, effective, labels, nginx
+from tuner.engine.backing import Backing, Beside, Parts, connected, parts_of
 from tuner.engine.config import EngineConfig
 from tuner.engine.connection import Connection
 from tuner.engine.containers import Containers
 from tuner.engine.ending import own_words, raise_if_ended
 from tuner.engine.failures import telling_line
 from tuner.engine.guard import Guard, no_image
-from tuner.engine.host import Placement, check_memory, place
-from tuner.engine.images import Images
+from tuner.engine.host import check_memory, place
+from tuner.engine.images import Found, Images
+from tuner.engine.options import Options
 from tuner.engine.shared import Host
+from tuner.engine.states import States
 from tuner.engine.target import DockerTarget
 from tuner.errors import Infrastructure, TunerError
 from tuner.measurement import ArmSpec, BuildInfo, Checked, target_failed
-from tuner.model import BYTES_PER_MB, FailureCode, HostFingerprint, Target
+from tuner.model import APP, BYTES_PER_MB, FailureCode, HostFingerprint, Target
 from tuner.uwsgi.ini import IniFile
 from tuner.uwsgi.topology import front_of
 
@@ -44,7 +47,8 @@ class DockerLauncher:
         self._called_off = threading.Event()
         images = Images(self._connection, config, build_dir)
         guard = Guard(self._connection, config)
-        self._host = Host(self._connection, config, images, guard)
+        states = States(self._connection, config)
+        self._host = Host(self._connection, config, images, guard, states)
 
     def for_measurement(self, job: str, measurement: str) -> "DockerLauncher":
         """The same launcher; its containers carry the labels of one measurement."""
@@ -72,7 +76,10 @@ class DockerLauncher:
         return self._host.guard.problem()
 
     def alone(self) -> AbstractContextManager[None]:
-        """Measure alone on this machine. Raises `Unavailable` while another service measures."""
+        """Measure alone on this machine.
+
+        Raises `Infrastructure` while another service measures, `Unavailable` without the engine.
+        """
         return self._host.guard.alone()
 
     def check_alone(self) -> None:
@@ -102,6 +109,7 @@ class DockerLauncher:
         check_memory(
             int(info["MemTotal"]) // BYTES_PER_MB,
             [arm.limits.memory_mb for arm in arms],
+            services_mb=[arm.target.services_memory_mb for arm in arms],
             working_mb=self._config.generator_memory_mb,
             waiting_mb=self._config.generator_waiting_mb,
         )
@@ -110,7 +118,9 @@ class DockerLauncher:
         """Build or find the target's image. Raises `TargetFailed`."""
         images, program = self._host.images, command.program(target.command)
         found = images.find(target, aborted=self._called_off.is_set)
-        return replace(images.ask(found.id, program, self._containers), image_digest=found.digest)
+        info = images.ask(found.id, program, self._containers)
+        data = self._parts(target, found).sha256 if target.has_data else None
+        return replace(info, image_digest=found.digest, data_sha256=data)
 
     def check(self, arm: ArmSpec) -> Checked:
         """Let uWSGI load the file and the app, without serving. Raises `TargetFailed`.
@@ -120,7 +130,7 @@ class DockerLauncher:
         nginx.proxy_of(front_of(IniFile.parse(arm.ini), arm.target.port))
         argv = command.with_ini(arm.target.command, command.CHECK)
         timeout_s = self._config.check_timeout_s
-        with self._target(arm, argv, {}) as (container, _):
+        with self._target(arm, argv, {}) as (container, _, _):
             state = self._connection.wait_end(container, timeout_s)
             if state is None:
                 tail = own_words(self._connection, container)
@@ -138,7 +148,8 @@ class DockerLauncher:
         Raises `TargetFailed` if uWSGI cannot start.
         """
         argv = command.strictly(arm.target.command)
-        with self._target(arm, argv, {}) as (container, _):
+        alone = replace(arm, target=arm.target.without_data())
+        with self._target(alone, argv, {}) as (container, _, _):
             state = self._connection.wait_end(container, STRICT_TIMEOUT_S)
             if state is not None and state["ExitCode"] == 0:
                 return ""
@@ -148,7 +159,6 @@ class DockerLauncher:
     def launch(self, arm: ArmSpec) -> Iterator[DockerTarget]:
         """Start an arm; the end of the context always removes its containers."""
         argv = command.with_ini(arm.target.command, command.SERVE)
-        facts, _ = self._host.facts(self._containers)
         ini = IniFile.parse(arm.ini)
         front = front_of(ini, arm.target.port)
         proxy = nginx.proxy_of(front)
@@ -156,8 +166,9 @@ class DockerLauncher:
             folder = proxy.folder if proxy is not None else None
             volume = stack.enter_context(self._containers.volume()) if folder else None
             volumes = {folder: volume} if folder and volume else {}
-            container, placement = stack.enter_context(self._target(arm, argv, volumes))
-            nofile = self._containers.nofile(facts)
+            target = self._target(arm, argv, volumes)
+            container, options, beside = stack.enter_context(target)
+            placement, nofile = options.placement, options.nofile
             file = None
             if proxy is not None:
                 file = proxy.file(
@@ -165,41 +176,53 @@ class DockerLauncher:
                 )
             with self._ended_before(container):
                 cgroups = self._host.cgroups(container, self._containers)
-                options = self._containers.generator_options(
-                    container, placement, facts, volume, cgroups.mounts(container)
-                )
+                seen = cgroups.mounts([container, *beside.services.values()])
+                its = options.generator(container, volume, seen)
                 image = self._host.images.generator()
-                generator = stack.enter_context(self._containers.generator(image, options, file))
+                generator = stack.enter_context(self._containers.generator(image, its, file))
             # Both at once: the contexts would remove one after the other.
-            stack.callback(self._connection.remove, [container, generator])
+            together = [container, generator, *beside.services.values()]
+            stack.callback(self._connection.remove, together)
             yield DockerTarget(
                 connection=self._connection,
                 container=container,
                 generator=generator,
                 client_cpus=placement.client_cpus,
                 shares_cpus=placement.shares_cpus,
+                services_share_cpus=placement.services_share_cpus,
                 front=front,
                 nofile=nofile,
                 log_file=ini.get("logto2") or ini.get("logto"),
                 disk_mb=self._config.disk_mb,
                 cgroups=cgroups,
+                services=beside.services,
             )
 
     def reap(self, keep: Collection[str] = ()) -> int:
-        """Remove every container of this instance, and its volumes, but for measurements in `keep`.
+        """Remove every container of this instance, but for measurements in `keep`.
 
-        Returns how many containers.
+        Also their networks, and their volumes but for the data of jobs. Returns how many
+        containers.
         """
 
         def is_left(found: Mapping[str, Any]) -> bool:
             return (found.get("Labels") or {}).get(labels.MEASUREMENT) not in keep
 
+        def is_of_an_arm(found: Mapping[str, Any]) -> bool:
+            return is_left(found) and labels.STATE not in (found.get("Labels") or {})
+
         mine = labels.query(self._mine)
         left = [found["Id"] for found in self._connection.containers(mine) if is_left(found)]
         removed = self._connection.remove(left)
-        volumes = [found["Name"] for found in self._connection.volumes(mine) if is_left(found)]
-        self._connection.remove_volumes(volumes)
+        volumes = self._connection.volumes(mine)
+        self._connection.remove_volumes(each["Name"] for each in volumes if is_of_an_arm(each))
+        networks = self._connection.networks(mine)
+        self._connection.remove_networks(each["Id"] for each in networks if is_left(each))
         return removed
+
+    def end_jobs(self, keep: Collection[str]) -> None:
+        """Remove the data that arms of all jobs but these start with."""
+        self._host.states.end(keep)
 
     def kill_measurement(self, measurement: str) -> int:
         """Kill and remove one measurement's containers; a thread that waits for one returns.
@@ -225,19 +248,45 @@ class DockerLauncher:
     @contextmanager
     def _target(
         self, arm: ArmSpec, argv: list[str], volumes: Mapping[str, str]
-    ) -> Iterator[tuple[str, Placement]]:
+    ) -> Iterator[tuple[str, Options, Beside]]:
         facts, _ = self._host.facts(self._containers)
-        placement = place(facts.cpu_ids, arm.limits.cpus)
+        placement = place(facts.cpu_ids, arm.limits.cpus, arm.target.services_cpus)
+        options = Options(self._config, facts, placement)
         containers, needs = self._containers, arm.target
-        options = containers.target_options(needs, arm.limits, placement, facts, volumes)
         files = {
             command.INI: arm.ini.encode(),
             command.HARNESS: command.harness_ini(self._config.stats_address).encode(),
             command.PROBE: command.PROBE_INI.encode(),
         }
-        image = self._host.images.find(arm.target, arm.image_digest, self._called_off.is_set).id
-        with containers.target(image, argv, files, options, needs) as container:
-            yield container, placement
+        with self._beside(arm, options) as beside:
+            its = options.target(needs, arm.limits, volumes)
+            its = connected(its, beside.network, beside.volumes)
+            known = containers.known_as(APP, beside.network)
+            with containers.target(beside.image, argv, files, its, needs, known) as container:
+                yield container, options, beside
+
+    @contextmanager
+    def _beside(self, arm: ArmSpec, options: Options) -> Iterator[Beside]:
+        """The arm's image, and its services on data of their own."""
+        found = self._host.images.find(arm.target, arm.image_digest, self._called_off.is_set)
+        if not arm.target.has_data:
+            yield Beside(image=found.id)
+            return
+        parts = self._parts(arm.target, found)
+        if arm.data_sha256 not in (None, parts.sha256):
+            raise Infrastructure(
+                f"the job's data were made of {arm.data_sha256}, and this host would make them of"
+                f" {parts.sha256}: an image of a service has changed; submit the job again"
+            )
+        backing = Backing(containers=self._containers, target=arm.target, options=options)
+        job = self._labels.get(labels.JOB, "")
+        with self._host.states.arm(job, parts, backing, arm.limits) as beside:
+            yield beside
+
+    def _parts(self, target: Target, app: Found) -> Parts:
+        images, aborted = self._host.images, self._called_off.is_set
+        found = {name: images.find_service(target, name, aborted) for name in target.services}
+        return parts_of(target, {APP: app, **found}, images.volumes_of)
 
     @contextmanager
     def _ended_before(self, target: str) -> Iterator[None]:

@@ -11,6 +11,7 @@ from tuner.engine.containers import Containers
 from tuner.engine.guard import Guard
 from tuner.engine.host import FACTS_COMMAND, HostFacts
 from tuner.engine.images import Images
+from tuner.engine.states import States
 from tuner.errors import Infrastructure
 
 TIMEOUT_S = 30.0
@@ -24,6 +25,7 @@ class Host:
     config: EngineConfig
     images: Images
     guard: Guard
+    states: States
     _facts: HostFacts | None = None
     _info: dict[str, Any] | None = None
     _cgroups: cgroup.Cgroups | None = None

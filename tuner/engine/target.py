@@ -1,7 +1,11 @@
 """A running target with the load generator's container."""
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+
+from docker.errors import APIError
 
 from tuner.engine import cgroup, command, effective, own_cpu
 from tuner.engine.connection import Connection
@@ -10,11 +14,12 @@ from tuner.engine.ending import own_words, raise_if_ended
 from tuner.engine.executing import Executed, execute
 from tuner.engine.failures import EXIT_KILLED
 from tuner.errors import Infrastructure
-from tuner.measurement import Usage, target_failed
+from tuner.measurement import Usage, refusal_in, target_failed
 from tuner.model import FailureCode
 from tuner.uwsgi.topology import Front, Topology
 
 READ_TIMEOUT_S = 20.0
+REFUSAL_LINES = 500  # of each log: a service that refuses connections says so again and again
 END_S = 2.0  # the engine notices the end of a target within this time
 
 
@@ -27,11 +32,13 @@ class DockerTarget:
     generator: str
     client_cpus: int
     shares_cpus: bool
+    services_share_cpus: bool
     front: Front  # how the load reaches uWSGI
     nofile: int  # open files that target and load generator may have each
     log_file: str | None  # uWSGI's log, if it does not log to its output
     disk_mb: int  # that the target may write to disk
     cgroups: cgroup.Cgroups
+    services: Mapping[str, str] = field(default_factory=dict)  # containers by name
     _has_answered: bool = False
     _effective_ini: str | None = field(default=None)
 
@@ -107,12 +114,45 @@ class DockerTarget:
 
     def usage(self) -> Usage:
         """Read the target's cgroup from here, else from the generator's container (45 ms)."""
+        return replace(self._usage_of(self.container), engine_cpu_s=own_cpu.used_s())
+
+    def service_usage(self) -> dict[str, Usage]:
+        """The same of each service, by name."""
+        running = self.services.items()
+        return {name: self._usage_of(container) for name, container in running}
+
+    def refusal(self) -> str | None:
+        """A line of the app's or a service's log by which a service refused connections."""
+        for container in (self.container, *self.services.values()):
+            if line := refusal_in(self.connection.log_tail(container, REFUSAL_LINES)):
+                return line
+        return None
+
+    def resume(self) -> None:
+        """Let the services run."""
+        self._each_service("unpause")
+
+    def rest(self) -> None:
+        """Pause the services: their own work would disturb the arm that is measured."""
+        self._each_service("pause")
+
+    def _each_service(self, what: str) -> None:
+        """A service that has ended, or is in that state already, stays as it is."""
+
+        def change(container: str) -> None:
+            with self.connection.api() as api, suppress(APIError):
+                getattr(api, what)(container)
+
+        if self.services:
+            with ThreadPoolExecutor(max_workers=4) as pool:
+                list(pool.map(change, self.services.values()))
+
+    def _usage_of(self, container: str) -> Usage:
         try:
-            found = cgroup.usage_of(self._texts(self.cgroups.files(self.container)))
+            return cgroup.usage_of(self._texts(container))
         except (OSError, KeyError, ValueError) as error:
             self._raise_for_end(Executed(None, "", ""))
-            raise Infrastructure(f"cannot read the target's cgroup: {error!r}") from error
-        return replace(found, engine_cpu_s=own_cpu.used_s())
+            raise Infrastructure(f"cannot read a container's cgroup: {error!r}") from error
 
     def check_disk(self) -> None:
         """Raise `TargetFailed` once the target has written more to disk than it may."""
@@ -125,10 +165,11 @@ class DockerTarget:
                 self.log_tail(),
             )
 
-    def _texts(self, files: Sequence[str]) -> dict[str, str]:
+    def _texts(self, container: str) -> dict[str, str]:
+        files = self.cgroups.files(container)
         if self.cgroups.root is not None:
             return cgroup.read_local(self.cgroups.root, files)
-        paths = [f"{cgroup.MOUNT}/{file}" for file in files]
+        paths = [f"{cgroup.mount_of(container)}/{file}" for file in files]
         return cgroup.split_shown(self._beside(["sh", "-c", cgroup.SHOW_SCRIPT, "sh", *paths]))
 
     def _execute(self, argv: Sequence[str], timeout_s: float) -> Executed:

@@ -8,6 +8,7 @@
         ├── preflight               what was odd about the file, what trials leave out
         ├── search                  trials, slices, importances, Pareto front, gaps
         ├── race_and_confirmation   race, ablation, confirmation
+        ├── by_request              each request of a journey or a mix, both files
         └── provenance              host, box, load, budget
             ├── job_evidence        rows of a job → `JobEvidence`
             └── document            what a page is made of

@@ -1,6 +1,7 @@
 """All sections in their order: the answer, what it means, its reliability, the evidence."""
 
 from tuner.evidence import (
+    by_request,
     file_changes,
     preflight,
     provenance,
@@ -26,6 +27,7 @@ _SECTIONS = (
     race_and_confirmation.race,
     race_and_confirmation.ablation,
     race_and_confirmation.confirmation,
+    by_request.by_request,
     search.importances,
     search.front,
     search.gaps,

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from tuner import objective
 from tuner.model import (
+    ByRequest,
     Comparison,
     Evidence,
     History,
@@ -16,6 +17,7 @@ from tuner.model import (
     Phase,
     Recommendation,
     Trial,
+    by_request,
 )
 
 
@@ -24,14 +26,15 @@ class JobEvidence:
     """Everything about a tuning job that has its answer.
 
     `block_gains` are the log ratios of the confirmation's blocks, positive where the candidate is
-    better. `rendered_by` is the program that writes the page: perhaps newer than the one that
-    measured.
+    better; `by_request` is of the same blocks. `rendered_by` is the program that writes the page:
+    perhaps newer than the one that measured.
     """
 
     job: Job
     recommendation: Recommendation
     trials: tuple[Trial, ...]  # by number
     block_gains: tuple[float, ...]
+    by_request: ByRequest
     blocks: int  # complete, of all phases
     load_s: float  # seconds of load, of all phases
     setup_s: float  # seconds of starting and stopping containers
@@ -75,12 +78,18 @@ def collect(history: History, *, rendered_by: str = "") -> JobEvidence:
     results = [m.result for m in complete if m.result is not None]
     starts = [window.started_at for m in complete for window in m.windows]
     aim = job.spec.objective
-    ratios = [objective.log_ratio(b, aim.metric) for b in history.blocks(Phase.CONFIRM)]
+    blocks = history.blocks(Phase.CONFIRM)
+    ratios = [objective.log_ratio(b, aim.metric) for b in blocks]
+    baseline, candidate = (
+        by_request(window for block in blocks for window in objective.usable(block.windows, arm))
+        for arm in (0, 1)
+    )
     return JobEvidence(
         job=job,
         recommendation=job.recommendation,
         trials=tuple(sorted(history.trials, key=lambda trial: trial.number)),
         block_gains=tuple(aim.sign * ratio for ratio in ratios if ratio is not None),
+        by_request=ByRequest(baseline=baseline, candidate=candidate),
         blocks=sum(m.kind is MeasurementKind.BLOCK for m in complete),
         load_s=sum(result.load_s for result in results),
         setup_s=sum(result.setup_s for result in results),

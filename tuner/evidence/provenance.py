@@ -47,9 +47,9 @@ def _subject(evidence: JobEvidence) -> Iterable[tuple[str, Words]]:
 
 
 def _requests(evidence: JobEvidence) -> tuple[Word, ...]:
-    requests = evidence.job.spec.workload.requests
-    first = Code(f"{requests[0].method} {requests[0].path}")
-    return (first,) if len(requests) == 1 else (first, f" and {len(requests) - 1} more")
+    workload = evidence.job.spec.workload
+    first, more = Code(wording.request_of(workload, 0)), len(workload.requests) - 1
+    return (first, f" and {more} more") if more else (first,)
 
 
 def _budget(evidence: JobEvidence) -> Iterable[tuple[str, Words]]:

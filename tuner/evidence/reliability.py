@@ -3,9 +3,19 @@
 from collections.abc import Iterable
 
 from tuner import analysis, wording
-from tuner.evidence.document import Bullets, Code, Facts, Paragraph, Part, Section, Strong, Words
+from tuner.evidence.document import (
+    Bullets,
+    Code,
+    Facts,
+    Paragraph,
+    Part,
+    Section,
+    Strong,
+    Table,
+    Words,
+)
 from tuner.evidence.job_evidence import JobEvidence
-from tuner.model import PRESETS, Calibration, Metric
+from tuner.model import PRESETS, Calibration, Metric, ServiceUse
 
 _LONGER = ("standard", "noisy")
 """Budgets with longer and longer blocks."""
@@ -68,4 +78,17 @@ def diagnosis(evidence: JobEvidence) -> Section:
     parts: list[Part] = [Paragraph(wording.sentence(found.sentence))]
     if figures:
         parts.append(Paragraph(f"Seen: {figures}.", is_quiet=True))
+    if evidence.recommendation.services:
+        parts.append(_services(evidence.recommendation.services))
     return Section(title="What limits the app", parts=tuple(parts))
+
+
+def _services(services: Iterable[ServiceUse]) -> Table:
+    """What ran beside the app, under both files."""
+    return Table(
+        headings=("service", "your file", "candidate"),
+        rows=tuple(
+            (Code(each.name), wording.service(each.baseline), wording.service(each.candidate))
+            for each in services
+        ),
+    )

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tuner.errors import TargetFailed
+from tuner.load import contents
 from tuner.load.findings import KEEP_ALIVE, TRY_EACH
 from tuner.load.probing import ask_probe
 from tuner.load.readiness import host_header
@@ -88,7 +89,12 @@ def _task(
         "port": running.front.port,
         "host": host_header(target),
         "requests": [
-            request.model_dump(include={"method", "path", "headers", "body"})
+            {
+                "method": request.method,
+                "path": request.path,
+                "headers": dict(contents.headers_of(request)),
+                "body": contents.text_of(contents.body_of(request)),
+            }
             for request in requests
         ],
     }

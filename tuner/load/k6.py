@@ -10,6 +10,7 @@ burst.
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
@@ -18,7 +19,7 @@ from itertools import accumulate
 from typing import Any
 
 from tuner.errors import Infrastructure
-from tuner.load import checks
+from tuner.load import checks, contents
 from tuner.load.findings import WINDOW, WindowFindings
 from tuner.load.oha import answered, head_s
 from tuner.load.probing import ask_probe
@@ -32,7 +33,9 @@ from tuner.model import (
     HttpRequest,
     Journey,
     Ladder,
+    Take,
     Target,
+    UserData,
     connections,
 )
 
@@ -41,6 +44,7 @@ BEYOND_LIMIT_S = 5.0  # k6 waits this long beyond the limit, to learn how late a
 SHORT_S = 10.0
 BASE_MB = 160  # k6 itself, the probe, and a run's rows in /dev/shm
 USER_MB = 0.3  # 0.17 before its start, 0.25 during a request
+COPIES = 4  # of an upload while it is sent
 UNLIMITED_MB = 1_000_000
 
 SCRIPT = "load.js"
@@ -78,7 +82,7 @@ class K6:
         One user goes through a journey once before all users do.
         """
         checks.check_open_files(running, workload)
-        _check_generator(running, connections(workload))
+        _check_generator(running, connections(workload), _user_mb(workload.requests))
         if isinstance(workload, Burst | Journey):
             self._check_journey(running, target, workload)
             return
@@ -99,16 +103,16 @@ class K6:
     def _check_journey(
         self, running: RunningTarget, target: Target, workload: Burst | Journey
     ) -> None:
-        one = Burst(kind="burst", users=1, requests=workload.requests, limit_s=workload.limit_s)
+        kept = {name: getattr(workload, name) for name in ("requests", "limit_s", "user_data")}
+        one = Burst(kind="burst", users=1, **kept)
         found = self._run(running, target, one, 0)
         reading_of(found, "k6")  # raises where k6 did not come to its end
         failed = found.client.first_failed if found.client else None
         if failed is not None:
             request = workload.requests[failed.request]
             raise checks.refused(
-                f"one user alone goes through the requests, and {request.method} {request.path} is"
-                f" answered with {failed.answer}, not with {request.expect or '2xx'}: mend the"
-                " request or those before it, or say which status to `expect`",
+                f"one user alone goes through the requests, and {request.method} {request.path}"
+                f" {_failure(request, failed.answer)}",
                 running.log_tail(),
             )
 
@@ -121,6 +125,7 @@ class K6:
             "argv": ["env", OFTEN if connections(load) > MANY_USERS else SELDOM, *COMMAND],
             "files": {SCRIPT: script(load, duration_s, running, target)},
             "summary": "k6",
+            "paths": [request.path for request in load.requests],
             "connections": None if isinstance(load, Burst) else connections(load),
             "length_s": length_s,
             "head_s": 0.0 if length_s is None else head_s(length_s),
@@ -129,6 +134,19 @@ class K6:
             "front": asdict(running.front),
         }
         return ask_probe(running, "window", task, longest_s(load, duration_s) + SLACK_S, WINDOW)
+
+
+def _failure(request: HttpRequest, answer: int | str) -> str:
+    if isinstance(answer, str) and answer.startswith("take_"):
+        name = answer.removeprefix("take_")
+        return (
+            f"has an answer without the value of `{name}`: mend its `take`, the request, or those"
+            " before it"
+        )
+    return (
+        f"is answered with {answer}, not with {request.expect or '2xx'}: mend the request or those"
+        " before it, or say which status to `expect`"
+    )
 
 
 def request_timeout_s(load: K6Load) -> float:
@@ -157,6 +175,7 @@ def script(load: K6Load, duration_s: float, running: RunningTarget, target: Targ
         "length_ms": None if isinstance(load, Burst) else 1000 * duration_s,
         "timeout": _ms(request_timeout_s(load)),
         "weights": list(accumulate(request.weight for request in load.requests)),
+        "rows": None if isinstance(load, ClosedLoop) else _rows(load.user_data),
         **_requests(load.requests, running.front.port, target),
     }
     return f"const LOAD = {json.dumps(workload)};\n\n{_code()}"
@@ -192,22 +211,58 @@ def options(load: K6Load, duration_s: float) -> dict[str, Any]:
 
 def _requests(requests: Sequence[HttpRequest], port: int, target: Target) -> dict[str, list[Any]]:
     """Column by column: a thousand objects for each of a thousand users would take a gigabyte."""
-    headers = [headers_of(request, port, target) for request in requests]
-    shapes: list[Mapping[str, str]] = []
-    for one in headers:
-        if one not in shapes:
-            shapes.append(one)
+    shapes: list[tuple[Mapping[str, str], bool]] = []
+    of_requests = []
+    for request in requests:
+        reads_body = any(take.json_ or take.regex for take in request.take.values())
+        shape = headers_of(request, port, target), reads_body
+        if shape not in shapes:
+            shapes.append(shape)
+        of_requests.append(shapes.index(shape))
+    origin = f"http://127.0.0.1:{port}"
+    paths = [contents.path_of(request) for request in requests]
     return {
-        "urls": [f"http://127.0.0.1:{port}{request.path}" for request in requests],
+        "urls": [origin + path if isinstance(path, str) else [origin, *path] for path in paths],
         "methods": [request.method for request in requests],
-        "bodies": [request.body for request in requests],
+        "bodies": [contents.body_of(request) for request in requests],
         "expects": [request.expect for request in requests],
-        "shapes": [shapes.index(one) for one in headers],
-        "headers": [dict(shape) for shape in shapes],
+        "takes": [_takes(request) for request in requests],
+        "shapes": of_requests,
+        "headers": [
+            {name: contents.header_of(value) for name, value in headers.items()}
+            for headers, _ in shapes
+        ],
+        "reads": [reads_body for _, reads_body in shapes],
     }
 
 
-def _check_generator(running: RunningTarget, users: int) -> None:
+def _takes(request: HttpRequest) -> list[list[Any]] | None:
+    """Name, kind of place and place of each value; None: the request takes nothing."""
+    return [[name, *_place(take)] for name, take in request.take.items()] or None
+
+
+def _place(take: Take) -> tuple[str, Any]:
+    if take.json_ is not None:
+        return "json", re.findall(r"[^.\[\]]+", take.json_.removeprefix("$"))
+    if take.header is not None:  # Go writes the names of headers in this way
+        return "header", "-".join(part.capitalize() for part in take.header.split("-"))
+    return ("regex", take.regex) if take.regex is not None else ("cookie", take.cookie)
+
+
+def _rows(data: UserData | None) -> str | None:
+    """The rows as one text: a constant that all users share."""
+    if data is None:
+        return None
+    return json.dumps([dict(zip(data.names, row, strict=True)) for row in data.rows])
+
+
+def _user_mb(requests: Sequence[HttpRequest]) -> float:
+    """Memory of one user, who sends one upload at a time."""
+    largest = max(contents.generated_bytes(request) for request in requests)
+    return USER_MB + COPIES * largest / BYTES_PER_MB
+
+
+def _check_generator(running: RunningTarget, users: int, user_mb: float) -> None:
     """Refuse if k6 is missing, or if its memory is too small for the users."""
     answer = running.run_beside(["sh", "-c", f"{ABOUT}; {MEMORY}"], timeout_s=SLACK_S)
     version, _, limit = answer.partition("\n")
@@ -217,10 +272,10 @@ def _check_generator(running: RunningTarget, users: int) -> None:
             " run `make journeys` on this host"
         )
     limit_mb = _limit_mb(limit.strip())
-    most = int((limit_mb - BASE_MB) / USER_MB)
+    most = int((limit_mb - BASE_MB) / user_mb)
     if users > most:
         raise checks.refused(
-            f"{users} users need {round(BASE_MB + users * USER_MB)} MB in the load generator, which"
+            f"{users} users need {round(BASE_MB + users * user_mb)} MB in the load generator, which"
             f" has {limit_mb}: ask for at most {max(0, most)}"
         )
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from tuner.load import checks
+from tuner.load import checks, contents
 from tuner.load.findings import WINDOW
 from tuner.load.probing import ask_probe
 from tuner.load.readiness import SLACK_S, headers_of, wait_ready
@@ -77,6 +77,7 @@ class Oha:
         task = {
             **words_and_files(load, duration_s, running, target),
             "summary": "oha",
+            "paths": [request.path for request in load.requests],
             "connections": load.concurrency if isinstance(load, ClosedLoop) else None,
             "length_s": duration_s,
             "head_s": head_s(duration_s),
@@ -131,8 +132,9 @@ def words_and_files(
     headers = headers_of(request, running.front.port, target)
     words += [f"-H={name}: {value}" for name, value in headers.items()]
     files = {}
-    if request.body is not None:
-        files["body"] = request.body
+    body = contents.text_of(contents.body_of(request))
+    if body is not None:
+        files["body"] = body
         words += ["-D", "body"]
     urls = [f"http://127.0.0.1:{running.front.port}{path}" for path in paths(load.requests)]
     if len(urls) == 1:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from tuner.errors import TargetFailed
+from tuner.load import contents
 from tuner.load.findings import READY, Census, Readiness
 from tuner.load.probing import ask_probe
 from tuner.measurement import RunningTarget, target_failed
@@ -34,10 +35,10 @@ def host_header(target: Target) -> str:
 
 def headers_of(request: HttpRequest, port: int, target: Target) -> Mapping[str, str]:
     """All headers of a request to this port, where the client's own Host would be wrong."""
-    host = host_header(target)
-    if host == f"127.0.0.1:{port}" or "host" in map(str.lower, request.headers):
-        return request.headers
-    return {**request.headers, "Host": host}
+    host, headers = host_header(target), contents.headers_of(request)
+    if host == f"127.0.0.1:{port}" or "host" in map(str.lower, headers):
+        return headers
+    return {**headers, "Host": host}
 
 
 def _not_ready(found: Readiness, target: Target, timeout_s: float, log_tail: str) -> TargetFailed:

@@ -81,8 +81,8 @@ def by_class(errors: Mapping[str, int], *, queue_was_full: bool) -> dict[str, in
 
 
 def error_class(message: str) -> str:
-    """The class of a client's error message; a class and `http_NNN` are their own."""
-    if message in _NAMES or message.startswith("http_"):
+    """The class of a client's error message; a class, `http_NNN` and `take_NAME` are their own."""
+    if message in _NAMES or message.startswith(("http_", "take_")):
         return message
     lowered = message.lower()
     return next((name for words, name in _CLASSES if words in lowered), OTHER)

@@ -3,39 +3,50 @@
 //   order                                      "journey", or "mix"
 //   length_ms                                  how long to send; null: every user goes through once
 //   timeout                                    of one request
+//   rows                                       JSON with the values of each user; null: none
 //   urls, methods, bodies, expects, shapes     one value a request, in its order
-//   headers                                    those that a request's shape stands for
+//   takes                                      name, kind and place of values; null: none
+//   headers, reads                             of a request's shape; whether its body is read
 //   weights                                    of a mix, added up
+// A url, a body or a header is a text, or a list of pieces: see `tuner.load.contents`.
 //
 // Every request leaves one line of the console's file, with times in ms since k6 began to send:
 //   request, as expected, sent, answered, connecting, from then to the answer, status, error, words
 
+import { SharedArray } from 'k6/data';
 import exec from 'k6/execution';
 import http from 'k6/http';
 
 export const options = LOAD.options;
 
-const params = LOAD.headers.map((headers) => ({
+const NOT_TAKEN = 1;
+const rows = LOAD.rows && new SharedArray('rows', () => JSON.parse(LOAD.rows));
+const named = LOAD.headers.map((headers) => Object.values(headers).some(Array.isArray));
+const params = LOAD.headers.map((headers, shape) => ({
   headers,
   redirects: 0, // a redirect is an answer of the app
   responseCallback: null, // what is expected is judged here
+  responseType: LOAD.reads[shape] ? 'text' : 'none',
   timeout: LOAD.timeout,
 }));
 
 let seed = null;
+let row = {};
 
 export default function () {
   if (seed === null) {
     seed = exec.vu.idInInstance;
     if (seed === 1) console.log(`began,${exec.scenario.startTime}`);
+    if (rows) row = rows[(seed - 1) % rows.length];
   }
   if (LOAD.order === 'mix') {
-    send(drawn());
+    send(drawn(), row);
     return;
   }
+  const values = { ...row };
   for (let request = 0; request < LOAD.urls.length; request++) {
     if (LOAD.length_ms !== null && exec.instance.currentTestRunDuration >= LOAD.length_ms) return;
-    send(request);
+    if (!send(request, values)) return;
   }
 }
 
@@ -43,24 +54,71 @@ export function teardown() {
   console.log('ended');
 }
 
-function send(request) {
+// Whether the values are there that later requests need.
+function send(request, values) {
+  const url = filled(LOAD.urls[request], values);
+  const body = filled(LOAD.bodies[request], values);
+  const param = paramsOf(LOAD.shapes[request], values);
   const sent = exec.instance.currentTestRunDuration;
-  const answer = http.request(
-    LOAD.methods[request],
-    LOAD.urls[request],
-    LOAD.bodies[request],
-    params[LOAD.shapes[request]],
-  );
+  const answer = http.request(LOAD.methods[request], url, body, param);
   const answered = exec.instance.currentTestRunDuration;
   const { connecting, duration } = answer.timings;
   const wanted = LOAD.expects[request];
   const status = answer.status;
-  const ok = wanted === null ? status >= 200 && status < 300 : status === wanted;
-  const code = answer.error_code;
-  const words = code === 0 ? '' : answer.error.replace(/\s+/g, ' ');
+  const takes = LOAD.takes[request];
+  let ok = wanted === null ? status >= 200 && status < 300 : status === wanted;
+  let code = answer.error_code;
+  let words = code === 0 ? '' : answer.error.replace(/\s+/g, ' ');
+  const isWhole = code === 0 || (code >= 1400 && code < 1600); // these stand for a status
+  const missing = takes && ok && isWhole ? takeAll(takes, answer, url, values) : null;
+  if (missing !== null) [ok, code, words] = [false, NOT_TAKEN, missing];
   console.log(
     `${request},${ok ? 1 : 0},${sent},${answered},${connecting},${duration},${status},${code},${words}`,
   );
+  return takes === null || (ok && isWhole);
+}
+
+function filled(pieces, values) {
+  if (!Array.isArray(pieces)) return pieces;
+  return pieces.map((piece) => written(piece, values)).join('');
+}
+
+function written(piece, values) {
+  if (typeof piece === 'string') return piece;
+  if (typeof piece === 'number') return 'x'.repeat(piece);
+  const [name, isEncoded] = piece;
+  return isEncoded ? encodeURIComponent(values[name]).replace(/%2F/g, '/') : values[name];
+}
+
+function paramsOf(shape, values) {
+  if (!named[shape]) return params[shape];
+  const headers = {};
+  for (const name in LOAD.headers[shape]) headers[name] = filled(LOAD.headers[shape][name], values);
+  return { ...params[shape], headers };
+}
+
+// The name of the first value that the answer does not hold; null: all are taken.
+function takeAll(takes, answer, url, values) {
+  for (const [name, kind, place] of takes) {
+    const value = taken(kind, place, answer, url);
+    if (value === null || value === undefined || typeof value === 'object') return name;
+    values[name] = String(value);
+  }
+  return null;
+}
+
+function taken(kind, place, answer, url) {
+  if (kind === 'header') return answer.headers[place];
+  if (kind === 'regex') return (new RegExp(place).exec(answer.body) || [])[1];
+  if (kind === 'json') {
+    try {
+      return place.reduce((part, key) => part[key], JSON.parse(answer.body));
+    } catch (error) {
+      return null; // no JSON, or without these keys
+    }
+  }
+  const own = answer.cookies[place]; // a Secure cookie is in no request over plain HTTP
+  return own ? own[own.length - 1].value : (http.cookieJar().cookiesForURL(url)[place] || [])[0];
 }
 
 // A request of the mix by its weight; each user draws the same ones in every run.

@@ -20,5 +20,6 @@ from tuner.measurement.host import (
     Usage,
     target_failed,
 )
-from tuner.measurement.judging import Circumstances, counters_agree, window_of
+from tuner.measurement.judging import Circumstances, counters_agree, service_figures, window_of
 from tuner.measurement.preflight import completed, strict_copy
+from tuner.measurement.refusals import refusal_in

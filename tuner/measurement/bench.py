@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
 from tuner.errors import Aborted, Infrastructure, TargetFailed
-from tuner.measurement.driving import Driver, Stopwatch, arm_at_fault
+from tuner.measurement.driving import Driver, Stopwatch, arm_at_fault, services_running
 from tuner.measurement.futility import is_futile
 from tuner.measurement.host import ArmSpec, Launcher, LoadGenerator, RunningTarget
 from tuner.measurement.preflight import seen, strict_copy
@@ -114,7 +114,8 @@ class Bench:
         with self._aborting():
             build = self.launcher.inspect(baseline.target)
             baseline, larger = (
-                replace(arm, image_digest=build.image_digest) for arm in (baseline, larger)
+                replace(arm, image_digest=build.image_digest, data_sha256=build.data_sha256)
+                for arm in (baseline, larger)
             )
             preflight = self._preflight(baseline, build.options)
             self._check_wanted()
@@ -166,7 +167,7 @@ class Bench:
         used = []
         with self._started(arms) as (running, ready_s):
             first = running[0]
-            with arm_at_fault(arms[0]):
+            with arm_at_fault(arms[0]), services_running(first):
                 self.load.check(first, arms[0].target, workload)
             for arm, target in zip(arms, running, strict=True):
                 self._check_wanted()
@@ -180,7 +181,10 @@ class Bench:
     def _started(
         self, arms: Sequence[ArmSpec]
     ) -> Iterator[tuple[list[RunningTarget], tuple[float, ...]]]:
-        """Start all arms in parallel; yields them ready, with their seconds to ready."""
+        """Start all arms in parallel; yields them ready, with their seconds to ready.
+
+        Their services rest until an arm is driven.
+        """
 
         def start(arm: ArmSpec) -> tuple[RunningTarget, float]:
             began = time.monotonic()
@@ -194,6 +198,9 @@ class Bench:
         with ExitStack() as stack, ThreadPoolExecutor(max_workers=max(1, len(arms))) as pool:
             futures = [pool.submit(start, arm) for arm in arms]
             started = [future.result() for future in futures]
+            for arm, (running, _) in zip(arms, started, strict=True):
+                with arm_at_fault(arm):
+                    running.rest()
             yield [running for running, _ in started], tuple(seconds for _, seconds in started)
 
     def _cycle(

@@ -2,12 +2,12 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-from tuner.errors import TargetFailed
+from tuner.errors import Infrastructure, TargetFailed
 from tuner.measurement.host import ArmSpec, LoadGenerator, LoadReading, RunningTarget
-from tuner.measurement.judging import Circumstances, window_of
+from tuner.measurement.judging import Circumstances, service_figures, window_of
 from tuner.measurement.steadiness import LONGEST, is_steady, warming
 from tuner.model import Load, Metric, Window
 
@@ -44,6 +44,22 @@ def arm_at_fault(arm: ArmSpec) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def services_running(running: RunningTarget) -> Iterator[None]:
+    """The services of an arm run in this context only: those of two arms never compete.
+
+    A failure in the context counts, not one of the pause that follows it.
+    """
+    running.resume()
+    try:
+        yield
+    except BaseException:
+        with suppress(TargetFailed, Infrastructure):
+            running.rest()
+        raise
+    running.rest()
+
+
 @dataclass(slots=True)
 class Driver:
     """Sends load to one started arm, from its warm-up to its last window."""
@@ -58,7 +74,7 @@ class Driver:
 
     def drive(self, load: Load, seconds: float) -> LoadReading:
         """One run of load. A `TargetFailed` names the arm."""
-        with self.watch.loading(), arm_at_fault(self.arm):
+        with arm_at_fault(self.arm), services_running(self.running), self.watch.loading():
             return self.load.drive(self.running, self.arm.target, load, seconds)
 
     def warm_up(self, load: Load, seconds: float) -> None:
@@ -74,9 +90,9 @@ class Driver:
 
     def window(self, load: Load, seconds: float, index: int) -> Window:
         """One window with its doubts."""
-        before = self.running.usage()
+        before, services_before = self.running.usage(), self.running.service_usage()
         reading = self.drive(load, seconds)
-        after = self.running.usage()
+        after, services_after = self.running.usage(), self.running.service_usage()
         with arm_at_fault(self.arm):
             self.running.check_disk()
         under = Circumstances(
@@ -86,7 +102,13 @@ class Driver:
             limits=self.arm.limits,
             client_cpus=self.running.client_cpus,
             shares_cpus=self.running.shares_cpus,
+            services_share_cpus=self.running.services_share_cpus,
             metrics=self.metrics,
             steady=self.is_steady,
+            services=service_figures(
+                reading, services_before, services_after, self.arm.target.services
+            ),
+            # Logs are long: they are read only for the cause of an error.
+            refusal=self.running.refusal() if reading.errors_by_class else None,
         )
         return window_of(reading, before, after, index=index, under=under)

@@ -19,6 +19,7 @@ class ArmSpec:
 
     It is the file to deploy without the options that trials leave out (`arms.arm_of`).
     `image_digest` is the image that the job has resolved; None: the one that the target names now.
+    `data_sha256` is the hash of what the data of the app and its services are made of.
     """
 
     index: int
@@ -26,6 +27,7 @@ class ArmSpec:
     target: Target
     limits: Limits
     image_digest: str | None = None
+    data_sha256: str | None = None
 
     @property
     def ini_sha256(self) -> str:
@@ -44,6 +46,7 @@ class BuildInfo:
     image_digest: str
     uwsgi_version: str
     options: tuple[str, ...]
+    data_sha256: str | None = None  # of what an app's data are made of; None without data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +63,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """The target's cgroup at one instant; all figures but `memory_mb` only grow."""
+    """The cgroup of the target or a service at one instant; all but `memory_mb` only grow."""
 
     cpu_s: float
     periods: int  # CFS periods in which the target wanted to run
@@ -129,6 +132,7 @@ class RunningTarget(Protocol):
 
     client_cpus: int  # CPUs that the load generator may use
     shares_cpus: bool  # whether target and load generator share CPUs
+    services_share_cpus: bool  # whether target and services share CPUs
     front: Front  # how the load reaches uWSGI: its socket, and what is in front of it
     nofile: int  # open files that target and load generator may have each
 
@@ -143,6 +147,18 @@ class RunningTarget(Protocol):
 
     def usage(self) -> Usage:
         """Read the target's cgroup."""
+
+    def service_usage(self) -> Mapping[str, Usage]:
+        """Read the cgroup of each service beside the target, by name; empty without services."""
+
+    def refusal(self) -> str | None:
+        """A line of a log since the start by which a service refused connections (`refusal_in`)."""
+
+    def resume(self) -> None:
+        """Let the services run; nothing without services."""
+
+    def rest(self) -> None:
+        """Pause the services: they need no CPU until `resume`; nothing without services."""
 
     def check_disk(self) -> None:
         """Raise `TargetFailed` once the target has written more to disk than it may."""

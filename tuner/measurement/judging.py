@@ -1,7 +1,7 @@
 """A window from the figures of client, uWSGI and kernel, with its doubts."""
 
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 
 from tuner.measurement.host import LoadReading, QueueReading, Usage
 from tuner.model import (
@@ -11,6 +11,8 @@ from tuner.model import (
     Metric,
     OpenLoop,
     ServerFigures,
+    Service,
+    ServiceFigures,
     Surroundings,
     Window,
     connections,
@@ -24,6 +26,8 @@ THROTTLED_ABOVE = 0.1  # share of CFS periods
 STEAL_ABOVE = 0.03  # share of the host's CPU time
 FOREIGN_ABOVE = 0.2  # CPUs
 FOREIGN_WITH_ENGINE_ABOVE = 0.75  # ... if they include the engine, which reads the log
+SERVICE_FULL_ABOVE = 0.95  # share of a service's CPU limit
+SERVICE_THROTTLED_ABOVE = 0.5  # share of a service's CFS periods
 RATE_REACHED_FROM = 0.98  # share of the requests that were due
 
 FEWEST_REQUESTS = {
@@ -45,8 +49,11 @@ class Circumstances:
     limits: Limits
     client_cpus: int
     shares_cpus: bool
+    services_share_cpus: bool = False
     metrics: Collection[Metric] = (Metric.THROUGHPUT_RPS,)  # of the study
     steady: bool = True
+    services: Mapping[str, ServiceFigures] = field(default_factory=dict)  # beside the target
+    refusal: str | None = None  # a line of a log: a service refused connections
 
 
 def window_of(
@@ -68,11 +75,48 @@ def window_of(
         ),
         Doubt.THROTTLED: (window.throttled or 0.0) > THROTTLED_ABOVE,
         Doubt.SHARED_CPUS: under.shares_cpus,
+        Doubt.SERVICES_SHARE_CPUS: under.services_share_cpus,
         Doubt.NOISY_HOST: is_noisy(window.surroundings),
         Doubt.DISTURBED: window.respawns > 0 or oom_kills > 0,
         Doubt.RATE_NOT_REACHED: _falls_short(under.load, window.sent, under.planned_s),
+        Doubt.SERVICES_SATURATED: any(map(_is_saturated, under.services.values())),
+        Doubt.SERVICE_REFUSED: under.refusal is not None,
     }
     return replace(window, doubts=tuple(doubt for doubt, holds in doubts.items() if holds))
+
+
+def service_figures(
+    reading: LoadReading,
+    before: Mapping[str, Usage],
+    after: Mapping[str, Usage],
+    services: Mapping[str, Service],
+) -> dict[str, ServiceFigures]:
+    """What each service used in one run of load; one that has ended is left out."""
+    return {
+        name: _service_figures(reading, before[name], used, services[name].cpus)
+        for name, used in after.items()
+        if name in before
+    }
+
+
+def _service_figures(
+    reading: LoadReading, before: Usage, after: Usage, cpus: float | None
+) -> ServiceFigures:
+    used_s = after.cpu_s - before.cpu_s
+    share = _per(used_s, reading.wall_s * (cpus or (reading.host.cpus if reading.host else 0)))
+    throttled = after.throttled_periods - before.throttled_periods
+    return ServiceFigures(
+        cores=_per(used_s, reading.wall_s) or 0.0,
+        cpu=None if share is None else min(1.0, share),  # it may also work just around the load
+        throttled=_per(throttled, after.periods - before.periods),
+        memory_mb=after.memory_mb,
+        oom_kills=after.oom_kills - before.oom_kills,
+    )
+
+
+def _is_saturated(service: ServiceFigures) -> bool:
+    is_full = (service.cpu or 0.0) > SERVICE_FULL_ABOVE
+    return is_full or (service.throttled or 0.0) > SERVICE_THROTTLED_ABOVE
 
 
 def counters_agree(served: int, sent: int, in_doubt: int) -> bool:
@@ -130,8 +174,14 @@ def _figures(
         busy=busy,
         connections=connections(under.load),
         server=_server_figures(reading, before, after),
-        surroundings=_surroundings(
-            reading, used_s, _growth(before.engine_cpu_s, after.engine_cpu_s)
+        services=under.services,
+        surroundings=replace(
+            _surroundings(
+                reading,
+                used_s + wall_s * sum(service.cores for service in under.services.values()),
+                _growth(before.engine_cpu_s, after.engine_cpu_s),
+            ),
+            refusal=under.refusal,
         ),
     )
 
@@ -183,13 +233,14 @@ def _growth(before: float | None, after: float | None) -> float | None:
     return None if before is None or after is None else max(0.0, after - before)
 
 
-def _surroundings(reading: LoadReading, target_s: float, engine_s: float | None) -> Surroundings:
+def _surroundings(reading: LoadReading, arm_s: float, engine_s: float | None) -> Surroundings:
+    """`arm_s` is the CPU time of the target and of its services."""
     host = reading.host
     if host is None or not host.wall_s:
         return Surroundings()
     return Surroundings(
         steal=host.steal_s / (host.wall_s * host.cpus),
-        foreign_cpu=max(0.0, host.busy_s - host.own_s - target_s - (engine_s or 0.0)) / host.wall_s,
+        foreign_cpu=max(0.0, host.busy_s - host.own_s - arm_s - (engine_s or 0.0)) / host.wall_s,
         engine_cpu=_per(engine_s, host.wall_s),
         pressure=_per(host.pressure_s, host.wall_s),
     )

@@ -4,6 +4,7 @@ from tuner.model.answers import (
     AnswerInBrief,
     ArmReport,
     Bottleneck,
+    ByRequest,
     Calibration,
     ChangedLine,
     Comparison,
@@ -13,6 +14,7 @@ from tuner.model.answers import (
     MissedBound,
     Recommendation,
     Report,
+    ServiceUse,
     Verdict,
 )
 from tuner.model.budgets import PRESETS, RUNS_OF_A_BLOCK, Budget, PresetBudget
@@ -50,6 +52,7 @@ from tuner.model.evidence import (
     Standing,
 )
 from tuner.model.hosts import BenchmarkHost, what_is_missing
+from tuner.model.http_requests import MOST_ROWS_BYTES, NAMED, HttpRequest, Take, Upload, UserData
 from tuner.model.images import ImageName, ImageText
 from tuner.model.measuring import (
     AS_BUDGETED,
@@ -80,6 +83,14 @@ from tuner.model.requests import (
     CompareRequest,
     Request,
     TuneRequest,
+)
+from tuner.model.services import (
+    APP,
+    Backed,
+    Condition,
+    HealthCheck,
+    PrepareStep,
+    Service,
 )
 from tuner.model.spaces import (
     BoolParameter,
@@ -117,16 +128,18 @@ from tuner.model.windows import (
     ClientFigures,
     Histogram,
     ProxyTimes,
+    RequestFigures,
     ServerFigures,
+    ServiceFigures,
     Spread,
     Surroundings,
     Window,
+    by_request,
 )
 from tuner.model.workloads import (
     MOST_CONNECTIONS,
     Burst,
     ClosedLoop,
-    HttpRequest,
     Journey,
     Ladder,
     Load,

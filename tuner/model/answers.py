@@ -1,7 +1,7 @@
 """The answers of a job: effects, verdicts, diagnoses, the recommendation, reports of files."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal
@@ -12,7 +12,7 @@ from tuner.model.evidence import NO_EVIDENCE, Evidence, Look
 from tuner.model.measuring import Failure, JobId, TrialNumber
 from tuner.model.noun import HighEnd, LowEnd, about
 from tuner.model.spaces import Params
-from tuner.model.windows import Histogram, Spread
+from tuner.model.windows import Histogram, RequestFigures, ServiceFigures, Spread
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +116,7 @@ class Bottleneck(StrEnum):
     LOG_SINK = "log_sink"
     LOCK_CONTENTION = "lock_contention"
     LOAD_GENERATOR = "load_generator"
+    BACKING_SERVICE = "backing_service"
     CONCURRENCY = "concurrency"
     APP_ERRORS = "app_errors"
     UNKNOWN = "unknown"
@@ -146,6 +147,17 @@ class ChangedLine:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ServiceUse:
+    """A service beside the app under both files: medians over their windows, sums of kills."""
+
+    name: Annotated[str, about("of the service")]
+    baseline: Annotated[ServiceFigures | None, about("under the user's file; null: not seen")]
+    candidate: Annotated[
+        ServiceFigures | None, about("under the candidate; null: not seen, or none was compared")
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Recommendation:
     """The answer to a job: which file to deploy, and why."""
 
@@ -160,6 +172,7 @@ class Recommendation:
     overlay_ini: str  # the changed options alone, for a second --ini
     doubts: tuple[Doubt, ...] = ()
     evidence: Evidence = NO_EVIDENCE
+    services: tuple[ServiceUse, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -213,6 +226,10 @@ class ArmReport:
     ]
     diagnosis: Annotated[Diagnosis, about("what limits it")]
     doubts: Annotated[tuple[Doubt, ...], about("reasons to doubt its figures")]
+    services: Annotated[
+        Mapping[str, ServiceFigures],
+        about("what ran beside the app, by name: medians over the windows, sums of kills"),
+    ] = field(default_factory=dict)
     latency: Annotated[Histogram, about("latencies of all windows")]
     connect: Annotated[Spread | None, about("the client's connects, medians over the windows")] = (
         None
@@ -223,7 +240,18 @@ class ArmReport:
     over_limit: Annotated[
         float | None, about("share of all requests not answered within limit_s, 0..1")
     ] = None
+    by_request: Annotated[
+        tuple[RequestFigures, ...], about("request by request, over all usable windows")
+    ] = ()
     failure: Annotated[Failure | None, about("why the measurement did not finish")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByRequest:
+    """The confirmation, request by request; empty where the load has one request only."""
+
+    baseline: Annotated[tuple[RequestFigures, ...], about("of the user's file")] = ()
+    candidate: Annotated[tuple[RequestFigures, ...], about("of the candidate's file")] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,11 +12,13 @@ from pydantic import Field, field_validator, model_validator
 
 from tuner.model.budgets import Budget
 from tuner.model.document import Document, Name
+from tuner.model.http_requests import UrlPath
 from tuner.model.images import ImageText
 from tuner.model.needs import Needs
 from tuner.model.preflight import Danger
+from tuner.model.services import Backed
 from tuner.model.spaces import Scalar, SearchSpace
-from tuner.model.workloads import ClosedLoop, UrlPath, Workload
+from tuner.model.workloads import ClosedLoop, Workload
 
 
 class Metric(StrEnum):
@@ -149,10 +151,15 @@ class SamplerName(StrEnum):
     GP = "gp"  # Gaussian process that knows how noisy each trial was
 
 
-class _Serving(Needs):
+class _Serving(Needs, Backed):
     """How an app is reached, what its code allows, and what it needs."""
 
     port: int = Field(8000, ge=1, le=65_535, description="the port of the app in its container")
+    host_header: str | None = Field(
+        None,
+        pattern=r"^[A-Za-z0-9._:\[\]-]{1,255}$",
+        description="of every request without one; null: 127.0.0.1 with the port",
+    )
     health_path: UrlPath = Field("/", description="answers 2xx once the app is ready")
     thread_safe: bool = Field(False, description="false: threads stay 1")
     gevent_ok: bool = Field(False, description="the image has gevent and the code supports it")
@@ -175,6 +182,8 @@ class TargetRequest(_Serving):
             raise ValueError(
                 "a target_app brings its own port, path and command; give image instead"
             )
+        if self.image is not None:
+            self.refuse_builds()
         return self
 
 
@@ -214,6 +223,8 @@ class TargetApp(_Serving):
     def _one_source(self) -> Self:
         if (self.build is None) == (self.image is None):
             raise ValueError("give either build (a folder with a Dockerfile) or image")
+        if self.image is not None:
+            self.refuse_builds()
         return self
 
 

@@ -22,9 +22,12 @@ class Doubt(StrEnum):
     TOO_FEW_REQUESTS = "too_few_requests"
     THROTTLED = "throttled"
     SHARED_CPUS = "shared_cpus"
+    SERVICES_SHARE_CPUS = "services_share_cpus"
     NOISY_HOST = "noisy_host"
     DISTURBED = "disturbed"
     RATE_NOT_REACHED = "rate_not_reached"
+    SERVICES_SATURATED = "services_saturated"
+    SERVICE_REFUSED = "service_refused"
 
     @property
     def sentence(self) -> str:
@@ -71,9 +74,17 @@ _TABLE = {
         "the CPU quota ran out: the kernel stopped the target for parts of the window"
     ),
     Doubt.SHARED_CPUS: _Meaning("target and load generator had to share CPUs"),
+    Doubt.SERVICES_SHARE_CPUS: _Meaning("the services had to share the CPUs of the target"),
     Doubt.NOISY_HOST: _Meaning("something else used the host's CPUs while the window ran"),
     Doubt.DISTURBED: _Meaning("a uWSGI process was replaced or killed while the window ran"),
     Doubt.RATE_NOT_REACHED: _Meaning(
         "fewer requests were sent than fell due: latencies at this rate are worse than shown"
+    ),
+    Doubt.SERVICES_SATURATED: _Meaning(
+        "a service of the app was at its CPU limit: the app cannot be faster than this service"
+    ),
+    Doubt.SERVICE_REFUSED: _Meaning(
+        "a service of the app refused connections while requests failed: it allows fewer than"
+        " processes x threads, so set max_slots"
     ),
 }

@@ -32,6 +32,8 @@ class FailureCode(StrEnum):
     APP_FAILED = "app_failed"  # the app's import failed (uWSGI exit 22)
     NOT_STARTED = "not_started"  # the container ended at once
     NOT_READY = "not_ready"  # no HTTP 200 with every process accepting, in time
+    SERVICE_FAILED = "service_failed"  # what runs beside the app did not get ready
+    PREPARE_FAILED = "prepare_failed"  # a step that fills the data ended with an error
     ERRORS_ONLY = "errors_only"  # it answers, but never with 2xx
     DIED = "died"  # processes kept dying under load
     WORKLOAD_REFUSED = "workload_refused"  # this target or this host cannot carry the workload
@@ -98,6 +100,7 @@ class TargetFacts:
     options: tuple[str, ...]  # every option name that this build of uWSGI knows
     fingerprint: HostFingerprint
     memory: MemoryLine
+    data_sha256: str | None = None  # of what the app's data are made of; None without data
     topology: str = "http_socket"  # a `uwsgi.topology.Topology` value
     effective_ini: str = ""  # the merged options that uWSGI itself printed of the baseline
     nofile: int | None = None  # open files that the target may have

@@ -8,13 +8,16 @@ URL are dropped. Empty lines and lines that begin with `#` are skipped.
     https://example.org/login
     POST /login
 
+`user_data: {file: users.csv}` of a journey is a table: a header line, then a row for each user.
+
 `baseline: {ini: {file: uwsgi.ini}}` is the text of that file, as is
 `files: {/srv/app/local.py: {file: local.py}}`.
 
 An `env_file`, or a list of them, adds to `env`, as in Compose: the later file counts, and `env`
-before all.
+before all. Services have both too.
 """
 
+import csv
 import io
 import re
 from collections import Counter
@@ -22,6 +25,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from dotenv import dotenv_values
+
+from tuner.model.http_requests import MOST_ROWS, MOST_ROWS_BYTES
+from tuner.model.needs import pairs
 
 _LINE = re.compile(
     r"(?:(?P<method>[A-Za-z]+)\s+)?(?P<host>[A-Za-z][A-Za-z0-9+.-]*://[^/?#\s]*)?(?P<path>\S*)"
@@ -41,7 +47,8 @@ def expanded(document: Any, read: Callable[[str], str]) -> Any:
     `read` returns the text of a file. Any other document is returned unchanged: validation then
     reports its mistakes. Raises `ValueError` if a file cannot be read or a line is wrong.
     """
-    document = _with_needs(_with_requests(_with_ini(document, read), read), read)
+    document = _with_user_data(_with_requests(_with_ini(document, read), read), read)
+    document = _with_needs(document, read)
     match document:
         case {"target": {} as target} if (found := _with_needs(target, read)) is not target:
             return {**document, "target": found}
@@ -68,8 +75,22 @@ def _with_requests(document: Any, read: Callable[[str], str]) -> Any:
     return {**document, "workload": {**workload, "requests": found}}
 
 
+def _with_user_data(document: Any, read: Callable[[str], str]) -> Any:
+    match document:
+        case {"workload": {"user_data": {"file": str(name), **others}} as workload} if not others:
+            return {**document, "workload": {**workload, "user_data": _read(name, read, table)}}
+        case _:
+            return document
+
+
 def _with_needs(document: Any, read: Callable[[str], str]) -> Any:
-    return _with_env(_with_files(document, read), read)
+    found = _with_env(_with_files(document, read), read)
+    match found:
+        case {"services": {**services}}:
+            expanded = {name: _with_needs(each, read) for name, each in services.items()}
+            return found if expanded == services else {**found, "services": expanded}
+        case _:
+            return found
 
 
 def _with_files(document: Any, read: Callable[[str], str]) -> Any:
@@ -95,8 +116,8 @@ def _with_env(document: Any, read: Callable[[str], str]) -> Any:
             pass
         case _:
             return document
-    env = rest.get("env", {})
-    if not isinstance(env, dict):
+    env = rest.pop("environment", None) if "env" not in rest else rest.pop("env")
+    if not isinstance(env := pairs(env or {}), dict):
         return document
     found: dict[str, Any] = {}
     for name in names:
@@ -113,6 +134,20 @@ def _read(name: str, read: Callable[[str], str], parse: Callable[[str], T]) -> T
         raise ValueError(f"{name}: is not UTF-8 text") from error
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from error
+
+
+def table(text: str) -> dict[str, Any]:
+    """The names and rows of a CSV file. Raises `ValueError` for one that is too large or empty."""
+    if len(text.encode()) > MOST_ROWS_BYTES:
+        raise ValueError(f"the file is larger than {MOST_ROWS_BYTES // 1000} kB")
+    reader = csv.reader(io.StringIO(text.lstrip("\ufeff"), newline=""), strict=True)
+    try:
+        names, *rows = [[value.strip() for value in row] for row in reader if row] or [[]]
+    except csv.Error as error:
+        raise ValueError(f"line {reader.line_num} is no CSV: {error}") from error
+    if not 0 < len(rows) <= MOST_ROWS:
+        raise ValueError(f"a header line and 1 to {MOST_ROWS} rows are needed, not {len(rows)}")
+    return {"names": names, "rows": rows}
 
 
 def variables(text: str) -> dict[str, str]:

@@ -33,6 +33,13 @@ File = Annotated[Folder, AfterValidator(_has_no_dots)]
 TmpFs = Annotated[str, Field(pattern=r"^/[^\x00:,]{1,400}(:size=[1-9][0-9]{0,9}[kmg]?)?$")]
 
 
+def pairs(given: Any) -> Any:
+    """`[A=1]` as `{A: 1}`, as Compose reads it; all else unchanged."""
+    if isinstance(given, list) and all(isinstance(each, str) and "=" in each for each in given):
+        return dict(each.split("=", 1) for each in given)
+    return given
+
+
 class Needs(Document):
     """What an app needs in its container, with the names that Compose has where it has one."""
 
@@ -50,8 +57,3 @@ class Needs(Document):
         (), max_length=20, description="folders in memory, such as /tmp or /tmp:size=64m"
     )
     shm_mb: int | None = Field(None, ge=1, le=1 << 20, description="of /dev/shm; null: 64")
-    host_header: str | None = Field(
-        None,
-        pattern=r"^[A-Za-z0-9._:\[\]-]{1,255}$",
-        description="of every request without one; null: 127.0.0.1 with the port",
-    )

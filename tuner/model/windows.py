@@ -107,6 +107,21 @@ class ServerFigures:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ServiceFigures:
+    """A service beside the app in one window. null: it could not be measured."""
+
+    cores: Annotated[float, about("CPUs that the service kept busy")]
+    cpu: Annotated[
+        float | None, about("share of its CPU limit in use, of all CPUs without a limit, 0..1")
+    ] = None
+    throttled: Annotated[
+        float | None, about("share of CFS periods in which its CPU quota ran out, 0..1")
+    ] = None
+    memory_mb: Annotated[float, about("its working set at the end")]
+    oom_kills: Annotated[int, about("processes that the kernel killed for memory")] = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class Surroundings:
     """The host around target and load generator. null: it could not be measured."""
 
@@ -118,6 +133,65 @@ class Surroundings:
     pressure: Annotated[
         float | None, about("share of time in which something waited for a CPU, 0..1")
     ] = None
+    refusal: Annotated[
+        str | None,
+        about("where requests failed: a log line by which a service refused connections"),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestFigures:
+    """One of several requests: in one run of load, or in many together.
+
+    `sent`, `failed` and `over_limit` are of the whole run; the times are of successful requests
+    after the head, as in `Answered`.
+    """
+
+    request: Annotated[int, about("its place among the requests of the workload, from 0")]
+    sent: Annotated[
+        int,
+        about("requests sent; in a load of oha answered ones, because it does not name the others"),
+    ]
+    failed: Annotated[int, about("those that were not answered as expected")]
+    over_limit: Annotated[
+        int | None, about("those not answered as expected within limit_s; null: there is no limit")
+    ] = None
+    p50_ms: Annotated[float | None, about("median latency; null: no request succeeded")] = None
+    p95_ms: Annotated[float | None, about("95th percentile of latency")] = None
+    max_ms: Annotated[float | None, about("the longest latency")] = None
+    histogram: Annotated[Histogram, about("the latencies, so that those of windows add up")] = (
+        Histogram()
+    )
+
+
+def by_request(windows: Iterable["Window"]) -> tuple[RequestFigures, ...]:
+    """The figures of each request over all windows, in the order of the workload."""
+    parts: dict[int, list[RequestFigures]] = {}
+    for window in windows:
+        for found in window.by_request:
+            parts.setdefault(found.request, []).append(found)
+    return tuple(_together(request, found) for request, found in sorted(parts.items()))
+
+
+def _together(request: int, parts: list[RequestFigures]) -> RequestFigures:
+    """The sum of a request's figures; percentiles do not add up, so they are of all times.
+
+    The middle of a bucket may be above all its times: no percentile is above the longest.
+    """
+    times = Histogram.merged(part.histogram for part in parts)
+    longest = max((part.max_ms for part in parts if part.max_ms is not None), default=None)
+    p50, p95 = (times.percentile_ms(share) for share in (0.50, 0.95))
+    limits = [part.over_limit for part in parts if part.over_limit is not None]
+    return RequestFigures(
+        request=request,
+        sent=sum(part.sent for part in parts),
+        failed=sum(part.failed for part in parts),
+        over_limit=sum(limits) if limits else None,
+        p50_ms=p50 if p50 is None or longest is None else min(p50, longest),
+        p95_ms=p95 if p95 is None or longest is None else min(p95, longest),
+        max_ms=longest,
+        histogram=times,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,6 +214,10 @@ class Answered:
         tuple[int, ...], about("answered as expected, per 0.25 s, head included")
     ] = ()
     histogram: Annotated[Histogram, about("latencies of successful requests")] = Histogram()
+    by_request: Annotated[
+        tuple[RequestFigures, ...],
+        about("request by request, the first 50 of a journey or a mix; empty: there is only one"),
+    ] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,6 +271,9 @@ class Window(ClientFigures):
     ] = None
     connections: Annotated[int, about("most connections that the load kept open")]
     server: Annotated[ServerFigures, about("the target from inside")] = ServerFigures()
+    services: Annotated[
+        Mapping[str, ServiceFigures], about("what runs beside the target, by name")
+    ] = field(default_factory=dict)
     surroundings: Annotated[Surroundings, about("the host around it")] = Surroundings()
     doubts: Annotated[tuple[Doubt, ...], about("reasons not to trust this window")] = ()
 

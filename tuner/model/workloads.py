@@ -11,38 +11,13 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, ValidationError, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from tuner.model.document import Document
+from tuner.model.http_requests import HttpRequest, UserData, refusals
 
-
-def _is_absolute(path: str) -> str:
-    if not path.startswith("/"):
-        raise ValueError(f"a path starts with '/', as in '/{path}'")
-    if not path.isprintable() or any(character.isspace() for character in path):
-        raise ValueError("a path holds no white space and no control characters; write %20")
-    return path
-
-
-UrlPath = Annotated[str, Field(max_length=8000), AfterValidator(_is_absolute)]
-HeaderName = Annotated[str, Field(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$")]
-HeaderValue = Annotated[str, Field(pattern=r"^[\x20-\x7e]{0,4000}$")]
 MOST_CONNECTIONS = 10_000
-
-
-class HttpRequest(Document):
-    """One request that the load generator sends."""
-
-    path: UrlPath = Field("/", description="path and query")
-    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"] = Field(
-        "GET", description="HTTP method"
-    )
-    headers: dict[HeaderName, HeaderValue] = Field({}, description="by name")
-    body: str | None = Field(None, max_length=1_000_000, description="text of the request body")
-    expect: int | None = Field(
-        None, ge=100, le=599, description="the only status that counts as success; else any 2xx"
-    )
-    weight: int = Field(1, ge=1, le=1000, description="how often it is sent, against the others")
 
 
 class _Workload(Document):
@@ -53,12 +28,32 @@ class _Workload(Document):
     @property
     def is_plain(self) -> bool:
         """Whether the requests differ in path and weight only, and any 2xx is a success."""
-        shapes = {(r.method, r.body, tuple(sorted(r.headers.items()))) for r in self.requests}
-        return len(shapes) == 1 and all(request.expect is None for request in self.requests)
+        first, *others = (r.model_copy(update={"path": "/", "weight": 1}) for r in self.requests)
+        return first.expect is None and all(other == first for other in others)
+
+    @model_validator(mode="after")
+    def _has_a_value_for_each_name(self) -> Self:
+        """Errors name the very field: a `ValidationError` of its own has a path for each."""
+        data = self.user_data if isinstance(self, _Ordered) else None
+        names = data.names if data else ()
+        found = refusals(self.requests, names, is_ordered=isinstance(self, _Ordered))
+        errors = [
+            InitErrorDetails(
+                type=PydanticCustomError("value_error", "{why}", {"why": why}),
+                loc=place,
+                input=None,
+            )
+            for place, why in found
+        ]
+        if errors:
+            raise ValidationError.from_exception_data("workload", errors)
+        return self
 
 
 class _Ordered(_Workload):
     """Every user sends all requests, one after the other: a weight means nothing there."""
+
+    user_data: UserData | None = Field(None, description="a row of values for each user")
 
     @model_validator(mode="after")
     def _has_no_weights(self) -> Self:

@@ -105,6 +105,9 @@ COMMANDS: Mapping[str, Command] = {
     "bench-ini": _benchmark("parse, lint and patch a file of 300 lines", "ini", images=False),
     "bench-polls": _benchmark("200 conditional requests a second", "polling", images=False),
     "bench-hostile": _benchmark("polls beside files that take long", "hostile", images=False),
+    "bench-services": _benchmark(
+        "what services cost, and whether data stay", "services", journeys=True
+    ),
 }
 
 

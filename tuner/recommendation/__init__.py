@@ -21,6 +21,7 @@ from tuner.model import (
     Params,
     Phase,
     Recommendation,
+    ServiceUse,
     Trial,
     Verdict,
     Window,
@@ -46,7 +47,8 @@ def keep_untested(
     windows = [w for block in history.blocks(Phase.CALIBRATE) for w in block.windows_of(BASELINE)]
     found = _diagnosis(history, domain, windows)
     answer = _keep(history.job.spec, None, comparison, domain.baseline, found, evidence)
-    return replace(answer, reverted=_lines(history, domain, tried, evidence))
+    reverted = _lines(history, domain, tried, evidence)
+    return replace(answer, reverted=reverted, services=_services(windows))
 
 
 def recommend(
@@ -60,13 +62,14 @@ def recommend(
     comparison = compare_blocks(blocks, spec)
     better = comparison.verdict is Verdict.BETTER
     params = finalist.params if better else domain.baseline
-    windows = [w for block in blocks for w in block.windows if w.arm == int(better)]
-    found = _diagnosis(history, domain, windows, params)
+    arms = [[w for block in blocks for w in block.windows if w.arm == arm] for arm in (0, 1)]
+    found = _diagnosis(history, domain, arms[int(better)], params)
     doubts = _doubts(blocks, finalist)
+    services = _services(*arms)
     tried = _lines(history, domain, winner, evidence)
     if not better:
         answer = _keep(spec, finalist, comparison, params, found, evidence)
-        return replace(answer, reverted=tried, doubts=doubts)
+        return replace(answer, reverted=tried, doubts=doubts, services=services)
     lines = _lines(history, domain, finalist.params, evidence)
     kept = {line.option for line in lines}
     changes, header = domain.changes(finalist.params), _header(history, comparison)
@@ -83,6 +86,7 @@ def recommend(
         overlay_ini=overlay(changes, header, notes),
         doubts=doubts,
         evidence=evidence,
+        services=services,
     )
 
 
@@ -118,6 +122,18 @@ def _diagnosis(
     history: History, domain: Domain, windows: Sequence[Window], params: Params | None = None
 ) -> Diagnosis:
     return diagnosis.of_file(windows, history.job.spec, domain.render(params or domain.baseline))
+
+
+def _services(own: Sequence[Window], tried: Sequence[Window] = ()) -> tuple[ServiceUse, ...]:
+    """Each service in windows of the user's file and of the candidate. Void ones do not count."""
+    baseline, candidate = (
+        diagnosis.services_of([window for window in windows if not window.is_void])
+        for windows in (own, tried)
+    )
+    return tuple(
+        ServiceUse(name=name, baseline=baseline.get(name), candidate=candidate.get(name))
+        for name in sorted(baseline | candidate)
+    )
 
 
 def _header(history: History, comparison: Comparison) -> list[str]:

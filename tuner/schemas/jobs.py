@@ -19,6 +19,7 @@ from tuner.model import (
     Objective,
     Origin,
     Scalar,
+    ServiceUse,
     Slo,
     Target,
     TrialState,
@@ -165,6 +166,7 @@ class RecommendationAnswer(Answer):
     lines: Sequence[ChangedLine] = Field(description="what changes in the file")
     reverted: Sequence[ChangedLine] = Field(description="options without a gain of their own")
     diagnosis: Diagnosis = Field(description="what limits the app")
+    services: Sequence[ServiceUse] = Field(description="what ran beside the app")
     reason: str = Field(description="the verdict in a sentence")
     doubts: Sequence[Doubt] = Field(description="reasons to doubt the figures")
     doubt_sentences: Sequence[str] = Field(description="each of the doubts in a sentence")

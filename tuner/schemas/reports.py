@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from tuner.model import FailureCode, HostFingerprint, Origin, Scalar, TrialState, about
+from tuner.model import ByRequest, FailureCode, HostFingerprint, Origin, Scalar, TrialState, about
 from tuner.schemas.base import Answer
 from tuner.schemas.jobs import RecommendationAnswer
 from tuner.schemas.preflight import PreflightAnswer
@@ -63,4 +63,7 @@ class TuneReport(Answer):
         description="findings in the job's file, and the lines that trials leave out"
     )
     trials: TrialsAnswer = Field(description="all trials")
+    by_request: ByRequest = Field(
+        ByRequest(), description="fresh blocks of both files, request by request"
+    )
     provenance: ProvenanceAnswer = Field(description="the origin of the figures")

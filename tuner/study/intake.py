@@ -1,6 +1,6 @@
 """From a request to a job: fills in every default and finds every mistake before the start."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from tuner import objective
@@ -86,10 +86,7 @@ def resolve(
     mistakes: list[Mistake] = []
     described = _described(request, catalogue, mistakes)
     target = _target(request, described)
-    if target.image is not None and not ImageName.parse(target.image).is_among(images_allowed):
-        field = "image" if described is None else "target_app"
-        message = f"TUNER_IMAGES_ALLOWED does not allow {target.image}"
-        mistakes.append(Mistake(f"target.{field}", message))
+    mistakes += _not_allowed(target, described, images_allowed)
     default_ini = DEFAULT_INI.format(port=target.port)
     own_ini = described.baseline_ini if described else default_ini
     files = _files(request, own_ini, mistakes)
@@ -115,6 +112,18 @@ def resolve(
     if mistakes:
         raise InvalidInput(mistakes)
     return spec
+
+
+def _not_allowed(
+    target: Target, described: KnownApp | None, images_allowed: Sequence[str]
+) -> Iterator[Mistake]:
+    named = {"image": target.image}
+    named |= {f"services.{name}.image": each.image for name, each in target.services.items()}
+    for field, image in named.items():
+        if image is not None and not ImageName.parse(image).is_among(images_allowed):
+            message = f"TUNER_IMAGES_ALLOWED does not allow {image}"
+            where = field if described is None else "target_app"
+            yield Mistake(f"target.{where}", message)
 
 
 def _searching(

@@ -10,6 +10,6 @@ working   the tasks of one host, and the process that runs them
 └── patience  how long a measurement waits for an engine that is away
 """
 
-from tuner.worker.making import make, prepared
+from tuner.worker.making import failure_of, make, prepared
 from tuner.worker.patience import Patience
 from tuner.worker.working import FAULTS_ALLOWED, Worker, run

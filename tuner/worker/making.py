@@ -35,8 +35,7 @@ _MAY_MISS_AN_OPTION = frozenset(
 def make(claim: Claim, bench: Bench) -> MeasurementResult:
     """Make the claimed measurement."""
     measurement, spec = claim.measurement, claim.job.spec
-    image = claim.job.facts.image_digest if claim.job.facts else None
-    arms = [arm_of(spec, index, ini, image) for index, ini in enumerate(_inis(claim))]
+    arms = [arm_of(spec, index, ini, claim.job.facts) for index, ini in enumerate(_inis(claim))]
     match measurement.kind:
         case MeasurementKind.PREPARE:
             return prepared(spec, bench)

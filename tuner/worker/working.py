@@ -2,8 +2,8 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -52,6 +52,9 @@ class WorkStore(FencedWrites, Protocol):
     def recover(self, pool: str) -> int:
         """Put lost work into the queue; how many tasks."""
 
+    def open_jobs(self) -> Collection[JobId]:
+        """The jobs of all pools that have not ended."""
+
     def see_host(
         self, name: str, pool: str, fingerprint: HostFingerprint | None, problem: str | None
     ) -> None:
@@ -70,11 +73,17 @@ class BenchHost(Launcher, Protocol):
     def reap(self) -> int:
         """Remove containers that earlier measurements left."""
 
+    def end_jobs(self, keep: Collection[str]) -> None:
+        """Remove what all jobs but these have left for their next measurement."""
+
     def problem(self) -> str | None:
         """What keeps this host from measuring; None for nothing."""
 
     def alone(self) -> AbstractContextManager[None]:
-        """Measure alone on this machine. Raises `Unavailable` while another service measures."""
+        """Measure alone on this machine.
+
+        Raises `Infrastructure` while another service measures, `Unavailable` without an engine.
+        """
 
     def check_alone(self) -> None:
         """Raise `Infrastructure` if another service may have measured meanwhile."""
@@ -108,16 +117,35 @@ class Worker:
             log.exception("job %d cannot be advanced", job_id)
             failure = Failure(code=FailureCode.INTERNAL, message=_our_fault(bug))
             self.store.advance(job_id, lambda history: Fail(failure=failure))
+        self.clear()
 
     def measure(self, measurement_id: MeasurementId, should_abort: Callable[[], bool]) -> None:
         """Make one measurement and store its result or failure.
 
         Raises `Unavailable` or `Infrastructure` if the queue has to repeat it, and `Aborted` after
-        a cancel or while this worker stops. While another service measures on this machine, it
-        is not claimed: another host may take it.
+        a cancel or while this worker stops. While another service measures on this machine, or
+        the engine is away, it is not claimed: another host may take it. The first wait has no
+        limit; after the limit of the second the measurement fails.
         """
-        with self.host.alone():
+        with ExitStack() as turn:
+            try:
+                turn.enter_context(self.host.alone())
+            except Unavailable as away:
+                self._wait_or_give_up(measurement_id, should_abort, away)
+                return
+            self.patience.renew()
             self._measure(measurement_id, should_abort)
+
+    def _wait_or_give_up(
+        self, measurement_id: MeasurementId, should_abort: Callable[[], bool], away: Unavailable
+    ) -> None:
+        if not self.patience.is_over(measurement_id):
+            self._report(str(away))
+            raise away
+        claim = self.store.claim(measurement_id, self.name)
+        if claim is not None:
+            attempt = Attempt(self.store, claim.measurement, should_abort)
+            attempt.fail(self.patience.failure(away))
 
     def _measure(self, measurement_id: MeasurementId, should_abort: Callable[[], bool]) -> None:
         claim = self.store.claim(measurement_id, self.name)
@@ -132,13 +160,6 @@ class Worker:
             attempt.fail(failure_of(failure, claim.job.spec))
         except Aborted:
             attempt.release()
-            raise
-        except Unavailable as away:
-            if self.patience.is_over(measurement_id):
-                attempt.fail(self.patience.failure(away))
-                return
-            attempt.release()
-            self._report(str(away))
             raise
         except Infrastructure as fault:
             self._repeat_or_give_up(attempt, fault)
@@ -165,16 +186,21 @@ class Worker:
         lost = self.store.recover(self.pool)
         if lost:
             log.warning("put %d lost tasks back into the queue", lost)
+        self.clear()
+
+    def clear(self) -> None:
+        """Remove what jobs that have ended left on this host, if it can be done now."""
+        with suppress(Unavailable, Infrastructure):
+            self.host.end_jobs({str(job) for job in self.store.open_jobs()})
 
     def _made(self, claim: Claim, bench: Bench) -> MeasurementResult:
         """An engine that goes away in the middle is a fault, which is counted."""
-        self._reap()
-        self.patience.renew()
         try:
+            self._reap()
             result = make(claim, bench)
+            self.host.check_alone()
         except Unavailable as away:
             raise Infrastructure(f"{away} (in the middle of a measurement)") from away
-        self.host.check_alone()
         return result
 
     def _reap(self) -> None:
@@ -258,3 +284,4 @@ def run(settings: Settings, pool: str) -> None:
         worker.start()
         conninfo = bootstrap.conninfo(settings)
         run_worker(worker, liveness, conninfo=conninfo, pool=pool, host=worker.name)
+        worker.clear()

@@ -24,6 +24,8 @@ def application(environ: dict[str, Any], start_response: Start) -> Iterable[byte
         time.sleep(5)
     elif path == "/hoard":
         HOARD.append(os.urandom(20_000_000))
+    elif path == "/work":
+        sum(range(100_000))  # milliseconds: the kernel samples a process's CPU time every 10 ms
     elif path == "/wait":
         time.sleep(0.3)
     elif path == "/echo":

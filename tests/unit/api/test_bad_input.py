@@ -40,6 +40,20 @@ def test_every_mistake_of_shape_is_listed_with_its_path() -> None:
     assert found["workload.requests.0.path"] == "a path starts with '/', as in '/x'"
 
 
+def test_a_name_without_a_value_is_a_mistake_of_the_field_that_holds_it() -> None:
+    steps = [
+        {"path": "/login", "headers": {"X-Token": "{{token}}"}},
+        {"path": "/", "take": {"token": {"json": "token"}}},
+    ]
+    workload = {"kind": "journey", "requests": steps}
+    assert _mistakes({**GOOD, "workload": workload, "seed": -1}) == {
+        "workload.requests.0.headers.X-Token": (
+            "{{token}} is used before requests.1 takes it from its answer"
+        ),
+        "seed": "Input should be greater than or equal to 0",
+    }
+
+
 @pytest.mark.parametrize("image", ["../x://y", "../images", "", "cart@sha256:12", "a" * 501])
 def test_an_image_is_a_reference(image: str) -> None:
     asked = {

@@ -136,7 +136,8 @@ def test_every_field_is_described_and_an_answer_sends_all_of_its_fields() -> Non
     for name, schema in schemas.items():
         fields = schema.get("properties", {})
         assert [field for field in fields if not fields[field].get("description")] == [], name
-    for name in ("JobAnswer", "WindowAnswer", "ArmAnswer", "ServerFigures", "CalibrationAnswer"):
+    whole = ("JobAnswer", "WindowAnswer", "ArmAnswer", "CalibrationAnswer")
+    for name in (*whole, "ServerFigures", "ServiceFigures"):
         assert set(schemas[name]["required"]) == set(schemas[name]["properties"]), name
     open_end = schemas["Effect"]["properties"]["ci_low"]["anyOf"]
     assert open_end == [{"type": "number"}, {"type": "null"}]

@@ -145,6 +145,7 @@ def test_the_json_holds_answer_trials_and_provenance() -> None:
     assert found["provenance"]["uwsgi_version"] == "2.0.31"
     assert found["recommendation"]["circumstances"]["limits"]["memory_mb"] == 512
     assert found["provenance"]["blocks"] == 16
+    assert found["by_request"] == {"baseline": [], "candidate": []}
 
 
 def test_what_people_see_are_relative_changes_not_logs() -> None:

@@ -54,6 +54,15 @@ def test_what_is_not_said_is_the_targets_own(load: Load, expected: dict[str, Any
     assert workload_of(OWN, load) == expected
 
 
+def test_a_burst_of_an_apps_own_requests_has_its_users_too() -> None:
+    users = {"names": ["user"], "rows": [["ann"]]}
+    own = {"kind": "journey", "requests": [{"path": "/{{user}}"}], "user_data": users}
+    found = workload_of(own, Load(burst=5))
+    assert found is not None
+    assert found["user_data"] == users
+    assert "user_data" not in (workload_of(own, Load(burst=5, paths=["/x"])) or {})
+
+
 def test_an_image_has_no_workload_of_its_own() -> None:
     assert workload_of(None, Load(paths=["/x"])) == {
         "kind": "closed_loop",

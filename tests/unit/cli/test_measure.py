@@ -1,6 +1,7 @@
 """`tuner measure` and `tuner calibrate` against a service that answers as a test says."""
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -65,6 +66,8 @@ def test_files_are_submitted_followed_and_printed(
     assert "161.4   158.0 .. 164.9" in said.out
     assert "+11.8 %" in said.out
     assert "threads.ini: bottleneck: all slots are busy" in said.out
+    assert re.search(r"today\.ini +GET /cart +97 +0 +330\.0 +390\.1 +402\.5", said.out)
+    assert "threads.ini: service postgres: CPU 62.0 %, throttled 4.0 %, 88 MB" in said.out
 
 
 def test_what_the_files_may_do_is_sent_and_what_is_left_out_is_said(

@@ -44,6 +44,19 @@ def test_a_verdict_without_an_effect_is_said_plainly() -> None:
     assert lines_of(verdict="inconclusive", effect=None)[0] == "verdict: inconclusive"
 
 
+def test_services_are_shown_under_both_files() -> None:
+    postgres = {"cores": 0.3, "cpu": 0.62, "throttled": 0.04, "memory_mb": 88.5, "oom_kills": 0}
+    shown = {"name": "postgres", "baseline": postgres, "candidate": {**postgres, "cpu": 0.981}}
+    kept = {"name": "redis", "baseline": {**postgres, "oom_kills": 2}, "candidate": None}
+    lines = lines_of(services=[shown, kept])
+    assert (
+        "service postgres: CPU 62.0 %, throttled 4.0 %, 88 MB; with the candidate: CPU 98.1 %,"
+        " throttled 4.0 %, 88 MB"
+    ) in lines
+    assert "service redis: CPU 62.0 %, throttled 4.0 %, 88 MB, 2 OOM kills" in lines
+    assert not [line for line in lines_of(services=[]) if line.startswith("service")]
+
+
 def test_lines_that_were_reverted_are_told_apart() -> None:
     lines = lines_of()
     assert "tried, not worth a line:" in lines

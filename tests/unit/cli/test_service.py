@@ -1,6 +1,7 @@
 """What serve and demo refuse before they start anything."""
 
 import fcntl
+import json
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -79,10 +80,10 @@ def test_what_a_killed_command_left_is_cancelled(service: Service) -> None:
     }
 
 
-def test_how_to_tune_ones_own_app_takes_three_lines() -> None:
+def test_how_to_tune_ones_own_app_takes_two_commands() -> None:
     lines = demo._your_own().splitlines()
-    assert len(lines) == 4
-    assert "target_apps/mixed" in lines[1]
+    assert len(lines) == 3
+    assert "tune" in lines[2]
 
 
 @pytest.fixture
@@ -95,8 +96,8 @@ def demo_folder(service: Service, monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     service.on("GET /v1/jobs/7/report?format=html", "<title>größer</title>\n")
 
     @contextmanager
-    def started(folder: Path) -> Iterator[Client]:
-        assert folder == tmp_path / "demo"
+    def started(folder: Path, apps: Path | None = None) -> Iterator[Client]:
+        assert (folder.name, apps) in {("demo", None), ("own", tmp_path / "apps")}
         with Client(service.url) as client:
             yield client
 
@@ -115,6 +116,23 @@ def test_the_demo_leaves_its_report_as_a_page_and_says_where(
     said = capsys.readouterr().out
     assert said.index("uwsgi.ini to deploy") < said.index(f"charts: {page}\n")
     assert said.index(f"charts: {page}\n") < said.index("Your own app")
+
+
+def test_a_folder_with_a_target_is_tuned_and_named_by_its_folder(
+    demo_folder: Path, service: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = demo_folder.parent / "apps" / "cart"
+    folder.mkdir(parents=True)
+    (folder / "target.yaml").touch()
+    (demo_folder.parent / "own").mkdir()
+    assert run("tune", str(folder), "--preset", "quick") == 0
+    assert "uwsgi.ini to deploy" in capsys.readouterr().out
+    (sent,) = [json.loads(body) for call, _, body in service.seen if call == "POST /v1/jobs"]
+    assert sent == {
+        "app": "cart",
+        "target": {"target_app": "cart"},
+        "budget": {"preset": "quick"},
+    }
 
 
 def test_a_page_that_cannot_be_written_is_said_after_the_answer(

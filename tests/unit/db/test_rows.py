@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
+from sqlalchemy.dialects.postgresql import JSONB
 
 from tests.builders import FACTS, FINGERPRINT, INI, space, spec, window
 from tuner.db import rows
@@ -25,6 +26,7 @@ from tuner.model import (
     HttpRequest,
     JobKind,
     JobSpec,
+    Journey,
     LeftOut,
     MeasurementId,
     MeasurementResult,
@@ -35,11 +37,16 @@ from tuner.model import (
     Preflight,
     PreflightFinding,
     RelativeBound,
+    RequestFigures,
     SamplerName,
     ServerFigures,
+    ServiceFigures,
     Slo,
+    Take,
     TargetFacts,
     TrialState,
+    Upload,
+    UserData,
     Variant,
     Window,
 )
@@ -61,6 +68,20 @@ SPECS = {
             kind="open_loop",
             rate_rps=12.5,
             requests=(HttpRequest(path="/a", method="POST", headers={"x": "1"}, body="{}"),),
+        )
+    ),
+    "journey": spec(
+        workload=Journey(
+            kind="journey",
+            requests=(
+                HttpRequest(take={"token": Take(json_="$.token")}),
+                HttpRequest(
+                    method="POST",
+                    form={"{{token}}": "é"},
+                    upload={"a": Upload(name="b", size_kb=1)},
+                ),
+            ),
+            user_data=UserData(names=("user",), rows=(("ann",),)),
         )
     ),
     "bounds": spec(
@@ -187,8 +208,17 @@ def test_a_window_names_its_trial() -> None:
 
 def test_what_was_not_seen_takes_no_room() -> None:
     row = rows.window_row(MeasurementId(5), (0,), window())
-    documents = ("connect", "proxy", "server", "surroundings", "series", "histogram")
+    of_requests = ("series", "histogram", "by_request")
+    documents = (*of_requests, "connect", "proxy", "server", "services", "surroundings")
     assert [row[name] for name in documents] == [None] * len(documents)
+
+
+def test_the_figures_of_services_survive() -> None:
+    services = {"redis": ServiceFigures(cores=0.25, cpu=0.5, memory_mb=9.0)}
+    row = rows.window_row(MeasurementId(5), (0,), window(services=services))
+    stored = json.loads(json.dumps(row["services"], allow_nan=False))
+    assert rows.window_of({**row, "services": stored}).services == services
+    assert rows.window_of({**row, "services": None}).services == {}
 
 
 def test_the_cores_that_a_window_kept_busy_survive() -> None:
@@ -203,6 +233,14 @@ def test_a_histogram_keeps_its_buckets_as_numbers() -> None:
     stored = json.loads(json.dumps(row["histogram"], allow_nan=False))
     assert stored == {"counts": {"3": 4, "1300": 1}}
     assert rows.window_of({**row, "histogram": stored}).histogram == Histogram({3: 4, 1300: 1})
+
+
+def test_the_figures_of_single_requests_survive() -> None:
+    found = RequestFigures(request=1, sent=4, failed=1, p50_ms=2.5, histogram=Histogram({3: 3}))
+    row = rows.window_row(MeasurementId(5), (0,), window(by_request=(found,)))
+    stored = json.loads(json.dumps(row["by_request"], allow_nan=False))
+    assert rows.window_of({**row, "by_request": stored}).by_request == (found,)
+    assert isinstance(windows.c.by_request.type, JSONB)
 
 
 def test_the_header_of_a_result_holds_no_windows() -> None:

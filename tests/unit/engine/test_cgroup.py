@@ -58,7 +58,7 @@ def test_the_files_are_where_the_engine_puts_them(
     found = cgroup.seen_from_here(tmp_path, version, "abc")
     assert found == cgroup.Cgroups(version, place, tmp_path)
     assert found.files("xyz")[0].startswith(("cpuacct/", "")[version - 1] + place.format(id="xyz"))
-    assert found.mounts("abc") == {}
+    assert found.mounts(["abc"]) == {}
     assert cgroup.seen_from_here(tmp_path, version, "xyz") is None
 
 
@@ -66,15 +66,15 @@ def test_elsewhere_the_generator_gets_the_targets_folder_and_no_other() -> None:
     output = "find: gone\n/tuner-cgroup/memory/outer/docker/abc\n"
     found = cgroup.seen_by_find(output, 1, "abc")
     assert found is not None
-    assert found.mounts("xyz") == {
-        f"/tuner-cgroup/{kind}": f"/sys/fs/cgroup/{kind}/outer/docker/xyz"
+    assert found.mounts(["xyz"]) == {
+        f"/tuner-cgroup-xyz/{kind}": f"/sys/fs/cgroup/{kind}/outer/docker/xyz"
         for kind in ("cpu", "cpuacct", "memory")
     }
     assert found.files("xyz")[0] == "cpuacct/./cpuacct.usage"
     unified = cgroup.seen_by_find("/tuner-cgroup/system.slice/docker-abc.scope\n", 2, "abc")
     assert unified is not None
     place = "/sys/fs/cgroup/system.slice/docker-xyz.scope"
-    assert unified.mounts("xyz") == {"/tuner-cgroup": place}
+    assert unified.mounts(["xyz"]) == {"/tuner-cgroup-xyz": place}
     assert cgroup.seen_by_find("", 2, "abc") is None
 
 

@@ -8,7 +8,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import docker
 import pytest
+from docker.errors import DockerException
 
 from tuner.engine import DockerLauncher, EngineConfig
 from tuner.engine.connection import Connection
@@ -121,11 +123,16 @@ def test_the_launcher_fits_where_it_is_used() -> None:
 def test_a_log_line_says_what_was_not_removed_and_why(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    connection = Connection()
-    monkeypatch.setattr(connection, "_keeps", lambda name: "it is in use")
+    def in_use(self: docker.APIClient, *given: object) -> None:
+        raise DockerException("it is in use")
+
+    monkeypatch.setattr(docker.APIClient, "remove_volume", in_use)
     monkeypatch.setattr("tuner.engine.connection.RELEASE_S", 0.0)
-    connection.remove_volumes(["tuner-1"])
-    assert caplog.messages == ["volume.not_removed volume=tuner-1 why=it is in use"]
+    monkeypatch.setattr(Connection, "_open", lambda self: docker.APIClient(version="1.41"))
+    Connection().remove_volumes(["tuner-1"])
+    (message,) = caplog.messages
+    assert message.startswith("volume.not_removed volume=tuner-1 why=")
+    assert message.endswith("it is in use")
 
 
 def test_no_log_call_hides_its_data_in_extra() -> None:

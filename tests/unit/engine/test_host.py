@@ -2,7 +2,7 @@
 
 import pytest
 
-from tuner.engine.host import HostFacts, Placement, parse_cpu_list, place
+from tuner.engine.host import HostFacts, parse_cpu_list, place
 
 SHOWN = """Limit                     Soft Limit           Hard Limit           Units
 Max open files            1024                 20000                files
@@ -49,12 +49,35 @@ def test_cpu_lists(text: str, ids: tuple[int, ...]) -> None:
         ((0, 1), 0.5, "0", "1", False),
         ((0, 1), 1.5, "0,1", "1", True),
         ((0,), 1.0, "0", "0", True),
-        ((2, 3, 5, 7), 2.0, "2,3,5", "7", False),
+        ((2, 3, 5, 7), 2.0, "2,3", "5,7", False),
+        ((2, 3, 5, 7), 3.0, "2,3,5", "7", False),
+        ((2, 3, 5, 7), 1.0, "2,3,5", "7", False),
         ((0, 1, 2, 3), 4.0, "0,1,2,3", "3", True),
     ],
 )
-def test_the_generator_has_a_cpu_alone_where_the_rest_suffices(
+def test_the_generator_has_cpus_of_its_own_where_the_rest_suffices(
     ids: tuple[int, ...], cpus: float, target: str, generator: str, shares: bool
 ) -> None:
-    expected = Placement(target=target, generator=generator, shares_cpus=shares)
-    assert place(ids, cpus) == expected
+    found = place(ids, cpus)
+    assert (found.target, found.generator, found.shares_cpus) == (target, generator, shares)
+    assert found.client_cpus == len(parse_cpu_list(generator))
+    assert found.services is None
+
+
+@pytest.mark.parametrize(
+    ("count", "cpus", "services", "target", "beside", "generator"),
+    [
+        (2, 1.0, 2.0, "0", "0", "1"),
+        (2, 2.0, 2.0, "0,1", "0,1", "1"),
+        (3, 1.0, 2.0, "0,1", "0,1", "2"),
+        (4, 1.0, 2.0, "0", "1,2", "3"),
+        (4, 1.0, 0.5, "0,1", "2", "3"),
+        (8, 2.0, 2.0, "0,1,2,3", "4,5", "6,7"),
+    ],
+)
+def test_services_have_cpus_of_their_own_where_the_rest_suffices(
+    count: int, cpus: float, services: float, target: str, beside: str, generator: str
+) -> None:
+    found = place(range(count), cpus, services)
+    assert (found.target, found.services, found.generator) == (target, beside, generator)
+    assert found.services_share_cpus is (target == beside)

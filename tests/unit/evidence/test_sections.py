@@ -32,7 +32,9 @@ from tuner.model import (
     Danger,
     Evidence,
     History,
+    HttpRequest,
     Job,
+    Journey,
     LeftOut,
     Metric,
     MissedBound,
@@ -41,6 +43,9 @@ from tuner.model import (
     Preflight,
     PreflightFinding,
     Recommendation,
+    RequestFigures,
+    ServiceFigures,
+    ServiceUse,
     Verdict,
 )
 
@@ -140,6 +145,25 @@ def test_a_file_is_kept_unless_the_verdict_is_better(verdict: Verdict, words: st
     assert plain(document.headline.answer).startswith(words)
     assert "byte for byte" in text(document, "The file")
     assert "processes | 2 | 6 | not ablated" in text(document, "Tried, and not recommended")
+
+
+def test_services_are_shown_under_both_files_beside_the_bottleneck() -> None:
+    own = ServiceFigures(cores=0.3, cpu=0.6, throttled=0.0, memory_mb=90.4)
+    tried = ServiceFigures(cores=0.49, cpu=0.98, throttled=0.4, memory_mb=95.0, oom_kills=1)
+    services = (
+        ServiceUse(name="postgres", baseline=own, candidate=tried),
+        ServiceUse(name="redis", baseline=replace(own, cpu=None, throttled=None), candidate=None),
+    )
+    document = composed(finished_jobs.recommendation(services=services))
+    shown = text(document, "What limits the app")
+    assert (
+        "postgres | CPU 60.0 %, throttled 0.0 %, 90 MB"
+        " | CPU 98.0 %, throttled 40.0 %, 95 MB, 1 OOM kill"
+    ) in shown
+    assert "redis | 90 MB | not measured" in shown
+    assert "| `postgres` | CPU 60.0 %" in evidence.markdown(document)
+    assert "throttled 40.0\N{NO-BREAK SPACE}%" in evidence.page(document)
+    assert "| `" not in text(composed(), "What limits the app")
 
 
 def test_an_answer_without_blocks_has_no_figures() -> None:
@@ -402,3 +426,44 @@ def test_a_missed_bound_is_named_in_the_headline_and_beside_the_side_effects() -
         f"Keep your file for checkout: the candidate breaks a bound: {sentence}. It measured +7.5 %"
     )
     assert f"{sentence[0].upper()}{sentence[1:]}." in text(document, "Side effects")
+
+
+def step(request: int, p50_ms: float, **more: int) -> RequestFigures:
+    times = builders.histogram([p50_ms] * 9 + [3 * p50_ms])
+    return RequestFigures(
+        request=request, sent=1200, failed=3, max_ms=3 * p50_ms, histogram=times, **more
+    )
+
+
+def journey_history(own: tuple[RequestFigures, ...], new: tuple[RequestFigures, ...]) -> History:
+    requests = (HttpRequest(), HttpRequest(method="POST", path="/login?token=hunter2"))
+    found = finished_jobs.recommendation()
+    job = finished_jobs.job(found)
+    spec = job.spec.model_copy(update={"workload": Journey(kind="journey", requests=requests)})
+    windows = (builders.window(0, by_request=own), builders.window(1, by_request=new))
+    blocks = tuple(
+        builders.block(windows, arms=(0, 31), phase=Phase.CONFIRM, sequence=n) for n in (1, 2)
+    )
+    return finished_jobs.history(found, job=replace(job, spec=spec), measurements=blocks)
+
+
+def test_each_request_of_a_journey_has_a_row_with_both_files() -> None:
+    own = (step(0, 10.0, over_limit=5), step(1, 20.0, over_limit=7))
+    history = journey_history(own, (step(0, 5.0, over_limit=0),))
+    document = evidence.compose(evidence.collect(history))
+    found = text(document, "Request by request").splitlines()
+    assert found[1:] == [
+        "GET / | 2 400 → 2 400 | 6 → 6 | 10 → 0 | 10.0 → 5.01 | 30.0 → 15.0 | 30.0 → 15.0",
+        "POST /login?token=*** | 2 400 → - | 6 → - | 14 → - | 20.0 → - | 60.0 → - | 60.0 → -",
+    ]
+    (table,) = (p for p in section(document, "Request by request").parts if isinstance(p, Table))
+    assert table.headings[1:4] == ("sent", "failed", "over the limit")
+    assert "GET /" in evidence.page(document)
+    assert "| `GET /` | 2 400 → 2 400 |" in evidence.markdown(document)
+
+
+def test_without_a_limit_there_is_no_column_of_it_and_without_requests_no_section() -> None:
+    document = evidence.compose(evidence.collect(journey_history((step(0, 1),), (step(0, 2),))))
+    (table,) = (p for p in section(document, "Request by request").parts if isinstance(p, Table))
+    assert "over the limit" not in table.headings
+    assert "Request by request" not in titles(composed())

@@ -100,6 +100,7 @@ class Scripted:
     log: str = "the log"
     client_cpus: int = 1
     shares_cpus: bool = False
+    services_share_cpus: bool = False
     front: Front = field(default_factory=lambda: Front(topology=Topology.HTTP_SOCKET, port=8000))
     nofile: int = 1000
     asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
@@ -119,6 +120,18 @@ class Scripted:
 
     def usage(self) -> Usage:
         raise NotImplementedError  # the load generator never reads the cgroup
+
+    def service_usage(self) -> Mapping[str, Usage]:
+        return {}
+
+    def refusal(self) -> str | None:
+        return None
+
+    def resume(self) -> None:
+        """It has no services."""
+
+    def rest(self) -> None:
+        """It has no services."""
 
     def check_disk(self) -> None:
         """It writes nothing."""

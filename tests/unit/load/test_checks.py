@@ -5,7 +5,7 @@ import pytest
 from tests.unit.load.findings import TARGET, Scripted
 from tuner.errors import TargetFailed
 from tuner.load import checks
-from tuner.model import Burst, ClosedLoop, FailureCode, HttpRequest
+from tuner.model import Burst, ClosedLoop, FailureCode, HttpRequest, Upload
 
 FINE = HttpRequest(path="/fine")
 MISSING = HttpRequest(path="/missing", method="POST")
@@ -24,6 +24,18 @@ def test_the_first_request_that_fails_is_named() -> None:
     with pytest.raises(TargetFailed, match="POST /missing is answered with 404, not with 2xx"):
         checks.check_answers(running, TARGET, [FINE, MISSING])
     assert [each["path"] for each in running.asked[0][1]["requests"]] == ["/fine", "/missing"]
+
+
+def test_a_form_is_tried_with_its_own_body_and_type() -> None:
+    running = Scripted([200, 200])
+    form = HttpRequest(method="POST", form={"a": "b"})
+    upload = form.model_copy(update={"upload": {"f": Upload(name="f.txt", size_kb=1)}})
+    checks.check_answers(running, TARGET, [form, upload])
+    first, second = running.asked[0][1]["requests"]
+    assert first["body"] == "a=b"
+    assert first["headers"] == {"Content-Type": "application/x-www-form-urlencoded"}
+    assert "x" * 1024 in second["body"]
+    assert second["headers"]["Content-Type"].startswith("multipart/form-data; boundary=")
 
 
 @pytest.mark.parametrize(

@@ -13,13 +13,29 @@ from tuner.errors import Infrastructure, TargetFailed
 from tuner.load import K6
 from tuner.load.findings import WINDOW
 from tuner.load.k6 import longest_s, script
-from tuner.load.probe import k6
+from tuner.load.probe import k6, rows
 from tuner.load.results import reading_of
-from tuner.model import Burst, ClosedLoop, FailureCode, HttpRequest, Journey
+from tuner.model import (
+    Burst,
+    ClosedLoop,
+    FailureCode,
+    HttpRequest,
+    Journey,
+    Take,
+    Upload,
+    UserData,
+)
 from tuner.uwsgi.topology import Front, Topology
 
 NO_PORT = "dial: unknown errno 99 error with msg `cannot assign requested address`"
 BEGAN = "began,1700000000500"
+WHOLE: dict[str, Any] = {
+    "head_s": 0.0,
+    "length_s": None,
+    "connections": None,
+    "limit_s": None,
+    "paths": ["/login", "/"],
+}
 LOGIN = (HttpRequest(method="POST", path="/login", body="é", headers={"A": "b"}), HttpRequest())
 BURST = Burst(kind="burst", users=500, requests=LOGIN)
 JOURNEY = Journey(kind="journey", users=20, requests=LOGIN, limit_s=30)
@@ -57,8 +73,7 @@ def loaded(running: Scripted, load: Burst | Journey | ClosedLoop, seconds: float
 
 def found(*lines: str, folder: Path, **task: Any) -> dict[str, Any]:
     (folder / "rows").write_text("\n".join([BEGAN, *lines, "ended", ""]))
-    whole = {"head_s": 0.0, "length_s": None, "connections": None, "limit_s": None, **task}
-    return k6.summarise(str(folder), "", whole)
+    return k6.summarise(str(folder), "", WHOLE | task)
 
 
 def test_the_users_of_a_burst_start_at_once_and_go_through_once() -> None:
@@ -147,9 +162,8 @@ def test_the_user_who_says_when_it_began_may_come_after_others_are_answered(
 ) -> None:
     first, second = "0,1,0,5,1,4,200,0,", "0,1,9,19,1,4,200,0,"
     (tmp_path / "rows").write_text("\n".join([first, BEGAN, second, "ended", ""]))
-    task = {"head_s": 0.0, "length_s": None, "connections": None, "limit_s": None}
 
-    client = k6.summarise(str(tmp_path), "", task)
+    client = k6.summarise(str(tmp_path), "", WHOLE)
 
     assert client["sent"] == 2
     assert client["started_at"] == 1_700_000_000.5
@@ -170,6 +184,7 @@ def test_the_user_who_says_when_it_began_may_come_after_others_are_answered(
         ("1,2,0,1000,unexpected EOF", "truncated"),
         (f"0,0,0,1213,{NO_PORT}", "ports_exhausted"),
         ("1,2,0,1000,malformed HTTP status code", "other"),
+        ("1,2,200,1,token", "take_token"),
     ],
 )
 def test_what_became_of_a_failed_request_has_a_class_that_readings_know(
@@ -201,6 +216,40 @@ def test_what_takes_longer_than_the_limit_is_over_it_and_still_an_answer(tmp_pat
     assert client["errors"] == {}
 
 
+def test_each_request_has_its_own_figures_and_its_failures_are_its_own(tmp_path: Path) -> None:
+    client = found(
+        "0,1,0,5,0,4,200,0,",  # before the head ends: sent, but not among the times
+        "0,1,100,120,0,20,200,0,",
+        "0,1,100,1140,0,1040,200,0,",
+        "1,0,120,130,0,10,200,1,token",
+        "1,0,140,141,0,0,0,1212,dial: connection refused",
+        folder=tmp_path,
+        head_s=0.05,
+        limit_s=1.0,
+    )
+
+    first, second = client["rows"]["by_request"]
+    assert first.pop("histogram") == {"counts": rows.histogram([20.0, 1040.0])}
+    assert first == pytest.approx(
+        {"request": 0, "sent": 3, "failed": 0, "over_limit": 1}
+        | {"p50_ms": 20, "p95_ms": 1040, "max_ms": 1040}
+    )
+    assert second == {"request": 1, "sent": 2, "failed": 2, "over_limit": 2} | {
+        "histogram": {"counts": {}}
+    }
+    reading = reading_of(WINDOW.validate_python(window(client=client)), "k6")
+    assert [(one.sent, one.max_ms) for one in reading.by_request] == [
+        (3, pytest.approx(1040)),
+        (2, None),
+    ]
+
+
+def test_one_request_alone_has_no_figures_beside_those_of_the_window(tmp_path: Path) -> None:
+    client = found("0,1,0,5,0,4,200,0,", folder=tmp_path, paths=["/"])
+
+    assert client["rows"]["by_request"] == []
+
+
 def test_connections_that_time_out_amid_quick_ones_are_stalled(tmp_path: Path) -> None:
     served = [f"0,1,{10 * n},{10 * n + 9},1,8,200,0," for n in range(200)]
     starved = ["0,0,0,10000,1,9999,0,1050,request timeout"] * 3
@@ -217,10 +266,9 @@ def test_connections_that_time_out_amid_quick_ones_are_stalled(tmp_path: Path) -
 def test_a_run_that_was_cut_short_has_no_figures(tmp_path: Path, text: str) -> None:
     (tmp_path / "rows").write_text(text)
     (tmp_path / "k6.log").write_text("out of\nmemory\n")
-    task = {"head_s": 0.0, "length_s": None, "connections": None, "limit_s": None}
 
     with pytest.raises(ValueError, match=r"end out of memory|not enough values"):
-        k6.summarise(str(tmp_path), "", task)
+        k6.summarise(str(tmp_path), "", WHOLE)
 
 
 def test_a_host_without_k6_is_told_what_to_run() -> None:
@@ -270,6 +318,78 @@ def test_one_user_tries_a_journey_and_the_first_request_that_fails_is_named() ->
     assert verb == "window"
     assert '"vus": 1,' in task["files"]["load.js"]
     assert task["length_s"] is None
+
+
+def test_the_one_user_who_tries_a_journey_has_a_row_of_data() -> None:
+    users = UserData(names=("user",), rows=(("ann",), ("bob",)))
+    journey = Journey(kind="journey", requests=(HttpRequest(path="/{{user}}"),), user_data=users)
+    running = WithK6(window(client=client(first_failed=None)))
+
+    K6(stats_address="127.0.0.1:1").check(running, TARGET, journey)
+
+    assert "bob" in running.asked[0][1]["files"]["load.js"]
+
+
+def test_a_value_that_the_first_user_cannot_take_is_named() -> None:
+    failed = {"request": 0, "answer": "take_token"}
+    running = WithK6(window(client=client(first_failed=failed)))
+
+    with pytest.raises(TargetFailed, match="POST /login has an answer without the value of `tok"):
+        K6(stats_address="127.0.0.1:1").check(running, TARGET, JOURNEY)
+
+
+def test_values_have_their_places_in_the_script_and_everything_else_is_written_down() -> None:
+    login = HttpRequest(
+        path="/login?to={{to}}",
+        method="POST",
+        headers={"X-Token": "t {{token}}", "Accept": "*/*"},
+        form={"user": "{{user}}@é", "go on": "1&2"},
+    )
+    first = HttpRequest(
+        take={
+            "token": Take(json_="$.data.items[0].t-1"),
+            "to": Take(header="x-next-url"),
+            "id": Take(cookie="sessionid"),
+        }
+    )
+    users = UserData(names=("user",), rows=(("ann",), ("bob",)))
+    load = loaded(
+        Scripted({}),
+        Journey(kind="journey", requests=(first, login, HttpRequest()), user_data=users),
+    )
+
+    assert load["takes"] == [
+        [
+            ["token", "json", ["data", "items", "0", "t-1"]],
+            ["to", "header", "X-Next-Url"],
+            ["id", "cookie", "sessionid"],
+        ],
+        None,
+        None,
+    ]
+    assert load["urls"][1] == ["http://127.0.0.1:8000", "/login?to=", ["to", True]]
+    assert load["bodies"] == [None, ["user=", ["user", True], "%40%C3%A9&go+on=1%262"], None]
+    assert load["headers"][load["shapes"][1]] == {
+        "X-Token": ["t ", ["token", False]],
+        "Accept": "*/*",
+        "Content-Type": "application/x-www-form-urlencoded",
+    }
+    assert [load["reads"][shape] for shape in load["shapes"]] == [True, False, False]
+    assert json.loads(load["rows"]) == [{"user": "ann"}, {"user": "bob"}]
+
+
+def test_an_upload_costs_the_script_a_number_and_each_user_memory() -> None:
+    photo = Upload(name="photo.jpg", size_kb=1024, content_type="image/jpeg")
+    send = HttpRequest(method="POST", form={"a": "b"}, upload={'"photo"': photo})
+
+    body = loaded(Scripted({}), Burst(kind="burst", users=1, requests=(send,)))["bodies"][0]
+
+    assert [type(piece) for piece in body] == [str, int, str]
+    assert body[1] == 1024 * 1024
+    assert 'name="%22photo%22"; filename="photo.jpg"\r\nContent-Type: image/jpeg' in body[0]
+    burst = Burst(kind="burst", users=200, requests=(send,))
+    with pytest.raises(TargetFailed, match="users need 10"):
+        K6(stats_address="127.0.0.1:1").check(WithK6({}), TARGET, burst)
 
 
 def test_the_requests_of_a_mix_are_tried_one_by_one() -> None:
@@ -336,6 +456,7 @@ def test_the_probe_is_told_what_kind_of_run_it_is(
     assert task["argv"][-1] in task["files"]
     assert task["connections"] == connections
     assert task["limit_s"] == limit_s
+    assert task["paths"] == [request.path for request in load.requests]
     assert task["length_s"] == length_s
     assert task["head_s"] == pytest.approx(head_s)
     assert running.timeouts == [timeout_s]

@@ -1,13 +1,15 @@
 """oha's command lines, and what becomes of its readings."""
 
 import json
+from email.parser import BytesParser
+from email.policy import HTTP
 
 import pytest
 
 from tests.unit.load.findings import TARGET, Scripted, window
 from tuner.errors import TargetFailed
 from tuner.load.oha import COMMON, Oha, head_s, paths, words_and_files
-from tuner.model import ClosedLoop, FailureCode, HttpRequest, OpenLoop
+from tuner.model import ClosedLoop, FailureCode, HttpRequest, OpenLoop, Upload
 from tuner.uwsgi.topology import Front, Topology
 
 URL = "http://127.0.0.1:8000"
@@ -49,6 +51,29 @@ def test_values_that_begin_with_a_dash_stay_values() -> None:
     )
     assert found["argv"][-5:-1] == ["-m=POST", "-H=X: -b", "-D", "body"]
     assert found["files"] == {"body": "-x=1"}
+
+
+def test_a_form_is_sent_as_a_browser_sends_it() -> None:
+    request = HttpRequest(path="/a", method="POST", form={"a b": "é&", "c": ""})
+    found = words_and_files(ClosedLoop(requests=(request,)), 1, Scripted(None), TARGET)
+    assert "-H=Content-Type: application/x-www-form-urlencoded" in found["argv"]
+    assert found["files"] == {"body": "a+b=%C3%A9%26&c="}
+
+
+def test_an_upload_of_a_plain_load_is_written_down_whole() -> None:
+    note, photo = Upload(name="n.txt", text="é\n"), Upload(name="photo.jpg", size_kb=3)
+    request = HttpRequest(method="POST", form={"a": "b"}, upload={"note": note, "photo": photo})
+    found = words_and_files(ClosedLoop(requests=(request,)), 1, Scripted(None), TARGET)
+    (kind,) = (word for word in found["argv"] if word.startswith("-H=Content-Type: "))
+    head = kind.removeprefix("-H=").encode()
+    message = BytesParser(policy=HTTP).parsebytes(
+        head + b"\r\n\r\n" + found["files"]["body"].encode()
+    )
+    parts = {
+        part.get_param("name", header="content-disposition"): part.get_payload(decode=True)
+        for part in message.iter_parts()
+    }
+    assert parts == {"a": b"b", "note": "é\n".encode(), "photo": b"x" * 3072}
 
 
 def test_the_app_is_asked_by_its_own_name_whatever_is_in_front() -> None:

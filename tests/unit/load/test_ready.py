@@ -58,7 +58,7 @@ def test_a_server_that_keeps_its_connections_is_ready_as_soon_as_it_answers() ->
     with serving(keep) as port:
         began = time.monotonic()
         assert ready.ask(port, "/", "127.0.0.1", 5) == 200
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 4.5
 
 
 @pytest.mark.parametrize(

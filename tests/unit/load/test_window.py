@@ -64,6 +64,7 @@ def task(stats: str, script: str, **changes: Any) -> dict[str, Any]:
         "connections": 4,
         "head_s": 0.5,
         "length_s": 2.0,
+        "paths": ["/"],
         "stats": stats,
         "front": {"topology": "http_socket", "port": 1, "socket": None},
         **changes,
@@ -99,6 +100,19 @@ def test_the_count_of_uwsgi_is_awaited_but_not_for_ever(
     assert reading.before is not None
     assert reading.after is not None
     assert reading.after.requests - reading.before.requests == counted
+
+
+def test_oha_says_which_request_of_a_mix_an_answer_belongs_to(stats: str) -> None:
+    mixed = play_oha().replace("VALUES ('/'", "VALUES (iif(? % 4, '/a', '/b?c=1')")
+    mixed = mixed.replace("(at + 0.01", "(number, at + 0.01")
+    found = window(task(stats, mixed, paths=["/a", "/b?c=1", "/a", "/never"]))
+    reading = reading_of(WINDOW.validate_python(found), "oha")
+    assert [(r.request, r.sent, r.failed, r.over_limit) for r in reading.by_request] == [
+        (0, 75, 10, None),
+        (1, 25, 0, None),
+        (3, 0, 0, None),
+    ]
+    assert sum(r.histogram.total for r in reading.by_request) == reading.histogram.total
 
 
 def test_at_a_fixed_rate_latency_counts_from_when_it_was_due(stats: str) -> None:

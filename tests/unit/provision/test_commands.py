@@ -54,8 +54,8 @@ def test_a_silent_program_is_given_up_earlier_than_one_that_talks(commands: Comm
 def test_a_program_does_not_wait_for_the_daemon_it_leaves_behind(commands: Commands) -> None:
     started = time.monotonic()
 
-    assert commands.run(["sh", "-c", "sleep 3 & echo left"]).ok
-    assert time.monotonic() - started < 2
+    assert commands.run(["sh", "-c", "sleep 20 & echo left"]).ok
+    assert time.monotonic() - started < 10
 
 
 def test_the_environment_of_a_call_is_added_to_ours(commands: Commands) -> None:

@@ -21,6 +21,7 @@ LOG_KEPT = 2000
 BEGAN = "began,"
 ENDED = "ended"
 
+NOT_TAKEN = 1  # the script's own number; `words` is the value that the answer does not hold
 _TIMEOUT, _DIAL_TIMEOUT = 1050, 1211
 _CLASSES = {1201: "reset", 1212: "refused", 1220: "reset", _DIAL_TIMEOUT: "connect_timeout"}
 _WORDS = (  # for errors without a number; first match wins
@@ -50,7 +51,7 @@ class Sent(NamedTuple):
     @property
     def is_answered(self) -> bool:
         """Whether an answer came to its end, whatever its status."""
-        return self.status > 0 and (self.error == 0 or self.error in _STATUS_ERRORS)
+        return self.status > 0 and (self.error in (0, NOT_TAKEN) or self.error in _STATUS_ERRORS)
 
     @property
     def latency_s(self) -> float:
@@ -60,6 +61,8 @@ class Sent(NamedTuple):
     @property
     def kind(self) -> str:
         """The class of a failed request."""
+        if self.error == NOT_TAKEN:
+            return f"take_{self.words}"
         if self.is_answered:
             return f"http_{self.status}"
         if self.error == _TIMEOUT:  # a latency of 0: it never connected
@@ -82,14 +85,15 @@ def summarise(folder: str, output: str, task: dict[str, Any]) -> dict[str, Any]:
     found, first_s = read_rows(lines[:-1])
     failed = [one for one in found if not (one.ok and one.is_answered)]
     kinds = Counter(one.kind for one in failed)
+    summary = rows.summary(
+        [row_of(one) for one in found if one.is_answered],
+        head_s=task["head_s"],
+        length_s=task["length_s"],
+        connections=task["connections"],
+        unanswered=kinds["connect_timeout"] + kinds["read_timeout"],
+    )
     return {
-        "rows": rows.summary(
-            [row_of(one) for one in found if one.is_answered],
-            head_s=task["head_s"],
-            length_s=task["length_s"],
-            connections=task["connections"],
-            unanswered=kinds["connect_timeout"] + kinds["read_timeout"],
-        ),
+        "rows": {**summary, "by_request": by_request(found, task)},
         "sent": len(found),
         "errors": dict(kinds),
         "over_limit": over_limit(found, task["limit_s"]),
@@ -132,10 +136,39 @@ def row_of(one: Sent) -> Row:
 
 def over_limit(found: list[Sent], limit_s: float | None) -> float | None:
     """Share of all requests not answered as expected within the limit; None without a limit."""
+    late = late_of(found, limit_s)
+    if late is None:
+        return None
+    return late / len(found) if found else 1.0
+
+
+def late_of(found: list[Sent], limit_s: float | None) -> int | None:
+    """How many were not answered as expected within the limit; None without a limit."""
     if limit_s is None:
         return None
-    in_time = sum(one.ok and one.is_answered and one.latency_s <= limit_s for one in found)
-    return 1 - in_time / len(found) if found else 1.0
+    return sum(not (one.ok and one.is_answered and one.latency_s <= limit_s) for one in found)
+
+
+def by_request(found: list[Sent], task: dict[str, Any]) -> list[dict[str, Any]]:
+    """The figures of each of the first requests; nothing for a load of one request."""
+    if len(task["paths"]) < 2:
+        return []
+    groups: dict[int, list[Sent]] = {}
+    for one in found:
+        if one.request < rows.MOST_REQUESTS:
+            groups.setdefault(one.request, []).append(one)
+    return [
+        rows.one_request(
+            [row_of(one) for one in group if one.is_answered],
+            head_s=task["head_s"],
+            length_s=task["length_s"],
+            request=request,
+            sent=len(group),
+            failed=sum(not (one.ok and one.is_answered) for one in group),
+            over_limit=late_of(group, task["limit_s"]),
+        )
+        for request, group in sorted(groups.items())
+    ]
 
 
 def first_failed(failed: list[Sent]) -> dict[str, Any] | None:
@@ -145,8 +178,12 @@ def first_failed(failed: list[Sent]) -> dict[str, Any] | None:
     one = min(failed, key=lambda one: one.sent_s)
     return {
         "request": one.request,
-        "answer": one.status if one.is_answered else one.words or one.kind,
+        "answer": one.kind if one.error == NOT_TAKEN else _answer(one),
     }
+
+
+def _answer(one: Sent) -> int | str:
+    return one.status if one.is_answered else one.words or one.kind
 
 
 def last_words(folder: str) -> str:

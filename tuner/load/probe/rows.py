@@ -14,6 +14,7 @@ Row = tuple[float, float, float, bool]
 
 SERIES_STEP_S = 0.25
 SUB_BUCKETS = 128
+MOST_REQUESTS = 50  # of a workload have figures of their own
 BEYOND_CHANCE = 100  # so often must chance leave out fewer connections before it is ruled out
 
 
@@ -34,9 +35,7 @@ def summary(
     if length_s is None:
         length_s = max((end for _, _, end, _ in found), default=head_s)
     ends = [end for _, _, end, ok in found if ok]
-    times_ms = sorted(
-        1000 * (end - due) for due, _, end, ok in found if ok and head_s <= due < length_s
-    )
+    times_ms = latencies_ms(found, head_s, length_s)
     stalled = 0
     if connections is not None:
         stalled = starved(found, head_s, length_s, connections, unanswered)
@@ -52,6 +51,22 @@ def summary(
         "series": series(ends, length_s),
         "stalled": stalled,
     }
+
+
+def one_request(
+    rows: Iterable[Row], *, head_s: float, length_s: float | None, **more: Any
+) -> dict[str, Any]:
+    """`tuner.model.windows.RequestFigures` from the answers to one request; `more` are its counts.
+
+    Successes count from `head_s` to `length_s`, as in `summary`.
+    """
+    times_ms = latencies_ms(rows, head_s, math.inf if length_s is None else length_s)
+    return {**more, **(spread(times_ms) or {}), "histogram": {"counts": histogram(times_ms)}}
+
+
+def latencies_ms(rows: Iterable[Row], head_s: float, length_s: float) -> list[float]:
+    """Of the successful requests that were due in between, in order."""
+    return sorted(1000 * (end - due) for due, _, end, ok in rows if ok and head_s <= due < length_s)
 
 
 def percentile(ordered: list[float], share: float) -> float | None:

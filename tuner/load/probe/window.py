@@ -8,13 +8,14 @@ The task:
     connections  those of a closed loop, null for any other load
     head_s       what is discarded of the run's beginning
     length_s     how long requests are sent; null where that is until the last is answered
+    paths        path and query of every request of the workload, in its order
     stats        the address of uWSGI's stats
     front        topology, port and socket of `tuner.uwsgi.topology.Front`
 
 A summary is a module with `summarise(folder, output, task)`, which returns what `window` hands on
 as `client`, or raises `ValueError` saying why there is nothing to return:
 
-    rows        `rows.summary` of the requests that were answered
+    rows        `rows.summary` of the requests that were answered, with `by_request`
     sent        how many requests were sent in the whole run, failed ones included
     errors      how many were not answered as expected, by class ("http_502") or message
     over_limit  share of all requests not answered within the limit, or null

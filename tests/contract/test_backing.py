@@ -1,0 +1,248 @@
+"""Services on the real engine: every arm starts with the same data, and nothing stays behind."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import docker
+import pytest
+from docker.utils import kwargs_from_env
+
+from tests import real_bench
+from tests.bench_arms import HTTP_SOCKET, ONE_CPU
+from tuner.engine import DockerLauncher
+from tuner.engine.target import DockerTarget
+from tuner.errors import Infrastructure, TargetFailed
+from tuner.measurement import ArmSpec
+from tuner.model import DEFAULT_COMMAND, FailureCode, Target
+
+pytestmark = pytest.mark.docker
+
+COUNTER = {
+    "build": "counter",
+    "healthcheck": {
+        "test": [
+            "CMD",
+            "python3",
+            "-c",
+            "import urllib.request as u; u.urlopen('http://127.0.0.1:9000')",
+        ]
+    },
+    "memory_mb": 64,
+}
+ADD = "import urllib.request as u; u.urlopen('http://counter:9000/add')"
+PREPARE = (
+    {
+        "in": "app",
+        "run": ["python3", "-c", f"{ADD}; open('/srv/own/lines', 'w').write('x\\n' * 2)"],
+    },
+    {"in": "counter", "run": ["sh", "-c", "echo row >> /data/rows"]},
+    {"in": "app", "run": ["python3", "-c", "open('/srv/own/lines', 'a').write('x\\n')"]},
+)
+INI = f"[uwsgi]\n{HTTP_SOCKET}\nchdir = /app\nwsgi-file = app.py\nmaster = true\nprocesses = 2\n"
+
+
+def arm(index: int = 0, prepare: Sequence[Any] = PREPARE, **counter: Any) -> ArmSpec:
+    target = Target.model_validate(
+        {
+            "target_app": "backed",
+            "health_path": "/count",
+            "command": DEFAULT_COMMAND,
+            "memory_per_process_mb": 12,
+            "services": {"counter": COUNTER | counter},
+            "prepare": prepare,
+        }
+    )
+    return ArmSpec(index=index, ini=INI, target=target, limits=ONE_CPU)
+
+
+@pytest.fixture
+def engine() -> Iterator[DockerLauncher]:
+    with real_bench.engine() as engine:
+        yield engine
+        engine.end_jobs(())
+        assert everything_of(engine.instance) == []
+
+
+@pytest.fixture
+def launcher(engine: DockerLauncher) -> DockerLauncher:
+    return engine.for_measurement("1", "7")
+
+
+def everything_of(instance: str) -> list[str]:
+    """Ids of all containers, networks, volumes and images; asks the engine by itself."""
+    client = docker.APIClient(version="auto", **kwargs_from_env())
+    mine = {"label": f"tuner.instance={instance}"}
+    try:
+        found = [*client.networks(filters=mine), *client.images(filters=mine)]
+        ids = [each["Id"] for each in found]
+    finally:
+        client.close()
+    return sorted([*ids, *real_bench.containers_of(instance), *real_bench.volumes_of(instance)])
+
+
+def answer(running: DockerTarget, path: str) -> str:
+    script = (
+        "import urllib.request as u;"
+        f" print(u.urlopen('http://127.0.0.1:8000{path}').read().decode())"
+    )
+    return running.run_beside(["python3", "-c", script], timeout_s=20).strip()
+
+
+def counted(launcher: DockerLauncher, path: str = "/count", index: int = 0) -> str:
+    """What a fresh arm answers."""
+    with launcher.launch(arm(index)) as running:
+        real_bench.oha().wait_ready(running, arm().target)
+        return answer(running, path)
+
+
+def test_every_arm_starts_with_the_data_that_prepare_has_made(launcher: DockerLauncher) -> None:
+    for index in range(2):
+        with launcher.launch(arm(index)) as running:
+            real_bench.oha().wait_ready(running, arm().target)
+            assert answer(running, "/count") == "2 3"
+            assert answer(running, "/add") == "3"
+            assert answer(running, "/count") == "3 4"
+
+
+def test_a_later_process_finds_the_data_of_the_job(engine: DockerLauncher) -> None:
+    first = engine.for_measurement("1", "7")
+    assert counted(first) == "2 3"
+    before = everything_of(engine.instance)
+    assert before
+    config = first._config
+    later = DockerLauncher(config, real_bench.APPS.joinpath)
+    assert later.reap() == 0
+    later.end_jobs(("1",))
+    assert everything_of(engine.instance) == before
+    assert counted(later.for_measurement("1", "8")) == "2 3"
+    assert everything_of(engine.instance) == before
+    later.close()
+
+
+@contextmanager
+def address_of_this_host() -> Iterator[str]:
+    """That of a bridge of its own."""
+    client = docker.APIClient(version="auto", **kwargs_from_env())
+    network = client.create_network(f"tuner-test-{os.getpid()}")["Id"]
+    try:
+        yield client.inspect_network(network)["IPAM"]["Config"][0]["Gateway"]
+    finally:
+        client.remove_network(network)
+        client.close()
+
+
+def test_data_that_someone_has_pruned_are_made_again(launcher: DockerLauncher) -> None:
+    assert counted(launcher) == "2 3"
+    client = docker.APIClient(version="auto", **kwargs_from_env())
+    for name in real_bench.volumes_of(launcher.instance):
+        client.remove_volume(name)
+    client.close()
+    assert counted(launcher) == "2 3"
+
+
+def test_services_reach_each_other_and_not_the_host(launcher: DockerLauncher) -> None:
+    with address_of_this_host() as address, socket.create_server((address, 0)) as listening:
+        url = f"http://{address}:{listening.getsockname()[1]}/"
+        assert counted(launcher, f"/out?{url}").startswith("not reached")
+
+
+def test_services_that_rest_use_no_cpu(launcher: DockerLauncher) -> None:
+    busy = arm(command=["--busy"])
+    with launcher.launch(busy) as running:
+        real_bench.oha().wait_ready(running, busy.target)
+        running.rest()
+        before = running.service_usage()["counter"]
+        time.sleep(0.5)
+        after = running.service_usage()["counter"]
+        assert after.cpu_s - before.cpu_s < 0.05
+        running.resume()
+        assert answer(running, "/count") == "2 3"
+        time.sleep(0.5)
+        assert running.service_usage()["counter"].cpu_s - after.cpu_s > 0.05
+
+
+@pytest.mark.parametrize(
+    ("broken", "code", "words"),
+    [
+        (arm(command=["--no-such-option"]), "service_failed", r"counter ended \(exit 2\)"),
+        (
+            arm(prepare=[{"in": "app", "run": "cat /none"}]),
+            "prepare_failed",
+            "exit 1.*No such file",
+        ),
+        (arm(prepare=[{"in": "counter", "run": "cat /none"}]), "prepare_failed", "No such file"),
+        (
+            arm(prepare=[{"in": "app", "run": "sleep 9", "timeout_s": 0.5}]),
+            "prepare_failed",
+            "did not end within 0.5 s",
+        ),
+    ],
+)
+def test_what_cannot_be_prepared_fails_with_its_last_line_and_leaves_nothing(
+    engine: DockerLauncher, broken: ArmSpec, code: str, words: str
+) -> None:
+    launcher = engine.for_measurement("1", "7")
+    with pytest.raises(TargetFailed, match=words) as failed, launcher.launch(broken):
+        pass
+    assert failed.value.code == FailureCode(code)
+    assert everything_of(engine.instance) == []
+
+
+def test_a_kill_while_the_data_are_made_leaves_nothing(engine: DockerLauncher) -> None:
+    slow = arm(prepare=[{"in": "app", "run": "sleep 60"}])
+    launcher = engine.for_measurement("1", "7")
+    with ThreadPoolExecutor() as pool:
+        starting = pool.submit(launcher.launch(slow).__enter__)
+        while len(real_bench.containers_of(engine.instance)) < 2 and not starting.done():
+            time.sleep(0.05)
+        launcher.kill_measurement("7")
+        assert isinstance(starting.exception(timeout=30), Infrastructure)
+    assert everything_of(engine.instance) == []
+
+
+DIES = """
+import os, signal
+from tests import real_bench
+from tests.contract.test_backing import arm
+with real_bench.engine() as engine:
+    launcher = engine.for_measurement("1", "7")
+    with launcher.launch(arm()) as running:
+        print(engine.instance, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_worker_leaves_is_removed_with_its_networks_and_volumes() -> None:
+    died = subprocess.run([sys.executable, "-c", DIES], capture_output=True, text=True, check=False)
+    instance = died.stdout.strip()
+    assert (died.returncode, bool(instance)) == (-signal.SIGKILL, True), died.stderr
+    assert len(everything_of(instance)) > 5
+    with real_bench.engine() as engine:
+        config = replace(engine._config, instance=instance)
+        later = DockerLauncher(config, real_bench.APPS.joinpath)
+        assert later.reap() == 3
+        later.end_jobs(())
+        later.close()
+    assert everything_of(instance) == []
+
+
+def test_data_of_another_image_than_the_jobs_are_refused(launcher: DockerLauncher) -> None:
+    other = replace(arm(), data_sha256="0" * 64)
+    with pytest.raises(Infrastructure, match="an image of a service has changed"):
+        launcher.launch(other).__enter__()
+
+
+def test_services_that_do_not_fit_into_memory_are_refused_with_the_sum(
+    launcher: DockerLauncher,
+) -> None:
+    with pytest.raises(TargetFailed, match=r"2 x 900000 MB for services"):
+        launcher.check_memory([arm(memory_mb=900_000), arm(1, memory_mb=900_000)])

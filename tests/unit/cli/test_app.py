@@ -1,0 +1,55 @@
+"""`tuner app init`: the folder of a target app from a compose file."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.conftest import run
+
+FILES = Path(__file__).parents[1] / "compose" / "files"
+
+
+@pytest.fixture
+def maps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(FILES / "maps", tmp_path / "maps")
+    monkeypatch.chdir(tmp_path / "maps")
+    return tmp_path / "maps"
+
+
+def test_the_files_are_the_answer_and_the_notes_are_remarks(
+    maps: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("app", "init") == 0
+    told = capsys.readouterr()
+    assert told.out == "target.yaml\n"
+    assert "left out:\n" in told.err
+    assert "  - service geoserver: it starts after the app" in told.err
+    assert (maps / "target.yaml").read_text().startswith("# From service django of ")
+
+
+def test_a_second_time_nothing_is_replaced(maps: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("app", "init") == 0
+    before = (maps / "target.yaml").read_text()
+    assert run("app", "init") == 4
+    assert "target.yaml: is there already" in capsys.readouterr().err
+    assert (maps / "target.yaml").read_text() == before
+
+
+def test_mistakes_have_the_lines_of_the_compose_file(
+    maps: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = maps / "docker-compose.yml"
+    file.write_text(file.read_text().replace("    command: memcached -vv", "    privileged: true"))
+    assert run("app", "init", "--service", "django") == 2
+    assert "docker-compose.yml:36: services.memcached.privileged: " in capsys.readouterr().err
+    assert not (maps / "target.yaml").exists()
+
+
+def test_another_folder_another_image_and_another_file(maps: Path) -> None:
+    options = ("--image", "registry.example/maps:5", "--ini", "uwsgi.ini")
+    assert run("app", "init", "tuned/maps-5", "--compose", "docker-compose.yml", *options) == 0
+    text = (maps / "tuned/maps-5/target.yaml").read_text()
+    assert "name: maps-5\n" in text
+    assert "image: registry.example/maps:5\n" in text
+    assert (maps / "tuned/maps-5/uwsgi.ini").read_text() == (maps / "uwsgi.ini").read_text()

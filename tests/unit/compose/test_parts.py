@@ -1,0 +1,383 @@
+"""Single parts of a compose file, and what an arm has of them."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.unit.compose.conftest import made, mistakes
+from tuner.compose import Wanted, draft, write
+from tuner.errors import Conflict
+from tuner.model import FromWorker
+from tuner.model.services import Condition
+
+Project = Callable[..., Path]
+
+INI = "[uwsgi]\nhttp-socket = :8000\n"
+WEB = "services:\n  web:\n    image: shop\n    command: uwsgi --http :8000 -p 2\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "found", "ini"),
+    [
+        ("uwsgi --http :8000 -p 2", ["uwsgi", "--ini", "{ini}"], ["http = :8000", "processes = 2"]),
+        (
+            "sh -c 'cd /srv && exec uwsgi --http :$PORT -w a:b; true'",
+            ["sh", "-c", "cd /srv && exec uwsgi --ini {ini}; true"],
+            ["http = :$(PORT)", "module = a:b"],
+        ),
+        (
+            "/start.sh /opt/bin/uwsgi --env 'A=b;c' -M",
+            ["/start.sh", "/opt/bin/uwsgi", "--ini", "{ini}"],
+            ["env = A=b;c", "master = true"],
+        ),
+    ],
+)
+def test_options_of_a_command_become_a_file(
+    project: Project, command: str, found: list[str], ini: list[str]
+) -> None:
+    escaped = command.replace("$", "$$").replace('"', '\\"')
+    project(compose=f'services: {{web: {{image: shop, command: "{escaped}"}}}}')
+    app = made()
+    assert app.app.command == tuple(found)
+    assert app.ini.splitlines() == ["[uwsgi]", *ini]
+
+
+@pytest.mark.parametrize(
+    ("command", "found"),
+    [
+        ("uwsgi /srv/uwsgi.ini", ("uwsgi", "{ini}")),
+        ("uwsgi --ini=/srv/uwsgi.ini", ("uwsgi", "--ini={ini}")),
+        ("sh -c 'cat /srv/uwsgi.ini; uwsgi --ini uwsgi.ini'", None),
+    ],
+)
+def test_a_file_beside_the_dockerfile(
+    project: Project, command: str, found: tuple[str, ...] | None
+) -> None:
+    project(
+        compose="services: {web: {build: .}}",
+        docker=f'FROM a AS b\nENTRYPOINT ["/in.sh"]\nFROM b\nCMD {command}\n',
+        ini=INI,
+    )
+    app = made().app
+    assert app.build == "."
+    assert app.command[:3] == ("/in.sh", "/bin/sh", "-c")
+    assert app.command[3].count("{ini}") == 1
+    if found is not None:
+        assert app.command[3] == " ".join(found)
+
+
+def test_the_given_file_goes_before_that_of_the_command(project: Project) -> None:
+    folder = project(compose=WEB.replace("--http :8000 -p 2", "--ini /srv/prod.ini"))
+    (folder / "own.ini").write_text(INI)
+    found = made(ini=Path("own.ini"))
+    assert (found.app.uwsgi_ini, found.ini) == ("own.ini", INI)
+    assert found.app.command == ("uwsgi", "--ini", "{ini}")
+
+
+def test_another_folder_gets_copies(project: Project) -> None:
+    folder = project(
+        compose=WEB.replace("--http :8000 -p 2", "/srv/uwsgi.ini")
+        + "    volumes: [./uwsgi.ini:/srv/uwsgi.ini:ro, './.env:/srv/settings.env:ro']\n",
+        ini=INI,
+        env="A=1\n",
+    )
+    found = made(Path("tuned/shop"))
+    assert sorted(file.name for file in (folder / "tuned/shop").iterdir()) == [
+        ".env",
+        "target.yaml",
+        "uwsgi.ini",
+    ]
+    assert found.app.files == {"/srv/settings.env": "A=1\n"}
+    assert found.ini == INI
+
+
+def test_a_build_elsewhere_is_named_from_the_folder(project: Project) -> None:
+    project(
+        compose="services: {web: {build: ., depends_on: [db]}, db: {build: ./db}}",
+        docker="FROM a\nCMD uwsgi --ini uwsgi.ini\n",
+        ini=INI,
+    )
+    found = made(Path("tuned/own"))
+    assert found.app.build == "../.."
+    assert found.app.services["db"].image == "shop-db"
+    assert "docker compose build db" in found.notes["db.build"]
+
+
+def test_nothing_is_replaced(project: Project) -> None:
+    folder = project(compose=WEB, ini="[uwsgi]\nprocesses = 9\n")
+    with pytest.raises(Conflict, match=r"^uwsgi\.ini: is there already"):
+        write(draft(Wanted(folder=Path())), Path())
+    assert not (folder / "target.yaml").exists()
+
+
+def test_an_image_and_a_file_need_no_compose_file(project: Project) -> None:
+    project(ini=INI)
+    found = made(image="registry.example/shop:1", ini=Path("uwsgi.ini"))
+    assert (found.app.image, found.app.port) == ("registry.example/shop:1", 8000)
+    assert found.app.services == {}
+
+
+def test_a_dockerfile_needs_no_compose_file(project: Project) -> None:
+    project(docker='FROM a\nCMD ["uwsgi", "--ini", "/app/uwsgi.ini"]\n', ini=INI)
+    assert made().app.build == "."
+
+
+def test_variables_of_the_shell(project: Project) -> None:
+    project(
+        compose=WEB
+        + """\
+    environment:
+      PASSED: null
+      API_KEY: ${SHOP_KEY}
+      OTHER_TOKEN: a-${SHOP_KEY}
+      DATABASE_URL: mysql://shop:${DB_PASSWORD}@db/shop
+      LEVEL: ${LEVEL}
+      EMPTY: ${NOWHERE}
+      GONE: null
+""",
+        env="LEVEL=info\n",
+    )
+    shell = {"PASSED": "on", "SHOP_KEY": "from-the-vault", "LEVEL": "debug", "DB_PASSWORD": "p"}
+    found = made(environ=shell)
+    assert found.app.env == {
+        "PASSED": "on",
+        "API_KEY": FromWorker(from_worker="SHOP_KEY"),
+        "OTHER_TOKEN": FromWorker(from_worker="OTHER_TOKEN"),
+        "DATABASE_URL": FromWorker(from_worker="DATABASE_URL"),
+        "LEVEL": "debug",
+        "EMPTY": "",
+    }
+    assert "from-the-vault" not in found.text
+    assert "NOWHERE has no value" in found.notes["web.env.EMPTY"]
+    assert found.notes["web.env.GONE"].startswith("left out: it has no value")
+
+
+def test_the_services_by_every_way_of_naming_one(project: Project) -> None:
+    project(
+        compose=WEB
+        + """\
+    environment: {A: "tcp://one:1", SEARCH_HOST: two, C: "x,three:11211", POSTGRES_USER: five}
+    links: ["six:s"]
+  one: {image: a, environment: {PEER: "http://four/"}}
+  two: {image: b, environment: {HOST: web}}
+  three: {image: c}
+  four: {image: d}
+  five: {image: e}
+  six: {image: f}
+  lone: {image: g}
+"""
+    )
+    found = made(service="web")
+    assert {*found.app.services} == {"one", "two", "three", "four", "six"}
+    why = "left out: the app does not name it in depends_on, links, environment, files or command"
+    assert found.notes["service five"] == why
+    assert found.notes["service lone"] == why
+    assert found.notes["service two"].endswith("in an arm the app's name is app")
+
+
+def test_conditions_between_services(project: Project) -> None:
+    project(
+        compose=WEB
+        + """\
+    depends_on: [search]
+  search:
+    image: search
+    healthcheck: {test: [NONE]}
+    depends_on:
+      db: {condition: service_healthy}
+      store: {condition: service_healthy}
+      fill: {condition: service_completed_successfully}
+  db: {image: "registry.example/postgres:17"}
+  store: {image: store, healthcheck: {disable: true, test: x}}
+  fill: {image: filler, command: fill --all}
+"""
+    )
+    services = made(service="web").app.services
+    assert services["search"].depends_on == {
+        "db": Condition.HEALTHY,
+        "store": Condition.STARTED,
+        "fill": Condition.COMPLETED,
+    }
+    assert services["store"].healthcheck is None
+    assert services["fill"].command == ("fill", "--all")
+
+
+def test_a_service_with_two_names_is_told(project: Project) -> None:
+    project(
+        compose=WEB
+        + """\
+    environment: {A: "http://db/", B: "http://data:1/"}
+  db: {image: db, hostname: data}
+"""
+    )
+    found = made(service="web")
+    assert [*found.app.services] == ["db"]
+    assert found.notes["service db"].startswith("to do: it is also called data")
+
+
+def test_a_service_called_app_is_refused(project: Project) -> None:
+    project(compose=f"{WEB}    depends_on: [app]\n  app: {{image: other}}\n")
+    (told,) = mistakes(service="web")
+    assert "services.app: this is the name of the app's own container" in told
+
+
+@pytest.mark.parametrize(
+    ("limits", "found"),
+    [
+        ("mem_limit: 1.5g", 1536),
+        ("mem_limit: 536870912", 512),
+        ("deploy: {resources: {limits: {memory: 64M}}}", 64),
+        ("mem_limit: 1m", 16),
+    ],
+)
+def test_memory_limits(project: Project, limits: str, found: int) -> None:
+    project(compose=f"{WEB}    {limits}\n")
+    assert made().app.limits.memory_mb == found
+
+
+@pytest.mark.parametrize(
+    ("lines", "port"),
+    [
+        ("ports: ['127.0.0.1:80:9000/tcp']", 9000),
+        ("ports: [{target: 9000, published: 80}]", 9000),
+        ("expose: [9000]", 9000),
+    ],
+)
+def test_the_port_of_the_compose_file(project: Project, lines: str, port: int) -> None:
+    project(compose=f"services: {{web: {{image: a, {lines}}}}}", ini="[uwsgi]\n")
+    assert made(ini=Path("uwsgi.ini")).app.port == port
+
+
+def test_a_port_of_the_environment_and_another_one_that_is_published(project: Project) -> None:
+    project(
+        compose="services: {web: {image: a, environment: [PORT=9000], ports: ['80:80']}}",
+        ini="[uwsgi]\nhttp = :$(PORT)\n",
+    )
+    found = made(ini=Path("uwsgi.ini"))
+    assert found.app.port == 9000
+    assert found.notes["web.ports 80"].startswith("changed: the present file listens on 9000")
+
+
+def test_mounts_that_are_no_small_texts(project: Project) -> None:
+    folder = project(compose=WEB + "    volumes: [./big:/big, ./b.bin:/b.bin:ro, ./conf:/x.d:ro]\n")
+    (folder / "b.bin").write_bytes(b"\xff\xfe\x00")
+    (folder / "big").write_text("x" * 200_001)
+    (folder / "conf").mkdir()
+    for number in range(21):
+        (folder / "conf" / f"{number}.conf").write_text("x")
+    found = made()
+    assert found.app.files == {}
+    assert found.app.volumes == ("/x.d",)
+    for name in ("web.volumes ./big:/big", "web.volumes ./b.bin:/b.bin"):
+        assert "COPY it in the Dockerfile" in found.notes[name]
+
+
+def test_configs_and_secrets(project: Project) -> None:
+    folder = project(
+        compose=WEB
+        + """\
+    configs: [{source: own, target: /srv/own.toml}]
+    secrets: [key]
+configs: {own: {file: ./own.toml}}
+secrets: {key: {file: ./key}}
+include: [more.yml]
+"""
+    )
+    (folder / "own.toml").write_text("a = 1\n")
+    (folder / "compose.override.yml").write_text("services: {}\n")
+    found = made()
+    assert found.app.files == {"/srv/own.toml": "a = 1\n"}
+    assert found.notes["web.secrets"].startswith("to do: ")
+    assert "docker compose config" in found.notes["include"]
+    assert "docker compose config" in found.notes["compose.override.yml"]
+
+
+def test_what_a_service_extends_is_merged(project: Project) -> None:
+    project(
+        compose="""\
+services:
+  web:
+    extends: {service: base}
+    command: uwsgi --http :1
+    environment: [B=2, C=3]
+    volumes: ["new:/data"]
+  base:
+    image: shop
+    command: [sleep, infinity]
+    environment: {A: 1, B: 1}
+    volumes: ["old:/data", "more:/more"]
+    shm_size: 1gb
+"""
+    )
+    app = made(service="web").app
+    assert app.env == {"A": "1", "B": "2", "C": "3"}
+    assert app.volumes == ("new:/data", "more:/more")
+    assert app.command == ("uwsgi", "--ini", "{ini}")
+    assert app.shm_mb == 1024
+
+
+def test_keys_that_nothing_knows_are_named(project: Project) -> None:
+    project(compose=f"{WEB}    blkio_config: {{}}\n    x-own: 1\n    runtime: other\n")
+    notes = made().notes
+    assert notes["web.blkio_config"] == "left out: target.yaml has nothing like it"
+    assert "web.runtime" in notes
+    assert "web.x-own" not in notes
+
+
+def test_a_profile_counts_unless_a_service_is_named_in_depends_on(project: Project) -> None:
+    project(
+        compose=WEB
+        + """\
+    depends_on: [db]
+    environment: {A: "http://one/", B: "http://two/"}
+  db: {image: db, profiles: [db]}
+  one: {image: one, profiles: [first]}
+  two: {image: two, profiles: [second]}
+""",
+        env="COMPOSE_PROFILES=first,other\n",
+    )
+    found = made(service="web")
+    assert {*found.app.services} == {"db", "one"}
+    assert "COMPOSE_PROFILES=second" in found.notes["service two"]
+
+
+def test_the_long_form_of_volumes(project: Project) -> None:
+    folder = project(
+        compose=WEB
+        + """\
+    volumes:
+      - {type: bind, source: ./own.toml, target: /srv/own.toml, read_only: true}
+      - {type: volume, source: data, target: /data}
+      - {type: volume, target: /more}
+      - {type: tmpfs, target: /fast, tmpfs: {size: 1048576}}
+volumes: {data: {external: true}}
+"""
+    )
+    (folder / "own.toml").write_text("a = 1\n")
+    found = made()
+    assert found.app.files == {"/srv/own.toml": "a = 1\n"}
+    assert found.app.volumes == ("data:/data", "/more")
+    assert found.app.tmpfs == ("/fast:size=1048576",)
+    assert found.notes["volumes.data"].startswith("left out: an arm makes each volume itself")
+
+
+@pytest.mark.parametrize("env_file", ["one.env", "[one.env]", "[{path: one.env}]"])
+def test_the_forms_of_an_env_file(project: Project, env_file: str) -> None:
+    folder = project(compose=f"{WEB}    env_file: {env_file}\n    environment: [B=own]\n")
+    (folder / "one.env").write_text("A=1\nB=2\n")
+    assert made().app.env == {"A": "1", "B": "own"}
+
+
+def test_a_proxy_in_front_is_left_out_however_it_is_named(project: Project) -> None:
+    project(
+        compose=WEB
+        + """\
+    depends_on: [front, assets]
+  front: {image: "nginx:1", environment: [UPSTREAM=web:8000]}
+  assets: {image: "nginx:1"}
+"""
+    )
+    found = made(service="web")
+    assert [*found.app.services] == ["assets"]
+    assert found.notes["service front"].startswith("left out: a proxy in front of the app")

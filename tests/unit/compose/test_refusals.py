@@ -1,0 +1,202 @@
+"""What cannot become a target app: all mistakes at once, each with its line."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.compose.conftest import mistakes
+
+Project = Callable[..., Path]
+
+INI = "[uwsgi]\nhttp-socket = :8000\n"
+
+
+def _told(project: Project, compose: str, **options: Any) -> list[str]:
+    project(compose=compose, ini=INI)
+    return mistakes(**{"ini": Path("uwsgi.ini"), "service": "web", **options})
+
+
+def test_rights_on_the_host_are_refused_with_their_lines(project: Project) -> None:
+    told = _told(
+        project,
+        """\
+services:
+  web:
+    image: shop
+    privileged: true
+    network_mode: host
+    volumes:
+      - data:/data
+      - /var/run/docker.sock:/var/run/docker.sock
+    depends_on: [db]
+  db:
+    image: postgres
+    pid: host
+    cap_add:
+      - SYS_NICE
+      - CAP_SYS_ADMIN
+    devices: ["/dev/kvm:/dev/kvm"]
+    deploy: {resources: {reservations: {devices: [{capabilities: [gpu]}]}}}
+  aside:
+    image: other
+    privileged: true
+""",
+    )
+    assert sorted(each.partition(": it gives")[0] for each in told) == [
+        "compose.yml:12: services.db.pid: host",
+        "compose.yml:15: services.db.cap_add.1: CAP_SYS_ADMIN",
+        "compose.yml:16: services.db.devices",
+        "compose.yml:17: services.db.deploy.resources.reservations.devices",
+        "compose.yml:4: services.web.privileged",
+        "compose.yml:5: services.web.network_mode: host",
+        "compose.yml:8: services.web.volumes.1: /var/run/docker.sock: "
+        "with it a container controls the host: remove it, or leave the service out",
+    ]
+    assert all("remove it" in each for each in told)
+
+
+def test_a_network_of_another_service_is_refused(project: Project) -> None:
+    text = "services:\n  web:\n    image: shop\n    network_mode: service:vpn\n"
+    assert _told(project, text) == [
+        "compose.yml:4: services.web.network_mode: service:vpn: remove it, and call the service"
+        " by its name"
+    ]
+
+
+def test_a_cycle_is_refused_once_with_other_mistakes(project: Project) -> None:
+    told = _told(
+        project,
+        """\
+services:
+  web: {image: shop, depends_on: [a], ipc: host}
+  a:
+    image: a
+    depends_on: [b, gone]
+  b:
+    image: b
+    links: [a]
+    depends_on:
+      lost: {condition: service_started, required: false}
+""",
+    )
+    assert [each.partition(": remove")[0] for each in told] == [
+        "compose.yml:8: services.b.links.0: a -> b -> a: each waits for the next; remove one of"
+        " these lines",
+        "compose.yml:5: services.a.depends_on.gone: there is no service gone",
+        "compose.yml:2: services.web.ipc: host: it gives a container rights on the host",
+    ]
+
+
+def test_unknown_services_of_extends(project: Project) -> None:
+    told = _told(
+        project,
+        """\
+services:
+  web:
+    image: shop
+    extends: nobody
+    depends_on: [db, loop]
+  db:
+    image: db
+    extends: {file: other.yml, service: db}
+  loop:
+    image: l
+    extends: loop
+""",
+    )
+    assert told == [
+        "compose.yml:4: services.web.extends: there is no service nobody in compose.yml",
+        "compose.yml:8: services.db.extends: other.yml: No such file or directory",
+        "compose.yml:11: services.loop.extends: loop extends itself",
+    ]
+
+
+def test_a_variable_without_a_value_that_must_have_one(project: Project) -> None:
+    told = _told(
+        project,
+        """\
+services:
+  web:
+    image: shop:${TAG:?which release}
+    environment:
+      - A=${A?}
+  aside:
+    image: other:${OTHER:?not needed}
+""",
+    )
+    assert told == [
+        "compose.yml:3: services.web.image: TAG has no value: give it a value in .env or in the"
+        " shell (which release)",
+        "compose.yml:5: services.web.environment.A: A has no value: give it a value in .env or in"
+        " the shell",
+    ]
+
+
+def test_a_secret_of_the_shell_in_a_command(project: Project) -> None:
+    text = (
+        "services:\n  web: {image: shop, depends_on: [cache]}\n  cache:\n    image: redis\n"
+        "    command: redis-server --requirepass ${CACHE_PASSWORD}\n"
+    )
+    told = _told(project, text, environ={"CACHE_PASSWORD": "of production"})
+    assert told == [
+        "compose.yml:5: services.cache.command: CACHE_PASSWORD is a secret of the shell: give it"
+        " another value for the arms, in .env"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("uwsgi --ini /srv/gone.ini", "/srv/gone.ini is in no mount and beside no Dockerfile"),
+        ("uwsgi --yaml /srv/uwsgi.yaml", "/srv/uwsgi.yaml is no ini of one section"),
+        ("uwsgi --ini /srv/a.ini:prod", "/srv/a.ini:prod is no ini of one section"),
+        ("uwsgi /a.ini --ini /b.ini", "uwsgi reads /a.ini and /b.ini"),
+        ("./start.sh", "`./start.sh` does not show how uwsgi starts"),
+        ("uwsgi --htpt :80", "uWSGI has no option --htpt"),
+    ],
+)
+def test_a_command_without_its_file(project: Project, command: str, told: str) -> None:
+    text = f"services:\n  web:\n    image: shop\n    command: {command}\n"
+    (found,) = _told(project, text, ini=None)
+    assert found.startswith(f"compose.yml:4: {told}")
+    assert found.partition("; ")[2] or "--ini FILE" in found
+    assert "--ini FILE" in found
+
+
+def test_no_compose_file_and_nothing_else(project: Project) -> None:
+    project(ini=INI)
+    (told,) = mistakes()
+    assert told.startswith("--compose: there is none of compose.yaml, ")
+
+
+@pytest.mark.parametrize(
+    ("service", "told"),
+    [
+        ("shop", "--service: no service shop in compose.yml; there are: web, other"),
+        (None, "--service: no single service with uwsgi in compose.yml; there are: web, other"),
+    ],
+)
+def test_no_service_of_that_name(project: Project, service: str | None, told: str) -> None:
+    text = "services: {web: {image: a}, other: {image: b}}"
+    assert _told(project, text, service=service) == [told]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("services: [", "compose.yml: not YAML: "),
+        ("services:\n  web: &a\n    x-a: *a\n", "compose.yml: a value contains itself"),
+        ("services:\n  web:\n    <<: text\n", "compose.yml: not YAML: "),
+    ],
+)
+def test_a_file_that_cannot_be_read(project: Project, text: str, told: str) -> None:
+    (found,) = _told(project, text)
+    assert found.startswith(told)
+
+
+def test_a_folder_whose_name_cannot_be_an_apps(project: Project) -> None:
+    project(compose="services: {web: {image: shop}}", ini=INI)
+    (found,) = mistakes(folder=Path("My Shop"), ini=Path("uwsgi.ini"))
+    assert found.startswith("target.yaml: name: ")

@@ -1,0 +1,111 @@
+"""What may stand beside an app: Compose's spelling is read; each mistake comes with its path."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from tuner.model import Condition, Service, TargetApp, TargetRequest
+from tuner.model.named_files import expanded
+
+APP = {"name": "shop", "description": "a shop", "build": "."}
+
+
+def app(**more: Any) -> TargetApp:
+    return TargetApp.model_validate(APP | more)
+
+
+def test_a_service_as_compose_spells_it() -> None:
+    found = Service.model_validate(
+        {
+            "image": "postgres:16",
+            "command": "postgres -c 'max_connections=20'",
+            "environment": ["POSTGRES_PASSWORD=a=b"],
+            "mem_limit": "1g",
+            "shm_size": "64mb",
+            "healthcheck": {"test": "pg_isready", "timeout": "500ms"},
+            "depends_on": ["redis"],
+        }
+    )
+    assert found.command == ("postgres", "-c", "max_connections=20")
+    assert found.env == {"POSTGRES_PASSWORD": "a=b"}
+    assert (found.memory_mb, found.shm_mb) == (1024, 64)
+    assert found.healthcheck is not None
+    assert found.healthcheck.argv == ("/bin/sh", "-c", "pg_isready")
+    assert found.healthcheck.timeout == 0.5
+    assert found.depends_on == {"redis": Condition.STARTED}
+
+
+def test_services_start_after_what_they_wait_for() -> None:
+    services = {
+        "web-cache": {"image": "a", "depends_on": {"db": {"condition": "service_started"}}},
+        "db": {"image": "b"},
+        "queue": {"image": "c"},
+    }
+    assert app(services=services).start_order == (("db", "queue"), ("web-cache",))
+
+
+def test_all_mistakes_come_at_once_with_their_paths() -> None:
+    services = {
+        "app": {"image": "a"},
+        "db": {"image": "b", "depends_on": ["cache", "gone"]},
+        "cache": {"image": "c", "depends_on": {"db": "service_healthy"}},
+    }
+    with pytest.raises(ValidationError) as caught:
+        app(services=services, prepare=[{"in": "nowhere", "run": "true"}])
+    (mistake,) = caught.value.errors()
+    assert mistake["msg"].removeprefix("Value error, ").split("; ") == [
+        "services.app: this is the name of the app's own container",
+        "services.db.depends_on.gone: there is no such service",
+        "services.cache.depends_on.db: db has no healthcheck",
+        "prepare.0.in: there is no service nowhere",
+        "services: db -> cache -> db: each waits for the next",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("service", "path"),
+    [
+        ({"image": "a", "privileged": True}, "services.db.privileged"),
+        ({"image": "a", "volumes": ["/etc:/etc:rw"]}, "services.db.volumes.0"),
+        ({"image": "a", "volumes": ["./data:/data"]}, "services.db.volumes.0"),
+        ({"build": "../up"}, "services.db.build"),
+        ({"image": "a", "healthcheck": {"test": ["NONE"]}}, "services.db.healthcheck.test"),
+        ({"image": "a", "mem_limit": "lots"}, "services.db.memory_mb"),
+        ({}, "services.db"),
+    ],
+)
+def test_what_a_service_cannot_have_is_refused(service: dict[str, Any], path: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        app(services={"db": service})
+    assert [".".join(map(str, each["loc"])) for each in caught.value.errors()] == [path]
+
+
+def test_an_app_by_image_builds_no_service() -> None:
+    with pytest.raises(ValidationError, match="no folder to build them from"):
+        TargetRequest.model_validate({"image": "a", "services": {"db": {"build": "db"}}})
+
+
+def test_files_that_a_service_names_are_read() -> None:
+    texts = {"db.env": "A=1\nB=2\n", "init.sql": "select 1"}
+    document = {
+        "target": {
+            "services": {
+                "db": {
+                    "env_file": "db.env",
+                    "environment": ["B=3"],
+                    "files": {"/init.sql": {"file": "init.sql"}},
+                }
+            }
+        }
+    }
+    found = expanded(document, texts.__getitem__)["target"]["services"]["db"]
+    assert found == {"env": {"A": "1", "B": "3"}, "files": {"/init.sql": "select 1"}}
+
+
+def test_what_is_stored_reads_back() -> None:
+    made = app(
+        services={"db": {"image": "a", "volumes": ["data:/var/lib/db", "/tmp/x"]}},
+        prepare=[{"in": "db", "run": ["sh", "-c", "true"]}],
+    )
+    assert TargetApp.model_validate_json(made.model_dump_json()) == made

@@ -1,0 +1,67 @@
+"""`tuner app`: the folder of a target app, made from what there is."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tuner.cli.output import print_lines, say
+
+app = typer.Typer(help="Make a target app.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.callback()
+def group() -> None:
+    """Make a target app."""
+
+
+@app.command()
+def init(
+    folder: Annotated[
+        Path, typer.Argument(metavar="[FOLDER]", help="The folder to make; its name is the app's.")
+    ] = Path(),
+    compose: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A compose file [default: that of this folder]."),
+    ] = None,
+    service: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The service to tune [default: the one with uwsgi]."),
+    ] = None,
+    ini: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The present uwsgi.ini, if it is elsewhere.")
+    ] = None,
+    image: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The image of the app, instead of a build.")
+    ] = None,
+) -> None:
+    """Make target.yaml and uwsgi.ini from a compose file, or from an image and a file.
+
+    Prints the paths of the new files, and what was left out, with a reason for each.
+    """
+    from tuner import compose as composed
+
+    wanted = composed.Wanted(
+        folder=folder, compose=compose, service=service, ini=ini, image=image, environ=os.environ
+    )
+    draft = composed.draft(wanted)
+    written = composed.write(draft, folder)
+    for line in draft.findings.lines():
+        say(line)
+    print_lines(map(str, written))
+
+
+@app.command()
+def check(
+    name: Annotated[
+        str, typer.Argument(metavar="APP", help="A folder with a target.yaml, or a target app.")
+    ],
+) -> None:
+    """Start an app once with its services and its file, and say what does not work.
+
+    Needs Docker, and no service. Exits with 1 if the app does not work.
+    """
+    from tuner.cli.checking import checked
+
+    checked(name)

@@ -1,0 +1,100 @@
+"""`tuner app check`: start a target app once with all that it needs, and say what does not work."""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from tuner.cli.output import print_lines, say
+from tuner.errors import InvalidInput, TargetFailed
+from tuner.model import CalibrateRequest, Failure, JobSpec, TargetFacts, TargetRequest
+from tuner.settings import Settings
+
+if TYPE_CHECKING:
+    from tuner.catalogue import HostCatalogue
+    from tuner.measurement import Bench
+
+
+def checked(app: str) -> None:
+    """Start the app of a folder, or a target app by name, and stop it. Exits with 1 if it fails.
+
+    Raises `InvalidInput` with every mistake of its target.yaml, and `Infrastructure` while a
+    service measures on this machine.
+    """
+    from tuner import bootstrap
+    from tuner.worker import prepared
+
+    settings = Settings.from_environ(os.environ)
+    known, name = _found(app, settings)
+    request = CalibrateRequest(target=TargetRequest(target_app=name))
+    spec = bootstrap.resolver(known, images_allowed=settings.images_allowed)(request)
+    say(f"checking {name}: image, services, prepare, file, answers")
+    began = time.monotonic()
+    with _bench(settings, known) as bench:
+        try:
+            facts = prepared(spec, bench).facts
+        except TargetFailed as failure:
+            _explain(failure, spec)
+            raise typer.Exit(1) from failure
+    seconds = time.monotonic() - began
+    print_lines([f"ok: {name} works; {seconds:.0f} s", *_facts(facts, spec)])
+
+
+def _found(app: str, settings: Settings) -> tuple["HostCatalogue", str]:
+    from tuner.catalogue import HostCatalogue
+
+    folder = Path(app)
+    if (folder / "target.yaml").is_file():
+        folder = folder.resolve()
+        return HostCatalogue.load([folder.parent], with_own=False), folder.name
+    known = HostCatalogue.load(settings.target_apps, settings.search_spaces)
+    if app not in known.apps:
+        raise InvalidInput.at("APP", f"no folder with a target.yaml, and no target app: {app}")
+    return known, app
+
+
+@contextmanager
+def _bench(settings: Settings, known: "HostCatalogue") -> Iterator["Bench"]:
+    """Alone on this machine. Nothing stays behind but images."""
+    from tuner import bootstrap
+    from tuner.measurement import Bench
+
+    launcher = bootstrap.launcher(settings, known, owner=f"check-{os.getpid()}")
+    try:
+        with launcher.alone():
+            yield Bench(launcher.for_measurement("0", "0"), bootstrap.load_generator(settings))
+    finally:
+        launcher.reap()
+        launcher.end_jobs(())
+        launcher.close()
+
+
+def _explain(failure: TargetFailed, spec: JobSpec) -> None:
+    from tuner.diagnosis.hints import hints
+    from tuner.worker import failure_of
+
+    found: Failure = failure_of(failure, spec)
+    say(f"failed: {found.message}")
+    for hint in hints(found):
+        say(f"  try: {hint}")
+    if found.log_tail:
+        say("last lines:")
+        for line in found.log_tail.splitlines():
+            say(f"  {line}")
+
+
+def _facts(facts: TargetFacts | None, spec: JobSpec) -> Iterator[str]:
+    if facts is None:
+        return
+    yield f"image    {facts.image_digest}"
+    yield f"uWSGI    {facts.uwsgi_version}, {facts.topology}"
+    yield f"memory   {facts.memory.per_process_mb:.0f} MB per process"
+    if spec.target.services:
+        yield f"services {', '.join(spec.target.services)}"
+    for finding in facts.preflight.findings if facts.preflight else ():
+        where = f":{finding.line}" if finding.line is not None else ""
+        yield f"{finding.severity}: uwsgi.ini{where}: {finding.message} [{finding.rule}]"

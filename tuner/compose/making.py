@@ -1,0 +1,261 @@
+"""From a compose file and the options of `tuner app init` to the parts of a target app."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from tuner.compose.asking import Wanted, chosen, compose_of
+from tuner.compose.building import context_of, source_of
+from tuner.compose.document import ComposeFile, Node, missing, text_of
+from tuner.compose.environment import with_env_files
+from tuner.compose.findings import Findings
+from tuner.compose.mounts import file_at, mounted, mounts_of, only_ini, texts_of
+from tuner.compose.selection import Selection
+from tuner.compose.serving import serving, somaxconn
+from tuner.compose.starting import (
+    Start,
+    beside,
+    command_of,
+    name_other_options,
+    start_of,
+    words_of,
+)
+from tuner.compose.translation import Translator, limits_of
+from tuner.errors import InvalidInput, Mistake
+from tuner.model import TargetApp, mistakes_of
+from tuner.model.documents import DEFAULT_COMMAND
+from tuner.model.named_files import expanded
+from tuner.model.services import APP
+from tuner.uwsgi.command_line import words_for_uwsgi
+from tuner.uwsgi.ini import IniFile
+from tuner.uwsgi.options import known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A target app that is not written yet: target.yaml, and the texts beside it by their names."""
+
+    origin: str
+    document: Mapping[str, Any]
+    texts: Mapping[str, str]
+    findings: Findings
+
+
+def draft(wanted: Wanted) -> Draft:
+    """The target app of one service. Raises `InvalidInput` with all mistakes and their lines."""
+    compose = compose_of(wanted)
+    services = {
+        name: with_env_files(node, compose.variables) for name, node in compose.services().items()
+    }
+    app = chosen(wanted, compose, services)
+    profiles = compose.variables.find("COMPOSE_PROFILES").value.split(",")
+    selection = Selection(
+        app, services, frozenset(profiles), lambda service: texts_of(service, compose.root)
+    )
+    findings = Findings([*compose.mistakes, *selection.mistakes])
+    return _Maker(wanted, compose, selection, findings).draft()
+
+
+@dataclass(slots=True)
+class _Maker:
+    wanted: Wanted
+    compose: ComposeFile
+    selection: Selection
+    findings: Findings
+    texts: dict[str, str] = field(default_factory=dict)
+
+    def draft(self) -> Draft:
+        app = self.selection.services[self.selection.app]
+        for name in (self.selection.app, *self.selection.taken, *self.selection.prepare):
+            self.findings.mistakes += missing(self.selection.services[name])
+        document = self._document(app)
+        self._name_the_rest()
+        if self.findings.mistakes:
+            raise InvalidInput(list(dict.fromkeys(self.findings.mistakes)))
+        made = Draft(
+            origin=f"service {self.selection.app} of {self.compose.file}",
+            document=document,
+            texts=self.texts,
+            findings=self.findings,
+        )
+        self._check(made)
+        return made
+
+    def _document(self, app: Node) -> dict[str, Any]:
+        name = self.selection.app
+        source = self._source(app)
+        context = context_of(app.get("build"))
+        folder = context if "build" in source else None
+        translator = Translator(self.compose, self.selection, self.findings, folder)
+        found: dict[str, Any] = {
+            "name": self.wanted.folder.resolve().name,
+            "description": f"{name} of {self.compose.file.name}",
+            **source,
+        }
+        mounts = mounts_of(app, self.compose.root)
+        gets = mounted(name, mounts, context, self.findings)
+        start = self._start(app)
+        if start is not None:
+            found |= self._configuration(name, app, start)
+            gets.files = {path: file for path, file in gets.files.items() if file != start.file}
+        found |= translator.needs(name, app, is_app=True)
+        found |= self._parts(name, gets.volumes, gets.tmpfs, gets.files)
+        found |= self._limits(name, app)
+        called = {each: self._name_of(each) for each in self.selection.taken}
+        services = {}
+        for each in self.selection.taken:
+            fields, gets = translator.service(each)
+            waits = {called[key]: how for key, how in fields.pop("depends_on", {}).items()}
+            own = {**fields, **({"depends_on": waits} if waits else {})}
+            services[called[each]] = own | self._parts(each, gets.volumes, gets.tmpfs, gets.files)
+        if services:
+            found["services"] = services
+        if steps := [step for each in self.selection.prepare for step in self._steps(each)]:
+            found["prepare"] = steps
+        return found
+
+    def _source(self, app: Node) -> dict[str, str]:
+        if self.wanted.image is not None:
+            return {"image": self.wanted.image}
+
+        def place(folder: Path) -> str:
+            return Path(os.path.relpath(folder, self.wanted.folder.resolve())).as_posix()
+
+        return source_of(self.selection.app, app, self.compose.project, place, self.findings)
+
+    def _start(self, app: Node) -> Start | None:
+        mounts, context = mounts_of(app, self.compose.root), context_of(app.get("build"))
+        words = command_of(app)
+        given = self.wanted.ini
+        if given is None and words_for_uwsgi(words) is None:
+            given = only_ini(mounts)
+        command = app.get("command") or app
+        at = f"{command.file}:{command.line}"
+
+        def find(path: str) -> Path | None:
+            found = file_at(mounts, path)
+            return found or (beside(context, path) if context is not None else None)
+
+        try:
+            start = start_of(words, find, given, at)
+        except InvalidInput as error:
+            self.findings.mistakes += error.mistakes
+            return None
+        if words_for_uwsgi(words) is None:
+            told = " ".join(words) or "that of the image"
+            why = "what it does before uwsgi is not done: make it a step of `prepare` if it counts"
+            self.findings.changed(f"command ({told}) -> {' '.join(DEFAULT_COMMAND)}", why)
+        elif app.get("command") and not app.get("entrypoint") and context is None:
+            why = "it is not run: only `command` is"
+            self.findings.changed("the image's ENTRYPOINT, if it has one", why)
+        return start
+
+    def _configuration(self, name: str, app: Node, start: Start) -> dict[str, Any]:
+        """The command, its file, and what follows from the file."""
+        found: dict[str, Any] = {}
+        if start.command != DEFAULT_COMMAND:
+            found["command"] = list(start.command)
+        name_other_options(start, self.findings)
+        for variable in app.get("environment").items():
+            option = variable.removeprefix("UWSGI_").lower().replace("_", "-")
+            if variable.startswith("UWSGI_") and known().find(option) is not None:
+                why = f"uWSGI reads it as {option}: move it into the file, so that it can be tuned"
+                self.findings.todo(f"{name}.env.{variable}", why)
+        place = self._placed(name, start.file, "uwsgi.ini") if start.file else "uwsgi.ini"
+        if start.file is None:
+            self.texts[place] = start.ini
+            self.findings.changed(f"{name}.command", f"its options are in {place} now")
+        if place != "uwsgi.ini":
+            found["uwsgi_ini"] = place
+        return found | serving(name, app, IniFile.parse(start.ini), self.findings)
+
+    def _limits(self, name: str, app: Node) -> dict[str, Any]:
+        limits: dict[str, Any] = limits_of(app)
+        for key in [key for key in ("cpus", "memory_mb") if key not in limits]:
+            why = "the compose file has no such limit: give that of production"
+            self.findings.todo(f"limits.{key}", why)
+        if (most := somaxconn(app)) is not None:
+            limits["somaxconn"] = most
+        return {"limits": limits} if limits else {}
+
+    def _parts(
+        self, name: str, volumes: list[str], tmpfs: list[str], files: Mapping[str, Path]
+    ) -> dict[str, Any]:
+        texts = {path: {"file": self._placed(name, file)} for path, file in files.items()}
+        parts = {"volumes": volumes, "tmpfs": tmpfs, "files": texts}
+        return {key: part for key, part in parts.items() if part}
+
+    def _placed(self, name: str, file: Path, wanted: str = "") -> str:
+        """The name that target.yaml has for a file; one from elsewhere is copied."""
+        folder, file = self.wanted.folder.resolve(), file.resolve()
+        if file.is_relative_to(folder):
+            return file.relative_to(folder).as_posix()
+        text = text_of(file)
+        for place in (wanted or file.name, f"{name}-{file.parent.name}-{file.name}"):
+            if self.texts.setdefault(place, text) == text:
+                return place
+        told = "has the name of another file: rename one of them"
+        self.findings.mistakes.append(Mistake(str(file), told))
+        return file.name
+
+    def _steps(self, name: str) -> list[dict[str, Any]]:
+        node = self.selection.services[name]
+        words = [*words_of(node.get("entrypoint")), *words_of(node.get("command"))]
+        if not words:
+            self.findings.todo(f"service {name}", "its command is that of its image: add a step")
+            return []
+        why = "a step of `prepare`: it runs once in the app's container, with the app's environment"
+        self.findings.changed(f"service {name}", why)
+        return [{"in": APP, "run": words}]
+
+    def _name_of(self, service: str) -> str:
+        """The name by which the app calls it: an arm has no other names."""
+        called = self.selection.called.get(service, set())
+        others = sorted(called - {service})
+        if not others:
+            return service
+        if called == {others[0]} and others[0] not in self.selection.services:
+            self.findings.changed(f"service {service}", f"its name is {others[0]} here")
+            return others[0]
+        why = f"it is also called {', '.join(others)}: an arm knows one name, so use one everywhere"
+        self.findings.todo(f"service {service}", why)
+        return service
+
+    def _name_the_rest(self) -> None:
+        app, root = self.selection.app, self.compose.root
+        for name, why in self.selection.left.items():
+            self.findings.left_out(f"service {name}", why)
+        for name in self.selection.taken:
+            if app != APP and self.selection.mentions(name, app):
+                why = f"it calls the app {app}: in an arm the app's name is {APP}"
+                self.findings.todo(f"service {name}", why)
+        if root.get("include"):
+            why = "give one file with all services, as `docker compose config` prints it"
+            self.findings.todo("include", why)
+        for name, node in root.get("volumes").items().items():
+            if node.items():
+                why = "an arm makes each volume itself, empty at first: `prepare` can fill it"
+                self.findings.left_out(f"volumes.{name}", why)
+        if root.get("networks"):
+            why = "each arm has one network of its own"
+            self.findings.left_out("networks", why)
+        for other in ("compose.override", "docker-compose.override"):
+            for file in self.compose.file.parent.glob(f"{other}.y*ml"):
+                why = "it was not read: give the file that `docker compose config` prints"
+                self.findings.todo(file.name, why)
+
+    def _check(self, made: Draft) -> None:
+        folder = self.wanted.folder
+
+        def read(name: str) -> str:
+            return made.texts[name] if name in made.texts else text_of(folder / name)
+
+        try:
+            TargetApp.model_validate(expanded(dict(made.document), read))
+        except ValidationError as error:
+            found = [Mistake(f"target.yaml: {path}", told) for path, told in mistakes_of(error)]
+            raise InvalidInput(found) from error

@@ -1,0 +1,237 @@
+"""The services of one arm: its own network, volumes and containers, beside its app."""
+
+import hashlib
+import json
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from tuner.engine.containers import Containers
+from tuner.engine.executing import Executed, execute
+from tuner.engine.failures import telling_line
+from tuner.engine.images import Found
+from tuner.engine.options import Options
+from tuner.errors import Infrastructure
+from tuner.measurement import target_failed
+from tuner.model import APP, Backed, Condition, FailureCode, Needs, Service, Target
+
+READY_S = 120.0  # for a service to pass its healthcheck
+POLL_S = 0.05
+TAIL_LINES = 30
+_INTERNAL = {"com.docker.network.bridge.inhibit_ipv4": "true"}
+"""The bridge has no address of the host: containers reach each other and nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What an app has beside it.
+
+    `network` is None for an app without services. `volumes` are the app's own, by folder;
+    `services` the containers by name.
+    """
+
+    image: str
+    network: str | None = None
+    volumes: Mapping[str, str] = field(default_factory=dict)
+    services: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """The images of the app and its services, and the folders that hold their data.
+
+    `sha256` is the hash of what the data are made of. `folders` has, by part and folder, the name
+    of the data there: two parts may name the same data.
+    """
+
+    images: Mapping[str, str]
+    folders: Mapping[str, Mapping[str, str]]
+
+    sha256: str
+
+    @property
+    def data(self) -> list[str]:
+        """The names of all data, each once."""
+        return sorted({name for held in self.folders.values() for name in held.values()})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backing:
+    """Starts the services of one arm."""
+
+    containers: Containers
+    target: Target
+    options: Options
+
+    @contextmanager
+    def started(self, parts: Parts, volumes: Mapping[str, str]) -> Iterator[Beside]:
+        """The services on a network of their own, all ready. Raises `TargetFailed`.
+
+        `volumes` are those of each name of data.
+        """
+        running: dict[str, str] = {}
+        with ExitStack() as stack:
+            network = stack.enter_context(self._network()) if self.target.services else None
+            beside = Beside(
+                image=parts.images[APP],
+                network=network,
+                volumes=_by_folder(parts.folders[APP], volumes),
+                services=running,
+            )
+
+            def start(name: str) -> None:
+                options = self._options(name, network, _by_folder(parts.folders[name], volumes))
+                service = self._service(name, parts.images[name], options, network)
+                running[name] = stack.enter_context(service)
+
+            def wait_ready(name: str) -> None:
+                self._wait_ready(name, running[name])
+
+            with ThreadPoolExecutor(max_workers=4) as pool:
+                for group in self.target.start_order:
+                    list(pool.map(start, group))
+                    list(pool.map(wait_ready, self._awaited & {*group}))
+                list(pool.map(wait_ready, running.keys() - self._awaited))
+            # All at once: the contexts would remove one after the other.
+            stack.callback(lambda: self.containers.connection.remove([*running.values()]))
+            yield beside
+
+    @property
+    def _awaited(self) -> set[str]:
+        """Services that another one waits for."""
+        return {
+            name
+            for service in self.target.services.values()
+            for name, condition in service.depends_on.items()
+            if condition is not Condition.STARTED
+        }
+
+    @property
+    def _completed(self) -> set[str]:
+        """Services that end before another one starts."""
+        return {
+            name
+            for service in self.target.services.values()
+            for name, condition in service.depends_on.items()
+            if condition is Condition.COMPLETED
+        }
+
+    @contextmanager
+    def _network(self) -> Iterator[str]:
+        connection, name = self.containers.connection, f"tuner-{secrets.token_hex(6)}"
+        with connection.api() as api:
+            api.create_network(
+                name,
+                driver="bridge",
+                internal=True,
+                options=_INTERNAL,
+                labels=dict(self.containers.labels),
+            )
+        try:
+            yield name
+        finally:
+            connection.remove_networks([name])
+
+    def _options(
+        self, name: str, network: str | None, volumes: Mapping[str, str]
+    ) -> dict[str, Any]:
+        service = self.target.services[name]
+        return connected(self.options.service(service), network, volumes)
+
+    @contextmanager
+    def _service(
+        self, name: str, image: str, options: Mapping[str, Any], network: str | None
+    ) -> Iterator[str]:
+        service = self.target.services[name]
+        known = self.containers.known_as(name, network)
+        with self.containers.service(image, service, options, known) as container:
+            yield container
+
+    def _wait_ready(self, name: str, container: str) -> None:
+        service = self.target.services[name]
+        deadline = time.monotonic() + READY_S
+        while True:
+            state = self.containers.connection.state(container)
+            if state is None:
+                raise Infrastructure(f"the container of {name} was removed while it started")
+            if not state["Running"]:
+                if name in self._completed and state["ExitCode"] == 0:
+                    return
+                self._fail(name, container, f"ended (exit {state['ExitCode']})")
+            elif name not in self._completed and self._is_healthy(container, service):
+                return
+            if time.monotonic() > deadline:
+                what = "did not end" if name in self._completed else "was not healthy"
+                self._fail(name, container, f"{what} within {READY_S:g} s")
+            time.sleep(POLL_S)
+
+    def _is_healthy(self, container: str, service: Service) -> bool:
+        check = service.healthcheck
+        if check is None:
+            return True
+        try:
+            return self.run_in(container, check.argv, check.timeout).exit_code == 0
+        except Infrastructure:  # the test hangs, or the container has ended
+            return False
+
+    def run_in(self, container: str, argv: Sequence[str], timeout_s: float) -> Executed:
+        """Run a command in a service's container, as its user."""
+        connection = self.containers.connection
+        return execute(
+            connection, container, argv, user="", timeout_s=timeout_s, meanwhile=lambda: None
+        )
+
+    def _fail(self, name: str, container: str, what: str) -> None:
+        tail = self.containers.connection.log_tail(container, TAIL_LINES)
+        reason = telling_line(tail)
+        raise target_failed(
+            FailureCode.SERVICE_FAILED, f"service {name} {what}{reason and ': '}{reason}", tail
+        )
+
+
+def parts_of(
+    target: Target, found: Mapping[str, Found], declared: Callable[[str], Sequence[str]]
+) -> Parts:
+    """The parts of a target, from the image of each and the folders that an image `declared`."""
+    own = {name: service.volumes for name, service in target.services.items()}
+    own[APP] = target.volumes
+    made_of = {
+        "digests": {name: image.digest for name, image in found.items()},
+        "target": target.model_dump(
+            mode="json", include={*Backed.model_fields, *Needs.model_fields}
+        ),
+    }
+    return Parts(
+        images={name: image.id for name, image in found.items()},
+        folders={
+            name: folders_of(name, own[name], declared(image.id)) for name, image in found.items()
+        },
+        sha256=hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest(),
+    )
+
+
+def connected(
+    options: Mapping[str, Any], network: str | None, volumes: Mapping[str, str]
+) -> dict[str, Any]:
+    """A container's options with a network and, by folder, its volumes."""
+    binds = dict(options.get("binds") or {})
+    binds |= {volume: {"bind": folder} for folder, volume in volumes.items()}
+    joined = {"network_mode": network} if network is not None else {}
+    return {**options, **joined, "binds": binds}
+
+
+def _by_folder(folders: Mapping[str, str], volumes: Mapping[str, str]) -> dict[str, str]:
+    return {folder: volumes[name] for folder, name in folders.items()}
+
+
+def folders_of(part: str, own: Sequence[str], declared: Sequence[str]) -> dict[str, str]:
+    """The name of the data in each folder: `name:/folder` has one, `/folder` its part and path."""
+    found: dict[str, str] = {}
+    for given in own:
+        name, _, folder = ("", "", given) if given.startswith("/") else given.partition(":")
+        found[folder] = name or f"{part}{folder}"
+    return {folder: f"{part}{folder}" for folder in declared} | found

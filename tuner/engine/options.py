@@ -1,0 +1,122 @@
+"""What the engine gives a container: its limits, its network, its CPUs, and no capability."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from docker.types import LogConfig, Mount, Ulimit
+
+from tuner.engine import nginx
+from tuner.engine.config import EngineConfig
+from tuner.engine.host import HostFacts, Placement
+from tuner.model import Limits, Needs, Service
+
+_ROOT_APP_CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "SETGID", "SETUID"]
+"""An image that starts as root and drops it in its ini (`uid = www-data`) needs these.
+
+A process that is not root cannot use them: no-new-privileges is set.
+"""
+
+CONFINED: Mapping[str, Any] = {
+    "cap_drop": ["ALL"],
+    "security_opt": ["no-new-privileges"],
+    # uWSGI logs each request: frequent rotation would load the disk during a window.
+    "log_config": LogConfig(type="json-file", config={"max-size": "64m", "max-file": "1"}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of containers on this host, each for `create_host_config`."""
+
+    config: EngineConfig
+    facts: HostFacts
+    placement: Placement
+
+    def target(self, needs: Needs, limits: Limits, volumes: Mapping[str, str]) -> dict[str, Any]:
+        """Production's limits, in a network namespace of its own without any network.
+
+        `volumes` maps a folder in the container to its volume.
+        """
+        shm = {"shm_size": f"{needs.shm_mb}m"} if needs.shm_mb is not None else {}
+        return {
+            **shm,
+            "tmpfs": dict(folder.partition(":")[::2] for folder in needs.tmpfs),
+            # An empty volume gets the folder's content, owner and mode from the image.
+            "binds": {volume: {"bind": folder} for folder, volume in volumes.items()},
+            "network_mode": "none",
+            "nano_cpus": round(limits.cpus * 1e9),
+            "cpuset_cpus": self.placement.target,
+            "mem_limit": f"{limits.memory_mb}m",
+            "memswap_limit": f"{limits.memory_mb}m",
+            "pids_limit": self.config.pids_limit,
+            "sysctls": {
+                "net.core.somaxconn": str(limits.somaxconn),
+                # The client closes tens of thousands of connections a minute here.
+                "net.ipv4.tcp_tw_reuse": "1",
+                "net.ipv4.ip_local_port_range": "1024 65535",
+                **self.config.extra_sysctls,
+            },
+            "cap_add": _ROOT_APP_CAPABILITIES,
+            **self._common,
+        }
+
+    def service(self, service: Service) -> dict[str, Any]:
+        """A service's own limits."""
+        shm = {"shm_size": f"{service.shm_mb}m"} if service.shm_mb is not None else {}
+        quota = {"nano_cpus": round(service.cpus * 1e9)} if service.cpus is not None else {}
+        return {
+            **shm,
+            **quota,
+            "tmpfs": dict(folder.partition(":")[::2] for folder in service.tmpfs),
+            "cpuset_cpus": self.placement.services or self.placement.target,
+            "mem_limit": f"{service.memory_mb}m",
+            "memswap_limit": f"{service.memory_mb}m",
+            "pids_limit": self.config.pids_limit,
+            "cap_add": _ROOT_APP_CAPABILITIES,
+            **self._common,
+        }
+
+    def generator(
+        self, target: str, socket_volume: str | None, mounts: Mapping[str, str]
+    ) -> dict[str, Any]:
+        """In the target's network and process namespaces, on a CPU of its own if possible.
+
+        It can read each uWSGI process's usage, and it ends with the target. `mounts` maps folders
+        in the container to folders of the host.
+        """
+        memory = f"{self.config.generator_memory_mb}m"
+        binds = {}
+        if socket_volume is not None:
+            binds[socket_volume] = {"bind": nginx.SOCKET_MOUNT, "mode": "nocopy"}
+        return {
+            "network_mode": f"container:{target}",
+            "pid_mode": f"container:{target}",
+            "cpuset_cpus": self.placement.generator,
+            "mem_limit": memory,
+            "memswap_limit": memory,
+            "shm_size": f"{self.config.generator_shm_mb}m",
+            "pids_limit": 512,
+            "binds": binds,
+            # Unlike a bind, a mount does not make a folder that is missing.
+            "mounts": [
+                Mount(folder, source, type="bind", read_only=True)
+                for folder, source in mounts.items()
+            ],
+            # Only nginx is root here. With these it connects to a socket of any mode.
+            "cap_add": ["DAC_OVERRIDE", "SETGID"] if socket_volume is not None else [],
+            **self._common,
+        }
+
+    @property
+    def nofile(self) -> int:
+        """The limit of open files of each container."""
+        return min(self.config.nofile, self.facts.nofile)
+
+    @property
+    def _common(self) -> dict[str, Any]:
+        nofile = self.nofile
+        size = (
+            {"storage_opt": {"size": f"{self.config.disk_mb}m"}} if self.facts.bounds_disk else {}
+        )
+        return {"ulimits": [Ulimit(name="nofile", soft=nofile, hard=nofile)], **size, **CONFINED}

@@ -1,0 +1,245 @@
+"""What all arms of a job start with: the data of its app and services, filled once and frozen.
+
+A state is an image of each container, with what it wrote to its own layer, and a volume for each
+piece of data. An arm's containers start from these images, on copies of these volumes.
+"""
+
+import secrets
+import threading
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tuner.engine import labels
+from tuner.engine.backing import Backing, Beside, Parts, connected
+from tuner.engine.config import EngineConfig
+from tuner.engine.connection import Connection
+from tuner.engine.containers import ROOT_USER, Containers
+from tuner.engine.failures import telling_line
+from tuner.errors import Infrastructure, TargetFailed
+from tuner.measurement import target_failed
+from tuner.model import APP, FailureCode, Limits, PrepareStep
+
+STOP_S = 30  # for a container to end after its stop signal
+COPY_S = 300.0
+TAIL_LINES = 30
+_COPY = 'for from in /from/*; do cp -a "$from/." "/to/${from##*/}/" || exit 1; done'
+_COPYING = {"cap_add": ["CHOWN", "DAC_OVERRIDE", "FOWNER"]}
+_WHOLE = "whole"  # the volume that is made last: no data have this name, for theirs has a slash
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The images and volumes that arms start from: by part, and by the name of the data."""
+
+    parts: Parts
+    volumes: Mapping[str, str]
+
+
+@dataclass(slots=True)
+class States:
+    """The frozen data of jobs on this host. One for the whole process."""
+
+    connection: Connection
+    config: EngineConfig
+    _making: threading.Lock = field(default_factory=threading.Lock)
+    _jobs: set[str] | None = None  # with data here; None: an earlier process may have left some
+
+    @contextmanager
+    def arm(self, job: str, parts: Parts, backing: Backing, limits: Limits) -> Iterator[Beside]:
+        """An arm's services, all ready, on data that nothing has changed since they were frozen.
+
+        Raises `TargetFailed` if the data cannot be made, and `Infrastructure` if services do not
+        start with data that were made: the arm's file is not at fault.
+        """
+        state = self._of(job, parts, backing, limits)
+        with ExitStack() as stack:
+            try:
+                copies = stack.enter_context(self._copied(backing.containers, state.volumes))
+                beside = stack.enter_context(backing.started(state.parts, copies))
+            except TargetFailed as failure:
+                raise Infrastructure(f"{failure.message} (it has started before)") from failure
+            yield beside
+
+    def end(self, keep: Collection[str]) -> None:
+        """Remove the data of all jobs but these; not while data are made.
+
+        It asks the engine only if there may be something to remove.
+        """
+        if not self._making.acquire(blocking=False):
+            return
+        try:
+            if self._jobs is None or self._jobs - {*keep}:
+                self._end(keep)
+                self._jobs = {*keep}
+        finally:
+            self._making.release()
+
+    def _end(self, keep: Collection[str]) -> None:
+        mine = labels.query(labels.of_instance(self.config.instance))
+        mine["label"].append(labels.STATE)
+
+        def is_over(found: Mapping[str, Any]) -> bool:
+            return found["Labels"][labels.STATE] not in keep
+
+        volumes, images = self.connection.volumes(mine), self.connection.images(mine)
+        self.connection.remove_volumes(each["Name"] for each in volumes if is_over(each))
+        self.connection.remove_images(each["Id"] for each in images if is_over(each))
+
+    def _of(self, job: str, parts: Parts, backing: Backing, limits: Limits) -> State:
+        key = f"{job}.{parts.sha256[:16]}"
+        with self._making:
+            if self._jobs is not None:
+                self._jobs.add(job)
+            making = _Making(self.connection, self._labels(job, key), backing, limits)
+            # Not from memory: an operator may prune volumes, and the engine would make empty ones.
+            return making.found(parts) or making.made(parts)
+
+    def _labels(self, job: str, key: str) -> dict[str, str]:
+        return {
+            **labels.of_instance(self.config.instance),
+            labels.STATE: job,
+            labels.STATE_KEY: key,
+        }
+
+    @contextmanager
+    def _copied(
+        self, containers: Containers, volumes: Mapping[str, str]
+    ) -> Iterator[dict[str, str]]:
+        with ExitStack() as stack:
+            copies = {name: stack.enter_context(containers.volume()) for name in volumes}
+            if copies:
+                self._copy(containers, [(volumes[name], copies[name]) for name in copies])
+            yield copies
+
+    def _copy(self, containers: Containers, pairs: Sequence[tuple[str, str]]) -> None:
+        binds = {}
+        for number, (source, copy) in enumerate(pairs):
+            binds[source] = {"bind": f"/from/{number}", "mode": "ro,nocopy"}
+            binds[copy] = {"bind": f"/to/{number}", "mode": "nocopy"}
+        argv = ["sh", "-c", _COPY]
+        options = {**_COPYING, "binds": binds}
+        exit_code, said = containers.run(
+            self.config.load_image, argv, COPY_S, options, user=ROOT_USER
+        )
+        if exit_code != 0:
+            raise Infrastructure(f"the data of an arm cannot be copied: {telling_line(said)}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Making:
+    """Makes the state with these `labels`, or finds what an earlier process made."""
+
+    connection: Connection
+    labels: Mapping[str, str]
+    backing: Backing
+    limits: Limits
+
+    def found(self, parts: Parts) -> State | None:
+        """None if there is none, or not a whole one."""
+        mine = labels.query(self.labels)
+        named = {
+            each["Labels"][labels.PART]: each["Name"] for each in self.connection.volumes(mine)
+        }
+        if named.pop(_WHOLE, None) is None or {*named} != {*parts.data}:
+            return None
+        images = {each["Labels"][labels.PART]: each["Id"] for each in self.connection.images(mine)}
+        if not {*images} >= self._changed:
+            return None
+        images = {part: images[part] for part in self._changed}
+        return State(replace(parts, images={**parts.images, **images}), named)
+
+    @property
+    def _changed(self) -> set[str]:
+        """The parts that have an image of their own in the state."""
+        target = self.backing.target
+        return {*target.services} | {step.in_ for step in target.prepare}
+
+    def made(self, parts: Parts) -> State:
+        """Fill the data, stop all containers, and freeze what they wrote. Raises `TargetFailed`."""
+        self._remove()
+        try:
+            volumes = {name: self._volume(name) for name in parts.data}
+            with self.backing.started(parts, volumes) as beside:
+                images = {**parts.images, **self._filled(beside)}
+                self._stop(beside.services)
+                for name, container in beside.services.items():
+                    images[name] = self._frozen(container, name)
+            self._volume(_WHOLE)
+        except BaseException:
+            self._remove()
+            raise
+        return State(replace(parts, images=images), volumes)
+
+    def _filled(self, beside: Beside) -> dict[str, str]:
+        """Run the steps; returns the app's image if they changed it."""
+        steps, image = self.backing.target.prepare, beside.image
+        last = max((n for n, step in enumerate(steps) if step.in_ == APP), default=None)
+        for number, step in enumerate(steps):
+            if step.in_ == APP:
+                part = APP if number == last else f"{APP}/{number}"
+                image = self._run_in_app(step, replace(beside, image=image), part)
+            else:
+                self._run_in_service(step, beside.services[step.in_])
+        return {APP: image}
+
+    def _run_in_app(self, step: PrepareStep, beside: Beside, part: str) -> str:
+        backing, containers = self.backing, self.backing.containers
+        options = backing.options.target(backing.target, self.limits, {})
+        options = connected(options, beside.network, beside.volumes)
+        known = containers.known_as(APP, beside.network)
+        with containers.target(
+            beside.image, list(step.run), {}, options, backing.target, known
+        ) as container:
+            state = self.connection.wait_end(container, step.timeout_s)
+            tail = self.connection.log_tail(container, TAIL_LINES)
+            _check(step, None if state is None else int(state["ExitCode"]), tail)
+            return self._frozen(container, part)
+
+    def _run_in_service(self, step: PrepareStep, container: str) -> None:
+        done = self.backing.run_in(container, step.run, step.timeout_s)
+        _check(step, done.exit_code, f"{done.stdout}\n{done.stderr}".strip())
+
+    def _stop(self, services: Mapping[str, str]) -> None:
+        """Cleanly, and the services that others need last."""
+        for group in reversed(self.backing.target.start_order):
+            for name in group:
+                with self.connection.api() as api:
+                    api.stop(services[name], timeout=STOP_S)
+
+    def _frozen(self, container: str, part: str) -> str:
+        """An image of what the container has written to its own layer; its id."""
+        marks = {**self.labels, labels.PART: part}
+        with self.connection.api() as api:
+            found = api.commit(
+                container,
+                repository="uwsgi-tuner/state",
+                tag=secrets.token_hex(8),
+                changes=[f"LABEL {name}={value}" for name, value in marks.items()],
+            )
+        return str(found["Id"])
+
+    def _volume(self, part: str) -> str:
+        name = f"tuner-{secrets.token_hex(6)}"
+        with self.connection.api() as api:
+            api.create_volume(name, labels={**self.labels, labels.PART: part})
+        return name
+
+    def _remove(self) -> None:
+        mine = labels.query(self.labels)
+        self.connection.remove_volumes(each["Name"] for each in self.connection.volumes(mine))
+        self.connection.remove_images(each["Id"] for each in self.connection.images(mine))
+
+
+def _check(step: PrepareStep, exit_code: int | None, tail: str) -> None:
+    """Raise `TargetFailed` unless the step ended well."""
+    if exit_code == 0:
+        return
+    how = f"did not end within {step.timeout_s:g} s" if exit_code is None else f"exit {exit_code}"
+    reason = telling_line(tail)
+    raise target_failed(
+        FailureCode.PREPARE_FAILED,
+        f"prepare: `{' '.join(step.run)}` in {step.in_}: {how}{reason and ': '}{reason}",
+        tail,
+    )

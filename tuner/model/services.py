@@ -1,0 +1,251 @@
+"""What runs beside an app, such as its database: a subset of the Compose specification.
+
+Its spelling is read too: `environment`, `shm_size: 64m`, `mem_limit: 512m`, a list of
+`depends_on`, a `healthcheck` with `timeout: 5s`.
+"""
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from graphlib import CycleError, TopologicalSorter
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
+
+from tuner.model.document import Document, Name
+from tuner.model.images import ImageText
+from tuner.model.needs import Needs, pairs
+
+APP = "app"
+"""The name of the app's own container among the services."""
+
+MOST_SERVICES = 12
+
+_SIZE = re.compile(r"([1-9][0-9]*)([kmg]?)b?", re.IGNORECASE)
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m)")
+_IN_S = {"ms": 0.001, "s": 1.0, "m": 60.0}
+_IN_KB = {"k": 1, "m": 1 << 10, "g": 1 << 20}
+
+
+def _words(given: Any) -> Any:
+    """A command as one text, as a shell splits it."""
+    return shlex.split(given) if isinstance(given, str) else given
+
+
+def _test(given: Any) -> Any:
+    return ["CMD-SHELL", given] if isinstance(given, str) else given
+
+
+def _seconds(given: Any) -> Any:
+    found = _DURATION.fullmatch(given) if isinstance(given, str) else None
+    return float(found[1]) * _IN_S[found[2]] if found else given
+
+
+def _is_a_test(test: tuple[str, ...]) -> tuple[str, ...]:
+    if len(test) < 2 or test[0] not in ("CMD", "CMD-SHELL"):
+        raise ValueError("give a text for a shell, or [CMD, program, argument]")
+    return test
+
+
+Words = Annotated[tuple[Annotated[str, Field(max_length=20_000)], ...], BeforeValidator(_words)]
+VolumePath = Annotated[
+    str, Field(pattern=r"^([a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}:)?/[^\x00:,]{1,400}$")
+]
+"""`name:/folder`, shared by all containers of an arm that name it, or `/folder`."""
+
+
+def _stays_inside(folder: str) -> str:
+    if ".." in folder.split("/"):
+        raise ValueError("the folder is inside that of the target app")
+    return folder
+
+
+BuildFolder = Annotated[
+    str, Field(pattern=r"^[A-Za-z0-9_.][A-Za-z0-9_./-]{0,200}$"), AfterValidator(_stays_inside)
+]
+
+
+class HealthCheck(Document):
+    """The test that ends well once a service answers. It runs as often as it takes."""
+
+    test: Annotated[
+        tuple[str, ...], BeforeValidator(_test), AfterValidator(_is_a_test), Field(min_length=1)
+    ] = Field(description="a text for a shell, or [CMD, program, argument]")
+    timeout: Annotated[float, BeforeValidator(_seconds)] = Field(
+        5.0, gt=0, le=60, description="seconds for one test"
+    )
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """The command to run in the container."""
+        return self.test[1:] if self.test[0] == "CMD" else ("/bin/sh", "-c", self.test[1])
+
+
+class Condition(StrEnum):
+    """When a container may start after another one."""
+
+    STARTED = "service_started"
+    HEALTHY = "service_healthy"
+    COMPLETED = "service_completed_successfully"
+
+
+def _mb(given: Any) -> Any:
+    """`512m` or `1gb` in MB, rounded up."""
+    found = _SIZE.fullmatch(given) if isinstance(given, str) else None
+    if found is None or not found[2]:
+        return given
+    return -(-int(found[1]) * _IN_KB[found[2].lower()] // _IN_KB["m"])
+
+
+def _conditions(given: Any) -> Any:
+    match given:
+        case [*names]:
+            return dict.fromkeys(names, Condition.STARTED)
+        case {**named}:
+            return {
+                name: each["condition"]
+                if isinstance(each, dict) and {*each} == {"condition"}
+                else each
+                for name, each in named.items()
+            }
+        case _:
+            return given
+
+
+_FROM_COMPOSE = {
+    "environment": ("env", pairs),
+    "shm_size": ("shm_mb", _mb),
+    "mem_limit": ("memory_mb", _mb),
+}
+
+
+class Service(Needs):
+    """A container beside the app, with a name on the arm's own network."""
+
+    image: ImageText | None = Field(None, description="a container image")
+    build: BuildFolder | None = Field(
+        None,
+        description="a folder with a Dockerfile, inside the folder that the app is built from",
+    )
+    command: Words | None = Field(None, description="null: the image's")
+    entrypoint: Words | None = Field(None, description="null: the image's")
+    volumes: tuple[VolumePath, ...] = Field(
+        (), max_length=20, description="name:/folder, or /folder; empty at first"
+    )
+    healthcheck: HealthCheck | None = Field(None, description="null: ready once it is started")
+    depends_on: Annotated[dict[Name, Condition], BeforeValidator(_conditions)] = Field(
+        {}, description="what starts before it, and what it waits for"
+    )
+    cpus: float | None = Field(None, gt=0, le=256, description="CPU quota, in cores; null: none")
+    memory_mb: int = Field(512, ge=16, le=1 << 20, description="hard memory limit; no swap")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_compose(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        found = dict(given)
+        for theirs, (ours, read) in _FROM_COMPOSE.items():
+            if theirs in found and ours not in found:
+                found[ours] = read(found.pop(theirs))
+        return found
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if (self.build is None) == (self.image is None):
+            raise ValueError("give either build (a folder with a Dockerfile) or image")
+        return self
+
+
+class PrepareStep(Document):
+    """A command that runs once, before the data of all containers are frozen."""
+
+    in_: Name = Field(alias="in", description="app, or the name of a service")
+    run: Words = Field(min_length=1, description="the command; not for a shell")
+    timeout_s: float = Field(120.0, gt=0, le=3600, description="then the job fails")
+
+    model_config = ConfigDict(populate_by_name=True, serialize_by_alias=True)
+
+
+class Backed(Document):
+    """The services of an app, and the data that all its arms start with."""
+
+    services: dict[Name, Service] = Field(
+        {}, max_length=MOST_SERVICES, description="containers beside the app, by name"
+    )
+    volumes: tuple[VolumePath, ...] = Field(
+        (), max_length=20, description="of the app itself: name:/folder, or /folder"
+    )
+    prepare: tuple[PrepareStep, ...] = Field(
+        (), max_length=20, description="fill the data that every arm starts with"
+    )
+
+    @model_validator(mode="after")
+    def _known_names(self) -> Self:
+        if mistakes := [*_unknown(self.services, self.prepare), *_cycles(self.services)]:
+            raise ValueError("; ".join(mistakes))
+        return self
+
+    def refuse_builds(self) -> None:
+        """Raise `ValueError` if a service is built: an app by image brings no folder."""
+        if built := [name for name, each in self.services.items() if each.build is not None]:
+            raise ValueError(
+                f"services {', '.join(built)}: an app by image has no folder to build them from;"
+                " give an image"
+            )
+
+    @property
+    def start_order(self) -> tuple[tuple[str, ...], ...]:
+        """The names of the services in groups. Those of one group can start at once."""
+        return tuple(_groups(self.services))
+
+    @property
+    def has_data(self) -> bool:
+        """Whether arms start from data that are made once."""
+        return bool(self.services or self.volumes or self.prepare)
+
+    def without_data(self) -> Self:
+        """The app alone."""
+        return self.model_copy(update={"services": {}, "volumes": (), "prepare": ()})
+
+    @property
+    def services_cpus(self) -> float:
+        """CPUs that all services of one arm want together: their quotas, or one each."""
+        return sum(service.cpus or 1.0 for service in self.services.values())
+
+    @property
+    def services_memory_mb(self) -> int:
+        """Memory limits of all services of one arm together."""
+        return sum(service.memory_mb for service in self.services.values())
+
+
+def _groups(services: Mapping[str, Service]) -> Iterator[tuple[str, ...]]:
+    sorter = TopologicalSorter({name: each.depends_on for name, each in services.items()})
+    sorter.prepare()
+    while sorter.is_active():
+        ready = tuple(sorted(sorter.get_ready()))
+        yield ready
+        sorter.done(*ready)
+
+
+def _unknown(services: Mapping[str, Service], steps: tuple[PrepareStep, ...]) -> Iterator[str]:
+    if APP in services:
+        yield f"services.{APP}: this is the name of the app's own container"
+    for name, service in services.items():
+        for other, condition in service.depends_on.items():
+            at = f"services.{name}.depends_on.{other}"
+            if other not in services:
+                yield f"{at}: there is no such service"
+            elif condition is Condition.HEALTHY and services[other].healthcheck is None:
+                yield f"{at}: {other} has no healthcheck"
+    for number, step in enumerate(steps):
+        if step.in_ != APP and step.in_ not in services:
+            yield f"prepare.{number}.in: there is no service {step.in_}"
+
+
+def _cycles(services: Mapping[str, Service]) -> Iterator[str]:
+    try:
+        list(_groups(services))
+    except CycleError as error:
+        yield f"services: {' -> '.join(reversed(error.args[1]))}: each waits for the next"
