@@ -20,7 +20,7 @@ _TAKEN_OF_APP = frozenset({"ports", "expose", "sysctls"})
 
 _ORDER = "a service starts once for each arm, and its logs and its end are ours"
 _NETWORK = "an arm has a network of its own, where the services have their names"
-_RIGHTS = "an arm has the rights that Docker gives by default"
+_RIGHTS = "an arm has few rights: no capability but CHOWN, DAC_OVERRIDE, SETGID and SETUID"
 _LEFT_OUT = {
     **dict.fromkeys(("restart", "stop_grace_period", "stop_signal", "logging"), _ORDER),
     **dict.fromkeys(("scale", "labels", "annotations", "attach"), _ORDER),

@@ -11,17 +11,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tuner.engine.containers import Containers
+from tuner.engine.ending import LOG_TAIL_LINES
 from tuner.engine.executing import Executed, execute
-from tuner.engine.failures import telling_line
+from tuner.engine.failures import explained
 from tuner.engine.images import Found
 from tuner.engine.options import Options
 from tuner.errors import Infrastructure
-from tuner.measurement import target_failed
 from tuner.model import APP, Backed, Condition, FailureCode, Needs, Service, Target
 
 READY_S = 120.0  # for a service to pass its healthcheck
 POLL_S = 0.05
-TAIL_LINES = 30
 _INTERNAL = {"com.docker.network.bridge.inhibit_ipv4": "true"}
 """The bridge has no address of the host: containers reach each other and nothing else."""
 
@@ -50,7 +49,6 @@ class Parts:
 
     images: Mapping[str, str]
     folders: Mapping[str, Mapping[str, str]]
-
     sha256: str
 
     @property
@@ -84,9 +82,12 @@ class Backing:
             )
 
             def start(name: str) -> None:
-                options = self._options(name, network, _by_folder(parts.folders[name], volumes))
-                service = self._service(name, parts.images[name], options, network)
-                running[name] = stack.enter_context(service)
+                service = self.target.services[name]
+                mounted = _by_folder(parts.folders[name], volumes)
+                options = connected(self.options.service(service), network, mounted)
+                known = self.containers.known_as(name, network)
+                container = self.containers.service(parts.images[name], service, options, known)
+                running[name] = stack.enter_context(container)
 
             def wait_ready(name: str) -> None:
                 self._wait_ready(name, running[name])
@@ -103,21 +104,19 @@ class Backing:
     @property
     def _awaited(self) -> set[str]:
         """Services that another one waits for."""
-        return {
-            name
-            for service in self.target.services.values()
-            for name, condition in service.depends_on.items()
-            if condition is not Condition.STARTED
-        }
+        return self._waited_for(Condition.HEALTHY, Condition.COMPLETED)
 
     @property
     def _completed(self) -> set[str]:
         """Services that end before another one starts."""
+        return self._waited_for(Condition.COMPLETED)
+
+    def _waited_for(self, *conditions: Condition) -> set[str]:
         return {
             name
             for service in self.target.services.values()
             for name, condition in service.depends_on.items()
-            if condition is Condition.COMPLETED
+            if condition in conditions
         }
 
     @contextmanager
@@ -135,21 +134,6 @@ class Backing:
             yield name
         finally:
             connection.remove_networks([name])
-
-    def _options(
-        self, name: str, network: str | None, volumes: Mapping[str, str]
-    ) -> dict[str, Any]:
-        service = self.target.services[name]
-        return connected(self.options.service(service), network, volumes)
-
-    @contextmanager
-    def _service(
-        self, name: str, image: str, options: Mapping[str, Any], network: str | None
-    ) -> Iterator[str]:
-        service = self.target.services[name]
-        known = self.containers.known_as(name, network)
-        with self.containers.service(image, service, options, known) as container:
-            yield container
 
     def _wait_ready(self, name: str, container: str) -> None:
         service = self.target.services[name]
@@ -186,11 +170,8 @@ class Backing:
         )
 
     def _fail(self, name: str, container: str, what: str) -> None:
-        tail = self.containers.connection.log_tail(container, TAIL_LINES)
-        reason = telling_line(tail)
-        raise target_failed(
-            FailureCode.SERVICE_FAILED, f"service {name} {what}{reason and ': '}{reason}", tail
-        )
+        tail = self.containers.connection.log_tail(container, LOG_TAIL_LINES)
+        raise explained(FailureCode.SERVICE_FAILED, f"service {name} {what}", tail)
 
 
 def parts_of(

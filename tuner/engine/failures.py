@@ -23,6 +23,11 @@ _NOISE = re.compile(r"GAME OVER|Traceback|need-app requested|callable not found 
 def why_ended(state: Mapping[str, Any], log_tail: str, *, was_ready: bool) -> TargetFailed:
     """The failure behind a container's last `State` and last lines."""
     code, words = _meaning(state, was_ready)
+    return explained(code, words, log_tail)
+
+
+def explained(code: FailureCode, words: str, log_tail: str) -> TargetFailed:
+    """A failure in our `words` and those of the log that most likely name the cause."""
     reason = telling_line(log_tail)
     return target_failed(code, f"{words}: {reason}" if reason else words, log_tail)
 

@@ -38,18 +38,13 @@ class Options:
 
         `volumes` maps a folder in the container to its volume.
         """
-        shm = {"shm_size": f"{needs.shm_mb}m"} if needs.shm_mb is not None else {}
         return {
-            **shm,
-            "tmpfs": dict(folder.partition(":")[::2] for folder in needs.tmpfs),
+            **self._within(needs, limits.memory_mb),
             # An empty volume gets the folder's content, owner and mode from the image.
             "binds": {volume: {"bind": folder} for folder, volume in volumes.items()},
             "network_mode": "none",
             "nano_cpus": round(limits.cpus * 1e9),
             "cpuset_cpus": self.placement.target,
-            "mem_limit": f"{limits.memory_mb}m",
-            "memswap_limit": f"{limits.memory_mb}m",
-            "pids_limit": self.config.pids_limit,
             "sysctls": {
                 "net.core.somaxconn": str(limits.somaxconn),
                 # The client closes tens of thousands of connections a minute here.
@@ -57,21 +52,25 @@ class Options:
                 "net.ipv4.ip_local_port_range": "1024 65535",
                 **self.config.extra_sysctls,
             },
-            "cap_add": _ROOT_APP_CAPABILITIES,
-            **self._common,
         }
 
     def service(self, service: Service) -> dict[str, Any]:
         """A service's own limits."""
-        shm = {"shm_size": f"{service.shm_mb}m"} if service.shm_mb is not None else {}
         quota = {"nano_cpus": round(service.cpus * 1e9)} if service.cpus is not None else {}
         return {
-            **shm,
+            **self._within(service, service.memory_mb),
             **quota,
-            "tmpfs": dict(folder.partition(":")[::2] for folder in service.tmpfs),
             "cpuset_cpus": self.placement.services or self.placement.target,
-            "mem_limit": f"{service.memory_mb}m",
-            "memswap_limit": f"{service.memory_mb}m",
+        }
+
+    def _within(self, needs: Needs, memory_mb: int) -> dict[str, Any]:
+        """What a container of the app or of a service has in common."""
+        shm = {"shm_size": f"{needs.shm_mb}m"} if needs.shm_mb is not None else {}
+        return {
+            **shm,
+            "tmpfs": dict(folder.partition(":")[::2] for folder in needs.tmpfs),
+            "mem_limit": f"{memory_mb}m",
+            "memswap_limit": f"{memory_mb}m",
             "pids_limit": self.config.pids_limit,
             "cap_add": _ROOT_APP_CAPABILITIES,
             **self._common,

@@ -16,17 +16,16 @@ from tuner.engine.backing import Backing, Beside, Parts, connected
 from tuner.engine.config import EngineConfig
 from tuner.engine.connection import Connection
 from tuner.engine.containers import ROOT_USER, Containers
-from tuner.engine.failures import telling_line
+from tuner.engine.ending import LOG_TAIL_LINES
+from tuner.engine.failures import explained, telling_line
 from tuner.errors import Infrastructure, TargetFailed
-from tuner.measurement import target_failed
 from tuner.model import APP, FailureCode, Limits, PrepareStep
 
 STOP_S = 30  # for a container to end after its stop signal
 COPY_S = 300.0
-TAIL_LINES = 30
 _COPY = 'for from in /from/*; do cp -a "$from/." "/to/${from##*/}/" || exit 1; done'
 _COPYING = {"cap_add": ["CHOWN", "DAC_OVERRIDE", "FOWNER"]}
-_WHOLE = "whole"  # the volume that is made last: no data have this name, for theirs has a slash
+_WHOLE = "/whole"  # the volume that is made last; no name of data begins with a slash
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +192,7 @@ class _Making:
             beside.image, list(step.run), {}, options, backing.target, known
         ) as container:
             state = self.connection.wait_end(container, step.timeout_s)
-            tail = self.connection.log_tail(container, TAIL_LINES)
+            tail = self.connection.log_tail(container, LOG_TAIL_LINES)
             _check(step, None if state is None else int(state["ExitCode"]), tail)
             return self._frozen(container, part)
 
@@ -237,9 +236,5 @@ def _check(step: PrepareStep, exit_code: int | None, tail: str) -> None:
     if exit_code == 0:
         return
     how = f"did not end within {step.timeout_s:g} s" if exit_code is None else f"exit {exit_code}"
-    reason = telling_line(tail)
-    raise target_failed(
-        FailureCode.PREPARE_FAILED,
-        f"prepare: `{' '.join(step.run)}` in {step.in_}: {how}{reason and ': '}{reason}",
-        tail,
-    )
+    words = f"prepare: `{' '.join(step.run)}` in {step.in_}: {how}"
+    raise explained(FailureCode.PREPARE_FAILED, words, tail)

@@ -103,8 +103,13 @@ class K6:
     def _check_journey(
         self, running: RunningTarget, target: Target, workload: Burst | Journey
     ) -> None:
-        kept = {name: getattr(workload, name) for name in ("requests", "limit_s", "user_data")}
-        one = Burst(kind="burst", users=1, **kept)
+        one = Burst(
+            kind="burst",
+            users=1,
+            requests=workload.requests,
+            limit_s=workload.limit_s,
+            user_data=workload.user_data,
+        )
         found = self._run(running, target, one, 0)
         reading_of(found, "k6")  # raises where k6 did not come to its end
         failed = found.client.first_failed if found.client else None

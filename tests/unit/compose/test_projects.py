@@ -31,7 +31,7 @@ def test_a_translation_server_with_env_files(project: Project) -> None:
     test = app.services["database"].healthcheck
     assert test is not None
     assert test.argv == ("/bin/sh", "-c", 'pg_isready -U "${POSTGRES_USER:-postgres}"')
-    assert found.notes["cache.read_only"].startswith("left out: an arm has the rights")
+    assert found.notes["cache.read_only"].startswith("left out: an arm has few rights")
     assert found.notes["database.restart"].startswith("left out: a service starts once")
     assert found.notes["translate socket /run/translate.sock"].endswith(
         "the tuner puts nginx in front, on `port`"
@@ -134,7 +134,7 @@ def test_anchors_and_a_job_that_becomes_a_step(project: Project) -> None:
         assert found.notes[f"service {name}"].startswith(ANOTHER_PROCESS)
     assert found.notes["service caddy"].startswith(PROXY)
     assert found.notes["elasticsearch.env.discovery.type"].startswith("to do: target.yaml has no")
-    assert found.notes["mysql.cap_add"].startswith("left out: an arm has the rights")
+    assert found.notes["mysql.cap_add"].startswith("left out: an arm has few rights")
 
 
 def test_source_code_in_a_mount_and_a_service_of_another_file(project: Project) -> None:
