@@ -52,7 +52,13 @@ class PatientManager(JobManager):
         self._answer_was_lost = False
 
     async def register_worker(self) -> int:
-        worker_id = await super().register_worker()
+        numbers = []
+
+        async def register() -> None:
+            numbers.append(await super(PatientManager, self).register_worker())
+
+        await self._patiently(register)
+        worker_id = numbers[0]
         await asyncio.to_thread(self._liveness.register, worker_id)
         return worker_id
 
