@@ -555,6 +555,29 @@ def test_a_task_whose_name_was_lost_with_the_connection_runs_all_the_same(
     assert handlers.seen == [("measure", 1)]
 
 
+@pytest.mark.parametrize("question", ["prune_stalled_workers", "register_worker"])
+def test_a_worker_starts_though_a_first_answer_is_lost(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, question: str
+) -> None:
+    """A busy machine needs more than the 2 s that the pool gives a connection."""
+    defer(database_url, measure=(1,))
+    ask = getattr(JobManager, question)
+    asked = []
+
+    async def lose_the_first(*given: Any) -> Any:
+        asked.append(given)
+        if len(asked) == 1:
+            raise ConnectorException from psycopg.OperationalError("the connection is lost")
+        return await ask(*given)
+
+    monkeypatch.setattr(JobManager, question, lose_the_first)
+    handlers = Recording()
+    with working(handlers, database_url):
+        wait_for(lambda: rows(database_url) == [])
+    assert len(asked) == 2
+    assert handlers.seen == [("measure", 1)]
+
+
 @pytest.mark.full  # 15 s
 def test_a_worker_starts_though_the_server_is_slow_at_first(database_url: str) -> None:
     """Slower than a connection may be, so that two attempts fail."""

@@ -5,7 +5,7 @@ import logging
 import threading
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import procrastinate
 import psycopg
@@ -19,6 +19,8 @@ from tuner.queue.tasks import PUT_BACK, translated
 AGAIN_AFTER_S = 1.0
 
 log = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
 
 
 class ProofOfLife(Protocol):
@@ -51,14 +53,12 @@ class PatientManager(JobManager):
         self._stopping = stopping
         self._answer_was_lost = False
 
+    async def prune_stalled_workers(self, seconds_since_heartbeat: float) -> list[int]:
+        prune = super().prune_stalled_workers
+        return await self._answered(partial(prune, seconds_since_heartbeat))
+
     async def register_worker(self) -> int:
-        numbers = []
-
-        async def register() -> None:
-            numbers.append(await super(PatientManager, self).register_worker())
-
-        await self._patiently(register)
-        worker_id = numbers[0]
+        worker_id = await self._answered(super().register_worker)
         await asyncio.to_thread(self._liveness.register, worker_id)
         return worker_id
 
@@ -91,6 +91,15 @@ class PatientManager(JobManager):
 
     async def listen_for_jobs(self, **wanted: Any) -> None:
         await self._patiently(partial(super().listen_for_jobs, **wanted))
+
+    async def _answered(self, ask: Callable[[], Awaitable[_T]]) -> _T:
+        answers: list[_T] = []
+
+        async def act() -> None:
+            answers.append(await ask())
+
+        await self._patiently(act)
+        return answers[0]
 
     async def _patiently(self, act: Callable[[], Awaitable[None]]) -> None:
         while True:
