@@ -181,6 +181,11 @@ def test_services_that_rest_use_no_cpu(launcher: DockerLauncher) -> None:
         ),
         (arm(prepare=[{"in": "counter", "run": "cat /none"}]), "prepare_failed", "No such file"),
         (
+            arm(prepare=[{"in": "counter", "run": "sleep 9", "timeout_s": 0.5}]),
+            "prepare_failed",
+            "in counter: did not end within 0.5 s",
+        ),
+        (
             arm(prepare=[{"in": "app", "run": "sleep 9", "timeout_s": 0.5}]),
             "prepare_failed",
             "did not end within 0.5 s",

@@ -20,6 +20,10 @@ _CHUNK = 65_536
 _STDOUT, _STDERR = 1, 2
 
 
+class TimedOut(Infrastructure):
+    """A command runs longer than it may."""
+
+
 @dataclass(frozen=True, slots=True)
 class Executed:
     """A command's output; `exit_code` is None if its container was removed meanwhile."""
@@ -40,7 +44,7 @@ def execute(
 ) -> Executed:
     """Run `argv` to its end and call `meanwhile` every second: what that raises ends the wait.
 
-    Raises `Infrastructure` after `timeout_s`. The command then runs on until the measurement
+    Raises `TimedOut` after `timeout_s`. The command then runs on until the measurement
     removes its container.
     """
     with connection.api() as api:
@@ -78,7 +82,7 @@ class _Stream:
         while True:
             now = time.monotonic()
             if now >= deadline:
-                raise Infrastructure("a command of the load generator did not end in time")
+                raise TimedOut("a command in a container did not end in time")
             if now >= look:
                 meanwhile()
                 look = now + LOOK_EVERY_S
@@ -89,7 +93,7 @@ class _Stream:
                 return
             self._received += piece
             if len(self._received) > MOST_BYTES:
-                raise Infrastructure("a command of the load generator wrote too much")
+                raise Infrastructure("a command in a container wrote too much")
 
     def of(self, wanted: int) -> bytes:
         """All of one of the two streams."""

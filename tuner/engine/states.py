@@ -17,6 +17,7 @@ from tuner.engine.config import EngineConfig
 from tuner.engine.connection import Connection
 from tuner.engine.containers import ROOT_USER, Containers
 from tuner.engine.ending import LOG_TAIL_LINES
+from tuner.engine.executing import Executed, TimedOut
 from tuner.engine.failures import explained, telling_line
 from tuner.errors import Infrastructure, TargetFailed
 from tuner.model import APP, FailureCode, Limits, PrepareStep
@@ -197,7 +198,10 @@ class _Making:
             return self._frozen(container, part)
 
     def _run_in_service(self, step: PrepareStep, container: str) -> None:
-        done = self.backing.run_in(container, step.run, step.timeout_s)
+        try:
+            done = self.backing.run_in(container, step.run, step.timeout_s)
+        except TimedOut:
+            done = Executed(None, "", "")
         _check(step, done.exit_code, f"{done.stdout}\n{done.stderr}".strip())
 
     def _stop(self, services: Mapping[str, str]) -> None:
