@@ -128,6 +128,17 @@ def test_a_later_process_finds_the_data_of_the_job(engine: DockerLauncher) -> No
     later.close()
 
 
+def test_data_may_have_any_name(engine: DockerLauncher) -> None:
+    """`whole` was the name of our own mark once, and the data were made anew for each arm."""
+    launcher = engine.for_measurement("1", "7")
+    kept = []
+    for _ in range(2):
+        with launcher.launch(arm(volumes=["whole:/data"])):
+            pass
+        kept.append(everything_of(engine.instance))
+    assert kept[0] == kept[1] != []
+
+
 @contextmanager
 def address_of_this_host() -> Iterator[str]:
     """That of a bridge of its own."""
