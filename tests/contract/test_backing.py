@@ -19,6 +19,7 @@ from docker.utils import kwargs_from_env
 from tests import real_bench
 from tests.bench_arms import HTTP_SOCKET, ONE_CPU
 from tuner.engine import DockerLauncher
+from tuner.engine.connection import RELEASE_S, Connection
 from tuner.engine.target import DockerTarget
 from tuner.errors import Infrastructure, TargetFailed
 from tuner.measurement import ArmSpec
@@ -137,6 +138,29 @@ def test_data_may_have_any_name(engine: DockerLauncher) -> None:
             pass
         kept.append(everything_of(engine.instance))
     assert kept[0] == kept[1] != []
+
+
+def test_images_go_though_each_is_made_from_another(engine: DockerLauncher) -> None:
+    """Several are made in one second, so that their age does not tell the order."""
+    connection, image = Connection(()), real_bench.LOAD_IMAGE
+    mine = {"label": [f"tuner.instance={engine.instance}"]}
+    with connection.api() as api:
+        for number in range(6):
+            container = api.create_container(image, ["true"])["Id"]
+            image = api.commit(
+                container,
+                "uwsgi-tuner/state",
+                f"{engine.instance}-{number}",
+                changes=[f"LABEL {mine['label'][0]}"],
+            )["Id"]
+            api.remove_container(container)
+    found = connection.images(mine)
+    assert len(found) == 6
+    began = time.monotonic()
+    connection.remove_images(each["Id"] for each in found)
+    assert connection.images(mine) == []
+    assert time.monotonic() - began < RELEASE_S, "no image had to be tried again"
+    connection.close()
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from graphlib import TopologicalSorter
 from typing import Any, Literal
 
 import docker
@@ -201,13 +202,18 @@ class Connection:
             self._remove_once_free("volume", name, lambda api, name: api.remove_volume(name, True))
 
     def images(self, filters: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """All images that match."""
+        """All images that match, each before the one that it was made from."""
         with self.api() as api:
-            found: list[dict[str, Any]] = api.images(filters=dict(filters))
-        return found
+            found = {each["Id"]: each for each in api.images(filters=dict(filters))}
+        parents = {name: [each["ParentId"]] for name, each in found.items()}
+        in_order = [*TopologicalSorter(parents).static_order()]
+        return [found[name] for name in reversed(in_order) if name in found]
 
     def remove_images(self, images: Iterable[str]) -> None:
-        """Remove images with all their names; like `remove` it never raises."""
+        """Remove images with all their names; like `remove` it never raises.
+
+        The engine refuses one from which another was made: see `images`.
+        """
         for image in images:
             self._remove_once_free("image", image, lambda api, name: api.remove_image(name, True))
 
