@@ -63,7 +63,7 @@ def modes_in(log: str) -> list[str]:
 
 
 def test_a_secret_reaches_the_app_and_no_text() -> None:
-    tells = 'exec-pre-app = test "$KEY" = wonderful-secret && echo it has $KEY'
+    tells = 'exec-pre-app = test "$KEY" = wonderful-secret && echo it has $KEY >&2'
     one = arm(tells, "wsgi-file = absent.py", env={"KEY": {"from_worker": "SHOP_KEY"}})
     log = said(one, secrets={"SHOP_KEY": PLANTED})
     assert "it has ***" in log

@@ -19,6 +19,7 @@ import urllib3
 from docker.constants import DEFAULT_UNIX_SOCKET
 from docker.errors import APIError, DockerException, NotFound
 from docker.utils import kwargs_from_env
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_fixed
 
 from tuner.engine.texts import pieces, plain
 from tuner.errors import Infrastructure, Unavailable
@@ -29,6 +30,8 @@ TIMEOUT_S = 60  # for one answer of the engine; streams and builds may take long
 KNOCK_TIMEOUT_S = 5.0
 RELEASE_S = 5.0  # a container that another thread removes keeps its volumes for less
 POLL_S = 0.02
+FREEZE_ATTEMPTS = 5
+FREEZE_AGAIN_S = 0.2
 SHORTEST_SECRET = 4  # a shorter one is part of many words
 MOST_BYTES = 1 << 20  # of a log or a file: what we look for is at its beginning
 
@@ -101,6 +104,37 @@ class Connection:
                 return state
             time.sleep(POLL_S)
         return None
+
+    def pause(self, container: str) -> None:
+        """Stop the processes of a container; one that has ended, or is paused, stays as it is."""
+        self._leave("running", container, lambda api: api.pause(container))
+
+    def unpause(self, container: str) -> None:
+        """Let the processes of a paused container go on."""
+        self._leave("paused", container, lambda api: api.unpause(container))
+
+    def _leave(
+        self, status: str, container: str, change: Callable[[docker.APIClient], object]
+    ) -> None:
+        """Change a container until it has another status.
+
+        A busy kernel cannot freeze all processes in time, now and then; the engine then lets them
+        run and says so. Raises `Infrastructure` if that happens `FREEZE_ATTEMPTS` times.
+        """
+        for attempt in Retrying(
+            retry=retry_if_exception_type(Infrastructure),
+            stop=stop_after_attempt(FREEZE_ATTEMPTS),
+            wait=wait_fixed(FREEZE_AGAIN_S),
+            reraise=True,
+        ):
+            with attempt:
+                try:
+                    with self.api() as api:
+                        change(api)
+                except Infrastructure:
+                    state = self.state(container)
+                    if state is not None and state["Status"] == status:
+                        raise
 
     def log_tail(self, container: str, lines: int | Literal["all"]) -> str:
         """The last lines that the container wrote; empty once it is removed.

@@ -1,11 +1,8 @@
 """A running target with the load generator's container."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
-
-from docker.errors import APIError
 
 from tuner.engine import cgroup, command, effective, own_cpu
 from tuner.engine.connection import Connection
@@ -130,19 +127,13 @@ class DockerTarget:
 
     def resume(self) -> None:
         """Let the services run."""
-        self._each_service("unpause")
+        self._each_service(self.connection.unpause)
 
     def rest(self) -> None:
         """Pause the services: their own work would disturb the arm that is measured."""
-        self._each_service("pause")
+        self._each_service(self.connection.pause)
 
-    def _each_service(self, what: str) -> None:
-        """A service that has ended, or is in that state already, stays as it is."""
-
-        def change(container: str) -> None:
-            with self.connection.api() as api, suppress(APIError):
-                getattr(api, what)(container)
-
+    def _each_service(self, change: Callable[[str], None]) -> None:
         if self.services:
             with ThreadPoolExecutor(max_workers=4) as pool:
                 list(pool.map(change, self.services.values()))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import docker
 import pytest
-from docker.errors import DockerException
+from docker.errors import APIError, DockerException
 
 from tuner.engine import DockerLauncher, EngineConfig
 from tuner.engine.connection import Connection
@@ -148,3 +148,40 @@ def test_no_log_call_hides_its_data_in_extra() -> None:
         and any(keyword.arg == "extra" for keyword in call.keywords)
     ]
     assert calls == []
+
+
+class Freezing:
+    """A client of an engine that refuses to freeze a container some times."""
+
+    def __init__(self, refusals: int, status: str = "running") -> None:
+        self.refusals = refusals
+        self.status = status
+        self.asked = 0
+
+    def pause(self, container: str) -> None:
+        self.asked += 1
+        if self.asked <= self.refusals:
+            raise APIError("500 Server Error", explanation="unable to freeze")
+        self.status = "paused"
+
+    def inspect_container(self, container: str) -> dict[str, dict[str, str]]:
+        return {"State": {"Status": self.status}}
+
+
+@pytest.mark.parametrize(("refusals", "status", "asked"), [(2, "running", 3), (9, "exited", 1)])
+def test_a_container_that_did_not_freeze_is_paused_again(
+    refusals: int, status: str, asked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Freezing(refusals, status)
+    monkeypatch.setattr(Connection, "_open", lambda _: engine)
+    monkeypatch.setattr("tuner.engine.connection.FREEZE_AGAIN_S", 0)
+    Connection().pause("c")
+    assert engine.status != "running"
+    assert engine.asked == asked
+
+
+def test_a_container_that_never_freezes_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Connection, "_open", lambda _: Freezing(99))
+    monkeypatch.setattr("tuner.engine.connection.FREEZE_AGAIN_S", 0)
+    with pytest.raises(Infrastructure, match="unable to freeze"):
+        Connection().pause("c")
