@@ -84,6 +84,7 @@ class FakeWorld:
     image: str = FACTS.image_digest  # what every target names now
     seed: int = 1
     known_options: tuple[str, ...] = KNOWN_OPTIONS
+    own_files: Mapping[str, str] = field(default_factory=dict)  # texts in the image, by path
     most_arms: int = 100  # that fit into its memory
     hiccups: int = 0  # runs of load that fail by the generator's fault before one succeeds
     service_cores: Mapping[str, float] = field(default_factory=dict)  # of every arm, under load
@@ -270,6 +271,14 @@ class FakeLauncher:
         return BuildInfo(
             image_digest=self.world.image, uwsgi_version="2.0.31", options=self.world.known_options
         )
+
+    def own_file(self, target: Target) -> str:
+        """The planted text."""
+        found = self.world.own_files.get(f"{target.ini_path}")
+        if found is None:
+            words = f"{target.ini_path} in the image {target.name}: there is no such file"
+            raise target_failed(FailureCode.PREPARE_FAILED, words)
+        return found
 
     def check(self, arm: ArmSpec) -> Checked:
         """Raise the faults that uWSGI finds without serving."""

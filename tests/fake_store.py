@@ -392,6 +392,7 @@ class FakeStore:
             phase=step.phase,
             state=JobState.RUNNING,
             started_at=self._clock() if started else job.started_at,
+            spec=job.spec.with_file(step.baseline_ini) if step.baseline_ini else job.spec,
             facts=step.facts or job.facts,
             calibration=step.calibration or job.calibration,
             finalist=job.finalist if step.finalist is None else step.finalist,

@@ -128,6 +128,13 @@ def image_facts(settings: Settings, image: str) -> ImageFacts:
     return facts_of(_engine_config(settings, "lint"), image)  # no service owns its containers
 
 
+def file_in_image(settings: Settings, image: str, path: str) -> str | None:
+    """The text of a file in an image; None without Docker or the image. Raises `InvalidInput`."""
+    from tuner.engine.image_facts import file_in
+
+    return file_in(_engine_config(settings, "init"), image, path)
+
+
 def load_generator(settings: Settings) -> Generators:
     """The load generator."""
     from tuner.load import Generators

@@ -455,6 +455,19 @@ class TestAdvance:
         now = store.job(job.id)
         assert (now.facts, now.calibration, now.finalist) == (FACTS, CALIBRATION, BASELINE)
 
+    def test_a_file_out_of_the_image_becomes_part_of_the_job(self, store: AnyStore) -> None:
+        job = create(store)
+        store.advance(job.id, once(START, Enter(phase=Phase.PREPARE, baseline_ini="[uwsgi]\n")))
+        assert store.job(job.id).spec == job.spec.with_file("[uwsgi]\n")
+        empty = Plan(sequence=0, kind=MeasurementKind.PREPARE, phase=Phase.PREPARE, arms=())
+        store.advance(job.id, once(Measure(plans=(empty,))))
+        claim = store.claim(block_of(store, job.id), "h")
+        assert claim is not None
+        assert claim.params == ()
+        result = MeasurementResult(facts=FACTS, baseline_ini="[uwsgi]\n")
+        assert store.complete(claim.measurement.id, claim.measurement.attempt, result)
+        assert store.measurements(job.id)[0].result == result
+
     def test_decide_sees_what_its_last_step_wrote(self, store: AnyStore) -> None:
         seen: list[tuple[int, int]] = []
         steps: list[Step | None] = [

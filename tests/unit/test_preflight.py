@@ -170,3 +170,22 @@ def test_findings_of_several_files_say_which_and_are_no_more_than_can_be_mended(
     assert len(found) == MOST_FINDINGS
     assert [finding.file for finding in found][:2] == ["a", "a"]
     assert {"a", "b"} <= {finding.file for finding in found}
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (("uwsgi", "--ini", "/etc/app.ini", "--processes", "4"), ["processes 4"]),
+        (("/start.sh",), []),
+        (("uwsgi",), []),
+    ],
+)
+def test_the_images_own_command_is_held_against_the_file(
+    command: tuple[str, ...], told: list[str]
+) -> None:
+    target = spec().target.model_copy(update={"ini_path": "/etc/app.ini", "command": ()})
+    found = completed(spec(target=target), replace(FACTS, command=command)).preflight
+    assert found is not None
+    about = [each.message for each in found.findings if "command" in each.message]
+    assert len(about) == len(told)
+    assert all(words in message for words, message in zip(told, about, strict=True))

@@ -37,17 +37,18 @@ def ini_of(found: Recommendation, form: IniForm) -> str:
 def compose_of(job: Job) -> str:
     """A compose file with the limits under which the file was measured."""
     spec = job.spec
-    words = [word.replace("{ini}", INI_PATH) for word in spec.target.command]
+    path = spec.target.ini_path or INI_PATH
+    words = [word.replace("{ini}", path) for word in spec.target.command]
     command = [word.replace("$", "$$") for word in words]  # or Compose would put variables in
+    start = f"    command: {json.dumps(command)}\n" if command else ""
     # Every JSON string is a YAML string.
     head = f"""\
 # The box in which job {job.id} measured {spec.app}: the recommended uwsgi.ini relies on it.
 services:
   {json.dumps(spec.app)}:
     image: {json.dumps(spec.target.image or f"{spec.target.target_app}:latest")}
-    command: {json.dumps(command)}
-    volumes:
-      - ./uwsgi.ini:{INI_PATH}:ro
+{start}    volumes:
+      - {json.dumps(f"./uwsgi.ini:{path}:ro")}
 """
     return head + _lines(_of_service(job), indent=4)
 

@@ -63,6 +63,8 @@ def _enter(connection: Connection, job: Job, step: Enter) -> None:
     values: dict[str, Any] = {"phase": step.phase}
     if job.state is JobState.QUEUED:
         values |= {"state": JobState.RUNNING, "started_at": func.now()}
+    if step.baseline_ini is not None:
+        values["spec"] = to_json(job.spec.with_file(step.baseline_ini))
     if step.facts is not None:
         values["facts"] = to_json(step.facts)
     if step.calibration is not None:

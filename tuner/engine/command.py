@@ -14,6 +14,7 @@ GENERATOR_UID = 61_717
 """Of the load generator alone: a target may run as nobody, and signal what runs as nobody."""
 
 _PLACEHOLDER = "{ini}"
+_SUFFIX = re.compile(r"\.[a-z]\w*$")
 
 SERVE = ("--ini", HARNESS)
 """Our file comes after the user's: in uWSGI the last value of a key wins."""
@@ -26,6 +27,8 @@ PROBE_INI = f"""\
 show-config = true
 print = {_SOMAXCONN}@(/proc/sys/net/core/somaxconn)
 """
+CHECK_INI = f"[uwsgi]\nno-server = true\nneed-app = true\n{PROBE_INI}"
+"""`CHECK` as lines of a file."""
 
 
 def harness_ini(stats_address: str) -> str:
@@ -54,6 +57,25 @@ def with_ini(command: Sequence[str], flags: Sequence[str]) -> list[str]:
     return words
 
 
+def files_of(ini: str, path: str | None, harness: str, *, serves: bool) -> dict[str, bytes]:
+    """The files of an arm by their paths.
+
+    With a `path` there are no flags of ours, as the image's own command names the file there: their
+    lines come after the user's, in a block of their own.
+    """
+    if path is not None:
+        return {path: f"{ini}\n{harness if serves else CHECK_INI}".encode()}
+    return {INI: ini.encode(), HARNESS: harness.encode(), PROBE: PROBE_INI.encode()}
+
+
+def took_too_long(path: str | None, timeout_s: float) -> str:
+    """Why a check did not end. A server that does not read our lines serves instead."""
+    told = f"loading the app took over {timeout_s:g} s"
+    if path is None:
+        return told
+    return f"{told}: the image's own command must start uWSGI once, and with {path}"
+
+
 def strictly(command: Sequence[str]) -> list[str]:
     """A command that only reads the arm's file; it exits with 1 for an unknown key."""
     return [program(command), "--strict", "--ini", INI, "--exit=0"]
@@ -66,9 +88,10 @@ def somaxconn_in(log: str) -> int | None:
 
 
 def program(command: Sequence[str]) -> str:
-    """The uWSGI binary that `command` starts."""
+    """The uWSGI binary that `command` starts, and not its `uwsgi.ini` or a `uwsgi-start.sh`."""
     for word in " ".join(command).split():
-        if word.rpartition("/")[2].startswith("uwsgi") and _PLACEHOLDER not in word:
+        name = word.rpartition("/")[2]
+        if name.startswith("uwsgi") and _PLACEHOLDER not in word and not _SUFFIX.search(name):
             return word
     return "uwsgi"
 

@@ -164,14 +164,17 @@ class Connection:
 
         A link is not followed: the container may point it anywhere.
         """
+        entry, content = self.entry(container, path)
+        return self.shown(content) if entry is not None and entry.isreg() else ""
+
+    def entry(self, container: str, path: str) -> tuple[tarfile.TarInfo | None, bytes]:
+        """What is at a path in a container, running or not, and the first `MOST_BYTES` of it."""
         packed = self._beginning(container, "archive", path=path)
         if not packed:
-            return ""
+            return None, b""
         with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
             entry = tar.next()
-        if entry is None or not entry.isreg():
-            return ""
-        return self.shown(packed[entry.offset_data : entry.offset_data + entry.size])
+        return entry, packed[entry.offset_data :][: entry.size] if entry is not None else b""
 
     def written_mb(self, container: str) -> float:
         """What a container has written to disk: into its own layer, and into its volumes."""
@@ -190,14 +193,11 @@ class Connection:
 
         docker-py reads an answer to its end, or without a timeout.
         """
+        headers = {"Accept-Encoding": "identity"}
         with self.api() as api:
             url = f"{api.base_url}/v{api.api_version}/containers/{container}/{what}"
             with api.get(
-                url,
-                params=params,
-                headers={"Accept-Encoding": "identity"},
-                stream=True,
-                timeout=TIMEOUT_S,
+                url, params=params, headers=headers, stream=True, timeout=TIMEOUT_S
             ) as answer:
                 if answer.status_code in (404, 409):  # removed, or about to be
                     return b""

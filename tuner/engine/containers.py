@@ -14,6 +14,7 @@ from tuner.engine.config import EngineConfig
 from tuner.engine.connection import Connection, explain
 from tuner.engine.failures import why_not_started
 from tuner.engine.guard import no_image
+from tuner.engine.image_files import text_at
 from tuner.engine.nginx import ProxyFile
 from tuner.engine.options import CONFINED
 from tuner.errors import Infrastructure
@@ -72,12 +73,14 @@ class Containers:
         """A started target. Raises `TargetFailed` if its image or limits keep it from starting.
 
         The files are copied and not mounted: the engine may run on another machine, and this
-        process in a container.
+        process in a container. Without words the image's own ENTRYPOINT and CMD run.
         """
-        with self._with_needs(image, argv[:1], argv[1:], options, needs, network) as container:
+        first, rest = (argv[:1], argv[1:]) if argv else (None, None)
+        are_ours = all(path.startswith(f"{command.FOLDER}/") for path in files)
+        with self._with_needs(image, first, rest, options, needs, network) as container:
             if files:
-                self.connection.put(container, command.archive(files))
-            self._start(container, argv[0])
+                self.connection.put(container, command.archive(files, with_folders=are_ours))
+            self._start(container, argv[0] if argv else image)
             yield container
 
     @contextmanager
@@ -134,6 +137,15 @@ class Containers:
                 self.connection.put(container, command.archive(files))
             self._start(container, argv[0])
             yield container
+
+    def file_in(self, image: str, path: str, name: str) -> str:
+        """The text of a file in an image, which messages call `name`. Raises `TargetFailed`."""
+        with self._created(image, ["true"], [], {}) as container:
+            try:
+                return text_at(self.connection, container, path)
+            except ValueError as error:
+                message = f"{path} in the image {name}: {error}"
+                raise target_failed(FailureCode.PREPARE_FAILED, message) from error
 
     @contextmanager
     def volume(self) -> Iterator[str]:

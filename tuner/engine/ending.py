@@ -1,6 +1,8 @@
 """Why a target's container ended: by itself, or because we removed it."""
 
 import time
+from collections.abc import Mapping
+from typing import Any
 
 from tuner.engine import effective
 from tuner.engine.connection import Connection
@@ -8,12 +10,28 @@ from tuner.engine.failures import EXIT_KILLED, why_ended
 from tuner.errors import Infrastructure
 
 LOG_TAIL_LINES = 30
+KILL_FOR_S = 1.5  # another thread may still create containers during a kill
 REMOVAL_S = 0.3  # a forced removal first kills the container and removes it 0.1 s later
 
 
 def own_words(connection: Connection, container: str) -> str:
     """The last lines of a target's output, without the options that uWSGI printed for us."""
     return effective.without(connection.log_tail(container, LOG_TAIL_LINES))
+
+
+def remove_all(connection: Connection, filters: Mapping[str, Any]) -> int:
+    """Kill and remove the containers that match; returns how many.
+
+    Looks again until none is left: another thread may create the next one.
+    """
+    deadline = time.monotonic() + KILL_FOR_S
+    removed = 0
+    while time.monotonic() < deadline:
+        found = [container["Id"] for container in connection.containers(filters)]
+        if not found:
+            break
+        removed += connection.remove(found)
+    return removed
 
 
 def raise_if_ended(connection: Connection, container: str, *, was_ready: bool) -> None:

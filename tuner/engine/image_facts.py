@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from tuner.engine import command, labels
 from tuner.engine.config import EngineConfig
 from tuner.engine.connection import Connection
 from tuner.engine.containers import Containers
 from tuner.engine.images import Images
-from tuner.errors import InvalidInput, Mistake, TargetFailed
+from tuner.errors import Infrastructure, InvalidInput, Mistake, TargetFailed, Unavailable
 from tuner.model import Target
 
 
@@ -43,6 +43,28 @@ def facts_of(config: EngineConfig, image: str) -> ImageFacts:
     return ImageFacts(
         uwsgi_version=said.uwsgi_version, options=said.options, command=starts, environ=environ
     )
+
+
+def file_in(config: EngineConfig, image: str, path: str) -> str | None:
+    """The text of a file in an image, which is not pulled; None without Docker or the image.
+
+    A relative path starts at the image's working directory. Raises `InvalidInput` for a file that
+    cannot be read.
+    """
+    connection = Connection()
+    images = Images(connection, config, Path)
+    containers = Containers(connection, config, labels.of_instance(config.instance))
+    try:
+        if not images.has(image):
+            return None
+        at = str(PurePosixPath(images.working_dir(image), path))
+        return containers.file_in(image, at, image)
+    except (Unavailable, Infrastructure):
+        return None
+    except TargetFailed as failure:
+        raise InvalidInput.at("--image", failure.message) from failure
+    finally:
+        connection.close()
 
 
 def _named(image: str) -> Target:

@@ -138,6 +138,11 @@ class Images:
         pairs = (text.partition("=") for text in config.get("Env") or ())
         return command, {name: value for name, _, value in pairs}
 
+    def working_dir(self, image: str) -> str:
+        """The folder in which an image's command starts."""
+        config = (self._inspected(image) or {}).get("Config") or {}
+        return str(config.get("WorkingDir") or "/")
+
     def _id(self, name: str) -> str | None:
         found = self._inspected(name)
         return str(found["Id"]) if found else None

@@ -2,7 +2,6 @@
 
 import copy
 import threading
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
@@ -14,7 +13,7 @@ from tuner.engine.backing import Backing, Beside, Parts, connected, parts_of
 from tuner.engine.config import EngineConfig
 from tuner.engine.connection import Connection
 from tuner.engine.containers import Containers
-from tuner.engine.ending import own_words, raise_if_ended
+from tuner.engine.ending import own_words, raise_if_ended, remove_all
 from tuner.engine.failures import telling_line
 from tuner.engine.guard import Guard, no_image
 from tuner.engine.host import check_memory, place
@@ -30,7 +29,6 @@ from tuner.uwsgi.ini import IniFile
 from tuner.uwsgi.topology import front_of
 
 STRICT_TIMEOUT_S = 20.0
-KILL_FOR_S = 1.5  # another thread may still create containers during a kill
 
 
 class DockerLauncher:
@@ -116,11 +114,17 @@ class DockerLauncher:
 
     def inspect(self, target: Target) -> BuildInfo:
         """Build or find the target's image. Raises `TargetFailed`."""
-        images, program = self._host.images, command.program(target.command)
-        found = images.find(target, aborted=self._called_off.is_set)
+        images, found = self._host.images, self._found(target)
+        started = () if target.command else self._started(found)
+        program = command.program(target.command or started)
         info = images.ask(found.id, program, self._containers)
         data = self._parts(target, found).sha256 if target.has_data else None
-        return replace(info, image_digest=found.digest, data_sha256=data)
+        return replace(info, image_digest=found.digest, data_sha256=data, command=started)
+
+    def own_file(self, target: Target) -> str:
+        """The text of the file at `ini_path` in the target's image. Raises `TargetFailed`."""
+        found = self._found(target)
+        return self._containers.file_in(found.id, f"{target.ini_path}", target.name)
 
     def check(self, arm: ArmSpec) -> Checked:
         """Let uWSGI load the file and the app, without serving. Raises `TargetFailed`.
@@ -130,13 +134,12 @@ class DockerLauncher:
         nginx.proxy_of(front_of(IniFile.parse(arm.ini), arm.target.port))
         argv = command.with_ini(arm.target.command, command.CHECK)
         timeout_s = self._config.check_timeout_s
-        with self._target(arm, argv, {}) as (container, _, _):
+        with self._target(arm, argv, {}, serves=False) as (container, _, _):
             state = self._connection.wait_end(container, timeout_s)
             if state is None:
+                words = command.took_too_long(arm.target.ini_path, timeout_s)
                 tail = own_words(self._connection, container)
-                raise target_failed(
-                    FailureCode.NOT_READY, f"loading the app took over {timeout_s:g} s", tail
-                )
+                raise target_failed(FailureCode.NOT_READY, words, tail)
             if state["ExitCode"] != 0:
                 raise_if_ended(self._connection, container, was_ready=False)
             log = self._connection.log_tail(container, "all")
@@ -147,9 +150,10 @@ class DockerLauncher:
 
         Raises `TargetFailed` if uWSGI cannot start.
         """
-        argv = command.strictly(arm.target.command)
-        alone = replace(arm, target=arm.target.without_data())
-        with self._target(alone, argv, {}) as (container, _, _):
+        its = arm.target
+        argv = command.strictly(its.command or self._started(self._found(its, arm.image_digest)))
+        alone = replace(arm, target=its.without_data().model_copy(update={"ini_path": None}))
+        with self._target(alone, argv, {}, serves=False) as (container, _, _):
             state = self._connection.wait_end(container, STRICT_TIMEOUT_S)
             if state is not None and state["ExitCode"] == 0:
                 return ""
@@ -166,7 +170,7 @@ class DockerLauncher:
             folder = proxy.folder if proxy is not None else None
             volume = stack.enter_context(self._containers.volume()) if folder else None
             volumes = {folder: volume} if folder and volume else {}
-            target = self._target(arm, argv, volumes)
+            target = self._target(arm, argv, volumes, serves=True)
             container, options, beside = stack.enter_context(target)
             placement, nofile = options.placement, options.nofile
             file = None
@@ -227,19 +231,11 @@ class DockerLauncher:
     def kill_measurement(self, measurement: str) -> int:
         """Kill and remove one measurement's containers; a thread that waits for one returns.
 
-        Looks again until none is left: another thread may create the next one. Also ends the
-        measurement's pull or build, if this launcher is bound to it.
+        Also ends the measurement's pull or build, if this launcher is bound to it.
         """
         self._called_off.set()
         theirs = labels.query({**self._mine, labels.MEASUREMENT: measurement})
-        deadline = time.monotonic() + KILL_FOR_S
-        removed = 0
-        while time.monotonic() < deadline:
-            found = [container["Id"] for container in self._connection.containers(theirs)]
-            if not found:
-                break
-            removed += self._connection.remove(found)
-        return removed
+        return remove_all(self._connection, theirs)
 
     @property
     def _containers(self) -> Containers:
@@ -247,17 +243,14 @@ class DockerLauncher:
 
     @contextmanager
     def _target(
-        self, arm: ArmSpec, argv: list[str], volumes: Mapping[str, str]
+        self, arm: ArmSpec, argv: list[str], volumes: Mapping[str, str], *, serves: bool
     ) -> Iterator[tuple[str, Options, Beside]]:
         facts, _ = self._host.facts(self._containers)
         placement = place(facts.cpu_ids, arm.limits.cpus, arm.target.services_cpus)
         options = Options(self._config, facts, placement)
         containers, needs = self._containers, arm.target
-        files = {
-            command.INI: arm.ini.encode(),
-            command.HARNESS: command.harness_ini(self._config.stats_address).encode(),
-            command.PROBE: command.PROBE_INI.encode(),
-        }
+        harness = command.harness_ini(self._config.stats_address)
+        files = command.files_of(arm.ini, needs.ini_path, harness, serves=serves)
         with self._beside(arm, options) as beside:
             its = options.target(needs, arm.limits, volumes)
             its = connected(its, beside.network, beside.volumes)
@@ -268,7 +261,7 @@ class DockerLauncher:
     @contextmanager
     def _beside(self, arm: ArmSpec, options: Options) -> Iterator[Beside]:
         """The arm's image, and its services on data of their own."""
-        found = self._host.images.find(arm.target, arm.image_digest, self._called_off.is_set)
+        found = self._found(arm.target, arm.image_digest)
         if not arm.target.has_data:
             yield Beside(image=found.id)
             return
@@ -282,6 +275,12 @@ class DockerLauncher:
         job = self._labels.get(labels.JOB, "")
         with self._host.states.arm(job, parts, backing, arm.limits) as beside:
             yield beside
+
+    def _found(self, target: Target, digest: str | None = None) -> Found:
+        return self._host.images.find(target, digest, self._called_off.is_set)
+
+    def _started(self, found: Found) -> tuple[str, ...]:
+        return self._host.images.started_with(found.id)[0]
 
     def _parts(self, target: Target, app: Found) -> Parts:
         images, aborted = self._host.images, self._called_off.is_set

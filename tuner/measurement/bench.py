@@ -94,6 +94,11 @@ class Bench:
             image_digest=arms[0].image_digest,
         )
 
+    def own_file(self, target: Target) -> str:
+        """The present file, out of the target's image. Raises `TargetFailed` or `Aborted`."""
+        with self._aborting():
+            return self.launcher.own_file(target)
+
     def prepare(
         self,
         baseline: ArmSpec,

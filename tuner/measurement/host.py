@@ -47,6 +47,7 @@ class BuildInfo:
     uwsgi_version: str
     options: tuple[str, ...]
     data_sha256: str | None = None  # of what an app's data are made of; None without data
+    command: tuple[str, ...] = ()  # ENTRYPOINT and CMD of the image, if they start the target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,6 +182,9 @@ class Launcher(Protocol):
 
     def inspect(self, target: Target) -> BuildInfo:
         """Build or find the target's image. Raises `TargetFailed`."""
+
+    def own_file(self, target: Target) -> str:
+        """The text of the file at `ini_path` in the target's image. Raises `TargetFailed`."""
 
     def check(self, arm: ArmSpec) -> Checked:
         """Let uWSGI load the file and the app without serving. Raises `TargetFailed`."""

@@ -10,7 +10,7 @@ from tuner.measurement.arms import left_out
 from tuner.measurement.host import ArmSpec, Checked, target_failed
 from tuner.model import FailureCode, JobSpec, Preflight, PreflightFinding, TargetFacts
 from tuner.uwsgi.ini import IniFile, Line
-from tuner.uwsgi.lint import Box, Severity, lint, subject_of
+from tuner.uwsgi.lint import RULES, Box, Severity, lint, subject_of
 from tuner.uwsgi.options import Catalogue, of_build
 from tuner.uwsgi.sanitised import sanitised
 
@@ -18,6 +18,9 @@ STRICT = "strict"
 RUNS_ANYWAY = "runs-anyway"
 MOST_FINDINGS = 200
 """All findings are stored with the job; a file with more needs more than fixes line by line."""
+
+_OF_IMAGES = tuple(rule for rule in RULES if rule.name != "command-without-file")
+"""An image's own command need not name the file that the check has read: a variable may."""
 
 _UNKNOWN = "unknown config directive:"
 _PLACEHOLDER = "set-placeholder"
@@ -87,10 +90,11 @@ def _linted(
         somaxconn=somaxconn or limits.somaxconn,
         nofile=facts.nofile,
         memory_per_process_mb=facts.memory.per_process_mb,
-        command=spec.target.command,
+        command=spec.target.command or facts.command,
     )
+    rules = _OF_IMAGES if facts.command else RULES
     for name, text in files.items():
-        for finding in lint(subject_of(text, catalogue, box)):
+        for finding in lint(subject_of(text, catalogue, box), rules):
             yield PreflightFinding(
                 rule=finding.rule,
                 severity=finding.severity.value,

@@ -14,7 +14,7 @@ from tuner.model.budgets import Budget
 from tuner.model.document import Document, Name
 from tuner.model.http_requests import UrlPath
 from tuner.model.images import ImageText
-from tuner.model.needs import Needs
+from tuner.model.needs import File, Needs
 from tuner.model.preflight import Danger
 from tuner.model.services import Backed
 from tuner.model.spaces import Scalar, SearchSpace
@@ -163,6 +163,18 @@ class _Serving(Needs, Backed):
     health_path: UrlPath = Field("/", description="answers 2xx once the app is ready")
     thread_safe: bool = Field(False, description="false: threads stay 1")
     gevent_ok: bool = Field(False, description="the image has gevent and the code supports it")
+    ini_path: File | None = Field(
+        None,
+        description="the trial's file replaces this one, and the image's own ENTRYPOINT and CMD"
+        " run; null: the command has {ini}",
+    )
+
+    @model_validator(mode="after")
+    def _one_start(self) -> Self:
+        given = "command" in self.model_fields_set and getattr(self, "command", None)
+        if self.ini_path is not None and given:
+            raise ValueError("with ini_path the image's own command runs: leave command out")
+        return self
 
 
 class TargetRequest(_Serving):
@@ -237,7 +249,9 @@ class Target(_Serving):
 
     target_app: str | None = Field(None, description="name of the described target app")
     image: str | None = Field(None, description="null: the image is built from the target app")
-    command: tuple[str, ...] = Field(description="starts uWSGI; {ini} stands for the file")
+    command: tuple[str, ...] = Field(
+        description="starts uWSGI; {ini} stands for the file; empty: the image's own"
+    )
     memory_per_process_mb: int = Field(description="rough; measured before the search")
 
     @property
@@ -269,7 +283,8 @@ class JobSpec(Document):
     `variants` are the files of a comparison, the first one being the baseline; empty otherwise.
     `seeds` are values of parameters that earlier jobs of the app recommended. `own_bounds` names
     the metrics of `slo` that the tuner bounds, not the user. `allow` is what options of the files
-    may do besides serving: trials leave out all others.
+    may do besides serving: trials leave out all others. `baseline_ini` is empty until the first
+    host has read it out of the image, if it is there.
     """
 
     kind: JobKind = JobKind.TUNE
@@ -291,6 +306,15 @@ class JobSpec(Document):
     allow: Allowed = ()
     pool: str
     seed: int
+
+    @property
+    def awaits_file(self) -> bool:
+        """The present file is in the image, and no host has read it yet."""
+        return not self.baseline_ini and self.target.ini_path is not None
+
+    def with_file(self, text: str) -> Self:
+        """The same job with the file that was in the image."""
+        return self.model_copy(update={"baseline_ini": text})
 
     @property
     def metrics(self) -> frozenset[Metric]:

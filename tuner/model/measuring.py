@@ -33,7 +33,7 @@ class FailureCode(StrEnum):
     NOT_STARTED = "not_started"  # the container ended at once
     NOT_READY = "not_ready"  # no HTTP 200 with every process accepting, in time
     SERVICE_FAILED = "service_failed"  # what runs beside the app did not get ready
-    PREPARE_FAILED = "prepare_failed"  # a step that fills the data ended with an error
+    PREPARE_FAILED = "prepare_failed"  # a step that fills the data, or the file is not in the image
     ERRORS_ONLY = "errors_only"  # it answers, but never with 2xx
     DIED = "died"  # processes kept dying under load
     WORKLOAD_REFUSED = "workload_refused"  # this target or this host cannot carry the workload
@@ -105,6 +105,7 @@ class TargetFacts:
     effective_ini: str = ""  # the merged options that uWSGI itself printed of the baseline
     nofile: int | None = None  # open files that the target may have
     preflight: Preflight | None = None  # what was seen of the user's file; None in older rows
+    command: tuple[str, ...] = ()  # ENTRYPOINT and CMD of the image, if they start the target
 
 
 class MeasurementKind(StrEnum):
@@ -154,7 +155,8 @@ class MeasurementResult:
 
     `setup_s` counts container start, readiness and removal; `load_s` counts driving load,
     warm-up included. `ini_sha256` names the file that each arm really ran, in the order of arms.
-    `image_digest` is the image of all arms.
+    `image_digest` is the image of all arms. `baseline_ini` is the user's file, if a prepare read it
+    out of the image.
     """
 
     windows: tuple[Window, ...] = ()
@@ -167,6 +169,7 @@ class MeasurementResult:
     warmup_s: tuple[float, ...] = ()  # load until steady, one per arm
     is_cut_short: bool = False  # stopped by its futility rule
     image_digest: str | None = None  # None if nothing was resolved
+    baseline_ini: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,7 +203,9 @@ class Measurement:
     @property
     def broken_trial(self) -> TrialNumber | None:
         """The trial whose configuration ended it."""
-        return None if self.failure is None else self.arms[self.failure.arm]
+        if self.failure is None or not self.arms:
+            return None
+        return self.arms[self.failure.arm]
 
     @property
     def is_open(self) -> bool:

@@ -18,6 +18,7 @@ from tuner.model.documents import (
     TargetRequest,
     Variant,
 )
+from tuner.model.needs import File
 from tuner.model.spaces import SearchSpace
 from tuner.model.workloads import Workload
 
@@ -26,17 +27,20 @@ MOST_FILES = 6
 
 
 class Baseline(Document):
-    """The present configuration, where it is: in a file, or on a command line."""
+    """The present configuration, where it is: in a file, on a command line, or in the image."""
 
     ini: str | None = Field(None, max_length=200_000, description="the text of the uwsgi.ini")
     command: str | None = Field(
         None, max_length=20_000, description="such as uwsgi --http :8000 --processes 4"
     )
+    in_image: File | None = Field(
+        None, description="path of the file in the image, whose own command runs with it"
+    )
 
     @model_validator(mode="after")
     def _one(self) -> Self:
-        if (self.ini is None) == (self.command is None):
-            raise ValueError("give either ini or command")
+        if [self.ini, self.command, self.in_image].count(None) != 2:
+            raise ValueError("give one of ini, command and in_image")
         return self
 
 

@@ -178,9 +178,13 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Enter:
-    """Go on to `phase` and store the results of the phase before it."""
+    """Go on to `phase` and store the results of the phase before it.
+
+    `baseline_ini` becomes part of the job: it was read out of the image.
+    """
 
     phase: Phase
+    baseline_ini: str | None = None
     facts: TargetFacts | None = None
     calibration: Calibration | None = None
     finalist: TrialNumber | None = None

@@ -23,4 +23,5 @@ state      what the phases share, derived once for a step:
 from tuner.study.advice import Belief, Observation, Optimiser, Proposal
 from tuner.study.decide import decide, decider
 from tuner.study.intake import resolve
+from tuner.study.mistakes import mistakes_in
 from tuner.study.state import derived_seed

@@ -94,17 +94,26 @@ def _given_up(history: History) -> Failure | None:
 
 
 def _prepare(history: History) -> Step | None:
-    """Have the baseline looked at, then go on with the facts."""
+    """Have the baseline looked at, then go on with the facts.
+
+    If its file is in the image, the host reads it, and the trials come afterwards.
+    """
     spec = history.job.spec
     if not history.measurements:
-        kind, arms = MeasurementKind.PREPARE, (BASELINE,)
-        plan = Plan(sequence=0, kind=kind, phase=Phase.PREPARE, arms=arms)
-        return Measure(plans=(plan,), trials=_first_trials(spec))
+        trials = () if spec.awaits_file else _first_trials(spec)
+        arms = (BASELINE,) if trials else ()
+        kind, phase = MeasurementKind.PREPARE, Phase.PREPARE
+        plan = Plan(sequence=0, kind=kind, phase=phase, arms=arms)
+        return Measure(plans=(plan,), trials=trials)
     prepared = history.measurements[0]
     if prepared.failure is not None:
         return Fail(failure=prepared.failure)
     if prepared.result is None:
         return None
+    if spec.awaits_file:
+        return Enter(phase=Phase.PREPARE, baseline_ini=prepared.result.baseline_ini)
+    if not history.trials:
+        return Measure(plans=(), trials=_first_trials(spec))
     phase = Phase.COMPARE if spec.kind is JobKind.COMPARE else Phase.CALIBRATE
     return Enter(phase=phase, facts=prepared.result.facts)
 

@@ -1,7 +1,7 @@
 """From a request to a job: fills in every default and finds every mistake before the start."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from tuner import objective
 from tuner.errors import InvalidInput, Mistake
@@ -108,7 +108,8 @@ def resolve(
     )
     if isinstance(request, TuneRequest):
         spec = _searching(spec, request, _space(request, catalogue, mistakes), earlier)
-    mistakes += mistakes_in(spec, [(path, variant.ini) for path, variant in files.items()])
+    texts = [] if _in_image(request) else [(path, each.ini) for path, each in files.items()]
+    mistakes += [*_two_starts(request), *mistakes_in(spec, texts)]
     if mistakes:
         raise InvalidInput(mistakes)
     return spec
@@ -179,6 +180,18 @@ def _files(request: Request, own_ini: str, mistakes: list[Mistake]) -> Mapping[s
     return given or {"target.uwsgi_ini": Variant(name=OWN_FILE, ini=own_ini)}
 
 
+def _in_image(request: Request) -> str | None:
+    """The path of the present file, if it is in the image."""
+    return getattr(getattr(request, "baseline", None), "in_image", None)
+
+
+def _two_starts(request: Request) -> Iterator[Mistake]:
+    path, target = _in_image(request), request.target
+    if path is not None and (target.command or target.ini_path not in (None, path)):
+        message = "the image's own command runs with this file: leave target.command"
+        yield Mistake("baseline.in_image", f"{message} and target.ini_path out")
+
+
 def _file_of(command: str, mistakes: list[Mistake]) -> str:
     try:
         return command_line.ini_of(command, known())
@@ -223,7 +236,7 @@ def _described(
     if name is None:
         field = "inis" if isinstance(request, CompareRequest) else "baseline"
         if not getattr(request, field):
-            hint = "an image has no uwsgi.ini of its own: give the present uwsgi.ini"
+            hint = "an image does not tell what its uwsgi.ini is: give the present uwsgi.ini"
             mistakes.append(Mistake(field, hint))
         return None
     found = catalogue.apps.get(name)
@@ -247,10 +260,15 @@ def _target(request: Request, described: KnownApp | None) -> Target:
     if described is not None:
         app = described.app
         name = app.name if app.build is not None else None
-        return Target(target_app=name, **app.model_dump(include=set(Target.model_fields)))
-    asked = request.target
-    return Target(
-        **asked.model_dump(exclude={"command"}),
-        command=asked.command or DEFAULT_COMMAND,
-        memory_per_process_mb=DEFAULT_MEMORY_PER_PROCESS_MB,
-    )
+        fields: dict[str, Any] = {
+            "target_app": name,
+            **app.model_dump(include=set(Target.model_fields)),
+        }
+    else:
+        fields = request.target.model_dump()
+        fields["command"] = request.target.command or DEFAULT_COMMAND
+        fields["memory_per_process_mb"] = DEFAULT_MEMORY_PER_PROCESS_MB
+    path = _in_image(request) or fields["ini_path"]
+    if path is not None:  # the image's own command finds the file there
+        fields |= {"ini_path": path, "command": ()}
+    return Target(**fields)

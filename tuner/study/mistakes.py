@@ -42,7 +42,7 @@ def mistakes_in(spec: JobSpec, files: Sequence[tuple[str, str]]) -> list[Mistake
         *_of_box(spec),
         *_of_objective(spec),
         *_of_workload(spec, [ini for _, ini in files]),
-        *(_of_space(spec) if spec.search_space is not None else ()),
+        *(_of_space(spec) if spec.search_space is not None and not spec.awaits_file else ()),
     ]
 
 

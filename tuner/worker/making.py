@@ -4,7 +4,14 @@ from dataclasses import replace
 from typing import assert_never
 
 from tuner.errors import TargetFailed
-from tuner.measurement import MEMORY_PROBE_MORE, Bench, arm_of, completed, left_out
+from tuner.measurement import (
+    MEMORY_PROBE_MORE,
+    Bench,
+    arm_of,
+    completed,
+    left_out,
+    target_failed,
+)
 from tuner.model import (
     Claim,
     Failure,
@@ -16,7 +23,7 @@ from tuner.model import (
     options_of,
 )
 from tuner.search_space import derive
-from tuner.study import derived_seed
+from tuner.study import derived_seed, mistakes_in
 from tuner.uwsgi.ini import IniFile
 
 _MAY_MISS_AN_OPTION = frozenset(
@@ -35,14 +42,13 @@ _MAY_MISS_AN_OPTION = frozenset(
 def make(claim: Claim, bench: Bench) -> MeasurementResult:
     """Make the claimed measurement."""
     measurement, spec = claim.measurement, claim.job.spec
-    arms = [arm_of(spec, index, ini, claim.job.facts) for index, ini in enumerate(_inis(claim))]
     match measurement.kind:
         case MeasurementKind.PREPARE:
             return prepared(spec, bench)
         case MeasurementKind.BLOCK:
-            seed = derived_seed(spec.seed, measurement.sequence)
+            facts, seed = claim.job.facts, derived_seed(spec.seed, measurement.sequence)
             return bench.run_block(
-                arms,
+                [arm_of(spec, index, ini, facts) for index, ini in enumerate(_inis(claim))],
                 spec.workload,
                 spec.budget,
                 seed=seed,
@@ -53,6 +59,7 @@ def make(claim: Claim, bench: Bench) -> MeasurementResult:
 
 def prepared(spec: JobSpec, bench: Bench) -> MeasurementResult:
     """The facts about a job's baseline, needed before any comparison."""
+    is_in_image, spec = spec.awaits_file, _with_file(spec, bench)
     ini = IniFile.parse(spec.baseline_ini)
     processes = ini.integer("cheaper", 0) or ini.integer("processes", 1)
     baseline = arm_of(spec, 0, spec.baseline_ini)
@@ -60,7 +67,24 @@ def prepared(spec: JobSpec, bench: Bench) -> MeasurementResult:
     result = bench.prepare(
         baseline, larger, spec.workload, processes=processes, arms_at_once=spec.arms_at_once
     )
-    return replace(result, facts=completed(spec, result.facts) if result.facts else None)
+    return replace(
+        result,
+        facts=completed(spec, result.facts) if result.facts else None,
+        baseline_ini=spec.baseline_ini if is_in_image else None,
+    )
+
+
+def _with_file(spec: JobSpec, bench: Bench) -> JobSpec:
+    """The job with its present file, read out of the image if it is there.
+
+    Raises `TargetFailed` with the mistakes that intake would have found in the file.
+    """
+    if not spec.awaits_file:
+        return spec
+    found = spec.with_file(bench.own_file(spec.target))
+    if mistakes := mistakes_in(found, [(f"{spec.target.ini_path}", found.baseline_ini)]):
+        raise target_failed(FailureCode.BAD_OPTIONS, "; ".join(map(str, mistakes)))
+    return found
 
 
 def _inis(claim: Claim) -> list[str]:

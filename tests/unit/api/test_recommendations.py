@@ -112,6 +112,15 @@ def test_compose_puts_no_variable_into_a_command() -> None:
     assert service["command"][-1] == "uwsgi $$OPTS /etc/uwsgi/uwsgi.ini"
 
 
+def test_compose_lets_the_images_own_command_find_the_file() -> None:
+    done = finished(1)
+    target = done.spec.target.model_copy(update={"command": (), "ini_path": "/etc/my app.ini"})
+    api = _with(replace(done, spec=done.spec.model_copy(update={"target": target})))
+    service = yaml.safe_load(api.get("/v1/jobs/1/compose.yaml").text)["services"]["shop"]
+    assert "command" not in service
+    assert service["volumes"] == ["./uwsgi.ini:/etc/my app.ini:ro"]
+
+
 @pytest.mark.parametrize("place", ["jobs/1", "apps/shop"])
 def test_sysctls_are_written_for_whoever_sets_them(place: str) -> None:
     api = _api()

@@ -63,6 +63,7 @@ def test_the_jobs_circumstances_are_measured_on_the_new_image(
     assert sent["target"]["health_path"] == "/healthz"
     assert sent["target"]["command"] == ["uwsgi", "--ini", "{ini}"]
     assert "target_app" not in sent["target"]
+    assert sent["target"]["ini_path"] is None
     assert [(one["name"], one["ini"]) for one in sent["inis"]] == [
         ("own.ini", asked["baseline_ini"]),
         ("recommended.ini", INI),

@@ -12,12 +12,15 @@ from tuner.engine.command import (
     PROBE,
     SERVE,
     archive,
+    files_of,
     harness_ini,
     program,
     somaxconn_in,
     strictly,
+    took_too_long,
     with_ini,
 )
+from tuner.uwsgi.ini import IniFile
 
 
 @pytest.mark.parametrize(
@@ -67,6 +70,9 @@ def test_somaxconn_is_what_uwsgi_printed_on_a_line_of_its_own(log: str, found: i
         (["/opt/venv/bin/uwsgi", "{ini}"], "/opt/venv/bin/uwsgi"),
         (["sh", "-c", "exec /usr/bin/uwsgi-core --ini {ini}"], "/usr/bin/uwsgi-core"),
         (["/start.sh", "{ini}"], "uwsgi"),
+        (["/uwsgi-start.sh", "/etc/uwsgi.ini"], "uwsgi"),
+        (["/start.sh", "uwsgi_python3", "/etc/uwsgi.ini"], "uwsgi_python3"),
+        ([], "uwsgi"),
     ],
 )
 def test_the_binary_to_ask_is_the_one_that_is_started(command: list[str], binary: str) -> None:
@@ -98,3 +104,29 @@ def test_folders_of_the_image_keep_their_modes_and_new_ones_are_open() -> None:
     assert folders == {"tmp/flow", "tmp/flow/a", "tuner", "tuner/probe"}
     assert {entry.uid for entry in entries.values()} == {65534}
     assert {entries[name].mode for name in folders} == {0o755}
+
+
+HARNESS_TEXT = harness_ini("127.0.0.1:1717")
+
+
+@pytest.mark.parametrize("serves", [True, False])
+def test_in_a_file_of_the_image_our_lines_come_after_the_users(serves: bool) -> None:
+    users = "[uwsgi]\nstats = :9\nneed-app = false\n[other]\nthreads = 2"
+    files = files_of(users, "/etc/app.ini", HARNESS_TEXT, serves=serves)
+    assert [*files] == ["/etc/app.ini"]
+    read = IniFile.parse(files["/etc/app.ini"].decode())
+    assert (read.get("need-app"), read.get("show-config")) == ("true", "true")
+    assert read.get("stats") == ("127.0.0.1:1717" if serves else ":9")
+    assert read.get("no-server") == (None if serves else "true")
+    assert read.get("threads") is None
+
+
+def test_without_such_a_path_the_command_names_our_files() -> None:
+    files = files_of("[uwsgi]\n", None, HARNESS_TEXT, serves=True)
+    assert [*files] == [INI, HARNESS, PROBE]
+    assert files[INI] == b"[uwsgi]\n"
+
+
+def test_a_check_that_does_not_end_names_the_file_that_uwsgi_may_not_read() -> None:
+    assert took_too_long(None, 30) == "loading the app took over 30 s"
+    assert took_too_long("/etc/app.ini", 30).endswith("and with /etc/app.ini")

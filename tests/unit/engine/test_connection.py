@@ -35,6 +35,7 @@ TARGET = Target(
         lambda launcher: launcher.alone().__enter__(),
         lambda launcher: launcher.fingerprint(),
         lambda launcher: launcher.inspect(TARGET),
+        lambda launcher: launcher.own_file(TARGET),
         lambda launcher: launcher.reap(),
         lambda launcher: launcher.kill_measurement("1"),
     ],

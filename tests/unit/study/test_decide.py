@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.builders import FACTS, NOON, block, history, job, pair, spec, window
+from tests.builders import FACTS, INI, NOON, block, history, job, pair, spec, window
 from tests.fake_optimiser import Exhausted, Ladder
 from tuner.model import (
     BASELINE,
@@ -95,6 +95,23 @@ def test_preparing_creates_the_baseline_and_one_measurement() -> None:
     assert [t.number for t in asked.trials] == [BASELINE]
     assert asked.trials[0].params == {"processes": 2}
     assert [plan.kind for plan in asked.plans] == [MeasurementKind.PREPARE]
+
+
+def test_the_trials_wait_for_a_file_that_is_in_the_image() -> None:
+    target = spec().target.model_copy(update={"ini_path": "/etc/app.ini", "command": ()})
+    unread = job(phase=Phase.PREPARE, spec=spec(target=target, baseline_ini=""))
+    asked = step(history(job=unread))
+    assert isinstance(asked, Measure)
+    assert (asked.trials, [plan.arms for plan in asked.plans]) == ((), [()])
+    done = prepared(arms=(), result=MeasurementResult(facts=FACTS, baseline_ini=INI))
+    found = step(history(job=unread, measurements=(done,)))
+    assert found == Enter(phase=Phase.PREPARE, baseline_ini=INI)
+    read = replace(unread, spec=unread.spec.with_file(INI))
+    asked = step(history(job=read, measurements=(done,)))
+    assert isinstance(asked, Measure)
+    assert (asked.plans, asked.trials[0].params) == ((), {"processes": 2})
+    rows = history(job=read, trials=asked.trials, measurements=(done,))
+    assert step(rows) == Enter(phase=Phase.CALIBRATE, facts=FACTS)
 
 
 def test_what_prepare_found_goes_along_to_calibration() -> None:

@@ -372,6 +372,52 @@ def test_the_mistakes_of_a_command_are_named_with_those_of_the_rest() -> None:
 
 
 def test_a_baseline_has_one_form() -> None:
-    for both in ({}, {"ini": INI, "command": "uwsgi"}):
-        with pytest.raises(ValidationError, match="give either ini or command"):
+    for both in ({}, {"ini": INI, "command": "uwsgi"}, {"ini": INI, "in_image": "/a.ini"}):
+        with pytest.raises(ValidationError, match="give one of ini, command and in_image"):
             request(baseline=both)
+
+
+PATH = "/etc/app/uwsgi.ini"
+SHIPPED = {"target": {"image": "shop:1"}, "baseline": {"in_image": PATH}}
+
+
+def test_a_file_in_the_image_is_read_later_and_the_images_own_command_runs() -> None:
+    spec = resolve(request(**SHIPPED), OneApp())
+    assert spec.awaits_file
+    assert (spec.target.ini_path, spec.target.command) == (PATH, ())
+    assert not spec.with_file(INI).awaits_file
+    asked = CalibrateRequest.model_validate({"kind": "calibrate", **SHIPPED})
+    assert resolve(asked, OneApp()).target.ini_path == PATH
+    app = resolve(request(baseline=SHIPPED["baseline"]), OneApp()).target
+    assert (app.target_app, app.ini_path, app.command) == ("mixed", PATH, ())
+
+
+def test_a_space_is_held_against_the_file_once_it_is_known() -> None:
+    crowded = {**SHIPPED, "max_slots": 1}
+    spec = resolve(request(**crowded), OneApp())
+    found = mistakes_module.mistakes_in(spec.with_file(INI), [(PATH, INI)])
+    assert [mistake.path for mistake in found] == ["max_slots"]
+
+
+@pytest.mark.parametrize("more", [{"command": ["uwsgi", "{ini}"]}, {"ini_path": "/srv/other.ini"}])
+def test_a_file_in_the_image_has_one_way_to_start(more: dict[str, Any]) -> None:
+    target = {"image": "shop:1", **more}
+    found = mistakes(target=target, baseline=SHIPPED["baseline"])
+    assert found["baseline.in_image"].startswith("the image's own command runs with this file")
+
+
+def test_given_files_may_take_the_place_of_the_images() -> None:
+    asked = {"kind": "compare", "target": {"image": "shop:1", "ini_path": PATH}}
+    inis = [{"name": "a", "ini": INI}]
+    spec = resolve(CompareRequest.model_validate({**asked, "inis": inis}), OneApp())
+    assert (spec.awaits_file, spec.target.ini_path, spec.target.command) == (False, PATH, ())
+    with pytest.raises(ValidationError, match="leave command out"):
+        request(target={"image": "a", "ini_path": PATH, "command": ["uwsgi", "{ini}"]})
+    for path in ("uwsgi.ini", "/etc/../uwsgi.ini", "/"):
+        with pytest.raises(ValidationError):
+            request(baseline={"in_image": path})
+
+
+def test_no_file_is_read_out_of_the_image_in_place_of_an_empty_text() -> None:
+    target = {"image": "shop:1", "ini_path": PATH}
+    assert [*mistakes(target=target, ini="")] == ["baseline.ini"]

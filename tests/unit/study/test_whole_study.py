@@ -14,10 +14,12 @@ from tests.fake_store import FakeStore
 from tuner import bootstrap
 from tuner.errors import Infrastructure
 from tuner.model import (
+    BASELINE,
     Budget,
     Danger,
     FailureCode,
     Job,
+    JobKind,
     JobSpec,
     JobState,
     MeasurementId,
@@ -226,3 +228,47 @@ def test_what_is_allowed_runs_in_every_trial() -> None:
     assert all(cron in launch.ini.splitlines() for launch in world.launches)
     assert job.recommendation is not None
     assert "without" not in job.recommendation.reason
+
+
+SHIPPED = SPEC.model_copy(
+    update={
+        "baseline_ini": "",
+        "target": SPEC.target.model_copy(update={"ini_path": "/etc/app.ini", "command": ()}),
+    }
+)
+
+
+@pytest.mark.parametrize("kind", [JobKind.TUNE, JobKind.CALIBRATE])
+def test_a_file_in_the_image_becomes_the_jobs_own(kind: JobKind) -> None:
+    world = FakeWorld(throughput=slots, own_files={"/etc/app.ini": INI})
+    store, job = run(world, SHIPPED.model_copy(update={"kind": kind}))
+    assert job.state is JobState.SUCCEEDED
+    assert job.spec.baseline_ini == INI
+    assert {trial.number for trial in store.trials(job.id)} >= {BASELINE}
+    if kind is JobKind.TUNE:
+        assert job.recommendation is not None
+        assert job.recommendation.verdict is Verdict.BETTER
+        (line,) = [line for line in job.recommendation.lines if line.option == "processes"]
+        assert line.baseline_value == "2"
+
+
+@pytest.mark.parametrize(
+    ("files", "code", "told"),
+    [
+        ({}, FailureCode.PREPARE_FAILED, "/etc/app.ini in the image mixed: there is no such file"),
+        ({"/etc/app.ini": ""}, FailureCode.BAD_OPTIONS, "/etc/app.ini: "),
+        (
+            {"/etc/app.ini": "[uwsgi]\nlisten = 5000\n"},
+            FailureCode.BAD_OPTIONS,
+            "/etc/app.ini:2: ",
+        ),
+    ],
+)
+def test_a_file_in_the_image_that_cannot_run_fails_the_job(
+    files: dict[str, str], code: FailureCode, told: str
+) -> None:
+    store, job = run(FakeWorld(own_files=files), SHIPPED)
+    assert job.failure is not None
+    assert (job.state, job.failure.code) == (JobState.FAILED, code)
+    assert job.failure.message.startswith(told)
+    assert store.measurements(job.id)[0].broken_trial is None
