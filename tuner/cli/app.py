@@ -42,8 +42,20 @@ def init(
     """
     from tuner import compose as composed
 
+    def read(image: str, path: str) -> str | None:
+        from tuner import bootstrap
+        from tuner.settings import Settings
+
+        return bootstrap.file_in_image(Settings.from_environ(os.environ), image, path)
+
     wanted = composed.Wanted(
-        folder=folder, compose=compose, service=service, ini=ini, image=image, environ=os.environ
+        folder=folder,
+        compose=compose,
+        service=service,
+        ini=ini,
+        image=image,
+        environ=os.environ,
+        read=read,
     )
     draft = composed.draft(wanted)
     written = composed.write(draft, folder)

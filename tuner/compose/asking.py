@@ -1,6 +1,6 @@
 """What `tuner app init` is asked for: the compose file, and the service in it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +17,10 @@ NAMES = ("compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.ya
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What `tuner app init` is asked for. `environ` is the environment of the command."""
+    """What `tuner app init` is asked for. `environ` is the environment of the command.
+
+    `read` gives the text of a file in an image; None without the image, or without Docker.
+    """
 
     folder: Path
     compose: Path | None = None
@@ -25,6 +28,7 @@ class Wanted:
     ini: Path | None = None
     image: str | None = None
     environ: Mapping[str, str] = field(default_factory=dict)
+    read: Callable[[str, str], str | None] = lambda image, path: None
 
 
 def compose_of(wanted: Wanted) -> ComposeFile:

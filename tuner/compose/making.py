@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pydantic import ValidationError
@@ -140,8 +140,14 @@ class _Maker:
             found = file_at(mounts, path)
             return found or (beside(context, path) if context is not None else None)
 
+        image = self.wanted.image or app.text_of("image")
+
+        def read(path: str) -> str | None:
+            place = str(PurePosixPath(app.text_of("working_dir"), path))
+            return self.wanted.read(image, place) if image else None
+
         try:
-            start = start_of(words, find, given, at)
+            start = start_of(words, find, given, at, read)
         except InvalidInput as error:
             self.findings.mistakes += error.mistakes
             return None
@@ -168,7 +174,10 @@ class _Maker:
         place = self._placed(name, start.file, "uwsgi.ini") if start.file else "uwsgi.ini"
         if start.file is None:
             self.texts[place] = start.ini
-            self.findings.changed(f"{name}.command", f"its options are in {place} now")
+            what, why = f"{name}.command", f"its options are in {place} now"
+            if start.in_image is not None:
+                what, why = f"{start.in_image} in the image", f"{place} is a copy of it"
+            self.findings.changed(what, why)
         if place != "uwsgi.ini":
             found["uwsgi_ini"] = place
         return found | serving(name, app, IniFile.parse(start.ini), self.findings)

@@ -25,11 +25,15 @@ _GIVE = "give the present configuration with --ini FILE"
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The command with `{ini}`, the text of the present file, and where that file is."""
+    """The command with `{ini}`, the text of the present file, and where that file is.
+
+    Without a `file` the text is of the file at `in_image`, or made from the options of the command.
+    """
 
     command: tuple[str, ...]
     ini: str
-    file: Path | None = None  # None: made from the options of the command
+    file: Path | None = None
+    in_image: str | None = None
 
 
 def words_of(node: Node) -> list[str]:
@@ -52,12 +56,16 @@ def command_of(service: Node) -> list[str]:
 
 
 def start_of(
-    words: Sequence[str], find: Callable[[str], Path | None], given: Path | None, at: str
+    words: Sequence[str],
+    find: Callable[[str], Path | None],
+    given: Path | None,
+    at: str,
+    read: Callable[[str], str | None],
 ) -> Start:
     """How to start the app. `find` gives the host's file for a path in the container.
 
-    `given` is a file to use instead, and `at` names the command in a mistake. Raises
-    `InvalidInput`.
+    `read` gives the image's text for a path. `given` is a file to use instead, and `at` names the
+    command in a mistake. Raises `InvalidInput`.
     """
     options = words_for_uwsgi(words)
     if options is None:
@@ -77,12 +85,15 @@ def start_of(
         return Start(command, _ini_of(words, at))
     if given is not None:
         return Start(_with_file(words, files[0]), text_of(given), given)
-    file = find(files[0])
     if not files[0].endswith(".ini"):
         raise InvalidInput.at(at, f"{files[0]} is no ini of one section: {_GIVE}")
-    if file is None:
-        raise InvalidInput.at(at, f"{files[0]} is in no mount and beside no Dockerfile: {_GIVE}")
-    return Start(_with_file(words, files[0]), text_of(file), file)
+    command = _with_file(words, files[0])
+    if (file := find(files[0])) is not None:
+        return Start(command, text_of(file), file)
+    if (text := read(files[0])) is not None:
+        return Start(command, text, in_image=files[0])
+    told = "is in no mount, beside no Dockerfile and in no image that is here"
+    raise InvalidInput.at(at, f"{files[0]} {told}: {_GIVE}")
 
 
 def name_other_options(start: Start, findings: Findings) -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.compose.conftest import made, mistakes
 from tuner.compose import Wanted, draft, write
 from tuner.errors import Conflict
-from tuner.model import FromWorker
+from tuner.model import DEFAULT_COMMAND, FromWorker
 from tuner.model.services import Condition
 
 Project = Callable[..., Path]
@@ -116,6 +116,29 @@ def test_an_image_and_a_file_need_no_compose_file(project: Project) -> None:
     found = made(image="registry.example/shop:1", ini=Path("uwsgi.ini"))
     assert (found.app.image, found.app.port) == ("registry.example/shop:1", 8000)
     assert found.app.services == {}
+
+
+@pytest.mark.parametrize(
+    ("service", "path"),
+    [
+        ("command: uwsgi --ini /etc/app/uwsgi.ini", "/etc/app/uwsgi.ini"),
+        ("command: uwsgi --ini uwsgi.ini", "uwsgi.ini"),
+        ("command: uwsgi --ini uwsgi.ini, working_dir: /srv/app", "/srv/app/uwsgi.ini"),
+    ],
+)
+def test_a_file_that_is_in_the_image_alone(project: Project, service: str, path: str) -> None:
+    project(compose=f"services: {{web: {{image: 'shop:1', {service}}}}}")
+    asked = []
+
+    def read(*wanted: str) -> str:
+        asked.append(wanted)
+        return INI
+
+    found = made(read=read)
+    assert asked == [("shop:1", path)]
+    assert (found.ini, found.app.command) == (INI, DEFAULT_COMMAND)
+    (told,) = [why for what, why in found.notes.items() if what.endswith("in the image")]
+    assert told == "changed: uwsgi.ini is a copy of it"
 
 
 def test_a_dockerfile_needs_no_compose_file(project: Project) -> None:

@@ -149,7 +149,7 @@ def test_a_secret_of_the_shell_in_a_command(project: Project) -> None:
 @pytest.mark.parametrize(
     ("command", "told"),
     [
-        ("uwsgi --ini /srv/gone.ini", "/srv/gone.ini is in no mount and beside no Dockerfile"),
+        ("uwsgi --ini /srv/gone.ini", "/srv/gone.ini is in no mount, beside no Dockerfile"),
         ("uwsgi --yaml /srv/uwsgi.yaml", "/srv/uwsgi.yaml is no ini of one section"),
         ("uwsgi --ini /srv/a.ini:prod", "/srv/a.ini:prod is no ini of one section"),
         ("uwsgi /a.ini --ini /b.ini", "uwsgi reads /a.ini and /b.ini"),
