@@ -28,8 +28,8 @@ def said(one: ArmSpec, **config: Any) -> str:
 
 
 def test_the_container_has_what_the_app_needs() -> None:
-    shows = "exec-pre-app = echo $MODE `id -u`:`id -g` `pwd`"
-    sizes = "exec-pre-app = df -k /dev/shm /scratch | tail -n 2"
+    shows = "exec-pre-app = echo $MODE `id -u`:`id -g` `pwd` >&2"
+    sizes = "exec-pre-app = df -k /dev/shm /scratch | tail -n 2 >&2"
     one = arm(
         "wsgi-file = absent.py",
         shows,
@@ -49,8 +49,8 @@ def test_the_container_has_what_the_app_needs() -> None:
 def test_files_are_where_the_app_looks_for_them_and_its_folders_stay_as_they_are() -> None:
     files = {"/usr/share/shop/local.py": "DEBUG = 0\n", "/app/more.txt": "more\n"}
     lines = (
-        f"exec-pre-app = cat {' '.join(files)} || true",
-        "exec-pre-app = stat -c 'mode %a of %n' /app /usr/share",
+        f"exec-pre-app = cat {' '.join(files)} >&2 || true",
+        "exec-pre-app = stat -c 'mode %a of %n' /app /usr/share >&2",
         "wsgi-file = absent.py",
     )
     without, with_files = said(arm(*lines)), said(arm(*lines, files=files))
