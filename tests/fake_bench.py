@@ -174,6 +174,7 @@ class FakeTarget:
     shares_cpus: bool = False
     services_share_cpus: bool = False
     nofile: int = 65_536
+    client_nofile: int = 65_536
     front: Front = Front(topology=Topology.HTTP_SOCKET, port=8000)  # noqa: RUF009  it is frozen
     served: int = 0
     loaded_s: float = 0.0
@@ -323,7 +324,7 @@ class FakeLauncher:
     def give_way(self) -> None:
         """There is no lock."""
 
-    def check_memory(self, arms: Sequence[ArmSpec]) -> None:
+    def check_room(self, arms: Sequence[ArmSpec]) -> None:
         """Refuse more arms than the world has room for."""
         if len(arms) > self.world.most_arms:
             raise target_failed(FailureCode.WORKLOAD_REFUSED, f"planted: {len(arms)} arms")

@@ -9,6 +9,7 @@ from typing import assert_never
 
 from tuner.model import (
     Effect,
+    Limits,
     Metric,
     Origin,
     Params,
@@ -207,6 +208,15 @@ def request_of(workload: Workload, index: int) -> str:
     """Method and path of one of its requests."""
     request = workload.requests[index]
     return f"{request.method} {request.path}"
+
+
+def box(limits: Limits) -> str:
+    """`1 CPU, 512 MB, somaxconn 4096`, with open files and kernel settings where they are given."""
+    parts = [f"{limits.cpus:g} CPU, {limits.memory_mb} MB, somaxconn {limits.somaxconn}"]
+    if limits.nofile is not None:
+        parts.append(f"nofile {limits.nofile}")
+    parts += [f"{name} = {setting}" for name, setting in limits.sysctls.items()]
+    return ", ".join(parts)
 
 
 def service(used: ServiceFigures | None) -> str:

@@ -285,4 +285,4 @@ def test_services_that_do_not_fit_into_memory_are_refused_with_the_sum(
     launcher: DockerLauncher,
 ) -> None:
     with pytest.raises(TargetFailed, match=r"2 x 900000 MB for services"):
-        launcher.check_memory([arm(memory_mb=900_000), arm(1, memory_mb=900_000)])
+        launcher.check_room([arm(memory_mb=900_000), arm(1, memory_mb=900_000)])

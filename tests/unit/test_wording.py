@@ -3,7 +3,7 @@ import math
 import pytest
 
 from tuner import wording
-from tuner.model import Effect, Metric, Origin, TrialState, Verdict
+from tuner.model import Effect, Limits, Metric, Origin, TrialState, Verdict
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,14 @@ def test_a_change_has_its_sign_and_is_never_minus_zero(change: float, text: str)
 )
 def test_a_share_has_no_sign(part: float, digits: int, text: str) -> None:
     assert wording.share(part, digits) == text
+
+
+def test_a_box_names_what_was_given() -> None:
+    assert wording.box(Limits()) == "1 CPU, 512 MB, somaxconn 4096"
+    more = Limits(cpus=0.5, nofile=1024, sysctls={"net.ipv4.tcp_syncookies": 0})
+    assert wording.box(more) == (
+        "0.5 CPU, 512 MB, somaxconn 4096, nofile 1024, net.ipv4.tcp_syncookies = 0"
+    )
 
 
 def test_a_probability_is_never_certain() -> None:

@@ -63,6 +63,7 @@ def _box(request: LintRequest, job: Job | None) -> Box:
         cpus=limits.cpus if limits else None,
         memory_mb=limits.memory_mb if limits else None,
         somaxconn=limits.somaxconn if limits else None,
+        nofile=limits.nofile if limits else None,
         memory_per_process_mb=memory,
         command=job.spec.target.command if job else (),
     )

@@ -15,6 +15,11 @@ Pool = Annotated[str | None, typer.Option(help="The pool of benchmark hosts that
 Cpus = Annotated[float | None, typer.Option(min=0.01, help="CPU limit, in cores.")]
 MemoryMb = Annotated[int | None, typer.Option("--memory", min=1, help="Memory limit, in MB.")]
 Somaxconn = Annotated[int | None, typer.Option(min=1, help="net.core.somaxconn of the container.")]
+Nofile = Annotated[int | None, typer.Option(min=1, help="Open files, as of ulimit -n.")]
+Sysctl = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=VALUE", help="A kernel setting of the container. Repeatable."),
+]
 Blocks = Annotated[
     int, typer.Option(help="Blocks: fresh starts of each file. Effects need 4 or more.")
 ]

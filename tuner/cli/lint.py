@@ -10,7 +10,7 @@ from typing import Annotated, Literal, assert_never
 
 import typer
 
-from tuner.cli.arguments import Cpus, Image, MemoryMb, Somaxconn
+from tuner.cli.arguments import Cpus, Image, MemoryMb, Nofile, Somaxconn
 from tuner.cli.files import STANDARD_INPUT, bytes_of, named
 from tuner.errors import InvalidInput, Mistake
 from tuner.uwsgi import lint as linter
@@ -34,7 +34,7 @@ def lint(
     cpus: Cpus = None,
     memory: MemoryMb = None,
     somaxconn: Somaxconn = None,
-    nofile: Annotated[int | None, typer.Option(min=1, help="Limit of open files.")] = None,
+    nofile: Nofile = None,
     memory_per_process: Annotated[
         float | None, typer.Option(min=0.1, help="Memory of one worker process, in MB.")
     ] = None,

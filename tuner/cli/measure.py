@@ -5,7 +5,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tuner.cli.arguments import AsJson, Blocks, Cpus, Cycles, Pool, Somaxconn, WarmupS, WindowS
+from tuner.cli.arguments import (
+    AsJson,
+    Blocks,
+    Cpus,
+    Cycles,
+    Nofile,
+    Pool,
+    Somaxconn,
+    Sysctl,
+    WarmupS,
+    WindowS,
+)
 from tuner.cli.files import check_folder, write_text
 from tuner.cli.jobs import check_succeeded
 from tuner.cli.output import print_json, say
@@ -47,6 +58,8 @@ def measure(
     cpus: Cpus = None,
     memory_mb: Annotated[int | None, typer.Option(help="Memory limit, in MB.")] = None,
     somaxconn: Somaxconn = None,
+    nofile: Nofile = None,
+    sysctl: Sysctl = None,
     port: Annotated[int | None, typer.Option(help="Port of an image [8000].")] = None,
     health_path: Annotated[
         str | None, typer.Option(help="Path that answers 200 when an image is ready [/].")
@@ -87,7 +100,12 @@ def measure(
             target=asking.target_of(app, apps, port, health_path),
             inis=inis or None,
             limits=asking.limits_of(
-                known.get("limits"), cpus=cpus, memory_mb=memory_mb, somaxconn=somaxconn
+                known.get("limits"),
+                sysctl or (),
+                cpus=cpus,
+                memory_mb=memory_mb,
+                somaxconn=somaxconn,
+                nofile=nofile,
             ),
             workload=asking.workload_of(known.get("workload"), load),
             blocks=blocks,

@@ -15,7 +15,7 @@ from tuner.compose.environment import with_env_files
 from tuner.compose.findings import Findings
 from tuner.compose.mounts import file_at, mounted, mounts_of, only_ini, texts_of
 from tuner.compose.selection import Selection
-from tuner.compose.serving import serving, somaxconn
+from tuner.compose.serving import kernel_settings, serving
 from tuner.compose.starting import (
     Start,
     beside,
@@ -187,8 +187,7 @@ class _Maker:
         for key in [key for key in ("cpus", "memory_mb") if key not in limits]:
             why = "the compose file has no such limit: give that of production"
             self.findings.todo(f"limits.{key}", why)
-        if (most := somaxconn(app)) is not None:
-            limits["somaxconn"] = most
+        limits |= kernel_settings(name, app, self.findings)
         return {"limits": limits} if limits else {}
 
     def _parts(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tuner.measurement import target_failed
-from tuner.model import BYTES_PER_MB, FailureCode, HostFingerprint
+from tuner.model import BYTES_PER_MB, FailureCode, HostFingerprint, Limits
 
 FACTS_COMMAND = ("cat", "/proc/self/limits", "/proc/self/status", "/proc/cpuinfo")
 """Run in a container without limits, so a remote engine gives its own facts."""
@@ -111,6 +111,16 @@ def check_memory(
             f" {working_mb} MB for the load generator and {waiting} x {waiting_mb} MB for those"
             " that wait; lower limits.memory_mb, compare fewer files, or lower budget.race and"
             " budget.ablate_runs",
+        )
+
+
+def check_open_files(facts: HostFacts, limits: Limits) -> None:
+    """Refuse more open files than the engine can give a container. Raises `TargetFailed`."""
+    if limits.nofile is not None and limits.nofile > facts.nofile:
+        raise target_failed(
+            FailureCode.WORKLOAD_REFUSED,
+            f"limits.nofile = {limits.nofile} is above the hard limit of this host's Docker daemon,"
+            f" {facts.nofile}: ask for at most that, or raise LimitNOFILE of the daemon",
         )
 
 

@@ -16,7 +16,7 @@ from tuner.engine.containers import Containers
 from tuner.engine.ending import own_words, raise_if_ended, remove_all
 from tuner.engine.failures import telling_line
 from tuner.engine.guard import Guard, no_image
-from tuner.engine.host import check_memory, place
+from tuner.engine.host import check_memory, check_open_files, place
 from tuner.engine.images import Found, Images
 from tuner.engine.options import Options
 from tuner.engine.shared import Host
@@ -98,12 +98,15 @@ class DockerLauncher:
         facts, info = self._host.facts(self._containers)
         return facts.fingerprint(info)
 
-    def check_memory(self, arms: Sequence[ArmSpec]) -> None:
-        """Refuse arms that do not fit into this host's memory. Raises `TargetFailed`.
+    def check_room(self, arms: Sequence[ArmSpec]) -> None:
+        """Refuse arms that this host has no room for. Raises `TargetFailed`.
 
-        One load generator works at a time; the others wait.
+        Their memory must fit together, the open files of each alone. One load generator works at
+        a time; the others wait.
         """
-        _, info = self._host.facts(self._containers)
+        facts, info = self._host.facts(self._containers)
+        for arm in arms:
+            check_open_files(facts, arm.limits)
         check_memory(
             int(info["MemTotal"]) // BYTES_PER_MB,
             [arm.limits.memory_mb for arm in arms],
@@ -172,11 +175,13 @@ class DockerLauncher:
             volumes = {folder: volume} if folder and volume else {}
             target = self._target(arm, argv, volumes, serves=True)
             container, options, beside = stack.enter_context(target)
-            placement, nofile = options.placement, options.nofile
+            placement, client_nofile = options.placement, options.nofile
             file = None
             if proxy is not None:
                 file = proxy.file(
-                    workers=placement.client_cpus, nofile=nofile, backlog=arm.limits.somaxconn
+                    workers=placement.client_cpus,
+                    nofile=client_nofile,
+                    backlog=arm.limits.somaxconn,
                 )
             with self._ended_before(container):
                 cgroups = self._host.cgroups(container, self._containers)
@@ -195,7 +200,8 @@ class DockerLauncher:
                 shares_cpus=placement.shares_cpus,
                 services_share_cpus=placement.services_share_cpus,
                 front=front,
-                nofile=nofile,
+                nofile=options.nofile_of(arm.limits),
+                client_nofile=client_nofile,
                 log_file=ini.get("logto2") or ini.get("logto"),
                 disk_mb=self._config.disk_mb,
                 cgroups=cgroups,

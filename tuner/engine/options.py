@@ -17,6 +17,12 @@ _ROOT_APP_CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "SETGID", "SETUID"]
 A process that is not root cannot use them: no-new-privileges is set.
 """
 
+_FOR_THE_CLIENT = {
+    # It closes tens of thousands of connections a minute in the target's namespace.
+    "net.ipv4.tcp_tw_reuse": "1",
+    "net.ipv4.ip_local_port_range": "1024 65535",
+}
+
 CONFINED: Mapping[str, Any] = {
     "cap_drop": ["ALL"],
     "security_opt": ["no-new-privileges"],
@@ -46,12 +52,11 @@ class Options:
             "nano_cpus": round(limits.cpus * 1e9),
             "cpuset_cpus": self.placement.target,
             "sysctls": {
-                "net.core.somaxconn": str(limits.somaxconn),
-                # The client closes tens of thousands of connections a minute here.
-                "net.ipv4.tcp_tw_reuse": "1",
-                "net.ipv4.ip_local_port_range": "1024 65535",
+                **_FOR_THE_CLIENT,
+                **{name: str(value) for name, value in limits.kernel_settings.items()},
                 **self.config.extra_sysctls,
             },
+            "ulimits": _open_files(self.nofile_of(limits)),
         }
 
     def service(self, service: Service) -> dict[str, Any]:
@@ -109,13 +114,20 @@ class Options:
 
     @property
     def nofile(self) -> int:
-        """The limit of open files of each container."""
+        """The limit of open files of a container without one of its own."""
         return min(self.config.nofile, self.facts.nofile)
+
+    def nofile_of(self, limits: Limits) -> int:
+        """The limit of open files of a target."""
+        return limits.nofile or self.nofile
 
     @property
     def _common(self) -> dict[str, Any]:
-        nofile = self.nofile
         size = (
             {"storage_opt": {"size": f"{self.config.disk_mb}m"}} if self.facts.bounds_disk else {}
         )
-        return {"ulimits": [Ulimit(name="nofile", soft=nofile, hard=nofile)], **size, **CONFINED}
+        return {"ulimits": _open_files(self.nofile), **size, **CONFINED}
+
+
+def _open_files(most: int) -> list[Ulimit]:
+    return [Ulimit(name="nofile", soft=most, hard=most)]

@@ -31,7 +31,8 @@ class DockerTarget:
     shares_cpus: bool
     services_share_cpus: bool
     front: Front  # how the load reaches uWSGI
-    nofile: int  # open files that target and load generator may have each
+    nofile: int  # open files that the target may have
+    client_nofile: int  # open files that the load generator may have
     log_file: str | None  # uWSGI's log, if it does not log to its output
     disk_mb: int  # that the target may write to disk
     cgroups: cgroup.Cgroups

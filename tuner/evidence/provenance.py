@@ -29,10 +29,8 @@ def _host(evidence: JobEvidence) -> Iterable[tuple[str, Words]]:
 
 def _subject(evidence: JobEvidence) -> Iterable[tuple[str, Words]]:
     spec = evidence.job.spec
-    box = spec.limits
-    limits = f"{box.cpus:g} CPU, {box.memory_mb} MB memory, somaxconn {box.somaxconn}"
     yield "target", Code(spec.target.name)
-    yield "limits", limits
+    yield "limits", wording.box(spec.limits)
     yield "load", (wording.load(spec.workload), "; ", *_requests(evidence))
     aims = ", then ".join(
         f"{'more' if aim.sign > 0 else 'less'} {wording.METRICS[aim.metric]}"

@@ -24,13 +24,14 @@ def refused(message: str, log_tail: str = "") -> TargetFailed:
 
 def check_open_files(running: RunningTarget, workload: Workload) -> None:
     """Refuse more connections than there may be open files."""
-    wanted, most = connections(workload), running.nofile - FILES_KEPT
+    wanted, most = connections(workload), running.client_nofile - FILES_KEPT
     if running.front.topology is Topology.NGINX:
         most //= 2  # it has another to uWSGI for each of them
     if wanted > most:
         raise refused(
             f"{wanted} connections at once need more open files than this host grants"
-            f" ({running.nofile}): ask for at most {most}, or raise the limit of its Docker daemon"
+            f" ({running.client_nofile}): ask for at most {most}, or raise the limit of its Docker"
+            " daemon"
         )
 
 

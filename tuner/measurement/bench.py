@@ -65,7 +65,7 @@ class Bench:
         planned = block_options.cycles or budget.cycles
         futility = block_options.futility
         cycles: list[list[Window]] = []
-        self.launcher.check_memory(arms)
+        self.launcher.check_room(arms)
         with self._aborting(), self._started(arms) as (running, ready_s):
             drivers = [
                 Driver(self.load, target, arm, frozenset(metrics), watch)
@@ -115,7 +115,7 @@ class Bench:
         block of the job, with `arms_at_once`, does not fit into the host's memory.
         """
         watch = Stopwatch()
-        self.launcher.check_memory([baseline] * arms_at_once)
+        self.launcher.check_room([baseline] * arms_at_once)
         with self._aborting():
             build = self.launcher.inspect(baseline.target)
             baseline, larger = (

@@ -135,7 +135,8 @@ class RunningTarget(Protocol):
     shares_cpus: bool  # whether target and load generator share CPUs
     services_share_cpus: bool  # whether target and services share CPUs
     front: Front  # how the load reaches uWSGI: its socket, and what is in front of it
-    nofile: int  # open files that target and load generator may have each
+    nofile: int  # open files that the target may have
+    client_nofile: int  # open files that the load generator may have
 
     def run_beside(
         self, argv: Sequence[str], *, timeout_s: float, files: Mapping[str, bytes] | None = None
@@ -177,8 +178,11 @@ class Launcher(Protocol):
     def fingerprint(self) -> HostFingerprint:
         """This host's hardware and software."""
 
-    def check_memory(self, arms: Sequence[ArmSpec]) -> None:
-        """Refuse arms that do not fit into this host's memory together. Raises `TargetFailed`."""
+    def check_room(self, arms: Sequence[ArmSpec]) -> None:
+        """Refuse arms that this host has no room for. Raises `TargetFailed`.
+
+        Their memory must fit together, the open files of each alone.
+        """
 
     def inspect(self, target: Target) -> BuildInfo:
         """Build or find the target's image. Raises `TargetFailed`."""

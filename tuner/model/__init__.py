@@ -16,17 +16,16 @@ from tuner.model.answers import (
     Report,
     ServiceUse,
     Verdict,
+    box_of,
 )
 from tuner.model.budgets import PRESETS, RUNS_OF_A_BLOCK, Budget, PresetBudget
 from tuner.model.document import Document, Name
 from tuner.model.documents import (
-    BYTES_PER_MB,
     DEFAULT_COMMAND,
     Aim,
     Bound,
     JobKind,
     JobSpec,
-    Limits,
     Metric,
     Objective,
     RelativeBound,
@@ -54,6 +53,8 @@ from tuner.model.evidence import (
 from tuner.model.hosts import BenchmarkHost, what_is_missing
 from tuner.model.http_requests import MOST_ROWS_BYTES, NAMED, HttpRequest, Take, Upload, UserData
 from tuner.model.images import ImageName, ImageText
+from tuner.model.kernel import OF_A_NAMESPACE, SOMAXCONN, is_sysctl
+from tuner.model.limits import BYTES_PER_MB, Limits
 from tuner.model.measuring import (
     AS_BUDGETED,
     BASELINE,

@@ -1,6 +1,6 @@
 """The answers of a job: effects, verdicts, diagnoses, the recommendation, reports of files."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -9,6 +9,8 @@ from typing import Annotated, Literal
 from tuner.model.documents import Metric
 from tuner.model.doubts import Doubt
 from tuner.model.evidence import NO_EVIDENCE, Evidence, Look
+from tuner.model.kernel import is_sysctl
+from tuner.model.limits import Limits
 from tuner.model.measuring import Failure, JobId, TrialNumber
 from tuner.model.noun import HighEnd, LowEnd, about
 from tuner.model.spaces import Params
@@ -135,15 +137,21 @@ class Diagnosis:
 class ChangedLine:
     """One option whose value differs between the recommended file and the user's.
 
-    Options of one factor, as `processes` and `threads`, share its effect.
+    Options of one factor, as `processes` and `threads`, share its effect. A kernel setting, such as
+    net.ipv4.tcp_syncookies, is no line of the file: it changes the box.
     """
 
-    option: Annotated[str, about("in uWSGI's spelling")]
+    option: Annotated[str, about("in uWSGI's spelling, or a kernel setting")]
     value: Annotated[str, about("the recommended value")]
     baseline_value: Annotated[str | None, about("the user's value; null: not set")]
     effect: Annotated[
         Effect | None, about("this option's own share; null: not measured separately")
     ] = None
+
+
+def box_of(limits: Limits, lines: Iterable[ChangedLine]) -> Limits:
+    """The box that an answer relies on: the job's, with the kernel settings among its lines."""
+    return limits.with_sysctls({x.option: x.value for x in lines if is_sysctl(x.option)})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ from tuner.model.budgets import Budget
 from tuner.model.document import Document, Name
 from tuner.model.http_requests import UrlPath
 from tuner.model.images import ImageText
+from tuner.model.limits import Limits
 from tuner.model.needs import File, Needs
 from tuner.model.preflight import Danger
 from tuner.model.services import Backed
@@ -36,23 +37,6 @@ class Metric(StrEnum):
     def sign(self) -> int:
         """+1 where more is better, -1 where less is."""
         return 1 if self in (Metric.THROUGHPUT_RPS, Metric.RPS_PER_CPU) else -1
-
-
-BYTES_PER_MB = 2**20
-"""A megabyte as Docker's `--memory 512m` and uWSGI's `reload-on-rss` have it: limits and what is
-used of them are in the same unit."""
-
-
-class Limits(Document):
-    """The box that production gives the app; every container of a trial gets the same."""
-
-    cpus: float = Field(1.0, gt=0, le=256, description="CPU quota, in cores")
-    memory_mb: int = Field(
-        512, ge=16, le=1_048_576, description="hard memory limit, as of docker -m 512m; no swap"
-    )
-    somaxconn: int = Field(
-        4096, ge=16, le=65_535, description="net.core.somaxconn of production's network namespace"
-    )
 
 
 class Aim(Document):

@@ -11,10 +11,9 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, ValidationError, model_validator
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic import Field, model_validator
 
-from tuner.model.document import Document
+from tuner.model.document import Document, raise_for
 from tuner.model.http_requests import HttpRequest, UserData, refusals
 
 MOST_CONNECTIONS = 10_000
@@ -33,20 +32,9 @@ class _Workload(Document):
 
     @model_validator(mode="after")
     def _has_a_value_for_each_name(self) -> Self:
-        """Errors name the very field: a `ValidationError` of its own has a path for each."""
         data = self.user_data if isinstance(self, _Ordered) else None
         names = data.names if data else ()
-        found = refusals(self.requests, names, is_ordered=isinstance(self, _Ordered))
-        errors = [
-            InitErrorDetails(
-                type=PydanticCustomError("value_error", "{why}", {"why": why}),
-                loc=place,
-                input=None,
-            )
-            for place, why in found
-        ]
-        if errors:
-            raise ValidationError.from_exception_data("workload", errors)
+        raise_for(refusals(self.requests, names, is_ordered=isinstance(self, _Ordered)))
         return self
 
 

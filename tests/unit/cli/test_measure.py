@@ -23,6 +23,7 @@ from tests.answers import (
 from tests.unit.cli.conftest import Service, answer, run
 from tuner.cli import own_service
 from tuner.client import Client
+from tuner.model import Limits
 from tuner.schemas import JobAnswer
 
 FAILED: dict[str, Any] = {
@@ -68,6 +69,15 @@ def test_files_are_submitted_followed_and_printed(
     assert "threads.ini: bottleneck: all slots are busy" in said.out
     assert re.search(r"today\.ini +GET /cart +97 +0 +330\.0 +390\.1 +402\.5", said.out)
     assert "threads.ini: service postgres: CPU 62.0 %, throttled 4.0 %, 88 MB" in said.out
+
+
+def test_the_box_of_the_command_line_is_sent_with_the_rest_of_the_targets_own(
+    measuring: Service,
+) -> None:
+    box = ("--nofile", "1024", "--sysctl", "net.ipv4.tcp_syncookies=0")
+    assert run("measure", "mixed", *box) == 0
+    sent = Limits.model_validate(_sent(measuring, "POST /v1/jobs")["limits"])
+    assert sent == Limits(nofile=1024, sysctls={"net.ipv4.tcp_syncookies": 0})
 
 
 def test_what_the_files_may_do_is_sent_and_what_is_left_out_is_said(

@@ -404,3 +404,24 @@ def test_a_proxy_in_front_is_left_out_however_it_is_named(project: Project) -> N
     found = made(service="web")
     assert [*found.app.services] == ["assets"]
     assert found.notes["service front"].startswith("left out: a proxy in front of the app")
+
+
+@pytest.mark.parametrize(
+    "sysctls",
+    [
+        "{net.core.somaxconn: 1024, net.ipv4.tcp_syncookies: 0, net.ipv4.tcp_mem: '1 2 3'}",
+        '["net.core.somaxconn=1024", "net.ipv4.tcp_syncookies=0", "net.ipv4.tcp_mem=1 2 3"]',
+    ],
+)
+def test_kernel_settings_that_a_container_may_have_are_taken_and_others_named(
+    project: Project, sysctls: str
+) -> None:
+    project(compose=f"{WEB}    sysctls: {sysctls}\n")
+    found = made()
+    assert found.app.limits.kernel_settings == {
+        "net.core.somaxconn": 1024,
+        "net.ipv4.tcp_syncookies": 0,
+    }
+    why = found.notes["web.sysctls.net.ipv4.tcp_mem"]
+    assert why.startswith("left out: belongs to the whole host")
+    assert why.endswith("sysctl -w net.ipv4.tcp_mem='1 2 3'")

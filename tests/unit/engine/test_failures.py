@@ -63,6 +63,10 @@ def test_telling_lines(log: str, line: str) -> None:
             "error during container init: write /proc/sys/net/core/somaxconn: invalid argument",
             FailureCode.WORKLOAD_REFUSED,
         ),
+        (
+            "open /proc/sys/net/ipv4/tcp_syncookies: no such file or directory",
+            FailureCode.WORKLOAD_REFUSED,
+        ),
     ],
 )
 def test_refusals_that_are_the_targets_fault(explanation: str, code: FailureCode) -> None:
@@ -76,8 +80,22 @@ def test_refusals_that_are_the_targets_fault(explanation: str, code: FailureCode
     [
         "error setting rlimit type 7: operation not permitted",
         "lstat /proc/42/ns/net: no such file or directory",
-        "write /proc/sys/net/ipv4/tcp_tw_reuse: invalid argument",
+        "write /proc/sys/net/ipv4/ip_local_port_range: invalid argument",
     ],
 )
 def test_refusals_that_are_the_hosts(explanation: str) -> None:
     assert why_not_started(explanation, "uwsgi") is None
+
+
+@pytest.mark.parametrize(
+    ("file", "field"),
+    [
+        ("net/core/somaxconn", "limits.somaxconn"),
+        ("net/ipv4/tcp_tw_reuse", "limits.sysctls.net.ipv4.tcp_tw_reuse"),
+    ],
+)
+def test_a_kernel_setting_that_the_host_refuses_is_named_as_in_the_job(
+    file: str, field: str
+) -> None:
+    failure = why_not_started(f"write /proc/sys/{file}: invalid argument", "uwsgi")
+    assert f"refuses {field}: give the value of `sysctl {file.replace('/', '.')}`" in str(failure)

@@ -2,7 +2,9 @@
 
 import pytest
 
-from tuner.engine.host import HostFacts, parse_cpu_list, place
+from tuner.engine.host import HostFacts, check_open_files, parse_cpu_list, place
+from tuner.errors import TargetFailed
+from tuner.model import FailureCode, Limits
 
 SHOWN = """Limit                     Soft Limit           Hard Limit           Units
 Max open files            1024                 20000                files
@@ -12,6 +14,17 @@ processor\t: 0
 model name\t: AMD EPYC
 model name\t: AMD EPYC
 """
+
+
+def test_more_open_files_than_the_engine_has_are_refused_with_its_limit() -> None:
+    facts = HostFacts.parse(SHOWN)
+    for limits in (Limits(), Limits(nofile=20_000)):
+        check_open_files(facts, limits)
+    with pytest.raises(
+        TargetFailed, match=r"limits\.nofile = 20001 .* daemon, 20000: ask"
+    ) as failed:
+        check_open_files(facts, Limits(nofile=20_001))
+    assert failed.value.code == FailureCode.WORKLOAD_REFUSED
 
 
 def test_facts_are_read_from_proc() -> None:

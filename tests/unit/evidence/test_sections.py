@@ -343,7 +343,7 @@ def test_provenance_names_all_that_it_takes_to_do_it_again() -> None:
     for words in (
         "machine: Test CPU, 2 CPUs",
         "uWSGI: 2.0.31; image sha256:0",
-        "limits: 1 CPU, 512 MB memory, somaxconn 4096",
+        "limits: 1 CPU, 512 MB, somaxconn 4096",
         "load: closed loop of 64 connections; GET /",
         "seed 1, sampler tpe",
         "windows began: 2026-11-21 12:00",

@@ -103,6 +103,7 @@ class Scripted:
     services_share_cpus: bool = False
     front: Front = field(default_factory=lambda: Front(topology=Topology.HTTP_SOCKET, port=8000))
     nofile: int = 1000
+    client_nofile: int = 1000
     asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     timeouts: list[float] = field(default_factory=list)
     carried: dict[str, bytes] = field(default_factory=dict)

@@ -12,7 +12,7 @@ MISSING = HttpRequest(path="/missing", method="POST")
 
 
 def test_more_connections_than_open_files_are_refused() -> None:
-    running = Scripted(None, nofile=1100)
+    running = Scripted(None, client_nofile=1100)
     checks.check_open_files(running, ClosedLoop(concurrency=1000))
     with pytest.raises(TargetFailed, match="at most 1000") as failed:
         checks.check_open_files(running, Burst(kind="burst", users=1001))
