@@ -45,8 +45,9 @@ def built(launcher: DockerLauncher, job: JobSpec) -> JobSpec:
 
 
 def arm_of(job: JobSpec, params: Params) -> ArmSpec:
-    ini = derive(job).render(params)
-    return ArmSpec(index=0, ini=ini, target=job.target, limits=job.limits)
+    domain = derive(job)
+    ini, box = domain.render(params), domain.box(params)
+    return ArmSpec(index=0, ini=ini, target=job.target, limits=box)
 
 
 def candidates(job: JobSpec) -> list[Params]:

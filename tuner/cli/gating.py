@@ -5,7 +5,7 @@ from typing import Any
 
 from tuner.cli.printing import error_lines
 from tuner.errors import Conflict, InvalidInput, Unavailable
-from tuner.model import CompareRequest, FailureCode, TargetRequest, Variant
+from tuner.model import CompareRequest, FailureCode, TargetRequest, Variant, box_of
 from tuner.recommendation import gate
 from tuner.schemas import JobAnswer, RecommendationAnswer
 from tuner.wording import duration, effect_with_interval, share
@@ -20,11 +20,12 @@ def request_of(
 ) -> CompareRequest:
     """The job's circumstances on another image: the user's file first, then the recommended one.
 
-    If the two are equal, the request has one file and only the blocks that show that it runs.
+    If the two are equal, the request has one file and only the blocks that show that it runs. Both
+    run with the kernel settings that were recommended: a gate compares files.
     """
     asked = found.circumstances
     how = TargetRequest.model_fields.keys() - {"target_app", "image"}
-    kept = ("limits", "workload", "cycles", "window_s", "warmup_s", "min_effect")
+    kept = ("workload", "cycles", "window_s", "warmup_s", "min_effect")
     inis = (
         Variant(name="own.ini", ini=asked.baseline_ini),
         Variant(name="recommended.ini", ini=found.uwsgi_ini),
@@ -36,6 +37,7 @@ def request_of(
         target=TargetRequest(image=image, **{name: getattr(asked.target, name) for name in how}),
         inis=inis[1:] if is_one else inis,
         blocks=gate.fitting_blocks(budget_s, block_s(found), at_most=most),
+        limits=box_of(asked.limits, found.lines),
         allow=tuple(asked.allow),
         pool=pool or asked.pool,
         **{name: getattr(asked, name) for name in kept},

@@ -18,6 +18,7 @@ from tuner.model import (
     FailureCode,
     JobKind,
     JobSpec,
+    Limits,
     MeasurementKind,
     MeasurementResult,
     options_of,
@@ -48,7 +49,10 @@ def make(claim: Claim, bench: Bench) -> MeasurementResult:
         case MeasurementKind.BLOCK:
             facts, seed = claim.job.facts, derived_seed(spec.seed, measurement.sequence)
             return bench.run_block(
-                [arm_of(spec, index, ini, facts) for index, ini in enumerate(_inis(claim))],
+                [
+                    arm_of(spec, index, ini, facts, limits)
+                    for index, (ini, limits) in enumerate(_files(claim))
+                ],
                 spec.workload,
                 spec.budget,
                 seed=seed,
@@ -87,18 +91,18 @@ def _with_file(spec: JobSpec, bench: Bench) -> JobSpec:
     return found
 
 
-def _inis(claim: Claim) -> list[str]:
-    """The file of each arm: as the user gave it, or rendered from the arm's params."""
+def _files(claim: Claim) -> list[tuple[str, Limits]]:
+    """The file of each arm and its box: as the user gave them, or rendered from its params."""
     spec, facts = claim.job.spec, claim.job.facts
     match spec.kind:
         case JobKind.COMPARE:
             given = {variant.name: variant.ini for variant in spec.variants}
-            return [given[str(params["ini"])] for params in claim.params]
+            return [(given[str(params["ini"])], spec.limits) for params in claim.params]
         case JobKind.CALIBRATE:
-            return [spec.baseline_ini for _ in claim.params]
+            return [(spec.baseline_ini, spec.limits) for _ in claim.params]
         case JobKind.TUNE:
             domain = derive(spec, facts.memory if facts else None)
-            return [domain.render(params) for params in claim.params]
+            return [(domain.render(params), domain.box(params)) for params in claim.params]
         case _:
             assert_never(spec.kind)
 

@@ -95,6 +95,15 @@ def test_a_budget_that_is_too_short_for_the_margin_says_what_does(
     assert "min" in said
 
 
+def test_both_files_run_with_the_kernel_settings_that_were_recommended(gating: Service) -> None:
+    setting = {"option": "net.ipv4.tcp_syncookies", "value": "0", "baseline_value": None}
+    lines = [*RECOMMENDATION["lines"], {**setting, "effect": None}]
+    gating.on(NEWEST, {**RECOMMENDATION, "lines": lines})
+    run("gate", "checkout", "--image", IMAGE)
+    limits = RECOMMENDATION["circumstances"]["limits"]
+    assert _sent(gating)["limits"] == {**limits, "sysctls": {"net.ipv4.tcp_syncookies": 0}}
+
+
 @pytest.mark.parametrize(
     ("low", "high", "arguments", "code", "word"),
     [
