@@ -175,14 +175,10 @@ class DockerLauncher:
             volumes = {folder: volume} if folder and volume else {}
             target = self._target(arm, argv, volumes, serves=True)
             container, options, beside = stack.enter_context(target)
-            placement, client_nofile = options.placement, options.nofile
-            file = None
+            placement, file = options.placement, None
             if proxy is not None:
-                file = proxy.file(
-                    workers=placement.client_cpus,
-                    nofile=client_nofile,
-                    backlog=arm.limits.somaxconn,
-                )
+                cpus, backlog = placement.client_cpus, arm.limits.somaxconn
+                file = proxy.file(workers=cpus, nofile=options.nofile, backlog=backlog)
             with self._ended_before(container):
                 cgroups = self._host.cgroups(container, self._containers)
                 seen = cgroups.mounts([container, *beside.services.values()])
@@ -201,7 +197,7 @@ class DockerLauncher:
                 services_share_cpus=placement.services_share_cpus,
                 front=front,
                 nofile=options.nofile_of(arm.limits),
-                client_nofile=client_nofile,
+                client_nofile=options.nofile,
                 log_file=ini.get("logto2") or ini.get("logto"),
                 disk_mb=self._config.disk_mb,
                 cgroups=cgroups,
