@@ -90,3 +90,15 @@ def test_the_page_names_every_setting() -> None:
         assert f"`{name.removeprefix('net.ipv4.')}`" in page
     for name in OF_THE_HOST:
         assert f"`{name}`" in page
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        ({"cpuset": "0-"}, "give CPUs as in 0-2,5"),
+        ({"cpuset": "0-99999"}, "give CPUs as in 0-2,5"),
+        ({"cpuset": "0,0", "cpus": 2}, "cpuset 0,0 has fewer CPUs than cpus, which is 2"),
+    ],
+)
+def test_a_cpuset_is_a_list_with_room_for_the_quota(limits: dict[str, Any], words: str) -> None:
+    assert words in refusals(**limits)["limits"]

@@ -16,7 +16,7 @@ from tuner.engine.containers import Containers
 from tuner.engine.ending import own_words, raise_if_ended, remove_all
 from tuner.engine.failures import telling_line
 from tuner.engine.guard import Guard, no_image
-from tuner.engine.host import check_memory, check_open_files, place
+from tuner.engine.host import check_cpus, check_memory, check_open_files, place
 from tuner.engine.images import Found, Images
 from tuner.engine.options import Options
 from tuner.engine.shared import Host
@@ -106,6 +106,7 @@ class DockerLauncher:
         """
         facts, info = self._host.facts(self._containers)
         for arm in arms:
+            check_cpus(facts, arm.limits)
             check_open_files(facts, arm.limits)
         check_memory(
             int(info["MemTotal"]) // BYTES_PER_MB,
@@ -248,7 +249,7 @@ class DockerLauncher:
         self, arm: ArmSpec, argv: list[str], volumes: Mapping[str, str], *, serves: bool
     ) -> Iterator[tuple[str, Options, Beside]]:
         facts, _ = self._host.facts(self._containers)
-        placement = place(facts.cpu_ids, arm.limits.cpus, arm.target.services_cpus)
+        placement = place(facts.cpu_ids, arm.limits, arm.target.services_cpus)
         options = Options(self._config, facts, placement)
         containers, needs = self._containers, arm.target
         harness = command.harness_ini(self._config.stats_address)

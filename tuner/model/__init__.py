@@ -54,7 +54,7 @@ from tuner.model.hosts import BenchmarkHost, what_is_missing
 from tuner.model.http_requests import MOST_ROWS_BYTES, NAMED, HttpRequest, Take, Upload, UserData
 from tuner.model.images import ImageName, ImageText
 from tuner.model.kernel import OF_A_NAMESPACE, SOMAXCONN, is_sysctl
-from tuner.model.limits import BYTES_PER_MB, Limits
+from tuner.model.limits import BYTES_PER_MB, Limits, cpus_in
 from tuner.model.measuring import (
     AS_BUDGETED,
     BASELINE,

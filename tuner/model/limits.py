@@ -1,5 +1,6 @@
 """The box: what production gives the app, and each container of a trial gets too."""
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
@@ -13,10 +14,30 @@ BYTES_PER_MB = 2**20
 used of them are in the same unit."""
 
 
+_CPU_LIST = re.compile(r"[0-9]{1,4}(-[0-9]{1,4})?(,[0-9]{1,4}(-[0-9]{1,4})?)*")
+
+
+def cpus_in(text: str) -> tuple[int, ...]:
+    """`0-2,5` → (0, 1, 2, 5). Raises `ValueError`."""
+    if _CPU_LIST.fullmatch(text) is None:
+        raise ValueError("give CPUs as in 0-2,5")
+    ids: list[int] = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        ids.extend(range(int(first), int(last or first) + 1))
+    return tuple(ids)
+
+
 class Limits(Document):
     """The box that production gives the app; every container of a trial gets the same."""
 
     cpus: float = Field(1.0, gt=0, le=256, description="CPU quota, in cores")
+    cpuset: str | None = Field(
+        None, description="the host's CPUs that the app may use, as in 0-2,5; null: we choose"
+    )
+    client_cpus: int | None = Field(
+        None, ge=1, le=256, description="CPUs of the load generator; null: as many as the app's"
+    )
     memory_mb: int = Field(
         512, ge=16, le=1_048_576, description="hard memory limit, as of docker -m 512m; no swap"
     )
@@ -29,6 +50,19 @@ class Limits(Document):
     sysctls: dict[str, StrictInt | Annotated[StrictStr, Field(max_length=100)]] = Field(
         {}, description="its other kernel settings, as in {net.ipv4.tcp_syncookies: 0}"
     )
+
+    @model_validator(mode="after")
+    def _quota_fits(self) -> Self:
+        if self.cpuset is not None and len(set(self.cpu_ids)) < self.cpus:
+            raise ValueError(
+                f"cpuset {self.cpuset} has fewer CPUs than cpus, which is {self.cpus:g}"
+            )
+        return self
+
+    @property
+    def cpu_ids(self) -> tuple[int, ...]:
+        """The CPUs of `cpuset`; empty without one."""
+        return cpus_in(self.cpuset) if self.cpuset is not None else ()
 
     @model_validator(mode="before")
     @classmethod
