@@ -147,4 +147,5 @@ from tuner.model.workloads import (
     Workload,
     connections,
     rungs,
+    wants_kept,
 )
