@@ -361,6 +361,9 @@ class FakeLoad:
         self.world.check_services(_fake(running))
         self.world.raise_if(_fake(running).arm, (FailureCode.WORKLOAD_REFUSED,))
 
+    def as_served(self, running: object, target: Target, workload: Workload) -> Workload:
+        return workload
+
     def drive(self, running: object, target: Target, load: Load, duration_s: float) -> LoadReading:
         """A window of the planted throughput, give or take the noise."""
         fake = _fake(running)

@@ -37,7 +37,8 @@ def block(world: FakeWorld) -> MeasurementResult:
 
 def driver(target: FakeTarget, spec: ArmSpec = ARMS[0]) -> Driver:
     metrics = frozenset({Metric.THROUGHPUT_RPS})
-    return Driver(target.world.load, target, spec, metrics, Stopwatch())
+    loads = (ClosedLoop(),)
+    return Driver(target.world.load, target, spec, loads, metrics, Stopwatch())
 
 
 def test_services_rest_once_all_arms_are_ready_and_run_while_their_own_arm_is_driven() -> None:

@@ -52,7 +52,8 @@ def seen_with(
     limits: Limits = TWO_CORES, *, server: dict[str, Any] | None = None, **seen: Any
 ) -> Diagnosis:
     """Of three equal windows; keywords of `diagnose` are told from those of a window."""
-    options = {key: seen.pop(key) for key in ("processes", "threads", "connections") if key in seen}
+    known = ("processes", "threads", "connections", "wants_kept")
+    options = {key: seen.pop(key) for key in known if key in seen}
     return diagnose([window(server=ServerFigures(**(server or {})), **seen)] * 3, limits, **options)
 
 
@@ -421,3 +422,16 @@ def test_a_burst_that_the_slots_could_serve_in_time_waits_for_the_queue() -> Non
     dropped = window(duration_s=6.0, busy=0.3, target_cpu=0.2, over_limit=0.2, listen_overflows=900)
     found = diagnosis.of_file([dropped], spec(workload=BURST), "[uwsgi]\nprocesses = 2\n")
     assert found.bottleneck is Bottleneck.BACKLOG
+
+
+@pytest.mark.parametrize(
+    ("wants_kept", "connections", "is_said"),
+    [(True, 1.0, True), (True, 0.01, False), (False, 1.0, False), (True, None, False)],
+)
+def test_connections_that_clients_cannot_keep_are_named(
+    wants_kept: bool, connections: float | None, is_said: bool
+) -> None:
+    server = {"connections_per_request": connections}
+    found = seen_with(busy=0.95, target_cpu=0.2, wants_kept=wants_kept, server=server)
+    assert found.bottleneck is Bottleneck.IO_WAIT
+    assert ("http with http-keepalive" in found.sentence) is is_said

@@ -25,6 +25,7 @@ from tuner.model import (
     TrialNumber,
     Window,
     connections,
+    wants_kept,
 )
 from tuner.search_space import derive
 from tuner.uwsgi.ini import IniFile
@@ -40,11 +41,12 @@ def diagnose(
     threads: int = 1,
     connections: int | None = None,
     limit_s: float | None = None,
+    wants_kept: bool = False,
 ) -> Diagnosis:
     """The bottleneck of one configuration from its windows (medians over them).
 
     `connections` is the number that a closed loop keeps open; None under open load. `limit_s` is
-    the time limit of a whole burst.
+    the time limit of a whole burst. `wants_kept`: the client wants to keep its connections.
     """
     services = services_of(windows)
     refusals = (window.surroundings.refusal for window in windows)
@@ -57,6 +59,7 @@ def diagnose(
         limit_s=limit_s,
         services=services,
         refusal=next(filter(None, refusals), None),
+        wants_kept=wants_kept,
     )
     bottleneck = classify(seen)
     return Diagnosis(
@@ -83,6 +86,7 @@ def of_file(windows: Sequence[Window], spec: JobSpec, ini: str) -> Diagnosis:
         threads=file.integer("threads", 1),
         connections=connections(workload) if closed else None,
         limit_s=burst_limit_s(workload) if isinstance(workload, Burst) else None,
+        wants_kept=wants_kept(workload),
     )
 
 

@@ -83,6 +83,7 @@ _WATCHED: Mapping[str, Callable[[Window], float | None]] = {
     "stalled_connections": lambda w: float(w.stalled) if w.stalled else None,
     "foreign_cpu": lambda w: w.surroundings.foreign_cpu,
     "burst_work_s": _burst_work_s,
+    "connections_per_request": lambda w: w.server.connections_per_request,
     "connect_p95_ms": lambda w: w.connect.p95_ms if w.connect else None,
     "proxy_connect_p95_ms": lambda w: w.proxy.connect.p95_ms if w.proxy else None,
 }

@@ -41,6 +41,7 @@ _ALL_BUSY = 0.85  # share of slots
 _FEW_BUSY = 0.7
 _IDLE = 0.5
 _HERD = 8  # processes
+_ANEW = 0.5  # connections for each request
 _MANY_ERRORS = 0.01  # share of the requests
 
 
@@ -56,6 +57,7 @@ class Seen:
     limit_s: float | None = None  # time limit of a burst
     services: Mapping[str, ServiceFigures] = field(default_factory=dict)
     refusal: str | None = None  # a line of a log: a service refused connections
+    wants_kept: bool = False  # the client wants to send several requests on one connection
 
     def get(self, name: str, default: float = 0.0) -> float:
         """A figure, or `default` where it is unknown."""
@@ -76,6 +78,11 @@ class Seen:
         """Whether connections waited before uWSGI accepted them."""
         slowest = max(self.get("connect_p95_ms"), self.get("proxy_connect_p95_ms"))
         return self.get("listen_overflows") > 0 or slowest >= CONNECT_WAITS_MS
+
+    @property
+    def opens_anew(self) -> bool:
+        """Whether the server closes the connections that the client wants to keep."""
+        return self.wants_kept and self.get("connections_per_request") > _ANEW
 
     @property
     def is_refused(self) -> bool:

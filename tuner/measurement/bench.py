@@ -28,6 +28,7 @@ from tuner.model import (
     Workload,
     extended,
     rungs,
+    wants_kept,
 )
 from tuner.uwsgi.ini import IniFile
 
@@ -68,14 +69,14 @@ class Bench:
         self.launcher.check_room(arms)
         with self._aborting(), self._started(arms) as (running, ready_s):
             drivers = [
-                Driver(self.load, target, arm, frozenset(metrics), watch)
+                self._driver(target, arm, workload, watch, metrics)
                 for target, arm in zip(running, arms, strict=True)
             ]
             effective = tuple(target.effective_ini() for target in running)
             for driver in order.sample(drivers, len(drivers)):
                 self._check_wanted()
-                driver.warm_up(rungs(workload)[0], budget.warmup_s)
-            turns = [(driver, load) for driver in drivers for load in rungs(workload)]
+                driver.warm_up(budget.warmup_s)
+            turns = [(driver, load) for driver in drivers for load in driver.loads]
             for number in range(planned):
                 if futility and is_futile(cycles, futility, planned=planned):
                     break
@@ -176,11 +177,25 @@ class Bench:
                 self.load.check(first, arms[0].target, workload)
             for arm, target in zip(arms, running, strict=True):
                 self._check_wanted()
-                driver = Driver(self.load, target, arm, frozenset(), watch)
-                driver.drive(warming(rungs(workload)[0]), MEMORY_PROBE_S)
+                driver = self._driver(target, arm, workload, watch)
+                driver.drive(warming(driver.loads[0]), MEMORY_PROBE_S)
                 used.append(target.usage().memory_mb)
             topology = first.front.topology.value
             return _Looks(used, ready_s, topology, first.effective_ini(), first.nofile)
+
+    def _driver(
+        self,
+        running: RunningTarget,
+        arm: ArmSpec,
+        workload: Workload,
+        watch: Stopwatch,
+        metrics: Collection[Metric] = (),
+    ) -> Driver:
+        """The driver of a started arm, with the loads as a client sends them to it."""
+        if wants_kept(workload):
+            with arm_at_fault(arm), services_running(running):
+                workload = self.load.as_served(running, arm.target, workload)
+        return Driver(self.load, running, arm, rungs(workload), frozenset(metrics), watch)
 
     @contextmanager
     def _started(

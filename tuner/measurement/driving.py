@@ -1,7 +1,7 @@
 """Load on one started arm, and the time that it takes."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
@@ -62,11 +62,15 @@ def services_running(running: RunningTarget) -> Iterator[None]:
 
 @dataclass(slots=True)
 class Driver:
-    """Sends load to one started arm, from its warm-up to its last window."""
+    """Sends load to one started arm, from its warm-up to its last window.
+
+    `loads` are the rungs of the workload, as a client sends them to this server.
+    """
 
     load: LoadGenerator
     running: RunningTarget
     arm: ArmSpec
+    loads: Sequence[Load]
     metrics: frozenset[Metric]
     watch: Stopwatch
     warmup_s: float = 0.0
@@ -77,12 +81,12 @@ class Driver:
         with arm_at_fault(self.arm), services_running(self.running), self.watch.loading():
             return self.load.drive(self.running, self.arm.target, load, seconds)
 
-    def warm_up(self, load: Load, seconds: float) -> None:
+    def warm_up(self, seconds: float) -> None:
         """Send load until throughput is steady: between `seconds` and `LONGEST` times `seconds`."""
         if seconds <= 0:
             return
         for _ in range(LONGEST):
-            reading = self.drive(warming(load), seconds)
+            reading = self.drive(warming(self.loads[0]), seconds)
             self.warmup_s += reading.wall_s
             self.is_steady = is_steady(reading.series)
             if self.is_steady:

@@ -123,6 +123,7 @@ class LoadReading(ClientFigures):
     before: Stats | None
     after: Stats | None
     ports_exhausted: bool
+    connects: int | None = None  # connections that the client opened, as the kernel counted them
     processes: ProcessReading | None = None
     queue: QueueReading | None = None
     host: HostReading | None = None
@@ -212,9 +213,16 @@ class LoadGenerator(Protocol):
     def check(self, running: RunningTarget, target: Target, workload: Workload) -> None:
         """Refuse a workload that cannot be measured, before it costs minutes.
 
-        Raises `TargetFailed` with `WORKLOAD_REFUSED`: the server closes keep-alive connections, a
-        journey gets an unexpected answer, there are more connections than open files, or the rate
-        is too high for the generator itself.
+        Raises `TargetFailed` with `WORKLOAD_REFUSED`: a journey gets an unexpected answer, there
+        are more connections than open files, or the rate is too high for the generator itself.
+        """
+
+    def as_served(self, running: RunningTarget, target: Target, workload: Workload) -> Workload:
+        """The workload as its client sends it to this server.
+
+        Where the server closes connections that the client wants to keep, the client opens a new
+        one for each request. Raises `TargetFailed` with `WORKLOAD_REFUSED` for an answer without an
+        end.
         """
 
     def drive(

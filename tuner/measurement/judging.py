@@ -207,6 +207,7 @@ def _server_figures(reading: LoadReading, before: Usage, after: Usage) -> Server
         memory_peak_mb=after.memory_peak_mb,
         oom_kills=after.oom_kills - before.oom_kills,
         cores=_per(used_s, wall_s),
+        connections_per_request=_per(reading.connects, reading.sent),
     )
     if processes is None:
         return figures

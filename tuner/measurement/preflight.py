@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tuner.measurement.arms import left_out
 from tuner.measurement.host import ArmSpec, Checked, target_failed
-from tuner.model import FailureCode, JobSpec, Preflight, PreflightFinding, TargetFacts
+from tuner.model import FailureCode, JobSpec, Preflight, PreflightFinding, TargetFacts, wants_kept
 from tuner.uwsgi.ini import IniFile, Line
 from tuner.uwsgi.lint import RULES, Box, Severity, lint, subject_of
 from tuner.uwsgi.options import Catalogue, of_build
@@ -91,6 +91,7 @@ def _linted(
         nofile=facts.nofile,
         memory_per_process_mb=facts.memory.per_process_mb,
         command=spec.target.command or facts.command,
+        clients_keep=wants_kept(spec.workload),
     )
     rules = _OF_IMAGES if facts.command else RULES
     for name, text in files.items():

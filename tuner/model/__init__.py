@@ -148,4 +148,5 @@ from tuner.model.workloads import (
     Workload,
     connections,
     rungs,
+    wants_kept,
 )

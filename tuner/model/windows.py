@@ -104,6 +104,9 @@ class ServerFigures:
     memory_peak_mb: Annotated[float | None, about("since the start, page cache included")] = None
     oom_kills: Annotated[int, about("processes that the kernel killed for memory")] = 0
     cores: Annotated[float | None, about("CPUs that the target kept busy")] = None
+    connections_per_request: Annotated[
+        float | None, about("connections that the client opened, as the kernel counted them")
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -57,7 +57,9 @@ class ClosedLoop(_Workload):
         "closed_loop", description="connections that wait for each answer"
     )
     concurrency: int = Field(64, ge=1, le=MOST_CONNECTIONS, description="connections")
-    keep_alive: bool = Field(False, description="reuse connections; else one for every request")
+    keep_alive: bool = Field(
+        False, description="reuse connections that the server keeps; else one a request"
+    )
 
 
 class OpenLoop(_Workload):
@@ -69,7 +71,9 @@ class OpenLoop(_Workload):
     kind: Literal["open_loop"] = Field(description="requests at a fixed rate")
     rate_rps: float = Field(gt=0, le=1_000_000, description="requests due per second")
     concurrency: int = Field(256, ge=1, le=MOST_CONNECTIONS, description="most requests in flight")
-    keep_alive: bool = Field(False, description="reuse connections; else one for every request")
+    keep_alive: bool = Field(
+        False, description="reuse connections that the server keeps; else one a request"
+    )
 
     @model_validator(mode="after")
     def _mix_is_plain(self) -> Self:
@@ -88,7 +92,9 @@ class Ladder(_Workload):
     concurrencies: tuple[Annotated[int, Field(ge=1, le=MOST_CONNECTIONS)], ...] = Field(
         min_length=2, max_length=12, description="connections of each rung, rising"
     )
-    keep_alive: bool = Field(False, description="reuse connections; else one for every request")
+    keep_alive: bool = Field(
+        False, description="reuse connections that the server keeps; else one a request"
+    )
 
     @model_validator(mode="after")
     def _rises(self) -> Self:
@@ -133,6 +139,11 @@ def rungs(workload: Workload) -> tuple[Load, ...]:
         )
         for concurrency in workload.concurrencies
     )
+
+
+def wants_kept(workload: Workload) -> bool:
+    """Whether its client wants to send several requests on one connection."""
+    return not isinstance(workload, Burst | Journey) and workload.keep_alive
 
 
 def connections(load: Workload) -> int:

@@ -5,10 +5,8 @@ from collections.abc import Sequence
 from tuner.errors import InvalidInput, Mistake
 from tuner.model import ClosedLoop, JobSpec, Ladder, Metric
 from tuner.search_space import derive
-from tuner.uwsgi.ini import IniFile
 from tuner.uwsgi.lint import RULES, Box, lint, subject_of
 from tuner.uwsgi.options import known
-from tuner.uwsgi.topology import Topology, front_of
 
 UWSGI_BASE_MB = 16
 """Memory of master and interpreter before the app is loaded."""
@@ -41,7 +39,6 @@ def mistakes_in(spec: JobSpec, files: Sequence[tuple[str, str]]) -> list[Mistake
         *(mistake for path, ini in files for mistake in _of_ini(spec, ini, path)),
         *_of_box(spec),
         *_of_objective(spec),
-        *_of_workload(spec, [ini for _, ini in files]),
         *(_of_space(spec) if spec.search_space is not None and not spec.awaits_file else ()),
     ]
 
@@ -82,22 +79,6 @@ def _of_objective(spec: JobSpec) -> list[Mistake]:
         for path, aim in zip(paths, spec.objective.aims, strict=True)
         if aim.metric in _LATENCIES
     ]
-
-
-def _of_workload(spec: JobSpec, inis: Sequence[str]) -> list[Mistake]:
-    """Keep-alive on a socket that closes each connection; everything else is tried out."""
-    if not getattr(spec.workload, "keep_alive", False):
-        return []
-    fronts = [(ini, front_of(ini, spec.target.port)) for ini in map(IniFile.parse, inis)]
-    if any(
-        front.topology is Topology.HTTP_SOCKET and ini.get("http-socket") for ini, front in fronts
-    ):
-        message = (
-            "http-socket closes the connection after every answer: set it to false, or serve with "
-            "http11-socket, http or nginx"
-        )
-        return [Mistake("workload.keep_alive", message)]
-    return []
 
 
 def _of_space(spec: JobSpec) -> list[Mistake]:

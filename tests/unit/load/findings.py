@@ -71,6 +71,8 @@ def window(**changes: Any) -> dict[str, Any]:
         "client": client(),
         "client_error": "",
         "started_at": 1_700_000_000.0,
+        "accepted": 30,
+        "is_relayed": False,
         "host": {
             "cpus": 2,
             "busy_s": 3.0,

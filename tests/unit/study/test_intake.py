@@ -263,17 +263,6 @@ def test_the_first_file_of_a_comparison_is_the_baseline() -> None:
     assert spec.baseline_ini == INI
 
 
-def test_keep_alive_is_refused_for_the_files_that_cannot_keep_it() -> None:
-    kept = {"workload": {"kind": "closed_loop", "keep_alive": True}}
-    for option, refused in (("http-socket", True), ("http11-socket", False), ("http", False)):
-        ini = f"[uwsgi]\n{option} = :8000\n"
-        found = {"ini": ini, **kept}
-        if refused:
-            assert "workload.keep_alive" in mistakes(**found)
-        else:
-            resolve(request(**found), OneApp())
-
-
 def test_a_calibration_is_of_the_targets_own_file() -> None:
     spec = resolve(CalibrateRequest(blocks=5), OneApp())
     assert (spec.kind, spec.app, spec.variants) == (JobKind.CALIBRATE, "mixed", ())
