@@ -13,7 +13,7 @@ from typing import Any
 from tuner.uwsgi.ini import IniFile
 
 TARGET_APPS = Path(__file__).parent / "bench_apps"
-"""For `TUNER_TARGET_APPS`: the one folder with a target.yaml in it is the app `planted`."""
+"""For `TUNER_TARGET_APPS`: one of the folders with a target.yaml in them is the app `planted`."""
 
 UNITS = 2000  # some 3 ms: what uWSGI adds to it takes little away from a planted 5 %
 

@@ -1,7 +1,8 @@
 """The real engine, with a moody target app, for the tests that are marked `docker`."""
 
+import os
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -54,9 +55,12 @@ def engine(
         launcher.close()
 
 
-def containers_of(instance: str) -> list[str]:
-    """Ids of all containers of an instance, running or not; asks the engine by itself."""
-    client = docker.APIClient(version="auto", **kwargs_from_env())
+def containers_of(instance: str, environ: Mapping[str, str] = os.environ) -> list[str]:
+    """Ids of all containers of an instance, running or not.
+
+    It asks the engine that `environ` names, by itself.
+    """
+    client = docker.APIClient(version="auto", **kwargs_from_env(environment=environ))
     try:
         filters = {"label": f"tuner.instance={instance}"}
         return [found["Id"] for found in client.containers(all=True, filters=filters)]
@@ -72,6 +76,24 @@ def volumes_of(instance: str) -> list[str]:
         return [found["Name"] for found in client.volumes(filters=filters)["Volumes"] or ()]
     finally:
         client.close()
+
+
+def everything_of(instance: str, environ: Mapping[str, str] = os.environ) -> list[str]:
+    """All containers, networks, volumes and images of an instance, by kind and id."""
+    client = docker.APIClient(version="auto", **kwargs_from_env(environment=environ))
+    mine = {"label": f"tuner.instance={instance}"}
+    try:
+        found = {
+            "container": client.containers(all=True, filters=mine),
+            "network": client.networks(filters=mine),
+            "volume": client.volumes(filters=mine)["Volumes"] or (),
+            "image": client.images(filters=mine),
+        }
+    finally:
+        client.close()
+    return sorted(
+        f"{kind} {each.get('Id') or each['Name']}" for kind, all_ in found.items() for each in all_
+    )
 
 
 def create_only(launcher: DockerLauncher, measurement: str) -> None:

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import docker
 import httpx
 
 from tests.patience import JOB_ENDS_WITHIN_S
+from tests.real_bench import containers_of, everything_of
 from tuner import bootstrap
 from tuner.db import Store, make_engine
 from tuner.queue import Queue
@@ -73,6 +73,13 @@ class Service:
         """A job as it stands."""
         return dict(self.get(f"/v1/jobs/{job_id}").json())
 
+    def glance(self, job_id: int) -> Json | None:
+        """A job as it stands; None while the service, or its database, is being restarted."""
+        try:
+            return self.job(job_id)
+        except (httpx.TransportError, AssertionError):
+            return None
+
     def get(self, path: str) -> httpx.Response:
         """An answer that has to be 200."""
         answer = self.http.get(path)
@@ -101,10 +108,8 @@ class Service:
         """
 
         def ended() -> bool:
-            try:
-                return self.job(job_id)["state"] in FINAL
-            except (httpx.TransportError, AssertionError):
-                return False  # it is being restarted, or its database is
+            job = self.glance(job_id)
+            return job is not None and job["state"] in FINAL
 
         self.wait_for(ended, within_s, f"job {job_id} has ended", every_s=every_s)
         return self.job(job_id)
@@ -137,14 +142,16 @@ class Service:
         return pid
 
     def containers(self) -> list[str]:
-        """Names of all containers of this service, running or not."""
-        label = f"tuner.instance={bootstrap.instance(Settings.from_environ(self.environ))}"
-        client = docker.APIClient(version="auto")
-        try:
-            found = client.containers(all=True, filters={"label": label})
-        finally:
-            client.close()
-        return [container["Names"][0] for container in found]
+        """All containers of this service, running or not."""
+        return containers_of(self._instance, self.environ)
+
+    def leftovers(self) -> list[str]:
+        """What an engine holds of this service: containers, networks, volumes, states of data."""
+        return everything_of(self._instance, self.environ)
+
+    @property
+    def _instance(self) -> str:
+        return bootstrap.instance(Settings.from_environ(self.environ))
 
     def status(self, path: str) -> int | None:
         """The status of an answer; None where there was none."""

@@ -18,6 +18,7 @@ from docker.utils import kwargs_from_env
 
 from tests import real_bench
 from tests.bench_arms import HTTP_SOCKET, ONE_CPU
+from tests.real_bench import everything_of
 from tuner.engine import DockerLauncher
 from tuner.engine.connection import RELEASE_S, Connection
 from tuner.engine.target import DockerTarget
@@ -76,18 +77,6 @@ def engine() -> Iterator[DockerLauncher]:
 @pytest.fixture
 def launcher(engine: DockerLauncher) -> DockerLauncher:
     return engine.for_measurement("1", "7")
-
-
-def everything_of(instance: str) -> list[str]:
-    """Ids of all containers, networks, volumes and images; asks the engine by itself."""
-    client = docker.APIClient(version="auto", **kwargs_from_env())
-    mine = {"label": f"tuner.instance={instance}"}
-    try:
-        found = [*client.networks(filters=mine), *client.images(filters=mine)]
-        ids = [each["Id"] for each in found]
-    finally:
-        client.close()
-    return sorted([*ids, *real_bench.containers_of(instance), *real_bench.volumes_of(instance)])
 
 
 def answer(running: DockerTarget, path: str) -> str:

@@ -147,6 +147,15 @@ def test_a_file_stands_for_the_present_configuration() -> None:
     }
 
 
+def test_files_to_compare_become_their_texts() -> None:
+    inis = [{"name": "now", "ini": "[uwsgi]\n"}, {"name": "more", "ini": {"file": "more.ini"}}]
+    found = expanded({"kind": "compare", "inis": inis}, {"more.ini": "[uwsgi]\n"}.__getitem__)
+    assert [variant["ini"] for variant in found["inis"]] == ["[uwsgi]\n", "[uwsgi]\n"]
+    assert [variant["name"] for variant in found["inis"]] == ["now", "more"]
+    odd = {"inis": [None, {"name": "a"}, {"ini": {"file": 3}}]}
+    assert expanded(odd, holding("")) == odd
+
+
 def test_files_of_the_app_become_their_texts() -> None:
     files = {"/srv/local.py": {"file": "local.py"}, "/srv/b": "text"}
     texts = {"/srv/local.py": "DEBUG = 0\n", "/srv/b": "text"}

@@ -226,6 +226,12 @@ class TestGevent:
         assert max(int(params["processes"]) for params in found) == 2 * cpus
         assert {params["thunder-lock"] for params in found} == {False}
 
+    def test_greenlets_of_the_users_own_file_count_as_slots(self) -> None:
+        ini = "[uwsgi]\nhttp-socket = :8000\nprocesses = 2\ngevent = 20\n"
+        domain = domain_of("gevent", baseline={"ini": ini}, limits={"cpus": 4, **BOX}, max_slots=90)
+        found = [params for params in every(domain) if params["gevent"] == "user"]
+        assert max(int(params["processes"]) for params in found) == 4
+
     def test_threads_are_tried_against_them(self) -> None:
         found = every(domain_of("gevent"))
         assert any(params["gevent"] == "user" and int(params["threads"]) > 8 for params in found)

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from tuner.measurement.steadiness import is_steady, warming
-from tuner.model import Burst, ClosedLoop, HttpRequest, Journey
+from tuner.model import Burst, ClosedLoop, HttpRequest, Journey, UserData
 
 
 @pytest.mark.parametrize(
@@ -42,8 +42,10 @@ def test_noise_alone_seldom_looks_like_a_drift() -> None:
 
 
 def test_a_burst_is_warmed_up_for_by_a_few_users() -> None:
-    burst = Burst(kind="burst", users=500, requests=(HttpRequest(path="/a"),))
+    data = UserData(names=("user",), rows=(("ann",),))
+    requests = (HttpRequest(path="/{{user}}"),)
+    burst = Burst(kind="burst", users=500, requests=requests, user_data=data)
     gentle = warming(burst)
     assert isinstance(gentle, Journey)
-    assert (gentle.users, gentle.requests) == (16, burst.requests)
+    assert (gentle.users, gentle.requests, gentle.user_data) == (16, requests, data)
     assert warming(ClosedLoop()) == ClosedLoop()

@@ -46,6 +46,11 @@ def _standard_error(first: Sequence[int], second: Sequence[int], level: float) -
 def warming(load: Load) -> Load:
     """The load of a warm-up: the same requests, at a pace that the target can sustain."""
     if isinstance(load, Burst):
-        users = min(load.users, _USERS)
-        return Journey(kind="journey", users=users, requests=load.requests, limit_s=load.limit_s)
+        return Journey(
+            kind="journey",
+            users=min(load.users, _USERS),
+            requests=load.requests,
+            limit_s=load.limit_s,
+            user_data=load.user_data,
+        )
     return load

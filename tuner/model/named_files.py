@@ -10,8 +10,8 @@ URL are dropped. Empty lines and lines that begin with `#` are skipped.
 
 `user_data: {file: users.csv}` of a journey is a table: a header line, then a row for each user.
 
-`baseline: {ini: {file: uwsgi.ini}}` is the text of that file, as is
-`files: {/srv/app/local.py: {file: local.py}}`.
+`baseline: {ini: {file: uwsgi.ini}}` is the text of that file, as are `ini: {file: more.ini}` of a
+comparison's `inis` and `files: {/srv/app/local.py: {file: local.py}}`.
 
 An `env_file`, or a list of them, adds to `env`, as in Compose: the later file counts, and `env`
 before all. Services have both too.
@@ -58,10 +58,20 @@ def expanded(document: Any, read: Callable[[str], str]) -> Any:
 
 def _with_ini(document: Any, read: Callable[[str], str]) -> Any:
     match document:
-        case {"baseline": {"ini": {"file": str(name), **others}, **rest}} if not others:
-            return {**document, "baseline": {"ini": _read(name, read, str), **rest}}
+        case {"baseline": {"ini": ini, **rest}}:
+            return {**document, "baseline": {"ini": _text(ini, read), **rest}}
+        case {"inis": [*variants]}:
+            return {**document, "inis": [_variant(each, read) for each in variants]}
         case _:
             return document
+
+
+def _variant(given: Any, read: Callable[[str], str]) -> Any:
+    match given:
+        case {"ini": ini, **rest}:
+            return {**rest, "ini": _text(ini, read)}
+        case _:
+            return given
 
 
 def _with_requests(document: Any, read: Callable[[str], str]) -> Any:
@@ -94,16 +104,10 @@ def _with_needs(document: Any, read: Callable[[str], str]) -> Any:
 
 
 def _with_files(document: Any, read: Callable[[str], str]) -> Any:
-    def text(given: Any) -> Any:
-        match given:
-            case {"file": str(name), **others} if not others:
-                return _read(name, read, str)
-            case _:
-                return given
-
     match document:
         case {"files": {**files}} if any(isinstance(given, dict) for given in files.values()):
-            return {**document, "files": {path: text(given) for path, given in files.items()}}
+            texts = {path: _text(given, read) for path, given in files.items()}
+            return {**document, "files": texts}
         case _:
             return document
 
@@ -123,6 +127,15 @@ def _with_env(document: Any, read: Callable[[str], str]) -> Any:
     for name in names:
         found |= _read(name, read, variables)
     return {**rest, "env": found | env}
+
+
+def _text(given: Any, read: Callable[[str], str]) -> Any:
+    """The text of a file that is named; anything else as it is."""
+    match given:
+        case {"file": str(name), **others} if not others:
+            return _read(name, read, str)
+        case _:
+            return given
 
 
 def _read(name: str, read: Callable[[str], str], parse: Callable[[str], T]) -> T:

@@ -108,6 +108,18 @@ COMMANDS: Mapping[str, Command] = {
     "bench-services": _benchmark(
         "what services cost, and whether data stay", "services", journeys=True
     ),
+    "bench-backing": _benchmark(
+        "a PostgreSQL with a fifth of a CPU: is it named?", "backing", journeys=True
+    ),
+    "bench-service-kills": _benchmark(
+        "kill worker, PostgreSQL and dockerd in jobs with services; needs root",
+        "kills",
+        journeys=True,
+    ),
+    "bench-login": _benchmark(
+        "users log in at once: 2 to 16 processes, listen at 100 and 4096", "login", journeys=True
+    ),
+    "bench-spent": _benchmark("where the time of a finished job went", "spent", images=False),
 }
 
 
@@ -167,7 +179,7 @@ def _journeys(machine: Machine, python: Future[bool], load: Future[None]) -> Non
 
 def main(argv: Sequence[str]) -> int:
     """Run one of COMMANDS; the exit code. A hand-over does not return, and gets the other words."""
-    listing = "\n".join(f"  {name:<14}{command.help}" for name, command in COMMANDS.items())
+    listing = "\n".join(f"  {name:<21}{command.help}" for name, command in COMMANDS.items())
     parser = argparse.ArgumentParser(
         prog="python3 -m tuner.provision",
         description=f"commands:\n{listing}",

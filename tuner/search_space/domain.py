@@ -192,8 +192,9 @@ class Domain:
 
     def slots(self, params: Params) -> float:
         """Requests that the file serves at once with these params."""
+        changes = self.changes(params)
         processes, threads, *coroutines = (
-            _number(params.get(name, self.ini.get(name))) for name in (*_SLOTS, *COROUTINES)
+            _number(changes.get(name, self.ini.get(name))) for name in (*_SLOTS, *COROUTINES)
         )
         return processes * max(threads, *coroutines)
 

@@ -50,6 +50,7 @@ CACHES = {
     }
 }
 SESSION_ENGINE = "django.contrib.sessions.backends.cache"
+PASSWORD_HASHERS = ["shop.hashers.PasswordHasher"]
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = LOGOUT_REDIRECT_URL = "home"
 

@@ -1,0 +1,112 @@
+"""A Docker Engine of our own, which may be killed: the machine's, and what runs there, stay alive.
+
+It has its own folder, socket and containers. It makes no bridge and no rule of the firewall; builds
+use the host's network. It needs root.
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import docker
+from docker.errors import DockerException
+
+ANSWERS_WITHIN_S = 60.0
+POLL_S = 0.1
+
+
+@dataclass(slots=True)
+class OwnEngine:
+    """An engine whose data are in `home`."""
+
+    home: Path
+    _process: subprocess.Popen[bytes] = field(init=False)
+
+    @property
+    def address(self) -> str:
+        """For `DOCKER_HOST`."""
+        return f"unix://{self.home}/docker.sock"
+
+    def start(self) -> None:
+        """Start it, also after a kill, and wait until it answers."""
+        name = self.home.name  # a containerd of the machine keeps what is ours apart by this name
+        command = [
+            *("dockerd", "--host", self.address, "--bridge=none", "--iptables=false"),
+            *("--data-root", f"{self.home}/data", "--exec-root", f"{self.home}/run"),
+            *("--pidfile", f"{self.home}/pid"),
+            *("--containerd-namespace", name, "--containerd-plugins-namespace", f"{name}-plugins"),
+        ]
+        with (self.home / "dockerd.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+        deadline = time.monotonic() + ANSWERS_WITHIN_S
+        while not self._answers():
+            assert self._process.poll() is None, self._log()
+            assert time.monotonic() < deadline, self._log()
+            time.sleep(POLL_S)
+
+    def kill(self) -> None:
+        """SIGKILL. Containers run on until it is started again, which ends them."""
+        self._process.kill()
+        self._process.wait()
+
+    def stop(self) -> None:
+        """End it with all its containers, and forget its data."""
+        if self._process.poll() is not None:
+            self.start()
+        self._process.terminate()
+        self._process.wait(ANSWERS_WITHIN_S)
+        for mounted in _mounts_below(self.home):
+            subprocess.run(["umount", "--lazy", mounted], check=False)
+        shutil.rmtree(self.home)
+
+    def load(self, images: Sequence[str]) -> None:
+        """Copy images from the machine's engine."""
+        with subprocess.Popen(["docker", "save", *images], stdout=subprocess.PIPE) as saving:
+            loading = ["docker", "--host", self.address, "load", "--quiet"]
+            subprocess.run(loading, stdin=saving.stdout, check=True, capture_output=True)
+
+    def _answers(self) -> bool:
+        try:
+            client = docker.APIClient(self.address, version="auto")
+        except DockerException:
+            return False
+        client.close()
+        return True
+
+    def _log(self) -> str:
+        return (self.home / "dockerd.log").read_text(errors="replace")[-2000:]
+
+
+@contextmanager
+def own_engine(images: Sequence[str]) -> Iterator[OwnEngine]:
+    """An engine with copies of these images; gone afterwards, with all that it has."""
+    assert os.geteuid() == 0, "a Docker Engine of our own needs root"
+    engine = OwnEngine(Path(tempfile.mkdtemp(prefix="tuner-engine-")))
+    engine.start()
+    try:
+        engine.load(images)
+        yield engine
+    finally:
+        engine.stop()
+
+
+def here(pattern: str) -> list[str]:
+    """The names of images that the machine's engine has."""
+    listing = ["docker", "images", "--format", "{{.Repository}}:{{.Tag}}", pattern]
+    done = subprocess.run(listing, check=True, capture_output=True, text=True)
+    return done.stdout.split()
+
+
+def _mounts_below(folder: Path) -> list[str]:
+    """Where something is mounted, the innermost first."""
+    lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    found = [line.split()[4] for line in lines]
+    return sorted((at for at in found if at.startswith(f"{folder}/")), reverse=True)
