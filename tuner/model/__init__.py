@@ -15,11 +15,14 @@ from tuner.model.answers import (
     Recommendation,
     Report,
     ServiceUse,
+    StepEffect,
     Verdict,
 )
 from tuner.model.budgets import PRESETS, RUNS_OF_A_BLOCK, Budget, PresetBudget
+from tuner.model.curves import Curve
 from tuner.model.document import Document, Name
 from tuner.model.documents import (
+    BOX_SIZES,
     BYTES_PER_MB,
     DEFAULT_COMMAND,
     Aim,
