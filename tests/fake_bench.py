@@ -86,6 +86,7 @@ class FakeWorld:
     known_options: tuple[str, ...] = KNOWN_OPTIONS
     own_files: Mapping[str, str] = field(default_factory=dict)  # texts in the image, by path
     most_arms: int = 100  # that fit into its memory
+    host_mb: int = 8000  # its memory, as it says
     hiccups: int = 0  # runs of load that fail by the generator's fault before one succeeds
     service_cores: Mapping[str, float] = field(default_factory=dict)  # of every arm, under load
     refusal: str | None = None  # what a service of every arm has logged
@@ -259,7 +260,7 @@ class FakeLauncher:
         return HostFingerprint(
             cpu_model="fake",
             cpus=2,
-            memory_mb=8000,
+            memory_mb=self.world.host_mb,
             kernel="6.1",
             cgroup_version=2,
             docker_version="28.0",

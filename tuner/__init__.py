@@ -29,6 +29,7 @@ Imports point down only; import-linter holds that, and that each outside system 
 | judgement | `recommendation` | comparison, bounds, doubts → deploy this, or keep yours          |
 | judgement | `report`         | a comparison's blocks → figures, effects, doubts, file by file   |
 | judgement | `evidence`       | a tuning job's answer and evidence → HTML, Markdown              |
+| judgement | `grids`          | steps and grids: who is compared with whom, where a curve ends   |
 | judgement | `diagnosis`      | counters → the bottleneck, with its evidence                     |
 | judgement | `analysis`       | blocks → noise, effect, interval, verdict                        |
 | judgement | `charts`         | windows, latencies, searches, confirmations → SVG                |

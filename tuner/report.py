@@ -1,17 +1,21 @@
 """Blocks of a comparison to its figures, file by file; the first file is the baseline.
 
+Files of steps and grids are also compared with the file before them.
+
 A figure is taken of each block first, then of all blocks: the block is the unit of replication.
 """
 
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import unified_diff
 from statistics import fmean, median
 
-from tuner import analysis, diagnosis, objective
+from tuner import analysis, diagnosis, grids, objective, wording
 from tuner.model import (
     BASELINE,
     ArmReport,
+    Comparison,
     Doubt,
     Effect,
     Failure,
@@ -25,8 +29,8 @@ from tuner.model import (
     Phase,
     Report,
     Spread,
+    StepEffect,
     TrialNumber,
-    Verdict,
     Window,
     by_request,
 )
@@ -51,15 +55,31 @@ def build(history: History) -> Report:
     """The report of a comparison from the blocks measured so far."""
     spec, blocks = history.job.spec, history.blocks(Phase.COMPARE)
     unstable = analysis.unstable_arms(blocks)
+    before = grids.before(spec)
     arms = tuple(
-        _arm(spec, blocks, TrialNumber(number), is_unstable=number in unstable)
+        _arm(
+            spec,
+            blocks,
+            TrialNumber(number),
+            before.get(TrialNumber(number)),
+            is_unstable=number in unstable,
+        )
         for number in range(len(spec.variants))
     )
-    return Report(arms=arms, blocks=sum(bool(block.windows) for block in blocks))
+    return Report(
+        arms=arms,
+        blocks=sum(bool(block.windows) for block in blocks),
+        curves=grids.curves(spec, blocks, arms),
+    )
 
 
 def _arm(
-    spec: JobSpec, blocks: Sequence[Measurement], number: TrialNumber, *, is_unstable: bool
+    spec: JobSpec,
+    blocks: Sequence[Measurement],
+    number: TrialNumber,
+    before: TrialNumber | None,
+    *,
+    is_unstable: bool,
 ) -> ArmReport:
     variant = spec.variants[number]
     windows = [window for block in blocks for window in block.windows_of(number)]
@@ -70,13 +90,14 @@ def _arm(
     return ArmReport(
         name=variant.name,
         figures=_figures(spec, parts),
-        effects=() if is_first else _effects(blocks, number),
-        verdict=None if is_first else _verdict(spec, blocks, number),
+        effects=() if is_first else _effects(blocks, number, BASELINE),
+        verdict=None if is_first else _compared(spec, blocks, number, BASELINE).verdict,
+        step=None if before is None else _step(spec, blocks, number, before),
         blocks=len(parts),
         windows=len(windows),
         requests=sum(window.requests for window in windows),
         errors_by_class=_errors(windows),
-        diagnosis=diagnosis.of_file(windows, spec, variant.ini),
+        diagnosis=diagnosis.of_file(windows, spec, variant.ini, spec.boxes[number]),
         doubts=tuple(dict.fromkeys(doubts)),
         services=diagnosis.services_of(usable),
         latency=Histogram.merged(window.histogram for window in usable),
@@ -138,9 +159,31 @@ def _level(windows: Sequence[Window], metric: Metric) -> float | None:
     return math.log(value) if value else None
 
 
-def _effects(blocks: Sequence[Measurement], number: TrialNumber) -> tuple[Effect, ...]:
-    """Changes against the first file, of every metric with enough blocks for an interval."""
-    ratios = {metric: _ratios(blocks, number, metric) for metric in _FIGURES}
+def _step(
+    spec: JobSpec, blocks: Sequence[Measurement], number: TrialNumber, before: TrialNumber
+) -> StepEffect:
+    compared = _compared(spec, blocks, number, before)
+    last, own = spec.variants[before], spec.variants[number]
+    return StepEffect(
+        after=last.name,
+        changes=_changes(last.ini, own.ini),
+        effects=_effects(blocks, number, before),
+        verdict=compared.verdict,
+        is_real=compared.effect is not None and wording.is_real(compared.effect),
+    )
+
+
+def _changes(before: str, own: str) -> tuple[str, ...]:
+    """The lines in which two files differ, without the places that a diff names."""
+    found = unified_diff(before.splitlines(), own.splitlines(), n=0, lineterm="")
+    return tuple(line for line in list(found)[2:] if not line.startswith("@@"))
+
+
+def _effects(
+    blocks: Sequence[Measurement], number: TrialNumber, to: TrialNumber
+) -> tuple[Effect, ...]:
+    """Changes against the file `to`, of every metric with enough blocks for an interval."""
+    ratios = {metric: _ratios(blocks, number, to, metric) for metric in _FIGURES}
     return tuple(
         analysis.effect_of(found, metric)
         for metric, found in ratios.items()
@@ -148,25 +191,29 @@ def _effects(blocks: Sequence[Measurement], number: TrialNumber) -> tuple[Effect
     )
 
 
-def _ratios(blocks: Sequence[Measurement], number: TrialNumber, metric: Metric) -> list[float]:
-    """log(file / first file) of each block that has both."""
+def _ratios(
+    blocks: Sequence[Measurement], number: TrialNumber, to: TrialNumber, metric: Metric
+) -> list[float]:
+    """log(file / file `to`) of each block that has both."""
     found = []
     for block in blocks:
-        parts = (*_parts([block], number), *_parts([block], BASELINE))
+        parts = (*_parts([block], number), *_parts([block], to))
         levels = [level for part in parts if (level := _level(part, metric)) is not None]
         if len(levels) == 2:
             found.append(levels[0] - levels[1])
     return found
 
 
-def _verdict(spec: JobSpec, blocks: Sequence[Measurement], number: TrialNumber) -> Verdict:
+def _compared(
+    spec: JobSpec, blocks: Sequence[Measurement], number: TrialNumber, to: TrialNumber
+) -> Comparison:
     chosen = spec.objective
     return analysis.compare(
-        _ratios(blocks, number, chosen.metric),
+        _ratios(blocks, number, to, chosen.metric),
         metric=chosen.metric,
         sign=chosen.sign,
         min_effect=spec.min_effect,
-    ).verdict
+    )
 
 
 def _errors(windows: Sequence[Window]) -> Mapping[str, int]:

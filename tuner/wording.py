@@ -36,6 +36,14 @@ VERDICTS: Mapping[Verdict, str] = {
     Verdict.NO_DIFFERENCE: "no difference",
     Verdict.INCONCLUSIVE: "inconclusive",
 }
+REALITIES: Mapping[tuple[Verdict, bool], str] = {
+    (Verdict.BETTER, True): "real: better",
+    (Verdict.WORSE, True): "real: worse",
+    (Verdict.NO_DIFFERENCE, True): "real: better, but too little",
+    (Verdict.NO_DIFFERENCE, False): "noise",
+    (Verdict.INCONCLUSIVE, False): "noise, or too few blocks",
+}
+"""What a verdict means for a step, and whether its interval excludes 0."""
 STATES: Mapping[TrialState, str] = {
     TrialState.WAITING: "waiting",
     TrialState.RUNNING: "running",
@@ -124,6 +132,11 @@ def standing(effect: Effect) -> str:
     if low is not None and low > 0:
         return "better"
     return "worse" if high is not None and high < 0 else "inside noise"
+
+
+def is_real(effect: Effect) -> bool:
+    """Whether the interval excludes 0; else the effect may be noise."""
+    return standing(effect) != "inside noise"
 
 
 def why_not_kept(effect: Effect) -> str:

@@ -12,7 +12,7 @@ from tuner.engine import DockerLauncher
 from tuner.errors import TargetFailed
 from tuner.load import Generators, Oha
 from tuner.measurement import ArmSpec, LoadReading, RunningTarget
-from tuner.model import ClosedLoop, FailureCode, HttpRequest, OpenLoop
+from tuner.model import ClosedLoop, FailureCode, HttpRequest, OpenLoop, Workload
 
 pytestmark = pytest.mark.docker
 
@@ -174,6 +174,12 @@ def test_a_megabyte_of_body_arrives(launcher: DockerLauncher) -> None:
 KEPT = ("http = :8000", "http-keepalive = 1")
 
 
+def prepared(running: RunningTarget, workload: ClosedLoop) -> Workload:
+    """The workload as it is sent to this server, if it can be measured."""
+    OHA.check(running, TARGET, workload)
+    return LOADS.as_served(running, TARGET, workload)
+
+
 @pytest.mark.parametrize(
     ("front", "path", "words"),
     [
@@ -185,9 +191,7 @@ def test_what_cannot_be_measured_is_refused(
     launcher: DockerLauncher, front: tuple[str, ...], path: str, words: str
 ) -> None:
     with ready(launcher, *front) as running, pytest.raises(TargetFailed, match=words) as failed:
-        workload = of(path, keep_alive=True)
-        OHA.check(running, TARGET, workload)
-        LOADS.as_served(running, TARGET, workload)
+        prepared(running, of(path, keep_alive=True))
     assert failed.value.code == FailureCode.WORKLOAD_REFUSED
 
 

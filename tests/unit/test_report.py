@@ -16,6 +16,7 @@ from tuner.model import (
     Figure,
     JobKind,
     Ladder,
+    Limits,
     Measurement,
     Metric,
     Phase,
@@ -81,6 +82,54 @@ def test_effects_and_verdict_are_against_the_first_file() -> None:
     assert effects[Metric.THROUGHPUT_RPS].estimate == pytest.approx(0.2)
     assert effects[Metric.MEMORY_MB].estimate == pytest.approx(1.0)
     assert second.verdict is Verdict.BETTER
+
+
+def stepwise(*factors: float) -> Report:
+    """The report of steps: each file has its own factor of the first one's throughput."""
+    blocks = [
+        compared(
+            *(window(arm, rate * factor) for arm, factor in enumerate(factors)),
+            sequence=n,
+            arms=tuple(range(len(factors))),
+        )
+        for n, rate in enumerate(RATES, 1)
+    ]
+    return comparison(blocks, files=len(factors), compare_with="previous")
+
+
+def test_a_step_is_compared_with_the_one_before_it_and_with_the_first_file() -> None:
+    first, second, third = stepwise(1.0, 1.2, 1.2 * 1.1).arms
+    assert first.step is None
+    assert second.step is not None
+    assert third.step is not None
+    assert (second.step.after, third.step.after) == ("a.ini", "b.ini")
+    assert third.step.changes == ("-processes = 3", "+processes = 4")
+    assert third.step.effects[0].estimate == pytest.approx(0.1)
+    assert third.effects[0].estimate == pytest.approx(0.32)
+    assert (third.step.verdict, third.step.is_real) == (Verdict.BETTER, True)
+
+
+def test_a_step_without_an_effect_is_noise_and_a_loss_is_real() -> None:
+    _, second, third = stepwise(1.2, 1.2, 0.9).arms
+    assert second.step is not None
+    assert third.step is not None
+    assert (second.step.verdict, second.step.is_real) == (Verdict.NO_DIFFERENCE, False)
+    assert (third.step.verdict, third.step.is_real) == (Verdict.WORSE, True)
+
+
+def test_files_that_are_no_steps_have_none() -> None:
+    assert [arm.step for arm in comparison(faster(1.2)).arms] == [None, None]
+
+
+def test_a_file_is_diagnosed_in_its_own_box() -> None:
+    large = FILES[1].model_copy(update={"limits": Limits(memory_mb=52)})
+    blocks = faster(1.0, memory_mb=50.0)
+    chosen = spec(kind=JobKind.COMPARE, variants=(FILES[0], large))
+    done = history(job=job(spec=chosen, phase=Phase.COMPARE), measurements=tuple(blocks))
+    assert [arm.diagnosis.bottleneck for arm in report.build(done).arms] == [
+        Bottleneck.UNKNOWN,
+        Bottleneck.MEMORY,
+    ]
 
 
 def test_equal_files_do_not_differ() -> None:

@@ -94,14 +94,24 @@ def _sysctl(text: str) -> tuple[str, str]:
 
 
 def inis_of(files: Sequence[Path]) -> list[Json]:
-    """Name and text of each file. Equal names get the name of the folder in front."""
+    """Name and text of each file."""
+    return [
+        {"name": name, "ini": text_of(str(file))}
+        for name, file in zip(names_of(files), files, strict=True)
+    ]
+
+
+def names_of(files: Sequence[Path]) -> list[str]:
+    """The name of each file. Equal names get the name of the folder in front."""
     names = [file.name for file in files]
-    found = []
-    for file in files:
-        is_alone = names.count(file.name) == 1
-        name = file.name if is_alone else f"{file.absolute().parent.name}-{file.name}"
-        found.append({"name": _fit(name), "ini": text_of(str(file))})
-    return found
+    return [
+        fit(
+            file.name
+            if names.count(file.name) == 1
+            else f"{file.absolute().parent.name}-{file.name}"
+        )
+        for file in files
+    ]
 
 
 def workload_of(base: Json | None, load: Load) -> Json | None:
@@ -172,6 +182,6 @@ def _read(file: Path) -> str:
     return file.read_text(encoding="utf-8")
 
 
-def _fit(name: str) -> str:
+def fit(name: str) -> str:
     """A name that the API accepts: letters, digits, `.`, `_` and `-`."""
     return _UNFIT.sub("-", name).lstrip("._-")[:63] or "unnamed"

@@ -35,6 +35,22 @@ def measure(
         list[Path] | None,
         typer.Option(help="A uwsgi.ini to measure. Repeat it to compare files with the first."),
     ] = None,
+    step: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="STEP",
+            help="A uwsgi.ini, or +OPTION=VALUE,... to change the step before. Repeat it to measure"
+            " each step against the one before.",
+        ),
+    ] = None,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE,...",
+            help="Values of an option, or of cpus or memory_mb. Repeat it to measure all"
+            " combinations.",
+        ),
+    ] = None,
     blocks: Blocks = 8,
     cycles: Cycles = None,
     window_s: WindowS = None,
@@ -76,7 +92,7 @@ def measure(
     svg: Annotated[Path | None, typer.Option(help="Write two charts to this file.")] = None,
 ) -> None:
     """Measure one uwsgi.ini, or compare several in interleaved blocks."""
-    from tuner.cli import asking, following, own_service, printing, tables
+    from tuner.cli import arms, asking, following, own_service, printing, tables
     from tuner.client import document_of
 
     load = asking.Load(
@@ -89,24 +105,32 @@ def measure(
         paths=path or (),
         urls=urls,
     )
-    inis = asking.inis_of(ini or ())
+    arms.check_one_way(ini or (), step or (), vary or ())
+    inis = arms.steps_of(step) if step else asking.inis_of(ini or ())
+    levels = arms.levels_of(vary or ())
     if svg is not None:
         check_folder("--svg", svg)
     with own_service.reached() as (client, runs_on):
         apps = document_of(client.target_apps())
         known = apps.get(app, {})
+        limits = asking.limits_of(
+            known.get("limits"),
+            sysctl or (),
+            cpus=cpus,
+            memory_mb=memory_mb,
+            somaxconn=somaxconn,
+            nofile=nofile,
+        )
+        if levels:
+            base = inis[0]["ini"] if inis else arms.own_ini(known)
+            inis = arms.grid_of(levels, base, limits or known.get("limits"))
         request = asking.given(
             kind="compare",
             target=asking.target_of(app, apps, port, health_path),
             inis=inis or None,
-            limits=asking.limits_of(
-                known.get("limits"),
-                sysctl or (),
-                cpus=cpus,
-                memory_mb=memory_mb,
-                somaxconn=somaxconn,
-                nofile=nofile,
-            ),
+            compare_with="previous" if step else None,
+            vary=list(levels) or None,
+            limits=limits,
             workload=asking.workload_of(known.get("workload"), load),
             blocks=blocks,
             cycles=cycles,

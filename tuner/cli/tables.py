@@ -1,15 +1,17 @@
 """Comparisons and calibrations as tables and lines of text."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 
 from rich import box
 from rich.console import Console, RenderableType
 from rich.table import Table
 
 from tuner.cli.printing import bias_of
-from tuner.model import Figure, Metric, Workload
+from tuner.model import Curve, Effect, Figure, Metric, StepEffect, Workload
 from tuner.schemas import ArmAnswer, CalibrationAnswer, JobAnswer, ReportAnswer, SeesAnswer
 from tuner.wording import (
+    REALITIES,
     VERDICTS,
     count,
     figure,
@@ -32,6 +34,9 @@ _OF_NUMBERS = frozenset(
     {"connections", "value", "figure", "effect", "95 % interval"}
     | {"sent", "failed", "over limit", "p50, ms", "p95, ms", "max, ms"}
 )
+MOST_CHANGES = 12
+"""Lines of a step that are shown."""
+
 WIDTH = 110  # of output that is not a terminal
 
 
@@ -45,11 +50,15 @@ def show(parts: Iterable[RenderableType]) -> None:
 
 
 def comparison_parts(job: JobAnswer, report: ReportAnswer) -> Iterator[RenderableType]:
-    """The figures of each file, the effects against the first file, bottlenecks and doubts."""
+    """The figures of each file, effects, steps and curves, bottlenecks and doubts."""
     yield f"{job.app}: {load(job.workload)}, {count(report.blocks, 'block')}"
     yield _figures(report.arms)
-    if any(arm.effects for arm in report.arms):
+    if report.curves:
+        yield from _curves(report, job.metric)
+    elif any(arm.effects for arm in report.arms):
         yield _effects(report.arms, job.metric)
+    if any(arm.step for arm in report.arms) and not report.curves:
+        yield _steps(report.arms, job.metric)
     if any(arm.by_request for arm in report.arms):
         yield _requests(report.arms, job.workload)
     for arm in report.arms:
@@ -118,16 +127,66 @@ def _effects(arms: Sequence[ArmAnswer], metric: Metric) -> Table:
     """Each other file against the first one, in the same blocks."""
     table = _table(f"against {arms[0].name}", "metric", "effect", "95 % interval", "verdict")
     for arm in arms[1:]:
+        verdict = VERDICTS[arm.verdict] if arm.verdict is not None else ""
         name = arm.name
         for effect in arm.effects:
-            is_main = effect.metric is metric
-            verdict = VERDICTS[arm.verdict] if is_main and arm.verdict is not None else ""
-            ends = interval(effect.ci_low, effect.ci_high)
-            label = _NAMES.get(effect.metric, effect.metric)
-            table.add_row(name, label, percent(effect.estimate), ends, verdict)
+            table.add_row(name, *_cells(effect, metric, verdict))
             name = ""
         table.add_section()
     return table
+
+
+def _steps(arms: Sequence[ArmAnswer], metric: Metric) -> Table:
+    """Each file against the one before it, with the lines that it changes."""
+    table = _table("step", "metric", "effect", "95 % interval", "against the one before")
+    for arm, step in [(arm, arm.step) for arm in arms if arm.step is not None]:
+        lines = [arm.name, *(f"  {line}" for line in step.changes[:MOST_CHANGES])]
+        lines += ["  ..."] * (len(step.changes) > MOST_CHANGES)
+        rows = [_cells(effect, metric, _reality(step)) for effect in step.effects]
+        for line, row in zip_longest(lines, rows or [("", "", "", _reality(step))]):
+            table.add_row(line or "", *(row or ()))
+        table.add_section()
+    return table
+
+
+def _curves(report: ReportAnswer, metric: Metric) -> Iterator[RenderableType]:
+    """Each curve, and where it stops rising."""
+    arms = {arm.name: arm for arm in report.arms}
+    for curve in report.curves:
+        yield _curve(curve, arms, metric)
+        yield f"{_place(curve)}{': ' if curve.at else ''}{curve.sentence}"
+
+
+def _place(curve: Curve) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in curve.at.items())
+
+
+def _curve(curve: Curve, arms: Mapping[str, ArmAnswer], metric: Metric) -> Table:
+    """A row for each level. The figures of a ladder's rungs are in the table of all figures."""
+    columns = (_NAMES.get(metric, metric), "95 % interval", "effect", "95 % interval")
+    heading = f"{curve.over} ({_place(curve)})" if curve.at else curve.over
+    table = _table(heading, *columns, "against the level below")
+    for level, name in zip(curve.levels, curve.arms, strict=True):
+        arm = arms[name]
+        found = [f for f in arm.figures if f.metric is metric and f.concurrency is None]
+        value = (figure(found[0].value), _interval(found[0])) if found else ("", "")
+        effects = arm.step.effects if arm.step is not None else ()
+        rows = [_cells(e, metric, _reality(arm.step))[1:] for e in effects if e.metric is metric]
+        table.add_row(f"{level:g}", *value, *(rows[0] if rows else ("", "", _reality(arm.step))))
+    return table
+
+
+def _cells(effect: Effect, main: Metric, verdict: str) -> tuple[str, str, str, str]:
+    """The metric, its effect, the interval, and the verdict of the main metric."""
+    name = _NAMES.get(effect.metric, effect.metric)
+    ends = interval(effect.ci_low, effect.ci_high)
+    return name, percent(effect.estimate), ends, verdict if effect.metric is main else ""
+
+
+def _reality(step: StepEffect | None) -> str:
+    if step is None:
+        return ""
+    return REALITIES[step.verdict, step.is_real] if step.effects else "too few blocks"
 
 
 def _requests(arms: Sequence[ArmAnswer], workload: Workload) -> Table:

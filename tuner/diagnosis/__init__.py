@@ -67,9 +67,12 @@ def diagnose(
     )
 
 
-def of_file(windows: Sequence[Window], spec: JobSpec, ini: str) -> Diagnosis:
+def of_file(
+    windows: Sequence[Window], spec: JobSpec, ini: str, box: Limits | None = None
+) -> Diagnosis:
     """The bottleneck of the file `ini` under the job's workload, from that file's windows.
 
+    `box` is the file's own; None: the job's.
     The top rung of a ladder counts. Void windows count only where there are no others.
     """
     workload = spec.workload
@@ -81,7 +84,7 @@ def of_file(windows: Sequence[Window], spec: JobSpec, ini: str) -> Diagnosis:
     file = IniFile.parse(ini)
     return diagnose(
         chosen,
-        spec.limits,
+        box or spec.limits,
         processes=file.integer("processes", 1),
         threads=file.integer("threads", 1),
         connections=connections(workload) if closed else None,
@@ -101,11 +104,8 @@ def of_trial(history: History, number: TrialNumber) -> Diagnosis:
     Raises `StopIteration` where there is no such trial.
     """
     windows = [window for block in history.measurements for window in block.windows_of(number)]
-    return of_file(windows, history.job.spec, _ini_of(history, number))
-
-
-def _ini_of(history: History, number: TrialNumber) -> str:
     spec = history.job.spec
     if spec.kind is JobKind.COMPARE:
-        return spec.variants[number].ini
-    return derive(spec, history.memory_line).render(history.trial(number).params)
+        return of_file(windows, spec, spec.variants[number].ini, spec.boxes[number])
+    ini = derive(spec, history.memory_line).render(history.trial(number).params)
+    return of_file(windows, spec, ini)

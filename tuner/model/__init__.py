@@ -15,10 +15,12 @@ from tuner.model.answers import (
     Recommendation,
     Report,
     ServiceUse,
+    StepEffect,
     Verdict,
     box_of,
 )
 from tuner.model.budgets import PRESETS, RUNS_OF_A_BLOCK, Budget, PresetBudget
+from tuner.model.curves import Curve
 from tuner.model.document import Document, Name
 from tuner.model.documents import (
     DEFAULT_COMMAND,
@@ -54,7 +56,7 @@ from tuner.model.hosts import BenchmarkHost, what_is_missing
 from tuner.model.http_requests import MOST_ROWS_BYTES, NAMED, HttpRequest, Take, Upload, UserData
 from tuner.model.images import ImageName, ImageText
 from tuner.model.kernel import OF_A_NAMESPACE, SOMAXCONN, is_sysctl
-from tuner.model.limits import BYTES_PER_MB, Limits, cpus_in
+from tuner.model.limits import BOX_SIZES, BYTES_PER_MB, Limits, cpus_in
 from tuner.model.measuring import (
     AS_BUDGETED,
     BASELINE,

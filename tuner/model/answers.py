@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal
 
+from tuner.model.curves import Curve
 from tuner.model.documents import Metric
 from tuner.model.doubts import Doubt
 from tuner.model.evidence import NO_EVIDENCE, Evidence, Look
@@ -217,6 +218,19 @@ class Figure:
 
 
 @dataclass(frozen=True, kw_only=True)
+class StepEffect:
+    """A file against the one before it: the step before, or the level below on its curve."""
+
+    after: Annotated[str, about("name of the file before")]
+    changes: Annotated[tuple[str, ...], about("the lines in which they differ, with - or +")]
+    effects: Annotated[tuple[Effect, ...], about("against that file, in the same blocks")]
+    verdict: Annotated[Verdict, about("by the objective")]
+    is_real: Annotated[
+        bool, about("whether the interval of the objective's metric excludes 0; false: noise")
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
 class ArmReport:
     """The figures of one file of a comparison."""
 
@@ -226,6 +240,9 @@ class ArmReport:
         tuple[Effect, ...], about("against the first file, in the same blocks; empty for that file")
     ]
     verdict: Annotated[Verdict | None, about("by the objective; null for the first file")]
+    step: Annotated[
+        StepEffect | None, about("against the file before it; null unless steps or a grid")
+    ] = None
     blocks: Annotated[int, about("blocks with usable windows of the file")]
     windows: Annotated[int, about("windows, void ones included")]
     requests: Annotated[int, about("answered as expected")]
@@ -268,3 +285,4 @@ class Report:
 
     arms: tuple[ArmReport, ...]
     blocks: int
+    curves: tuple[Curve, ...] = ()

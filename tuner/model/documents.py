@@ -245,12 +245,17 @@ class Target(_Serving):
 
 
 class Variant(Document):
-    """A uwsgi.ini under a name: one arm of a comparison."""
+    """A uwsgi.ini under a name, in its box: one arm of a comparison."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")] = Field(
         description="stands for the file in the report"
     )
     ini: str = Field(max_length=200_000, description="the text of the uwsgi.ini")
+    limits: Limits | None = Field(None, description="the box of this file; default: the job's")
+
+
+CompareWith = Literal["first", "previous"]
+"""The file that a file of a comparison is compared with; with the first one in any case."""
 
 
 class JobKind(StrEnum):
@@ -265,14 +270,17 @@ class JobSpec(Document):
     """A job request with every default filled in. The study reads nothing else about a job.
 
     `variants` are the files of a comparison, the first one being the baseline; empty otherwise.
-    `seeds` are values of parameters that earlier jobs of the app recommended. `own_bounds` names
-    the metrics of `slo` that the tuner bounds, not the user. `allow` is what options of the files
-    may do besides serving: trials leave out all others. `baseline_ini` is empty until the first
-    host has read it out of the image, if it is there.
+    `vary` names the options and limits of a grid. `limits` is the box of the baseline. `seeds` are
+    values of parameters that earlier jobs of the app recommended. `own_bounds` names the metrics of
+    `slo` that the tuner bounds, not the user. `allow` is what options of the files may do besides
+    serving: trials leave out all others. `baseline_ini` is empty until the first host has read it
+    out of the image, if it is there.
     """
 
     kind: JobKind = JobKind.TUNE
     variants: tuple[Variant, ...] = ()
+    compare_with: CompareWith = "first"
+    vary: tuple[str, ...] = ()
     app: str
     target: Target
     baseline_ini: str
@@ -306,9 +314,9 @@ class JobSpec(Document):
         return frozenset({*(aim.metric for aim in self.objective.aims), *self.slo.bounds()})
 
     @property
-    def arms_at_once(self) -> int:
-        """Arms of the largest block."""
-        return max(2, len(self.variants) or self.budget.arms_at_once)
+    def boxes(self) -> tuple[Limits, ...]:
+        """The box of each file of a comparison; else that of all trials, alone."""
+        return tuple(each.limits or self.limits for each in self.variants) or (self.limits,)
 
 
 def mistakes_of(error: Any) -> list[tuple[str, str]]:

@@ -28,6 +28,10 @@ def cpus_in(text: str) -> tuple[int, ...]:
     return tuple(ids)
 
 
+BOX_SIZES = ("cpus", "memory_mb", "somaxconn")
+"""The numbers of a box, which the files of a comparison may vary."""
+
+
 class Limits(Document):
     """The box that production gives the app; every container of a trial gets the same."""
 

@@ -1,4 +1,4 @@
-"""The phase of a comparison: every given file in every block, and a report at the end.
+"""The phase of a comparison: every given file in every pass, and a report at the end.
 
     validate → prepare → compare → done
 
@@ -7,6 +7,7 @@ Only the first file ends the job: all others are compared with it.
 """
 
 from collections.abc import Sequence
+from itertools import chain
 from statistics import fmean
 
 from tuner import objective, report
@@ -25,6 +26,7 @@ from tuner.model import (
     TrialNumber,
     TrialState,
 )
+from tuner.study.blocks import passes
 from tuner.study.state import Arms, StudyState
 
 
@@ -44,12 +46,12 @@ def compare(state: StudyState) -> Step | None:
     if any(block.is_open for block in blocks):
         return None
     complete = [block for block in blocks if block.state is MeasurementState.COMPLETE]
-    missing = state.spec.budget.compare_blocks - len(complete)
-    working = _working(history.trials)
-    if missing > 0:
+    working, ran = _working(history.trials), [block.arms for block in complete]
+    missing = passes(state.spec, history.job.facts, working, ran)
+    if missing:
         # A file that does not start ends every block that it is planned in.
-        count = missing if complete or len(working) == 1 else 1
-        return state.measure([working] * count)
+        is_tried = {*working} <= {BASELINE}.union(*ran)
+        return state.measure(list(chain(*(missing if is_tried else missing[:1]))))
     for number in working:
         if history.trial(number).outcome is None:
             outcome = _outcome(number, complete, state.spec.objective)

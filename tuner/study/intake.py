@@ -89,15 +89,16 @@ def resolve(
     mistakes += _not_allowed(target, described, images_allowed)
     default_ini = DEFAULT_INI.format(port=target.port)
     own_ini = described.baseline_ini if described else default_ini
+    box = request.limits or (described.app.limits if described else Limits())
     files = _files(request, own_ini, mistakes)
     workload = request.workload or (described.app.workload if described else ClosedLoop())
     spec = JobSpec(
         kind=JobKind(request.kind),
-        variants=tuple(files.values()) if isinstance(request, CompareRequest) else (),
+        **_compared(request, tuple(files.values()), box),
         app=_app_of(request),
         target=target,
         baseline_ini=next(iter(files.values())).ini,
-        limits=request.limits or (described.app.limits if described else Limits()),
+        limits=next(iter(files.values())).limits or box,
         workload=workload,
         objective=_objective(request, workload),
         budget=_budget(request),
@@ -178,6 +179,18 @@ def _files(request: Request, own_ini: str, mistakes: list[Mistake]) -> Mapping[s
     else:
         given = {}
     return given or {"target.uwsgi_ini": Variant(name=OWN_FILE, ini=own_ini)}
+
+
+def _compared(request: Request, files: Sequence[Variant], box: Limits) -> dict[str, Any]:
+    """What a comparison asks of its files, each in a box."""
+    if not isinstance(request, CompareRequest):
+        return {}
+    boxed = (file.model_copy(update={"limits": file.limits or box}) for file in files)
+    return {
+        "variants": tuple(boxed),
+        "compare_with": request.compare_with,
+        "vary": request.vary,
+    }
 
 
 def _in_image(request: Request) -> str | None:

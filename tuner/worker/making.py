@@ -24,7 +24,7 @@ from tuner.model import (
     options_of,
 )
 from tuner.search_space import derive
-from tuner.study import derived_seed, mistakes_in
+from tuner.study import arms_at_once, derived_seed, mistakes_in
 from tuner.uwsgi.ini import IniFile
 
 _MAY_MISS_AN_OPTION = frozenset(
@@ -69,7 +69,7 @@ def prepared(spec: JobSpec, bench: Bench) -> MeasurementResult:
     baseline = arm_of(spec, 0, spec.baseline_ini)
     larger = arm_of(spec, 1, _with_processes(processes + MEMORY_PROBE_MORE, ini))
     result = bench.prepare(
-        baseline, larger, spec.workload, processes=processes, arms_at_once=spec.arms_at_once
+        baseline, larger, spec.workload, processes=processes, arms_at_once=arms_at_once(spec)
     )
     return replace(
         result,
@@ -92,12 +92,15 @@ def _with_file(spec: JobSpec, bench: Bench) -> JobSpec:
 
 
 def _files(claim: Claim) -> list[tuple[str, Limits]]:
-    """The file of each arm and its box: as the user gave them, or rendered from its params."""
+    """The file and the box of each arm: as the user gave it, or rendered from the arm's params."""
     spec, facts = claim.job.spec, claim.job.facts
     match spec.kind:
         case JobKind.COMPARE:
-            given = {variant.name: variant.ini for variant in spec.variants}
-            return [(given[str(params["ini"])], spec.limits) for params in claim.params]
+            given = {
+                variant.name: (variant.ini, box)
+                for variant, box in zip(spec.variants, spec.boxes, strict=True)
+            }
+            return [given[str(params["ini"])] for params in claim.params]
         case JobKind.CALIBRATE:
             return [(spec.baseline_ini, spec.limits) for _ in claim.params]
         case JobKind.TUNE:

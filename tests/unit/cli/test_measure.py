@@ -80,6 +80,76 @@ def test_the_box_of_the_command_line_is_sent_with_the_rest_of_the_targets_own(
     assert sent == Limits(nofile=1024, sysctls={"net.ipv4.tcp_syncookies": 0})
 
 
+def test_steps_are_submitted_as_files_that_follow_each_other(
+    measuring: Service, ini: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("measure", "mixed", "--step", ini, "--step", "+threads=4,listen=200") == 0
+    sent = _sent(measuring, "POST /v1/jobs")
+    assert sent["inis"][1]["ini"] == "[uwsgi]\nthreads = 4\nlisten = 200\n"
+    assert sent["compare_with"] == "previous"
+    said = capsys.readouterr().out
+    assert re.search(r"threads\.ini +requests/s +\+11\.8 % .* real: better", said)
+    assert "  +threads = 4" in said
+
+
+def test_a_step_that_is_noise_or_was_not_measured_is_said_to_be(
+    measuring: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = COMPARE_DONE["report"]["arms"]
+    noise = {**second["step"], "verdict": "no_difference", "is_real": False}
+    none = {**noise, "effects": [], "verdict": "inconclusive"}
+    arms = [first, {**second, "step": noise}, {**second, "name": "broken.ini", "step": none}]
+    measuring.on("GET /v1/jobs/8", {**COMPARE_DONE, "report": {"blocks": 8, "arms": arms}})
+    assert run("measure", "mixed") == 0
+    said = capsys.readouterr().out
+    assert re.search(r"threads\.ini +requests/s +\+11\.8 % .* noise *\n", said)
+    assert re.search(r"broken\.ini +too few blocks", said)
+
+
+CURVES = [
+    {
+        "over": "processes",
+        "at": {"cpus": cpus},
+        "levels": [2, 4],
+        "arms": ["today.ini", "threads.ini"],
+        "enough": 2.0,
+        "sentence": "more than 2 processes stop helping: the box's CPU is full",
+    }
+    for cpus in ("1", "2")
+]
+
+
+def test_a_grid_is_submitted_with_its_boxes_and_printed_as_a_curve_for_each(
+    measuring: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = {**COMPARE_DONE, "report": {**COMPARE_DONE["report"], "curves": CURVES}}
+    measuring.on("GET /v1/jobs/8", done)
+    vary = ("--vary", "cpus=1,2", "--vary", "processes=2,4")
+    assert run("measure", "mixed", *vary, "--memory-mb", "256") == 0
+    sent = _sent(measuring, "POST /v1/jobs")
+    assert sent["vary"] == ["cpus", "processes"]
+    boxes = [(file["limits"]["cpus"], file["limits"]["memory_mb"]) for file in sent["inis"]]
+    assert boxes == [(1, 256), (1, 256), (2, 256), (2, 256)]
+    assert [file["ini"].count("processes = 4") for file in sent["inis"]] == [0, 1, 0, 1]
+    said = capsys.readouterr().out
+    assert re.search(r"processes \(cpus = 2\) +requests/s", said)
+    assert re.search(r"\n +4 +161\.4 +158\.0 \.\. 164\.9 +\+11\.8 % .* real: better", said)
+    assert "cpus = 1: more than 2 processes stop helping: the box's CPU is full" in said
+    assert "against today.ini" not in said
+
+
+def test_every_mistake_of_steps_is_said_before_anything_is_measured(
+    measuring: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("measure", "mixed", "--step", "+threads=2", "--step", "+treads=2") == 2
+    said = capsys.readouterr().err
+    assert "has no file before it" in said
+    assert "did you mean threads?" in said
+    assert run("measure", "shop:1", "--vary", "processes=2,4") == 2
+    assert "give --ini" in capsys.readouterr().err
+    assert not [call for call, _, _ in measuring.seen if call == "POST /v1/jobs"]
+
+
 def test_what_the_files_may_do_is_sent_and_what_is_left_out_is_said(
     measuring: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:

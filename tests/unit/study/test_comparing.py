@@ -15,11 +15,13 @@ from tuner.model import (
     JobKind,
     JobSpec,
     JobState,
+    Limits,
     MeasurementKind,
     Metric,
     Phase,
     TrialState,
     Variant,
+    Verdict,
 )
 
 
@@ -105,6 +107,42 @@ def test_where_all_others_drop_out_the_first_file_is_still_measured() -> None:
     store, job = run(world, comparison(with_processes(2), with_processes(5), blocks=3))
     assert job.state is JobState.SUCCEEDED
     assert arms_of(store, job) == [(0, 1)] + [(0,)] * 3
+
+
+def test_on_a_small_host_each_file_has_its_blocks_in_smaller_ones() -> None:
+    world = FakeWorld(throughput=by_processes, host_mb=2300)  # 70 % of it: three boxes
+    inis = [with_processes(count) for count in (2, 3, 4, 5, 6)]
+    store, job = run(world, comparison(*inis, blocks=6))
+    assert job.state is JobState.SUCCEEDED
+    assert set(map(len, arms_of(store, job))) == {3}
+    assert job.report is not None
+    assert [arm.blocks for arm in job.report.arms] == [12, 6, 6, 6, 6]
+    assert job.report.arms[4].verdict is Verdict.BETTER
+
+
+def test_before_all_files_have_started_once_no_block_is_planned_that_one_of_them_would_end() -> (
+    None
+):
+    world = FakeWorld(throughput=by_processes, fails=broken_at(5), host_mb=2300)
+    inis = [with_processes(count) for count in (2, 3, 4, 5, 6)]
+    store, job = run(world, comparison(*inis, blocks=4))
+    assert job.state is JobState.SUCCEEDED
+    assert sum(3 in arms for arms in arms_of(store, job)) == 1
+    assert job.report is not None
+    assert [arm.blocks for arm in job.report.arms[1:]] == [4, 4, 0, 4]
+
+
+def test_each_file_runs_in_its_own_box() -> None:
+    world = FakeWorld(throughput=by_processes)
+    asked = comparison(with_processes(2), with_processes(2), blocks=1)
+    boxes = (Limits(cpus=1.0), Limits(cpus=2.0))
+    variants = tuple(
+        variant.model_copy(update={"limits": box})
+        for variant, box in zip(asked.variants, boxes, strict=True)
+    )
+    run(world, asked.model_copy(update={"variants": variants}))
+    started = {(arm.index, arm.limits.cpus) for arm in world.launches[-2:]}
+    assert started == {(0, 1.0), (1, 2.0)}
 
 
 def test_the_job_fails_with_its_first_file() -> None:

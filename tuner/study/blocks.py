@@ -1,0 +1,63 @@
+"""The blocks of a comparison: all files in each, or as many as the memory of the host bears.
+
+A **pass** is the fewest blocks in which every file runs with those that it is compared with. The
+first file is in all of them. A job has as many passes as the request has blocks; while all files
+fit together, a pass is one block.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from tuner import grids
+from tuner.model import BASELINE, JobKind, JobSpec, TargetFacts, TrialNumber
+
+HOST_SHARE = 0.7
+"""Largest share of the host's memory for the limits of all arms of one block together."""
+
+
+def arms_at_once(spec: JobSpec) -> int:
+    """Arms of the largest block that the job cannot do without."""
+    if spec.kind is JobKind.COMPARE:
+        return max(2, *(len({BASELINE, *group}) for group in grids.groups(spec)))
+    return spec.budget.arms_at_once
+
+
+def passes(
+    spec: JobSpec,
+    facts: TargetFacts | None,
+    working: grids.Arms,
+    complete: Sequence[grids.Arms] = (),
+) -> list[list[grids.Arms]]:
+    """The passes that are missing after the `complete` blocks, of files that are `working`.
+
+    From pass to pass another group comes first, so that the cuts between blocks move.
+    """
+    groups = [tuple(arm for arm in group if arm in working) for group in grids.groups(spec)]
+    wanted = [group for group in groups if group] or [(BASELINE,)]
+    done = {group: sum({*group} <= {*arms} for arms in complete) for group in wanted}
+    found = []
+    for turn in range(min(done.values()), spec.budget.compare_blocks):
+        missing = [group for group, times in done.items() if times <= turn]
+        at = turn % len(missing)
+        found.append(_packed(spec, room_mb(facts), [*missing[at:], *missing[:at]]))
+    return found
+
+
+def room_mb(facts: TargetFacts | None) -> float:
+    """Memory for the arms of one block; unlimited before the host is known."""
+    return HOST_SHARE * facts.fingerprint.memory_mb if facts else float("inf")
+
+
+def _packed(spec: JobSpec, room: float, groups: Sequence[grids.Arms]) -> list[grids.Arms]:
+    """Blocks that hold every group; each has room for one group at least."""
+    blocks: list[set[TrialNumber]] = []
+    for group in groups:
+        block = next((b for b in blocks if _needs_mb(spec, {*b, *group}) <= room), None)
+        if block is None:
+            block = {BASELINE}
+            blocks.append(block)
+        block.update(group)
+    return [tuple(sorted(block)) for block in blocks]
+
+
+def _needs_mb(spec: JobSpec, arms: Iterable[TrialNumber]) -> int:
+    return sum(spec.boxes[arm].memory_mb + spec.target.services_memory_mb for arm in arms)
