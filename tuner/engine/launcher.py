@@ -259,6 +259,7 @@ class DockerLauncher:
             its = connected(its, beside.network, beside.volumes)
             known = containers.known_as(APP, beside.network)
             with containers.target(beside.image, argv, files, its, needs, known) as container:
+                self._check_wanted()
                 yield container, options, beside
 
     @contextmanager
@@ -278,6 +279,14 @@ class DockerLauncher:
         job = self._labels.get(labels.JOB, "")
         with self._host.states.arm(job, parts, backing, arm.limits) as beside:
             yield beside
+
+    def _check_wanted(self) -> None:
+        """Raise `Infrastructure` where the measurement was killed before its container was there.
+
+        A kill says so first, and then looks for containers: none is missed.
+        """
+        if self._called_off.is_set():
+            raise Infrastructure("the measurement was called off while its containers started")
 
     def _found(self, target: Target, digest: str | None = None) -> Found:
         return self._host.images.find(target, digest, self._called_off.is_set)
