@@ -10,7 +10,6 @@ from tuner.model.document import Document, Name
 from tuner.model.documents import (
     Allowed,
     JobKind,
-    Limits,
     Metric,
     Objective,
     SamplerName,
@@ -18,6 +17,7 @@ from tuner.model.documents import (
     TargetRequest,
     Variant,
 )
+from tuner.model.limits import Limits
 from tuner.model.needs import File
 from tuner.model.spaces import SearchSpace
 from tuner.model.workloads import Workload
