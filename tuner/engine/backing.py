@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tuner.engine.containers import Containers
+from tuner.engine.disk import Disk
 from tuner.engine.ending import LOG_TAIL_LINES
 from tuner.engine.executing import Executed, execute
 from tuner.engine.failures import explained
 from tuner.engine.images import Found
 from tuner.engine.options import Options
-from tuner.errors import Infrastructure
+from tuner.errors import Infrastructure, TargetFailed
+from tuner.measurement import target_failed
 from tuner.model import APP, Backed, Condition, FailureCode, Needs, Service, Target
 
 READY_S = 120.0  # for a service to pass its healthcheck
@@ -57,13 +59,14 @@ class Parts:
         return sorted({name for held in self.folders.values() for name in held.values()})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Backing:
     """Starts the services of one arm."""
 
     containers: Containers
     target: Target
     options: Options
+    disk: Disk
 
     @contextmanager
     def started(self, parts: Parts, volumes: Mapping[str, str]) -> Iterator[Beside]:
@@ -87,10 +90,11 @@ class Backing:
                 options = connected(self.options.service(service), network, mounted)
                 known = self.containers.known_as(name, network)
                 container = self.containers.service(parts.images[name], service, options, known)
-                running[name] = stack.enter_context(container)
+                with _named(name):
+                    running[name] = stack.enter_context(container)
 
             def wait_ready(name: str) -> None:
-                self._wait_ready(name, running[name])
+                self._wait_ready(name, running)
 
             with ThreadPoolExecutor(max_workers=4) as pool:
                 for group in self.target.start_order:
@@ -135,8 +139,8 @@ class Backing:
         finally:
             connection.remove_networks([name])
 
-    def _wait_ready(self, name: str, container: str) -> None:
-        service = self.target.services[name]
+    def _wait_ready(self, name: str, running: Mapping[str, str]) -> None:
+        service, container = self.target.services[name], running[name]
         deadline = time.monotonic() + READY_S
         while True:
             state = self.containers.connection.state(container)
@@ -151,6 +155,7 @@ class Backing:
             if time.monotonic() > deadline:
                 what = "did not end" if name in self._completed else "was not healthy"
                 self._fail(name, container, f"{what} within {READY_S:g} s")
+            self.disk.check_room(running)
             time.sleep(POLL_S)
 
     def _is_healthy(self, container: str, service: Service) -> bool:
@@ -162,16 +167,32 @@ class Backing:
         except Infrastructure:  # the test hangs, or the container has ended
             return False
 
-    def run_in(self, container: str, argv: Sequence[str], timeout_s: float) -> Executed:
+    def run_in(
+        self,
+        container: str,
+        argv: Sequence[str],
+        timeout_s: float,
+        meanwhile: Callable[[], None] = lambda: None,
+    ) -> Executed:
         """Run a command in a service's container, as its user."""
         connection = self.containers.connection
         return execute(
-            connection, container, argv, user="", timeout_s=timeout_s, meanwhile=lambda: None
+            connection, container, argv, user="", timeout_s=timeout_s, meanwhile=meanwhile
         )
 
     def _fail(self, name: str, container: str, what: str) -> None:
         tail = self.containers.connection.log_tail(container, LOG_TAIL_LINES)
         raise explained(FailureCode.SERVICE_FAILED, f"service {name} {what}", tail)
+
+
+@contextmanager
+def _named(service: str) -> Iterator[None]:
+    """A failure of an engine's start tells no name."""
+    try:
+        yield
+    except TargetFailed as failure:
+        words = f"service {service}: {failure.message}"
+        raise target_failed(FailureCode(failure.code), words, failure.log_tail) from failure
 
 
 def parts_of(

@@ -13,6 +13,7 @@ from tuner.engine.backing import Backing, Beside, Parts, connected, parts_of
 from tuner.engine.config import EngineConfig
 from tuner.engine.connection import Connection
 from tuner.engine.containers import Containers
+from tuner.engine.disk import Disk
 from tuner.engine.ending import own_words, raise_if_ended, remove_all
 from tuner.engine.failures import telling_line
 from tuner.engine.guard import Guard, no_image
@@ -40,6 +41,7 @@ class DockerLauncher:
     def __init__(self, config: EngineConfig, build_dir: Callable[[str], Path]) -> None:
         self._config = config
         self._connection = Connection(config.secrets.values())
+        self._disk = Disk(self._connection, config)
         self._mine = labels.of_instance(config.instance)
         self._labels: Mapping[str, str] = self._mine
         self._called_off = threading.Event()
@@ -128,7 +130,7 @@ class DockerLauncher:
     def own_file(self, target: Target) -> str:
         """The text of the file at `ini_path` in the target's image. Raises `TargetFailed`."""
         found = self._found(target)
-        return self._containers.file_in(found.id, f"{target.ini_path}", target.name)
+        return self._containers.file_in(found.id, f"{target.ini_path}", target.image or target.name)
 
     def check(self, arm: ArmSpec) -> Checked:
         """Let uWSGI load the file and the app, without serving. Raises `TargetFailed`.
@@ -196,11 +198,12 @@ class DockerLauncher:
                 client_cpus=placement.client_cpus,
                 shares_cpus=placement.shares_cpus,
                 services_share_cpus=placement.services_share_cpus,
+                services_cpus=placement.services_cpus,
                 front=front,
                 nofile=options.nofile_of(arm.limits),
                 client_nofile=options.nofile,
                 log_file=ini.get("logto2") or ini.get("logto"),
-                disk_mb=self._config.disk_mb,
+                disk=self._disk,
                 cgroups=cgroups,
                 services=beside.services,
             )
@@ -251,10 +254,10 @@ class DockerLauncher:
         facts, _ = self._host.facts(self._containers)
         placement = place(facts.cpu_ids, arm.limits, arm.target.services_cpus)
         options = Options(self._config, facts, placement)
-        containers, needs = self._containers, arm.target
+        containers, needs = replace(self._containers, app=arm.target.target_app), arm.target
         harness = command.harness_ini(self._config.stats_address)
         files = command.files_of(arm.ini, needs.ini_path, harness, serves=serves)
-        with self._beside(arm, options) as beside:
+        with self._beside(arm, containers, options) as beside:
             its = options.target(needs, arm.limits, volumes)
             its = connected(its, beside.network, beside.volumes)
             known = containers.known_as(APP, beside.network)
@@ -263,7 +266,7 @@ class DockerLauncher:
                 yield container, options, beside
 
     @contextmanager
-    def _beside(self, arm: ArmSpec, options: Options) -> Iterator[Beside]:
+    def _beside(self, arm: ArmSpec, containers: Containers, options: Options) -> Iterator[Beside]:
         """The arm's image, and its services on data of their own."""
         found = self._found(arm.target, arm.image_digest)
         if not arm.target.has_data:
@@ -275,7 +278,7 @@ class DockerLauncher:
                 f"the job's data were made of {arm.data_sha256}, and this host would make them of"
                 f" {parts.sha256}: an image of a service has changed; submit the job again"
             )
-        backing = Backing(containers=self._containers, target=arm.target, options=options)
+        backing = Backing(containers, arm.target, options, self._disk)
         job = self._labels.get(labels.JOB, "")
         with self._host.states.arm(job, parts, backing, arm.limits) as beside:
             yield beside

@@ -96,6 +96,7 @@ def test_services_have_cpus_of_their_own_where_the_rest_suffices(
     found = place(range(count), Limits(cpus=cpus), services)
     assert (found.target, found.services, found.generator) == (target, beside, generator)
     assert found.services_share_cpus is (target == beside)
+    assert found.services_cpus == len(cpus_in(beside))
 
 
 @pytest.mark.parametrize(

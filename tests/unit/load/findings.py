@@ -103,6 +103,7 @@ class Scripted:
     client_cpus: int = 1
     shares_cpus: bool = False
     services_share_cpus: bool = False
+    services_cpus: int = 1
     front: Front = field(default_factory=lambda: Front(topology=Topology.HTTP_SOCKET, port=8000))
     nofile: int = 1000
     client_nofile: int = 1000
@@ -136,8 +137,8 @@ class Scripted:
     def rest(self) -> None:
         """It has no services."""
 
-    def check_disk(self) -> None:
-        """It writes nothing."""
+    def check_disk(self) -> dict[str, float]:
+        return {}
 
     def effective_ini(self) -> str:
         return ""
