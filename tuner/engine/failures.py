@@ -85,6 +85,8 @@ def _setting_in(explanation: str) -> str | None:
     found = re.search(r"/proc/sys/(net/[\w/]+)", explanation)
     name = found[1].replace("/", ".") if found else ""
     return name if name in (SOMAXCONN, *OF_A_NAMESPACE) else None
+
+
 def why_not_frozen(explanation: str) -> TargetFailed | None:
     """The job's own fault in the engine's refusal to keep its data; None if there is none."""
     if "no space left" not in explanation:

@@ -67,7 +67,7 @@ class Placement:
     @property
     def services_cpus(self) -> int:
         """How many CPUs the services have together."""
-        return len(parse_cpu_list(self.services or self.target))
+        return len(cpus_in(self.services or self.target))
 
 
 def place(cpu_ids: Sequence[int], limits: Limits, services: float = 0.0) -> Placement:

@@ -103,8 +103,8 @@ class DockerLauncher:
     def check_room(self, arms: Sequence[ArmSpec]) -> None:
         """Refuse arms that this host has no room for. Raises `TargetFailed`.
 
-        Their memory must fit together, the open files of each alone. One load generator works at
-        a time; the others wait.
+        Their memory must fit together, CPUs and open files of each alone. One load generator works
+        at a time; the others wait.
         """
         facts, info = self._host.facts(self._containers)
         for arm in arms:
