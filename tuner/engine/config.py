@@ -34,6 +34,7 @@ class EngineConfig:
     disk_mb: int = 1024  # that a target may write to disk
     service_disk_mb: int = 4096  # that a service may: PostgreSQL's own log alone takes 1 GB
     check_timeout_s: float = 60.0  # for uWSGI to load the app once
+    service_ready_s: float = 120.0  # for a service to pass its healthcheck
     fetch_timeout_s: float = 1800.0  # for one pull or one build
     least_free_mb: int = 1024  # that stay free on Docker's disk
     images_kept_gb: float = 20.0  # of the images that we pulled and built

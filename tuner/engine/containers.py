@@ -1,7 +1,7 @@
 """Creates and starts the two containers of an arm, and short-lived ones."""
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +27,7 @@ GENERATOR_USER = f"{GENERATOR_UID}:{GENERATOR_UID}"
 
 _NO_NEEDS = Needs()
 _LOOK_S = 20.0
+_FILLED = "/filled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,15 +151,33 @@ class Containers:
                 raise target_failed(FailureCode.PREPARE_FAILED, message) from error
 
     @contextmanager
-    def volume(self, marks: Mapping[str, str] = {}) -> Iterator[str]:
-        """An empty volume; removed at the end, after its containers. `marks` are more labels."""
+    def volume(
+        self, marks: Mapping[str, str] = {}, *, in_memory: str | None = None
+    ) -> Iterator[str]:
+        """An empty volume, removed at the end, after its containers. `marks` are more labels.
+
+        It is a folder `in_memory` with these options, such as `size=64m`, which all may write.
+        """
+        options = None
+        if in_memory is not None:
+            how = ",".join(filter(None, ("mode=1777", in_memory)))
+            options = {"type": "tmpfs", "device": "tmpfs", "o": how}
         with self.connection.api() as api:
             name = f"tuner-{secrets.token_hex(6)}"
-            api.create_volume(name, labels={**self.labels, **marks})
+            api.create_volume(name, driver_opts=options, labels={**self.labels, **marks})
         try:
             yield name
         finally:
             self.connection.remove_volumes([name])
+
+    def fill(self, volume: str, packed: Callable[[str], Iterable[bytes]]) -> None:
+        """Unpack a tar in a volume that nothing has used yet; `packed` gets its path in the tar.
+
+        Owners and modes stay. The container that has the volume never starts.
+        """
+        options = {"network_mode": "none", "binds": {volume: {"bind": _FILLED, "mode": "nocopy"}}}
+        with self._created(self.config.load_image, ["true"], [], options) as container:
+            self.connection.put(container, packed(_FILLED.strip("/")))
 
     def run(
         self,

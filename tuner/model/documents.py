@@ -187,6 +187,7 @@ class TargetRequest(_Serving):
             )
         if self.image is not None:
             self.refuse_builds()
+            self.refuse_copies()
         if self.secret_files:
             raise ValueError(
                 f"secrets in {', '.join(sorted(self.secret_files))}: an app by image has no folder"
@@ -239,8 +240,8 @@ class TargetApp(_Serving):
 class Target(_Serving):
     """What a benchmark host needs to start an app.
 
-    Without an `image`, the host builds that of `target_app` on first use. It reads secrets in files
-    beside that app's target.yaml: all hosts of a pool have the same target apps.
+    Without an `image`, the host builds that of `target_app` on first use. It reads secrets and
+    folders to copy beside that app's target.yaml: all hosts of a pool have the same target apps.
     """
 
     target_app: str | None = Field(None, description="name of the described target app")
@@ -253,7 +254,7 @@ class Target(_Serving):
     @property
     def name(self) -> str:
         """What a person would call it."""
-        return self.target_app or self.image or "unnamed"
+        return self.image or self.target_app or "unnamed"
 
 
 class Variant(Document):
