@@ -1,7 +1,8 @@
 """A Docker Engine of our own, which may be killed: the machine's, and what runs there, stay alive.
 
-It has its own folder, socket and containers. It makes no bridge and no rule of the firewall; builds
-use the host's network. It needs root.
+It has its own folder, socket, containers and network namespace, so that neither its bridges nor its
+firewall rules meet those of the machine. From there nothing can be downloaded: images are copied
+from the machine's engine. It needs root.
 """
 
 import os
@@ -9,13 +10,11 @@ import shutil
 import subprocess
 import tempfile
 import time
+import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import docker
-from docker.errors import DockerException
 
 ANSWERS_WITHIN_S = 60.0
 POLL_S = 0.1
@@ -26,18 +25,30 @@ class OwnEngine:
     """An engine whose data are in `home`."""
 
     home: Path
+    _namespace: subprocess.Popen[bytes] = field(init=False)  # it lives as long as this sleeper
     _process: subprocess.Popen[bytes] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.home.mkdir(mode=0o700)
+        self._namespace = subprocess.Popen(["unshare", "--net", "sleep", "infinity"])
+        while Path(self._network).readlink() == Path("/proc/self/ns/net").readlink():
+            time.sleep(POLL_S)
 
     @property
     def address(self) -> str:
         """For `DOCKER_HOST`."""
         return f"unix://{self.home}/docker.sock"
 
+    @property
+    def _network(self) -> str:
+        return f"/proc/{self._namespace.pid}/ns/net"
+
     def start(self) -> None:
         """Start it, also after a kill, and wait until it answers."""
         name = self.home.name  # a containerd of the machine keeps what is ours apart by this name
         command = [
-            *("dockerd", "--host", self.address, "--bridge=none", "--iptables=false"),
+            *("nsenter", f"--net={self._network}"),
+            *("dockerd", "--host", self.address, "--bridge=none"),
             *("--data-root", f"{self.home}/data", "--exec-root", f"{self.home}/run"),
             *("--pidfile", f"{self.home}/pid"),
             *("--containerd-namespace", name, "--containerd-plugins-namespace", f"{name}-plugins"),
@@ -65,6 +76,8 @@ class OwnEngine:
         self._process.wait(ANSWERS_WITHIN_S)
         for mounted in _mounts_below(self.home):
             subprocess.run(["umount", "--lazy", mounted], check=False)
+        self._namespace.kill()
+        self._namespace.wait()
         shutil.rmtree(self.home)
 
     def load(self, images: Sequence[str]) -> None:
@@ -74,12 +87,8 @@ class OwnEngine:
             subprocess.run(loading, stdin=saving.stdout, check=True, capture_output=True)
 
     def _answers(self) -> bool:
-        try:
-            client = docker.APIClient(self.address, version="auto")
-        except DockerException:
-            return False
-        client.close()
-        return True
+        asking = ["docker", "--host", self.address, "version"]
+        return subprocess.run(asking, capture_output=True, check=False).returncode == 0
 
     def _log(self) -> str:
         return (self.home / "dockerd.log").read_text(errors="replace")[-2000:]
@@ -89,9 +98,9 @@ class OwnEngine:
 def own_engine(images: Sequence[str]) -> Iterator[OwnEngine]:
     """An engine with copies of these images; gone afterwards, with all that it has."""
     assert os.geteuid() == 0, "a Docker Engine of our own needs root"
-    engine = OwnEngine(Path(tempfile.mkdtemp(prefix="tuner-engine-")))
-    engine.start()
+    engine = OwnEngine(Path(tempfile.gettempdir()) / f"tuner-engine-{uuid.uuid4().hex[:8]}")
     try:
+        engine.start()
         engine.load(images)
         yield engine
     finally:
