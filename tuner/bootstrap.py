@@ -89,7 +89,9 @@ def launcher(settings: Settings, known: HostCatalogue, owner: str | None = None)
     from tuner.load import probe_files
 
     config = _engine_config(settings, owner or instance(settings))
-    return DockerLauncher(replace(config, generator_files=probe_files()), known.build_dir)
+    secrets = {**config.secrets, **known.secret_files()}
+    config = replace(config, generator_files=probe_files(), secrets=secrets)
+    return DockerLauncher(config, known.build_dir)
 
 
 def _engine_config(settings: Settings, owner: str) -> EngineConfig:

@@ -7,6 +7,7 @@
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -68,6 +69,15 @@ class HostCatalogue:
         if found is None or found.app.build is None:
             raise NotFound(f"this host has no target app {name!r} to build; see TUNER_TARGET_APPS")
         return (found.folder / found.app.build).resolve()
+
+    def secret_files(self) -> dict[str, str]:
+        """The secrets of all target apps in files, as app/file. One that is no text is left out."""
+        found = {}
+        for name, each in self.apps.items():
+            for file in each.app.secret_files:
+                with suppress(OSError, UnicodeDecodeError):
+                    found[f"{name}/{file}"] = (each.folder / file).read_bytes().decode()
+        return found
 
 
 def own_data(kind: str) -> Path:

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tuner.model import Condition, Service, TargetApp, TargetRequest
+from tuner.model import Condition, FromFile, FromWorker, Service, TargetApp, TargetRequest
 from tuner.model.named_files import expanded
+from tuner.model.quantities import megabytes, seconds
 
 APP = {"name": "shop", "description": "a shop", "build": "."}
 
@@ -34,6 +35,32 @@ def test_a_service_as_compose_spells_it() -> None:
     assert found.healthcheck.argv == ("/bin/sh", "-c", "pg_isready")
     assert found.healthcheck.timeout == 0.5
     assert found.depends_on == {"redis": Condition.STARTED}
+
+
+def test_limits_of_processes_in_both_forms() -> None:
+    found = Service.model_validate(
+        {"image": "a", "ulimits": {"nofile": 65536, "memlock": {"soft": 1024, "hard": -1}}}
+    )
+    limits = {name: (its.soft, its.hard) for name, its in found.ulimits.items()}
+    assert limits == {"nofile": (65536, 65536), "memlock": (1024, -1)}
+
+
+def test_a_service_gets_the_secrets_of_the_app_that_it_names_or_its_own() -> None:
+    file, own = {"file": "secrets/db.txt"}, {"from_worker": "CACHE_PASSWORD"}
+    made = app(
+        secrets={"db_password": file},
+        services={
+            "db": {"image": "a", "secrets": ["db_password"]},
+            "cache": {"image": "b", "secrets": {"password": own}},
+            "queue": {"image": "c"},
+        },
+    )
+    secret = FromFile(file="secrets/db.txt")
+    assert made.secrets == made.services["db"].secrets == {"db_password": secret}
+    assert made.services["cache"].secrets == {"password": FromWorker(**own)}
+    assert made.services["queue"].secrets == {}
+    assert made.secret_files == {"secrets/db.txt"}
+    assert TargetApp.model_validate_json(made.model_dump_json()) == made
 
 
 def test_services_start_after_what_they_wait_for() -> None:
@@ -72,13 +99,44 @@ def test_all_mistakes_come_at_once_with_their_paths() -> None:
         ({"build": "../up"}, "services.db.build"),
         ({"image": "a", "healthcheck": {"test": ["NONE"]}}, "services.db.healthcheck.test"),
         ({"image": "a", "mem_limit": "lots"}, "services.db.memory_mb"),
+        ({"image": "a", "mem_limit": 512}, "services.db.memory_mb"),
+        ({"image": "a", "ulimits": {"files": 1}}, "services.db.ulimits.files.[key]"),
+        ({"image": "a", "ulimits": {"nofile": -2}}, "services.db.ulimits.nofile.soft"),
+        (
+            {"image": "a", "ulimits": {"nofile": {"soft": 2, "hard": 1}}},
+            "services.db.ulimits.nofile",
+        ),
+        ({"image": "a", "secrets": ["none"]}, "services.db.secrets"),
+        ({"image": "a", "secrets": [{"source": "none"}]}, "services.db.secrets"),
+        ({"image": "a", "secrets": {"a/b": {"file": "a"}}}, "services.db.secrets.a/b.[key]"),
         ({}, "services.db"),
     ],
 )
 def test_what_a_service_cannot_have_is_refused(service: dict[str, Any], path: str) -> None:
     with pytest.raises(ValidationError) as caught:
         app(services={"db": service})
-    assert [".".join(map(str, each["loc"])) for each in caught.value.errors()] == [path]
+    assert path in [".".join(map(str, each["loc"])) for each in caught.value.errors()]
+
+
+def test_an_app_by_image_has_no_files_for_secrets() -> None:
+    service = {"image": "b", "secrets": {"a": {"file": "a.txt"}}}
+    with pytest.raises(ValidationError, match="an app by image has no folder on the"):
+        TargetRequest.model_validate({"image": "a", "services": {"db": service}})
+
+
+@pytest.mark.parametrize(
+    ("text", "mb"),
+    [("512m", 512), ("1.5gb", 1536), ("1 GiB", 1024), ("536870912", 512), ("1", 1), ("lots", None)],
+)
+def test_sizes(text: str, mb: int | None) -> None:
+    assert megabytes(text) == mb
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [("1m30s", 90.0), ("500ms", 0.5), ("1h", 3600.0), ("30", None), ("", None)]
+)
+def test_durations(text: str, found: float | None) -> None:
+    assert seconds(text) == found
 
 
 def test_an_app_by_image_builds_no_service() -> None:

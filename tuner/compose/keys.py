@@ -17,6 +17,7 @@ _TAKEN = frozenset(
 """Keys that other modules read."""
 
 _TAKEN_OF_APP = frozenset({"ports", "expose", "sysctls"})
+_TAKEN_OF_SERVICE = frozenset({"ulimits"})
 
 _ORDER = "a service starts once for each arm, and its logs and its end are ours"
 _NETWORK = "an arm has a network of its own, where the services have their names"
@@ -29,7 +30,7 @@ _LEFT_OUT = {
     **dict.fromkeys(("external_links", "mac_address"), _NETWORK),
     **dict.fromkeys(("cap_add", "cap_drop", "security_opt", "privileged", "group_add"), _RIGHTS),
     **dict.fromkeys(("network_mode", "pid", "ipc", "uts", "userns_mode", "cgroup"), _RIGHTS),
-    **dict.fromkeys(("ulimits", "sysctls", "read_only", "init", "pids_limit"), _RIGHTS),
+    **dict.fromkeys(("sysctls", "read_only", "init", "pids_limit"), _RIGHTS),
     **dict.fromkeys(("stdin_open", "tty"), "nobody types in an arm"),
     **dict.fromkeys(
         ("platform", "pull_policy"), "the benchmark host has the image that it can run"
@@ -39,6 +40,7 @@ _LEFT_OUT = {
         "an arm has hard limits only: mem_limit and cpus, and CPUs that the tuner chooses",
     ),
     **dict.fromkeys(("volumes_from", "external"), "give each container its volumes itself"),
+    "ulimits": "the app may open as many files as the host allows, at most 65536",
     "develop": "it is for editing code",
     "post_start": "make it a step of `prepare` if it fills data",
 }
@@ -85,8 +87,9 @@ def refused(service: Node) -> Iterator[Mistake]:
 
 def leave_out(name: str, service: Node, findings: Findings, *, is_app: bool) -> None:
     """Name each key that has no place in a target app."""
+    taken = _TAKEN | (_TAKEN_OF_APP if is_app else _TAKEN_OF_SERVICE)
     for key in service.items():
-        if key.startswith("x-") or key in _TAKEN or (is_app and key in _TAKEN_OF_APP):
+        if key.startswith("x-") or key in taken:
             continue
         why = _LEFT_OUT.get(key, "target.yaml has nothing like it")
         findings.left_out(f"{name}.{key}", why)

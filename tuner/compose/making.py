@@ -90,7 +90,7 @@ class _Maker:
         source = self._source(app)
         context = context_of(app.get("build"))
         folder = context if "build" in source else None
-        translator = Translator(self.compose, self.selection, self.findings, folder)
+        translator = Translator(self.compose, self.selection, self.findings, folder, self._place)
         found: dict[str, Any] = {
             "name": self.wanted.folder.resolve().name,
             "description": f"{name} of {self.compose.file.name}",
@@ -121,11 +121,11 @@ class _Maker:
     def _source(self, app: Node) -> dict[str, str]:
         if self.wanted.image is not None:
             return {"image": self.wanted.image}
+        return source_of(self.selection.app, app, self.compose.project, self._place, self.findings)
 
-        def place(folder: Path) -> str:
-            return Path(os.path.relpath(folder, self.wanted.folder.resolve())).as_posix()
-
-        return source_of(self.selection.app, app, self.compose.project, place, self.findings)
+    def _place(self, path: Path) -> str:
+        """A path as target.yaml has it."""
+        return Path(os.path.relpath(path, self.wanted.folder.resolve())).as_posix()
 
     def _start(self, app: Node) -> Start | None:
         mounts, context = mounts_of(app, self.compose.root), context_of(app.get("build"))

@@ -16,7 +16,8 @@ from tuner.engine.executing import Executed, execute
 from tuner.engine.failures import explained
 from tuner.engine.images import Found
 from tuner.engine.options import Options
-from tuner.errors import Infrastructure
+from tuner.errors import Infrastructure, TargetFailed
+from tuner.measurement import target_failed
 from tuner.model import APP, Backed, Condition, FailureCode, Needs, Service, Target
 
 READY_S = 120.0  # for a service to pass its healthcheck
@@ -87,7 +88,8 @@ class Backing:
                 options = connected(self.options.service(service), network, mounted)
                 known = self.containers.known_as(name, network)
                 container = self.containers.service(parts.images[name], service, options, known)
-                running[name] = stack.enter_context(container)
+                with _named(name):
+                    running[name] = stack.enter_context(container)
 
             def wait_ready(name: str) -> None:
                 self._wait_ready(name, running[name])
@@ -172,6 +174,16 @@ class Backing:
     def _fail(self, name: str, container: str, what: str) -> None:
         tail = self.containers.connection.log_tail(container, LOG_TAIL_LINES)
         raise explained(FailureCode.SERVICE_FAILED, f"service {name} {what}", tail)
+
+
+@contextmanager
+def _named(service: str) -> Iterator[None]:
+    """A failure of an engine's start tells no name."""
+    try:
+        yield
+    except TargetFailed as failure:
+        words = f"service {service}: {failure.message}"
+        raise target_failed(FailureCode(failure.code), words, failure.log_tail) from failure
 
 
 def parts_of(

@@ -49,11 +49,13 @@ class Connection:
     """One client, shared by all threads. It opens on first use.
 
     So a service can start, and report the problem, while the engine is away. No text that a
-    container wrote gets out with one of the `secrets` in it.
+    container wrote gets out with a line of one of the `secrets` in it.
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        self._secrets = [secret for secret in secrets if len(secret) >= SHORTEST_SECRET]
+        lines = {line.strip() for secret in secrets for line in secret.splitlines()}
+        # The longest first: another one may be a part of it.
+        self._secrets = sorted((s for s in lines if len(s) >= SHORTEST_SECRET), key=len)[::-1]
         self._client: docker.APIClient | None = None
         self._opening = threading.Lock()
 

@@ -124,7 +124,7 @@ class DockerLauncher:
     def own_file(self, target: Target) -> str:
         """The text of the file at `ini_path` in the target's image. Raises `TargetFailed`."""
         found = self._found(target)
-        return self._containers.file_in(found.id, f"{target.ini_path}", target.name)
+        return self._containers.file_in(found.id, f"{target.ini_path}", target.image or target.name)
 
     def check(self, arm: ArmSpec) -> Checked:
         """Let uWSGI load the file and the app, without serving. Raises `TargetFailed`.
@@ -248,10 +248,10 @@ class DockerLauncher:
         facts, _ = self._host.facts(self._containers)
         placement = place(facts.cpu_ids, arm.limits.cpus, arm.target.services_cpus)
         options = Options(self._config, facts, placement)
-        containers, needs = self._containers, arm.target
+        containers, needs = replace(self._containers, app=arm.target.target_app), arm.target
         harness = command.harness_ini(self._config.stats_address)
         files = command.files_of(arm.ini, needs.ini_path, harness, serves=serves)
-        with self._beside(arm, options) as beside:
+        with self._beside(arm, containers, options) as beside:
             its = options.target(needs, arm.limits, volumes)
             its = connected(its, beside.network, beside.volumes)
             known = containers.known_as(APP, beside.network)
@@ -259,7 +259,7 @@ class DockerLauncher:
                 yield container, options, beside
 
     @contextmanager
-    def _beside(self, arm: ArmSpec, options: Options) -> Iterator[Beside]:
+    def _beside(self, arm: ArmSpec, containers: Containers, options: Options) -> Iterator[Beside]:
         """The arm's image, and its services on data of their own."""
         found = self._found(arm.target, arm.image_digest)
         if not arm.target.has_data:
@@ -271,7 +271,7 @@ class DockerLauncher:
                 f"the job's data were made of {arm.data_sha256}, and this host would make them of"
                 f" {parts.sha256}: an image of a service has changed; submit the job again"
             )
-        backing = Backing(containers=self._containers, target=arm.target, options=options)
+        backing = Backing(containers=containers, target=arm.target, options=options)
         job = self._labels.get(labels.JOB, "")
         with self._host.states.arm(job, parts, backing, arm.limits) as beside:
             yield beside

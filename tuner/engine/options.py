@@ -56,10 +56,14 @@ class Options:
 
     def service(self, service: Service) -> dict[str, Any]:
         """A service's own limits."""
+        found = self._within(service, service.memory_mb)
         quota = {"nano_cpus": round(service.cpus * 1e9)} if service.cpus is not None else {}
+        own = [Ulimit(name=name, **its.model_dump()) for name, its in service.ulimits.items()]
+        kept = [each for each in found["ulimits"] if each.name not in service.ulimits]
         return {
-            **self._within(service, service.memory_mb),
+            **found,
             **quota,
+            "ulimits": [*kept, *own],
             "cpuset_cpus": self.placement.services or self.placement.target,
         }
 

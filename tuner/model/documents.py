@@ -14,7 +14,7 @@ from tuner.model.budgets import Budget
 from tuner.model.document import Document, Name
 from tuner.model.http_requests import UrlPath
 from tuner.model.images import ImageText
-from tuner.model.needs import File, Needs
+from tuner.model.needs import File, FromFile, Needs
 from tuner.model.preflight import Danger
 from tuner.model.services import Backed
 from tuner.model.spaces import Scalar, SearchSpace
@@ -176,6 +176,13 @@ class _Serving(Needs, Backed):
             raise ValueError("with ini_path the image's own command runs: leave command out")
         return self
 
+    @property
+    def secret_files(self) -> set[str]:
+        """The files beside target.yaml that hold secrets of the app and its services."""
+        needs: list[Needs] = [self, *self.services.values()]
+        sources = [source for each in needs for source in each.secrets.values()]
+        return {source.file for source in sources if isinstance(source, FromFile)}
+
 
 class TargetRequest(_Serving):
     """What to tune: a described target app by name, or any image."""
@@ -196,6 +203,11 @@ class TargetRequest(_Serving):
             )
         if self.image is not None:
             self.refuse_builds()
+        if self.secret_files:
+            raise ValueError(
+                f"secrets in {', '.join(sorted(self.secret_files))}: an app by image has no folder"
+                " on the benchmark host; give {from_worker: NAME}"
+            )
         return self
 
 
@@ -243,8 +255,8 @@ class TargetApp(_Serving):
 class Target(_Serving):
     """What a benchmark host needs to start an app.
 
-    Without an `image`, the host builds that of `target_app` on first use: all hosts of a pool have
-    the same target apps.
+    Without an `image`, the host builds that of `target_app` on first use. It reads secrets in files
+    beside that app's target.yaml: all hosts of a pool have the same target apps.
     """
 
     target_app: str | None = Field(None, description="name of the described target app")

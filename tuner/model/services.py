@@ -4,7 +4,6 @@ Its spelling is read too: `environment`, `shm_size: 64m`, `mem_limit: 512m`, a l
 `depends_on`, a `healthcheck` with `timeout: 5s`.
 """
 
-import re
 import shlex
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
@@ -16,16 +15,13 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_v
 from tuner.model.document import Document, Name
 from tuner.model.images import ImageText
 from tuner.model.needs import Needs, pairs
+from tuner.model.quantities import megabytes, seconds
+from tuner.model.ulimits import Ulimits
 
 APP = "app"
 """The name of the app's own container among the services."""
 
 MOST_SERVICES = 12
-
-_SIZE = re.compile(r"([1-9][0-9]*)([kmg]?)b?", re.IGNORECASE)
-_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m)")
-_IN_S = {"ms": 0.001, "s": 1.0, "m": 60.0}
-_IN_KB = {"k": 1, "m": 1 << 10, "g": 1 << 20}
 
 
 def _words(given: Any) -> Any:
@@ -38,8 +34,8 @@ def _test(given: Any) -> Any:
 
 
 def _seconds(given: Any) -> Any:
-    found = _DURATION.fullmatch(given) if isinstance(given, str) else None
-    return float(found[1]) * _IN_S[found[2]] if found else given
+    found = seconds(given) if isinstance(given, str) else None
+    return given if found is None else found
 
 
 def _is_a_test(test: tuple[str, ...]) -> tuple[str, ...]:
@@ -91,11 +87,8 @@ class Condition(StrEnum):
 
 
 def _mb(given: Any) -> Any:
-    """`512m` or `1gb` in MB, rounded up."""
-    found = _SIZE.fullmatch(given) if isinstance(given, str) else None
-    if found is None or not found[2]:
-        return given
-    return -(-int(found[1]) * _IN_KB[found[2].lower()] // _IN_KB["m"])
+    found = megabytes(str(given)) if isinstance(given, str | int) else None
+    return given if found is None else found
 
 
 def _conditions(given: Any) -> Any:
@@ -139,6 +132,7 @@ class Service(Needs):
     )
     cpus: float | None = Field(None, gt=0, le=256, description="CPU quota, in cores; null: none")
     memory_mb: int = Field(512, ge=16, le=1 << 20, description="hard memory limit; no swap")
+    ulimits: Ulimits = Field({}, description="limits of its processes: a number, or soft and hard")
 
     @model_validator(mode="before")
     @classmethod
@@ -181,6 +175,16 @@ class Backed(Document):
         (), max_length=20, description="fill the data that every arm starts with"
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _shared_secrets(cls, given: Any) -> Any:
+        """As in Compose, `secrets: [NAME]` of a service is the app's secret of that name."""
+        match given:
+            case {"services": {**services}, "secrets": {**secrets}}:
+                return {**given, "services": {n: _with(secrets, s) for n, s in services.items()}}
+            case _:
+                return given
+
     @model_validator(mode="after")
     def _known_names(self) -> Self:
         if mistakes := [*_unknown(self.services, self.prepare), *_cycles(self.services)]:
@@ -218,6 +222,14 @@ class Backed(Document):
     def services_memory_mb(self) -> int:
         """Memory limits of all services of one arm together."""
         return sum(service.memory_mb for service in self.services.values())
+
+
+def _with(secrets: Mapping[Any, Any], service: Any) -> Any:
+    match service:
+        case {"secrets": [*names]} if {*map(str, names)} <= {*secrets}:
+            return {**service, "secrets": {str(name): secrets[str(name)] for name in names}}
+        case _:
+            return service
 
 
 def _groups(services: Mapping[str, Service]) -> Iterator[tuple[str, ...]]:

@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,20 @@ def test_an_app_comes_with_its_file_and_its_folder(tmp_path: Path) -> None:
     assert known.baseline_ini == "[uwsgi]\n"
     assert catalogue.build_dir("shop") == folder
     assert "other" not in catalogue.apps
+
+
+def test_secrets_in_files_are_read_apart_from_their_apps(tmp_path: Path) -> None:
+    service = {"image": "db", "secrets": {"root": {"file": "root"}, "bad": {"file": "bad"}}}
+    secrets = {"db_password": {"file": "secrets/db.txt"}, "gone": {"file": "gone"}}
+    folder = _write_app(tmp_path, "shop", secrets=secrets, services={"db": service})
+    (folder / "secrets").mkdir()
+    (folder / "secrets" / "db.txt").write_bytes(b"one\r\ntwo\n")
+    (folder / "root").write_text("three")
+    (folder / "bad").write_bytes(b"\xff")
+    catalogue = _load([tmp_path])
+    assert catalogue.secret_files() == {"shop/secrets/db.txt": "one\r\ntwo\n", "shop/root": "three"}
+    known = catalogue.apps["shop"].app.model_dump_json()
+    assert not {"one", "two", "three"} & {*re.findall(r"\w+", known)}
 
 
 def test_given_folders_add_to_the_products_own(tmp_path: Path) -> None:

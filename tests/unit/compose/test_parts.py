@@ -1,5 +1,6 @@
 """Single parts of a compose file, and what an arm has of them."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 from tests.unit.compose.conftest import made, mistakes
 from tuner.compose import Wanted, draft, write
 from tuner.errors import Conflict
-from tuner.model import DEFAULT_COMMAND, FromWorker
+from tuner.model import DEFAULT_COMMAND, FromFile, FromWorker
 from tuner.model.services import Condition
 
 Project = Callable[..., Path]
@@ -296,14 +297,12 @@ def test_mounts_that_are_no_small_texts(project: Project) -> None:
         assert "COPY it in the Dockerfile" in found.notes[name]
 
 
-def test_configs_and_secrets(project: Project) -> None:
+def test_configs_and_other_files(project: Project) -> None:
     folder = project(
         compose=WEB
         + """\
     configs: [{source: own, target: /srv/own.toml}]
-    secrets: [key]
 configs: {own: {file: ./own.toml}}
-secrets: {key: {file: ./key}}
 include: [more.yml]
 """
     )
@@ -311,9 +310,72 @@ include: [more.yml]
     (folder / "compose.override.yml").write_text("services: {}\n")
     found = made()
     assert found.app.files == {"/srv/own.toml": "a = 1\n"}
-    assert found.notes["web.secrets"].startswith("to do: ")
     assert "docker compose config" in found.notes["include"]
     assert "docker compose config" in found.notes["compose.override.yml"]
+
+
+SECRETS = """\
+    depends_on: [db]
+    secrets: [db_password, {source: token, target: api_token, mode: 0400}]
+  db:
+    image: postgres
+    environment: {POSTGRES_PASSWORD_FILE: /run/secrets/db_password}
+    secrets: [db_password, {source: gone, target: /etc/gone}, outside]
+secrets:
+  db_password: {file: ./secrets/db.txt}
+  token: {environment: SHOP_TOKEN}
+  gone: {file: ./gone.txt}
+  outside: {external: true}
+"""
+
+
+@pytest.mark.parametrize("folder", [Path(), Path("tuned/shop")])
+def test_secrets_are_named_and_stay_where_they_are(project: Project, folder: Path) -> None:
+    (project(compose=WEB + SECRETS) / "secrets").mkdir()
+    Path("secrets/db.txt").write_text("from-the-vault\n")
+    found = made(folder, service="web", environ={"SHOP_TOKEN": "from-the-shell"})
+    db_password = FromFile(file=os.path.relpath("secrets/db.txt", folder))
+    token = FromWorker(from_worker="SHOP_TOKEN")
+    assert found.app.secrets == {"db_password": db_password, "api_token": token}
+    assert [*found.app.services["db"].secrets] == ["db_password", "gone"]
+    assert found.app.services["db"].secrets["db_password"] == db_password
+    written = "".join(file.read_text() for file in folder.iterdir() if file.is_file())
+    assert "from-the" not in written
+    notes = {what: why for what, why in found.notes.items() if ".secrets." in what}
+    assert notes == {
+        "web.secrets.api_token = {from_worker: SHOP_TOKEN}": "to do: a secret that the compose"
+        " file does not hold: the worker's environment needs it",
+        "web.secrets.api_token.mode": "left out: all users of its container can read it",
+        "db.secrets.gone": "to do: ./gone.txt is not there: the worker reads it at its start",
+        "db.secrets.outside": "to do: the compose file names no source: give {file: NAME} or"
+        " {from_worker: NAME}",
+    }
+
+
+def test_limits_of_processes_are_those_of_services(project: Project) -> None:
+    project(
+        compose=WEB
+        + """\
+    ulimits: {nofile: 1024}
+    depends_on: [search]
+  search: {image: a, ulimits: {nofile: 65535, memlock: {soft: -1, hard: -1}}}
+"""
+    )
+    found = made(service="web")
+    limits = {
+        name: (its.soft, its.hard) for name, its in found.app.services["search"].ulimits.items()
+    }
+    assert limits == {"nofile": (65535, 65535), "memlock": (-1, -1)}
+    assert "65536" in found.notes["web.ulimits"]
+
+
+@pytest.mark.parametrize("limit", ["many", "{soft: 5, hard: 4}"])
+def test_a_limit_that_is_none_is_told(project: Project, limit: str) -> None:
+    project(compose=f"{WEB}    depends_on: [a]\n  a: {{image: a, ulimits: {{nofile: {limit}}}}}\n")
+    assert all(
+        told.startswith("target.yaml: services.a.ulimits.nofile")
+        for told in mistakes(service="web")
+    )
 
 
 def test_what_a_service_extends_is_merged(project: Project) -> None:
