@@ -173,6 +173,7 @@ class FakeTarget:
     client_cpus: int = 1
     shares_cpus: bool = False
     services_share_cpus: bool = False
+    services_cpus: int = 1
     nofile: int = 65_536
     front: Front = Front(topology=Topology.HTTP_SOCKET, port=8000)  # noqa: RUF009  it is frozen
     served: int = 0
@@ -222,9 +223,10 @@ class FakeTarget:
         self.world.moves.append(("rest", self.arm.index))
         self.world.awake.discard(self.number)
 
-    def check_disk(self) -> None:
-        """Raise the planted failure, if it is of the disk."""
+    def check_disk(self) -> Mapping[str, float]:
+        """Raise the planted failure, if it is of the disk; services write 2 MB/s under load."""
         self.world.raise_if(self.arm, (FailureCode.OUT_OF_DISK,))
+        return {name: 2.0 * self.loaded_s for name in self.world.service_cores}
 
     def effective_ini(self) -> str:
         """The file itself."""

@@ -209,13 +209,20 @@ def request_of(workload: Workload, index: int) -> str:
     return f"{request.method} {request.path}"
 
 
-def service(used: ServiceFigures | None) -> str:
-    """`CPU 98.0 %, throttled 3.1 %, 210 MB`, without what could not be measured."""
+def service(used: ServiceFigures | None, first: ServiceFigures | None = None) -> str:
+    """`CPU 98.0 %, throttled 3.1 %, 210 MB`, without what could not be measured.
+
+    What it wrote is compared with the `first` file: `wrote up to 24.1 MB a block (+12.0 MB)`.
+    """
     if used is None:
         return "not measured"
     shares = {"CPU": used.cpu, "throttled": used.throttled}
     parts = [f"{name} {share(part)}" for name, part in shares.items() if part is not None]
     parts.append(f"{used.memory_mb:.0f} MB")
+    if used.written_mb:
+        before = first.written_mb if first is not None else None
+        more = f" ({used.written_mb - before:+.1f} MB)" if before is not None else ""
+        parts.append(f"wrote up to {used.written_mb:.1f} MB a block{more}")
     if used.oom_kills:
         parts.append(count(used.oom_kills, "OOM kill"))
     return ", ".join(parts)

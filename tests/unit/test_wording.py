@@ -3,7 +3,7 @@ import math
 import pytest
 
 from tuner import wording
-from tuner.model import Effect, Metric, Origin, TrialState, Verdict
+from tuner.model import Effect, Metric, Origin, ServiceFigures, TrialState, Verdict
 
 
 @pytest.mark.parametrize(
@@ -71,3 +71,11 @@ def test_every_state_origin_metric_and_verdict_has_a_name_for_people() -> None:
     assert set(wording.ORIGINS) == set(Origin)
     assert set(wording.METRICS) == set(Metric)
     assert set(wording.VERDICTS) == set(Verdict)
+
+
+def test_what_a_service_wrote_is_compared_with_the_first_file() -> None:
+    first = ServiceFigures(cores=0.1, memory_mb=90, written_mb=12.0)
+    second = ServiceFigures(cores=0.1, memory_mb=90, written_mb=24.06)
+    assert wording.service(first) == "90 MB, wrote up to 12.0 MB a block"
+    assert wording.service(second, first) == "90 MB, wrote up to 24.1 MB a block (+12.1 MB)"
+    assert wording.service(ServiceFigures(cores=0, memory_mb=9, written_mb=0.0), first) == "9 MB"

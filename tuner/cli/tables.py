@@ -53,7 +53,7 @@ def comparison_parts(job: JobAnswer, report: ReportAnswer) -> Iterator[Renderabl
     if any(arm.by_request for arm in report.arms):
         yield _requests(report.arms, job.workload)
     for arm in report.arms:
-        yield from (f"{arm.name}: {line}" for line in _arm_lines(arm))
+        yield from (f"{arm.name}: {line}" for line in _arm_lines(arm, report.arms[0]))
 
 
 def calibration_parts(job: JobAnswer, known: CalibrationAnswer) -> Iterator[RenderableType]:
@@ -147,7 +147,7 @@ def _requests(arms: Sequence[ArmAnswer], workload: Workload) -> Table:
     return table
 
 
-def _arm_lines(arm: ArmAnswer) -> Iterator[str]:
+def _arm_lines(arm: ArmAnswer, first: ArmAnswer) -> Iterator[str]:
     if arm.failure is not None:
         yield f"not measured to the end: {arm.failure.code}: {arm.failure.message}"
     if arm.errors_by_class:
@@ -160,7 +160,9 @@ def _arm_lines(arm: ArmAnswer) -> Iterator[str]:
             yield f"connect times of the {client}, p50, p95, max in ms: {times}"
     if arm.windows:
         yield f"bottleneck: {arm.diagnosis.sentence}"
-    yield from (f"service {name}: {service(used)}" for name, used in arm.services.items())
+    compared = {} if arm is first else first.services
+    for name, used in arm.services.items():
+        yield f"service {name}: {service(used, compared.get(name))}"
     yield from (f"doubt: {doubt.sentence}" for doubt in arm.doubts)
 
 

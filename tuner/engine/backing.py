@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tuner.engine.containers import Containers
+from tuner.engine.disk import Disk
 from tuner.engine.ending import LOG_TAIL_LINES
 from tuner.engine.executing import Executed, execute
 from tuner.engine.failures import explained
@@ -58,13 +59,14 @@ class Parts:
         return sorted({name for held in self.folders.values() for name in held.values()})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Backing:
     """Starts the services of one arm."""
 
     containers: Containers
     target: Target
     options: Options
+    disk: Disk
 
     @contextmanager
     def started(self, parts: Parts, volumes: Mapping[str, str]) -> Iterator[Beside]:
@@ -92,7 +94,7 @@ class Backing:
                     running[name] = stack.enter_context(container)
 
             def wait_ready(name: str) -> None:
-                self._wait_ready(name, running[name])
+                self._wait_ready(name, running)
 
             with ThreadPoolExecutor(max_workers=4) as pool:
                 for group in self.target.start_order:
@@ -137,8 +139,8 @@ class Backing:
         finally:
             connection.remove_networks([name])
 
-    def _wait_ready(self, name: str, container: str) -> None:
-        service = self.target.services[name]
+    def _wait_ready(self, name: str, running: Mapping[str, str]) -> None:
+        service, container = self.target.services[name], running[name]
         deadline = time.monotonic() + READY_S
         while True:
             state = self.containers.connection.state(container)
@@ -153,6 +155,7 @@ class Backing:
             if time.monotonic() > deadline:
                 what = "did not end" if name in self._completed else "was not healthy"
                 self._fail(name, container, f"{what} within {READY_S:g} s")
+            self.disk.check_room(running)
             time.sleep(POLL_S)
 
     def _is_healthy(self, container: str, service: Service) -> bool:
@@ -164,11 +167,17 @@ class Backing:
         except Infrastructure:  # the test hangs, or the container has ended
             return False
 
-    def run_in(self, container: str, argv: Sequence[str], timeout_s: float) -> Executed:
+    def run_in(
+        self,
+        container: str,
+        argv: Sequence[str],
+        timeout_s: float,
+        meanwhile: Callable[[], None] = lambda: None,
+    ) -> Executed:
         """Run a command in a service's container, as its user."""
         connection = self.containers.connection
         return execute(
-            connection, container, argv, user="", timeout_s=timeout_s, meanwhile=lambda: None
+            connection, container, argv, user="", timeout_s=timeout_s, meanwhile=meanwhile
         )
 
     def _fail(self, name: str, container: str, what: str) -> None:

@@ -150,11 +150,11 @@ class Containers:
                 raise target_failed(FailureCode.PREPARE_FAILED, message) from error
 
     @contextmanager
-    def volume(self) -> Iterator[str]:
-        """An empty volume for a socket; removed at the end, after its containers."""
+    def volume(self, marks: Mapping[str, str] = {}) -> Iterator[str]:
+        """An empty volume; removed at the end, after its containers. `marks` are more labels."""
         with self.connection.api() as api:
             name = f"tuner-{secrets.token_hex(6)}"
-            api.create_volume(name, labels=dict(self.labels))
+            api.create_volume(name, labels={**self.labels, **marks})
         try:
             yield name
         finally:

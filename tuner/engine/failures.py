@@ -79,6 +79,16 @@ def why_not_started(explanation: str, program: str) -> TargetFailed | None:
     return None
 
 
+def why_not_frozen(explanation: str) -> TargetFailed | None:
+    """The job's own fault in the engine's refusal to keep its data; None if there is none."""
+    if "no space left" not in explanation:
+        return None
+    return target_failed(
+        FailureCode.OUT_OF_DISK,
+        f"Docker's disk is too small for the data that `prepare` makes ({explanation})",
+    )
+
+
 _PULL_REASONS = (
     (r"no space left", "Docker's disk is full"),
     (r"no matching manifest", "it has no image for this machine's platform"),

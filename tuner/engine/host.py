@@ -64,6 +64,11 @@ class Placement:
         """Whether services and target share CPUs."""
         return self.services == self.target
 
+    @property
+    def services_cpus(self) -> int:
+        """How many CPUs the services have together."""
+        return len(parse_cpu_list(self.services or self.target))
+
 
 def place(cpu_ids: Sequence[int], cpus: float, services: float = 0.0) -> Placement:
     """Keep target, services and load generator apart where the CPUs suffice.

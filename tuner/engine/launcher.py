@@ -13,6 +13,7 @@ from tuner.engine.backing import Backing, Beside, Parts, connected, parts_of
 from tuner.engine.config import EngineConfig
 from tuner.engine.connection import Connection
 from tuner.engine.containers import Containers
+from tuner.engine.disk import Disk
 from tuner.engine.ending import own_words, raise_if_ended, remove_all
 from tuner.engine.failures import telling_line
 from tuner.engine.guard import Guard, no_image
@@ -40,6 +41,7 @@ class DockerLauncher:
     def __init__(self, config: EngineConfig, build_dir: Callable[[str], Path]) -> None:
         self._config = config
         self._connection = Connection(config.secrets.values())
+        self._disk = Disk(self._connection, config)
         self._mine = labels.of_instance(config.instance)
         self._labels: Mapping[str, str] = self._mine
         self._called_off = threading.Event()
@@ -194,10 +196,11 @@ class DockerLauncher:
                 client_cpus=placement.client_cpus,
                 shares_cpus=placement.shares_cpus,
                 services_share_cpus=placement.services_share_cpus,
+                services_cpus=placement.services_cpus,
                 front=front,
                 nofile=nofile,
                 log_file=ini.get("logto2") or ini.get("logto"),
-                disk_mb=self._config.disk_mb,
+                disk=self._disk,
                 cgroups=cgroups,
                 services=beside.services,
             )
@@ -271,7 +274,7 @@ class DockerLauncher:
                 f"the job's data were made of {arm.data_sha256}, and this host would make them of"
                 f" {parts.sha256}: an image of a service has changed; submit the job again"
             )
-        backing = Backing(containers=containers, target=arm.target, options=options)
+        backing = Backing(containers, arm.target, options, self._disk)
         job = self._labels.get(labels.JOB, "")
         with self._host.states.arm(job, parts, backing, arm.limits) as beside:
             yield beside

@@ -39,7 +39,7 @@ class Options:
         `volumes` maps a folder in the container to its volume.
         """
         return {
-            **self._within(needs, limits.memory_mb),
+            **self._within(needs, limits.memory_mb, self.config.disk_mb),
             # An empty volume gets the folder's content, owner and mode from the image.
             "binds": {volume: {"bind": folder} for folder, volume in volumes.items()},
             "network_mode": "none",
@@ -56,7 +56,7 @@ class Options:
 
     def service(self, service: Service) -> dict[str, Any]:
         """A service's own limits."""
-        found = self._within(service, service.memory_mb)
+        found = self._within(service, service.memory_mb, self.config.service_disk_mb)
         quota = {"nano_cpus": round(service.cpus * 1e9)} if service.cpus is not None else {}
         own = [Ulimit(name=name, **its.model_dump()) for name, its in service.ulimits.items()]
         kept = [each for each in found["ulimits"] if each.name not in service.ulimits]
@@ -67,7 +67,7 @@ class Options:
             "cpuset_cpus": self.placement.services or self.placement.target,
         }
 
-    def _within(self, needs: Needs, memory_mb: int) -> dict[str, Any]:
+    def _within(self, needs: Needs, memory_mb: int, disk_mb: int) -> dict[str, Any]:
         """What a container of the app or of a service has in common."""
         shm = {"shm_size": f"{needs.shm_mb}m"} if needs.shm_mb is not None else {}
         return {
@@ -77,7 +77,7 @@ class Options:
             "memswap_limit": f"{memory_mb}m",
             "pids_limit": self.config.pids_limit,
             "cap_add": _ROOT_APP_CAPABILITIES,
-            **self._common,
+            **self._common(disk_mb),
         }
 
     def generator(
@@ -108,7 +108,7 @@ class Options:
             ],
             # Only nginx is root here. With these it connects to a socket of any mode.
             "cap_add": ["DAC_OVERRIDE", "SETGID"] if socket_volume is not None else [],
-            **self._common,
+            **self._common(self.config.disk_mb),
         }
 
     @property
@@ -116,10 +116,7 @@ class Options:
         """The limit of open files of each container."""
         return min(self.config.nofile, self.facts.nofile)
 
-    @property
-    def _common(self) -> dict[str, Any]:
+    def _common(self, disk_mb: int) -> dict[str, Any]:
         nofile = self.nofile
-        size = (
-            {"storage_opt": {"size": f"{self.config.disk_mb}m"}} if self.facts.bounds_disk else {}
-        )
+        size = {"storage_opt": {"size": f"{disk_mb}m"}} if self.facts.bounds_disk else {}
         return {"ulimits": [Ulimit(name="nofile", soft=nofile, hard=nofile)], **size, **CONFINED}

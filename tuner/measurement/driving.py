@@ -94,7 +94,7 @@ class Driver:
         reading = self.drive(load, seconds)
         after, services_after = self.running.usage(), self.running.service_usage()
         with arm_at_fault(self.arm):
-            self.running.check_disk()
+            written_mb = self.running.check_disk()
         under = Circumstances(
             arm=self.arm.index,
             load=load,
@@ -106,7 +106,12 @@ class Driver:
             metrics=self.metrics,
             steady=self.is_steady,
             services=service_figures(
-                reading, services_before, services_after, self.arm.target.services
+                reading,
+                services_before,
+                services_after,
+                services=self.arm.target.services,
+                cpus=self.running.services_cpus,
+                written_mb=written_mb,
             ),
             # Logs are long: they are read only for the cause of an error.
             refusal=self.running.refusal() if reading.errors_by_class else None,

@@ -134,6 +134,7 @@ class RunningTarget(Protocol):
     client_cpus: int  # CPUs that the load generator may use
     shares_cpus: bool  # whether target and load generator share CPUs
     services_share_cpus: bool  # whether target and services share CPUs
+    services_cpus: int  # CPUs that the services may use together
     front: Front  # how the load reaches uWSGI: its socket, and what is in front of it
     nofile: int  # open files that target and load generator may have each
 
@@ -161,8 +162,11 @@ class RunningTarget(Protocol):
     def rest(self) -> None:
         """Pause the services: they need no CPU until `resume`; nothing without services."""
 
-    def check_disk(self) -> None:
-        """Raise `TargetFailed` once the target has written more to disk than it may."""
+    def check_disk(self) -> Mapping[str, float]:
+        """What each service has written to disk since the arm's start, in MB, by name.
+
+        Raises `TargetFailed` once the target or a service has written more than it may.
+        """
 
     def effective_ini(self) -> str:
         """The effective options that uWSGI printed at its start; empty if it printed none."""

@@ -89,21 +89,30 @@ def service_figures(
     reading: LoadReading,
     before: Mapping[str, Usage],
     after: Mapping[str, Usage],
+    *,
     services: Mapping[str, Service],
+    cpus: int,
+    written_mb: Mapping[str, float],
 ) -> dict[str, ServiceFigures]:
-    """What each service used in one run of load; one that has ended is left out."""
+    """What each service used in one run of load; one that has ended is left out.
+
+    They have `cpus` CPUs together. `written_mb` counts from the arm's start.
+    """
     return {
-        name: _service_figures(reading, before[name], used, services[name].cpus)
+        name: replace(
+            _service_figures(reading, before[name], used, min(services[name].cpus or cpus, cpus)),
+            written_mb=written_mb.get(name),
+        )
         for name, used in after.items()
         if name in before
     }
 
 
 def _service_figures(
-    reading: LoadReading, before: Usage, after: Usage, cpus: float | None
+    reading: LoadReading, before: Usage, after: Usage, cpus: float
 ) -> ServiceFigures:
     used_s = after.cpu_s - before.cpu_s
-    share = _per(used_s, reading.wall_s * (cpus or (reading.host.cpus if reading.host else 0)))
+    share = _per(used_s, reading.wall_s * cpus)
     throttled = after.throttled_periods - before.throttled_periods
     return ServiceFigures(
         cores=_per(used_s, reading.wall_s) or 0.0,

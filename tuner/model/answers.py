@@ -148,7 +148,10 @@ class ChangedLine:
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceUse:
-    """A service beside the app under both files: medians over their windows, sums of kills."""
+    """A service beside the app under both files: medians over their windows, sums of kills.
+
+    Of what it has written, the most of one block.
+    """
 
     name: Annotated[str, about("of the service")]
     baseline: Annotated[ServiceFigures | None, about("under the user's file; null: not seen")]
@@ -228,7 +231,10 @@ class ArmReport:
     doubts: Annotated[tuple[Doubt, ...], about("reasons to doubt its figures")]
     services: Annotated[
         Mapping[str, ServiceFigures],
-        about("what ran beside the app, by name: medians over the windows, sums of kills"),
+        about(
+            "what ran beside the app, by name: medians over the windows, sums of kills, the most"
+            " that was written in a block"
+        ),
     ] = field(default_factory=dict)
     latency: Annotated[Histogram, about("latencies of all windows")]
     connect: Annotated[Spread | None, about("the client's connects, medians over the windows")] = (

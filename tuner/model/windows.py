@@ -112,12 +112,13 @@ class ServiceFigures:
 
     cores: Annotated[float, about("CPUs that the service kept busy")]
     cpu: Annotated[
-        float | None, about("share of its CPU limit in use, of all CPUs without a limit, 0..1")
+        float | None, about("share in use of the CPU that it may have: its limit or CPUs, 0..1")
     ] = None
     throttled: Annotated[
         float | None, about("share of CFS periods in which its CPU quota ran out, 0..1")
     ] = None
     memory_mb: Annotated[float, about("its working set at the end")]
+    written_mb: Annotated[float | None, about("to disk since the arm's start, at the end")] = None
     oom_kills: Annotated[int, about("processes that the kernel killed for memory")] = 0
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tuner.engine.failures import telling_line, why_ended, why_not_started
+from tuner.engine.failures import telling_line, why_ended, why_not_frozen, why_not_started
 from tuner.model import FailureCode
 
 IMPORT_LOG = """Traceback (most recent call last):
@@ -69,6 +69,14 @@ def test_refusals_that_are_the_targets_fault(explanation: str, code: FailureCode
     failure = why_not_started(explanation, "uwsgi")
     assert failure is not None
     assert failure.code == code
+
+
+def test_a_full_disk_is_the_fault_of_the_data_that_fill_it() -> None:
+    full = why_not_frozen("Error response: write /var/lib/layer.tar: no space left on device")
+    assert full is not None
+    assert full.code == FailureCode.OUT_OF_DISK
+    assert "`prepare`" in full.message
+    assert why_not_frozen("the container does not exist") is None
 
 
 @pytest.mark.parametrize(

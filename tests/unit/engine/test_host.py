@@ -81,3 +81,4 @@ def test_services_have_cpus_of_their_own_where_the_rest_suffices(
     found = place(range(count), cpus, services)
     assert (found.target, found.services, found.generator) == (target, beside, generator)
     assert found.services_share_cpus is (target == beside)
+    assert found.services_cpus == len(parse_cpu_list(beside))

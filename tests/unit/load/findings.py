@@ -101,6 +101,7 @@ class Scripted:
     client_cpus: int = 1
     shares_cpus: bool = False
     services_share_cpus: bool = False
+    services_cpus: int = 1
     front: Front = field(default_factory=lambda: Front(topology=Topology.HTTP_SOCKET, port=8000))
     nofile: int = 1000
     asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
@@ -133,8 +134,8 @@ class Scripted:
     def rest(self) -> None:
         """It has no services."""
 
-    def check_disk(self) -> None:
-        """It writes nothing."""
+    def check_disk(self) -> dict[str, float]:
+        return {}
 
     def effective_ini(self) -> str:
         return ""
