@@ -31,9 +31,11 @@ DESCRIBED = {
     "env": {"KEY": {"from_worker": "SHOP_KEY"}},
     "secrets": {"db": {"file": "secrets/db.txt"}},
     "services": {"counter": {"build": "counter", "secrets": ["db"]}},
-    "prepare": [{"in": "counter", "run": ["grep", "planted", "/run/secrets/db"]}],
+    "prepare": [
+        {"in": "counter", "run": ["grep", "planted", "/run/secrets/db"]},
+        {"in": "app", "run": ["sh", "-c", "echo x >/srv/own/lines"]},
+    ],
 }
-DESCRIBED["prepare"] += [{"in": "app", "run": ["sh", "-c", "echo x >/srv/own/lines"]}]
 GOOD = "[uwsgi]\nhttp-socket = :8000\nchdir = /app\nmodule = app\nmaster = true\n"
 FAILS = GOOD.replace("module = app", "module = app:missing\nneed-app = true")
 
