@@ -148,11 +148,18 @@ class Containers:
                 raise target_failed(FailureCode.PREPARE_FAILED, message) from error
 
     @contextmanager
-    def volume(self) -> Iterator[str]:
-        """An empty volume for a socket; removed at the end, after its containers."""
+    def volume(self, in_memory: str | None = None) -> Iterator[str]:
+        """An empty volume, removed at the end, after its containers.
+
+        It is a folder `in_memory` with these options, such as `size=64m`, which all may write.
+        """
+        options = None
+        if in_memory is not None:
+            how = ",".join(filter(None, ("mode=1777", in_memory)))
+            options = {"type": "tmpfs", "device": "tmpfs", "o": how}
         with self.connection.api() as api:
             name = f"tuner-{secrets.token_hex(6)}"
-            api.create_volume(name, labels=dict(self.labels))
+            api.create_volume(name, driver_opts=options, labels=dict(self.labels))
         try:
             yield name
         finally:

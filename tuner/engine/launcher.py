@@ -168,7 +168,8 @@ class DockerLauncher:
         proxy = nginx.proxy_of(front)
         with ExitStack() as stack:
             folder = proxy.folder if proxy is not None else None
-            volume = stack.enter_context(self._containers.volume()) if folder else None
+            in_memory = arm.target.in_memory.get(folder or "")
+            volume = stack.enter_context(self._containers.volume(in_memory)) if folder else None
             volumes = {folder: volume} if folder and volume else {}
             target = self._target(arm, argv, volumes, serves=True)
             container, options, beside = stack.enter_context(target)

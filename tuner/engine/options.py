@@ -36,12 +36,17 @@ class Options:
     def target(self, needs: Needs, limits: Limits, volumes: Mapping[str, str]) -> dict[str, Any]:
         """Production's limits, in a network namespace of its own without any network.
 
-        `volumes` maps a folder in the container to its volume.
+        `volumes` maps a folder in the container to its volume, also one that is in memory.
         """
+        memory = needs.in_memory
         return {
             **self._within(needs, limits.memory_mb),
+            "tmpfs": {folder: how for folder, how in memory.items() if folder not in volumes},
             # An empty volume gets the folder's content, owner and mode from the image.
-            "binds": {volume: {"bind": folder} for folder, volume in volumes.items()},
+            "binds": {
+                volume: {"bind": folder, "mode": "nocopy" if folder in memory else "rw"}
+                for folder, volume in volumes.items()
+            },
             "network_mode": "none",
             "nano_cpus": round(limits.cpus * 1e9),
             "cpuset_cpus": self.placement.target,
@@ -68,7 +73,7 @@ class Options:
         shm = {"shm_size": f"{needs.shm_mb}m"} if needs.shm_mb is not None else {}
         return {
             **shm,
-            "tmpfs": dict(folder.partition(":")[::2] for folder in needs.tmpfs),
+            "tmpfs": needs.in_memory,
             "mem_limit": f"{memory_mb}m",
             "memswap_limit": f"{memory_mb}m",
             "pids_limit": self.config.pids_limit,

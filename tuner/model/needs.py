@@ -57,3 +57,8 @@ class Needs(Document):
         (), max_length=20, description="folders in memory, such as /tmp or /tmp:size=64m"
     )
     shm_mb: int | None = Field(None, ge=1, le=1 << 20, description="of /dev/shm; null: 64")
+
+    @property
+    def in_memory(self) -> dict[str, str]:
+        """The folders in memory with their options, such as `size=64m` or nothing."""
+        return dict(folder.partition(":")[::2] for folder in self.tmpfs)
