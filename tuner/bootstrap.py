@@ -83,13 +83,24 @@ def decide() -> Callable[[History], Step | None]:
     return decider(TrialOptimiser())
 
 
-def launcher(settings: Settings, known: HostCatalogue, owner: str | None = None) -> DockerLauncher:
-    """This host's containers, with labels of the `owner`; default: this service's database."""
+def launcher(
+    settings: Settings,
+    known: HostCatalogue,
+    owner: str | None = None,
+    service_ready_s: float | None = None,
+) -> DockerLauncher:
+    """This host's containers, with labels of the `owner`; default: this service's database.
+
+    Each service of an app may take `service_ready_s` to get ready; default: as long as in a job.
+    """
     from tuner.engine import DockerLauncher
     from tuner.load import probe_files
 
     config = _engine_config(settings, owner or instance(settings))
-    return DockerLauncher(replace(config, generator_files=probe_files()), known.build_dir)
+    config = replace(config, generator_files=probe_files())
+    if service_ready_s is not None:
+        config = replace(config, service_ready_s=service_ready_s)
+    return DockerLauncher(config, known.build_dir, known.app_dir)
 
 
 def _engine_config(settings: Settings, owner: str) -> EngineConfig:

@@ -237,6 +237,22 @@ def test_what_cannot_be_prepared_fails_with_its_last_line_and_leaves_nothing(
     assert everything_of(engine.instance) == []
 
 
+def test_a_service_that_is_never_healthy_fails_in_time_with_its_last_lines() -> None:
+    waits = arm(
+        entrypoint=["sh", "-c", "echo I need a disk; sleep 60"],
+        healthcheck={"test": "echo not yet; exit 3"},
+    )
+    with real_bench.engine(service_ready_s=1.0) as engine:
+        began = time.monotonic()
+        with pytest.raises(TargetFailed) as failed:
+            engine.for_measurement("1", "7").launch(waits).__enter__()
+        assert time.monotonic() - began < 30
+        assert everything_of(engine.instance) == []
+    told = "service counter was not healthy (its test: exit 3: not yet) within 1 s: I need a disk"
+    assert failed.value.message == told
+    assert (failed.value.code, failed.value.log_tail) == ("service_failed", "I need a disk")
+
+
 def test_a_kill_while_the_data_are_made_leaves_nothing(engine: DockerLauncher) -> None:
     slow = arm(prepare=[{"in": "app", "run": "sleep 60"}])
     launcher = engine.for_measurement("1", "7")
@@ -277,7 +293,9 @@ def test_what_a_killed_worker_leaves_is_removed_with_its_networks_and_volumes() 
 
 def test_data_of_another_image_than_the_jobs_are_refused(launcher: DockerLauncher) -> None:
     other = replace(arm(), data_sha256="0" * 64)
-    with pytest.raises(Infrastructure, match="an image of a service has changed"):
+    with pytest.raises(
+        Infrastructure, match="an image of a service or a folder to copy is another one"
+    ):
         launcher.launch(other).__enter__()
 
 

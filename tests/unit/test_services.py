@@ -67,8 +67,8 @@ def test_all_mistakes_come_at_once_with_their_paths() -> None:
     ("service", "path"),
     [
         ({"image": "a", "privileged": True}, "services.db.privileged"),
-        ({"image": "a", "volumes": ["/etc:/etc:rw"]}, "services.db.volumes.0"),
-        ({"image": "a", "volumes": ["./data:/data"]}, "services.db.volumes.0"),
+        ({"image": "a", "volumes": ["/etc:/etc:rw"]}, "services.db.volumes.0.short"),
+        ({"image": "a", "volumes": ["./data:/data"]}, "services.db.volumes.0.short"),
         ({"build": "../up"}, "services.db.build"),
         ({"image": "a", "healthcheck": {"test": ["NONE"]}}, "services.db.healthcheck.test"),
         ({"image": "a", "mem_limit": "lots"}, "services.db.memory_mb"),
@@ -84,6 +84,49 @@ def test_what_a_service_cannot_have_is_refused(service: dict[str, Any], path: st
 def test_an_app_by_image_builds_no_service() -> None:
     with pytest.raises(ValidationError, match="no folder to build them from"):
         TargetRequest.model_validate({"image": "a", "services": {"db": {"build": "db"}}})
+
+
+DATA = {"source": "./data", "target": "/var/lib/db", "copy": True}
+
+
+def test_a_volume_may_start_with_a_copy_of_a_folder_that_containers_share() -> None:
+    media = {"source": "media/", "target": "/srv/media", "copy": True}
+    found = app(
+        volumes=["own:/own", media],
+        services={"db": {"image": "a", "volumes": [DATA, {**media, "source": "./media"}]}},
+    )
+    copies = dict(found.copies())
+    assert [*copies] == ["volumes.1", "services.db.volumes.0", "services.db.volumes.1"]
+    assert [volume.data for volume in copies.values()] == ["./media", "./data", "./media"]
+    assert TargetApp.model_validate_json(found.model_dump_json()) == found
+    assert found.model_dump()["services"]["db"]["volumes"][0] == DATA
+
+
+@pytest.mark.parametrize(
+    ("volume", "path"),
+    [
+        ({**DATA, "source": "../data"}, "long.source"),
+        ({**DATA, "source": "/srv/data"}, "long.source"),
+        ({**DATA, "target": "var/lib"}, "long.target"),
+        ({**DATA, "copy": False}, "long.copy"),
+        ({"source": "data", "target": "/data"}, "long.copy"),
+        ({**DATA, "read_only": True}, "long.read_only"),
+    ],
+)
+def test_a_folder_of_the_host_is_copied_or_refused(volume: dict[str, Any], path: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        app(volumes=[volume])
+    assert [".".join(map(str, each["loc"])) for each in caught.value.errors()] == [
+        f"volumes.0.{path}"
+    ]
+
+
+def test_a_request_by_image_copies_no_folder_of_a_host() -> None:
+    services = {"db": {"image": "b", "volumes": [DATA]}}
+    with pytest.raises(ValidationError, match=r"volumes\.0, services\.db\.volumes\.0: an app by"):
+        TargetRequest.model_validate({"image": "a", "volumes": [DATA], "services": services})
+    by_image = {"name": "shop", "description": "a shop", "image": "a"}
+    assert TargetApp.model_validate(by_image | {"volumes": [DATA]}).has_data
 
 
 def test_files_that_a_service_names_are_read() -> None:

@@ -12,14 +12,15 @@ from typing import Any
 
 from tuner.engine.containers import Containers
 from tuner.engine.ending import LOG_TAIL_LINES
-from tuner.engine.executing import Executed, execute
+from tuner.engine.executing import Executed, TimedOut, execute
 from tuner.engine.failures import explained
+from tuner.engine.folders import AppFolder
 from tuner.engine.images import Found
 from tuner.engine.options import Options
 from tuner.errors import Infrastructure
 from tuner.model import APP, Backed, Condition, FailureCode, Needs, Service, Target
+from tuner.model.volumes import Volume, place_of
 
-READY_S = 120.0  # for a service to pass its healthcheck
 POLL_S = 0.05
 _INTERNAL = {"com.docker.network.bridge.inhibit_ipv4": "true"}
 """The bridge has no address of the host: containers reach each other and nothing else."""
@@ -44,11 +45,13 @@ class Parts:
     """The images of the app and its services, and the folders that hold their data.
 
     `sha256` is the hash of what the data are made of. `folders` has, by part and folder, the name
-    of the data there: two parts may name the same data.
+    of the data there: two parts may name the same data. `copied` has, by their names, the folders
+    with which data start.
     """
 
     images: Mapping[str, str]
     folders: Mapping[str, Mapping[str, str]]
+    copied: Mapping[str, AppFolder]
     sha256: str
 
     @property
@@ -137,7 +140,8 @@ class Backing:
 
     def _wait_ready(self, name: str, container: str) -> None:
         service = self.target.services[name]
-        deadline = time.monotonic() + READY_S
+        ready_s = self.containers.config.service_ready_s
+        deadline, missing = time.monotonic() + ready_s, "did not end"
         while True:
             state = self.containers.connection.state(container)
             if state is None:
@@ -146,21 +150,28 @@ class Backing:
                 if name in self._completed and state["ExitCode"] == 0:
                     return
                 self._fail(name, container, f"ended (exit {state['ExitCode']})")
-            elif name not in self._completed and self._is_healthy(container, service):
-                return
+            elif name not in self._completed:
+                if (said := self._unhealthy(container, service)) is None:
+                    return
+                missing = f"was not healthy ({said})"
             if time.monotonic() > deadline:
-                what = "did not end" if name in self._completed else "was not healthy"
-                self._fail(name, container, f"{what} within {READY_S:g} s")
+                self._fail(name, container, f"{missing} within {ready_s:g} s")
             time.sleep(POLL_S)
 
-    def _is_healthy(self, container: str, service: Service) -> bool:
+    def _unhealthy(self, container: str, service: Service) -> str | None:
+        """What the test of a service says; None once it ends well."""
         check = service.healthcheck
         if check is None:
-            return True
+            return None
         try:
-            return self.run_in(container, check.argv, check.timeout).exit_code == 0
-        except Infrastructure:  # the test hangs, or the container has ended
-            return False
+            done = self.run_in(container, check.argv, check.timeout)
+        except TimedOut:
+            return f"its test did not end within {check.timeout:g} s"
+        except Infrastructure as error:  # the container has ended, or is about to
+            return str(error)
+        words = f"{done.stdout}\n{done.stderr}".strip().splitlines()[-1:]
+        told = ": ".join([f"its test: exit {done.exit_code}", *words])
+        return told if done.exit_code != 0 else None
 
     def run_in(self, container: str, argv: Sequence[str], timeout_s: float) -> Executed:
         """Run a command in a service's container, as its user."""
@@ -175,9 +186,16 @@ class Backing:
 
 
 def parts_of(
-    target: Target, found: Mapping[str, Found], declared: Callable[[str], Sequence[str]]
+    target: Target,
+    found: Mapping[str, Found],
+    declared: Callable[[str], Sequence[str]],
+    read: Callable[[str], AppFolder],
 ) -> Parts:
-    """The parts of a target, from the image of each and the folders that an image `declared`."""
+    """The parts of a target, from the image of each and the folders that an image `declared`.
+
+    `read` gives a folder of the app.
+    """
+    copied = {volume.data: read(volume.source) for _, volume in target.copies()}
     own = {name: service.volumes for name, service in target.services.items()}
     own[APP] = target.volumes
     made_of = {
@@ -185,12 +203,14 @@ def parts_of(
         "target": target.model_dump(
             mode="json", include={*Backed.model_fields, *Needs.model_fields}
         ),
+        "folders": {name: folder.sha256 for name, folder in copied.items()},
     }
     return Parts(
         images={name: image.id for name, image in found.items()},
         folders={
             name: folders_of(name, own[name], declared(image.id)) for name, image in found.items()
         },
+        copied=copied,
         sha256=hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest(),
     )
 
@@ -209,10 +229,6 @@ def _by_folder(folders: Mapping[str, str], volumes: Mapping[str, str]) -> dict[s
     return {folder: volumes[name] for folder, name in folders.items()}
 
 
-def folders_of(part: str, own: Sequence[str], declared: Sequence[str]) -> dict[str, str]:
+def folders_of(part: str, own: Sequence[Volume], declared: Sequence[str]) -> dict[str, str]:
     """The name of the data in each folder: `name:/folder` has one, `/folder` its part and path."""
-    found: dict[str, str] = {}
-    for given in own:
-        name, _, folder = ("", "", given) if given.startswith("/") else given.partition(":")
-        found[folder] = name or f"{part}{folder}"
-    return {folder: f"{part}{folder}" for folder in declared} | found
+    return dict(place_of(volume, part) for volume in (*declared, *own))

@@ -32,6 +32,7 @@ class EngineConfig:
     generator_shm_mb: int = 256  # part of its memory: rows of requests, nginx's log
     disk_mb: int = 1024  # that a target may write to disk
     check_timeout_s: float = 60.0  # for uWSGI to load the app once
+    service_ready_s: float = 120.0  # for a service to pass its healthcheck
     fetch_timeout_s: float = 1800.0  # for one pull or one build
     least_free_mb: int = 1024  # on Docker's disk, during a pull or a build
     images_kept_gb: float = 20.0  # of the images that we pulled and built

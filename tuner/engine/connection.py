@@ -154,8 +154,8 @@ class Connection:
             text = text.replace(secret, MASK)
         return text
 
-    def put(self, container: str, archive: bytes) -> None:
-        """Unpack a tar at the container's root, running or not."""
+    def put(self, container: str, archive: bytes | Iterable[bytes]) -> None:
+        """Unpack a tar at the container's root, running or not; in pieces if it is large."""
         with self.api() as api:
             api.put_archive(container, "/", archive)
 

@@ -1,7 +1,7 @@
 """Creates and starts the two containers of an arm, and short-lived ones."""
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +26,7 @@ GENERATOR_USER = f"{GENERATOR_UID}:{GENERATOR_UID}"
 """The user of our commands in the generator's container: it owns no file."""
 
 _NO_NEEDS = Needs()
+_FILLED = "/filled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +165,15 @@ class Containers:
             yield name
         finally:
             self.connection.remove_volumes([name])
+
+    def fill(self, volume: str, packed: Callable[[str], Iterable[bytes]]) -> None:
+        """Unpack a tar in a volume that nothing has used yet; `packed` gets its path in the tar.
+
+        Owners and modes stay. The container that has the volume never starts.
+        """
+        options = {"network_mode": "none", "binds": {volume: {"bind": _FILLED, "mode": "nocopy"}}}
+        with self._created(self.config.load_image, ["true"], [], options) as container:
+            self.connection.put(container, packed(_FILLED.strip("/")))
 
     def run(
         self,

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from tuner.engine import command, effective, labels, nginx
-from tuner.engine.backing import Backing, Beside, Parts, connected, parts_of
+from tuner.engine.backing import Backing, Beside, Parts, connected
 from tuner.engine.config import EngineConfig
 from tuner.engine.connection import Connection
 from tuner.engine.containers import Containers
 from tuner.engine.ending import own_words, raise_if_ended, remove_all
 from tuner.engine.failures import telling_line
+from tuner.engine.folders import AppFolders
 from tuner.engine.guard import Guard, no_image
 from tuner.engine.host import check_memory, place
 from tuner.engine.images import Found, Images
@@ -34,10 +35,16 @@ STRICT_TIMEOUT_S = 20.0
 class DockerLauncher:
     """Starts arms, and removes what earlier ones left. Threads may share one.
 
-    `build_dir` names the folder of a target app.
+    `build_dir` names the folder from which a target app is built, and `app_dir` that of its
+    target.yaml; default: the same.
     """
 
-    def __init__(self, config: EngineConfig, build_dir: Callable[[str], Path]) -> None:
+    def __init__(
+        self,
+        config: EngineConfig,
+        build_dir: Callable[[str], Path],
+        app_dir: Callable[[str], Path] | None = None,
+    ) -> None:
         self._config = config
         self._connection = Connection(config.secrets.values())
         self._mine = labels.of_instance(config.instance)
@@ -46,7 +53,8 @@ class DockerLauncher:
         images = Images(self._connection, config, build_dir)
         guard = Guard(self._connection, config)
         states = States(self._connection, config)
-        self._host = Host(self._connection, config, images, guard, states)
+        folders = AppFolders(app_dir or build_dir)
+        self._host = Host(self._connection, config, images, guard, states, folders)
 
     def for_measurement(self, job: str, measurement: str) -> "DockerLauncher":
         """The same launcher; its containers carry the labels of one measurement."""
@@ -266,12 +274,7 @@ class DockerLauncher:
         if not arm.target.has_data:
             yield Beside(image=found.id)
             return
-        parts = self._parts(arm.target, found)
-        if arm.data_sha256 not in (None, parts.sha256):
-            raise Infrastructure(
-                f"the job's data were made of {arm.data_sha256}, and this host would make them of"
-                f" {parts.sha256}: an image of a service has changed; submit the job again"
-            )
+        parts = self._parts(arm.target, found, arm.data_sha256)
         backing = Backing(containers=self._containers, target=arm.target, options=options)
         job = self._labels.get(labels.JOB, "")
         with self._host.states.arm(job, parts, backing, arm.limits) as beside:
@@ -283,10 +286,9 @@ class DockerLauncher:
     def _started(self, found: Found) -> tuple[str, ...]:
         return self._host.images.started_with(found.id)[0]
 
-    def _parts(self, target: Target, app: Found) -> Parts:
-        images, aborted = self._host.images, self._called_off.is_set
-        found = {name: images.find_service(target, name, aborted) for name in target.services}
-        return parts_of(target, {APP: app, **found}, images.volumes_of)
+    def _parts(self, target: Target, app: Found, sha256: str | None = None) -> Parts:
+        job = self._labels.get(labels.JOB, "")
+        return self._host.parts(job, target, app, sha256, self._called_off.is_set)
 
     @contextmanager
     def _ended_before(self, target: str) -> Iterator[None]:

@@ -161,6 +161,8 @@ class _Making:
         self._remove()
         try:
             volumes = {name: self._volume(name) for name in parts.data}
+            for name, folder in parts.copied.items():
+                self.backing.containers.fill(volumes[name], folder.packed)
             with self.backing.started(parts, volumes) as beside:
                 images = {**parts.images, **self._filled(beside)}
                 self._stop(beside.services)

@@ -196,6 +196,7 @@ class TargetRequest(_Serving):
             )
         if self.image is not None:
             self.refuse_builds()
+            self.refuse_copies()
         return self
 
 
@@ -244,7 +245,7 @@ class Target(_Serving):
     """What a benchmark host needs to start an app.
 
     Without an `image`, the host builds that of `target_app` on first use: all hosts of a pool have
-    the same target apps.
+    the same target apps, with the same folders to copy.
     """
 
     target_app: str | None = Field(None, description="name of the described target app")
@@ -257,7 +258,7 @@ class Target(_Serving):
     @property
     def name(self) -> str:
         """What a person would call it."""
-        return self.target_app or self.image or "unnamed"
+        return self.image or self.target_app or "unnamed"
 
 
 class Variant(Document):

@@ -16,11 +16,14 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_v
 from tuner.model.document import Document, Name
 from tuner.model.images import ImageText
 from tuner.model.needs import Needs, pairs
+from tuner.model.volumes import CopiedVolume, InnerFolder, Volume
 
 APP = "app"
 """The name of the app's own container among the services."""
 
 MOST_SERVICES = 12
+
+VOLUMES = "name:/folder, or /folder, empty at first; or {source, target, copy: true}"
 
 _SIZE = re.compile(r"([1-9][0-9]*)([kmg]?)b?", re.IGNORECASE)
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m)")
@@ -49,21 +52,6 @@ def _is_a_test(test: tuple[str, ...]) -> tuple[str, ...]:
 
 
 Words = Annotated[tuple[Annotated[str, Field(max_length=20_000)], ...], BeforeValidator(_words)]
-VolumePath = Annotated[
-    str, Field(pattern=r"^([a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}:)?/[^\x00:,]{1,400}$")
-]
-"""`name:/folder`, shared by all containers of an arm that name it, or `/folder`."""
-
-
-def _stays_inside(folder: str) -> str:
-    if ".." in folder.split("/"):
-        raise ValueError("the folder is inside that of the target app")
-    return folder
-
-
-BuildFolder = Annotated[
-    str, Field(pattern=r"^[A-Za-z0-9_.][A-Za-z0-9_./-]{0,200}$"), AfterValidator(_stays_inside)
-]
 
 
 class HealthCheck(Document):
@@ -124,15 +112,13 @@ class Service(Needs):
     """A container beside the app, with a name on the arm's own network."""
 
     image: ImageText | None = Field(None, description="a container image")
-    build: BuildFolder | None = Field(
+    build: InnerFolder | None = Field(
         None,
         description="a folder with a Dockerfile, inside the folder that the app is built from",
     )
     command: Words | None = Field(None, description="null: the image's")
     entrypoint: Words | None = Field(None, description="null: the image's")
-    volumes: tuple[VolumePath, ...] = Field(
-        (), max_length=20, description="name:/folder, or /folder; empty at first"
-    )
+    volumes: tuple[Volume, ...] = Field((), max_length=20, description=VOLUMES)
     healthcheck: HealthCheck | None = Field(None, description="null: ready once it is started")
     depends_on: Annotated[dict[Name, Condition], BeforeValidator(_conditions)] = Field(
         {}, description="what starts before it, and what it waits for"
@@ -174,8 +160,8 @@ class Backed(Document):
     services: dict[Name, Service] = Field(
         {}, max_length=MOST_SERVICES, description="containers beside the app, by name"
     )
-    volumes: tuple[VolumePath, ...] = Field(
-        (), max_length=20, description="of the app itself: name:/folder, or /folder"
+    volumes: tuple[Volume, ...] = Field(
+        (), max_length=20, description=f"of the app itself: {VOLUMES}"
     )
     prepare: tuple[PrepareStep, ...] = Field(
         (), max_length=20, description="fill the data that every arm starts with"
@@ -186,6 +172,24 @@ class Backed(Document):
         if mistakes := [*_unknown(self.services, self.prepare), *_cycles(self.services)]:
             raise ValueError("; ".join(mistakes))
         return self
+
+    def copies(self) -> Iterator[tuple[str, CopiedVolume]]:
+        """The volumes that start with a copy of a folder, each with its path in the document."""
+        parts = {"": self.volumes} | {
+            f"services.{name}.": service.volumes for name, service in self.services.items()
+        }
+        for path, volumes in parts.items():
+            for number, volume in enumerate(volumes):
+                if isinstance(volume, CopiedVolume):
+                    yield f"{path}volumes.{number}", volume
+
+    def refuse_copies(self) -> None:
+        """Raise `ValueError` if a volume starts with a copy: a request brings no folder."""
+        if paths := [path for path, _ in self.copies()]:
+            raise ValueError(
+                f"{', '.join(paths)}: an app by image has no folder to copy from; describe it as a"
+                " target app"
+            )
 
     def refuse_builds(self) -> None:
         """Raise `ValueError` if a service is built: an app by image brings no folder."""

@@ -259,9 +259,8 @@ def _space(
 def _target(request: Request, described: KnownApp | None) -> Target:
     if described is not None:
         app = described.app
-        name = app.name if app.build is not None else None
         fields: dict[str, Any] = {
-            "target_app": name,
+            "target_app": app.name,
             **app.model_dump(include=set(Target.model_fields)),
         }
     else:

@@ -61,6 +61,20 @@ def test_only_what_is_built_has_a_folder_to_build(tmp_path: Path) -> None:
             _load([tmp_path]).build_dir(name)
 
 
+def test_folders_to_copy_are_beside_the_description_of_the_app(tmp_path: Path) -> None:
+    copy = {"source": "./data", "target": "/data", "copy": True}
+    service = {"image": "postgres:17", "volumes": [copy]}
+    _write_app(tmp_path, "shop", build=None, image="registry/shop:1", services={"db": service})
+    (told,) = _mistakes([tmp_path])
+    home = tmp_path / "shop"
+    assert told == (f"{home}/target.yaml: services.db.volumes.0: there is no folder {home}/data")
+    (home / "data").mkdir()
+    known = _load([tmp_path])
+    assert known.app_dir("shop") == home
+    with pytest.raises(NotFound):
+        known.app_dir("other")
+
+
 def test_folders_with_an_underscore_are_skipped(tmp_path: Path) -> None:
     _write_app(tmp_path, "_base")
     assert not _load([tmp_path]).apps
