@@ -146,6 +146,13 @@ def file_in_image(settings: Settings, image: str, path: str) -> str | None:
     return file_in(_engine_config(settings, "init"), image, path)
 
 
+def entry_of_image(settings: Settings, image: str) -> dict[str, list[str]] | None:
+    """The words of an image's ENTRYPOINT and CMD; None without Docker or the image."""
+    from tuner.engine.image_facts import entry_of
+
+    return entry_of(_engine_config(settings, "init"), image)
+
+
 def load_generator(settings: Settings) -> Generators:
     """The load generator."""
     from tuner.load import Generators

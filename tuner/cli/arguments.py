@@ -7,6 +7,9 @@ import typer
 JobNumber = Annotated[int, typer.Argument(metavar="JOB", min=1, help="The number of the job.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Target = Annotated[str, typer.Argument(metavar="APP", help="The name of a target app.")]
+FolderOrApp = Annotated[
+    str, typer.Argument(metavar="APP", help="A folder with a target.yaml, or a target app.")
+]
 AppName = Annotated[str, typer.Argument(metavar="APP", help="The app's name in its jobs.")]
 Image = Annotated[
     str | None, typer.Option(help="Read the options and the command of this Docker image.")

@@ -56,6 +56,7 @@ _HOST = (
     "it gives a container rights on the host: remove it, or the whole service if that cannot run"
     " without it"
 )
+_NAMES = "An arm has a network of its own: call the services there by their names"
 _HOST_MODES = frozenset({"network_mode", "pid", "ipc", "uts", "userns_mode", "cgroup"})
 _DEVICES = frozenset({"devices", "device_cgroup_rules", "gpus", "cgroup_parent"})
 _RISKY = frozenset(
@@ -71,10 +72,14 @@ def refused(service: Node) -> Iterator[Mistake]:
     for key, node in service.items().items():
         if key in _DEVICES or (key == "privileged" and node.text.lower() in _TRUE):
             yield node.mistake(_HOST)
+        elif key == "network_mode" and node.text == "host":
+            yield node.mistake(
+                f"host: it gives a container the network of the host: remove it. {_NAMES}"
+            )
         elif key in _HOST_MODES and node.text == "host":
             yield node.mistake(f"host: {_HOST}")
         elif key in _HOST_MODES and node.text.startswith(("service:", "container:")):
-            yield node.mistake(f"{node.text}: remove it, and call the service by its name")
+            yield node.mistake(f"{node.text}: remove it. {_NAMES}")
         elif key == "cap_add":
             risky = (each for each in node.each() if each.text.removeprefix("CAP_") in _RISKY)
             yield from (each.mistake(f"{each.text}: {_HOST}") for each in risky)

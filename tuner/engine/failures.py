@@ -14,7 +14,7 @@ EXIT_KILLED = 137
 
 _TELLING = re.compile(
     r"error|invalid|unable|cannot|can't|not found|greater than|denied|no such|must be|unknown"
-    r"|killed by signal",
+    r"|killed by signal|ImproperlyConfigured",
     re.IGNORECASE,
 )
 _NOISE = re.compile(r"GAME OVER|Traceback|need-app requested|callable not found or import error")

@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.compose.conftest import made, mistakes
 from tuner.compose import Wanted, draft, write
-from tuner.errors import Conflict
+from tuner.errors import Conflict, InvalidInput
 from tuner.model import DEFAULT_COMMAND, FromWorker
 from tuner.model.services import Condition
 
@@ -139,6 +139,49 @@ def test_a_file_that_is_in_the_image_alone(project: Project, service: str, path:
     assert (found.ini, found.app.command) == (INI, DEFAULT_COMMAND)
     (told,) = [why for what, why in found.notes.items() if what.endswith("in the image")]
     assert told == "changed: uwsgi.ini is a copy of it"
+
+
+SHIPPED = {"ENTRYPOINT": ["/start.sh"], "CMD": ["uwsgi", "--ini", "uwsgi.ini"]}
+
+
+@pytest.mark.parametrize(
+    ("service", "command"),
+    [
+        ("image: 'shop:1'", ("/start.sh", "uwsgi", "--ini", "{ini}")),
+        ("build: {context: ., args: {A: b}}", ("/start.sh", "uwsgi", "--ini", "{ini}")),
+        ("image: 'shop:1', command: uwsgi -i /b.ini", ("/start.sh", "uwsgi", "-i", "{ini}")),
+        ("image: 'shop:1', entrypoint: uwsgi /b.ini", ("uwsgi", "{ini}")),
+    ],
+)
+def test_an_image_that_is_here_tells_its_command_and_has_its_file(
+    project: Project, service: str, command: tuple[str, ...]
+) -> None:
+    project(compose=f"services: {{web: {{{service}}}, cache: {{image: redis}}}}")
+    entries = {"shop:1": SHIPPED, "shop-web": SHIPPED, "redis": {"CMD": ["redis-server"]}}
+    found = made(entry=entries.get, read=lambda image, path: INI)
+    assert (found.app.command, found.ini) == (command, INI)
+    told = [why for what, why in found.notes.items() if what == "command"]
+    assert ["starts" in why for why in told] == [True] * ("/start.sh" in command)
+    assert "the image's ENTRYPOINT, if it has one" not in found.notes
+
+
+def test_an_image_alone_is_enough_if_it_is_here(project: Project) -> None:
+    project(env="")
+    found = made(image="shop:1", entry=lambda image: SHIPPED, read=lambda image, path: INI)
+    assert found.app.command == ("/start.sh", "uwsgi", "--ini", "{ini}")
+    assert found.ini == INI
+
+
+def test_a_dockerfile_goes_before_an_image_that_may_be_older(project: Project) -> None:
+    project(compose="services: {web: {build: .}}", docker="FROM a\nCMD uwsgi.ini\n", ini=INI)
+    (told,) = mistakes(entry=lambda image: SHIPPED)
+    assert "`/bin/sh -c uwsgi.ini` does not show how uwsgi starts" in told
+
+
+def test_an_image_that_starts_something_else_needs_the_file(project: Project) -> None:
+    project(compose="services: {web: {image: shop}}")
+    (told,) = mistakes(entry=lambda image: {"CMD": ["supervisord", "-n"]})
+    assert "`supervisord -n` does not show how uwsgi starts: give the present conf" in told
 
 
 def test_a_dockerfile_needs_no_compose_file(project: Project) -> None:
@@ -294,6 +337,68 @@ def test_mounts_that_are_no_small_texts(project: Project) -> None:
     assert found.app.volumes == ("/x.d",)
     for name in ("web.volumes ./big:/big", "web.volumes ./b.bin:/b.bin"):
         assert "COPY it in the Dockerfile" in found.notes[name]
+
+
+DATA = WEB + "    depends_on: [db]\n  db: {image: db, volumes: ['./data:/var/lib/db']}\n"
+
+
+def test_a_folder_of_data_inside_the_apps_folder_is_named(project: Project) -> None:
+    folder = project(compose=DATA)
+    (folder / "data").mkdir()
+    (folder / "data" / "rows").write_bytes(b"\0")
+    found = made(service="web", copy_data=True)
+    ((path, volume),) = found.app.copies()
+    assert path == "services.db.volumes.0"
+    assert (volume.source, volume.target) == ("./data", "/var/lib/db")
+    why = found.notes["db.volumes ./data:/var/lib/db"]
+    assert why.startswith("changed: a volume of the arm's own that starts with a copy")
+
+
+def test_a_folder_of_data_elsewhere_is_copied_with_its_modes_and_links(project: Project) -> None:
+    folder = project(compose=DATA)
+    (folder / "data" / "base").mkdir(parents=True)
+    (folder / "data" / "base" / "rows").write_bytes(b"\0")
+    (folder / "data" / "last").symlink_to("base/rows")
+    (folder / "data").chmod(0o700)
+    found = made(Path("tuned/shop"), service="web", copy_data=True)
+    ((_, volume),) = found.app.copies()
+    copy = folder / "tuned" / "shop" / "data"
+    assert volume.source == "./data"
+    assert (copy / "base" / "rows").read_bytes() == b"\0"
+    assert (copy / "last").readlink() == Path("base/rows")
+    assert copy.stat().st_mode & 0o777 == 0o700
+
+
+def test_two_folders_of_one_name_stay_two(project: Project) -> None:
+    folder = project(
+        compose=DATA.replace(
+            "services:", "services:\n  cache: {image: c, volumes: ['../data:/d']}"
+        ).replace("depends_on: [db]", "depends_on: [db, cache]")
+    )
+    for data in (folder / "data", folder.parent / "data"):
+        data.mkdir()
+        (data / "dump").write_text("x" * 200_001)
+    found = made(Path("tuned/shop"), service="web", copy_data=True)
+    sources = {path: volume.source for path, volume in found.app.copies()}
+    assert sources == {
+        "services.db.volumes.0": "./data",
+        "services.cache.volumes.0": "./cache-data",
+    }
+
+
+def test_a_folder_that_is_not_here_becomes_an_empty_volume(project: Project) -> None:
+    project(compose=DATA)
+    found = made(service="web", copy_data=True)
+    assert found.app.services["db"].volumes == ("/var/lib/db",)
+    assert found.notes["db.volumes ./data:/var/lib/db"].endswith("there is no such folder here")
+
+
+def test_a_folder_that_cannot_be_copied_leaves_nothing(project: Project) -> None:
+    folder = project(compose=WEB + "    volumes: ['../shop:/data']\n")
+    (folder / "large").write_text("x" * 200_001)
+    with pytest.raises(InvalidInput, match="into itself"):
+        made(Path("tuned"), copy_data=True)
+    assert [*(folder / "tuned").iterdir()] == []
 
 
 def test_configs_and_secrets(project: Project) -> None:

@@ -43,6 +43,10 @@ def test_the_message_quotes_the_line_that_tells() -> None:
         ("", ""),
         ("hello\nbye", "bye"),
         ("invalid cheaper value: must be lower than processes\nbye", "invalid cheaper value"),
+        (
+            "django.core.exceptions.ImproperlyConfigured: Set the SECRET_KEY variable\nbye",
+            "django.core.exceptions.ImproperlyConfigured",
+        ),
     ],
 )
 def test_telling_lines(log: str, line: str) -> None:
