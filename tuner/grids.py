@@ -15,6 +15,7 @@ from tuner.model import (
     ArmReport,
     Bottleneck,
     Curve,
+    Doubt,
     JobSpec,
     Measurement,
     TrialNumber,
@@ -140,7 +141,7 @@ def _curve(
         levels = [_text(level) for level, _ in ran]
         sentence = _still_rises(line.over, levels)
         if later:
-            enough = ran[at][0]
+            enough = None if Verdict.INCONCLUSIVE in later else ran[at][0]
             cause = _cause([reports[arm] for _, arm in ran[at:]])
             stop = _stop(line.over, levels[at], later, spec.min_effect)
             sentence = f"{stop}: {cause}{_harm(levels[at + 1 :], later)}"
@@ -202,5 +203,7 @@ def _harm(levels: Sequence[str], later: Sequence[Verdict]) -> str:
 def _cause(reports: Sequence[ArmReport]) -> str:
     """What limits the first of these levels; if that only asks for more, what limits the next."""
     found = [report.diagnosis.bottleneck for report in reports]
-    named = (each for each in found if each not in _ASKS_FOR_MORE)
-    return _CAUSES[next(named, found[0])]
+    named = next((each for each in found if each not in _ASKS_FOR_MORE), None)
+    if named is None and Doubt.NOISY_HOST in reports[0].doubts:
+        return "other work on the host hides why"
+    return _CAUSES[named or found[0]]

@@ -165,7 +165,7 @@ def _curve(curve: Curve, arms: Mapping[str, ArmAnswer], metric: Metric) -> Table
     """A row for each level. The figures of a ladder's rungs are in the table of all figures."""
     columns = (_NAMES.get(metric, metric), "95 % interval", "effect", "95 % interval")
     heading = f"{curve.over} ({_place(curve)})" if curve.at else curve.over
-    table = _table(heading, *columns, "against the level below")
+    table = _table(heading, *columns, "against the one below")
     for level, name in zip(curve.levels, curve.arms, strict=True):
         arm = arms[name]
         found = [f for f in arm.figures if f.metric is metric and f.concurrency is None]
