@@ -14,6 +14,7 @@ from tuner.model import (
     BOX_SIZES,
     ArmReport,
     Bottleneck,
+    Comparison,
     Curve,
     Doubt,
     JobSpec,
@@ -85,6 +86,15 @@ def groups(spec: JobSpec) -> tuple[Arms, ...]:
         return tuple((last, own) for own, last in before(spec).items()) or ((BASELINE,),)
     own = tuple((TrialNumber(number),) for number in range(1, len(spec.variants)))
     return tuple(line.arms for line in lines(spec)) or own or ((BASELINE,),)
+
+
+def compared(
+    spec: JobSpec, blocks: Sequence[Measurement], number: TrialNumber, to: TrialNumber
+) -> Comparison:
+    """A file against another one, by the job's objective, in the blocks that have both."""
+    metric = spec.objective.metric
+    ratios = objective.ratios_to_baseline(blocks, number, metric, to)
+    return analysis.compare(ratios, metric=metric, sign=metric.sign, min_effect=spec.min_effect)
 
 
 def curves(
@@ -160,19 +170,10 @@ def _knee(
 ) -> tuple[int, list[Verdict]]:
     """The first of the arms that no later one beats, and the verdicts on the later ones."""
     tried = (
-        (at, [_verdict(spec, blocks, later, to=arm) for later in arms[at + 1 :]])
+        (at, [compared(spec, blocks, later, arm).verdict for later in arms[at + 1 :]])
         for at, arm in enumerate(arms)
     )
     return next((at, later) for at, later in tried if Verdict.BETTER not in later)
-
-
-def _verdict(
-    spec: JobSpec, blocks: Sequence[Measurement], arm: TrialNumber, *, to: TrialNumber
-) -> Verdict:
-    metric = spec.objective.metric
-    ratios = objective.ratios_to_baseline(blocks, arm, metric, to)
-    compared = analysis.compare(ratios, metric=metric, sign=metric.sign, min_effect=spec.min_effect)
-    return compared.verdict
 
 
 def _stop(over: str, level: str, later: Sequence[Verdict], min_effect: float) -> str:
