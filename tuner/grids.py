@@ -14,7 +14,9 @@ from tuner.model import (
     BOX_SIZES,
     ArmReport,
     Bottleneck,
+    Comparison,
     Curve,
+    Doubt,
     JobSpec,
     Measurement,
     TrialNumber,
@@ -86,6 +88,15 @@ def groups(spec: JobSpec) -> tuple[Arms, ...]:
     return tuple(line.arms for line in lines(spec)) or own or ((BASELINE,),)
 
 
+def compared(
+    spec: JobSpec, blocks: Sequence[Measurement], number: TrialNumber, to: TrialNumber
+) -> Comparison:
+    """A file against another one, by the job's objective, in the blocks that have both."""
+    metric = spec.objective.metric
+    ratios = objective.ratios_to_baseline(blocks, number, metric, to)
+    return analysis.compare(ratios, metric=metric, sign=metric.sign, min_effect=spec.min_effect)
+
+
 def curves(
     spec: JobSpec, blocks: Sequence[Measurement], reports: Sequence[ArmReport]
 ) -> tuple[Curve, ...]:
@@ -140,7 +151,7 @@ def _curve(
         levels = [_text(level) for level, _ in ran]
         sentence = _still_rises(line.over, levels)
         if later:
-            enough = ran[at][0]
+            enough = None if Verdict.INCONCLUSIVE in later else ran[at][0]
             cause = _cause([reports[arm] for _, arm in ran[at:]])
             stop = _stop(line.over, levels[at], later, spec.min_effect)
             sentence = f"{stop}: {cause}{_harm(levels[at + 1 :], later)}"
@@ -159,19 +170,10 @@ def _knee(
 ) -> tuple[int, list[Verdict]]:
     """The first of the arms that no later one beats, and the verdicts on the later ones."""
     tried = (
-        (at, [_verdict(spec, blocks, later, to=arm) for later in arms[at + 1 :]])
+        (at, [compared(spec, blocks, later, arm).verdict for later in arms[at + 1 :]])
         for at, arm in enumerate(arms)
     )
     return next((at, later) for at, later in tried if Verdict.BETTER not in later)
-
-
-def _verdict(
-    spec: JobSpec, blocks: Sequence[Measurement], arm: TrialNumber, *, to: TrialNumber
-) -> Verdict:
-    metric = spec.objective.metric
-    ratios = objective.ratios_to_baseline(blocks, arm, metric, to)
-    compared = analysis.compare(ratios, metric=metric, sign=metric.sign, min_effect=spec.min_effect)
-    return compared.verdict
 
 
 def _stop(over: str, level: str, later: Sequence[Verdict], min_effect: float) -> str:
@@ -202,5 +204,7 @@ def _harm(levels: Sequence[str], later: Sequence[Verdict]) -> str:
 def _cause(reports: Sequence[ArmReport]) -> str:
     """What limits the first of these levels; if that only asks for more, what limits the next."""
     found = [report.diagnosis.bottleneck for report in reports]
-    named = (each for each in found if each not in _ASKS_FOR_MORE)
-    return _CAUSES[next(named, found[0])]
+    named = next((each for each in found if each not in _ASKS_FOR_MORE), None)
+    if named is None and Doubt.NOISY_HOST in reports[0].doubts:
+        return "other work on the host hides why"
+    return _CAUSES[named or found[0]]

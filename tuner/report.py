@@ -15,7 +15,6 @@ from tuner import analysis, diagnosis, grids, objective, wording
 from tuner.model import (
     BASELINE,
     ArmReport,
-    Comparison,
     Doubt,
     Effect,
     Failure,
@@ -91,7 +90,7 @@ def _arm(
         name=variant.name,
         figures=_figures(spec, parts),
         effects=() if is_first else _effects(blocks, number, BASELINE),
-        verdict=None if is_first else _compared(spec, blocks, number, BASELINE).verdict,
+        verdict=None if is_first else grids.compared(spec, blocks, number, BASELINE).verdict,
         step=None if before is None else _step(spec, blocks, number, before),
         blocks=len(parts),
         windows=len(windows),
@@ -162,7 +161,7 @@ def _level(windows: Sequence[Window], metric: Metric) -> float | None:
 def _step(
     spec: JobSpec, blocks: Sequence[Measurement], number: TrialNumber, before: TrialNumber
 ) -> StepEffect:
-    compared = _compared(spec, blocks, number, before)
+    compared = grids.compared(spec, blocks, number, before)
     last, own = spec.variants[before], spec.variants[number]
     return StepEffect(
         after=last.name,
@@ -202,18 +201,6 @@ def _ratios(
         if len(levels) == 2:
             found.append(levels[0] - levels[1])
     return found
-
-
-def _compared(
-    spec: JobSpec, blocks: Sequence[Measurement], number: TrialNumber, to: TrialNumber
-) -> Comparison:
-    chosen = spec.objective
-    return analysis.compare(
-        _ratios(blocks, number, to, chosen.metric),
-        metric=chosen.metric,
-        sign=chosen.sign,
-        min_effect=spec.min_effect,
-    )
 
 
 def _errors(windows: Sequence[Window]) -> Mapping[str, int]:

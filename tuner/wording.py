@@ -39,9 +39,9 @@ VERDICTS: Mapping[Verdict, str] = {
 REALITIES: Mapping[tuple[Verdict, bool], str] = {
     (Verdict.BETTER, True): "real: better",
     (Verdict.WORSE, True): "real: worse",
-    (Verdict.NO_DIFFERENCE, True): "real: better, but too little",
+    (Verdict.NO_DIFFERENCE, True): "real, but too little",
     (Verdict.NO_DIFFERENCE, False): "noise",
-    (Verdict.INCONCLUSIVE, False): "noise, or too few blocks",
+    (Verdict.INCONCLUSIVE, False): "too noisy to tell",
 }
 """What a verdict means for a step, and whether its interval excludes 0."""
 STATES: Mapping[TrialState, str] = {

@@ -32,7 +32,7 @@ _NAMES = {
 }
 _OF_NUMBERS = frozenset(
     {"connections", "value", "figure", "effect", "95 % interval"}
-    | {"sent", "failed", "over limit", "p50, ms", "p95, ms", "max, ms"}
+    | {"sent", "failed", "over limit", "max, ms", *_NAMES.values()}
 )
 MOST_CHANGES = 12
 """Lines of a step that are shown."""
@@ -164,8 +164,8 @@ def _place(curve: Curve) -> str:
 def _curve(curve: Curve, arms: Mapping[str, ArmAnswer], metric: Metric) -> Table:
     """A row for each level. The figures of a ladder's rungs are in the table of all figures."""
     columns = (_NAMES.get(metric, metric), "95 % interval", "effect", "95 % interval")
-    heading = f"{curve.over} ({_place(curve)})" if curve.at else curve.over
-    table = _table(heading, *columns, "against the level below")
+    table = _table(curve.over, *columns, "against the one below")
+    table.title, table.title_justify = _place(curve) or None, "left"
     for level, name in zip(curve.levels, curve.arms, strict=True):
         arm = arms[name]
         found = [f for f in arm.figures if f.metric is metric and f.concurrency is None]

@@ -19,7 +19,7 @@ class Curve:
         float | None,
         about(
             "the smallest level from which no later one is better by min_effect; null: the last"
-            " level is better than those before"
+            " one is better than the one before, or noise may hide a gain"
         ),
     ]
     sentence: Annotated[str, about("where the curve stops rising, and what limits it there")]

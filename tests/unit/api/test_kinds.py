@@ -26,7 +26,9 @@ from tuner.model import (
     Phase,
     Report,
     Spread,
+    StepEffect,
     Variant,
+    Verdict,
 )
 
 DOCUMENT: dict[str, Any] = {
@@ -267,6 +269,31 @@ def test_progress_counts_the_blocks_that_were_asked_for() -> None:
     store = FakeStore({1: running}, made={1: blocks})
     progress = Api(store).get("/v1/jobs/1").json()["progress"]
     assert (progress["blocks_done"], progress["blocks_left"]) == (3, 5)
+
+
+def test_progress_counts_the_smaller_blocks_of_a_small_host() -> None:
+    facts = replace(
+        builders.FACTS, fingerprint=replace(builders.FINGERPRINT, memory_mb=1500)
+    )  # two boxes
+    running = comparison(state=JobState.RUNNING, facts=facts)
+    third = Variant(name="c.ini", ini="[uwsgi]\n")
+    three = running.spec.model_copy(update={"variants": (*running.spec.variants, third)})
+    store = FakeStore({1: replace(running, spec=three)})
+    assert Api(store).get("/v1/jobs/1").json()["progress"]["blocks_left"] == 16
+
+
+def test_the_lines_of_a_step_hide_its_secrets() -> None:
+    step = StepEffect(
+        after="a.ini",
+        changes=("+env = DB_PASSWORD=hunter2", "+threads = 2"),
+        effects=(),
+        verdict=Verdict.INCONCLUSIVE,
+        is_real=False,
+    )
+    report = Report(arms=(arm("a.ini"), arm("b.ini", step=step)), blocks=1)
+    api = Api(FakeStore({1: comparison(state=JobState.SUCCEEDED, report=report)}))
+    for found in (api.get("/v1/jobs/1").json()["report"], api.get("/v1/jobs/1/report").json()):
+        assert found["arms"][1]["step"]["changes"] == ["+env = DB_PASSWORD=***", "+threads = 2"]
 
 
 def test_windows_come_raw_with_the_file_that_they_are_of() -> None:

@@ -77,10 +77,10 @@ def test_a_grid_of_options_alone_leaves_the_box_to_the_job() -> None:
 
 
 def test_all_mistakes_of_a_grid_are_named() -> None:
-    vary = ["processes=2", "cpus=1,many", "threds=1,2", "threads=1,1", "workers=2,4", "=1,2"]
+    vary = ["processes=2", "cpus=1,nan", "threds=1,2", "threads=1,1", "workers=2,4", "=1,2"]
     assert refused(levels_of, vary) == [
         "--vary processes=2: has one value: give two or more, as in processes=2,4,8",
-        "--vary cpus=1,many: 'many' is no number",
+        "--vary cpus=1,nan: 'nan' is no number",
         "--vary threds=1,2: uWSGI 2.0.31 has no option threds; did you mean threads?",
         "--vary threads=1,1: has a value twice: 1",
         "--vary workers=2,4: varies workers a second time",

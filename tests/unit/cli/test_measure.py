@@ -132,7 +132,7 @@ def test_a_grid_is_submitted_with_its_boxes_and_printed_as_a_curve_for_each(
     assert boxes == [(1, 256), (1, 256), (2, 256), (2, 256)]
     assert [file["ini"].count("processes = 4") for file in sent["inis"]] == [0, 1, 0, 1]
     said = capsys.readouterr().out
-    assert re.search(r"processes \(cpus = 2\) +requests/s", said)
+    assert re.search(r"cpus = 2 *\n.*\n +processes +requests/s +95 % interval", said)
     assert re.search(r"\n +4 +161\.4 +158\.0 \.\. 164\.9 +\+11\.8 % .* real: better", said)
     assert "cpus = 1: more than 2 processes stop helping: the box's CPU is full" in said
     assert "against today.ini" not in said
