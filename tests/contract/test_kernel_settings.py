@@ -56,12 +56,12 @@ def test_each_arm_has_its_own_settings_in_its_own_namespace(launcher: DockerLaun
     off = BOX.with_sysctls({**OTHERS, "net.ipv4.tcp_syncookies": 0})
     with (
         launcher.launch(real_bench.moody_arm(limits=off)) as first,
-        launcher.launch(arm(1, somaxconn=99, sysctls={"net.ipv4.tcp_syncookies": 1})) as second,
+        launcher.launch(arm(1, somaxconn=999, sysctls={"net.ipv4.tcp_syncookies": 1})) as second,
     ):
         own = read_in(first, off.kernel_settings)
         other = read_in(second, off.kernel_settings)
     assert own == {name: str(value) for name, value in off.kernel_settings.items()}
-    assert (other["net.ipv4.tcp_syncookies"], other["net.core.somaxconn"]) == ("1", "99")
+    assert (other["net.ipv4.tcp_syncookies"], other["net.core.somaxconn"]) == ("1", "999")
     assert all(other[name] != own[name] for name in OTHERS)
 
 
