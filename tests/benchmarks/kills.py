@@ -19,14 +19,15 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from itertools import cycle
 
-from tests.bench_arms import JOURNEY_IMAGE
+from tests.bench_arms import JOURNEY_IMAGE, opened
 from tests.benchmarks import rig
 from tests.benchmarks.journal import Journal
 from tests.own_engine import OwnEngine, here, own_engine
 from tests.real_bench import BASE_IMAGE, LOAD_IMAGE
 from tests.service import FINAL, Json, Service, opened_store, running
+from tuner.catalogue import HostCatalogue
 from tuner.errors import Unavailable
-from tuner.model import JobId, MeasurementState
+from tuner.model import DEFAULT_COMMAND, JobId, MeasurementState, Target
 
 APP = "django-shop"
 VICTIMS = ("worker", "postgres", "dockerd")
@@ -80,12 +81,23 @@ def run(wanted: int, journal: Journal) -> None:
     if len(kills_of(journal.rows())) >= wanted:
         return
     with ExitStack() as stack:
+        build_images()  # the engine of our own has no way out
         built = here(f"uwsgi-tuner/target-{APP}*")
         engine = stack.enter_context(own_engine([BASE_IMAGE, LOAD_IMAGE, JOURNEY_IMAGE, *built]))
         service = stack.enter_context(running(DOCKER_HOST=engine.address))
         while (done := len(kills_of(journal.rows()))) < wanted:
             killer = Killer(service, engine, seed=len(journal.rows()) + 1)
             journal.add(killer.job(most=wanted - done))
+
+
+def build_images() -> None:
+    """Build the images of the app and its services on the machine's engine."""
+    known = HostCatalogue.load()
+    app = known.apps[APP].app
+    fields = app.model_dump(include=set(Target.model_fields))
+    target = Target(target_app=APP, **fields | {"command": app.command or DEFAULT_COMMAND})
+    with opened(apps=known.build_dir) as bench:
+        bench.launcher.inspect(target)
 
 
 class Killer:

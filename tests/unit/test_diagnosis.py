@@ -436,3 +436,31 @@ def test_connections_that_clients_cannot_keep_are_named(
     found = seen_with(busy=0.95, target_cpu=0.2, wants_kept=wants_kept, server=server)
     assert found.bottleneck is Bottleneck.IO_WAIT
     assert ("http with http-keepalive" in found.sentence) is is_said
+
+
+@pytest.mark.parametrize(
+    ("seen", "bottleneck", "words"),
+    [
+        (
+            {"target_cpu": 0.7},
+            Bottleneck.CPU_QUOTA,
+            "the app (0.70 CPU) and its services (redis 0.25)",
+        ),
+        ({"target_cpu": 0.7, "together": 0.5}, Bottleneck.IO_WAIT, "busy waiting"),
+        ({"target_cpu": 0.9}, Bottleneck.CPU_QUOTA, "its one core is busy in the app"),
+        ({"target_cpu": 0.02, "redis": 0.95}, Bottleneck.BACKING_SERVICE, "redis uses 95 %"),
+    ],
+)
+def test_cpus_that_app_and_services_use_up_together_are_no_wait(
+    seen: dict[str, float], bottleneck: Bottleneck, words: str
+) -> None:
+    redis, together = seen.get("redis", 0.25), seen.get("together", 0.95)
+    used = window(
+        busy=0.97,
+        target_cpu=seen["target_cpu"],
+        services={"redis": ServiceFigures(cores=redis, cpu=redis, memory_mb=9.0)},
+        surroundings=Surroundings(with_services=together),
+    )
+    found = diagnose([used] * 3, LIMITS.model_copy(update={"cpus": 1.0}))
+    assert found.bottleneck is bottleneck
+    assert words in found.sentence

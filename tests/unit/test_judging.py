@@ -236,6 +236,15 @@ def test_what_a_service_uses_is_not_foreign() -> None:
     assert window.doubts == ()
     assert window.surroundings.foreign_cpu == pytest.approx(1.0 / 2 - 0.04 / 2 - 0.4)
     assert window.services == services
+    assert window.surroundings.with_services is None
+
+
+def test_cpus_that_target_and_services_share_are_full_with_the_work_of_both() -> None:
+    busy = replace(READING, host=HostReading(cpus=2, busy_s=3.0, steal_s=0, own_s=0.5, wall_s=2.0))
+    services = {"postgres": ServiceFigures(cores=0.15, memory_mb=200.0)}
+    window = judged(busy, services=services, cpus_with_services=1)
+    assert window.surroundings.with_services == pytest.approx(0.75 + 0.15)
+    assert Doubt.SERVICES_SHARE_CPUS in window.doubts
 
 
 @pytest.mark.parametrize(

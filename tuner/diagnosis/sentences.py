@@ -38,6 +38,13 @@ def _log_sink(seen: Seen) -> str:
 
 
 def _cpu_quota(seen: Seen) -> str:
+    if seen.shares_full_cpus:
+        own = seen.cpus * seen.get("target_cpu")
+        used = ", ".join(f"{name} {its.cores:.2f}" for name, its in seen.services.items())
+        return (
+            f"the app ({own:.2f} CPU) and its services ({used}) use up the CPUs that they share on"
+            " this host: no uWSGI option will help, only less work, or a host with more CPUs"
+        )
     where = "in the kernel on its behalf" if seen.get("system_share") > 0.6 else "in the app"
     if seen.cpus == 1:
         cores = f"its one core is busy {where}"

@@ -106,7 +106,9 @@ class Driver:
             limits=self.arm.limits,
             client_cpus=self.running.client_cpus,
             shares_cpus=self.running.shares_cpus,
-            services_share_cpus=self.running.services_share_cpus,
+            cpus_with_services=self.running.services_cpus
+            if self.running.services_share_cpus
+            else 0,
             metrics=self.metrics,
             steady=self.is_steady,
             services=service_figures(

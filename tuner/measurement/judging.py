@@ -49,7 +49,7 @@ class Circumstances:
     limits: Limits
     client_cpus: int
     shares_cpus: bool
-    services_share_cpus: bool = False
+    cpus_with_services: int = 0  # CPUs that target and services share; 0: each has its own
     metrics: Collection[Metric] = (Metric.THROUGHPUT_RPS,)  # of the study
     steady: bool = True
     services: Mapping[str, ServiceFigures] = field(default_factory=dict)  # beside the target
@@ -75,7 +75,7 @@ def window_of(
         ),
         Doubt.THROTTLED: (window.throttled or 0.0) > THROTTLED_ABOVE,
         Doubt.SHARED_CPUS: under.shares_cpus,
-        Doubt.SERVICES_SHARE_CPUS: under.services_share_cpus,
+        Doubt.SERVICES_SHARE_CPUS: under.cpus_with_services > 0,
         Doubt.NOISY_HOST: is_noisy(window.surroundings),
         Doubt.DISTURBED: window.respawns > 0 or oom_kills > 0,
         Doubt.RATE_NOT_REACHED: _falls_short(under.load, window.sent, under.planned_s),
@@ -187,9 +187,10 @@ def _figures(
         surroundings=replace(
             _surroundings(
                 reading,
-                used_s + wall_s * sum(service.cores for service in under.services.values()),
+                _arm_s(used_s, wall_s, under),
                 _growth(before.engine_cpu_s, after.engine_cpu_s),
             ),
+            with_services=_per(_arm_s(used_s, wall_s, under), wall_s * under.cpus_with_services),
             refusal=under.refusal,
         ),
     )
@@ -241,6 +242,11 @@ def _per(amount: float | None, whole: float) -> float | None:
 def _growth(before: float | None, after: float | None) -> float | None:
     """At least 0: a process that ends takes its CPU time out of the sum."""
     return None if before is None or after is None else max(0.0, after - before)
+
+
+def _arm_s(used_s: float, wall_s: float, under: Circumstances) -> float:
+    """CPU time of the target, which `used_s` is, and of its services."""
+    return used_s + wall_s * sum(service.cores for service in under.services.values())
 
 
 def _surroundings(reading: LoadReading, arm_s: float, engine_s: float | None) -> Surroundings:

@@ -137,6 +137,10 @@ class Surroundings:
     pressure: Annotated[
         float | None, about("share of time in which something waited for a CPU, 0..1")
     ] = None
+    with_services: Annotated[
+        float | None,
+        about("share in use of the CPUs that target and services share, 0..1; null: they do not"),
+    ] = None
     refusal: Annotated[
         str | None,
         about("where requests failed: a log line by which a service refused connections"),
