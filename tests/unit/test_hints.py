@@ -79,6 +79,11 @@ def advice(message: str, log: str, **needs: Any) -> list[str]:
             'psycopg.errors.UndefinedTable: relation "shop_product" does not exist',
             "step of `prepare`",
         ),
+        (
+            "the app is up but answers GET / on port 80 with 500 only",
+            "",
+            "with 500: if its database",
+        ),
         ("exit 22", "ModuleNotFoundError: No module named 'shop'", "imports shop"),
         ("exit 22", 'FATAL:  password authentication failed for user "shop"', "password of shop"),
     ],

@@ -130,6 +130,13 @@ class _Maker:
             found["services"] = services
         if steps := [step for each in self.selection.prepare for step in self._steps(each)]:
             found["prepare"] = steps
+        elif empty := [
+            name for name, each in found.get("services", {}).items() if "volumes" in each
+        ]:
+            why = (
+                f"the data of {', '.join(empty)} are empty: give the steps that fill them, such as"
+            )
+            self.findings.todo("prepare", f"{why} {{in: app, run: python manage.py migrate}}")
         return found
 
     def _source(self, app: Node) -> dict[str, str]:

@@ -68,6 +68,11 @@ _SIGNS = (
         r"[Pp]assword authentication failed for user \"([^\"]+)\"",
         "the service refuses the password of {0}: `env` of app and service must agree",
     ),
+    (
+        r"answers GET \S+ on port \d+ with (5[0-9][0-9]) only",
+        "the app fails on its health path with {0}: if its database is empty, give the migration as"
+        " a step of `prepare`; else let it log its errors",
+    ),
 )
 
 
