@@ -15,6 +15,7 @@ from tuner.model import (
     MeasurementState,
     Phase,
     Tally,
+    concurrencies,
     rungs,
 )
 from tuner.schemas import Incumbent, Progress
@@ -90,7 +91,8 @@ def _planned(spec: JobSpec) -> Mapping[Phase, Sequence[_Block]]:
     pair = (2, budget.cycles)
     match spec.kind:
         case JobKind.COMPARE:
-            return {Phase.COMPARE: [(len(spec.variants), budget.cycles)] * budget.compare_blocks}
+            blocks = budget.compare_blocks * len(concurrencies(spec.workload))
+            return {Phase.COMPARE: [(len(spec.variants), budget.cycles)] * blocks}
         case JobKind.CALIBRATE:
             return {Phase.CALIBRATE: [pair] * budget.calibrate_blocks}
         case JobKind.TUNE:
@@ -135,4 +137,5 @@ def _load_s(spec: JobSpec, block: _Block) -> float:
     """Seconds of load in one block, as the budget asks; a burst may take longer."""
     budget = spec.budget
     arms, cycles = block
-    return arms * (budget.warmup_s + cycles * len(rungs(spec.workload)) * budget.window_s)
+    loads = 1 if spec.kind is JobKind.COMPARE else len(rungs(spec.workload))
+    return arms * (budget.warmup_s + cycles * loads * budget.window_s)

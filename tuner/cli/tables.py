@@ -7,29 +7,26 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 
 from tuner.cli.printing import bias_of
-from tuner.model import Figure, Metric, Workload
+from tuner.model import Metric, Workload
 from tuner.schemas import ArmAnswer, CalibrationAnswer, JobAnswer, ReportAnswer, SeesAnswer
 from tuner.wording import (
+    COLUMNS,
     VERDICTS,
     count,
+    ends,
+    errors,
     figure,
     interval,
     load,
+    measured,
     percent,
     request_of,
     service,
     share,
 )
 
-_NAMES = {
-    Metric.THROUGHPUT_RPS: "requests/s",
-    Metric.LATENCY_P50_MS: "p50, ms",
-    Metric.LATENCY_P95_MS: "p95, ms",
-    Metric.LATENCY_P99_MS: "p99, ms",
-    Metric.MEMORY_MB: "memory, MB",
-}
 _OF_NUMBERS = frozenset(
-    {"connections", "value", "figure", "effect", "95 % interval"}
+    {"connections", "value", "figure", "effect", "95 % interval", "trimmed mean"}
     | {"sent", "failed", "over limit", "p50, ms", "p95, ms", "max, ms"}
 )
 WIDTH = 110  # of output that is not a terminal
@@ -102,13 +99,15 @@ def _figures(arms: Sequence[ArmAnswer]) -> Table:
     """One row for each metric of each file."""
     has_rungs = any(f.concurrency is not None for arm in arms for f in arm.figures)
     rungs = ["connections"] * has_rungs
-    table = _table("file", *rungs, "metric", "value", "95 % interval")
+    table = _table("file", *rungs, "metric", "value", "95 % interval", "trimmed mean")
     for arm in arms:
         name = arm.name
         for found in arm.figures:
             rung = [str(found.concurrency or "")] if has_rungs else []
-            metric = _NAMES.get(found.metric, found.metric)
-            table.add_row(name, *rung, metric, figure(found.value), _interval(found))
+            metric, mean = found.metric, found.trimmed_mean
+            trimmed = "" if mean is None else measured(mean, metric)
+            values = (measured(found.value, metric), ends(found), trimmed)
+            table.add_row(name, *rung, COLUMNS[metric], *values)
             name = ""
         table.add_section()
     return table
@@ -122,9 +121,9 @@ def _effects(arms: Sequence[ArmAnswer], metric: Metric) -> Table:
         for effect in arm.effects:
             is_main = effect.metric is metric
             verdict = VERDICTS[arm.verdict] if is_main and arm.verdict is not None else ""
-            ends = interval(effect.ci_low, effect.ci_high)
-            label = _NAMES.get(effect.metric, effect.metric)
-            table.add_row(name, label, percent(effect.estimate), ends, verdict)
+            bounds = interval(effect.ci_low, effect.ci_high)
+            label = COLUMNS[effect.metric]
+            table.add_row(name, label, percent(effect.estimate), bounds, verdict)
             name = ""
         table.add_section()
     return table
@@ -148,10 +147,13 @@ def _requests(arms: Sequence[ArmAnswer], workload: Workload) -> Table:
 
 
 def _arm_lines(arm: ArmAnswer) -> Iterator[str]:
-    if arm.failure is not None:
-        yield f"not measured to the end: {arm.failure.code}: {arm.failure.message}"
+    yield from _failure_lines(arm)
     if arm.errors_by_class:
-        yield "errors: " + ", ".join(f"{n} {name}" for name, n in arm.errors_by_class.items())
+        yield f"errors: {errors(arm.errors_by_class)}"
+    for rung in arm.rungs:
+        if rung.errors_by_class:
+            place = count(rung.concurrency, "connection")
+            yield f"errors at {place}: {errors(rung.errors_by_class)}"
     if arm.over_limit is not None:
         yield f"{share(arm.over_limit)} of all requests not answered within the limit"
     for client, spread in (("client", arm.connect), ("nginx", arm.proxy_connect)):
@@ -164,8 +166,11 @@ def _arm_lines(arm: ArmAnswer) -> Iterator[str]:
     yield from (f"doubt: {doubt.sentence}" for doubt in arm.doubts)
 
 
-def _interval(found: Figure) -> str:
-    if found.ci_low is None and found.ci_high is None:
-        return "too few blocks"
-    ends = (found.ci_low, found.ci_high)
-    return " .. ".join("?" if end is None else figure(end) for end in ends)
+def _failure_lines(arm: ArmAnswer) -> Iterator[str]:
+    """Why it was not measured to the end; of a ladder, from which rung on."""
+    if arm.failure is not None and not arm.rungs:
+        yield f"not measured to the end: {arm.failure.code}: {arm.failure.message}"
+    for rung in arm.rungs:
+        if rung.failure is not None:
+            place = f"from {count(rung.concurrency, 'connection')} on"
+            yield f"not measured {place}: {rung.failure.code}: {rung.failure.message}"

@@ -14,6 +14,7 @@ from tuner.model.answers import (
     MissedBound,
     Recommendation,
     Report,
+    RungReport,
     ServiceUse,
     Verdict,
 )
@@ -145,6 +146,8 @@ from tuner.model.workloads import (
     Load,
     OpenLoop,
     Workload,
+    at_rung,
+    concurrencies,
     connections,
     rungs,
 )

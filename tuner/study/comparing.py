@@ -2,17 +2,22 @@
 
     validate → prepare → compare → done
 
-A file that does not work drops out, which is a result, and the others are measured without it.
-Only the first file ends the job: all others are compared with it.
+Each block of a ladder has one rung, on fresh containers: what 10 000 connections leave behind does
+not count at 100. A file that breaks drops out of its rung and of those above, which is a result,
+and the others are measured without it. If the first file breaks at the lowest rung, the job ends:
+all others are compared with it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean
 
 from tuner import objective, report
 from tuner.model import (
     BASELINE,
+    BlockOptions,
     Fail,
+    Measure,
     Measurement,
     MeasurementState,
     Objective,
@@ -21,20 +26,24 @@ from tuner.model import (
     Settle,
     Step,
     Succeed,
-    Trial,
     TrialNumber,
     TrialState,
+    concurrencies,
 )
 from tuner.study.state import Arms, StudyState
+
+Asked = tuple[Arms, int | None]
+"""The files of a block, and its rung by its connections."""
 
 
 def compare(state: StudyState) -> Step | None:
     """Settle files that broke, measure until every other has its blocks, then report."""
     history = state.history
     blocks = history.blocks(Phase.COMPARE)
+    lowest, *_ = concurrencies(state.spec.workload)
     for block in blocks:
         number, failure = block.broken_trial, block.failure
-        if number is None or failure is None:
+        if number is None or failure is None or block.block_options.concurrency != lowest:
             continue
         if number == BASELINE:
             return Fail(failure=failure)
@@ -43,23 +52,59 @@ def compare(state: StudyState) -> Step | None:
             return Settle(number=number, outcome=outcome)
     if any(block.is_open for block in blocks):
         return None
+    if asked := list(_asked(state, blocks)):
+        return _measure(state, asked)
     complete = [block for block in blocks if block.state is MeasurementState.COMPLETE]
-    missing = state.spec.budget.compare_blocks - len(complete)
-    working = _working(history.trials)
-    if missing > 0:
-        # A file that does not start ends every block that it is planned in.
-        count = missing if complete or len(working) == 1 else 1
-        return state.measure([working] * count)
-    for number in working:
-        if history.trial(number).outcome is None:
-            outcome = _outcome(number, complete, state.spec.objective)
-            return Settle(number=number, outcome=outcome)
+    for trial in history.trials:
+        if trial.outcome is None:
+            outcome = _outcome(trial.number, complete, state.spec.objective)
+            return Settle(number=trial.number, outcome=outcome)
     return Succeed(report=report.build(history))
 
 
-def _working(trials: Sequence[Trial]) -> Arms:
-    """The files that have not dropped out."""
-    return tuple(t.number for t in trials if t.state is not TrialState.INFEASIBLE)
+def _asked(state: StudyState, blocks: Sequence[Measurement]) -> Iterator[Asked]:
+    """The blocks to measure next, round by round: each round has one block of every rung.
+
+    A file that does not start ends every block that it is planned in: the first block of a rung
+    with several files is asked for alone.
+    """
+    working = _working(state, blocks)
+    done = {
+        rung: sum(
+            block.block_options.concurrency == rung and block.state is MeasurementState.COMPLETE
+            for block in blocks
+        )
+        for rung in working
+    }
+    untried = [rung for rung, arms in working.items() if not done[rung] and len(arms) > 1]
+    if untried:
+        yield working[untried[0]], untried[0]
+        return
+    for place in range(state.spec.budget.compare_blocks):
+        for rung, arms in working.items():
+            if arms and place >= done[rung]:
+                yield arms, rung
+
+
+def _working(state: StudyState, blocks: Sequence[Measurement]) -> Mapping[int | None, Arms]:
+    """The files that have not dropped out, rung by rung."""
+    left = [trial.number for trial in state.history.trials]
+    found: dict[int | None, Arms] = {}
+    for rung in concurrencies(state.spec.workload):
+        here = [block for block in blocks if block.block_options.concurrency == rung]
+        broken = {block.broken_trial for block in here}
+        left = [number for number in left if number not in broken]
+        found[rung] = tuple(left)
+    return found
+
+
+def _measure(state: StudyState, asked: Sequence[Asked]) -> Measure:
+    planned = state.measure([arms for arms, _ in asked])
+    plans = (
+        replace(plan, block_options=BlockOptions(concurrency=rung))
+        for plan, (_, rung) in zip(planned.plans, asked, strict=True)
+    )
+    return replace(planned, plans=tuple(plans))
 
 
 def _outcome(number: TrialNumber, blocks: Sequence[Measurement], main: Objective) -> Outcome:
