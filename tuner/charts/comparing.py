@@ -14,35 +14,41 @@ from tuner.wording import COLUMNS, ends, in_unit, measured, thousands
 
 _ROW = 24  # pixels
 _NAME = 15  # pixels, from one name beside the lines to the next
-_ASIDE = 3  # pixels between the intervals of two arms at one rung
+_ASIDE = 3.0  # pixels between the intervals of two arms at one rung, at most
+_ALL_ASIDE = 12.0  # pixels between those of the first and the last arm, at most
 _TICK_ROOM = 0.08  # share of an axis that the number of a rung takes
 _LOG_FROM = 30.0  # an axis is logarithmic from this ratio of its largest to its smallest figure
 
 
 def ladder_chart(metric: Metric, arms: Mapping[str, Sequence[Figure]]) -> str:
     """A line with its intervals for each arm that has figures; connections are logarithmic."""
-    rungs = sorted({f.concurrency or 1 for figures in arms.values() for f in figures}) or [1]
-    height = max(HEIGHT, TOP + BOTTOM + _NAME * len(arms))
-    frame = Frame(
-        title=f"{COLUMNS[metric]} over connections",
-        description=_described(metric, arms),
-        across=Axis(
-            low=rungs[0] / 1.15,
-            high=rungs[-1] * 1.15,
-            label="connections (log)",
-            ticks=list(_ticks(rungs)),
-            is_log=True,
-        ),
-        up=_axis(metric, arms.values()),
-        height=height,
-        margin=190,
-    )
+    frame, aside = _frame(metric, arms), min(_ASIDE, _ALL_ASIDE / len(arms))
     lines = [
-        _Line(frame, arm, name, figures, aside=_ASIDE * (arm - (len(arms) - 1) / 2))
+        _Line(frame, arm, name, figures, aside=aside * (arm - (len(arms) - 1) / 2))
         for arm, (name, figures) in enumerate(arms.items())
         if figures
     ]
     return frame.drawn([shape for own in lines for shape in own.drawn()] + _names(frame, lines), [])
+
+
+def _frame(metric: Metric, arms: Mapping[str, Sequence[Figure]]) -> Frame:
+    """With room for the names at the right."""
+    rungs = sorted({f.concurrency or 1 for figures in arms.values() for f in figures}) or [1]
+    across = Axis(
+        low=rungs[0] / 1.15,
+        high=rungs[-1] * 1.15,
+        label="connections (log)",
+        ticks=list(_ticks(rungs)),
+        is_log=True,
+    )
+    return Frame(
+        title=f"{COLUMNS[metric]} over connections",
+        description=_described(metric, arms),
+        across=across,
+        up=_axis(metric, arms.values()),
+        height=max(HEIGHT, TOP + BOTTOM + _NAME * len(arms)),
+        margin=190,
+    )
 
 
 def _ticks(rungs: Sequence[int]) -> Iterable[Tick]:
