@@ -133,3 +133,10 @@ def test_names_are_text_in_every_chart() -> None:
     ):
         assert "<script" not in chart
         assert any(word.startswith("</title><script") for word in words(chart))
+
+
+def test_numbers_of_rungs_do_not_lie_on_each_other_and_the_top_one_is_always_there() -> None:
+    rungs = (100, 6_000, 8_000, 9_000, 10_000)
+    chart = ladder_chart(RPS, {"a": [replace(one(1.0), concurrency=rung) for rung in rungs]})
+    assert {"100", "6 000", "10 000"} <= set(words(chart))
+    assert not {"8 000", "9 000"} & set(words(chart))

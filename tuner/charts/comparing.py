@@ -3,6 +3,7 @@
 An arm has a colour, a mark and its name beside its line: colour is never the only sign.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -52,12 +53,12 @@ def _frame(metric: Metric, arms: Mapping[str, Sequence[Figure]]) -> Frame:
 
 
 def _ticks(rungs: Sequence[int]) -> Iterable[Tick]:
-    """The rungs whose numbers do not lie on each other."""
-    before = 0.0
-    for rung in rungs:
-        if rung >= before * (rungs[-1] / rungs[0]) ** _TICK_ROOM:
+    """The top rung, and those below whose numbers do not lie on each other."""
+    room, above = (rungs[-1] / rungs[0]) ** _TICK_ROOM, math.inf
+    for rung in reversed(rungs):
+        if rung * room <= above:
             yield Tick(rung, thousands(rung))
-            before = rung
+            above = rung
 
 
 @dataclass(frozen=True, slots=True)

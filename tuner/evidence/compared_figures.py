@@ -59,7 +59,7 @@ def _tables(found: ByArm) -> Iterator[Part]:
         unit = next(wording.COLUMNS[f.metric] for own in found.values() for f in own)
         yield Table(("arm", unit, "95 % interval", "trimmed mean"), rows)
         return
-    headings = ("arm", *(f"{wording.thousands(rung)} connections" for rung in rungs))
+    headings = ("arm", *(wording.count(rung, "connection") for rung in rungs))
     yield Table(headings, tuple(_over(rungs, name, own, _whole) for name, own in found.items()))
     if any(figure.trimmed_mean is not None for own in found.values() for figure in own):
         rows = tuple(_over(rungs, name, own, _trimmed) for name, own in found.items())
