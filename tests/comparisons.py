@@ -87,14 +87,18 @@ def history(
     arms: int = 2,
     name: str = "arm-{}.ini",
     ini: str = builders.INI,
+    **asked: Any,
 ) -> History:
-    """A job that compared these arms, with its report."""
+    """A job that compared these arms, with its report. `{n}` in `ini` is 1 in the first arm's."""
     workload = Ladder(kind="ladder", concurrencies=tuple(rungs)) if rungs else ClosedLoop()
     # not checked: a test may give a name that no request may have
-    variants = tuple(Variant.model_construct(name=name.format(n), ini=ini) for n in range(arms))
+    variants = tuple(
+        Variant.model_construct(name=name.format(n), ini=ini.replace("{n}", str(n + 1)))
+        for n in range(arms)
+    )
     budget = Budget(trials=0, confirm_blocks=0, compare_blocks=4, cycles=1, window_s=2.0)
     chosen = builders.spec(
-        kind=JobKind.COMPARE, variants=variants, workload=workload, budget=budget
+        kind=JobKind.COMPARE, variants=variants, workload=workload, budget=budget, **asked
     )
     done = blocks(rungs or (None,), arms, 4) if measured is None else measured
     job = builders.job(spec=chosen, state=JobState.SUCCEEDED, phase=Phase.DONE)

@@ -2,6 +2,7 @@
 
     page, markdown   a document → HTML or Markdown, by the files in `templates`; all escaping
     ├── comparison       a comparison: who differs from the first arm
+    │   ├── compared_steps      each step against the one before, and curves
     │   ├── compared_figures    metric by metric: a chart, and its figures
     │   └── compared_arms       arm by arm: limits, failures, doubts, requests, files
     └── composition      a tuning job: sections in their order

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tuner import wording
-from tuner.evidence import compared_arms, compared_figures
+from tuner.evidence import compared_arms, compared_figures, compared_steps
 from tuner.evidence.document import (
     Code,
     Document,
@@ -34,6 +34,7 @@ def compose_comparison(found: MeasuredJob) -> Document:
     metric = job.spec.objective.metric
     sections = (
         _against_first(report.arms, metric),
+        compared_steps.curves(report, metric) or compared_steps.steps(report.arms, metric),
         *compared_figures.charted(report.arms),
         compared_arms.limits(report.arms),
         compared_arms.failures(report.arms),

@@ -316,6 +316,9 @@ def test_progress_counts_the_smaller_blocks_of_a_small_host() -> None:
     three = running.spec.model_copy(update={"variants": (*running.spec.variants, third)})
     store = FakeStore({1: replace(running, spec=three)})
     assert Api(store).get("/v1/jobs/1").json()["progress"]["blocks_left"] == 16
+    ladder = Ladder(kind="ladder", concurrencies=(10, 100, 1_000))
+    store = FakeStore({1: replace(running, spec=three.model_copy(update={"workload": ladder}))})
+    assert Api(store).get("/v1/jobs/1").json()["progress"]["blocks_left"] == 3 * 16
 
 
 def test_the_lines_of_a_step_hide_its_secrets() -> None:

@@ -105,6 +105,31 @@ def test_an_arm_that_breaks_says_from_which_rung_on_and_shows_its_log() -> None:
     assert "| `arm-1.ini` | 10 000 | not measured | 0 |  |" in markdown(found)
 
 
+STEP = "[uwsgi]\nprocesses = {n}\nenv = DB_PASSWORD=hunter{n}\n"
+
+
+@pytest.mark.parametrize("rungs", [(), RUNGS])
+def test_each_step_has_its_lines_and_its_effect_on_the_one_before(rungs: tuple[int, ...]) -> None:
+    found = comparisons.history(arms=3, rungs=rungs, ini=STEP, compare_with="previous")
+    text = markdown(found)
+    row = next(line for line in text.splitlines() if line.startswith("| `arm-2.ini` | `-proc"))
+    assert "`-processes = 2`" in row
+    assert "`+processes = 3`" in row
+    assert "+50.0 % requests per second" in row
+    assert "real: better" in row
+    assert "hunter" not in text
+    assert "Step by step" in Read(page(found)).text
+
+
+@pytest.mark.parametrize("rungs", [(), RUNGS])
+def test_a_grid_has_its_curve_and_where_it_stops(rungs: tuple[int, ...]) -> None:
+    found = comparisons.history(arms=3, rungs=rungs, ini=STEP, vary=("processes",))
+    text = markdown(found)
+    assert "3 processes are better than 2: the curve still rises" in text
+    assert "| processes | requests/s | against the one below | verdict |" in text
+    assert "Step by step" not in text
+
+
 def test_an_arm_of_one_load_that_breaks_has_its_reason() -> None:
     found = comparisons.history([comparisons.broken(None), *comparisons.blocks((None,), 1, 4)])
     assert "died: processes kept dying" in Read(page(found)).text

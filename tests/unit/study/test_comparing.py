@@ -199,6 +199,18 @@ def test_a_file_that_breaks_at_a_rung_is_measured_at_the_rungs_below() -> None:
     assert {figure.concurrency for figure in job.report.arms[1].figures} == {10}
 
 
+def test_on_a_small_host_each_rung_has_its_passes() -> None:
+    world = FakeWorld(throughput=by_processes, host_mb=2300)  # 70 % of it: three boxes
+    inis = [with_processes(count) for count in (2, 3, 4, 5)]
+    store, job = run(world, comparison(*inis, blocks=2, workload=LADDER))
+    assert job.state is JobState.SUCCEEDED
+    assert job.report is not None
+    assert [arm.blocks for arm in job.report.arms] == [4, 2, 2, 2]
+    rungs = rungs_of(store, job)
+    assert [rung for rung, _ in rungs] == [10, 10, 100, 100, 1_000, 1_000] * 2
+    assert all(len(arms) <= 3 and arms[0] == 0 for _, arms in rungs)
+
+
 def test_the_first_file_may_break_above_the_lowest_rung() -> None:
     dies = broken_at(5, FailureCode.DIED)
     world = FakeWorld(throughput=by_processes, fails=dies, fails_from=1_000)
