@@ -34,6 +34,7 @@ METRICS: Mapping[Metric, str] = {
     Metric.TARGET_CPU: "CPU",
     Metric.MEMORY_PEAK_MB: "peak memory",
     Metric.MB_PER_S: "MB per second",
+    Metric.CONNECTIONS_PER_REQUEST: "connections per request",
 }
 COLUMNS: Mapping[Metric, str] = {
     Metric.THROUGHPUT_RPS: "requests/s",
@@ -46,6 +47,7 @@ COLUMNS: Mapping[Metric, str] = {
     Metric.TARGET_CPU: "CPU, % of its limit",
     Metric.MEMORY_PEAK_MB: "peak memory, MB",
     Metric.MB_PER_S: "MB/s",
+    Metric.CONNECTIONS_PER_REQUEST: "connections/request",
 }
 """Metrics with their units, as headings and axes have them."""
 VERDICTS: Mapping[Verdict, str] = {

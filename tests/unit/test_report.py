@@ -257,6 +257,23 @@ def test_cpu_peak_memory_and_bytes_are_figures_too() -> None:
     assert figure(arm, Metric.MB_PER_S).value == pytest.approx(2.0)
 
 
+def test_connections_per_request_are_a_mean_which_may_be_0() -> None:
+    kept = [
+        compared(
+            *(
+                window(0, server=ServerFigures(connections_per_request=share))
+                for share in (0.0, of_block)
+            ),
+            arms=(0,),
+        )
+        for of_block in (0.0, 0.2)
+    ]
+    report = comparison(kept, files=1)
+    found = figure(report.arms[0], Metric.CONNECTIONS_PER_REQUEST)
+    assert found.value == pytest.approx(0.05)
+    assert found.ci_low == 0.0
+
+
 def test_what_no_window_knows_is_no_figure() -> None:
     unknown = {"target_cpu": None, "body_bytes": None}
     metrics = {found.metric for found in comparison(faster(1.0, **unknown)).arms[1].figures}

@@ -10,7 +10,7 @@ import pytest
 from tests import comparisons
 from tests.comparisons import RUNGS
 from tuner import report
-from tuner.model import Doubt, History, Measurement, Window
+from tuner.model import Doubt, History, Limits, Measurement, Window
 from tuner.report.figures import SHOWN
 
 
@@ -26,6 +26,19 @@ def test_there_is_a_row_for_each_arm_rung_and_block() -> None:
     assert sorted(table.connections.unique()) == list(RUNGS)
     assert sorted(table.block.unique()) == [1, 2, 3, 4]
     assert set(table.host) == {"bench-1"}
+
+
+def test_each_row_has_the_box_of_its_arm() -> None:
+    found = comparisons.history()
+    boxes = (Limits(cpus=0.5, memory_mb=256), None)
+    variants = tuple(
+        variant.model_copy(update={"limits": box})
+        for variant, box in zip(found.job.spec.variants, boxes, strict=True)
+    )
+    boxed = found.job.spec.model_copy(update={"variants": variants, "limits": Limits(cpus=2)})
+    table = read(replace(found, job=replace(found.job, spec=boxed)))
+    seen = set(zip(table.arm, table.limit_cpus, table.limit_memory_mb, strict=True))
+    assert seen == {("arm-0.ini", 0.5, 256), ("arm-1.ini", 2.0, 512)}
 
 
 def test_a_column_has_one_type() -> None:
@@ -78,5 +91,7 @@ def test_blocks_that_failed_and_blocks_to_come_have_no_rows() -> None:
 
 def test_a_job_without_blocks_has_the_names_alone() -> None:
     found = comparisons.history([])
-    assert report.csv_of(found.job, found.measurements).startswith("job,app,arm,connections,block,")
+    assert report.csv_of(found.job, found.measurements).startswith(
+        "job,app,arm,limit_cpus,limit_memory_mb,connections,block,"
+    )
     assert len(read(found)) == 0

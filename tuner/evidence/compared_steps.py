@@ -25,7 +25,7 @@ def curves(report: Report, metric: Metric) -> Section | None:
     parts: list[Part] = []
     for curve in report.curves:
         place = wording.place(curve)
-        parts.append(Paragraph(f"{place}: {curve.sentence}" if place else curve.sentence))
+        parts.append(Paragraph(f"{place}{': ' if place else ''}{curve.sentence}."))
         parts.append(_curve(curve, arms, metric))
     return Section(title="Where it stops helping", parts=tuple(parts)) if parts else None
 

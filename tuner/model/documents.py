@@ -35,6 +35,7 @@ class Metric(StrEnum):
     TARGET_CPU = "target_cpu"  # share of the CPU limit in use
     MEMORY_PEAK_MB = "memory_peak_mb"  # since the start
     MB_PER_S = "mb_per_s"  # bodies of the answers
+    CONNECTIONS_PER_REQUEST = "connections_per_request"  # that the client opened
 
     @property
     def sign(self) -> int:

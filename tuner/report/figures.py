@@ -33,8 +33,12 @@ SHOWN = (
     Metric.MEMORY_MB,
     Metric.MEMORY_PEAK_MB,
     Metric.MB_PER_S,
+    Metric.CONNECTIONS_PER_REQUEST,
 )
 """The figures of each file, in the order of all tables."""
+
+_MAY_BE_0 = (Metric.ERROR_RATE, Metric.CONNECTIONS_PER_REQUEST)
+"""They have no logs: the mean, with Student's interval."""
 
 Part = list[Window]
 """The usable windows of one file in one block; at least one."""
@@ -45,8 +49,8 @@ def figure_of(metric: Metric, parts: Sequence[Part], rung: int | None) -> Figure
     values = [value for part in parts if (value := value_of(part, metric)) is not None]
     if not values:
         return None
-    is_rate = metric is Metric.ERROR_RATE
-    centre, low, high = _mean_rate(values, parts) if is_rate else _centre(values)
+    may_be_0 = metric in _MAY_BE_0
+    centre, low, high = _mean(metric, values, parts) if may_be_0 else _centre(values)
     bounded = len(values) > 1
     return Figure(
         metric=metric,
@@ -59,9 +63,10 @@ def figure_of(metric: Metric, parts: Sequence[Part], rung: int | None) -> Figure
 
 
 def value_of(windows: Part, metric: Metric) -> float | None:
-    """The figure of one block, None where it has none; only an error rate may be 0."""
-    if metric is Metric.ERROR_RATE:
-        return fmean(window.error_rate for window in windows)
+    """The figure of one block, None where it has none."""
+    if metric in _MAY_BE_0:
+        known = [value for window in windows if (value := window.value(metric)) is not None]
+        return fmean(known) if known else None
     if metric is Metric.MEMORY_PEAK_MB:
         return max(window.value(metric) or 0.0 for window in windows) or None
     if metric is Metric.LATENCY_P99_MS and any(w.requests < REQUESTS_FOR_P99 for w in windows):
@@ -94,9 +99,12 @@ def _centre(values: Sequence[float]) -> tuple[float, float, float | None]:
     return math.exp(found.value), math.exp(found.low), high
 
 
-def _mean_rate(rates: Sequence[float], parts: Sequence[Part]) -> tuple[float, float, float]:
+def _mean(
+    metric: Metric, values: Sequence[float], parts: Sequence[Part]
+) -> tuple[float, float, float]:
     """Mean of the blocks. Where nothing failed, the upper end is what the requests may hide."""
-    low, high = analysis.t_interval(rates)
-    if not any(rates):
-        high = MAY_HIDE / max(1, sum(window.requests for part in parts for window in part))
-    return fmean(rates), max(0.0, low), min(1.0, high)
+    low, high = analysis.t_interval(values)
+    if metric is Metric.ERROR_RATE:
+        requests = sum(window.requests for part in parts for window in part)
+        high = min(1.0, high if any(values) else MAY_HIDE / max(1, requests))
+    return fmean(values), max(0.0, low), high

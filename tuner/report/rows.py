@@ -27,7 +27,17 @@ def csv_of(job: Job, measurements: Iterable[Measurement]) -> str:
 
 
 _COLUMNS = (
-    *("job", "app", "arm", "connections", "block", "host", "started_at"),
+    *(
+        "job",
+        "app",
+        "arm",
+        "limit_cpus",
+        "limit_memory_mb",
+        "connections",
+        "block",
+        "host",
+        "started_at",
+    ),
     *("windows", "void_windows", "requests", "sent", "errors"),
     *(metric.value for metric in SHOWN),
     "doubts",
@@ -42,7 +52,9 @@ def _rows(job: Job, blocks: Sequence[Measurement]) -> Iterator[Mapping[str, Any]
                 windows = block.windows_of(TrialNumber(number))
                 if windows:
                     names = {"job": job.id, "app": job.spec.app, "arm": variant.name}
-                    yield {**names, "block": place, **_row(block, windows)}
+                    box = job.spec.boxes[number]
+                    limits = {"limit_cpus": box.cpus, "limit_memory_mb": box.memory_mb}
+                    yield {**names, **limits, "block": place, **_row(block, windows)}
 
 
 def _row(block: Measurement, windows: list[Window]) -> Mapping[str, Any]:
