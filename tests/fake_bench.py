@@ -79,6 +79,7 @@ class FakeWorld:
     noise_sd: float = 0.03
     start_sd: float = 0.0
     fails: Callable[[Options], FailureCode | None] = _never_fails
+    fails_from: int = 1  # connections with which a file fails that fails under load
     memory_mb: Callable[[Options], float] = _memory_by_processes
     image_fails: FailureCode | None = None
     image: str = FACTS.image_digest  # what every target names now
@@ -372,7 +373,8 @@ class FakeLoad:
         fake = _fake(running)
         self.world.raise_if_killed(fake)
         self.world.check_services(fake)
-        self.world.raise_if(fake.arm, _ON_DRIVE)
+        if connections(load) >= self.world.fails_from:
+            self.world.raise_if(fake.arm, _ON_DRIVE)
         self.world.hiccup()
         if self.world.fails(options_of(fake.arm.ini)) is FailureCode.INFRASTRUCTURE:
             raise Infrastructure("planted: the host's fault")

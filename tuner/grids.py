@@ -4,11 +4,11 @@ Each file is compared with the first one. Steps are also compared with the step 
 files of a grid with each other along their curve.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tuner import analysis, objective, wording
+from tuner import wording
 from tuner.model import (
     BASELINE,
     BOX_SIZES,
@@ -18,13 +18,14 @@ from tuner.model import (
     Curve,
     Doubt,
     JobSpec,
-    Measurement,
     TrialNumber,
     Verdict,
 )
 from tuner.uwsgi.ini import IniFile
 
 Arms = tuple[TrialNumber, ...]
+Compared = Callable[[TrialNumber, TrialNumber], Comparison]
+"""A file against another one, by the job's objective, in the blocks that have both."""
 
 _CAUSES: Mapping[Bottleneck, str] = {
     Bottleneck.CPU_QUOTA: "the box's CPU is full",
@@ -88,21 +89,10 @@ def groups(spec: JobSpec) -> tuple[Arms, ...]:
     return tuple(line.arms for line in lines(spec)) or own or ((BASELINE,),)
 
 
-def compared(
-    spec: JobSpec, blocks: Sequence[Measurement], number: TrialNumber, to: TrialNumber
-) -> Comparison:
-    """A file against another one, by the job's objective, in the blocks that have both."""
-    metric = spec.objective.metric
-    ratios = objective.ratios_to_baseline(blocks, number, metric, to)
-    return analysis.compare(ratios, metric=metric, sign=metric.sign, min_effect=spec.min_effect)
-
-
-def curves(
-    spec: JobSpec, blocks: Sequence[Measurement], reports: Sequence[ArmReport]
-) -> tuple[Curve, ...]:
+def curves(spec: JobSpec, reports: Sequence[ArmReport], compared: Compared) -> tuple[Curve, ...]:
     """The curve of each line with more than one level, judged by the objective's metric."""
     return tuple(
-        _curve(spec, blocks, reports, line) for line in lines(spec) if len(line.levels) > 1
+        _curve(spec, reports, compared, line) for line in lines(spec) if len(line.levels) > 1
     )
 
 
@@ -139,15 +129,13 @@ def _line(over: str, at: Mapping[str, str], points: Sequence[tuple[float, TrialN
     return Line(over, at, tuple(level for level, _ in points), tuple(arm for _, arm in points))
 
 
-def _curve(
-    spec: JobSpec, blocks: Sequence[Measurement], reports: Sequence[ArmReport], line: Line
-) -> Curve:
+def _curve(spec: JobSpec, reports: Sequence[ArmReport], compared: Compared, line: Line) -> Curve:
     """Where a line stops rising; levels that did not run count for nothing."""
     points = zip(line.levels, line.arms, strict=True)
     ran = [(level, arm) for level, arm in points if reports[arm].blocks]
     enough, sentence = None, "too few levels were measured"
     if len(ran) > 1:
-        at, later = _knee(spec, blocks, [arm for _, arm in ran])
+        at, later = _knee([arm for _, arm in ran], compared)
         levels = [_text(level) for level, _ in ran]
         sentence = _still_rises(line.over, levels)
         if later:
@@ -165,12 +153,10 @@ def _curve(
     )
 
 
-def _knee(
-    spec: JobSpec, blocks: Sequence[Measurement], arms: Sequence[TrialNumber]
-) -> tuple[int, list[Verdict]]:
+def _knee(arms: Sequence[TrialNumber], compared: Compared) -> tuple[int, list[Verdict]]:
     """The first of the arms that no later one beats, and the verdicts on the later ones."""
     tried = (
-        (at, [compared(spec, blocks, later, arm).verdict for later in arms[at + 1 :]])
+        (at, [compared(later, arm).verdict for later in arms[at + 1 :]])
         for at, arm in enumerate(arms)
     )
     return next((at, later) for at, later in tried if Verdict.BETTER not in later)

@@ -8,13 +8,16 @@ from collections.abc import Mapping
 from typing import assert_never
 
 from tuner.model import (
+    Curve,
     Effect,
+    Figure,
     Limits,
     Metric,
     Origin,
     Params,
     Scalar,
     ServiceFigures,
+    StepEffect,
     TrialState,
     Verdict,
 )
@@ -28,7 +31,25 @@ METRICS: Mapping[Metric, str] = {
     Metric.ERROR_RATE: "error rate",
     Metric.MEMORY_MB: "memory",
     Metric.RPS_PER_CPU: "requests per second and CPU",
+    Metric.TARGET_CPU: "CPU",
+    Metric.MEMORY_PEAK_MB: "peak memory",
+    Metric.MB_PER_S: "MB per second",
+    Metric.CONNECTIONS_PER_REQUEST: "connections per request",
 }
+COLUMNS: Mapping[Metric, str] = {
+    Metric.THROUGHPUT_RPS: "requests/s",
+    Metric.LATENCY_P50_MS: "p50, ms",
+    Metric.LATENCY_P95_MS: "p95, ms",
+    Metric.LATENCY_P99_MS: "p99, ms",
+    Metric.ERROR_RATE: "errors, %",
+    Metric.MEMORY_MB: "memory, MB",
+    Metric.RPS_PER_CPU: "requests/s and CPU",
+    Metric.TARGET_CPU: "CPU, % of its limit",
+    Metric.MEMORY_PEAK_MB: "peak memory, MB",
+    Metric.MB_PER_S: "MB/s",
+    Metric.CONNECTIONS_PER_REQUEST: "connections/request",
+}
+"""Metrics with their units, as headings and axes have them."""
 VERDICTS: Mapping[Verdict, str] = {
     Verdict.BETTER: "better",
     Verdict.WORSE: "worse",
@@ -139,6 +160,18 @@ def is_real(effect: Effect) -> bool:
     return standing(effect) != "inside noise"
 
 
+def reality(step: StepEffect | None) -> str:
+    """Whether a step is real or noise; empty for a file without one before it."""
+    if step is None:
+        return ""
+    return REALITIES[step.verdict, step.is_real] if step.effects else "too few blocks"
+
+
+def place(curve: Curve) -> str:
+    """`cpus = 1, threads = 4`: what stays along a curve; empty where nothing else varies."""
+    return ", ".join(f"{name} = {value}" for name, value in curve.at.items())
+
+
 def why_not_kept(effect: Effect) -> str:
     """`inside noise: +0.3 % (-0.9 % .. +1.5 %)`, or `harmful`, or `too small to keep`."""
     reasons = {"better": "too small to keep", "worse": "harmful", "inside noise": "inside noise"}
@@ -181,6 +214,28 @@ def figure(number: float) -> str:
         return f"{number:.3g}"
     digits = 0 if abs(number) >= 10_000 else 1 if abs(number) >= 10 else 2
     return f"{number:,.{digits}f}".replace(",", " ")
+
+
+def measured(number: float | None, metric: Metric) -> str:
+    """A figure in the unit of its column; `?` where it is not known."""
+    return "?" if number is None else figure(in_unit(number, metric))
+
+
+def in_unit(number: float, metric: Metric) -> float:
+    """A figure in the unit of its column: shares in percent."""
+    return 100 * number if metric.is_share else number
+
+
+def ends(found: Figure) -> str:
+    """`158.0 .. 164.9`, the interval of a figure in the unit of its column."""
+    if found.ci_low is None and found.ci_high is None:
+        return "too few blocks"
+    return " .. ".join(measured(end, found.metric) for end in (found.ci_low, found.ci_high))
+
+
+def errors(by_class: Mapping[str, int]) -> str:
+    """`12 http_502, 3 reset`."""
+    return ", ".join(f"{thousands(number)} {name}" for name, number in by_class.items())
 
 
 def count(number: int, noun: str) -> str:

@@ -56,6 +56,7 @@ def test_every_figure_of_a_window_is_of_the_same_requests(launcher: DockerLaunch
     assert served(reading) == reading.sent
     assert reading.errors_by_class == {}
     assert reading.duration_s == pytest.approx(1.6)
+    assert reading.body_bytes == len("ok") * reading.requests
     assert len(reading.series) == 8
     # All but the few that were answered after the end.
     assert 0.98 * reading.sent <= sum(reading.series) <= reading.sent

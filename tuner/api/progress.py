@@ -17,10 +17,11 @@ from tuner.model import (
     Phase,
     Tally,
     TrialNumber,
+    concurrencies,
     rungs,
 )
 from tuner.schemas import Incumbent, Progress
-from tuner.study import passes
+from tuner.study import rounds
 
 START_OF_BLOCK_S = 1.5
 """Time to start and remove a block's containers, until the job has blocks of its own."""
@@ -94,8 +95,9 @@ def _planned(job: Job) -> Mapping[Phase, Sequence[_Block]]:
     match spec.kind:
         case JobKind.COMPARE:
             files = tuple(TrialNumber(number) for number in range(len(spec.variants)))
-            blocks = chain(*passes(spec, job.facts, files))
-            return {Phase.COMPARE: [(len(arms), budget.cycles) for arms in blocks]}
+            working = dict.fromkeys(concurrencies(spec.workload), files)
+            blocks = chain(*rounds(spec, job.facts, working))
+            return {Phase.COMPARE: [(len(arms), budget.cycles) for arms, _ in blocks]}
         case JobKind.CALIBRATE:
             return {Phase.CALIBRATE: [pair] * budget.calibrate_blocks}
         case JobKind.TUNE:
@@ -140,4 +142,5 @@ def _load_s(spec: JobSpec, block: _Block) -> float:
     """Seconds of load in one block, as the budget asks; a burst may take longer."""
     budget = spec.budget
     arms, cycles = block
-    return arms * (budget.warmup_s + cycles * len(rungs(spec.workload)) * budget.window_s)
+    loads = 1 if spec.kind is JobKind.COMPARE else len(rungs(spec.workload))
+    return arms * (budget.warmup_s + cycles * loads * budget.window_s)

@@ -5,7 +5,14 @@ from typing import Any
 
 from tuner.cli.printing import error_lines
 from tuner.errors import Conflict, InvalidInput, Unavailable
-from tuner.model import CompareRequest, FailureCode, TargetRequest, Variant, box_of
+from tuner.model import (
+    CompareRequest,
+    FailureCode,
+    TargetRequest,
+    Variant,
+    box_of,
+    concurrencies,
+)
 from tuner.recommendation import gate
 from tuner.schemas import JobAnswer, RecommendationAnswer
 from tuner.wording import duration, effect_with_interval, share
@@ -45,11 +52,13 @@ def request_of(
 
 
 def block_s(found: RecommendationAnswer) -> float:
-    """Seconds of one block of two files, with its starts."""
-    if found.calibration is not None and found.calibration.block_s is not None:
-        return found.calibration.block_s
+    """Seconds of one block of two files, with its starts; of a ladder each rung has its own."""
     asked = found.circumstances
-    return START_OF_BLOCK_S + 2 * (asked.warmup_s + asked.cycles * asked.window_s)
+    rungs = len(concurrencies(asked.workload))
+    start_s = START_OF_BLOCK_S + 2 * asked.warmup_s
+    if found.calibration is not None and found.calibration.block_s is not None:
+        return found.calibration.block_s + (rungs - 1) * start_s
+    return rungs * (start_s + 2 * asked.cycles * asked.window_s)
 
 
 def plan_lines(

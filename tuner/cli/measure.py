@@ -1,5 +1,6 @@
 """`tuner measure` and `tuner calibrate`: figures with intervals and doubts, without tuning."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,13 +19,13 @@ from tuner.cli.arguments import (
     WindowS,
 )
 from tuner.cli.files import check_folder, write_text
-from tuner.cli.jobs import check_succeeded
+from tuner.cli.jobs import check_succeeded, form_of
 from tuner.cli.output import print_json, say
 from tuner.model import Danger
 
 if TYPE_CHECKING:
     from tuner.client import Client
-    from tuner.schemas import ReportAnswer
+    from tuner.schemas import ReportAnswer, ReportForm
 
 
 def measure(
@@ -90,6 +91,12 @@ def measure(
     pool: Pool = None,
     as_json: AsJson = False,
     svg: Annotated[Path | None, typer.Option(help="Write two charts to this file.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write the report to a .html, .md or .json file.")
+    ] = None,
+    csv: Annotated[
+        Path | None, typer.Option(help="Write a row for each file, rung and block to this file.")
+    ] = None,
 ) -> None:
     """Measure one uwsgi.ini, or compare several in interleaved blocks."""
     from tuner.cli import arms, asking, following, own_service, printing, tables
@@ -110,6 +117,7 @@ def measure(
     levels = arms.levels_of(vary or ())
     if svg is not None:
         check_folder("--svg", svg)
+    written = list(_written(report, csv))
     with own_service.reached() as (client, runs_on):
         apps = document_of(client.target_apps())
         known = apps.get(app, {})
@@ -143,12 +151,24 @@ def measure(
         job = following.run(client, request, runs_on=runs_on, quiet=as_json)
         if svg is not None and job.report is not None:
             _draw(client, job.id, job.report, svg)
+        for option, file, form in written if job.report is not None else ():
+            write_text(option, file, client.report(job.id, form))
+            say(f"report: {file}")
     if as_json:
         print_json(job)
     elif job.report is not None:
         tables.show(tables.comparison_parts(job, job.report))
         tables.show(printing.left_out_lines(job.preflight))
     check_succeeded(job)
+
+
+def _written(report: Path | None, csv: Path | None) -> Iterator[tuple[str, Path, "ReportForm"]]:
+    """Options with their files and forms. Raises `InvalidInput` before minutes of measuring."""
+    if report is not None:
+        yield "--report", report, form_of(report)
+    if csv is not None:
+        check_folder("--csv", csv)
+        yield "--csv", csv, "csv"
 
 
 def calibrate(

@@ -8,31 +8,29 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 
 from tuner.cli.printing import bias_of
-from tuner.model import Curve, Effect, Figure, Metric, StepEffect, Workload
+from tuner.model import Curve, Effect, Metric, Workload
 from tuner.schemas import ArmAnswer, CalibrationAnswer, JobAnswer, ReportAnswer, SeesAnswer
 from tuner.wording import (
-    REALITIES,
+    COLUMNS,
     VERDICTS,
     count,
+    ends,
+    errors,
     figure,
     interval,
     load,
+    measured,
     percent,
+    place,
+    reality,
     request_of,
     service,
     share,
 )
 
-_NAMES = {
-    Metric.THROUGHPUT_RPS: "requests/s",
-    Metric.LATENCY_P50_MS: "p50, ms",
-    Metric.LATENCY_P95_MS: "p95, ms",
-    Metric.LATENCY_P99_MS: "p99, ms",
-    Metric.MEMORY_MB: "memory, MB",
-}
 _OF_NUMBERS = frozenset(
-    {"connections", "value", "figure", "effect", "95 % interval"}
-    | {"sent", "failed", "over limit", "max, ms", *_NAMES.values()}
+    {"connections", "value", "figure", "effect", "95 % interval", "trimmed mean"}
+    | {"sent", "failed", "over limit", "max, ms", *COLUMNS.values()}
 )
 MOST_CHANGES = 12
 """Lines of a step that are shown."""
@@ -111,13 +109,15 @@ def _figures(arms: Sequence[ArmAnswer]) -> Table:
     """One row for each metric of each file."""
     has_rungs = any(f.concurrency is not None for arm in arms for f in arm.figures)
     rungs = ["connections"] * has_rungs
-    table = _table("file", *rungs, "metric", "value", "95 % interval")
+    table = _table("file", *rungs, "metric", "value", "95 % interval", "trimmed mean")
     for arm in arms:
         name = arm.name
         for found in arm.figures:
             rung = [str(found.concurrency or "")] if has_rungs else []
-            metric = _NAMES.get(found.metric, found.metric)
-            table.add_row(name, *rung, metric, figure(found.value), _interval(found))
+            metric, mean = found.metric, found.trimmed_mean
+            trimmed = "" if mean is None else measured(mean, metric)
+            values = (measured(found.value, metric), ends(found), trimmed)
+            table.add_row(name, *rung, COLUMNS[metric], *values)
             name = ""
         table.add_section()
     return table
@@ -142,8 +142,8 @@ def _steps(arms: Sequence[ArmAnswer], metric: Metric) -> Table:
     for arm, step in [(arm, arm.step) for arm in arms if arm.step is not None]:
         lines = [arm.name, *(f"  {line}" for line in step.changes[:MOST_CHANGES])]
         lines += ["  ..."] * (len(step.changes) > MOST_CHANGES)
-        rows = [_cells(effect, metric, _reality(step)) for effect in step.effects]
-        for line, row in zip_longest(lines, rows or [("", "", "", _reality(step))]):
+        rows = [_cells(effect, metric, reality(step)) for effect in step.effects]
+        for line, row in zip_longest(lines, rows or [("", "", "", reality(step))]):
             table.add_row(line or "", *(row or ()))
         table.add_section()
     return table
@@ -154,39 +154,29 @@ def _curves(report: ReportAnswer, metric: Metric) -> Iterator[RenderableType]:
     arms = {arm.name: arm for arm in report.arms}
     for curve in report.curves:
         yield _curve(curve, arms, metric)
-        yield f"{_place(curve)}{': ' if curve.at else ''}{curve.sentence}"
-
-
-def _place(curve: Curve) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in curve.at.items())
+        yield f"{place(curve)}{': ' if curve.at else ''}{curve.sentence}"
 
 
 def _curve(curve: Curve, arms: Mapping[str, ArmAnswer], metric: Metric) -> Table:
     """A row for each level. The figures of a ladder's rungs are in the table of all figures."""
-    columns = (_NAMES.get(metric, metric), "95 % interval", "effect", "95 % interval")
+    columns = (COLUMNS[metric], "95 % interval", "effect", "95 % interval")
     table = _table(curve.over, *columns, "against the one below")
-    table.title, table.title_justify = _place(curve) or None, "left"
+    table.title, table.title_justify = place(curve) or None, "left"
     for level, name in zip(curve.levels, curve.arms, strict=True):
         arm = arms[name]
         found = [f for f in arm.figures if f.metric is metric and f.concurrency is None]
-        value = (figure(found[0].value), _interval(found[0])) if found else ("", "")
+        value = (measured(found[0].value, metric), ends(found[0])) if found else ("", "")
         effects = arm.step.effects if arm.step is not None else ()
-        rows = [_cells(e, metric, _reality(arm.step))[1:] for e in effects if e.metric is metric]
-        table.add_row(f"{level:g}", *value, *(rows[0] if rows else ("", "", _reality(arm.step))))
+        rows = [_cells(e, metric, reality(arm.step))[1:] for e in effects if e.metric is metric]
+        table.add_row(f"{level:g}", *value, *(rows[0] if rows else ("", "", reality(arm.step))))
     return table
 
 
 def _cells(effect: Effect, main: Metric, verdict: str) -> tuple[str, str, str, str]:
     """The metric, its effect, the interval, and the verdict of the main metric."""
-    name = _NAMES.get(effect.metric, effect.metric)
-    ends = interval(effect.ci_low, effect.ci_high)
-    return name, percent(effect.estimate), ends, verdict if effect.metric is main else ""
-
-
-def _reality(step: StepEffect | None) -> str:
-    if step is None:
-        return ""
-    return REALITIES[step.verdict, step.is_real] if step.effects else "too few blocks"
+    bounds = interval(effect.ci_low, effect.ci_high)
+    judged = verdict if effect.metric is main else ""
+    return COLUMNS[effect.metric], percent(effect.estimate), bounds, judged
 
 
 def _requests(arms: Sequence[ArmAnswer], workload: Workload) -> Table:
@@ -207,10 +197,13 @@ def _requests(arms: Sequence[ArmAnswer], workload: Workload) -> Table:
 
 
 def _arm_lines(arm: ArmAnswer, first: ArmAnswer) -> Iterator[str]:
-    if arm.failure is not None:
-        yield f"not measured to the end: {arm.failure.code}: {arm.failure.message}"
+    yield from _failure_lines(arm)
     if arm.errors_by_class:
-        yield "errors: " + ", ".join(f"{n} {name}" for name, n in arm.errors_by_class.items())
+        yield f"errors: {errors(arm.errors_by_class)}"
+    for rung in arm.rungs:
+        if rung.errors_by_class:
+            place = count(rung.concurrency, "connection")
+            yield f"errors at {place}: {errors(rung.errors_by_class)}"
     if arm.over_limit is not None:
         yield f"{share(arm.over_limit)} of all requests not answered within the limit"
     for client, spread in (("client", arm.connect), ("nginx", arm.proxy_connect)):
@@ -225,8 +218,11 @@ def _arm_lines(arm: ArmAnswer, first: ArmAnswer) -> Iterator[str]:
     yield from (f"doubt: {doubt.sentence}" for doubt in arm.doubts)
 
 
-def _interval(found: Figure) -> str:
-    if found.ci_low is None and found.ci_high is None:
-        return "too few blocks"
-    ends = (found.ci_low, found.ci_high)
-    return " .. ".join("?" if end is None else figure(end) for end in ends)
+def _failure_lines(arm: ArmAnswer) -> Iterator[str]:
+    """Why it was not measured to the end; of a ladder, from which rung on."""
+    if arm.failure is not None and not arm.rungs:
+        yield f"not measured to the end: {arm.failure.code}: {arm.failure.message}"
+    for rung in arm.rungs:
+        if rung.failure is not None:
+            place = f"from {count(rung.concurrency, 'connection')} on"
+            yield f"not measured {place}: {rung.failure.code}: {rung.failure.message}"

@@ -26,6 +26,7 @@ from tuner.model import (
     TargetFacts,
     Window,
     Workload,
+    at_rung,
     extended,
     rungs,
     wants_kept,
@@ -57,14 +58,15 @@ class Bench:
         """Fresh starts of all arms, warm-up, then windows in shuffled alternation.
 
         Each cycle has one window of every arm and rung. `metrics` are those of the study: each
-        needs a number of requests. `block_options` may set the number of cycles, and end the block
-        when arm 1 can no longer win. Raises `TargetFailed` (with the arm at fault),
-        `Infrastructure`, or `Aborted`.
+        needs a number of requests. `block_options` may set the number of cycles, choose one rung,
+        and end the block when arm 1 can no longer win. Raises `TargetFailed` (with the arm at
+        fault), `Infrastructure`, or `Aborted`.
         """
         order = random.Random(seed)  # noqa: S311  a reproducible shuffle, not a secret
         watch = Stopwatch()
         planned = block_options.cycles or budget.cycles
         futility = block_options.futility
+        workload = at_rung(workload, block_options.concurrency)
         cycles: list[list[Window]] = []
         self.launcher.check_room(arms)
         with self._aborting(), self._started(arms) as (running, ready_s):

@@ -218,6 +218,24 @@ class Figure:
         float | None, about("upper end of its 95 % interval; null: unbounded, or one block only")
     ]
     concurrency: Annotated[int | None, about("rung of a ladder; null: there is only one")] = None
+    trimmed_mean: Annotated[
+        float | None,
+        about("mean without the highest and the lowest block; null: fewer than 4 blocks"),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RungReport:
+    """One file at one rung of a ladder, besides its figures."""
+
+    concurrency: Annotated[int, about("connections")]
+    requests: Annotated[int, about("answered as expected")]
+    errors_by_class: Annotated[Mapping[str, int], about("failed requests")]
+    bottleneck: Annotated[Bottleneck, about("what limits it there")]
+    doubts: Annotated[tuple[Doubt, ...], about("reasons to doubt its figures there")]
+    failure: Annotated[
+        Failure | None, about("why it was measured no further, neither here nor above")
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,6 +291,9 @@ class ArmReport:
     ] = None
     by_request: Annotated[
         tuple[RequestFigures, ...], about("request by request, over all usable windows")
+    ] = ()
+    rungs: Annotated[
+        tuple[RungReport, ...], about("rung by rung; empty: the load is no ladder")
     ] = ()
     failure: Annotated[Failure | None, about("why the measurement did not finish")] = None
 

@@ -32,11 +32,21 @@ class Metric(StrEnum):
     ERROR_RATE = "error_rate"
     MEMORY_MB = "memory_mb"
     RPS_PER_CPU = "rps_per_cpu"  # answered as expected, per second and CPU kept busy
+    TARGET_CPU = "target_cpu"  # share of the CPU limit in use
+    MEMORY_PEAK_MB = "memory_peak_mb"  # since the start
+    MB_PER_S = "mb_per_s"  # bodies of the answers
+    CONNECTIONS_PER_REQUEST = "connections_per_request"  # that the client opened
 
     @property
     def sign(self) -> int:
         """+1 where more is better, -1 where less is."""
-        return 1 if self in (Metric.THROUGHPUT_RPS, Metric.RPS_PER_CPU) else -1
+        more = (Metric.THROUGHPUT_RPS, Metric.RPS_PER_CPU, Metric.MB_PER_S)
+        return 1 if self in more else -1
+
+    @property
+    def is_share(self) -> bool:
+        """Whether its values are shares, which people read in percent."""
+        return self in (Metric.ERROR_RATE, Metric.TARGET_CPU)
 
 
 class Aim(Document):

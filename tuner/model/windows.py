@@ -9,6 +9,7 @@ from typing import Annotated
 
 from tuner.model.documents import Metric
 from tuner.model.doubts import Doubt
+from tuner.model.limits import BYTES_PER_MB
 from tuner.model.noun import about
 
 SERIES_STEP_S = 0.25
@@ -217,6 +218,9 @@ class Answered:
     latency_p50_ms: Annotated[float | None, about("median latency of successful requests")] = None
     latency_p95_ms: Annotated[float | None, about("95th percentile of latency")] = None
     latency_p99_ms: Annotated[float | None, about("99th percentile of latency")] = None
+    body_bytes: Annotated[
+        int | None, about("bytes in the bodies of these answers; null: the client does not say")
+    ] = None
     stalled: Annotated[int, about("connections without one answer in the whole stretch")]
     series: Annotated[
         tuple[int, ...], about("answered as expected, per 0.25 s, head included")
@@ -301,7 +305,13 @@ class Window(ClientFigures):
         """Answered as expected, per second and CPU kept busy; None where CPU was not measured."""
         return self.throughput_rps / self.server.cores if self.server.cores else None
 
+    @property
+    def mb_per_s(self) -> float | None:
+        """Bodies of the answers, per second; None where the client does not say."""
+        return None if self.body_bytes is None else self.body_bytes / BYTES_PER_MB / self.duration_s
+
     def value(self, metric: Metric) -> float | None:
         """The window's value of `metric`, None where it has none."""
-        found: float | None = getattr(self, metric.value)
+        holder = self.server if hasattr(self.server, metric.value) else self
+        found: float | None = getattr(holder, metric.value)
         return found

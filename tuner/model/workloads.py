@@ -146,6 +146,16 @@ def wants_kept(workload: Workload) -> bool:
     return not isinstance(workload, Burst | Journey) and workload.keep_alive
 
 
+def concurrencies(workload: Workload) -> tuple[int | None, ...]:
+    """The rungs of a ladder by their connections, rising; None stands for any other load."""
+    return workload.concurrencies if isinstance(workload, Ladder) else (None,)
+
+
+def at_rung(workload: Workload, concurrency: int | None) -> Workload:
+    """One rung of a ladder; the whole workload for None."""
+    return next((load for load in rungs(workload) if connections(load) == concurrency), workload)
+
+
 def connections(load: Workload) -> int:
     """The most connections that it has open at once."""
     match load:

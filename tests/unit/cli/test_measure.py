@@ -187,6 +187,49 @@ def test_a_chart_that_cannot_be_written_is_said_before_anything_is_measured(
     assert measuring.seen == []
 
 
+def test_the_report_and_the_rows_are_written_to_their_files(
+    measuring: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measuring.on("GET /v1/jobs/8/report?format=html", "<!doctype html>\n")
+    measuring.on("GET /v1/jobs/8/report?format=csv", "job,app\n")
+    page, rows = tmp_path / "out.html", tmp_path / "rows.txt"
+    assert run("measure", "mixed", "--report", str(page), "--csv", str(rows)) == 0
+    assert page.read_text() == "<!doctype html>\n"
+    assert rows.read_text() == "job,app\n"
+    assert f"report: {page}\nreport: {rows}\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "option", [("--csv", "/nowhere/a.csv"), ("--report", "a.pdf"), ("--report", "/nowhere/a.md")]
+)
+def test_a_report_that_cannot_be_written_is_said_before_anything_is_measured(
+    measuring: Service, option: tuple[str, str]
+) -> None:
+    assert run("measure", "mixed", *option) == 2
+    assert measuring.seen == []
+
+
+def test_what_happened_at_a_rung_is_printed(
+    measuring: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = COMPARE_DONE["report"]["arms"][0]
+    died = {"code": "died", "message": "processes kept dying", "arm": 0, "log_tail": ""}
+    rung = {
+        "requests": 9,
+        "errors_by_class": {"reset": 7},
+        "bottleneck": "cpu_quota",
+        "doubts": [],
+        "failure": None,
+    }
+    rungs = [{**rung, "concurrency": 100}, {**rung, "concurrency": 10_000, "failure": died}]
+    arm = {**first, "rungs": rungs, "failure": died}
+    measuring.on("GET /v1/jobs/8", {**COMPARE_DONE, "report": {"blocks": 8, "arms": [arm]}})
+    assert run("measure", "mixed") == 0
+    said = capsys.readouterr().out
+    assert "errors at 100 connections: 7 reset" in said
+    assert "not measured from 10 000 connections on: died: processes kept dying" in said
+
+
 def test_a_measurement_that_fails_says_why(
     measuring: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:

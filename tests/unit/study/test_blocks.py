@@ -9,7 +9,7 @@ import pytest
 
 from tests.builders import FACTS, FINGERPRINT, spec
 from tuner.model import Budget, JobKind, JobSpec, Limits, TargetFacts, TrialNumber, Variant
-from tuner.study import arms_at_once, passes
+from tuner.study import arms_at_once, passes, rounds
 
 BOX_MB = 512
 
@@ -101,6 +101,35 @@ def test_a_file_that_dropped_out_is_in_no_block() -> None:
     working = (TrialNumber(0), TrialNumber(1), TrialNumber(3))
     assert [*chain(*passes(job, host(2), working))] == [(0, 1), (0, 3)]
     assert [*chain(*passes(job, host(2), (TrialNumber(0),)))] == [(0,)]
+
+
+def test_each_round_of_a_ladder_has_a_pass_of_every_rung() -> None:
+    job, facts = comparison(5, blocks=2), host(3)
+    (first, second), (third, fourth) = passes(job, facts, numbers(5))
+    rungs: dict[int | None, tuple[TrialNumber, ...]] = dict.fromkeys((10, 100), numbers(5))
+    found = rounds(job, facts, rungs)
+    assert found == [
+        [(arms, rung) for arms in of_pass]
+        for of_pass in ([first, second], [third, fourth])
+        for rung in (10, 100)
+    ]
+    done = [(first, 10), (second, 10), (first, 100)]
+    assert [*chain(*rounds(job, facts, rungs, done))] == [
+        (second, 100),
+        *((arms, rung) for rung in (10, 100) for arms in (third, fourth)),
+    ]
+    assert rounds(job, facts, rungs, [*chain(*found)]) == []
+
+
+def test_a_rung_has_blocks_of_the_files_that_work_there_alone() -> None:
+    job = comparison(3, blocks=1)
+    one, two = TrialNumber(1), TrialNumber(2)
+    working: dict[int | None, tuple[TrialNumber, ...]] = {
+        10: numbers(3),
+        100: (one, two),
+        1_000: (),
+    }
+    assert rounds(job, host(2), working) == [[((0, 1), 10), ((0, 2), 10)], [((1, 2), 100)]]
 
 
 @pytest.mark.parametrize("files", [1, 2, 6])
