@@ -2,8 +2,8 @@
 
     page, markdown   a document → HTML or Markdown, by the files in `templates`; all escaping
     ├── comparison       a comparison: who differs from the first arm
-    │   ├── compared_steps      each step against the one before, and curves
     │   ├── compared_figures    metric by metric: a chart, and its figures
+    │   ├── compared_steps      each step against the one before, and curves
     │   └── compared_arms       arm by arm: limits, failures, doubts, requests, files
     └── composition      a tuning job: sections in their order
         ├── headline                deploy or keep, in one sentence

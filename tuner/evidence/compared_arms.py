@@ -75,12 +75,13 @@ def doubts(arms: Sequence[ArmReport]) -> Section | None:
     for doubt in Doubt:
         names = [arm.name for arm in arms if doubt in arm.doubts]
         if names:
-            items.append((wording.sentence(doubt.sentence), " In ", *_listed(names), "."))
+            items.append((wording.sentence(doubt.sentence), " In ", *listed(names), "."))
     parts = (Bullets(tuple(items)),)
     return Section(title="What speaks against the figures", parts=parts) if items else None
 
 
-def _listed(names: Sequence[str]) -> Iterator[Word]:
+def listed(names: Sequence[str]) -> Iterator[Word]:
+    """Names or lines as code, with commas between them."""
     for place, name in enumerate(names):
         yield from (", ", Code(name)) if place else (Code(name),)
 
@@ -116,10 +117,15 @@ def services(arms: Sequence[ArmReport]) -> Section | None:
 
 
 def files(variants: Sequence[Variant]) -> Section:
-    """The files that were compared."""
-    texts = [(variant.name, variant.ini[:_LONGEST_FILE]) for variant in variants]
+    """The files that were compared, with their boxes where they have their own."""
+    texts = [(_boxed(variant), variant.ini[:_LONGEST_FILE]) for variant in variants]
     folded = Folded("The text of each file", _listings(texts))
     return Section(title="The files", parts=(folded,), is_evidence=True)
+
+
+def _boxed(variant: Variant) -> str:
+    own = variant.limits
+    return variant.name if own is None else f"{variant.name} in {wording.box(own)}"
 
 
 def _listings(texts: Sequence[tuple[str, str]]) -> tuple[Part, ...]:

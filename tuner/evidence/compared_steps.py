@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from tuner import wording
+from tuner.evidence.compared_arms import listed
 from tuner.evidence.document import Code, Paragraph, Part, Row, Section, Table, Words
 from tuner.evidence.whiskers import whiskers
 from tuner.model import ArmReport, Curve, Effect, Metric, Report
@@ -33,19 +34,20 @@ def curves(report: Report, metric: Metric) -> Section | None:
 def _curve(curve: Curve, arms: dict[str, ArmReport], metric: Metric) -> Table:
     """A row for each level. The figures of a ladder's rungs are in the table of all figures."""
     own = [arms[name] for name in curve.arms]
+    unit = () if any(arm.rungs for arm in own) else (wording.COLUMNS[metric],)
     rows: tuple[Row, ...] = tuple(
-        (f"{level:g}", _figure(arm, metric), *_against_last(arm, metric))
+        (f"{level:g}", *(_figure(arm, metric) for _ in unit), *_against_last(arm, metric))
         for level, arm in zip(curve.levels, own, strict=True)
     )
-    headings = (curve.over, wording.COLUMNS[metric], "against the one below", "verdict")
+    headings = (curve.over, *unit, "against the one below", "verdict")
     return Table(headings, rows, whiskers([_effect(arm, metric) for arm in own]))
 
 
 def _changes(arm: ArmReport) -> Words:
     """The lines in which a step differs from the one before."""
     lines = arm.step.changes if arm.step is not None else ()
-    more = ("...",) if len(lines) > _MOST_CHANGES else ()
-    return tuple(word for line in lines[:_MOST_CHANGES] for word in (Code(line), " ")) + more
+    more = (" ...",) if len(lines) > _MOST_CHANGES else ()
+    return (*listed(lines[:_MOST_CHANGES]), *more)
 
 
 def _against_last(arm: ArmReport, metric: Metric) -> tuple[str, str]:

@@ -16,7 +16,15 @@ from tests.patience import quickest
 from tests.unit.evidence.test_page import HOSTILE, Read
 from tuner import evidence
 from tuner.evidence.markdown import LONGEST
-from tuner.model import Failure, FailureCode, History, RequestFigures, ServiceFigures, Window
+from tuner.model import (
+    Failure,
+    FailureCode,
+    History,
+    Limits,
+    RequestFigures,
+    ServiceFigures,
+    Window,
+)
 
 
 def composed(found: History) -> evidence.Document:
@@ -105,6 +113,26 @@ def test_an_arm_that_breaks_says_from_which_rung_on_and_shows_its_log() -> None:
     assert "| `arm-1.ini` | 10 000 | not measured | 0 |  |" in markdown(found)
 
 
+def test_a_file_with_a_box_of_its_own_says_so() -> None:
+    found = comparisons.history()
+    first, second = found.job.spec.variants
+    own = second.model_copy(update={"limits": Limits(cpus=2.0, memory_mb=256)})
+    boxed = found.job.spec.model_copy(update={"variants": (first, own)})
+    text = markdown(replace(found, job=replace(found.job, spec=boxed)))
+    assert "`arm-0.ini`\n" in text
+    assert "`arm-1.ini in 2 CPU, 256 MB, somaxconn 4096`\n" in text
+
+
+def test_what_a_service_wrote_is_compared_with_the_first_arm() -> None:
+    def made(arm: int, connections: int, noise: float) -> Window:
+        wrote = ServiceFigures(cores=0.1, memory_mb=90, written_mb=10.0 * (arm + 1))
+        return comparisons.window(arm, connections, noise, services={"db": wrote})
+
+    text = markdown(comparisons.history(comparisons.blocks((None,), 2, 4, made)))
+    assert "| `arm-0.ini` | `db` | 90 MB, wrote up to 10.0 MB a block |" in text
+    assert "| `arm-1.ini` | `db` | 90 MB, wrote up to 20.0 MB a block (+10.0 MB) |" in text
+
+
 STEP = "[uwsgi]\nprocesses = {n}\nenv = DB_PASSWORD=hunter{n}\n"
 
 
@@ -126,7 +154,8 @@ def test_a_grid_has_its_curve_and_where_it_stops(rungs: tuple[int, ...]) -> None
     found = comparisons.history(arms=3, rungs=rungs, ini=STEP, vary=("processes",))
     text = markdown(found)
     assert "3 processes are better than 2: the curve still rises" in text
-    assert "| processes | requests/s | against the one below | verdict |" in text
+    columns = "against the one below | verdict |"
+    assert f"| processes | {columns if rungs else f'requests/s | {columns}'}" in text
     assert "Step by step" not in text
 
 
