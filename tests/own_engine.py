@@ -46,13 +46,17 @@ class OwnEngine:
     def start(self) -> None:
         """Start it, also after a kill, and wait until it answers.
 
-        After a kill it may give up on its containerd: then it is started again.
+        After a kill it may give up on its containerd: then it is started again. Docker 20.10 that
+        was killed while it made a network ends in `reservePools` at each start, until its list of
+        networks is removed.
         """
         deadline = time.monotonic() + ANSWERS_WITHIN_S
         self._begin()
         while not self._answers():
             assert time.monotonic() < deadline, self._log()
             if self._process.poll() is not None:
+                if "reservePools" in self._log():
+                    (self.home / "data/network/files/local-kv.db").unlink(missing_ok=True)
                 self._begin()
             time.sleep(POLL_S)
 
