@@ -73,6 +73,7 @@ class OwnEngine:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
+
     def kill(self) -> None:
         """SIGKILL. Containers run on until it is started again, which ends them."""
         self._process.kill()
