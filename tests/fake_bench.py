@@ -79,6 +79,7 @@ class FakeWorld:
     noise_sd: float = 0.03
     start_sd: float = 0.0
     fails: Callable[[Options], FailureCode | None] = _never_fails
+    fails_from: int = 1  # connections with which a file fails that fails under load
     memory_mb: Callable[[Options], float] = _memory_by_processes
     image_fails: FailureCode | None = None
     image: str = FACTS.image_digest  # what every target names now
@@ -86,6 +87,7 @@ class FakeWorld:
     known_options: tuple[str, ...] = KNOWN_OPTIONS
     own_files: Mapping[str, str] = field(default_factory=dict)  # texts in the image, by path
     most_arms: int = 100  # that fit into its memory
+    host_mb: int = 8000  # its memory, as it says
     hiccups: int = 0  # runs of load that fail by the generator's fault before one succeeds
     service_cores: Mapping[str, float] = field(default_factory=dict)  # of every arm, under load
     refusal: str | None = None  # what a service of every arm has logged
@@ -173,7 +175,9 @@ class FakeTarget:
     client_cpus: int = 1
     shares_cpus: bool = False
     services_share_cpus: bool = False
+    services_cpus: int = 1
     nofile: int = 65_536
+    client_nofile: int = 65_536
     front: Front = Front(topology=Topology.HTTP_SOCKET, port=8000)  # noqa: RUF009  it is frozen
     served: int = 0
     loaded_s: float = 0.0
@@ -222,9 +226,10 @@ class FakeTarget:
         self.world.moves.append(("rest", self.arm.index))
         self.world.awake.discard(self.number)
 
-    def check_disk(self) -> None:
-        """Raise the planted failure, if it is of the disk."""
+    def check_disk(self) -> Mapping[str, float]:
+        """Raise the planted failure, if it is of the disk; services write 2 MB/s under load."""
         self.world.raise_if(self.arm, (FailureCode.OUT_OF_DISK,))
+        return {name: 2.0 * self.loaded_s for name in self.world.service_cores}
 
     def effective_ini(self) -> str:
         """The file itself."""
@@ -258,7 +263,7 @@ class FakeLauncher:
         return HostFingerprint(
             cpu_model="fake",
             cpus=2,
-            memory_mb=8000,
+            memory_mb=self.world.host_mb,
             kernel="6.1",
             cgroup_version=2,
             docker_version="28.0",
@@ -323,7 +328,7 @@ class FakeLauncher:
     def give_way(self) -> None:
         """There is no lock."""
 
-    def check_memory(self, arms: Sequence[ArmSpec]) -> None:
+    def check_room(self, arms: Sequence[ArmSpec]) -> None:
         """Refuse more arms than the world has room for."""
         if len(arms) > self.world.most_arms:
             raise target_failed(FailureCode.WORKLOAD_REFUSED, f"planted: {len(arms)} arms")
@@ -360,12 +365,16 @@ class FakeLoad:
         self.world.check_services(_fake(running))
         self.world.raise_if(_fake(running).arm, (FailureCode.WORKLOAD_REFUSED,))
 
+    def as_served(self, running: object, target: Target, workload: Workload) -> Workload:
+        return workload
+
     def drive(self, running: object, target: Target, load: Load, duration_s: float) -> LoadReading:
         """A window of the planted throughput, give or take the noise."""
         fake = _fake(running)
         self.world.raise_if_killed(fake)
         self.world.check_services(fake)
-        self.world.raise_if(fake.arm, _ON_DRIVE)
+        if connections(load) >= self.world.fails_from:
+            self.world.raise_if(fake.arm, _ON_DRIVE)
         self.world.hiccup()
         if self.world.fails(options_of(fake.arm.ini)) is FailureCode.INFRASTRUCTURE:
             raise Infrastructure("planted: the host's fault")

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-ANSWERS_WITHIN_S = 60.0
+ANSWERS_WITHIN_S = 120.0
 POLL_S = 0.1
 
 
@@ -44,7 +44,23 @@ class OwnEngine:
         return f"/proc/{self._namespace.pid}/ns/net"
 
     def start(self) -> None:
-        """Start it, also after a kill, and wait until it answers."""
+        """Start it, also after a kill, and wait until it answers.
+
+        After a kill it may give up on its containerd: then it is started again. Docker 20.10 that
+        was killed while it made a network ends in `reservePools` at each start, until its list of
+        networks is removed.
+        """
+        deadline = time.monotonic() + ANSWERS_WITHIN_S
+        self._begin()
+        while not self._answers():
+            assert time.monotonic() < deadline, self._log()
+            if self._process.poll() is not None:
+                if "reservePools" in self._log():
+                    (self.home / "data/network/files/local-kv.db").unlink(missing_ok=True)
+                self._begin()
+            time.sleep(POLL_S)
+
+    def _begin(self) -> None:
         name = self.home.name  # a containerd of the machine keeps what is ours apart by this name
         command = [
             *("nsenter", f"--net={self._network}"),
@@ -57,11 +73,6 @@ class OwnEngine:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
-        deadline = time.monotonic() + ANSWERS_WITHIN_S
-        while not self._answers():
-            assert self._process.poll() is None, self._log()
-            assert time.monotonic() < deadline, self._log()
-            time.sleep(POLL_S)
 
     def kill(self) -> None:
         """SIGKILL. Containers run on until it is started again, which ends them."""

@@ -168,11 +168,11 @@ class Service:
 
 OWN_LOCK = """
 import sys
-if "worker" in sys.orig_argv:
+if {{"worker", "check"}} & {{*sys.orig_argv}}:
     from tuner.engine import guard
     guard.NAME = "{name}"
 """
-"""A worker with this takes another lock than the machine's."""
+"""A worker or a check with this takes another lock than the machine's."""
 
 
 @contextmanager

@@ -27,11 +27,12 @@ Imports point down only; import-linter holds that, and that each outside system 
 | use case  | `study`          | the state machine: rows → next step (pure); requests → jobs      |
 | use case  | `measurement`    | one measurement: start arms, alternate windows, always stop      |
 | judgement | `recommendation` | comparison, bounds, doubts → deploy this, or keep yours          |
-| judgement | `report`         | a comparison's blocks → figures, effects, doubts, file by file   |
-| judgement | `evidence`       | a tuning job's answer and evidence → HTML, Markdown              |
+| judgement | `report`         | a comparison's blocks → figures, effects, doubts, rungs; CSV     |
+| judgement | `evidence`       | a job's answer and evidence → HTML, Markdown                     |
+| judgement | `grids`          | steps and grids: who is compared with whom, where a curve ends   |
 | judgement | `diagnosis`      | counters → the bottleneck, with its evidence                     |
 | judgement | `analysis`       | blocks → noise, effect, interval, verdict                        |
-| judgement | `charts`         | windows, latencies, searches, confirmations → SVG                |
+| judgement | `charts`         | windows, latencies, searches, comparisons → SVG                  |
 | judgement | `objective`      | windows → score and broken bounds                                |
 | format    | `uwsgi`          | `ini` (lossless parse, patch, overlay), `options`, `lint`, stats |
 | format    | `search_space`   | bounds, conditions and rules of a space, evaluated for one job   |

@@ -83,13 +83,25 @@ def decide() -> Callable[[History], Step | None]:
     return decider(TrialOptimiser())
 
 
-def launcher(settings: Settings, known: HostCatalogue, owner: str | None = None) -> DockerLauncher:
-    """This host's containers, with labels of the `owner`; default: this service's database."""
+def launcher(
+    settings: Settings,
+    known: HostCatalogue,
+    owner: str | None = None,
+    service_ready_s: float | None = None,
+) -> DockerLauncher:
+    """This host's containers, with labels of the `owner`; default: this service's database.
+
+    Each service of an app may take `service_ready_s` to get ready; default: as long as in a job.
+    """
     from tuner.engine import DockerLauncher
     from tuner.load import probe_files
 
     config = _engine_config(settings, owner or instance(settings))
-    return DockerLauncher(replace(config, generator_files=probe_files()), known.build_dir)
+    secrets = {**config.secrets, **known.secret_files()}
+    config = replace(config, generator_files=probe_files(), secrets=secrets)
+    if service_ready_s is not None:
+        config = replace(config, service_ready_s=service_ready_s)
+    return DockerLauncher(config, known.build_dir, known.app_dir)
 
 
 def _engine_config(settings: Settings, owner: str) -> EngineConfig:
@@ -133,6 +145,13 @@ def file_in_image(settings: Settings, image: str, path: str) -> str | None:
     from tuner.engine.image_facts import file_in
 
     return file_in(_engine_config(settings, "init"), image, path)
+
+
+def entry_of_image(settings: Settings, image: str) -> dict[str, list[str]] | None:
+    """The words of an image's ENTRYPOINT and CMD; None without Docker or the image."""
+    from tuner.engine.image_facts import entry_of
+
+    return entry_of(_engine_config(settings, "init"), image)
 
 
 def load_generator(settings: Settings) -> Generators:

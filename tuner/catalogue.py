@@ -7,6 +7,7 @@
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -69,6 +70,21 @@ class HostCatalogue:
             raise NotFound(f"this host has no target app {name!r} to build; see TUNER_TARGET_APPS")
         return (found.folder / found.app.build).resolve()
 
+    def secret_files(self) -> dict[str, str]:
+        """The secrets of all target apps in files, as app/file. One that is no text is left out."""
+        found = {}
+        for name, each in self.apps.items():
+            for file in each.app.secret_files:
+                with suppress(OSError, UnicodeDecodeError):
+                    found[f"{name}/{file}"] = (each.folder / file).read_bytes().decode()
+        return found
+
+    def app_dir(self, name: str) -> Path:
+        """The folder with that app's target.yaml. Raises `NotFound`."""
+        if name not in self.apps:
+            raise NotFound(f"this host has no target app {name!r}; see TUNER_TARGET_APPS")
+        return self.apps[name].folder.resolve()
+
 
 def own_data(kind: str) -> Path:
     """The product's own `search_spaces`, `target_apps` or `migrations`.
@@ -123,6 +139,9 @@ class _FileReader:
             part = folder / (app.build or "") / (service.build or "")
             if service.build is not None and not (part / "Dockerfile").is_file():
                 self._wrong(file, f"services.{name}.build: there is no Dockerfile in {part}")
+        for path, volume in app.copies():
+            if not (folder / volume.source).is_dir():
+                self._wrong(file, f"{path}: there is no folder {folder / volume.source}")
         baseline_ini = self._text(folder / app.uwsgi_ini)
         if baseline_ini is not None and self._is_new("target app", app.name, file):
             self.apps[app.name] = CataloguedApp(app=app, folder=folder, baseline_ini=baseline_ini)

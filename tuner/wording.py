@@ -8,12 +8,16 @@ from collections.abc import Mapping
 from typing import assert_never
 
 from tuner.model import (
+    Curve,
     Effect,
+    Figure,
+    Limits,
     Metric,
     Origin,
     Params,
     Scalar,
     ServiceFigures,
+    StepEffect,
     TrialState,
     Verdict,
 )
@@ -27,7 +31,25 @@ METRICS: Mapping[Metric, str] = {
     Metric.ERROR_RATE: "error rate",
     Metric.MEMORY_MB: "memory",
     Metric.RPS_PER_CPU: "requests per second and CPU",
+    Metric.TARGET_CPU: "CPU",
+    Metric.MEMORY_PEAK_MB: "peak memory",
+    Metric.MB_PER_S: "MB per second",
+    Metric.CONNECTIONS_PER_REQUEST: "connections per request",
 }
+COLUMNS: Mapping[Metric, str] = {
+    Metric.THROUGHPUT_RPS: "requests/s",
+    Metric.LATENCY_P50_MS: "p50, ms",
+    Metric.LATENCY_P95_MS: "p95, ms",
+    Metric.LATENCY_P99_MS: "p99, ms",
+    Metric.ERROR_RATE: "errors, %",
+    Metric.MEMORY_MB: "memory, MB",
+    Metric.RPS_PER_CPU: "requests/s and CPU",
+    Metric.TARGET_CPU: "CPU, % of its limit",
+    Metric.MEMORY_PEAK_MB: "peak memory, MB",
+    Metric.MB_PER_S: "MB/s",
+    Metric.CONNECTIONS_PER_REQUEST: "connections/request",
+}
+"""Metrics with their units, as headings and axes have them."""
 VERDICTS: Mapping[Verdict, str] = {
     Verdict.BETTER: "better",
     Verdict.WORSE: "worse",
@@ -35,6 +57,14 @@ VERDICTS: Mapping[Verdict, str] = {
     Verdict.NO_DIFFERENCE: "no difference",
     Verdict.INCONCLUSIVE: "inconclusive",
 }
+REALITIES: Mapping[tuple[Verdict, bool], str] = {
+    (Verdict.BETTER, True): "real: better",
+    (Verdict.WORSE, True): "real: worse",
+    (Verdict.NO_DIFFERENCE, True): "real, but too little",
+    (Verdict.NO_DIFFERENCE, False): "noise",
+    (Verdict.INCONCLUSIVE, False): "too noisy to tell",
+}
+"""What a verdict means for a step, and whether its interval excludes 0."""
 STATES: Mapping[TrialState, str] = {
     TrialState.WAITING: "waiting",
     TrialState.RUNNING: "running",
@@ -125,6 +155,23 @@ def standing(effect: Effect) -> str:
     return "worse" if high is not None and high < 0 else "inside noise"
 
 
+def is_real(effect: Effect) -> bool:
+    """Whether the interval excludes 0; else the effect may be noise."""
+    return standing(effect) != "inside noise"
+
+
+def reality(step: StepEffect | None) -> str:
+    """Whether a step is real or noise; empty for a file without one before it."""
+    if step is None:
+        return ""
+    return REALITIES[step.verdict, step.is_real] if step.effects else "too few blocks"
+
+
+def place(curve: Curve) -> str:
+    """`cpus = 1, threads = 4`: what stays along a curve; empty where nothing else varies."""
+    return ", ".join(f"{name} = {value}" for name, value in curve.at.items())
+
+
 def why_not_kept(effect: Effect) -> str:
     """`inside noise: +0.3 % (-0.9 % .. +1.5 %)`, or `harmful`, or `too small to keep`."""
     reasons = {"better": "too small to keep", "worse": "harmful", "inside noise": "inside noise"}
@@ -169,6 +216,28 @@ def figure(number: float) -> str:
     return f"{number:,.{digits}f}".replace(",", " ")
 
 
+def measured(number: float | None, metric: Metric) -> str:
+    """A figure in the unit of its column; `?` where it is not known."""
+    return "?" if number is None else figure(in_unit(number, metric))
+
+
+def in_unit(number: float, metric: Metric) -> float:
+    """A figure in the unit of its column: shares in percent."""
+    return 100 * number if metric.is_share else number
+
+
+def ends(found: Figure) -> str:
+    """`158.0 .. 164.9`, the interval of a figure in the unit of its column."""
+    if found.ci_low is None and found.ci_high is None:
+        return "too few blocks"
+    return " .. ".join(measured(end, found.metric) for end in (found.ci_low, found.ci_high))
+
+
+def errors(by_class: Mapping[str, int]) -> str:
+    """`12 http_502, 3 reset`."""
+    return ", ".join(f"{thousands(number)} {name}" for name, number in by_class.items())
+
+
 def count(number: int, noun: str) -> str:
     """`1 block`, `2 blocks`, `182 000 requests`."""
     return f"{thousands(number)} {noun}{'s' * (number != 1)}"
@@ -209,13 +278,29 @@ def request_of(workload: Workload, index: int) -> str:
     return f"{request.method} {request.path}"
 
 
-def service(used: ServiceFigures | None) -> str:
-    """`CPU 98.0 %, throttled 3.1 %, 210 MB`, without what could not be measured."""
+def box(limits: Limits) -> str:
+    """`1 CPU, 512 MB, somaxconn 4096`, with open files and kernel settings where they are given."""
+    parts = [f"{limits.cpus:g} CPU, {limits.memory_mb} MB, somaxconn {limits.somaxconn}"]
+    if limits.nofile is not None:
+        parts.append(f"nofile {limits.nofile}")
+    parts += [f"{name} = {setting}" for name, setting in limits.sysctls.items()]
+    return ", ".join(parts)
+
+
+def service(used: ServiceFigures | None, first: ServiceFigures | None = None) -> str:
+    """`CPU 98.0 %, throttled 3.1 %, 210 MB`, without what could not be measured.
+
+    What it wrote is compared with the `first` file: `wrote up to 24.1 MB a block (+12.0 MB)`.
+    """
     if used is None:
         return "not measured"
     shares = {"CPU": used.cpu, "throttled": used.throttled}
     parts = [f"{name} {share(part)}" for name, part in shares.items() if part is not None]
     parts.append(f"{used.memory_mb:.0f} MB")
+    if used.written_mb:
+        before = first.written_mb if first is not None else None
+        more = f" ({used.written_mb - before:+.1f} MB)" if before is not None else ""
+        parts.append(f"wrote up to {used.written_mb:.1f} MB a block{more}")
     if used.oom_kills:
         parts.append(count(used.oom_kills, "OOM kill"))
     return ", ".join(parts)

@@ -168,6 +168,7 @@ def upgrade() -> None:
         sa.Column("latency_p50_ms", sa.Float(), nullable=True),
         sa.Column("latency_p95_ms", sa.Float(), nullable=True),
         sa.Column("latency_p99_ms", sa.Float(), nullable=True),
+        sa.Column("body_bytes", sa.BigInteger(), nullable=True),
         sa.Column("stalled", sa.BigInteger(), nullable=False),
         sa.Column("series", ARRAY(sa.BigInteger()), nullable=True),
         sa.Column("histogram", JSONB(), nullable=True),

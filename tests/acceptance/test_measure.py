@@ -18,6 +18,51 @@ processes = {}
 BROKEN = GOOD.replace("app.py", "nowhere.py") + "need-app = true\n"
 
 
+CPU_BOUND = GOOD.replace("master = true\n", "master = true\ndisable-logging = true\n")
+
+
+def test_each_file_of_a_grid_runs_in_its_box_and_a_curve_says_where_more_stops_helping() -> None:
+    with running() as service:
+        request = {
+            "kind": "compare",
+            "target": {"target_app": "cpu-bound"},
+            "inis": [
+                {
+                    "name": f"cpus-{cpus:g}-processes-{processes}",
+                    "ini": CPU_BOUND.format(processes),
+                    "limits": {"cpus": cpus, "memory_mb": 256},
+                }
+                for cpus in (0.25, 1.0)
+                for processes in (1, 4)
+            ],
+            "vary": ["cpus", "processes"],
+            "blocks": 6,
+            "cycles": 1,
+            "window_s": 1.0,
+            "warmup_s": 0.5,
+        }
+        job = service.http.post("/v1/jobs", json=request).headers["location"]
+
+        def ended() -> bool:
+            return service.get(job).json()["state"] in ("succeeded", "failed")
+
+        service.wait_for(ended, JOB_ENDS_WITHIN_S, "the comparison has ended")
+        report = service.get(job).json()["report"]
+        small, large = report["curves"]
+        assert (small["at"], large["at"]) == ({"cpus": "0.25"}, {"cpus": "1"})
+        # A quarter of a core is full with one process.
+        assert small["sentence"].startswith("more than 1 process ")
+        assert "the box's CPU is full" in small["sentence"]
+        rates = {
+            arm["name"]: figure["value"]
+            for arm in report["arms"]
+            for figure in arm["figures"]
+            if figure["metric"] == "throughput_rps"
+        }
+        assert rates["cpus-1-processes-1"] > 1.5 * rates["cpus-0.25-processes-1"]
+        assert report["arms"][1]["step"]["after"] == "cpus-0.25-processes-1"
+
+
 def test_files_are_compared_and_one_that_does_not_start_is_a_result() -> None:
     with running() as service:
         request = {

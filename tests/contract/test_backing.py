@@ -1,6 +1,7 @@
 """Services on the real engine: every arm starts with the same data, and nothing stays behind."""
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -194,10 +195,115 @@ def test_services_that_rest_use_no_cpu(launcher: DockerLauncher) -> None:
         assert running.service_usage()["counter"].cpu_s - after.cpu_s > 0.05
 
 
+IN_COUNTER = "http://counter:9000"
+
+
+def frozen(size: int) -> dict[str, Any]:
+    """A step that makes data of this size."""
+    return {"in": "counter", "run": ["sh", "-c", f"head -c {size} /dev/zero >/data/frozen"]}
+
+
+def test_a_service_may_write_so_much_more_than_the_data_that_it_started_with() -> None:
+    filling = arm(prepare=(*PREPARE, frozen(30_000_000)))
+    with real_bench.engine(service_disk_mb=16) as engine:
+        launcher = engine.for_measurement("1", "7")
+        with launcher.launch(filling) as running:
+            real_bench.oha().wait_ready(running, filling.target)
+            assert 0 <= running.check_disk()["counter"] < 1
+            assert answer(running, f"/out?{IN_COUNTER}/fill") == "reached"
+            too_much = r"service counter has written 38 MB to disk; it may write 16 MB"
+            with pytest.raises(TargetFailed, match=too_much) as full:
+                running.check_disk()
+        engine.end_jobs(())
+        assert everything_of(engine.instance) == []
+    assert full.value.code == FailureCode.OUT_OF_DISK
+
+
+ALLOCATES = "import os, time; f = open('{}', 'wb'); os.posix_fallocate(f.fileno(), 0, 3 << 30)"
+
+
+@pytest.mark.parametrize(
+    ("part", "file", "who"),
+    [("counter", "/data/x", "service counter"), ("app", "/srv/own/x", "the container")],
+)
+def test_data_that_take_the_last_room_on_the_disk_fail_and_leave_nothing(
+    part: str, file: str, who: str
+) -> None:
+    """Other tests use the disk too: by less than the GB that is left between the two sizes."""
+    free_mb = shutil.disk_usage(docker_root()).free >> 20
+    step = ["python3", "-c", f"{ALLOCATES.format(file)}; time.sleep(60)"]
+    greedy = arm(prepare=[*PREPARE, {"in": part, "run": step}])
+    with real_bench.engine(least_free_mb=free_mb - 1500) as engine:
+        launcher = engine.for_measurement("1", "7")
+        with pytest.raises(TargetFailed, match=rf"{who} has written \d{{4}} MB") as full:
+            launcher.launch(greedy).__enter__()
+        assert everything_of(engine.instance) == []
+    assert full.value.code == FailureCode.OUT_OF_DISK
+
+
+def test_a_disk_that_others_have_filled_is_the_hosts_fault() -> None:
+    with real_bench.engine(least_free_mb=10**9) as engine:
+        launcher = engine.for_measurement("1", "7")
+        with pytest.raises(Infrastructure, match="make room on this host"):
+            launcher.launch(arm()).__enter__()
+        assert everything_of(engine.instance) == []
+
+
+def docker_root() -> str:
+    client = docker.APIClient(version="auto", **kwargs_from_env())
+    root: str = client.info()["DockerRootDir"]
+    client.close()
+    return root
+
+
+def test_a_service_has_its_own_limits(launcher: DockerLauncher) -> None:
+    told = "test $(ulimit -Sn):$(ulimit -Hn) = 100:200"
+    limits = {"nofile": {"soft": 100, "hard": 200}}
+    with launcher.launch(arm(prepare=[in_counter(told)], ulimits=limits)) as running:
+        assert running.services
+
+
+def in_counter(script: str) -> dict[str, Any]:
+    return {"in": "counter", "run": ["sh", "-c", script]}
+
+
+PLANTED = "wonderful-secret"
+SECRETS = {"SHOP_DB": PLANTED, "backed/secrets/db.txt": f"{PLANTED}\nsecond-secret\n"}
+HAS_IT = "grep -qx 'wonder.*cret' /run/secrets/db"
+
+
+@pytest.mark.parametrize("source", [{"from_worker": "SHOP_DB"}, {"file": "secrets/db.txt"}])
+def test_a_secret_is_a_file_of_app_and_service_and_in_no_text(source: dict[str, str]) -> None:
+    tells = f"{HAS_IT} && cat /run/secrets/db && echo && stat -c '%U %a' /run/secrets/db; exit 3"
+    plain = arm(prepare=[{"in": "app", "run": ["sh", "-c", HAS_IT]}, in_counter(tells)])
+    fields = plain.target.model_dump(by_alias=True) | {"secrets": {"db": source}}
+    fields["services"]["counter"]["secrets"] = ["db"]
+    with real_bench.engine(secrets=SECRETS) as engine:
+        launcher = engine.for_measurement("1", "7")
+        one = replace(plain, target=Target.model_validate(fields))
+        with pytest.raises(TargetFailed, match=r"in counter: exit 3: root 644") as failed:
+            launcher.launch(one).__enter__()
+    told = f"{failed.value} {failed.value.message} {failed.value.log_tail} {one!r}"
+    assert PLANTED not in told
+    assert "second-secret" not in told
+    assert "***" in failed.value.log_tail
+
+
+def test_a_secret_that_the_worker_does_not_have_is_named(launcher: DockerLauncher) -> None:
+    secret = {"db": {"file": "secrets/db.txt"}}
+    with pytest.raises(TargetFailed, match=r"secrets\.db; the worker .* backed/secrets/db\.txt"):
+        launcher.launch(arm(secrets=secret)).__enter__()
+
+
 @pytest.mark.parametrize(
     ("broken", "code", "words"),
     [
         (arm(command=["--no-such-option"]), "service_failed", r"counter ended \(exit 2\)"),
+        (
+            arm(ulimits={"nofile": 2_000_000_000}),
+            "workload_refused",
+            r"service counter: this host refuses .* open files \(nofile\) is \d+ here",
+        ),
         (
             arm(prepare=[{"in": "app", "run": "cat /none"}]),
             "prepare_failed",
@@ -224,6 +330,22 @@ def test_what_cannot_be_prepared_fails_with_its_last_line_and_leaves_nothing(
         pass
     assert failed.value.code == FailureCode(code)
     assert everything_of(engine.instance) == []
+
+
+def test_a_service_that_is_never_healthy_fails_in_time_with_its_last_lines() -> None:
+    waits = arm(
+        entrypoint=["sh", "-c", "echo I need a disk; sleep 60"],
+        healthcheck={"test": "echo not yet; exit 3"},
+    )
+    with real_bench.engine(service_ready_s=1.0) as engine:
+        began = time.monotonic()
+        with pytest.raises(TargetFailed) as failed:
+            engine.for_measurement("1", "7").launch(waits).__enter__()
+        assert time.monotonic() - began < 30
+        assert everything_of(engine.instance) == []
+    told = "service counter was not healthy (its test: exit 3: not yet) within 1 s: I need a disk"
+    assert failed.value.message == told
+    assert (failed.value.code, failed.value.log_tail) == ("service_failed", "I need a disk")
 
 
 def test_a_kill_while_the_data_are_made_leaves_nothing(engine: DockerLauncher) -> None:
@@ -266,7 +388,9 @@ def test_what_a_killed_worker_leaves_is_removed_with_its_networks_and_volumes() 
 
 def test_data_of_another_image_than_the_jobs_are_refused(launcher: DockerLauncher) -> None:
     other = replace(arm(), data_sha256="0" * 64)
-    with pytest.raises(Infrastructure, match="an image of a service has changed"):
+    with pytest.raises(
+        Infrastructure, match="an image of a service or a folder to copy is another one"
+    ):
         launcher.launch(other).__enter__()
 
 
@@ -274,4 +398,4 @@ def test_services_that_do_not_fit_into_memory_are_refused_with_the_sum(
     launcher: DockerLauncher,
 ) -> None:
     with pytest.raises(TargetFailed, match=r"2 x 900000 MB for services"):
-        launcher.check_memory([arm(memory_mb=900_000), arm(1, memory_mb=900_000)])
+        launcher.check_room([arm(memory_mb=900_000), arm(1, memory_mb=900_000)])

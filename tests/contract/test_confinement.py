@@ -141,9 +141,9 @@ def test_arms_that_do_not_fit_into_the_memory_are_refused_with_the_sum(
 ) -> None:
     host_mb = launcher.fingerprint().memory_mb
     half = real_bench.moody_arm(limits=Limits(memory_mb=host_mb // 2))
-    launcher.check_memory([half])
+    launcher.check_room([half])
     with pytest.raises(TargetFailed, match=f"2 x {host_mb // 2} MB") as refused:
-        launcher.check_memory([half, half])
+        launcher.check_room([half, half])
     assert refused.value.code == FailureCode.WORKLOAD_REFUSED
     assert f"this host has {host_mb} MB" in refused.value.message
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import docker
@@ -82,6 +83,19 @@ def test_a_socket_that_lets_nobody_in_is_reached_all_the_same(launcher: DockerLa
     arm = behind("socket = /app/app.sock", "chmod-socket = 600")
     with launcher.launch(arm) as running:
         real_bench.oha().wait_ready(running, arm.target)
+
+
+@pytest.mark.parametrize("folder", ["/run", "/run:size=8m"])
+def test_a_socket_in_a_folder_in_memory_is_reached(launcher: DockerLauncher, folder: str) -> None:
+    arm = behind("socket = /run/app.sock", "exec-pre-app = df -k /run | tail -n 1 >&2")
+    target = arm.target.model_copy(update={"tmpfs": (folder,)})
+    arm = replace(arm, target=target)
+    launcher.check(arm)
+    with launcher.launch(arm) as running:
+        real_bench.oha().wait_ready(running, target)
+        log = running.connection.log_tail(running.container, "all")
+    (size,) = [line for line in log.splitlines() if line.startswith("tmpfs")]
+    assert (" 8192 " in size) == ("size=8m" in folder), size
 
 
 def test_the_volume_of_a_socket_goes_with_its_arm(launcher: DockerLauncher) -> None:

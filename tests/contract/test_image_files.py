@@ -9,7 +9,7 @@ from tests import real_bench
 from tests.bench_arms import HTTP_SOCKET, ONE_CPU
 from tests.builders import spec
 from tuner.engine import DockerLauncher
-from tuner.engine.image_facts import file_in
+from tuner.engine.image_facts import entry_of, file_in
 from tuner.errors import InvalidInput, TargetFailed
 from tuner.measurement import ArmSpec, Bench
 from tuner.model import Budget, FailureCode, JobKind, Target
@@ -162,5 +162,10 @@ def test_init_reads_an_image_that_is_here_and_pulls_none(launcher: DockerLaunche
     config = launcher._config
     assert file_in(config, image, "uwsgi.ini") == INI  # from the image's working directory
     assert file_in(config, "registry.example/none:1", PATH) is None
+    assert entry_of(config, image) == {
+        "ENTRYPOINT": ["sh", "/app/start.sh"],
+        "CMD": ["uwsgi", "--ini", "uwsgi.ini"],
+    }
+    assert entry_of(config, "registry.example/none:1") is None
     with pytest.raises(InvalidInput, match="it is a folder"):
         file_in(config, image, "/etc/app")

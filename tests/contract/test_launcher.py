@@ -288,8 +288,13 @@ class TestRealBench:
             starting = pool.submit(TestBench.start, real, real.good)
             time.sleep(delay_s)
             real.launcher.kill_measurement("7")
-            error = starting.exception(timeout=2)
+            error = starting.exception(timeout=30)  # a busy machine takes seconds for a container
         assert error is None or isinstance(error, Infrastructure)
+
+    def test_what_is_killed_before_its_container_is_there_does_not_start(self, real: Rig) -> None:
+        real.launcher.kill_measurement("7")
+        with pytest.raises(Infrastructure, match="called off"):
+            TestBench.start(real, real.good)
 
     def test_reaping_spares_what_is_live_and_finds_what_never_ran(self) -> None:
         with real_bench.engine() as launcher:

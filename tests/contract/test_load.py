@@ -10,13 +10,14 @@ from tests import real_bench
 from tests.patience import share
 from tuner.engine import DockerLauncher
 from tuner.errors import TargetFailed
-from tuner.load import Oha
+from tuner.load import Generators, Oha
 from tuner.measurement import ArmSpec, LoadReading, RunningTarget
-from tuner.model import ClosedLoop, FailureCode, HttpRequest, OpenLoop
+from tuner.model import ClosedLoop, FailureCode, HttpRequest, OpenLoop, Workload
 
 pytestmark = pytest.mark.docker
 
 TARGET = real_bench.moody()
+LOADS = Generators(stats_address=real_bench.STATS_ADDRESS)
 OHA = Oha(stats_address=real_bench.STATS_ADDRESS, ready_timeout_s=real_bench.READY_TIMEOUT_S)
 
 
@@ -55,6 +56,7 @@ def test_every_figure_of_a_window_is_of_the_same_requests(launcher: DockerLaunch
     assert served(reading) == reading.sent
     assert reading.errors_by_class == {}
     assert reading.duration_s == pytest.approx(1.6)
+    assert reading.body_bytes == len("ok") * reading.requests
     assert len(reading.series) == 8
     # All but the few that were answered after the end.
     assert 0.98 * reading.sent <= sum(reading.series) <= reading.sent
@@ -173,12 +175,16 @@ def test_a_megabyte_of_body_arrives(launcher: DockerLauncher) -> None:
 KEPT = ("http = :8000", "http-keepalive = 1")
 
 
+def prepared(running: RunningTarget, workload: ClosedLoop) -> Workload:
+    """The workload as it is sent to this server, if it can be measured."""
+    OHA.check(running, TARGET, workload)
+    return LOADS.as_served(running, TARGET, workload)
+
+
 @pytest.mark.parametrize(
     ("front", "path", "words"),
     [
-        (("http-socket = :8000",), "/", "closes the connection"),
         (("http11-socket = :8000",), "/unframed", "neither a length nor chunks"),
-        (KEPT, "/unframed", "closes the connection"),
         (KEPT, "/500", "GET /500 is answered with 500"),
     ],
 )
@@ -186,7 +192,7 @@ def test_what_cannot_be_measured_is_refused(
     launcher: DockerLauncher, front: tuple[str, ...], path: str, words: str
 ) -> None:
     with ready(launcher, *front) as running, pytest.raises(TargetFailed, match=words) as failed:
-        OHA.check(running, TARGET, of(path, keep_alive=True))
+        prepared(running, of(path, keep_alive=True))
     assert failed.value.code == FailureCode.WORKLOAD_REFUSED
 
 
@@ -194,10 +200,26 @@ def test_keep_alive_that_is_kept_is_measured(launcher: DockerLauncher) -> None:
     front = (*KEPT, "http-auto-chunked = true")
     with ready(launcher, *front) as running:
         for path in ("/", "/unframed"):
-            OHA.check(running, TARGET, of(path, keep_alive=True))
+            asked = of(path, keep_alive=True)
+            assert LOADS.as_served(running, TARGET, asked) == asked
         reading = OHA.drive(running, TARGET, of("/", 4, keep_alive=True), 1.0)
     assert reading.errors_by_class == {}
     assert served(reading) == reading.sent > 0
+    assert reading.connects is not None
+    assert reading.connects <= 4 + 0.1 * reading.sent
+
+
+@pytest.mark.parametrize("front", [("http = :8000",), ("http-socket = :8000",)])
+def test_a_client_opens_connections_anew_where_the_server_closes_them(
+    launcher: DockerLauncher, front: tuple[str, ...]
+) -> None:
+    with ready(launcher, *front) as running:
+        load = LOADS.as_served(running, TARGET, of("/", 4, keep_alive=True))
+        assert load == of("/", 4)
+        reading = OHA.drive(running, TARGET, load, 1.0)
+    assert reading.errors_by_class == {}
+    assert reading.connects is not None
+    assert abs(reading.connects - reading.sent) <= 4 + 0.01 * reading.sent
 
 
 def test_what_the_generator_cannot_send_is_refused(launcher: DockerLauncher) -> None:

@@ -35,6 +35,11 @@ def test_a_service_at_its_limit_is_seen_in_windows_and_named() -> None:
         assert spins.throttled  # how often depends on the other work of this machine
         assert 0 < spins.memory_mb < 64
         assert counter.cores > 0
+        assert spins.written_mb == pytest.approx(0, abs=0.01)
+    for number in (0, 1):  # each request adds a row
+        mine = [window.services["counter"] for window in result.windows if window.arm == number]
+        written = [used.written_mb or 0.0 for used in mine]
+        assert 0 < written[0] < written[-1]
     assert Doubt.SERVICES_SATURATED in analysis.frequent(result.windows)
     found = diagnosis.diagnose(result.windows, arms[0].limits, processes=2, connections=8)
     assert found.bottleneck is Bottleneck.BACKING_SERVICE

@@ -45,8 +45,9 @@ def built(launcher: DockerLauncher, job: JobSpec) -> JobSpec:
 
 
 def arm_of(job: JobSpec, params: Params) -> ArmSpec:
-    ini = derive(job).render(params)
-    return ArmSpec(index=0, ini=ini, target=job.target, limits=job.limits)
+    domain = derive(job)
+    ini, box = domain.render(params), domain.box(params)
+    return ArmSpec(index=0, ini=ini, target=job.target, limits=box)
 
 
 def candidates(job: JobSpec) -> list[Params]:
@@ -85,8 +86,11 @@ def test_whatever_a_space_proposes_is_taken_and_gets_ready(
         with launcher.launch(arm) as running:
             oha.wait_ready(running, arm.target)
             effective = running.effective_ini().splitlines()
-        for option, value in derive(job).changes(params).items():
-            assert f"{option} = {value}" in effective, arm.ini
+            for setting, value in arm.limits.sysctls.items():
+                file = f"/proc/sys/{setting.replace('.', '/')}"
+                assert running.run_beside(["cat", file], timeout_s=10).split() == [str(value)]
+        for option, text in derive(job).options(params).items():
+            assert f"{option} = {text}" in effective, arm.ini
 
 
 def test_files_that_threads_send_arrive_whole(launcher: DockerLauncher, oha: Oha) -> None:

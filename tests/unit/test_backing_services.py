@@ -37,7 +37,8 @@ def block(world: FakeWorld) -> MeasurementResult:
 
 def driver(target: FakeTarget, spec: ArmSpec = ARMS[0]) -> Driver:
     metrics = frozenset({Metric.THROUGHPUT_RPS})
-    return Driver(target.world.load, target, spec, metrics, Stopwatch())
+    loads = (ClosedLoop(),)
+    return Driver(target.world.load, target, spec, loads, metrics, Stopwatch())
 
 
 def test_services_rest_once_all_arms_are_ready_and_run_while_their_own_arm_is_driven() -> None:
@@ -102,6 +103,9 @@ def test_a_pause_takes_no_time_of_the_load(monkeypatch: pytest.MonkeyPatch) -> N
 def test_windows_show_what_services_use_and_mark_a_full_one() -> None:
     idle = block(FakeWorld(service_cores={"redis": 0.3})).windows
     assert all(window.services["redis"].cores == pytest.approx(0.3) for window in idle)
+    for number in (0, 1):  # what a service has written grows from window to window of its arm
+        written = [w.services["redis"].written_mb or 0.0 for w in idle if w.arm == number]
+        assert 0 < written[0] < written[1]
     assert not any(Doubt.SERVICES_SATURATED in window.doubts for window in idle)
     full = block(FakeWorld(service_cores={"redis": 0.97})).windows
     assert all(window.services["redis"].cpu == pytest.approx(0.97) for window in full)

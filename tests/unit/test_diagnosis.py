@@ -52,7 +52,8 @@ def seen_with(
     limits: Limits = TWO_CORES, *, server: dict[str, Any] | None = None, **seen: Any
 ) -> Diagnosis:
     """Of three equal windows; keywords of `diagnose` are told from those of a window."""
-    options = {key: seen.pop(key) for key in ("processes", "threads", "connections") if key in seen}
+    known = ("processes", "threads", "connections", "wants_kept")
+    options = {key: seen.pop(key) for key in known if key in seen}
     return diagnose([window(server=ServerFigures(**(server or {})), **seen)] * 3, limits, **options)
 
 
@@ -341,11 +342,12 @@ def test_the_middle_window_says_how_full_a_service_is() -> None:
 
 def test_a_service_that_is_seen_in_some_windows_keeps_its_figures() -> None:
     part = [
-        window(services={"redis": ServiceFigures(cores=0.2, memory_mb=mb, oom_kills=1)})
-        for mb in (8.0, 10.0)
+        window(services={"redis": ServiceFigures(cores=0.2, memory_mb=mb, **more)})
+        for mb, more in ((8.0, {"oom_kills": 1}), (10.0, {"oom_kills": 1, "written_mb": 3.5}))
     ]
     found = diagnosis.services_of([window(), *part])
-    assert found == {"redis": ServiceFigures(cores=0.2, memory_mb=9.0, oom_kills=2)}
+    used = ServiceFigures(cores=0.2, memory_mb=9.0, oom_kills=2, written_mb=3.5)
+    assert found == {"redis": used}
 
 
 REFUSAL = "FATAL:  sorry, too many clients already"
@@ -421,3 +423,44 @@ def test_a_burst_that_the_slots_could_serve_in_time_waits_for_the_queue() -> Non
     dropped = window(duration_s=6.0, busy=0.3, target_cpu=0.2, over_limit=0.2, listen_overflows=900)
     found = diagnosis.of_file([dropped], spec(workload=BURST), "[uwsgi]\nprocesses = 2\n")
     assert found.bottleneck is Bottleneck.BACKLOG
+
+
+@pytest.mark.parametrize(
+    ("wants_kept", "connections", "is_said"),
+    [(True, 1.0, True), (True, 0.01, False), (False, 1.0, False), (True, None, False)],
+)
+def test_connections_that_clients_cannot_keep_are_named(
+    wants_kept: bool, connections: float | None, is_said: bool
+) -> None:
+    server = {"connections_per_request": connections}
+    found = seen_with(busy=0.95, target_cpu=0.2, wants_kept=wants_kept, server=server)
+    assert found.bottleneck is Bottleneck.IO_WAIT
+    assert ("http with http-keepalive" in found.sentence) is is_said
+
+
+@pytest.mark.parametrize(
+    ("seen", "bottleneck", "words"),
+    [
+        (
+            {"target_cpu": 0.7},
+            Bottleneck.CPU_QUOTA,
+            "the app (0.70 CPU) and its services (redis 0.25)",
+        ),
+        ({"target_cpu": 0.7, "together": 0.5}, Bottleneck.IO_WAIT, "busy waiting"),
+        ({"target_cpu": 0.9}, Bottleneck.CPU_QUOTA, "its one core is busy in the app"),
+        ({"target_cpu": 0.02, "redis": 0.95}, Bottleneck.BACKING_SERVICE, "redis uses 95 %"),
+    ],
+)
+def test_cpus_that_app_and_services_use_up_together_are_no_wait(
+    seen: dict[str, float], bottleneck: Bottleneck, words: str
+) -> None:
+    redis, together = seen.get("redis", 0.25), seen.get("together", 0.95)
+    used = window(
+        busy=0.97,
+        target_cpu=seen["target_cpu"],
+        services={"redis": ServiceFigures(cores=redis, cpu=redis, memory_mb=9.0)},
+        surroundings=Surroundings(with_services=together),
+    )
+    found = diagnose([used] * 3, LIMITS.model_copy(update={"cpus": 1.0}))
+    assert found.bottleneck is bottleneck
+    assert words in found.sentence

@@ -10,13 +10,11 @@ from tuner.model import (
     PRESETS,
     Budget,
     HttpRequest,
-    JobKind,
     Metric,
     Objective,
     PresetBudget,
     SearchSpace,
     Slo,
-    Variant,
 )
 
 BOOL = {"type": "bool"}
@@ -86,22 +84,6 @@ def test_the_time_after_the_search_counts_every_arm_of_every_block() -> None:
     ablation = 6 * 5 * (1 + 3 * 2)
     confirmation = 10 * 2 * (1 + 3 * 2)
     assert budget.after_search_s == race + ablation + confirmation
-
-
-@pytest.mark.parametrize(
-    ("numbers", "arms"),
-    [({}, 2), ({"race": 8}, 9), ({"race": 3, "ablate_runs": 24}, 5), ({"race": 1}, 2)],
-)
-def test_the_largest_block_is_of_the_race_or_of_the_ablation(
-    numbers: dict[str, int], arms: int
-) -> None:
-    budget = Budget(trials=1, confirm_blocks=1, **numbers)
-    assert spec(budget=budget).arms_at_once == arms
-
-
-def test_a_comparison_starts_all_its_files_at_once() -> None:
-    files = tuple(Variant(name=name, ini="[uwsgi]") for name in "abc")
-    assert spec(kind=JobKind.COMPARE, variants=files).arms_at_once == 3
 
 
 @pytest.mark.parametrize(("cycles", "of_race"), [(1, 1), (2, 2), (4, 2), (16, 8)])

@@ -1,9 +1,17 @@
 """An app that does not start: its own words lead to what the user has to change."""
 
+from typing import Any
+
 import pytest
 
 from tuner.diagnosis.hints import hints
-from tuner.model import Failure, FailureCode
+from tuner.model import Failure, FailureCode, Target
+
+
+def advice(message: str, log: str, **needs: Any) -> list[str]:
+    failure = Failure(code=FailureCode.APP_FAILED, message=message, log_tail=log)
+    fields = {"target_app": "shop", "command": ["uwsgi"], "memory_per_process_mb": 12}
+    return hints(failure, Target.model_validate(fields | needs))
 
 
 @pytest.mark.parametrize(
@@ -25,27 +33,80 @@ from tuner.model import Failure, FailureCode
         (
             "uWSGI could not load the app (exit 22)",
             'could not translate host name "db" to address: Name or service not known',
-            "the host db: name the service",
+            "the host db: no service",
         ),
         (
             "uWSGI could not load the app (exit 22)",
             "redis.exceptions.ConnectionError: Error -2 connecting to cache:6379."
             " Name or service not known.",
-            "no way out",
+            "the host cache: no service has this name, and there is no way out",
         ),
+        (
+            "uWSGI could not load the app (exit 22)",
+            "HTTPSConnectionPool(host='prices.example', port=443): Max retries exceeded (Caused by"
+            " NameResolutionError(\"Failed to resolve 'prices.example' ([Errno -3] Temporary"
+            ' failure in name resolution)"))',
+            "the host prices.example: no service",
+        ),
+        (
+            "prepare: `./manage.py migrate` in app: exit 1",
+            "django.db.utils.OperationalError: (2005, \"Unknown server host 'mysql' (-2)\")",
+            "the host mysql: no service",
+        ),
+        (
+            "exit 22",
+            "Can't connect to MySQL server on 'mysql' ([Errno -2] Name or service not known)",
+            "the host mysql: no service",
+        ),
+        (
+            "exit 22",
+            "failed to resolve host 'db': [Errno -3] Temporary failure in name resolution",
+            "the host db: no service",
+        ),
+        (
+            "exit 22",
+            "URLError: <urlopen error [Errno -3] Temporary failure in name resolution>",
+            "a host that is no service",
+        ),
+        (
+            "service db was not healthy (its test: exit 1) within 40 s: waiting",
+            "",
+            "the test of db never ended well",
+        ),
+        ("the app is up but answers GET / on port 80 with 400 only", "", "not in ALLOWED_HOSTS"),
         (
             "the app is up but answers GET / on port 8000 with 500 only",
             'psycopg.errors.UndefinedTable: relation "shop_product" does not exist',
             "step of `prepare`",
+        ),
+        (
+            "the app is up but answers GET / on port 80 with 500 only",
+            "",
+            "with 500: if its database",
         ),
         ("exit 22", "ModuleNotFoundError: No module named 'shop'", "imports shop"),
         ("exit 22", 'FATAL:  password authentication failed for user "shop"', "password of shop"),
     ],
 )
 def test_the_apps_words_lead_to_advice(message: str, log: str, words: str) -> None:
-    (first, *_) = hints(Failure(code=FailureCode.APP_FAILED, message=message, log_tail=log))
-    assert words in first
+    assert words in advice(message, log)[0]
+
+
+def test_names_of_hosts_come_from_the_environment_where_the_log_has_none() -> None:
+    env = {
+        "PRICES_URL": "https://key:value@prices.example:8443/v1",
+        "DATABASE_URL": "postgresql://shop@db/shop",
+        "MAIL_HOST": "mail.example:25",
+        "SELF": "http://localhost:8000/",
+        "KEY": {"from_worker": "SHOP_KEY"},
+    }
+    log = "httpx.ConnectError: [Errno -3] Temporary failure in name resolution"
+    found = advice("exit 22", log, env=env, services={"db": {"image": "postgres"}})
+    assert found[-1] == "`env` names hosts that are no services: mail.example, prices.example"
+    assert advice("exit 22", "KeyError: 'KEY'", env=env) == [
+        "the app reads the variable KEY: give it in `env` or `env_file`"
+    ]
 
 
 def test_nothing_known_gives_no_advice() -> None:
-    assert hints(Failure(code=FailureCode.APP_FAILED, message="exit 22", log_tail="hello")) == []
+    assert advice("exit 22", "hello") == []

@@ -196,27 +196,36 @@ def used(cpu_s: float, periods: int = 0, throttled: int = 0, **more: Any) -> Usa
     return Usage(cpu_s=cpu_s, periods=periods, throttled_periods=throttled, memory_mb=200.0, **more)
 
 
-def test_a_service_is_measured_against_its_own_limit_or_the_host() -> None:
+def test_a_service_is_measured_against_what_it_may_have() -> None:
     services = {
         "postgres": Service(image="postgres:16", cpus=0.5),
         "redis": Service(image="redis:7"),
+        "search": Service(image="search:1", cpus=8),
         "migrate": Service(image="shop:1"),
     }
-    before = {"postgres": used(3.0, 5, 1), "redis": used(1.0), "migrate": used(9.0)}
-    after = {"postgres": used(3.9, 25, 11, oom_kills=1), "redis": used(1.5)}
-    found = service_figures(READING, before, after, services)
-    assert set(found) == {"postgres", "redis"}  # what has ended used nothing
+    before = {
+        "postgres": used(3.0, 5, 1),
+        "redis": used(1.0),
+        "search": used(0),
+        "migrate": used(9),
+    }
+    after = {"postgres": used(3.9, 25, 11, oom_kills=1), "redis": used(1.5), "search": used(1.0)}
+    found = service_figures(
+        READING, before, after, services=services, cpus=2, written_mb={"postgres": 12.5}
+    )
+    assert set(found) == {"postgres", "redis", "search"}  # what has ended used nothing
     assert found["postgres"].cores == pytest.approx(0.45)
     assert found["postgres"].cpu == pytest.approx(0.9)
     assert found["postgres"].throttled == pytest.approx(0.5)
     assert (found["postgres"].memory_mb, found["postgres"].oom_kills) == (200, 1)
-    assert found["redis"].cpu == pytest.approx(0.25 / 2)  # two CPUs of the host
+    assert (found["postgres"].written_mb, found["redis"].written_mb) == (12.5, None)
+    assert found["redis"].cpu == pytest.approx(0.25 / 2)  # two CPUs for all services
+    assert found["search"].cpu == pytest.approx(0.5 / 2)  # its limit is above what there is
     assert found["redis"].throttled is None
-    busy = service_figures(READING, before, {"postgres": used(4.2)}, services)
+    busy = service_figures(
+        READING, before, {"postgres": used(4.2)}, services=services, cpus=2, written_mb={}
+    )
     assert busy["postgres"].cpu == 1.0
-    no_host = service_figures(replace(READING, host=None), before, after, services)
-    assert no_host["postgres"].cpu == pytest.approx(0.9)
-    assert no_host["redis"].cpu is None
 
 
 def test_what_a_service_uses_is_not_foreign() -> None:
@@ -227,6 +236,15 @@ def test_what_a_service_uses_is_not_foreign() -> None:
     assert window.doubts == ()
     assert window.surroundings.foreign_cpu == pytest.approx(1.0 / 2 - 0.04 / 2 - 0.4)
     assert window.services == services
+    assert window.surroundings.with_services is None
+
+
+def test_cpus_that_target_and_services_share_are_full_with_the_work_of_both() -> None:
+    busy = replace(READING, host=HostReading(cpus=2, busy_s=3.0, steal_s=0, own_s=0.5, wall_s=2.0))
+    services = {"postgres": ServiceFigures(cores=0.15, memory_mb=200.0)}
+    window = judged(busy, services=services, cpus_with_services=1)
+    assert window.surroundings.with_services == pytest.approx(0.75 + 0.15)
+    assert Doubt.SERVICES_SHARE_CPUS in window.doubts
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,10 @@ def test_numbers_of_yaml_are_texts_and_secrets_are_names() -> None:
         {"host_header": "shop.example\r\nX: y"},
         {"files": {"/srv/../etc/passwd": "x"}},
         {"files": {"local.py": "x"}},
+        {"secrets": {"../passwd": {"from_worker": "A"}}},
+        {"secrets": {"key": "in the open"}},
+        {"secrets": {"key": {"file": "key.txt"}}},
+        {"secrets": ["key"]},
     ],
 )
 def test_other_needs_are_refused(needs: dict[str, Any]) -> None:

@@ -20,6 +20,7 @@ from tuner.model import (
     Phase,
     Recommendation,
     RelativeBound,
+    Scalar,
     ServiceFigures,
     ServiceUse,
     Slo,
@@ -27,6 +28,7 @@ from tuner.model import (
     TrialNumber,
     TrialState,
     Verdict,
+    box_of,
 )
 from tuner.recommendation import compare_blocks, keep_untested, recommend
 from tuner.search_space import derive
@@ -43,7 +45,7 @@ def confirm(rates: Sequence[float], **changes: object) -> list[Measurement]:
     ]
 
 
-def finalist(**params: int | bool) -> Trial:
+def finalist(**params: Scalar) -> Trial:
     return Trial(
         number=TrialNumber(1),
         params=params,
@@ -126,6 +128,28 @@ def test_the_file_says_where_it_comes_from_and_what_it_holds_for() -> None:
     assert "better: +20" in text
     assert "holds for 1 CPU, 512 MB, somaxconn 4096" in text
     assert IniFile.parse(text).get("processes") == "4"
+
+
+def test_a_kernel_setting_is_in_the_answer_and_its_header_and_no_line_of_the_file() -> None:
+    cookies = {
+        "type": "choice",
+        "values": ["user", "off"],
+        "emit": {"off": {"net.ipv4.tcp_syncookies": 0}},
+    }
+    its = spec(search_space=space(processes={"type": "int", "low": 1, "high": 8}, cookies=cookies))
+    rows = history(job=job(spec=its, phase=Phase.CONFIRM), measurements=tuple(confirm(FASTER)))
+    trial = finalist(processes=4, cookies="off")
+    found = recommend(rows, derive(its), trial, trial.params, Evidence())
+    assert [(line.option, line.value, line.baseline_value) for line in found.lines] == [
+        ("processes", "4", "2"),
+        ("net.ipv4.tcp_syncookies", "0", None),
+    ]
+    assert found.reason.startswith("Deploy it, with net.ipv4.tcp_syncookies = 0 in its container: ")
+    for text in (found.uwsgi_ini, found.overlay_ini):
+        mentions = [line for line in text.splitlines() if "syncookies" in line]
+        holds = "holds for 1 CPU, 512 MB, somaxconn 4096, net.ipv4.tcp_syncookies = 0"
+        assert [line.rpartition("uwsgi-tuner: ")[2] for line in mentions] == [holds]
+    assert box_of(its.limits, found.lines).sysctls == {"net.ipv4.tcp_syncookies": 0}
 
 
 def test_each_tuned_line_has_a_comment_of_ours_above_it() -> None:

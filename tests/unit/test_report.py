@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from tests import comparisons
 from tests.builders import block, histogram, history, job, spec, window
+from tests.comparisons import RUNGS
 from tuner import report
 from tuner.model import (
     ArmReport,
@@ -15,12 +17,13 @@ from tuner.model import (
     FailureCode,
     Figure,
     JobKind,
-    Ladder,
+    Limits,
     Measurement,
     Metric,
     Phase,
     Report,
     RequestFigures,
+    ServerFigures,
     ServiceFigures,
     Spread,
     Variant,
@@ -83,6 +86,54 @@ def test_effects_and_verdict_are_against_the_first_file() -> None:
     assert second.verdict is Verdict.BETTER
 
 
+def stepwise(*factors: float) -> Report:
+    """The report of steps: each file has its own factor of the first one's throughput."""
+    blocks = [
+        compared(
+            *(window(arm, rate * factor) for arm, factor in enumerate(factors)),
+            sequence=n,
+            arms=tuple(range(len(factors))),
+        )
+        for n, rate in enumerate(RATES, 1)
+    ]
+    return comparison(blocks, files=len(factors), compare_with="previous")
+
+
+def test_a_step_is_compared_with_the_one_before_it_and_with_the_first_file() -> None:
+    first, second, third = stepwise(1.0, 1.2, 1.2 * 1.1).arms
+    assert first.step is None
+    assert second.step is not None
+    assert third.step is not None
+    assert (second.step.after, third.step.after) == ("a.ini", "b.ini")
+    assert third.step.changes == ("-processes = 3", "+processes = 4")
+    assert third.step.effects[0].estimate == pytest.approx(0.1)
+    assert third.effects[0].estimate == pytest.approx(0.32)
+    assert (third.step.verdict, third.step.is_real) == (Verdict.BETTER, True)
+
+
+def test_a_step_without_an_effect_is_noise_and_a_loss_is_real() -> None:
+    _, second, third = stepwise(1.2, 1.2, 0.9).arms
+    assert second.step is not None
+    assert third.step is not None
+    assert (second.step.verdict, second.step.is_real) == (Verdict.NO_DIFFERENCE, False)
+    assert (third.step.verdict, third.step.is_real) == (Verdict.WORSE, True)
+
+
+def test_files_that_are_no_steps_have_none() -> None:
+    assert [arm.step for arm in comparison(faster(1.2)).arms] == [None, None]
+
+
+def test_a_file_is_diagnosed_in_its_own_box() -> None:
+    large = FILES[1].model_copy(update={"limits": Limits(memory_mb=52)})
+    blocks = faster(1.0, memory_mb=50.0)
+    chosen = spec(kind=JobKind.COMPARE, variants=(FILES[0], large))
+    done = history(job=job(spec=chosen, phase=Phase.COMPARE), measurements=tuple(blocks))
+    assert [arm.diagnosis.bottleneck for arm in report.build(done).arms] == [
+        Bottleneck.UNKNOWN,
+        Bottleneck.MEMORY,
+    ]
+
+
 def test_equal_files_do_not_differ() -> None:
     assert comparison(faster(1.0)).arms[1].verdict is Verdict.NO_DIFFERENCE
 
@@ -134,23 +185,111 @@ def test_p99_needs_requests_enough_in_a_window_or_in_the_block() -> None:
     assert pooled.latency.total == 8 * 5000
 
 
-def test_a_ladder_has_figures_for_every_rung_and_effects_over_all() -> None:
-    ladder = Ladder(kind="ladder", concurrencies=(10, 100))
-    blocks = [
+def test_every_rung_of_a_ladder_has_its_figures_and_effects_are_over_all() -> None:
+    first, second = comparisons.report_of(rungs=RUNGS).arms
+    for rung in RUNGS:
+        own = figure(first, Metric.THROUGHPUT_RPS, rung).value
+        assert figure(second, Metric.THROUGHPUT_RPS, rung).value == pytest.approx(2 * own)
+    assert {effect.metric: effect for effect in second.effects}[
+        Metric.THROUGHPUT_RPS
+    ].estimate == pytest.approx(1.0)
+    assert (second.blocks, second.windows) == (4, 12)
+    assert Doubt.UNSTABLE_START not in second.doubts
+
+
+def test_memory_at_a_low_rung_does_not_follow_that_of_the_top_rung() -> None:
+    first = comparisons.report_of(rungs=RUNGS).arms[0]
+    peaks = [figure(first, Metric.MEMORY_PEAK_MB, rung).value for rung in RUNGS]
+    assert peaks == pytest.approx([21.0, 30.0, 120.0])
+
+
+def test_errors_doubts_and_the_limit_are_known_at_each_rung() -> None:
+    def made(arm: int, connections: int, noise: float) -> Window:
+        doubts = (Doubt.CLIENT_SATURATED,) if connections == 10_000 else ()
+        return comparisons.window(arm, connections, noise, doubts=doubts)
+
+    rungs = (*range(100, 111), 10_000)
+    arm = comparisons.report_of(comparisons.blocks(rungs, 1, 4, made), rungs=rungs, arms=1).arms[0]
+    low, top = arm.rungs[0], arm.rungs[-1]
+    assert (low.concurrency, low.errors_by_class, low.doubts) == (100, {}, ())
+    assert (top.concurrency, top.errors_by_class) == (10_000, {"reset": 120})
+    assert top.doubts == (Doubt.CLIENT_SATURATED,)
+    assert (top.bottleneck, low.bottleneck) == (Bottleneck.APP_ERRORS, Bottleneck.CPU_QUOTA)
+    assert arm.doubts == (Doubt.CLIENT_SATURATED,), "a twelfth of all windows, but a whole rung"
+
+
+def test_a_file_that_breaks_at_a_rung_keeps_the_effect_of_the_rungs_below() -> None:
+    below = comparisons.blocks(RUNGS[:2], 2, 4)
+    alone = comparisons.blocks(RUNGS[2:], 1, 4)
+    blocks = [*below, comparisons.broken(10_000), *alone]
+    first, second = comparisons.report_of(blocks, rungs=RUNGS).arms
+    assert [rung.failure for rung in second.rungs] == [None, None, comparisons.DIED]
+    assert second.failure is comparisons.DIED
+    assert second.effects[0].estimate == pytest.approx(1.0)
+    assert {figure.concurrency for figure in second.figures} == {100, 1_000}
+    assert {figure.concurrency for figure in first.figures} == set(RUNGS)
+
+
+def test_an_error_rate_is_the_mean_of_the_blocks_and_may_be_zero() -> None:
+    def made(arm: int, connections: int, noise: float) -> Window:
+        return comparisons.window(arm, connections, noise, errors=0, sent=2000)
+
+    first = comparisons.report_of(comparisons.blocks((None,), 1, 4, made), arms=1).arms[0]
+    none = figure(first, Metric.ERROR_RATE)
+    requests = first.requests
+    assert (none.value, none.ci_low) == (0.0, 0.0)
+    assert none.ci_high == pytest.approx(3.689 / requests, rel=0.001)
+    some = figure(comparisons.report_of(rungs=RUNGS).arms[0], Metric.ERROR_RATE, 10_000)
+    assert some.value == pytest.approx(30 / 2030, rel=0.01)
+    assert some.ci_low is not None
+    assert some.ci_high is not None
+    assert 0 < some.ci_low < some.value < some.ci_high < 1
+
+
+def test_cpu_peak_memory_and_bytes_are_figures_too() -> None:
+    windows = [
+        window(0, target_cpu=0.5, server=ServerFigures(memory_peak_mb=peak), body_bytes=2**21)
+        for peak in (30.0, 40.0)
+    ]
+    arm = comparison([compared(*windows, arms=(0,))], files=1).arms[0]
+    assert figure(arm, Metric.TARGET_CPU).value == pytest.approx(0.5)
+    assert figure(arm, Metric.MEMORY_PEAK_MB).value == 40.0, "the peak of a block, not a mean"
+    assert figure(arm, Metric.MB_PER_S).value == pytest.approx(2.0)
+
+
+def test_connections_per_request_are_a_mean_which_may_be_0() -> None:
+    kept = [
         compared(
             *(
-                window(arm, rate * rung * (1 + 0.2 * arm), connections=rung)
-                for arm in (0, 1)
-                for rung in (10, 100)
+                window(0, server=ServerFigures(connections_per_request=share))
+                for share in (0.0, of_block)
             ),
-            sequence=n,
+            arms=(0,),
         )
-        for n, rate in enumerate(RATES, 1)
+        for of_block in (0.0, 0.2)
     ]
-    second = comparison(blocks, workload=ladder).arms[1]
-    low = figure(second, Metric.THROUGHPUT_RPS, 10).value
-    assert figure(second, Metric.THROUGHPUT_RPS, 100).value == pytest.approx(10 * low)
-    assert second.effects[0].estimate == pytest.approx(0.2)
+    report = comparison(kept, files=1)
+    found = figure(report.arms[0], Metric.CONNECTIONS_PER_REQUEST)
+    assert found.value == pytest.approx(0.05)
+    assert found.ci_low == 0.0
+
+
+def test_what_no_window_knows_is_no_figure() -> None:
+    unknown = {"target_cpu": None, "body_bytes": None}
+    metrics = {found.metric for found in comparison(faster(1.0, **unknown)).arms[1].figures}
+    assert metrics == {
+        *(Metric.THROUGHPUT_RPS, Metric.LATENCY_P50_MS, Metric.LATENCY_P95_MS),
+        *(Metric.ERROR_RATE, Metric.MEMORY_MB),
+    }
+
+
+def test_a_trimmed_mean_leaves_out_the_highest_and_the_lowest_block() -> None:
+    rates = (100.0, 103.0, 50.0, 500.0)
+    blocks = [compared(window(0, rate), arms=(0,), sequence=n) for n, rate in enumerate(rates)]
+    arm = comparison(blocks, files=1).arms[0]
+    assert figure(arm, Metric.THROUGHPUT_RPS).trimmed_mean == pytest.approx(101.5)
+    few = comparison(blocks[:3], files=1).arms[0]
+    assert figure(few, Metric.THROUGHPUT_RPS).trimmed_mean is None
 
 
 def test_a_file_that_fails_is_reported_with_its_reason_and_the_others_are_measured_on() -> None:

@@ -9,6 +9,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from tests.builders import space, spec
 from tests.grids import grid
@@ -282,3 +283,50 @@ def test_a_value_that_a_grid_cannot_take_is_named() -> None:
     with pytest.raises(InvalidInput) as caught:
         grid(default_domain(), {"logging": ("quiet",)})
     assert [mistake.path for mistake in caught.value.mistakes] == ["logging"]
+
+
+COOKIES = {
+    "type": "choice",
+    "values": ["user", "off"],
+    "emit": {"off": {"net.ipv4.tcp_syncookies": 0, "log-5xx": True}},
+}
+
+
+def test_a_kernel_setting_is_of_the_box_and_not_of_the_file() -> None:
+    box = Limits(nofile=1024, sysctls={"net.ipv4.tcp_fin_timeout": 30})
+    domain = derive(spec(search_space=space(cookies=COOKIES), limits=box))
+    off = {"cookies": "off"}
+    assert domain.changes(off) == {"net.ipv4.tcp_syncookies": "0", "log-5xx": "true"}
+    assert domain.render(off) == domain.ini.patch({"log-5xx": "true"}).dump()
+    settings = {"net.ipv4.tcp_fin_timeout": 30, "net.ipv4.tcp_syncookies": 0}
+    assert domain.box(off) == box.model_copy(update={"sysctls": settings})
+    assert domain.box(domain.baseline) == box
+
+
+def test_a_kernel_setting_that_the_box_has_already_is_no_choice() -> None:
+    only = {**COOKIES, "emit": {"off": {"net.ipv4.tcp_syncookies": 0}}}
+    box = Limits(sysctls={"net.ipv4.tcp_syncookies": 0})
+    with pytest.raises(InvalidInput, match="nothing is left to choose"):
+        derive(spec(search_space=space(cookies=only), limits=box))
+    assert values_of(derive(spec(search_space=space(cookies=only))), "cookies") == ("user", "off")
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "reason"),
+    [
+        ("net.ipv4.tcp_mem", "1 2 3", "belongs to the whole host"),
+        ("net.ipv4.tcp_syncookies", 3, "from 0 to 2"),
+        ("net.core.somaxconn", 128, "limits.somaxconn"),
+    ],
+)
+def test_a_space_sets_only_what_a_container_may_have(
+    setting: str, value: int | str, reason: str
+) -> None:
+    with pytest.raises(ValidationError, match=reason):
+        space(box={"type": "choice", "values": ["user", "x"], "emit": {"x": {setting: value}}})
+
+
+def test_a_kernel_setting_by_its_own_name_is_refused_because_nobody_knows_the_hosts_value() -> None:
+    number = {"type": "choice", "values": [1024, 4096]}
+    with pytest.raises(InvalidInput, match="a kernel setting is a choice with emit"):
+        derive(spec(search_space=space(**{"net.ipv4.tcp_max_syn_backlog": number})))

@@ -1,9 +1,19 @@
 import math
+from dataclasses import replace
 
 import pytest
 
 from tuner import wording
-from tuner.model import Effect, Metric, Origin, TrialState, Verdict
+from tuner.model import (
+    Effect,
+    Figure,
+    Limits,
+    Metric,
+    Origin,
+    ServiceFigures,
+    TrialState,
+    Verdict,
+)
 
 
 @pytest.mark.parametrize(
@@ -20,6 +30,14 @@ def test_a_change_has_its_sign_and_is_never_minus_zero(change: float, text: str)
 )
 def test_a_share_has_no_sign(part: float, digits: int, text: str) -> None:
     assert wording.share(part, digits) == text
+
+
+def test_a_box_names_what_was_given() -> None:
+    assert wording.box(Limits()) == "1 CPU, 512 MB, somaxconn 4096"
+    more = Limits(cpus=0.5, nofile=1024, sysctls={"net.ipv4.tcp_syncookies": 0})
+    assert wording.box(more) == (
+        "0.5 CPU, 512 MB, somaxconn 4096, nofile 1024, net.ipv4.tcp_syncookies = 0"
+    )
 
 
 def test_a_probability_is_never_certain() -> None:
@@ -69,5 +87,22 @@ def test_a_log_without_a_readable_value_has_no_share(log: float | None) -> None:
 def test_every_state_origin_metric_and_verdict_has_a_name_for_people() -> None:
     assert set(wording.STATES) == set(TrialState)
     assert set(wording.ORIGINS) == set(Origin)
-    assert set(wording.METRICS) == set(Metric)
+    assert set(wording.METRICS) == set(wording.COLUMNS) == set(Metric)
     assert set(wording.VERDICTS) == set(Verdict)
+
+
+def test_what_a_service_wrote_is_compared_with_the_first_file() -> None:
+    first = ServiceFigures(cores=0.1, memory_mb=90, written_mb=12.0)
+    second = ServiceFigures(cores=0.1, memory_mb=90, written_mb=24.06)
+    assert wording.service(first) == "90 MB, wrote up to 12.0 MB a block"
+    assert wording.service(second, first) == "90 MB, wrote up to 24.1 MB a block (+12.1 MB)"
+    assert wording.service(ServiceFigures(cores=0, memory_mb=9, written_mb=0.0), first) == "9 MB"
+
+
+def test_a_figure_is_in_the_unit_of_its_column() -> None:
+    rate = Figure(metric=Metric.ERROR_RATE, value=0.013, ci_low=0.0, ci_high=0.034)
+    assert (wording.measured(rate.value, rate.metric), wording.ends(rate)) == ("1.30", "0 .. 3.40")
+    requests = Figure(metric=Metric.THROUGHPUT_RPS, value=12_345.6, ci_low=12_000.0, ci_high=None)
+    assert wording.measured(requests.value, requests.metric) == "12 346"
+    assert wording.ends(requests) == "12 000 .. ?"
+    assert wording.ends(replace(requests, ci_low=None)) == "too few blocks"

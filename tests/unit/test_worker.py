@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import FACTS, INI, block, history, job, spec
+from tests.builders import FACTS, INI, block, history, job, space, spec
 from tests.fake_bench import FakeLauncher, FakeWorld
 from tuner import bootstrap
 from tuner.errors import Aborted, Infrastructure, Unavailable
@@ -182,6 +182,24 @@ def test_a_block_takes_the_course_that_it_was_planned_with() -> None:
     assert claim is not None
     result = make(claim, Bench(launcher=world.launcher, load=world.load))
     assert len(result.windows) == 10
+
+
+def test_each_arm_of_a_search_has_the_kernel_settings_of_its_own_params() -> None:
+    cookies = {
+        "type": "choice",
+        "values": ["user", "off"],
+        "emit": {"off": {"net.ipv4.tcp_syncookies": 0}},
+    }
+    wanted = job(spec=spec(search_space=space(cookies=cookies)))
+    params = ({"cookies": "user"}, {"cookies": "off"})
+    world = FakeWorld()
+    make(
+        Claim(measurement=RUNNING, job=wanted, params=params),
+        Bench(launcher=world.launcher, load=world.load),
+    )
+    boxes = {launch.index: launch.limits for launch in world.launches}
+    assert boxes[0] == wanted.spec.limits
+    assert boxes[1] == wanted.spec.limits.with_sysctls({"net.ipv4.tcp_syncookies": 0})
 
 
 def test_a_prepare_stores_facts() -> None:

@@ -29,6 +29,7 @@ from tuner.analysis.estimating import (
     signed_rank_interval,
     student_quantile,
     t_interval,
+    trimmed_mean,
 )
 from tuner.analysis.factorial import (
     KEEP_EFFECT,

@@ -120,6 +120,14 @@ def estimate(values: Sequence[float], level: float = 0.95) -> Estimate:
     return Estimate(hodges_lehmann(values), low, high)
 
 
+def trimmed_mean(values: Sequence[float]) -> float | None:
+    """The mean without the highest and the lowest value; None for fewer than four.
+
+    This is what benchmark articles have. It has no interval: compare it with theirs alone.
+    """
+    return fmean(sorted(values)[1:-1]) if len(values) >= FEWEST_BLOCKS else None
+
+
 def bounded(found: Estimate) -> Estimate:
     """The estimate with ends that can be stored: an infinite one becomes ±`LARGEST_LOG`."""
     return Estimate(found.value, max(found.low, -LARGEST_LOG), min(found.high, LARGEST_LOG))

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 
 from tuner.errors import Conflict
-from tuner.model import Job, Recommendation
+from tuner.model import Job, Limits, Recommendation, box_of
 from tuner.schemas import IniForm, SysctlForm
 from tuner.uwsgi.command_line import command_of
 from tuner.uwsgi.ini import IniFile
@@ -34,8 +34,8 @@ def ini_of(found: Recommendation, form: IniForm) -> str:
                 raise Conflict(f"the file is no command: {error}") from error
 
 
-def compose_of(job: Job) -> str:
-    """A compose file with the limits under which the file was measured."""
+def compose_of(job: Job, found: Recommendation) -> str:
+    """A compose file with the box that the file relies on."""
     spec = job.spec
     path = spec.target.ini_path or INI_PATH
     words = [word.replace("{ini}", path) for word in spec.target.command]
@@ -50,22 +50,23 @@ services:
 {start}    volumes:
       - {json.dumps(f"./uwsgi.ini:{path}:ro")}
 """
-    return head + _lines(_of_service(job), indent=4)
+    return head + _lines(_of_service(job, box_of(spec.limits, found.lines)), indent=4)
 
 
-def sysctls_of(job: Job, form: SysctlForm) -> str:
+def sysctls_of(job: Job, found: Recommendation, form: SysctlForm) -> str:
     """The kernel settings that the file relies on, and the other limits of its container.
 
     `plain` is for sysctl.conf, which holds kernel settings only: the other limits are comments.
     `compose` goes into a Compose service, `kubernetes` into a pod's spec.
     """
+    limits = box_of(job.spec.limits, found.lines)
     match form:
         case "plain":
-            return _lines(_plain(job))
+            return _lines(_plain(job, limits))
         case "compose":
-            return _lines(_of_service(job))
+            return _lines(_of_service(job, limits))
         case "kubernetes":
-            return _lines(_of_pod(job))
+            return _lines(_of_pod(job, limits))
 
 
 def media_type_of(form: SysctlForm) -> str:
@@ -73,16 +74,14 @@ def media_type_of(form: SysctlForm) -> str:
     return "text/plain" if form == "plain" else "application/yaml"
 
 
-def _plain(job: Job) -> list[str]:
-    limits = job.spec.limits
+def _plain(job: Job, limits: Limits) -> list[str]:
     lines = [f"# besides, per container: {limits.cpus:g} CPU, {limits.memory_mb} MB, no swap"]
     if _nofile(job) is not None:
         lines += [f"# and ulimit -n {_nofile(job)}"]
-    return [*lines, f"net.core.somaxconn = {limits.somaxconn}"]
+    return [*lines, *(f"{name} = {value}" for name, value in limits.kernel_settings.items())]
 
 
-def _of_service(job: Job) -> list[str]:
-    limits = job.spec.limits
+def _of_service(job: Job, limits: Limits) -> list[str]:
     lines = [
         f"cpus: {limits.cpus:g}",
         f"mem_limit: {limits.memory_mb}m",
@@ -90,20 +89,22 @@ def _of_service(job: Job) -> list[str]:
     ]
     if _nofile(job) is not None:
         lines += ["ulimits:", f"  nofile: {_nofile(job)}"]
-    return [*lines, "sysctls:", f"  net.core.somaxconn: {limits.somaxconn}"]
+    settings = (f"  {name}: {value}" for name, value in limits.kernel_settings.items())
+    return [*lines, "sysctls:", *settings]
 
 
-def _of_pod(job: Job) -> list[str]:
+def _of_pod(job: Job, limits: Limits) -> list[str]:
     """Requests equal limits: a smaller request would let the node give the rest to other pods."""
-    limits = job.spec.limits
+    settings = limits.kernel_settings
     sizes = [f"cpu: {round(1000 * limits.cpus)}m", f"memory: {limits.memory_mb}Mi"]
     lines = [
-        "# In the pod's spec. The kubelet needs --allowed-unsafe-sysctls=net.core.somaxconn.",
+        "# In the pod's spec. The kubelet allows those that it does not call safe with",
+        f"# --allowed-unsafe-sysctls={','.join(settings)}",
         "securityContext:",
         "  sysctls:",
-        "    - name: net.core.somaxconn",
-        f'      value: "{limits.somaxconn}"',
     ]
+    for name, value in settings.items():
+        lines += [f"    - name: {name}", f'      value: "{value}"']
     if _nofile(job) is not None:
         lines += [
             f"# ulimit -n was {_nofile(job)}: a pod cannot ask for it, the node's runtime sets it."

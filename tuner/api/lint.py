@@ -12,7 +12,7 @@ from tuner.api.problems import documented
 from tuner.api.services import Services, Wired
 from tuner.api.shape import mistakes_of_shape
 from tuner.errors import Conflict, InvalidInput, Mistake
-from tuner.model import Job, JobId
+from tuner.model import Job, JobId, wants_kept
 from tuner.schemas import LintAnswer, LintRequest
 from tuner.uwsgi.lint import Box
 
@@ -63,6 +63,8 @@ def _box(request: LintRequest, job: Job | None) -> Box:
         cpus=limits.cpus if limits else None,
         memory_mb=limits.memory_mb if limits else None,
         somaxconn=limits.somaxconn if limits else None,
+        nofile=limits.nofile if limits else None,
         memory_per_process_mb=memory,
         command=job.spec.target.command if job else (),
+        clients_keep=request.clients_keep or (job is not None and wants_kept(job.spec.workload)),
     )

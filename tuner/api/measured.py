@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from tuner import analysis
+from tuner.masking import masked
 from tuner.model import Calibration, Doubt, Measurement, Phase, Report, Window, extended
 from tuner.schemas import ArmAnswer, CalibrationAnswer, ReportAnswer, SeesAnswer, WindowAnswer
 
@@ -41,9 +42,9 @@ def sees(found: Calibration | None) -> tuple[SeesAnswer, ...]:
 
 
 def report_answer(found: Report) -> ReportAnswer:
-    """The figures of a comparison."""
+    """The figures of a comparison. Steps show lines of files, so secrets in them are masked."""
     arms = [extended(ArmAnswer, arm, doubt_sentences=sentences(arm.doubts)) for arm in found.arms]
-    return ReportAnswer(blocks=found.blocks, arms=arms)
+    return masked(ReportAnswer.of(found, arms=arms))
 
 
 def sentences(doubts: Iterable[Doubt]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 from tuner.model import (
     RUNS_OF_A_BLOCK,
@@ -15,9 +16,12 @@ from tuner.model import (
     MeasurementState,
     Phase,
     Tally,
+    TrialNumber,
+    concurrencies,
     rungs,
 )
 from tuner.schemas import Incumbent, Progress
+from tuner.study import rounds
 
 START_OF_BLOCK_S = 1.5
 """Time to start and remove a block's containers, until the job has blocks of its own."""
@@ -72,7 +76,7 @@ def _left(job: Job, blocks: Sequence[Tally]) -> list[_Block]:
     if job.state.is_final:
         return []
     left: list[_Block] = []
-    for phase, planned in _planned(job.spec).items():
+    for phase, planned in _planned(job).items():
         if job.phase is not phase and not _is_before(job, phase):
             continue
         own = [tally for tally in blocks if tally.phase is phase]
@@ -84,13 +88,16 @@ def _left(job: Job, blocks: Sequence[Tally]) -> list[_Block]:
     return left
 
 
-def _planned(spec: JobSpec) -> Mapping[Phase, Sequence[_Block]]:
+def _planned(job: Job) -> Mapping[Phase, Sequence[_Block]]:
     """Every block that a phase may have at most. A race and a confirmation may end early."""
-    budget = spec.budget
+    spec, budget = job.spec, job.spec.budget
     pair = (2, budget.cycles)
     match spec.kind:
         case JobKind.COMPARE:
-            return {Phase.COMPARE: [(len(spec.variants), budget.cycles)] * budget.compare_blocks}
+            files = tuple(TrialNumber(number) for number in range(len(spec.variants)))
+            working = dict.fromkeys(concurrencies(spec.workload), files)
+            blocks = chain(*rounds(spec, job.facts, working))
+            return {Phase.COMPARE: [(len(arms), budget.cycles) for arms, _ in blocks]}
         case JobKind.CALIBRATE:
             return {Phase.CALIBRATE: [pair] * budget.calibrate_blocks}
         case JobKind.TUNE:
@@ -135,4 +142,5 @@ def _load_s(spec: JobSpec, block: _Block) -> float:
     """Seconds of load in one block, as the budget asks; a burst may take longer."""
     budget = spec.budget
     arms, cycles = block
-    return arms * (budget.warmup_s + cycles * len(rungs(spec.workload)) * budget.window_s)
+    loads = 1 if spec.kind is JobKind.COMPARE else len(rungs(spec.workload))
+    return arms * (budget.warmup_s + cycles * loads * budget.window_s)

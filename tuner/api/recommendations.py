@@ -99,7 +99,7 @@ def ini(
 )
 def compose(request: Request, services: Wired, if_none_match: IfNoneMatch = None) -> Response:
     """Limits and sysctls under which the file was measured, as a compose file."""
-    return _answer(request, services, "application/yaml", lambda job, found: compose_of(job))
+    return _answer(request, services, "application/yaml", compose_of)
 
 
 @calls.get(
@@ -117,7 +117,9 @@ def sysctls(
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """Kernel settings that the file relies on, and the other limits of its container."""
-    return _answer(request, services, media_type_of(form), lambda job, found: sysctls_of(job, form))
+    return _answer(
+        request, services, media_type_of(form), lambda job, found: sysctls_of(job, found, form)
+    )
 
 
 # The dependencies are async and only say how to find the answer: the call itself finds it. FastAPI

@@ -1,4 +1,4 @@
-"""The figures of a job: for people and for machines where it tuned, as JSON for other kinds."""
+"""The figures of a job, for people and for machines; of a calibration as JSON only."""
 
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from starlette.exceptions import HTTPException
 
-from tuner import evidence
+from tuner import evidence, report
 from tuner.api import examples
 from tuner.api.conditional import conditional
 from tuner.api.evidence import tune_report
@@ -19,7 +19,7 @@ from tuner.api.services import Services, Wired
 from tuner.api.views import recommendation_answer
 from tuner.errors import Conflict
 from tuner.masking import masked
-from tuner.model import History, Job, JobId, JobKind, Recommendation
+from tuner.model import History, Job, JobId, JobKind, Recommendation, Report
 from tuner.schemas import CalibrationReport, ReportAnswer, ReportForm, TuneReport
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
@@ -28,11 +28,13 @@ _MEDIA: dict[ReportForm, str] = {
     "html": "text/html",
     "md": "text/markdown",
     "json": "application/json",
+    "csv": "text/csv",
 }
 _ASKED: dict[str, Sequence[ReportForm]] = {
     "text/html": ["html"],
     "application/xhtml+xml": ["html"],
     "text/markdown": ["md"],
+    "text/csv": ["csv"],
     "application/json": ["json"],
     "application/*": ["json"],
     "text/*": ["html"],
@@ -40,9 +42,10 @@ _ASKED: dict[str, Sequence[ReportForm]] = {
 }
 _OFFERED: dict[JobKind, Sequence[ReportForm]] = {
     JobKind.TUNE: ("html", "md", "json"),
-    JobKind.COMPARE: ("json",),
+    JobKind.COMPARE: ("html", "md", "json", "csv"),
     JobKind.CALIBRATE: ("json",),
 }
+_PROGRAM = f"uwsgi-tuner {version('uwsgi-tuner')}"
 _ALWAYS = {"Vary": "Accept", "X-Content-Type-Options": "nosniff"}
 _OF_PAGES = {"Content-Security-Policy": evidence.POLICY, "Referrer-Policy": "no-referrer"}
 
@@ -51,7 +54,7 @@ _OF_PAGES = {"Content-Security-Policy": evidence.POLICY, "Referrer-Policy": "no-
     "/{id}/report",
     response_model=TuneReport | ReportAnswer | CalibrationReport,
     responses={
-        **examples.texts(html="text/html", markdown="text/markdown"),
+        **examples.texts(html="text/html", markdown="text/markdown", csv="text/csv"),
         **examples.NOT_MODIFIED,
         **documented(404, 406, 409, 422),
     },
@@ -64,20 +67,20 @@ def report_of_job(
         ReportForm | None,
         Query(
             alias="format",
-            description="page, Markdown or JSON; default: as Accept asks. "
-            "Kinds compare and calibrate have JSON only",
+            description="page, Markdown or JSON; of kind compare also CSV, with a row for each "
+            "file, rung and block. Default: as Accept asks. Kind calibrate has JSON only",
             examples=["json"],
         ),
     ] = None,
     if_none_match: IfNoneMatch = None,
 ) -> Response:
-    """The figures of a job. Kind tune: one HTML file that needs nothing else, Markdown, or JSON."""
+    """The figures of a job: one HTML file that needs nothing else, Markdown, JSON, or CSV."""
     job = services.store.job(JobId(job_id))
     offered = _OFFERED[job.spec.kind]
     chosen = form or accepted(request.headers.get("accept") or "*/*", offered) or "html"
     if chosen not in offered:
-        reason = f"job {job_id} is of kind {job.spec.kind}, whose report is JSON only"
-        raise HTTPException(406, f"{reason}: ask for format=json")
+        reason = f"job {job_id} is of kind {job.spec.kind}, whose report is no {chosen}"
+        raise HTTPException(406, f"{reason}: ask for format={' or '.join(offered)}")
     headers = {**_ALWAYS, **_OF_PAGES} if chosen == "html" else _ALWAYS
     return conditional(request, _written(services, job, chosen), _MEDIA[chosen], headers)
 
@@ -86,20 +89,33 @@ def _written(services: Services, job: Job, form: ReportForm) -> str:
     if job.recommendation is not None:
         return _of_tuning(services.store.history(job.id), job.recommendation, form)
     if job.report is not None:
-        return report_answer(job.report).model_dump_json()
+        return _of_comparison(services, job, job.report, form)
     found = calibration_answer(job.calibration)
     if found is None or job.spec.kind is not JobKind.CALIBRATE:
         raise Conflict(f"job {job.id} {why_unfinished(job)}")
     return CalibrationReport(calibration=found, sees=sees(job.calibration)).model_dump_json()
 
 
+def _of_comparison(services: Services, job: Job, found: Report, form: ReportForm) -> str:
+    match form:
+        case "json":
+            return report_answer(found).model_dump_json()
+        case "csv":
+            return report.csv_of(job, services.store.measurements(job.id))
+        case _:
+            whole = evidence.measured_job(services.store.history(job.id), rendered_by=_PROGRAM)
+            return _for_people(evidence.compose_comparison(whole), form)
+
+
 def _of_tuning(history: History, found: Recommendation, form: ReportForm) -> str:
-    rendered_by = f"uwsgi-tuner {version('uwsgi-tuner')}"
-    whole = evidence.collect(history, rendered_by=rendered_by)
+    whole = evidence.collect(history, rendered_by=_PROGRAM)
     if form == "json":
         answer = tune_report(whole, recommendation_answer(history.job, found))
         return masked(answer).model_dump_json()
-    document = evidence.compose(whole)
+    return _for_people(evidence.compose(whole), form)
+
+
+def _for_people(document: evidence.Document, form: ReportForm) -> str:
     return evidence.markdown(document) if form == "md" else evidence.page(document)
 
 

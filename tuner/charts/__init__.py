@@ -9,6 +9,7 @@ below each other into one file. `embedded` makes one a part of a page, which has
     searching    trials over time, parallel coordinates
     explaining   slices with their bands, importances
     deciding     race, effects, confirmation, Pareto front
+    comparing    figures of several arms, over the connections of a ladder or side by side
     ├── gains        log ratios → shares, and their axis
     └── values       the values of a parameter, and their axis
         └── frame        axes, ticks, legend, the file around them
@@ -16,6 +17,7 @@ below each other into one file. `embedded` makes one a part of a page, which has
                 └── paint        colours
 """
 
+from tuner.charts.comparing import arms_chart, ladder_chart
 from tuner.charts.deciding import (
     LARGEST_Z,
     confirmation,

@@ -102,11 +102,12 @@ class Frame:
     width: int = WIDTH
     height: int = HEIGHT
     left: int = LEFT
+    margin: int = RIGHT
 
     @property
     def right(self) -> float:
         """Where the axes end, in pixels from the left."""
-        return self.width - RIGHT
+        return self.width - self.margin
 
     @property
     def floor(self) -> float:

@@ -7,7 +7,7 @@ variable, so that a page with charts in it can set its own (`--paper`, `--ink`, 
 
 from collections.abc import Sequence
 
-ARMS = 6  # as many colours and marks as a comparison may have files
+ARMS = 6  # colours, marks and dashes; a seventh arm has the first colour with the second mark
 
 _COLOURS = ("#0b62b8", "#b8500b", "#1a7f4b", "#8b3fa8", "#a8173a", "#5f6570")
 _DARK_COLOURS = ("#6cb2ff", "#ffa657", "#5fd39a", "#d3a0f0", "#ff8fa3", "#b4bac4")

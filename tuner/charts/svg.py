@@ -56,7 +56,12 @@ def mark(x: float, y: float, arm: int, *, hollow: bool = False, hint: str = "") 
         f"M{x - r - 1:.1f} {y - 1.5:.1f}h{2 * r + 2}v3h{-2 * r - 2}Z",
     )
     kind = f"s{arm % ARMS}" + (" void" if hollow else "")
-    return path(shapes[arm % ARMS], kind, hint)
+    return path(shapes[form_of(arm)], kind, hint)
+
+
+def form_of(arm: int) -> int:
+    """Which mark and which dashes an arm has: no two of 36 arms share both form and colour."""
+    return (arm + arm // ARMS) % ARMS
 
 
 def cross(x: float, y: float, arm: int, hint: str = "") -> str:
@@ -68,7 +73,7 @@ def cross(x: float, y: float, arm: int, hint: str = "") -> str:
 
 def line(points: Iterable[Point], arm: int, *, kind: str = "line") -> str:
     """A line through points, dashed in the way of its arm."""
-    return line_through(points, f"s{arm % ARMS} l{arm % ARMS} {kind}")
+    return line_through(points, f"s{arm % ARMS} l{form_of(arm)} {kind}")
 
 
 def line_through(

@@ -6,7 +6,9 @@ from typing import Annotated
 
 import typer
 
+from tuner.cli.arguments import FolderOrApp
 from tuner.cli.output import print_lines, say
+from tuner.settings import Settings
 
 app = typer.Typer(help="Make a target app.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -35,6 +37,10 @@ def init(
     image: Annotated[
         str | None, typer.Option(metavar="NAME", help="The image of the app, instead of a build.")
     ] = None,
+    copy_data: Annotated[
+        bool,
+        typer.Option("--copy-data", help="Start with copies of the folders that hold data."),
+    ] = False,
 ) -> None:
     """Make target.yaml and uwsgi.ini from a compose file, or from an image and a file.
 
@@ -44,9 +50,13 @@ def init(
 
     def read(image: str, path: str) -> str | None:
         from tuner import bootstrap
-        from tuner.settings import Settings
 
         return bootstrap.file_in_image(Settings.from_environ(os.environ), image, path)
+
+    def entry(image: str) -> dict[str, list[str]] | None:
+        from tuner import bootstrap
+
+        return bootstrap.entry_of_image(Settings.from_environ(os.environ), image)
 
     wanted = composed.Wanted(
         folder=folder,
@@ -54,8 +64,10 @@ def init(
         service=service,
         ini=ini,
         image=image,
+        copy_data=copy_data,
         environ=os.environ,
         read=read,
+        entry=entry,
     )
     draft = composed.draft(wanted)
     written = composed.write(draft, folder)
@@ -66,9 +78,10 @@ def init(
 
 @app.command()
 def check(
-    name: Annotated[
-        str, typer.Argument(metavar="APP", help="A folder with a target.yaml, or a target app.")
-    ],
+    name: FolderOrApp,
+    wait_s: Annotated[
+        float, typer.Option(min=1, help="Seconds that each service may take to get ready.")
+    ] = 40.0,
 ) -> None:
     """Start an app once with its services and its file, and say what does not work.
 
@@ -76,4 +89,4 @@ def check(
     """
     from tuner.cli.checking import checked
 
-    checked(name)
+    checked(name, wait_s)

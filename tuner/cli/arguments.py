@@ -7,6 +7,9 @@ import typer
 JobNumber = Annotated[int, typer.Argument(metavar="JOB", min=1, help="The number of the job.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Target = Annotated[str, typer.Argument(metavar="APP", help="The name of a target app.")]
+FolderOrApp = Annotated[
+    str, typer.Argument(metavar="APP", help="A folder with a target.yaml, or a target app.")
+]
 AppName = Annotated[str, typer.Argument(metavar="APP", help="The app's name in its jobs.")]
 Image = Annotated[
     str | None, typer.Option(help="Read the options and the command of this Docker image.")
@@ -15,6 +18,11 @@ Pool = Annotated[str | None, typer.Option(help="The pool of benchmark hosts that
 Cpus = Annotated[float | None, typer.Option(min=0.01, help="CPU limit, in cores.")]
 MemoryMb = Annotated[int | None, typer.Option("--memory", min=1, help="Memory limit, in MB.")]
 Somaxconn = Annotated[int | None, typer.Option(min=1, help="net.core.somaxconn of the container.")]
+Nofile = Annotated[int | None, typer.Option(min=1, help="Open files, as of ulimit -n.")]
+Sysctl = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=VALUE", help="A kernel setting of the container. Repeatable."),
+]
 Blocks = Annotated[
     int, typer.Option(help="Blocks: fresh starts of each file. Effects need 4 or more.")
 ]

@@ -11,6 +11,7 @@ import yaml
 
 from tuner.cli.files import STANDARD_INPUT, text_of
 from tuner.errors import InvalidInput
+from tuner.model import SOMAXCONN
 from tuner.model.named_files import expanded
 
 Json = dict[str, Any]
@@ -71,21 +72,46 @@ def target_of(name: str, apps: Mapping[str, Json], port: int | None, health: str
     return {"target_app": name}
 
 
-def limits_of(base: Json | None, **sizes: float | None) -> Json | None:
-    """The target's own limits with the given ones; None: the target's own."""
-    changed = given(**sizes)
-    return {**(base or {}), **changed} if changed else None
+def limits_of(base: Json | None, sysctls: Sequence[str] = (), **sizes: float | None) -> Json | None:
+    """The target's own limits with the given ones; None: the target's own.
+
+    `sysctls` are as `sysctl -w` takes them: `net.ipv4.tcp_syncookies=0`. Raises `InvalidInput`.
+    """
+    own, changed = base or {}, given(**sizes)
+    if sysctls:
+        changed["sysctls"] = {**own.get("sysctls", {}), **dict(map(_sysctl, sysctls))}
+    return {**own, **changed} if changed else None
+
+
+def _sysctl(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        message = f"{text!r} is not NAME=VALUE, as in net.ipv4.tcp_syncookies=0"
+        raise InvalidInput.at("--sysctl", message)
+    if name == SOMAXCONN:
+        raise InvalidInput.at("--sysctl", f"give {SOMAXCONN} as --somaxconn")
+    return name.strip(), value
 
 
 def inis_of(files: Sequence[Path]) -> list[Json]:
-    """Name and text of each file. Equal names get the name of the folder in front."""
+    """Name and text of each file."""
+    return [
+        {"name": name, "ini": text_of(str(file))}
+        for name, file in zip(names_of(files), files, strict=True)
+    ]
+
+
+def names_of(files: Sequence[Path]) -> list[str]:
+    """The name of each file. Equal names get the name of the folder in front."""
     names = [file.name for file in files]
-    found = []
-    for file in files:
-        is_alone = names.count(file.name) == 1
-        name = file.name if is_alone else f"{file.absolute().parent.name}-{file.name}"
-        found.append({"name": _fit(name), "ini": text_of(str(file))})
-    return found
+    return [
+        fit(
+            file.name
+            if names.count(file.name) == 1
+            else f"{file.absolute().parent.name}-{file.name}"
+        )
+        for file in files
+    ]
 
 
 def workload_of(base: Json | None, load: Load) -> Json | None:
@@ -156,6 +182,6 @@ def _read(file: Path) -> str:
     return file.read_text(encoding="utf-8")
 
 
-def _fit(name: str) -> str:
+def fit(name: str) -> str:
     """A name that the API accepts: letters, digits, `.`, `_` and `-`."""
     return _UNFIT.sub("-", name).lstrip("._-")[:63] or "unnamed"

@@ -4,11 +4,11 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
+from tuner.cli.files import app_folder
 from tuner.cli.output import print_lines, say
 from tuner.errors import InvalidInput, TargetFailed
 from tuner.model import CalibrateRequest, Failure, JobSpec, TargetFacts, TargetRequest
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from tuner.measurement import Bench
 
 
-def checked(app: str) -> None:
+def checked(app: str, wait_s: float) -> None:
     """Start the app of a folder, or a target app by name, and stop it. Exits with 1 if it fails.
+
+    Each service may take `wait_s` to get ready.
 
     Raises `InvalidInput` with every mistake of its target.yaml, and `Infrastructure` while a
     service measures on this machine.
@@ -34,7 +36,7 @@ def checked(app: str) -> None:
     spec = bootstrap.resolver(known, images_allowed=settings.images_allowed)(request)
     say(f"checking {name}: image, services, prepare, file, answers")
     began = time.monotonic()
-    with _bench(settings, known) as bench:
+    with _bench(settings, known, wait_s) as bench:
         try:
             facts = prepared(spec, bench).facts
         except TargetFailed as failure:
@@ -47,9 +49,7 @@ def checked(app: str) -> None:
 def _found(app: str, settings: Settings) -> tuple["HostCatalogue", str]:
     from tuner.catalogue import HostCatalogue
 
-    folder = Path(app)
-    if (folder / "target.yaml").is_file():
-        folder = folder.resolve()
+    if (folder := app_folder(app)) is not None:
         return HostCatalogue.load([folder.parent], with_own=False), folder.name
     known = HostCatalogue.load(settings.target_apps, settings.search_spaces)
     if app not in known.apps:
@@ -58,12 +58,13 @@ def _found(app: str, settings: Settings) -> tuple["HostCatalogue", str]:
 
 
 @contextmanager
-def _bench(settings: Settings, known: "HostCatalogue") -> Iterator["Bench"]:
+def _bench(settings: Settings, known: "HostCatalogue", wait_s: float) -> Iterator["Bench"]:
     """Alone on this machine. Nothing stays behind but images."""
     from tuner import bootstrap
     from tuner.measurement import Bench
 
-    launcher = bootstrap.launcher(settings, known, owner=f"check-{os.getpid()}")
+    owner = f"check-{os.getpid()}"
+    launcher = bootstrap.launcher(settings, known, owner, service_ready_s=wait_s)
     try:
         with launcher.alone():
             yield Bench(launcher.for_measurement("0", "0"), bootstrap.load_generator(settings))
@@ -79,7 +80,7 @@ def _explain(failure: TargetFailed, spec: JobSpec) -> None:
 
     found: Failure = failure_of(failure, spec)
     say(f"failed: {found.message}")
-    for hint in hints(found):
+    for hint in hints(found, spec.target):
         say(f"  try: {hint}")
     if found.log_tail:
         say("last lines:")

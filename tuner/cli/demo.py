@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tuner.cli.arguments import FolderOrApp
+from tuner.cli.files import app_folder
 from tuner.cli.jobs import check_succeeded
 from tuner.errors import Conflict
 from tuner.settings import Settings
@@ -32,9 +34,7 @@ def demo(
 
 
 def tune(
-    name: Annotated[
-        str, typer.Argument(metavar="APP", help="A folder with a target.yaml, or a target app.")
-    ],
+    name: FolderOrApp,
     preset: Annotated[
         str, typer.Option(help="How much to measure: demo, quick, standard, thorough, noisy.")
     ] = "standard",
@@ -43,12 +43,11 @@ def tune(
 
     Its data stay in the folder `own` of TUNER_DATA_DIR.
     """
-    folder = Path(name).resolve()
-    settings = Settings.from_environ(os.environ)
-    if not (folder / "target.yaml").is_file():
-        _tune(name, preset, settings.data_dir / "own")
+    data, folder = Settings.from_environ(os.environ).data_dir / "own", app_folder(name)
+    if folder is None:
+        _tune(name, preset, data)
     else:
-        _tune(folder.name, preset, settings.data_dir / "own", folder.parent)
+        _tune(folder.name, preset, data, folder.parent)
 
 
 def _tune(target: str, preset: str, folder: Path, apps: Path | None = None) -> None:

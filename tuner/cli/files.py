@@ -43,6 +43,12 @@ def write_text(option: str, file: Path, text: str) -> None:
         file.write_text(text, encoding="utf-8")
 
 
+def app_folder(app: str) -> Path | None:
+    """The folder of a target app; None if `app` is the name of one."""
+    folder = Path(app).resolve()
+    return folder if (folder / "target.yaml").is_file() else None
+
+
 def check_folder(option: str, file: Path) -> None:
     """Refuse early, before minutes of measuring. Raises `InvalidInput`."""
     folder = file.absolute().parent

@@ -5,7 +5,14 @@ from typing import Any
 
 from tuner.cli.printing import error_lines
 from tuner.errors import Conflict, InvalidInput, Unavailable
-from tuner.model import CompareRequest, FailureCode, TargetRequest, Variant
+from tuner.model import (
+    CompareRequest,
+    FailureCode,
+    TargetRequest,
+    Variant,
+    box_of,
+    concurrencies,
+)
 from tuner.recommendation import gate
 from tuner.schemas import JobAnswer, RecommendationAnswer
 from tuner.wording import duration, effect_with_interval, share
@@ -20,11 +27,12 @@ def request_of(
 ) -> CompareRequest:
     """The job's circumstances on another image: the user's file first, then the recommended one.
 
-    If the two are equal, the request has one file and only the blocks that show that it runs.
+    If the two are equal, the request has one file and only the blocks that show that it runs. Both
+    run with the kernel settings that were recommended: a gate compares files.
     """
     asked = found.circumstances
     how = TargetRequest.model_fields.keys() - {"target_app", "image"}
-    kept = ("limits", "workload", "cycles", "window_s", "warmup_s", "min_effect")
+    kept = ("workload", "cycles", "window_s", "warmup_s", "min_effect")
     inis = (
         Variant(name="own.ini", ini=asked.baseline_ini),
         Variant(name="recommended.ini", ini=found.uwsgi_ini),
@@ -36,6 +44,7 @@ def request_of(
         target=TargetRequest(image=image, **{name: getattr(asked.target, name) for name in how}),
         inis=inis[1:] if is_one else inis,
         blocks=gate.fitting_blocks(budget_s, block_s(found), at_most=most),
+        limits=box_of(asked.limits, found.lines),
         allow=tuple(asked.allow),
         pool=pool or asked.pool,
         **{name: getattr(asked, name) for name in kept},
@@ -43,11 +52,13 @@ def request_of(
 
 
 def block_s(found: RecommendationAnswer) -> float:
-    """Seconds of one block of two files, with its starts."""
-    if found.calibration is not None and found.calibration.block_s is not None:
-        return found.calibration.block_s
+    """Seconds of one block of two files, with its starts; of a ladder each rung has its own."""
     asked = found.circumstances
-    return START_OF_BLOCK_S + 2 * (asked.warmup_s + asked.cycles * asked.window_s)
+    rungs = len(concurrencies(asked.workload))
+    start_s = START_OF_BLOCK_S + 2 * asked.warmup_s
+    if found.calibration is not None and found.calibration.block_s is not None:
+        return found.calibration.block_s + (rungs - 1) * start_s
+    return rungs * (start_s + 2 * asked.cycles * asked.window_s)
 
 
 def plan_lines(

@@ -2,14 +2,14 @@
 
 import os
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from tuner.cli.changes import changes_of
 from tuner.cli.files import STANDARD_INPUT, bytes_of
-from tuner.errors import InvalidInput, Mistake
+from tuner.errors import InvalidInput
 from tuner.uwsgi import ini as dialect
 from tuner.uwsgi.lint import MAX_CHARS
 
@@ -51,7 +51,7 @@ def show(
 @ini.command("patch")
 def patch(file: File, settings: Settings) -> None:
     """Print the file with these options set. Nothing else changes."""
-    _write(_read(file).patch(_changes(settings)).dump())
+    _write(_read(file).patch(changes_of(settings, "--set ")).dump())
 
 
 @ini.command("overlay")
@@ -60,25 +60,7 @@ def overlay(settings: Settings) -> None:
 
     Its options override those of the first file.
     """
-    _write(dialect.overlay(_changes(settings)))
-
-
-def _changes(settings: Sequence[str]) -> dict[str, str]:
-    changes: dict[str, str] = {}
-    mistakes: list[Mistake] = []
-    for setting in settings:
-        option, equals, value = (part.strip(" \t") for part in setting.partition("="))
-        wrong = dialect.why_unwritable(option, value)
-        if not equals:
-            mistakes.append(Mistake(f"--set {setting}", "is not OPTION=VALUE"))
-        elif wrong:
-            mistakes.append(Mistake(f"--set {setting}", wrong))
-        elif dialect.canonical(option) in map(dialect.canonical, changes):
-            mistakes.append(Mistake(f"--set {setting}", f"sets {option} a second time"))
-        changes[option] = value
-    if mistakes:
-        raise InvalidInput(mistakes)
-    return changes
+    _write(dialect.overlay(changes_of(settings, "--set ")))
 
 
 def _read(file: str) -> dialect.IniFile:

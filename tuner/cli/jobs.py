@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tuner.client import Client
     from tuner.schemas import JobAnswer, RecommendationAnswer, ReportForm
 
+_FORMS: "dict[str, ReportForm]" = {".html": "html", ".md": "md", ".json": "json", ".csv": "csv"}
+
 
 def submit(
     file: Annotated[
@@ -54,7 +56,7 @@ def show(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Write the report to a .html, .md or .json file; - prints Markdown.",
+            help="Write the report to a .html, .md, .json or .csv file; - prints Markdown.",
         ),
     ] = None,
 ) -> None:
@@ -63,8 +65,6 @@ def show(
     with connect() as client:
         job = client.job(job_id)
         found = _recommendation(client, job)
-        if form is not None and job.kind is not JobKind.TUNE:
-            raise InvalidInput.at("--report", "only a tuning job has a report")
         text = client.report(job_id, form) if form is not None else ""
     if report == STANDARD_INPUT:
         sys.stdout.write(text)
@@ -105,16 +105,20 @@ def check_succeeded(job: "JobAnswer") -> None:
 
 
 def _form_of(report: str, *, as_json: bool) -> "ReportForm":
-    """The form of a report by the file's ending. Raises `InvalidInput` before any call."""
-    if report == STANDARD_INPUT:
-        if as_json:
-            raise InvalidInput.at("--report", "- and --json both print: name a file")
-        return "md"
-    forms: dict[str, ReportForm] = {".html": "html", ".md": "md", ".json": "json"}
-    form = forms.get(Path(report).suffix.lower())
+    """The form of a report. Raises `InvalidInput` before any call."""
+    if report != STANDARD_INPUT:
+        return form_of(Path(report))
+    if as_json:
+        raise InvalidInput.at("--report", "- and --json both print: name a file")
+    return "md"
+
+
+def form_of(report: Path) -> "ReportForm":
+    """The form of a report by the file's ending. Raises `InvalidInput`."""
+    form = _FORMS.get(report.suffix.lower())
     if form is None:
-        raise InvalidInput.at("--report", f"{report} must end in .html, .md or .json")
-    check_folder("--report", Path(report))
+        raise InvalidInput.at("--report", f"{report} must end in one of {', '.join(_FORMS)}")
+    check_folder("--report", report)
     return form
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, assert_never
 
 import typer
 
-from tuner.cli.arguments import Cpus, Image, MemoryMb, Somaxconn
+from tuner.cli.arguments import Cpus, Image, MemoryMb, Nofile, Somaxconn
 from tuner.cli.files import STANDARD_INPUT, bytes_of, named
 from tuner.errors import InvalidInput, Mistake
 from tuner.uwsgi import lint as linter
@@ -34,10 +34,13 @@ def lint(
     cpus: Cpus = None,
     memory: MemoryMb = None,
     somaxconn: Somaxconn = None,
-    nofile: Annotated[int | None, typer.Option(min=1, help="Limit of open files.")] = None,
+    nofile: Nofile = None,
     memory_per_process: Annotated[
         float | None, typer.Option(min=0.1, help="Memory of one worker process, in MB.")
     ] = None,
+    clients_keep: Annotated[
+        bool, typer.Option("--keep-alive", help="Clients want to keep their connections.")
+    ] = False,
     format_: Annotated[Format, typer.Option("--format", help="The output format.")] = "text",
     fail_on: Annotated[
         Severity, typer.Option(help="The lowest severity for which the exit code is 1.")
@@ -75,6 +78,7 @@ def lint(
         somaxconn=somaxconn,
         nofile=nofile,
         memory_per_process_mb=memory_per_process,
+        clients_keep=clients_keep,
     )
     catalogue, box = _read_image(image, box) if image is not None else (known(), box)
     subject = linter.subject_of(text, catalogue, box)

@@ -1,19 +1,31 @@
 """`tuner measure` and `tuner calibrate`: figures with intervals and doubts, without tuning."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tuner.cli.arguments import AsJson, Blocks, Cpus, Cycles, Pool, Somaxconn, WarmupS, WindowS
+from tuner.cli.arguments import (
+    AsJson,
+    Blocks,
+    Cpus,
+    Cycles,
+    Nofile,
+    Pool,
+    Somaxconn,
+    Sysctl,
+    WarmupS,
+    WindowS,
+)
 from tuner.cli.files import check_folder, write_text
-from tuner.cli.jobs import check_succeeded
+from tuner.cli.jobs import check_succeeded, form_of
 from tuner.cli.output import print_json, say
 from tuner.model import Danger
 
 if TYPE_CHECKING:
     from tuner.client import Client
-    from tuner.schemas import ReportAnswer
+    from tuner.schemas import ReportAnswer, ReportForm
 
 
 def measure(
@@ -23,6 +35,22 @@ def measure(
     ini: Annotated[
         list[Path] | None,
         typer.Option(help="A uwsgi.ini to measure. Repeat it to compare files with the first."),
+    ] = None,
+    step: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="STEP",
+            help="A uwsgi.ini, or +OPTION=VALUE,... to change the step before. Repeat it to measure"
+            " each step against the one before.",
+        ),
+    ] = None,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE,...",
+            help="Values of an option, or of cpus or memory_mb. Repeat it to measure all"
+            " combinations.",
+        ),
     ] = None,
     blocks: Blocks = 8,
     cycles: Cycles = None,
@@ -47,6 +75,8 @@ def measure(
     cpus: Cpus = None,
     memory_mb: Annotated[int | None, typer.Option(help="Memory limit, in MB.")] = None,
     somaxconn: Somaxconn = None,
+    nofile: Nofile = None,
+    sysctl: Sysctl = None,
     port: Annotated[int | None, typer.Option(help="Port of an image [8000].")] = None,
     health_path: Annotated[
         str | None, typer.Option(help="Path that answers 200 when an image is ready [/].")
@@ -61,9 +91,15 @@ def measure(
     pool: Pool = None,
     as_json: AsJson = False,
     svg: Annotated[Path | None, typer.Option(help="Write two charts to this file.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write the report to a .html, .md or .json file.")
+    ] = None,
+    csv: Annotated[
+        Path | None, typer.Option(help="Write a row for each file, rung and block to this file.")
+    ] = None,
 ) -> None:
     """Measure one uwsgi.ini, or compare several in interleaved blocks."""
-    from tuner.cli import asking, following, own_service, printing, tables
+    from tuner.cli import arms, asking, following, own_service, printing, tables
     from tuner.client import document_of
 
     load = asking.Load(
@@ -76,19 +112,33 @@ def measure(
         paths=path or (),
         urls=urls,
     )
-    inis = asking.inis_of(ini or ())
+    arms.check_one_way(ini or (), step or (), vary or ())
+    inis = arms.steps_of(step) if step else asking.inis_of(ini or ())
+    levels = arms.levels_of(vary or ())
     if svg is not None:
         check_folder("--svg", svg)
+    written = list(_written(report, csv))
     with own_service.reached() as (client, runs_on):
         apps = document_of(client.target_apps())
         known = apps.get(app, {})
+        limits = asking.limits_of(
+            known.get("limits"),
+            sysctl or (),
+            cpus=cpus,
+            memory_mb=memory_mb,
+            somaxconn=somaxconn,
+            nofile=nofile,
+        )
+        if levels:
+            base = inis[0]["ini"] if inis else arms.own_ini(known)
+            inis = arms.grid_of(levels, base, limits or known.get("limits"))
         request = asking.given(
             kind="compare",
             target=asking.target_of(app, apps, port, health_path),
             inis=inis or None,
-            limits=asking.limits_of(
-                known.get("limits"), cpus=cpus, memory_mb=memory_mb, somaxconn=somaxconn
-            ),
+            compare_with="previous" if step else None,
+            vary=list(levels) or None,
+            limits=limits,
             workload=asking.workload_of(known.get("workload"), load),
             blocks=blocks,
             cycles=cycles,
@@ -101,12 +151,24 @@ def measure(
         job = following.run(client, request, runs_on=runs_on, quiet=as_json)
         if svg is not None and job.report is not None:
             _draw(client, job.id, job.report, svg)
+        for option, file, form in written if job.report is not None else ():
+            write_text(option, file, client.report(job.id, form))
+            say(f"report: {file}")
     if as_json:
         print_json(job)
     elif job.report is not None:
         tables.show(tables.comparison_parts(job, job.report))
         tables.show(printing.left_out_lines(job.preflight))
     check_succeeded(job)
+
+
+def _written(report: Path | None, csv: Path | None) -> Iterator[tuple[str, Path, "ReportForm"]]:
+    """Options with their files and forms. Raises `InvalidInput` before minutes of measuring."""
+    if report is not None:
+        yield "--report", report, form_of(report)
+    if csv is not None:
+        check_folder("--csv", csv)
+        yield "--csv", csv, "csv"
 
 
 def calibrate(

@@ -46,16 +46,21 @@ def options(
 def _found(catalogue: Catalogue, name: str) -> Option:
     """The option of that name. Raises `NotFound` with the reason if the build lacks it."""
     option = catalogue.find(name)
-    if option is not None:
-        return option
+    if option is None:
+        raise NotFound(why_missing(catalogue, name))
+    return option
+
+
+def why_missing(catalogue: Catalogue, name: str) -> str:
+    """Why the build has no option of that name, or which one may be meant."""
     possible = known().find(name) or elsewhere(name)
     if possible is None:
         meant = nearest(catalogue, name)
         hint = f"; did you mean {meant}?" if meant else ""
-        raise NotFound(f"uWSGI {catalogue.version} has no option {name}{hint}")
+        return f"uWSGI {catalogue.version} has no option {name}{hint}"
     why = f"it needs {possible.needs}" if possible.needs else _release(possible)
     where = " of that image" if catalogue.is_of_build else ""
-    raise NotFound(f"uWSGI {catalogue.version}{where} has no option {name}: {why}")
+    return f"uWSGI {catalogue.version}{where} has no option {name}: {why}"
 
 
 def _release(option: Option) -> str:

@@ -120,7 +120,8 @@ def recommendation_lines(found: RecommendationAnswer) -> Iterator[str]:
     yield from _evidence(found)
     yield from ("", f"bottleneck: {found.diagnosis.sentence}")
     for each in found.services:
-        compared = f"; with the candidate: {service(each.candidate)}" if each.candidate else ""
+        tried = service(each.candidate, each.baseline) if each.candidate else ""
+        compared = f"; with the candidate: {tried}" if tried else ""
         yield f"service {each.name}: {service(each.baseline)}{compared}"
     yield from (f"doubt: {doubt.sentence}" for doubt in found.doubts)
     yield from (f"skipped: {sentence}" for sentence in found.evidence.skipped)

@@ -17,7 +17,7 @@ from tuner.cli.files import text_of
 from tuner.cli.output import columns, print_answer
 from tuner.errors import InvalidInput, Mistake, NotFound
 from tuner.settings import Settings
-from tuner.wording import params, value
+from tuner.wording import box, params, value
 
 if TYPE_CHECKING:
     from tuner.catalogue import HostCatalogue
@@ -158,10 +158,8 @@ def _written(name: str, parameter: Any) -> str:
 
 
 def _derived_lines(spec: "JobSpec", found: "Outline") -> Iterator[str]:
-    box = spec.limits
-    cpus = f"{box.cpus:g} CPU{'s' * (box.cpus != 1)}"
     yield f"{found.name}: {found.description}"
-    yield f"for {spec.app}: {cpus}, {box.memory_mb} MB, somaxconn {box.somaxconn}"
+    yield f"for {spec.app}: {box(spec.limits)}"
     free = [parameter for parameter in found.parameters if not parameter.fixed_because]
     fixed = [parameter for parameter in found.parameters if parameter.fixed_because]
     yield from _titled("varies", [line for p in free for line in _parameter_lines(p)])

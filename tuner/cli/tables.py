@@ -1,37 +1,40 @@
 """Comparisons and calibrations as tables and lines of text."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 
 from rich import box
 from rich.console import Console, RenderableType
 from rich.table import Table
 
 from tuner.cli.printing import bias_of
-from tuner.model import Figure, Metric, Workload
+from tuner.model import Curve, Effect, Metric, Workload
 from tuner.schemas import ArmAnswer, CalibrationAnswer, JobAnswer, ReportAnswer, SeesAnswer
 from tuner.wording import (
+    COLUMNS,
     VERDICTS,
     count,
+    ends,
+    errors,
     figure,
     interval,
     load,
+    measured,
     percent,
+    place,
+    reality,
     request_of,
     service,
     share,
 )
 
-_NAMES = {
-    Metric.THROUGHPUT_RPS: "requests/s",
-    Metric.LATENCY_P50_MS: "p50, ms",
-    Metric.LATENCY_P95_MS: "p95, ms",
-    Metric.LATENCY_P99_MS: "p99, ms",
-    Metric.MEMORY_MB: "memory, MB",
-}
 _OF_NUMBERS = frozenset(
-    {"connections", "value", "figure", "effect", "95 % interval"}
-    | {"sent", "failed", "over limit", "p50, ms", "p95, ms", "max, ms"}
+    {"connections", "value", "figure", "effect", "95 % interval", "trimmed mean"}
+    | {"sent", "failed", "over limit", "max, ms", *COLUMNS.values()}
 )
+MOST_CHANGES = 12
+"""Lines of a step that are shown."""
+
 WIDTH = 110  # of output that is not a terminal
 
 
@@ -45,15 +48,19 @@ def show(parts: Iterable[RenderableType]) -> None:
 
 
 def comparison_parts(job: JobAnswer, report: ReportAnswer) -> Iterator[RenderableType]:
-    """The figures of each file, the effects against the first file, bottlenecks and doubts."""
+    """The figures of each file, effects, steps and curves, bottlenecks and doubts."""
     yield f"{job.app}: {load(job.workload)}, {count(report.blocks, 'block')}"
     yield _figures(report.arms)
-    if any(arm.effects for arm in report.arms):
+    if report.curves:
+        yield from _curves(report, job.metric)
+    elif any(arm.effects for arm in report.arms):
         yield _effects(report.arms, job.metric)
+    if any(arm.step for arm in report.arms) and not report.curves:
+        yield _steps(report.arms, job.metric)
     if any(arm.by_request for arm in report.arms):
         yield _requests(report.arms, job.workload)
     for arm in report.arms:
-        yield from (f"{arm.name}: {line}" for line in _arm_lines(arm))
+        yield from (f"{arm.name}: {line}" for line in _arm_lines(arm, report.arms[0]))
 
 
 def calibration_parts(job: JobAnswer, known: CalibrationAnswer) -> Iterator[RenderableType]:
@@ -102,13 +109,15 @@ def _figures(arms: Sequence[ArmAnswer]) -> Table:
     """One row for each metric of each file."""
     has_rungs = any(f.concurrency is not None for arm in arms for f in arm.figures)
     rungs = ["connections"] * has_rungs
-    table = _table("file", *rungs, "metric", "value", "95 % interval")
+    table = _table("file", *rungs, "metric", "value", "95 % interval", "trimmed mean")
     for arm in arms:
         name = arm.name
         for found in arm.figures:
             rung = [str(found.concurrency or "")] if has_rungs else []
-            metric = _NAMES.get(found.metric, found.metric)
-            table.add_row(name, *rung, metric, figure(found.value), _interval(found))
+            metric, mean = found.metric, found.trimmed_mean
+            trimmed = "" if mean is None else measured(mean, metric)
+            values = (measured(found.value, metric), ends(found), trimmed)
+            table.add_row(name, *rung, COLUMNS[metric], *values)
             name = ""
         table.add_section()
     return table
@@ -118,16 +127,56 @@ def _effects(arms: Sequence[ArmAnswer], metric: Metric) -> Table:
     """Each other file against the first one, in the same blocks."""
     table = _table(f"against {arms[0].name}", "metric", "effect", "95 % interval", "verdict")
     for arm in arms[1:]:
+        verdict = VERDICTS[arm.verdict] if arm.verdict is not None else ""
         name = arm.name
         for effect in arm.effects:
-            is_main = effect.metric is metric
-            verdict = VERDICTS[arm.verdict] if is_main and arm.verdict is not None else ""
-            ends = interval(effect.ci_low, effect.ci_high)
-            label = _NAMES.get(effect.metric, effect.metric)
-            table.add_row(name, label, percent(effect.estimate), ends, verdict)
+            table.add_row(name, *_cells(effect, metric, verdict))
             name = ""
         table.add_section()
     return table
+
+
+def _steps(arms: Sequence[ArmAnswer], metric: Metric) -> Table:
+    """Each file against the one before it, with the lines that it changes."""
+    table = _table("step", "metric", "effect", "95 % interval", "against the one before")
+    for arm, step in [(arm, arm.step) for arm in arms if arm.step is not None]:
+        lines = [arm.name, *(f"  {line}" for line in step.changes[:MOST_CHANGES])]
+        lines += ["  ..."] * (len(step.changes) > MOST_CHANGES)
+        rows = [_cells(effect, metric, reality(step)) for effect in step.effects]
+        for line, row in zip_longest(lines, rows or [("", "", "", reality(step))]):
+            table.add_row(line or "", *(row or ()))
+        table.add_section()
+    return table
+
+
+def _curves(report: ReportAnswer, metric: Metric) -> Iterator[RenderableType]:
+    """Each curve, and where it stops rising."""
+    arms = {arm.name: arm for arm in report.arms}
+    for curve in report.curves:
+        yield _curve(curve, arms, metric)
+        yield f"{place(curve)}{': ' if curve.at else ''}{curve.sentence}"
+
+
+def _curve(curve: Curve, arms: Mapping[str, ArmAnswer], metric: Metric) -> Table:
+    """A row for each level. The figures of a ladder's rungs are in the table of all figures."""
+    columns = (COLUMNS[metric], "95 % interval", "effect", "95 % interval")
+    table = _table(curve.over, *columns, "against the one below")
+    table.title, table.title_justify = place(curve) or None, "left"
+    for level, name in zip(curve.levels, curve.arms, strict=True):
+        arm = arms[name]
+        found = [f for f in arm.figures if f.metric is metric and f.concurrency is None]
+        value = (measured(found[0].value, metric), ends(found[0])) if found else ("", "")
+        effects = arm.step.effects if arm.step is not None else ()
+        rows = [_cells(e, metric, reality(arm.step))[1:] for e in effects if e.metric is metric]
+        table.add_row(f"{level:g}", *value, *(rows[0] if rows else ("", "", reality(arm.step))))
+    return table
+
+
+def _cells(effect: Effect, main: Metric, verdict: str) -> tuple[str, str, str, str]:
+    """The metric, its effect, the interval, and the verdict of the main metric."""
+    bounds = interval(effect.ci_low, effect.ci_high)
+    judged = verdict if effect.metric is main else ""
+    return COLUMNS[effect.metric], percent(effect.estimate), bounds, judged
 
 
 def _requests(arms: Sequence[ArmAnswer], workload: Workload) -> Table:
@@ -147,11 +196,14 @@ def _requests(arms: Sequence[ArmAnswer], workload: Workload) -> Table:
     return table
 
 
-def _arm_lines(arm: ArmAnswer) -> Iterator[str]:
-    if arm.failure is not None:
-        yield f"not measured to the end: {arm.failure.code}: {arm.failure.message}"
+def _arm_lines(arm: ArmAnswer, first: ArmAnswer) -> Iterator[str]:
+    yield from _failure_lines(arm)
     if arm.errors_by_class:
-        yield "errors: " + ", ".join(f"{n} {name}" for name, n in arm.errors_by_class.items())
+        yield f"errors: {errors(arm.errors_by_class)}"
+    for rung in arm.rungs:
+        if rung.errors_by_class:
+            place = count(rung.concurrency, "connection")
+            yield f"errors at {place}: {errors(rung.errors_by_class)}"
     if arm.over_limit is not None:
         yield f"{share(arm.over_limit)} of all requests not answered within the limit"
     for client, spread in (("client", arm.connect), ("nginx", arm.proxy_connect)):
@@ -160,12 +212,17 @@ def _arm_lines(arm: ArmAnswer) -> Iterator[str]:
             yield f"connect times of the {client}, p50, p95, max in ms: {times}"
     if arm.windows:
         yield f"bottleneck: {arm.diagnosis.sentence}"
-    yield from (f"service {name}: {service(used)}" for name, used in arm.services.items())
+    compared = {} if arm is first else first.services
+    for name, used in arm.services.items():
+        yield f"service {name}: {service(used, compared.get(name))}"
     yield from (f"doubt: {doubt.sentence}" for doubt in arm.doubts)
 
 
-def _interval(found: Figure) -> str:
-    if found.ci_low is None and found.ci_high is None:
-        return "too few blocks"
-    ends = (found.ci_low, found.ci_high)
-    return " .. ".join("?" if end is None else figure(end) for end in ends)
+def _failure_lines(arm: ArmAnswer) -> Iterator[str]:
+    """Why it was not measured to the end; of a ladder, from which rung on."""
+    if arm.failure is not None and not arm.rungs:
+        yield f"not measured to the end: {arm.failure.code}: {arm.failure.message}"
+    for rung in arm.rungs:
+        if rung.failure is not None:
+            place = f"from {count(rung.concurrency, 'connection')} on"
+            yield f"not measured {place}: {rung.failure.code}: {rung.failure.message}"

@@ -45,7 +45,7 @@ class Recommendations:
         return self._wire.get(f"{_path(of)}/sysctls", text, {"form": form})
 
     def report(self, job_id: int, form: ReportForm) -> str:
-        """The report of a job, as a page, as Markdown or as JSON."""
+        """The report of a job, as a page, as Markdown, as JSON or, of a comparison, as CSV."""
         return self._wire.get(f"{_path(job_id)}/report", page, {"format": form})
 
     def tune_report(self, job_id: int) -> TuneReport:

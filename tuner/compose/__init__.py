@@ -8,6 +8,7 @@ writing        target.yaml with its notes, and the files beside it
     │   ├── environment    its variables; secrets stay on the host
     │   ├── mounts         its volumes, small files and folders in memory
     │   └── keys           what an arm cannot have: left out, or refused
+    ├── placing        what target.yaml calls files and folders of the host
     ├── starting       the command with {ini}, and the present uwsgi.ini
     ├── serving        port, health path, Host
     └── selection      which services the app needs, and why not the others

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tuner.compose.building import Entry, image_of
 from tuner.compose.document import ComposeFile, Node, read_tree, text_of
 from tuner.compose.interpolation import Variables
 from tuner.compose.mounts import mounts_of, only_ini
@@ -19,7 +20,8 @@ NAMES = ("compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.ya
 class Wanted:
     """What `tuner app init` is asked for. `environ` is the environment of the command.
 
-    `read` gives the text of a file in an image; None without the image, or without Docker.
+    `copy_data` lets volumes start with a copy of the folders that are mounted there. `read` gives
+    the text of a file in an image, and `entry` what it starts; None without the image, or Docker.
     """
 
     folder: Path
@@ -27,8 +29,10 @@ class Wanted:
     service: str | None = None
     ini: Path | None = None
     image: str | None = None
+    copy_data: bool = False
     environ: Mapping[str, str] = field(default_factory=dict)
     read: Callable[[str, str], str | None] = lambda image, path: None
+    entry: Callable[[str], Entry | None] = lambda image: None
 
 
 def compose_of(wanted: Wanted) -> ComposeFile:
@@ -55,7 +59,7 @@ def chosen(wanted: Wanted, compose: ComposeFile, services: Mapping[str, Node]) -
     if wanted.service is not None:
         found = [name for name in found if name == wanted.service]
     elif len(found) > 1:
-        found = [name for name in found if _starts_uwsgi(services[name], compose.root)]
+        found = [name for name in found if _starts_uwsgi(name, services[name], compose, wanted)]
     if len(found) == 1:
         return found[0]
     which = f"no service {wanted.service}" if wanted.service else "no single service with uwsgi"
@@ -63,6 +67,8 @@ def chosen(wanted: Wanted, compose: ComposeFile, services: Mapping[str, Node]) -
     raise InvalidInput.at("--service", f"{which} in {compose.file}; there are: {names}")
 
 
-def _starts_uwsgi(service: Node, root: Node) -> bool:
-    is_shown = words_for_uwsgi(command_of(service)) is not None
-    return is_shown or only_ini(mounts_of(service, root)) is not None
+def _starts_uwsgi(name: str, service: Node, compose: ComposeFile, wanted: Wanted) -> bool:
+    if only_ini(mounts_of(service, compose.root)) is not None:
+        return True
+    of_image = wanted.entry(image_of(name, service, compose.project))
+    return words_for_uwsgi(command_of(service, of_image)) is not None

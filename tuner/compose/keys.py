@@ -17,6 +17,7 @@ _TAKEN = frozenset(
 """Keys that other modules read."""
 
 _TAKEN_OF_APP = frozenset({"ports", "expose", "sysctls"})
+_TAKEN_OF_SERVICE = frozenset({"ulimits"})
 
 _ORDER = "a service starts once for each arm, and its logs and its end are ours"
 _NETWORK = "an arm has a network of its own, where the services have their names"
@@ -29,7 +30,7 @@ _LEFT_OUT = {
     **dict.fromkeys(("external_links", "mac_address"), _NETWORK),
     **dict.fromkeys(("cap_add", "cap_drop", "security_opt", "privileged", "group_add"), _RIGHTS),
     **dict.fromkeys(("network_mode", "pid", "ipc", "uts", "userns_mode", "cgroup"), _RIGHTS),
-    **dict.fromkeys(("ulimits", "sysctls", "read_only", "init", "pids_limit"), _RIGHTS),
+    **dict.fromkeys(("sysctls", "read_only", "init", "pids_limit"), _RIGHTS),
     **dict.fromkeys(("stdin_open", "tty"), "nobody types in an arm"),
     **dict.fromkeys(
         ("platform", "pull_policy"), "the benchmark host has the image that it can run"
@@ -39,6 +40,7 @@ _LEFT_OUT = {
         "an arm has hard limits only: mem_limit and cpus, and CPUs that the tuner chooses",
     ),
     **dict.fromkeys(("volumes_from", "external"), "give each container its volumes itself"),
+    "ulimits": "the app may open as many files as the host allows, at most 65536",
     "develop": "it is for editing code",
     "post_start": "make it a step of `prepare` if it fills data",
 }
@@ -56,6 +58,7 @@ _HOST = (
     "it gives a container rights on the host: remove it, or the whole service if that cannot run"
     " without it"
 )
+_NAMES = "An arm has a network of its own: call the services there by their names"
 _HOST_MODES = frozenset({"network_mode", "pid", "ipc", "uts", "userns_mode", "cgroup"})
 _DEVICES = frozenset({"devices", "device_cgroup_rules", "gpus", "cgroup_parent"})
 _RISKY = frozenset(
@@ -71,10 +74,14 @@ def refused(service: Node) -> Iterator[Mistake]:
     for key, node in service.items().items():
         if key in _DEVICES or (key == "privileged" and node.text.lower() in _TRUE):
             yield node.mistake(_HOST)
+        elif key == "network_mode" and node.text == "host":
+            yield node.mistake(
+                f"host: it gives a container the network of the host: remove it. {_NAMES}"
+            )
         elif key in _HOST_MODES and node.text == "host":
             yield node.mistake(f"host: {_HOST}")
         elif key in _HOST_MODES and node.text.startswith(("service:", "container:")):
-            yield node.mistake(f"{node.text}: remove it, and call the service by its name")
+            yield node.mistake(f"{node.text}: remove it. {_NAMES}")
         elif key == "cap_add":
             risky = (each for each in node.each() if each.text.removeprefix("CAP_") in _RISKY)
             yield from (each.mistake(f"{each.text}: {_HOST}") for each in risky)
@@ -85,8 +92,9 @@ def refused(service: Node) -> Iterator[Mistake]:
 
 def leave_out(name: str, service: Node, findings: Findings, *, is_app: bool) -> None:
     """Name each key that has no place in a target app."""
+    taken = _TAKEN | (_TAKEN_OF_APP if is_app else _TAKEN_OF_SERVICE)
     for key in service.items():
-        if key.startswith("x-") or key in _TAKEN or (is_app and key in _TAKEN_OF_APP):
+        if key.startswith("x-") or key in taken:
             continue
         why = _LEFT_OUT.get(key, "target.yaml has nothing like it")
         findings.left_out(f"{name}.{key}", why)

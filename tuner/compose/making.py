@@ -2,20 +2,21 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pydantic import ValidationError
 
 from tuner.compose.asking import Wanted, chosen, compose_of
-from tuner.compose.building import context_of, source_of
+from tuner.compose.building import context_of, image_of, source_of
 from tuner.compose.document import ComposeFile, Node, missing, text_of
 from tuner.compose.environment import with_env_files
 from tuner.compose.findings import Findings
-from tuner.compose.mounts import file_at, mounted, mounts_of, only_ini, texts_of
+from tuner.compose.mounts import Mounted, file_at, mounted, mounts_of, only_ini, texts_of
+from tuner.compose.placing import Places
 from tuner.compose.selection import Selection
-from tuner.compose.serving import serving, somaxconn
+from tuner.compose.serving import kernel_settings, serving
 from tuner.compose.starting import (
     Start,
     beside,
@@ -34,14 +35,25 @@ from tuner.uwsgi.command_line import words_for_uwsgi
 from tuner.uwsgi.ini import IniFile
 from tuner.uwsgi.options import known
 
+_EMPTY = (
+    "a volume of the arm's own, empty at first: `prepare` can fill it. With `copy: true`, which"
+    " --copy-data writes, it starts with a copy of the folder"
+)
+_COPY = "a volume of the arm's own that starts with a copy of the folder: stop what writes there"
+_GONE = "a volume of the arm's own, empty at first: there is no such folder here"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A target app that is not written yet: target.yaml, and the texts beside it by their names."""
+    """A target app that is not written yet: target.yaml, and what gets beside it, by its name.
+
+    `texts` are those of new files, and `folders` those of which copies are made.
+    """
 
     origin: str
     document: Mapping[str, Any]
     texts: Mapping[str, str]
+    folders: Mapping[str, Path]
     findings: Findings
 
 
@@ -57,7 +69,8 @@ def draft(wanted: Wanted) -> Draft:
         app, services, frozenset(profiles), lambda service: texts_of(service, compose.root)
     )
     findings = Findings([*compose.mistakes, *selection.mistakes])
-    return _Maker(wanted, compose, selection, findings).draft()
+    places = Places(wanted.folder.resolve(), findings)
+    return _Maker(wanted, compose, selection, findings, places).draft()
 
 
 @dataclass(slots=True)
@@ -66,7 +79,7 @@ class _Maker:
     compose: ComposeFile
     selection: Selection
     findings: Findings
-    texts: dict[str, str] = field(default_factory=dict)
+    places: Places
 
     def draft(self) -> Draft:
         app = self.selection.services[self.selection.app]
@@ -79,7 +92,8 @@ class _Maker:
         made = Draft(
             origin=f"service {self.selection.app} of {self.compose.file}",
             document=document,
-            texts=self.texts,
+            texts=self.places.texts,
+            folders=self.places.folders,
             findings=self.findings,
         )
         self._check(made)
@@ -90,7 +104,7 @@ class _Maker:
         source = self._source(app)
         context = context_of(app.get("build"))
         folder = context if "build" in source else None
-        translator = Translator(self.compose, self.selection, self.findings, folder)
+        translator = Translator(self.compose, self.selection, self.findings, folder, self._place)
         found: dict[str, Any] = {
             "name": self.wanted.folder.resolve().name,
             "description": f"{name} of {self.compose.file.name}",
@@ -103,7 +117,7 @@ class _Maker:
             found |= self._configuration(name, app, start)
             gets.files = {path: file for path, file in gets.files.items() if file != start.file}
         found |= translator.needs(name, app, is_app=True)
-        found |= self._parts(name, gets.volumes, gets.tmpfs, gets.files)
+        found |= self._parts(name, gets)
         found |= self._limits(name, app)
         called = {each: self._name_of(each) for each in self.selection.taken}
         services = {}
@@ -111,25 +125,35 @@ class _Maker:
             fields, gets = translator.service(each)
             waits = {called[key]: how for key, how in fields.pop("depends_on", {}).items()}
             own = {**fields, **({"depends_on": waits} if waits else {})}
-            services[called[each]] = own | self._parts(each, gets.volumes, gets.tmpfs, gets.files)
+            services[called[each]] = own | self._parts(each, gets)
         if services:
             found["services"] = services
         if steps := [step for each in self.selection.prepare for step in self._steps(each)]:
             found["prepare"] = steps
+        elif empty := [
+            name for name, each in found.get("services", {}).items() if "volumes" in each
+        ]:
+            why = (
+                f"the data of {', '.join(empty)} are empty: give the steps that fill them, such as"
+            )
+            self.findings.todo("prepare", f"{why} {{in: app, run: python manage.py migrate}}")
         return found
 
     def _source(self, app: Node) -> dict[str, str]:
         if self.wanted.image is not None:
             return {"image": self.wanted.image}
+        return source_of(self.selection.app, app, self.compose.project, self._place, self.findings)
 
-        def place(folder: Path) -> str:
-            return Path(os.path.relpath(folder, self.wanted.folder.resolve())).as_posix()
-
-        return source_of(self.selection.app, app, self.compose.project, place, self.findings)
+    def _place(self, path: Path) -> str:
+        """A path as target.yaml has it."""
+        return Path(os.path.relpath(path, self.wanted.folder.resolve())).as_posix()
 
     def _start(self, app: Node) -> Start | None:
         mounts, context = mounts_of(app, self.compose.root), context_of(app.get("build"))
-        words = command_of(app)
+        named = image_of(self.selection.app, app, self.compose.project)
+        image = self.wanted.image or named
+        entry = self.wanted.entry(image)
+        words = command_of(app, entry)
         given = self.wanted.ini
         if given is None and words_for_uwsgi(words) is None:
             given = only_ini(mounts)
@@ -140,11 +164,9 @@ class _Maker:
             found = file_at(mounts, path)
             return found or (beside(context, path) if context is not None else None)
 
-        image = self.wanted.image or app.text_of("image")
-
         def read(path: str) -> str | None:
             place = str(PurePosixPath(app.text_of("working_dir"), path))
-            return self.wanted.read(image, place) if image else None
+            return self.wanted.read(image, place)
 
         try:
             start = start_of(words, find, given, at, read)
@@ -155,7 +177,9 @@ class _Maker:
             told = " ".join(words) or "that of the image"
             why = "what it does before uwsgi is not done: make it a step of `prepare` if it counts"
             self.findings.changed(f"command ({told}) -> {' '.join(DEFAULT_COMMAND)}", why)
-        elif app.get("command") and not app.get("entrypoint") and context is None:
+        elif words != command_of(app):
+            self.findings.changed("command", f"it is what the image {image} on this host starts")
+        elif entry is None and app.get("command") and not app.get("entrypoint") and context is None:
             why = "it is not run: only `command` is"
             self.findings.changed("the image's ENTRYPOINT, if it has one", why)
         return start
@@ -171,9 +195,11 @@ class _Maker:
             if variable.startswith("UWSGI_") and known().find(option) is not None:
                 why = f"uWSGI reads it as {option}: move it into the file, so that it can be tuned"
                 self.findings.todo(f"{name}.env.{variable}", why)
-        place = self._placed(name, start.file, "uwsgi.ini") if start.file else "uwsgi.ini"
-        if start.file is None:
-            self.texts[place] = start.ini
+        place = "uwsgi.ini"
+        if start.file is not None:
+            place = self.places.of_text(name, start.file, place)
+        else:
+            self.places.texts[place] = start.ini
             what, why = f"{name}.command", f"its options are in {place} now"
             if start.in_image is not None:
                 what, why = f"{start.in_image} in the image", f"{place} is a copy of it"
@@ -187,29 +213,29 @@ class _Maker:
         for key in [key for key in ("cpus", "memory_mb") if key not in limits]:
             why = "the compose file has no such limit: give that of production"
             self.findings.todo(f"limits.{key}", why)
-        if (most := somaxconn(app)) is not None:
-            limits["somaxconn"] = most
+        limits |= kernel_settings(name, app, self.findings)
         return {"limits": limits} if limits else {}
 
-    def _parts(
-        self, name: str, volumes: list[str], tmpfs: list[str], files: Mapping[str, Path]
-    ) -> dict[str, Any]:
-        texts = {path: {"file": self._placed(name, file)} for path, file in files.items()}
-        parts = {"volumes": volumes, "tmpfs": tmpfs, "files": texts}
+    def _parts(self, name: str, gets: Mounted) -> dict[str, Any]:
+        places = self.places
+        texts = {path: {"file": places.of_text(name, file)} for path, file in gets.files.items()}
+        parts = {"volumes": self._volumes(name, gets), "tmpfs": gets.tmpfs, "files": texts}
         return {key: part for key, part in parts.items() if part}
 
-    def _placed(self, name: str, file: Path, wanted: str = "") -> str:
-        """The name that target.yaml has for a file; one from elsewhere is copied."""
-        folder, file = self.wanted.folder.resolve(), file.resolve()
-        if file.is_relative_to(folder):
-            return file.relative_to(folder).as_posix()
-        text = text_of(file)
-        for place in (wanted or file.name, f"{name}-{file.parent.name}-{file.name}"):
-            if self.texts.setdefault(place, text) == text:
-                return place
-        told = "has the name of another file: rename one of them"
-        self.findings.mistakes.append(Mistake(str(file), told))
-        return file.name
+    def _volumes(self, name: str, gets: Mounted) -> list[Any]:
+        """Those of the compose file, and one for each folder of data."""
+        found: list[Any] = [*gets.volumes]
+        for mount in gets.data:
+            copies = self.wanted.copy_data
+            if copies and mount.host.is_dir():
+                source = self.places.of_folder(name, mount.host)
+                found.append({"source": source, "target": mount.target, "copy": True})
+                why = _COPY
+            else:
+                found.append(mount.target)
+                why = _GONE if copies else _EMPTY
+            self.findings.changed(f"{name}.volumes {mount.text}", why)
+        return found
 
     def _steps(self, name: str) -> list[dict[str, Any]]:
         node = self.selection.services[name]

@@ -29,6 +29,11 @@ class Mount:
     size: str = ""
 
     @property
+    def text(self) -> str:
+        """As the short form has it."""
+        return f"{self.source}:{self.target}"
+
+    @property
     def host(self) -> Path:
         """Where the host has it."""
         return (self.node.file.parent / Path(self.source).expanduser()).resolve()
@@ -36,9 +41,13 @@ class Mount:
 
 @dataclass(slots=True)
 class Mounted:
-    """What a container gets. `files` are host files by their paths in the container."""
+    """What a container gets. `files` are host files by their paths in the container.
+
+    `data` are the other folders of the host.
+    """
 
     volumes: list[str] = field(default_factory=list)
+    data: list[Mount] = field(default_factory=list)
     files: dict[str, Path] = field(default_factory=dict)
     tmpfs: list[str] = field(default_factory=list)
 
@@ -101,7 +110,7 @@ def mounted(name: str, mounts: list[Mount], context: Path | None, findings: Find
     """What an arm gives the container. `context` is the folder that its image is built from."""
     found = Mounted()
     for mount in mounts:
-        what = f"{name}.volumes {mount.source}:{mount.target}"
+        what = f"{name}.volumes {mount.text}"
         if mount.kind == "tmpfs":
             found.tmpfs.append(f"{mount.target}:size={mount.size}" if mount.size else mount.target)
         elif mount.kind == "volume":
@@ -118,9 +127,7 @@ def mounted(name: str, mounts: list[Mount], context: Path | None, findings: Find
             why = f"no text of at most {MOST_CHARACTERS} characters: COPY it in the Dockerfile"
             findings.todo(what, why)
         else:
-            found.volumes.append(mount.target)
-            why = "a volume of the arm's own, empty at first: `prepare` can fill it"
-            findings.changed(what, why)
+            found.data.append(mount)
     return found
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from tuner.compose.document import Node
 from tuner.compose.findings import Findings
+from tuner.model import kernel
 from tuner.uwsgi.ini import IniFile, effective
 
 _HTTP = ("http-socket", "http11-socket", "http", "httprouter")
@@ -60,10 +61,20 @@ def _port(name: str, service: Node, ini: IniFile, findings: Findings) -> int:
     return ports[0] if ports else _DEFAULT_PORT
 
 
-def somaxconn(service: Node) -> int | None:
-    """`net.core.somaxconn` of production."""
-    node = service.get("sysctls").pairs().get("net.core.somaxconn")
-    return int(node.text) if node is not None and node.text.isdigit() else None
+def kernel_settings(name: str, service: Node, findings: Findings) -> dict[str, Any]:
+    """`somaxconn` and `sysctls` of production, as far as a container may have its own."""
+    found: dict[str, Any] = {}
+    for setting, node in service.get("sysctls").pairs().items():
+        if setting == kernel.SOMAXCONN and node.text.isdecimal():
+            found["somaxconn"] = int(node.text)
+            continue
+        try:
+            value = kernel.read(setting, node.text)
+        except ValueError as error:
+            findings.left_out(f"{name}.sysctls.{setting}", str(error))
+        else:
+            found.setdefault("sysctls", {})[setting] = value
+    return found
 
 
 def _port_in(address: str, environment: dict[str, str]) -> int | None:

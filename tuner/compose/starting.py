@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from tuner.compose.building import entry_of
+from tuner.compose.building import Entry, entry_of
 from tuner.compose.document import Node, text_of
 from tuner.compose.findings import Findings
 from tuner.errors import InvalidInput, Mistake
@@ -46,11 +46,11 @@ def words_of(node: Node) -> list[str]:
         return node.text.split()
 
 
-def command_of(service: Node) -> list[str]:
-    """ENTRYPOINT and CMD of a container, as far as the compose file and the Dockerfile tell."""
-    entrypoint, command, own = service.get("entrypoint"), service.get("command"), {}
+def command_of(service: Node, of_image: Entry | None = None) -> list[str]:
+    """ENTRYPOINT and CMD of a container: those of the compose file, the Dockerfile, the image."""
+    entrypoint, command, own = service.get("entrypoint"), service.get("command"), Entry()
     if not entrypoint:
-        own = entry_of(service.get("build"))
+        own = entry_of(service.get("build")) or of_image or own
     first = words_of(entrypoint) or own.get("ENTRYPOINT", [])
     return [*first, *(words_of(command) if command else own.get("CMD", []))]
 

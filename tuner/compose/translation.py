@@ -1,7 +1,7 @@
 """A service of a compose file as a service of a target app."""
 
-import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,11 @@ from tuner.compose.environment import env_of, name_empty, name_missing, refuse_s
 from tuner.compose.findings import Findings
 from tuner.compose.keys import leave_out, refused
 from tuner.compose.mounts import Mounted, mounted, mounts_of, refuse
+from tuner.compose.secret_files import secrets_of
 from tuner.compose.selection import Selection
 from tuner.compose.starting import words_of
+from tuner.model.quantities import megabytes, seconds
 
-_IN_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001, "us": 1e-6}
-_IN_MB = {"": 2**-20, "b": 2**-20, "k": 2**-10, "m": 1.0, "g": 2.0**10, "t": 2.0**20}
 _MOST_S = 60.0
 _LEAST_MB = 16
 _TESTS = {
@@ -39,6 +39,7 @@ class Translator:
     selection: Selection
     findings: Findings
     app_folder: Path | None  # from which the app is built; None: it is an image
+    place: Callable[[Path], str]  # the name of a file in target.yaml
 
     def service(self, name: str) -> tuple[dict[str, Any], Mounted]:
         """The fields of a service in target.yaml, without `files`, and what it gets."""
@@ -54,6 +55,8 @@ class Translator:
         if waits := self._waits(name):
             found["depends_on"] = waits
         found |= limits_of(node)
+        if ulimits := node.get("ulimits").items():
+            found["ulimits"] = {key: _ulimit(each) for key, each in ulimits.items()}
         mounts = mounts_of(node, self.compose.root)
         return found, mounted(name, mounts, context_of(node.get("build")), self.findings)
 
@@ -67,17 +70,16 @@ class Translator:
         for key in ("image", "command", "entrypoint", "volumes", "ports", "user"):
             for each in node.get(key).walk():
                 name_empty(f"{name}.{key}", each, self.findings)
-        if node.get("secrets"):
-            why = "put a value for the arms into `files: {/run/secrets/NAME: ...}`"
-            self.findings.todo(f"{name}.secrets", why)
         found: dict[str, Any] = {}
         if env := env_of(name, node, self.findings):
             found["env"] = env
+        if secrets := secrets_of(name, node, self.compose.root, self.place, self.findings):
+            found["secrets"] = secrets
         for key in ("user", "working_dir"):
             if text := node.text_of(key):
                 found[key] = text
         if size := node.text_of("shm_size"):
-            found["shm_mb"] = max(1, _mb(size))
+            found["shm_mb"] = max(1, megabytes(size) or 0)
         return found
 
     def _inside(self, folder: Path) -> str | None:
@@ -125,8 +127,8 @@ def health_of(node: Node) -> dict[str, Any] | None:
         program = node.text_of("image").rpartition("/")[2].partition(":")[0].partition("@")[0]
         return {"test": _TESTS[program]} if program in _TESTS else None
     found: dict[str, Any] = {"test": test.text or words}
-    if seconds := _seconds(check.text_of("timeout")):
-        found["timeout"] = min(seconds, _MOST_S)
+    if timeout := seconds(check.text_of("timeout")):
+        found["timeout"] = min(timeout, _MOST_S)
     return found
 
 
@@ -137,19 +139,14 @@ def limits_of(node: Node) -> dict[str, Any]:
     cpus = node.text_of("cpus") or node.text_of(*in_deploy, "cpus")
     if re.fullmatch(r"\d*\.?\d+", cpus) and float(cpus) > 0:
         found["cpus"] = float(cpus)
-    memory = node.text_of("mem_limit") or node.text_of(*in_deploy, "memory")
-    if memory and _mb(memory):
-        found["memory_mb"] = max(_LEAST_MB, _mb(memory))
+    memory = megabytes(node.text_of("mem_limit") or node.text_of(*in_deploy, "memory"))
+    if memory:
+        found["memory_mb"] = max(_LEAST_MB, memory)
     return found
 
 
-def _mb(text: str) -> int:
-    """`512m`, `1.5gb` and a number of bytes, rounded up; 0 for anything else."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([bkmgt]?)(?:i?b)?", text.strip().lower())
-    return math.ceil(float(found[1]) * _IN_MB[found[2]]) if found else 0
-
-
-def _seconds(text: str) -> float:
-    """`1m30s`; 0 for nothing."""
-    parts = re.findall(r"(\d+(?:\.\d+)?)(h|ms|us|m|s)", text)
-    return sum(float(number) * _IN_S[unit] for number, unit in parts)
+def _ulimit(node: Node) -> Any:
+    """A number, or a soft and a hard one; what is no number is told as a mistake later."""
+    if node.items():
+        return {key: _ulimit(each) for key, each in node.items().items()}
+    return int(node.text) if re.fullmatch(r"-?\d+", node.text) else node.text

@@ -1,5 +1,7 @@
 """A draft as files: target.yaml with its notes on top, and the texts beside it."""
 
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,18 +15,31 @@ TARGET = "target.yaml"
 
 
 def write(draft: Draft, folder: Path) -> tuple[Path, ...]:
-    """Write the folder, and return its new files. Raises `Conflict` rather than replace one."""
+    """Write the folder, and return what is new. Raises `Conflict` rather than replace anything."""
     texts = {**draft.texts, TARGET: target_yaml(draft)}
-    there = [str(folder / name) for name in texts if (folder / name).exists()]
+    new = [*draft.folders, *texts]
+    there = [str(folder / name) for name in new if (folder / name).exists()]
     if there:
         raise Conflict(f"{', '.join(there)}: is there already; give another folder, or move it")
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        for name, source in draft.folders.items():
+            _copy(source, folder / name)
         for name, text in texts.items():
             (folder / name).write_text(text, encoding="utf-8")
     except OSError as error:
         raise InvalidInput.at(str(folder), error.strerror or "cannot be written") from error
-    return tuple(folder / name for name in texts)
+    return tuple(folder / name for name in new)
+
+
+def _copy(source: Path, place: Path) -> None:
+    """A copy with all owners, modes and links. Raises `InvalidInput` if it cannot be whole."""
+    command = ["cp", "-a", "--", str(source), str(place)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        shutil.rmtree(place, ignore_errors=True)
+        told = (done.stderr.strip().splitlines() or ["cannot be copied"])[-1]
+        raise InvalidInput.at(str(source), told)
 
 
 def target_yaml(draft: Draft) -> str:

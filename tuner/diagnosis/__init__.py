@@ -25,6 +25,7 @@ from tuner.model import (
     TrialNumber,
     Window,
     connections,
+    wants_kept,
 )
 from tuner.search_space import derive
 from tuner.uwsgi.ini import IniFile
@@ -40,11 +41,12 @@ def diagnose(
     threads: int = 1,
     connections: int | None = None,
     limit_s: float | None = None,
+    wants_kept: bool = False,
 ) -> Diagnosis:
     """The bottleneck of one configuration from its windows (medians over them).
 
     `connections` is the number that a closed loop keeps open; None under open load. `limit_s` is
-    the time limit of a whole burst.
+    the time limit of a whole burst. `wants_kept`: the client wants to keep its connections.
     """
     services = services_of(windows)
     refusals = (window.surroundings.refusal for window in windows)
@@ -57,6 +59,7 @@ def diagnose(
         limit_s=limit_s,
         services=services,
         refusal=next(filter(None, refusals), None),
+        wants_kept=wants_kept,
     )
     bottleneck = classify(seen)
     return Diagnosis(
@@ -64,9 +67,12 @@ def diagnose(
     )
 
 
-def of_file(windows: Sequence[Window], spec: JobSpec, ini: str) -> Diagnosis:
+def of_file(
+    windows: Sequence[Window], spec: JobSpec, ini: str, box: Limits | None = None
+) -> Diagnosis:
     """The bottleneck of the file `ini` under the job's workload, from that file's windows.
 
+    `box` is the file's own; None: the job's.
     The top rung of a ladder counts. Void windows count only where there are no others.
     """
     workload = spec.workload
@@ -78,11 +84,12 @@ def of_file(windows: Sequence[Window], spec: JobSpec, ini: str) -> Diagnosis:
     file = IniFile.parse(ini)
     return diagnose(
         chosen,
-        spec.limits,
+        box or spec.limits,
         processes=file.integer("processes", 1),
         threads=file.integer("threads", 1),
         connections=connections(workload) if closed else None,
         limit_s=burst_limit_s(workload) if isinstance(workload, Burst) else None,
+        wants_kept=wants_kept(workload),
     )
 
 
@@ -97,11 +104,8 @@ def of_trial(history: History, number: TrialNumber) -> Diagnosis:
     Raises `StopIteration` where there is no such trial.
     """
     windows = [window for block in history.measurements for window in block.windows_of(number)]
-    return of_file(windows, history.job.spec, _ini_of(history, number))
-
-
-def _ini_of(history: History, number: TrialNumber) -> str:
     spec = history.job.spec
     if spec.kind is JobKind.COMPARE:
-        return spec.variants[number].ini
-    return derive(spec, history.memory_line).render(history.trial(number).params)
+        return of_file(windows, spec, spec.variants[number].ini, spec.boxes[number])
+    ini = derive(spec, history.memory_line).render(history.trial(number).params)
+    return of_file(windows, spec, ini)

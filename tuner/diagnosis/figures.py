@@ -82,7 +82,9 @@ _WATCHED: Mapping[str, Callable[[Window], float | None]] = {
     "listen_overflows": lambda w: float(w.listen_overflows),
     "stalled_connections": lambda w: float(w.stalled) if w.stalled else None,
     "foreign_cpu": lambda w: w.surroundings.foreign_cpu,
+    "cpu_with_services": lambda w: w.surroundings.with_services,
     "burst_work_s": _burst_work_s,
+    "connections_per_request": lambda w: w.server.connections_per_request,
     "connect_p95_ms": lambda w: w.connect.p95_ms if w.connect else None,
     "proxy_connect_p95_ms": lambda w: w.proxy.connect.p95_ms if w.proxy else None,
 }

@@ -3,10 +3,18 @@
 import re
 from collections.abc import Iterator
 
-from tuner.model import Failure
+from tuner.model import APP, Failure, Target
 
 _MOST = 3
+_HERE = frozenset({"localhost", APP})
+_IN_URL = re.compile(r"://(?:[^/\s@]*@)?([a-z][\w.-]*)", re.IGNORECASE)
+_ALONE = re.compile(r"([a-z][\w.-]*)(?::\d+)?", re.IGNORECASE)
 
+_UNRESOLVED = "Name or service not known|failure in name resolution|nodename nor servname"
+_NO_SUCH_HOST = (
+    "the app looks for the host {0}: no service has this name, and there is no way out of an arm's"
+    " network"
+)
 _SIGNS = (
     (
         r"KeyError: '([A-Z][A-Z0-9_]+)'",
@@ -20,17 +28,10 @@ _SIGNS = (
         r"Invalid HTTP_HOST header: '([^']+)'",
         "the app refuses the Host {0}: set `host_header` to a name of its ALLOWED_HOSTS",
     ),
+    (r"(?:translate host name \"|server host ')([^\"']+)[\"']", _NO_SUCH_HOST),
+    (rf"(?:host|to|on|resolve)[ =]'?([a-z][\w.-]*)(?:'|:\d)[^\n]*(?:{_UNRESOLVED})", _NO_SUCH_HOST),
     (
-        r'could not translate host name "([^"]+)"',
-        "the app looks for the host {0}: name the service so, as no other name exists there",
-    ),
-    (
-        r"(?:host|connect to|Connection to) '?([a-z][\w.-]*)'?[^\n]*(?:Name or service not known"
-        r"|name resolution|nodename nor servname)",
-        "the app looks for the host {0}: name the service so, as no other name exists there",
-    ),
-    (
-        r"Name or service not known|Temporary failure in name resolution|NameResolutionError",
+        _UNRESOLVED,
         "the app looks for a host that is no service: there is no way out of an arm's network",
     ),
     (
@@ -42,8 +43,18 @@ _SIGNS = (
         "the health path answers {0}: give the path that it leads to, or one that answers 200",
     ),
     (
-        r"answers GET \S+ on port \d+ with (40[0-9]) only",
+        r"answers GET \S+ on port \d+ with (400) only",
+        "the health path answers {0}, as Django does to a Host that is not in ALLOWED_HOSTS: set"
+        " `host_header` to a name that is",
+    ),
+    (
+        r"answers GET \S+ on port \d+ with (40[1-9]) only",
         "the health path answers {0}: give a `health_path` that answers 200, and a `host_header`",
+    ),
+    (
+        r"service (\S+) was not healthy",
+        "the test of {0} never ended well: correct its `healthcheck`, or what its last lines say."
+        " If it only needs longer, give `--wait-s`; jobs wait 120 s",
     ),
     (
         r"nothing listens on port (\d+)",
@@ -57,13 +68,32 @@ _SIGNS = (
         r"[Pp]assword authentication failed for user \"([^\"]+)\"",
         "the service refuses the password of {0}: `env` of app and service must agree",
     ),
+    (
+        r"answers GET \S+ on port \d+ with (5[0-9][0-9]) only",
+        "the app fails on its health path with {0}: if its database is empty, give the migration as"
+        " a step of `prepare`; else let it log its errors",
+    ),
 )
 
 
-def hints(failure: Failure) -> list[str]:
+def hints(failure: Failure, target: Target) -> list[str]:
     """Advice, the likeliest cause first; empty if nothing is recognised."""
     text = f"{failure.message}\n{failure.log_tail}"
-    return list(dict.fromkeys(_found(text)))[:_MOST]
+    found = [*_found(text)]
+    if re.search(_UNRESOLVED, text) and (names := sorted(_hosts(target) - {*target.services})):
+        found.append(f"`env` names hosts that are no services: {', '.join(names)}")
+    return list(dict.fromkeys(found))[:_MOST]
+
+
+def _hosts(target: Target) -> set[str]:
+    """The hosts that the app's environment names."""
+    found = set[str]()
+    for name, value in target.env.items():
+        if isinstance(value, str):
+            found |= {*_IN_URL.findall(value)}
+            if name.upper().endswith("HOST") and (alone := _ALONE.fullmatch(value)):
+                found.add(alone[1])
+    return found - _HERE
 
 
 def _found(text: str) -> Iterator[str]:

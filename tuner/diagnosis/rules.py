@@ -12,6 +12,7 @@
 | `lock_contention` | many processes, few requests in them, CPU spent in the kernel on switches  |
 | `cpu_quota`       | the CPU limit is used up                                                   |
 | `backing_service` | a service beside the app has used up its CPU limit                         |
+| `cpu_quota`       | app and services use up the CPUs that they share                           |
 | `gil`             | a process fills a core, and CPU is left                                    |
 | `io_wait`         | every slot is busy, CPU is left                                            |
 | `backlog`         | connections wait to be accepted while slots are free                       |
@@ -37,10 +38,12 @@ MUCH_FOREIGN_CPU = 0.3
 """CPUs of something else; with more of them busy, an idle target may be waiting for a CPU."""
 
 _FULL = 0.85  # share of a CPU, or of the quota, that leaves no room
+_THROTTLED = 0.2  # share of CFS periods
 _ALL_BUSY = 0.85  # share of slots
 _FEW_BUSY = 0.7
 _IDLE = 0.5
 _HERD = 8  # processes
+_ANEW = 0.5  # connections for each request
 _MANY_ERRORS = 0.01  # share of the requests
 
 
@@ -56,6 +59,7 @@ class Seen:
     limit_s: float | None = None  # time limit of a burst
     services: Mapping[str, ServiceFigures] = field(default_factory=dict)
     refusal: str | None = None  # a line of a log: a service refused connections
+    wants_kept: bool = False  # the client wants to send several requests on one connection
 
     def get(self, name: str, default: float = 0.0) -> float:
         """A figure, or `default` where it is unknown."""
@@ -78,9 +82,20 @@ class Seen:
         return self.get("listen_overflows") > 0 or slowest >= CONNECT_WAITS_MS
 
     @property
+    def opens_anew(self) -> bool:
+        """Whether the server closes the connections that the client wants to keep."""
+        return self.wants_kept and self.get("connections_per_request") > _ANEW
+
+    @property
     def is_refused(self) -> bool:
         """Whether requests fail because a service allows too few connections."""
         return self.refusal is not None and self.get("error_rate") > _MANY_ERRORS
+
+    @property
+    def shares_full_cpus(self) -> bool:
+        """Whether app and services use up CPUs that they share, and the app is below its limit."""
+        own_is_full = self.get("target_cpu") >= _FULL or self.get("throttled") > _THROTTLED
+        return self.get("cpu_with_services") >= _FULL and not own_is_full
 
     @property
     def is_overwhelmed(self) -> bool:
@@ -125,7 +140,7 @@ def _gil(seen: Seen) -> bool:
 def _cpu_quota(seen: Seen) -> bool:
     """Also where the slots idle while dropped connections wait for their repeat."""
     cpu = seen.get("target_cpu")
-    if cpu >= _FULL or seen.get("throttled") > 0.2:
+    if cpu >= _FULL or seen.get("throttled") > _THROTTLED:
         return True
     return seen.is_overwhelmed and cpu >= _FULL * seen.get("busy", 1.0)
 
@@ -176,6 +191,7 @@ _RULES: tuple[tuple[Bottleneck, Callable[[Seen], bool]], ...] = (
     (Bottleneck.LOCK_CONTENTION, _lock_contention),
     (Bottleneck.CPU_QUOTA, _cpu_quota),
     (Bottleneck.BACKING_SERVICE, lambda seen: saturated(seen.services) is not None),
+    (Bottleneck.CPU_QUOTA, lambda seen: seen.shares_full_cpus),
     (Bottleneck.GIL, _gil),
     (Bottleneck.IO_WAIT, _io_wait),
     (Bottleneck.BACKLOG, _backlog),

@@ -9,11 +9,14 @@ from tuner.model import Bottleneck
 
 
 def sentence_of(bottleneck: Bottleneck, seen: Seen) -> str:
-    """What limits the target, what would help and, where connections wait, where they wait."""
+    """What limits the target, and what would help.
+
+    Also where connections wait, and what becomes of those that the client wants to keep.
+    """
     cause = _CAUSES[bottleneck]
     sentence = cause if isinstance(cause, str) else cause(seen)
     place = _place_of_the_wait(seen) if bottleneck in _LISTEN_MAY_MATTER else ""
-    return f"{sentence}{'; ' if place else ''}{place}"
+    return "; ".join(filter(None, (sentence, place, _NOT_KEPT if seen.opens_anew else "")))
 
 
 def _memory(seen: Seen) -> str:
@@ -35,6 +38,13 @@ def _log_sink(seen: Seen) -> str:
 
 
 def _cpu_quota(seen: Seen) -> str:
+    if seen.shares_full_cpus:
+        own = seen.cpus * seen.get("target_cpu")
+        used = ", ".join(f"{name} {its.cores:.2f}" for name, its in seen.services.items())
+        return (
+            f"the app ({own:.2f} CPU) and its services ({used}) use up the CPUs that they share on"
+            " this host: no uWSGI option will help, only less work, or a host with more CPUs"
+        )
     where = "in the kernel on its behalf" if seen.get("system_share") > 0.6 else "in the app"
     if seen.cpus == 1:
         cores = f"its one core is busy {where}"
@@ -121,6 +131,11 @@ _CAUSES: Mapping[Bottleneck, str | Callable[[Seen], str]] = {
     " the app: only more connections could show more",
     Bottleneck.UNKNOWN: _unknown,
 }
+
+_NOT_KEPT = (
+    "clients want to keep their connections, but the server closes them, so that almost each"
+    " request opens one: http with http-keepalive, or nginx in front, keeps them"
+)
 
 _LISTEN_MAY_MATTER = frozenset(
     {Bottleneck.CPU_QUOTA, Bottleneck.GIL, Bottleneck.IO_WAIT, Bottleneck.ROUTER}

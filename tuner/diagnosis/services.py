@@ -10,7 +10,10 @@ MOSTLY = 0.5  # share of its periods in which a service was throttled
 
 
 def services_of(windows: Sequence[Window]) -> dict[str, ServiceFigures]:
-    """The figures of each service, by name: medians over the windows; kills are a sum."""
+    """The figures of each service, by name: medians over the windows.
+
+    Kills are a sum. `written_mb` is the most: it grows from window to window of a block.
+    """
     names = sorted({name for window in windows for name in window.services})
     return {
         name: _together([window.services[name] for window in windows if name in window.services])
@@ -24,6 +27,7 @@ def _together(seen: Sequence[ServiceFigures]) -> ServiceFigures:
         cpu=_median(each.cpu for each in seen),
         throttled=_median(each.throttled for each in seen),
         memory_mb=median(each.memory_mb for each in seen),
+        written_mb=max((w for each in seen if (w := each.written_mb) is not None), default=None),
         oom_kills=sum(each.oom_kills for each in seen),
     )
 

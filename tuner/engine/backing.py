@@ -11,15 +11,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tuner.engine.containers import Containers
+from tuner.engine.disk import Disk
 from tuner.engine.ending import LOG_TAIL_LINES
-from tuner.engine.executing import Executed, execute
+from tuner.engine.executing import Executed, TimedOut, execute
 from tuner.engine.failures import explained
+from tuner.engine.folders import AppFolder
 from tuner.engine.images import Found
 from tuner.engine.options import Options
-from tuner.errors import Infrastructure
+from tuner.errors import Infrastructure, TargetFailed
+from tuner.measurement import target_failed
 from tuner.model import APP, Backed, Condition, FailureCode, Needs, Service, Target
+from tuner.model.volumes import Volume, place_of
 
-READY_S = 120.0  # for a service to pass its healthcheck
 POLL_S = 0.05
 _INTERNAL = {"com.docker.network.bridge.inhibit_ipv4": "true"}
 """The bridge has no address of the host: containers reach each other and nothing else."""
@@ -44,11 +47,13 @@ class Parts:
     """The images of the app and its services, and the folders that hold their data.
 
     `sha256` is the hash of what the data are made of. `folders` has, by part and folder, the name
-    of the data there: two parts may name the same data.
+    of the data there: two parts may name the same data. `copied` has, by their names, the folders
+    with which data start.
     """
 
     images: Mapping[str, str]
     folders: Mapping[str, Mapping[str, str]]
+    copied: Mapping[str, AppFolder]
     sha256: str
 
     @property
@@ -57,13 +62,14 @@ class Parts:
         return sorted({name for held in self.folders.values() for name in held.values()})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Backing:
     """Starts the services of one arm."""
 
     containers: Containers
     target: Target
     options: Options
+    disk: Disk
 
     @contextmanager
     def started(self, parts: Parts, volumes: Mapping[str, str]) -> Iterator[Beside]:
@@ -87,10 +93,11 @@ class Backing:
                 options = connected(self.options.service(service), network, mounted)
                 known = self.containers.known_as(name, network)
                 container = self.containers.service(parts.images[name], service, options, known)
-                running[name] = stack.enter_context(container)
+                with _named(name):
+                    running[name] = stack.enter_context(container)
 
             def wait_ready(name: str) -> None:
-                self._wait_ready(name, running[name])
+                self._wait_ready(name, running)
 
             with ThreadPoolExecutor(max_workers=4) as pool:
                 for group in self.target.start_order:
@@ -135,9 +142,10 @@ class Backing:
         finally:
             connection.remove_networks([name])
 
-    def _wait_ready(self, name: str, container: str) -> None:
-        service = self.target.services[name]
-        deadline = time.monotonic() + READY_S
+    def _wait_ready(self, name: str, running: Mapping[str, str]) -> None:
+        service, container = self.target.services[name], running[name]
+        ready_s = self.containers.config.service_ready_s
+        deadline, missing = time.monotonic() + ready_s, "did not end"
         while True:
             state = self.containers.connection.state(container)
             if state is None:
@@ -146,27 +154,41 @@ class Backing:
                 if name in self._completed and state["ExitCode"] == 0:
                     return
                 self._fail(name, container, f"ended (exit {state['ExitCode']})")
-            elif name not in self._completed and self._is_healthy(container, service):
-                return
+            elif name not in self._completed:
+                if (said := self._unhealthy(container, service)) is None:
+                    return
+                missing = f"was not healthy ({said})"
             if time.monotonic() > deadline:
-                what = "did not end" if name in self._completed else "was not healthy"
-                self._fail(name, container, f"{what} within {READY_S:g} s")
+                self._fail(name, container, f"{missing} within {ready_s:g} s")
+            self.disk.check_room(running)
             time.sleep(POLL_S)
 
-    def _is_healthy(self, container: str, service: Service) -> bool:
+    def _unhealthy(self, container: str, service: Service) -> str | None:
+        """What the test of a service says; None once it ends well."""
         check = service.healthcheck
         if check is None:
-            return True
+            return None
         try:
-            return self.run_in(container, check.argv, check.timeout).exit_code == 0
-        except Infrastructure:  # the test hangs, or the container has ended
-            return False
+            done = self.run_in(container, check.argv, check.timeout)
+        except TimedOut:
+            return f"its test did not end within {check.timeout:g} s"
+        except Infrastructure as error:  # the container has ended, or is about to
+            return str(error)
+        words = f"{done.stdout}\n{done.stderr}".strip().splitlines()[-1:]
+        told = ": ".join([f"its test: exit {done.exit_code}", *words])
+        return told if done.exit_code != 0 else None
 
-    def run_in(self, container: str, argv: Sequence[str], timeout_s: float) -> Executed:
+    def run_in(
+        self,
+        container: str,
+        argv: Sequence[str],
+        timeout_s: float,
+        meanwhile: Callable[[], None] = lambda: None,
+    ) -> Executed:
         """Run a command in a service's container, as its user."""
         connection = self.containers.connection
         return execute(
-            connection, container, argv, user="", timeout_s=timeout_s, meanwhile=lambda: None
+            connection, container, argv, user="", timeout_s=timeout_s, meanwhile=meanwhile
         )
 
     def _fail(self, name: str, container: str, what: str) -> None:
@@ -174,10 +196,27 @@ class Backing:
         raise explained(FailureCode.SERVICE_FAILED, f"service {name} {what}", tail)
 
 
+@contextmanager
+def _named(service: str) -> Iterator[None]:
+    """A failure of an engine's start tells no name."""
+    try:
+        yield
+    except TargetFailed as failure:
+        words = f"service {service}: {failure.message}"
+        raise target_failed(FailureCode(failure.code), words, failure.log_tail) from failure
+
+
 def parts_of(
-    target: Target, found: Mapping[str, Found], declared: Callable[[str], Sequence[str]]
+    target: Target,
+    found: Mapping[str, Found],
+    declared: Callable[[str], Sequence[str]],
+    read: Callable[[str], AppFolder],
 ) -> Parts:
-    """The parts of a target, from the image of each and the folders that an image `declared`."""
+    """The parts of a target, from the image of each and the folders that an image `declared`.
+
+    `read` gives a folder of the app.
+    """
+    copied = {volume.data: read(volume.source) for _, volume in target.copies()}
     own = {name: service.volumes for name, service in target.services.items()}
     own[APP] = target.volumes
     made_of = {
@@ -185,12 +224,14 @@ def parts_of(
         "target": target.model_dump(
             mode="json", include={*Backed.model_fields, *Needs.model_fields}
         ),
+        "folders": {name: folder.sha256 for name, folder in copied.items()},
     }
     return Parts(
         images={name: image.id for name, image in found.items()},
         folders={
             name: folders_of(name, own[name], declared(image.id)) for name, image in found.items()
         },
+        copied=copied,
         sha256=hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest(),
     )
 
@@ -209,10 +250,6 @@ def _by_folder(folders: Mapping[str, str], volumes: Mapping[str, str]) -> dict[s
     return {folder: volumes[name] for folder, name in folders.items()}
 
 
-def folders_of(part: str, own: Sequence[str], declared: Sequence[str]) -> dict[str, str]:
+def folders_of(part: str, own: Sequence[Volume], declared: Sequence[str]) -> dict[str, str]:
     """The name of the data in each folder: `name:/folder` has one, `/folder` its part and path."""
-    found: dict[str, str] = {}
-    for given in own:
-        name, _, folder = ("", "", given) if given.startswith("/") else given.partition(":")
-        found[folder] = name or f"{part}{folder}"
-    return {folder: f"{part}{folder}" for folder in declared} | found
+    return dict(place_of(volume, part) for volume in (*declared, *own))

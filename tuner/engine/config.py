@@ -13,7 +13,8 @@ class EngineConfig:
     is the name that these services see while this one measures. `cache_dir`
     keeps each image's build info across processes; None keeps it in memory only. `journey_image`
     is made on top of `load_image` and replaces it if the engine has it. `generator_files` are, by
-    absolute path, in the generator's container when it starts.
+    absolute path, in the generator's container when it starts. `secrets` are those that targets may
+    get: variables by name, and files as app/file.
     """
 
     instance: str
@@ -31,11 +32,13 @@ class EngineConfig:
     generator_waiting_mb: int = 64  # of it, while another arm has the load
     generator_shm_mb: int = 256  # part of its memory: rows of requests, nginx's log
     disk_mb: int = 1024  # that a target may write to disk
+    service_disk_mb: int = 4096  # that a service may: PostgreSQL's own log alone takes 1 GB
     check_timeout_s: float = 60.0  # for uWSGI to load the app once
+    service_ready_s: float = 120.0  # for a service to pass its healthcheck
     fetch_timeout_s: float = 1800.0  # for one pull or one build
-    least_free_mb: int = 1024  # on Docker's disk, during a pull or a build
+    least_free_mb: int = 1024  # that stay free on Docker's disk
     images_kept_gb: float = 20.0  # of the images that we pulled and built
     images_allowed: tuple[str, ...] = ()  # globs of registry/repository; none: all images
-    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # that targets may get
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     extra_sysctls: Mapping[str, str] = field(default_factory=dict)  # of the target's namespace
     cgroup_root: Path = Path("/sys/fs/cgroup")  # may be missing for this process

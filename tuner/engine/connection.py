@@ -24,7 +24,6 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 from tuner.engine.texts import pieces, plain
 from tuner.errors import Infrastructure, Unavailable
 from tuner.masking import MASK
-from tuner.model import BYTES_PER_MB
 
 TIMEOUT_S = 60  # for one answer of the engine; streams and builds may take longer
 KNOCK_TIMEOUT_S = 5.0
@@ -49,11 +48,13 @@ class Connection:
     """One client, shared by all threads. It opens on first use.
 
     So a service can start, and report the problem, while the engine is away. No text that a
-    container wrote gets out with one of the `secrets` in it.
+    container wrote gets out with a line of one of the `secrets` in it.
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        self._secrets = [secret for secret in secrets if len(secret) >= SHORTEST_SECRET]
+        lines = {line.strip() for secret in secrets for line in secret.splitlines()}
+        # The longest first: another one may be a part of it.
+        self._secrets = sorted((s for s in lines if len(s) >= SHORTEST_SECRET), key=len)[::-1]
         self._client: docker.APIClient | None = None
         self._opening = threading.Lock()
 
@@ -90,10 +91,12 @@ class Connection:
                 return None
         return state
 
-    def wait_end(self, container: str, timeout_s: float) -> dict[str, Any] | None:
+    def wait_end(
+        self, container: str, timeout_s: float, meanwhile: Callable[[], None] = lambda: None
+    ) -> dict[str, Any] | None:
         """Its `State` once it has ended; None if it still runs after `timeout_s`.
 
-        Raises `Infrastructure` if the container was removed meanwhile.
+        What `meanwhile` raises ends the wait. Raises `Infrastructure` if the container was removed.
         """
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
@@ -102,6 +105,7 @@ class Connection:
                 raise Infrastructure("a container was removed while it ran")
             if state["Status"] in ("exited", "dead"):
                 return state
+            meanwhile()
             time.sleep(POLL_S)
         return None
 
@@ -154,8 +158,8 @@ class Connection:
             text = text.replace(secret, MASK)
         return text
 
-    def put(self, container: str, archive: bytes) -> None:
-        """Unpack a tar at the container's root, running or not."""
+    def put(self, container: str, archive: bytes | Iterable[bytes]) -> None:
+        """Unpack a tar at the container's root, running or not; in pieces if it is large."""
         with self.api() as api:
             api.put_archive(container, "/", archive)
 
@@ -175,18 +179,6 @@ class Connection:
         with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
             entry = tar.next()
         return entry, packed[entry.offset_data :][: entry.size] if entry is not None else b""
-
-    def written_mb(self, container: str) -> float:
-        """What a container has written to disk: into its own layer, and into its volumes."""
-        with self.api() as api:
-            found = api.containers(all=True, size=True, filters={"id": container})
-            size = sum(each.get("SizeRw") or 0 for each in found)
-            mounts = [mount for each in found for mount in each["Mounts"]]
-            names = {mount["Name"] for mount in mounts if mount["Type"] == "volume"}
-            if names:  # few images have any; for them the engine looks at all volumes
-                volumes = [each for each in api.df()["Volumes"] or () if each["Name"] in names]
-                size += sum(max(0, each["UsageData"]["Size"]) for each in volumes)
-        return float(size) / BYTES_PER_MB
 
     def _beginning(self, container: str, what: str, **params: str | int) -> bytes:
         """The first bytes of an answer; empty once the container, or what is asked, is gone.

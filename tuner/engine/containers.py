@@ -1,7 +1,7 @@
 """Creates and starts the two containers of an arm, and short-lived ones."""
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -17,28 +17,31 @@ from tuner.engine.guard import no_image
 from tuner.engine.image_files import text_at
 from tuner.engine.nginx import ProxyFile
 from tuner.engine.options import CONFINED
-from tuner.errors import Infrastructure
+from tuner.errors import Infrastructure, TargetFailed
 from tuner.measurement import target_failed
-from tuner.model import FailureCode, FromWorker, Needs, Service
+from tuner.model import SECRETS, FailureCode, FromFile, FromWorker, Needs, Service
 
 ROOT_USER = "0:0"
 GENERATOR_USER = f"{GENERATOR_UID}:{GENERATOR_UID}"
 """The user of our commands in the generator's container: it owns no file."""
 
 _NO_NEEDS = Needs()
+_LOOK_S = 20.0
+_FILLED = "/filled"
 
 
 @dataclass(frozen=True, slots=True)
 class Containers:
     """Starts containers that carry `labels`; each is removed when its context ends.
 
-    `created` gets the id of each one before it starts.
+    `created` gets the id of each one before it starts. Secrets in files are those of `app`.
     """
 
     connection: Connection
     config: EngineConfig
     labels: Mapping[str, str]
     created: Callable[[str], None] = lambda container: None
+    app: str | None = None
 
     def known_as(self, name: str, network: str | None) -> dict[str, Any]:
         """The name of a container on a network."""
@@ -96,7 +99,7 @@ class Containers:
             image, service.entrypoint, service.command, options, service, network
         )
         with created as container:
-            self._start(container, image)
+            self._start(container, image, asks_limits=bool(service.ulimits))
             yield container
 
     @contextmanager
@@ -115,7 +118,7 @@ class Containers:
             "working_dir": needs.working_dir,
             **network,
         }
-        theirs = {path: text.encode() for path, text in needs.files.items()}
+        theirs = {path: text.encode() for path, text in self._files(needs).items()}
         with self._created(image, entrypoint, arguments, options, **its) as container:
             if theirs:
                 self.connection.put(container, command.archive(theirs, with_folders=False))
@@ -148,15 +151,33 @@ class Containers:
                 raise target_failed(FailureCode.PREPARE_FAILED, message) from error
 
     @contextmanager
-    def volume(self) -> Iterator[str]:
-        """An empty volume for a socket; removed at the end, after its containers."""
+    def volume(
+        self, marks: Mapping[str, str] = {}, *, in_memory: str | None = None
+    ) -> Iterator[str]:
+        """An empty volume, removed at the end, after its containers. `marks` are more labels.
+
+        It is a folder `in_memory` with these options, such as `size=64m`, which all may write.
+        """
+        options = None
+        if in_memory is not None:
+            how = ",".join(filter(None, ("mode=1777", in_memory)))
+            options = {"type": "tmpfs", "device": "tmpfs", "o": how}
         with self.connection.api() as api:
             name = f"tuner-{secrets.token_hex(6)}"
-            api.create_volume(name, labels=dict(self.labels))
+            api.create_volume(name, driver_opts=options, labels={**self.labels, **marks})
         try:
             yield name
         finally:
             self.connection.remove_volumes([name])
+
+    def fill(self, volume: str, packed: Callable[[str], Iterable[bytes]]) -> None:
+        """Unpack a tar in a volume that nothing has used yet; `packed` gets its path in the tar.
+
+        Owners and modes stay. The container that has the volume never starts.
+        """
+        options = {"network_mode": "none", "binds": {volume: {"bind": _FILLED, "mode": "nocopy"}}}
+        with self._created(self.config.load_image, ["true"], [], options) as container:
+            self.connection.put(container, packed(_FILLED.strip("/")))
 
     def run(
         self,
@@ -178,20 +199,31 @@ class Containers:
 
     def _environment(self, needs: Needs) -> dict[str, str]:
         """The values of `env`, with the secrets of this host. Raises `TargetFailed` without one."""
-        found = {}
-        for name, value in needs.env.items():
-            if isinstance(value, FromWorker):
-                secret = self.config.secrets.get(value.from_worker)
-                if secret is None:
-                    message = (
-                        f"target.env.{name}: the worker {self.config.worker} has no variable"
-                        f" {value.from_worker}, or its TUNER_SECRETS_ALLOWED does not name it"
-                    )
-                    raise target_failed(FailureCode.WORKLOAD_REFUSED, message)
-                found[name] = secret
-            else:
-                found[name] = value
-        return found
+        return {
+            name: value if isinstance(value, str) else self._secret(value, f"env.{name}")
+            for name, value in needs.env.items()
+        }
+
+    def _files(self, needs: Needs) -> dict[str, str]:
+        """The texts of `files` and of `secrets`. Raises `TargetFailed` without a secret."""
+        secrets = {
+            f"{SECRETS}/{name}": self._secret(source, f"secrets.{name}")
+            for name, source in needs.secrets.items()
+        }
+        return {**needs.files, **secrets}
+
+    def _secret(self, source: FromWorker | FromFile, wanted: str) -> str:
+        if isinstance(source, FromWorker):
+            name = source.from_worker
+            told = f"has no variable {name}, or its TUNER_SECRETS_ALLOWED does not name it"
+        else:
+            name = f"{self.app}/{source.file}"
+            told = f"could read no text from the file {name} at its start"
+        secret = self.config.secrets.get(name)
+        if secret is None:
+            message = f"a target needs {wanted}; the worker {self.config.worker} {told}"
+            raise target_failed(FailureCode.WORKLOAD_REFUSED, message)
+        return secret
 
     @contextmanager
     def _created(
@@ -226,9 +258,21 @@ class Containers:
         finally:
             self.connection.remove([container])
 
-    def _start(self, container: str, program: str) -> None:
+    def _start(self, container: str, program: str, *, asks_limits: bool = False) -> None:
+        """`asks_limits`: the container has limits of the user's own."""
         with self.connection.api() as api:
             try:
                 api.start(container)
             except APIError as error:
-                raise why_not_started(explain(error), program) or error from error
+                words = explain(error)
+                if asks_limits and "setting rlimit" in words:
+                    raise self._limit_too_high(words) from error
+                raise why_not_started(words, program) or error from error
+
+    def _limit_too_high(self, explanation: str) -> TargetFailed:
+        _, most = self.run(self.config.load_image, ["sh", "-c", "ulimit -Hn"], _LOOK_S)
+        return target_failed(
+            FailureCode.WORKLOAD_REFUSED,
+            "this host refuses a limit of `ulimits`: the hard limit of open files (nofile) is"
+            f" {most} here ({explanation})",
+        )

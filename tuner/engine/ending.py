@@ -1,5 +1,6 @@
 """Why a target's container ended: by itself, or because we removed it."""
 
+import re
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -10,13 +11,22 @@ from tuner.engine.failures import EXIT_KILLED, why_ended
 from tuner.errors import Infrastructure
 
 LOG_TAIL_LINES = 30
+SEARCHED_LINES = 1_000
 KILL_FOR_S = 1.5  # another thread may still create containers during a kill
 REMOVAL_S = 0.3  # a forced removal first kills the container and removes it 0.1 s later
 
 
+_REQUEST = re.compile(r"\[pid: \d+\|app: \S+\|req: ")
+
+
 def own_words(connection: Connection, container: str) -> str:
-    """The last lines of a target's output, without the options that uWSGI printed for us."""
-    return effective.without(connection.log_tail(container, LOG_TAIL_LINES))
+    """The last lines of a target's output, without the options that uWSGI printed for us.
+
+    A line for each request would hide a traceback: such lines count only where there are no others.
+    """
+    lines = effective.without(connection.log_tail(container, SEARCHED_LINES)).splitlines()
+    others = [line for line in lines if _REQUEST.match(line) is None]
+    return "\n".join((others or lines)[-LOG_TAIL_LINES:])
 
 
 def remove_all(connection: Connection, filters: Mapping[str, Any]) -> int:

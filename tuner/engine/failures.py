@@ -6,7 +6,7 @@ from typing import Any
 
 from tuner.errors import TargetFailed
 from tuner.measurement import target_failed
-from tuner.model import FailureCode
+from tuner.model import OF_A_NAMESPACE, SOMAXCONN, FailureCode
 
 EXIT_REFUSED = 1  # uWSGI refuses an option or a socket
 EXIT_NO_APP = 22  # uWSGI with need-app
@@ -14,7 +14,7 @@ EXIT_KILLED = 137
 
 _TELLING = re.compile(
     r"error|invalid|unable|cannot|can't|not found|greater than|denied|no such|must be|unknown"
-    r"|killed by signal",
+    r"|killed by signal|ImproperlyConfigured",
     re.IGNORECASE,
 )
 _NOISE = re.compile(r"GAME OVER|Traceback|need-app requested|callable not found or import error")
@@ -62,11 +62,12 @@ def why_not_started(explanation: str, program: str) -> TargetFailed | None:
             f"there is no `{program}` in the image: install uWSGI there, or give the command that"
             f" starts it ({explanation})",
         )
-    if "net/core/somaxconn" in explanation:
+    if (setting := _setting_in(explanation)) is not None:
+        field = "somaxconn" if setting == SOMAXCONN else f"sysctls.{setting}"
         return target_failed(
             FailureCode.WORKLOAD_REFUSED,
-            "this host's kernel refuses limits.somaxconn: give the value of"
-            f" `sysctl net.core.somaxconn` on the machine that runs the app ({explanation})",
+            f"this host's kernel refuses limits.{field}: give the value of `sysctl {setting}` on"
+            f" the machine that runs the app, if that has one ({explanation})",
         )
     if "permission denied" in explanation:
         return target_failed(
@@ -77,6 +78,23 @@ def why_not_started(explanation: str, program: str) -> TargetFailed | None:
             FailureCode.OUT_OF_MEMORY, f"the memory limit is too low to start ({explanation})"
         )
     return None
+
+
+def _setting_in(explanation: str) -> str | None:
+    """The kernel setting of the job that the engine could not write; None for another reason."""
+    found = re.search(r"/proc/sys/(net/[\w/]+)", explanation)
+    name = found[1].replace("/", ".") if found else ""
+    return name if name in (SOMAXCONN, *OF_A_NAMESPACE) else None
+
+
+def why_not_frozen(explanation: str) -> TargetFailed | None:
+    """The job's own fault in the engine's refusal to keep its data; None if there is none."""
+    if "no space left" not in explanation:
+        return None
+    return target_failed(
+        FailureCode.OUT_OF_DISK,
+        f"Docker's disk is too small for the data that `prepare` makes ({explanation})",
+    )
 
 
 _PULL_REASONS = (

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -10,11 +9,11 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 from tuner.engine.config import EngineConfig
 from tuner.engine.connection import Connection
+from tuner.engine.disk import Disk
 from tuner.errors import Aborted, Infrastructure, Unavailable
 from tuner.measurement import target_failed
 from tuner.model import FailureCode
@@ -68,7 +67,7 @@ class Fetcher:
     ) -> Fetched:
         command = [sys.executable, "-m", "tuner.engine.fetcher", what, json.dumps(options)]
         pipe = subprocess.PIPE
-        disk, began = self._disk(), time.monotonic()
+        disk, began = Disk(self.connection, self.config), time.monotonic()
         with tempfile.TemporaryFile() as archive:
             archive.write(given)
             archive.seek(0)
@@ -78,7 +77,8 @@ class Fetcher:
                         if aborted():
                             raise Aborted(f"cancelled during the {what} of an image")
                         self._require_time(what, time.monotonic() - began)
-                        self._require_room(disk)
+                        if short := disk.shortage():
+                            raise Infrastructure(f"{short}: images are neither pulled nor built")
                         with suppress(subprocess.TimeoutExpired):
                             return _fetched(what, *process.communicate(timeout=LOOK_EVERY_S))
                 finally:
@@ -90,25 +90,6 @@ class Fetcher:
             code = FailureCode.IMAGE_MISSING if what == "pull" else FailureCode.BUILD_FAILED
             message = f"the {what} of the image took over {limit_s:g} s (TUNER_IMAGE_TIMEOUT_S)"
             raise target_failed(code, message)
-
-    def _disk(self) -> Path | None:
-        """A folder on the disk of Docker's images; None if that is another machine's."""
-        with self.connection.api() as api:
-            root = Path(api.info()["DockerRootDir"])
-            is_here = api.base_url.startswith("http+docker:")
-        # In a container the folder is missing, and `/` lies on the same disk.
-        there = (place for place in (root, *root.parents) if place.exists())
-        return next(there) if is_here else None
-
-    def _require_room(self, disk: Path | None) -> None:
-        if disk is None:
-            return
-        free_mb, least_mb = shutil.disk_usage(disk).free >> 20, self.config.least_free_mb
-        if free_mb < least_mb:
-            raise Infrastructure(
-                f"{free_mb} MB are left on Docker's disk at {disk}: free {least_mb} MB to have"
-                " images pulled and built"
-            )
 
 
 def _fetched(what: str, said: bytes, complaint: bytes) -> Fetched:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tuner.measurement import target_failed
-from tuner.model import BYTES_PER_MB, FailureCode, HostFingerprint
+from tuner.model import BYTES_PER_MB, FailureCode, HostFingerprint, Limits, cpus_in
 
 FACTS_COMMAND = ("cat", "/proc/self/limits", "/proc/self/status", "/proc/cpuinfo")
 """Run in a container without limits, so a remote engine gives its own facts."""
@@ -32,7 +32,7 @@ class HostFacts:
             raise ValueError(f"no limits or CPUs in {text[:200]!r}")
         limit = nofile.group(1)
         return cls(
-            cpu_ids=parse_cpu_list(cpus.group(1)),
+            cpu_ids=cpus_in(cpus.group(1)),
             cpu_model=model.group(1).strip() if model else "unknown",
             nofile=1 << 30 if limit == "unlimited" else int(limit),
         )
@@ -64,27 +64,36 @@ class Placement:
         """Whether services and target share CPUs."""
         return self.services == self.target
 
+    @property
+    def services_cpus(self) -> int:
+        """How many CPUs the services have together."""
+        return len(cpus_in(self.services or self.target))
 
-def place(cpu_ids: Sequence[int], cpus: float, services: float = 0.0) -> Placement:
+
+def place(cpu_ids: Sequence[int], limits: Limits, services: float = 0.0) -> Placement:
     """Keep target, services and load generator apart where the CPUs suffice.
 
-    The target comes first, with as many as its quota of `cpus`, then `services`, the CPUs that
-    these want. The load generator gets what is left, but no more than the target: some apps answer
-    with less work than a request costs to send.
+    The target comes first, with its `cpuset`, or as many as its quota of `cpus`, then `services`,
+    the CPUs that these want. The load generator gets `client_cpus`, or what is left, but no more
+    than the target: some apps answer with less work than a request costs to send.
     """
-    quota, wanted = math.ceil(cpus), math.ceil(services)
-    client = max(1, min(quota, len(cpu_ids) - quota - wanted))
-    rest, generator = cpu_ids[:-client], cpu_ids[-client:]
-    shares = len(rest) < quota
-    apart = wanted if len(rest) - wanted >= quota else 0
-    target = cpu_ids if shares else rest[: len(rest) - apart]
+    own, quota, wanted = limits.cpu_ids, math.ceil(limits.cpus), math.ceil(services)
+    left = len(cpu_ids) - (len(own) or quota) - wanted
+    client = limits.client_cpus or max(1, min(quota, left))
+    others = [cpu for cpu in cpu_ids if cpu not in own]
+    generator = (others or cpu_ids)[-client:]
+    rest = [cpu for cpu in others if cpu not in generator]
+    needed = 0 if own else quota  # of the rest
+    shares = len(rest) < needed or not set(own).isdisjoint(generator)
+    apart = wanted if len(rest) - wanted >= needed else 0
+    target = own or (cpu_ids if shares else rest[: len(rest) - apart])
     beside = rest[len(rest) - apart :] if apart else target
     return Placement(
         target=_cpu_list(target),
         generator=_cpu_list(generator),
         shares_cpus=shares,
         services=_cpu_list(beside) if wanted else None,
-        client_cpus=client,
+        client_cpus=len(generator),
     )
 
 
@@ -114,13 +123,26 @@ def check_memory(
         )
 
 
-def parse_cpu_list(text: str) -> tuple[int, ...]:
-    """`0-2,5` → (0, 1, 2, 5)."""
-    ids: list[int] = []
-    for part in text.split(","):
-        first, _, last = part.partition("-")
-        ids.extend(range(int(first), int(last or first) + 1))
-    return tuple(ids)
+def check_cpus(facts: HostFacts, limits: Limits) -> None:
+    """Refuse CPUs that this host does not have. Raises `TargetFailed`."""
+    missing = sorted({*limits.cpu_ids} - {*facts.cpu_ids})
+    has = f"this host has {len(facts.cpu_ids)} CPUs: {_cpu_list(facts.cpu_ids)}"
+    if missing:
+        message = f"limits.cpuset = {limits.cpuset} names CPU {_cpu_list(missing)}, and {has}"
+        raise target_failed(FailureCode.WORKLOAD_REFUSED, message)
+    if (limits.client_cpus or 0) > len(facts.cpu_ids):
+        message = f"limits.client_cpus = {limits.client_cpus}, and {has}"
+        raise target_failed(FailureCode.WORKLOAD_REFUSED, message)
+
+
+def check_open_files(facts: HostFacts, limits: Limits) -> None:
+    """Refuse more open files than the engine can give a container. Raises `TargetFailed`."""
+    if limits.nofile is not None and limits.nofile > facts.nofile:
+        raise target_failed(
+            FailureCode.WORKLOAD_REFUSED,
+            f"limits.nofile = {limits.nofile} is above the hard limit of this host's Docker daemon,"
+            f" {facts.nofile}: ask for at most that, or raise LimitNOFILE of the daemon",
+        )
 
 
 def _cpu_list(ids: Sequence[int]) -> str:

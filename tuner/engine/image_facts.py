@@ -1,6 +1,7 @@
 """Facts about an image: its uWSGI, the command that it starts, its environment."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
@@ -9,7 +10,7 @@ from tuner.engine.config import EngineConfig
 from tuner.engine.connection import Connection
 from tuner.engine.containers import Containers
 from tuner.engine.images import Images
-from tuner.errors import Infrastructure, InvalidInput, Mistake, TargetFailed, Unavailable
+from tuner.errors import Infrastructure, InvalidInput, TargetFailed, Unavailable
 from tuner.model import Target
 
 
@@ -28,18 +29,11 @@ def facts_of(config: EngineConfig, image: str) -> ImageFacts:
 
     Raises `InvalidInput` if the image or a uWSGI in it is missing, and `Unavailable`.
     """
-    connection = Connection()
     config = replace(config, cache_dir=_writable(config.cache_dir))
-    images = Images(connection, config, Path)
-    containers = Containers(connection, config, labels.of_instance(config.instance))
-    try:
+    with _opened(config) as (images, containers):
         found = images.find(_named(image)).id
         starts, environ = images.started_with(found)
         said = images.ask(found, command.program(starts), containers)
-    except TargetFailed as failure:
-        raise InvalidInput([Mistake("--image", failure.message)]) from failure
-    finally:
-        connection.close()
     return ImageFacts(
         uwsgi_version=said.uwsgi_version, options=said.options, command=starts, environ=environ
     )
@@ -51,16 +45,28 @@ def file_in(config: EngineConfig, image: str, path: str) -> str | None:
     A relative path starts at the image's working directory. Raises `InvalidInput` for a file that
     cannot be read.
     """
+    with suppress(Unavailable, Infrastructure), _opened(config) as (images, containers):
+        if images.has(image):
+            at = str(PurePosixPath(images.working_dir(image), path))
+            return containers.file_in(image, at, image)
+    return None
+
+
+def entry_of(config: EngineConfig, image: str) -> dict[str, list[str]] | None:
+    """The words of an image's ENTRYPOINT and CMD; None without Docker or the image."""
+    with suppress(Unavailable, Infrastructure), _opened(config) as (images, _):
+        if images.has(image):
+            return images.entry(image)
+    return None
+
+
+@contextmanager
+def _opened(config: EngineConfig) -> Iterator[tuple[Images, Containers]]:
+    """What asks the engine. A fault of the image is a mistake of the user's."""
     connection = Connection()
-    images = Images(connection, config, Path)
-    containers = Containers(connection, config, labels.of_instance(config.instance))
     try:
-        if not images.has(image):
-            return None
-        at = str(PurePosixPath(images.working_dir(image), path))
-        return containers.file_in(image, at, image)
-    except (Unavailable, Infrastructure):
-        return None
+        marks = labels.of_instance(config.instance)
+        yield Images(connection, config, Path), Containers(connection, config, marks)
     except TargetFailed as failure:
         raise InvalidInput.at("--image", failure.message) from failure
     finally:

@@ -133,10 +133,16 @@ class Images:
 
     def started_with(self, image: str) -> tuple[tuple[str, ...], dict[str, str]]:
         """The command that an image starts by default, and its environment."""
+        words = self.entry(image)
         config = (self._inspected(image) or {}).get("Config") or {}
-        command = (*(config.get("Entrypoint") or ()), *(config.get("Cmd") or ()))
         pairs = (text.partition("=") for text in config.get("Env") or ())
+        command = (*words["ENTRYPOINT"], *words["CMD"])
         return command, {name: value for name, _, value in pairs}
+
+    def entry(self, image: str) -> dict[str, list[str]]:
+        """The words of an image's ENTRYPOINT and CMD."""
+        config = (self._inspected(image) or {}).get("Config") or {}
+        return {"ENTRYPOINT": config.get("Entrypoint") or [], "CMD": config.get("Cmd") or []}
 
     def working_dir(self, image: str) -> str:
         """The folder in which an image's command starts."""

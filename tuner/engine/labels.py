@@ -9,6 +9,7 @@ MEASUREMENT = "tuner.measurement"
 STATE = "tuner.state"  # the job whose arms start with it
 STATE_KEY = "tuner.state.key"
 PART = "tuner.state.part"
+COPY_OF = "tuner.state.copy_of"  # the volume of a state that an arm's volume was copied from
 GUARD = "tuner.guard"  # the worker that has the machine's lock; no reap removes it
 
 

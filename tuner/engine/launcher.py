@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from tuner.engine import command, effective, labels, nginx
-from tuner.engine.backing import Backing, Beside, Parts, connected, parts_of
+from tuner.engine.backing import Backing, Beside, Parts, connected
 from tuner.engine.config import EngineConfig
 from tuner.engine.connection import Connection
 from tuner.engine.containers import Containers
+from tuner.engine.disk import Disk
 from tuner.engine.ending import own_words, raise_if_ended, remove_all
 from tuner.engine.failures import telling_line
+from tuner.engine.folders import AppFolders
 from tuner.engine.guard import Guard, no_image
-from tuner.engine.host import check_memory, place
+from tuner.engine.host import check_cpus, check_memory, check_open_files, place
 from tuner.engine.images import Found, Images
 from tuner.engine.options import Options
 from tuner.engine.shared import Host
@@ -34,19 +36,27 @@ STRICT_TIMEOUT_S = 20.0
 class DockerLauncher:
     """Starts arms, and removes what earlier ones left. Threads may share one.
 
-    `build_dir` names the folder of a target app.
+    `build_dir` names the folder from which a target app is built, and `app_dir` that of its
+    target.yaml; default: the same.
     """
 
-    def __init__(self, config: EngineConfig, build_dir: Callable[[str], Path]) -> None:
+    def __init__(
+        self,
+        config: EngineConfig,
+        build_dir: Callable[[str], Path],
+        app_dir: Callable[[str], Path] | None = None,
+    ) -> None:
         self._config = config
         self._connection = Connection(config.secrets.values())
+        self._disk = Disk(self._connection, config)
         self._mine = labels.of_instance(config.instance)
         self._labels: Mapping[str, str] = self._mine
         self._called_off = threading.Event()
         images = Images(self._connection, config, build_dir)
         guard = Guard(self._connection, config)
         states = States(self._connection, config)
-        self._host = Host(self._connection, config, images, guard, states)
+        folders = AppFolders(app_dir or build_dir)
+        self._host = Host(self._connection, config, images, guard, states, folders)
 
     def for_measurement(self, job: str, measurement: str) -> "DockerLauncher":
         """The same launcher; its containers carry the labels of one measurement."""
@@ -98,12 +108,16 @@ class DockerLauncher:
         facts, info = self._host.facts(self._containers)
         return facts.fingerprint(info)
 
-    def check_memory(self, arms: Sequence[ArmSpec]) -> None:
-        """Refuse arms that do not fit into this host's memory. Raises `TargetFailed`.
+    def check_room(self, arms: Sequence[ArmSpec]) -> None:
+        """Refuse arms that this host has no room for. Raises `TargetFailed`.
 
-        One load generator works at a time; the others wait.
+        Their memory must fit together, CPUs and open files of each alone. One load generator works
+        at a time; the others wait.
         """
-        _, info = self._host.facts(self._containers)
+        facts, info = self._host.facts(self._containers)
+        for arm in arms:
+            check_cpus(facts, arm.limits)
+            check_open_files(facts, arm.limits)
         check_memory(
             int(info["MemTotal"]) // BYTES_PER_MB,
             [arm.limits.memory_mb for arm in arms],
@@ -124,7 +138,7 @@ class DockerLauncher:
     def own_file(self, target: Target) -> str:
         """The text of the file at `ini_path` in the target's image. Raises `TargetFailed`."""
         found = self._found(target)
-        return self._containers.file_in(found.id, f"{target.ini_path}", target.name)
+        return self._containers.file_in(found.id, f"{target.ini_path}", target.image or target.name)
 
     def check(self, arm: ArmSpec) -> Checked:
         """Let uWSGI load the file and the app, without serving. Raises `TargetFailed`.
@@ -168,16 +182,19 @@ class DockerLauncher:
         proxy = nginx.proxy_of(front)
         with ExitStack() as stack:
             folder = proxy.folder if proxy is not None else None
-            volume = stack.enter_context(self._containers.volume()) if folder else None
+            in_memory = arm.target.in_memory.get(folder or "")
+            volume = (
+                stack.enter_context(self._containers.volume(in_memory=in_memory))
+                if folder
+                else None
+            )
             volumes = {folder: volume} if folder and volume else {}
             target = self._target(arm, argv, volumes, serves=True)
             container, options, beside = stack.enter_context(target)
-            placement, nofile = options.placement, options.nofile
-            file = None
+            placement, file = options.placement, None
             if proxy is not None:
-                file = proxy.file(
-                    workers=placement.client_cpus, nofile=nofile, backlog=arm.limits.somaxconn
-                )
+                cpus, backlog = placement.client_cpus, arm.limits.somaxconn
+                file = proxy.file(workers=cpus, nofile=options.nofile, backlog=backlog)
             with self._ended_before(container):
                 cgroups = self._host.cgroups(container, self._containers)
                 seen = cgroups.mounts([container, *beside.services.values()])
@@ -194,10 +211,12 @@ class DockerLauncher:
                 client_cpus=placement.client_cpus,
                 shares_cpus=placement.shares_cpus,
                 services_share_cpus=placement.services_share_cpus,
+                services_cpus=placement.services_cpus,
                 front=front,
-                nofile=nofile,
+                nofile=options.nofile_of(arm.limits),
+                client_nofile=options.nofile,
                 log_file=ini.get("logto2") or ini.get("logto"),
-                disk_mb=self._config.disk_mb,
+                disk=self._disk,
                 cgroups=cgroups,
                 services=beside.services,
             )
@@ -246,35 +265,39 @@ class DockerLauncher:
         self, arm: ArmSpec, argv: list[str], volumes: Mapping[str, str], *, serves: bool
     ) -> Iterator[tuple[str, Options, Beside]]:
         facts, _ = self._host.facts(self._containers)
-        placement = place(facts.cpu_ids, arm.limits.cpus, arm.target.services_cpus)
+        placement = place(facts.cpu_ids, arm.limits, arm.target.services_cpus)
         options = Options(self._config, facts, placement)
-        containers, needs = self._containers, arm.target
+        containers, needs = replace(self._containers, app=arm.target.target_app), arm.target
         harness = command.harness_ini(self._config.stats_address)
         files = command.files_of(arm.ini, needs.ini_path, harness, serves=serves)
-        with self._beside(arm, options) as beside:
+        with self._beside(arm, containers, options) as beside:
             its = options.target(needs, arm.limits, volumes)
             its = connected(its, beside.network, beside.volumes)
             known = containers.known_as(APP, beside.network)
             with containers.target(beside.image, argv, files, its, needs, known) as container:
+                self._check_wanted()
                 yield container, options, beside
 
     @contextmanager
-    def _beside(self, arm: ArmSpec, options: Options) -> Iterator[Beside]:
+    def _beside(self, arm: ArmSpec, containers: Containers, options: Options) -> Iterator[Beside]:
         """The arm's image, and its services on data of their own."""
         found = self._found(arm.target, arm.image_digest)
         if not arm.target.has_data:
             yield Beside(image=found.id)
             return
-        parts = self._parts(arm.target, found)
-        if arm.data_sha256 not in (None, parts.sha256):
-            raise Infrastructure(
-                f"the job's data were made of {arm.data_sha256}, and this host would make them of"
-                f" {parts.sha256}: an image of a service has changed; submit the job again"
-            )
-        backing = Backing(containers=self._containers, target=arm.target, options=options)
+        parts = self._parts(arm.target, found, arm.data_sha256)
+        backing = Backing(containers, arm.target, options, self._disk)
         job = self._labels.get(labels.JOB, "")
         with self._host.states.arm(job, parts, backing, arm.limits) as beside:
             yield beside
+
+    def _check_wanted(self) -> None:
+        """Raise `Infrastructure` where the measurement was killed before its container was there.
+
+        A kill says so first, and then looks for containers: none is missed.
+        """
+        if self._called_off.is_set():
+            raise Infrastructure("the measurement was called off while its containers started")
 
     def _found(self, target: Target, digest: str | None = None) -> Found:
         return self._host.images.find(target, digest, self._called_off.is_set)
@@ -282,10 +305,9 @@ class DockerLauncher:
     def _started(self, found: Found) -> tuple[str, ...]:
         return self._host.images.started_with(found.id)[0]
 
-    def _parts(self, target: Target, app: Found) -> Parts:
-        images, aborted = self._host.images, self._called_off.is_set
-        found = {name: images.find_service(target, name, aborted) for name in target.services}
-        return parts_of(target, {APP: app, **found}, images.volumes_of)
+    def _parts(self, target: Target, app: Found, sha256: str | None = None) -> Parts:
+        job = self._labels.get(labels.JOB, "")
+        return self._host.parts(job, target, app, sha256, self._called_off.is_set)
 
     @contextmanager
     def _ended_before(self, target: str) -> Iterator[None]:

@@ -17,6 +17,12 @@ _ROOT_APP_CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "SETGID", "SETUID"]
 A process that is not root cannot use them: no-new-privileges is set.
 """
 
+_FOR_THE_CLIENT = {
+    # It closes tens of thousands of connections a minute in the target's namespace.
+    "net.ipv4.tcp_tw_reuse": "1",
+    "net.ipv4.ip_local_port_range": "1024 65535",
+}
+
 CONFINED: Mapping[str, Any] = {
     "cap_drop": ["ALL"],
     "security_opt": ["no-new-privileges"],
@@ -36,44 +42,52 @@ class Options:
     def target(self, needs: Needs, limits: Limits, volumes: Mapping[str, str]) -> dict[str, Any]:
         """Production's limits, in a network namespace of its own without any network.
 
-        `volumes` maps a folder in the container to its volume.
+        `volumes` maps a folder in the container to its volume, also one that is in memory.
         """
+        memory = needs.in_memory
         return {
-            **self._within(needs, limits.memory_mb),
+            **self._within(needs, limits.memory_mb, self.config.disk_mb),
+            "tmpfs": {folder: how for folder, how in memory.items() if folder not in volumes},
             # An empty volume gets the folder's content, owner and mode from the image.
-            "binds": {volume: {"bind": folder} for folder, volume in volumes.items()},
+            "binds": {
+                volume: {"bind": folder, "mode": "nocopy" if folder in memory else "rw"}
+                for folder, volume in volumes.items()
+            },
             "network_mode": "none",
             "nano_cpus": round(limits.cpus * 1e9),
             "cpuset_cpus": self.placement.target,
             "sysctls": {
-                "net.core.somaxconn": str(limits.somaxconn),
-                # The client closes tens of thousands of connections a minute here.
-                "net.ipv4.tcp_tw_reuse": "1",
-                "net.ipv4.ip_local_port_range": "1024 65535",
+                **_FOR_THE_CLIENT,
+                **{name: str(value) for name, value in limits.kernel_settings.items()},
                 **self.config.extra_sysctls,
             },
+            "ulimits": _open_files(self.nofile_of(limits)),
         }
 
     def service(self, service: Service) -> dict[str, Any]:
         """A service's own limits."""
+        found = self._within(service, service.memory_mb, self.config.service_disk_mb)
         quota = {"nano_cpus": round(service.cpus * 1e9)} if service.cpus is not None else {}
+        own = [Ulimit(name=name, **its.model_dump()) for name, its in service.ulimits.items()]
+        kept = [each for each in found["ulimits"] if each.name not in service.ulimits]
         return {
-            **self._within(service, service.memory_mb),
+            **found,
             **quota,
+            "ulimits": [*kept, *own],
             "cpuset_cpus": self.placement.services or self.placement.target,
         }
 
-    def _within(self, needs: Needs, memory_mb: int) -> dict[str, Any]:
+    def _within(self, needs: Needs, memory_mb: int, disk_mb: int) -> dict[str, Any]:
         """What a container of the app or of a service has in common."""
         shm = {"shm_size": f"{needs.shm_mb}m"} if needs.shm_mb is not None else {}
         return {
             **shm,
-            "tmpfs": dict(folder.partition(":")[::2] for folder in needs.tmpfs),
+            "tmpfs": needs.in_memory,
             "mem_limit": f"{memory_mb}m",
             "memswap_limit": f"{memory_mb}m",
             "pids_limit": self.config.pids_limit,
             "cap_add": _ROOT_APP_CAPABILITIES,
-            **self._common,
+            **self._common(disk_mb),
         }
 
     def generator(
@@ -104,18 +118,22 @@ class Options:
             ],
             # Only nginx is root here. With these it connects to a socket of any mode.
             "cap_add": ["DAC_OVERRIDE", "SETGID"] if socket_volume is not None else [],
-            **self._common,
+            **self._common(self.config.disk_mb),
         }
 
     @property
     def nofile(self) -> int:
-        """The limit of open files of each container."""
+        """The limit of open files of a container without one of its own."""
         return min(self.config.nofile, self.facts.nofile)
 
-    @property
-    def _common(self) -> dict[str, Any]:
-        nofile = self.nofile
-        size = (
-            {"storage_opt": {"size": f"{self.config.disk_mb}m"}} if self.facts.bounds_disk else {}
-        )
-        return {"ulimits": [Ulimit(name="nofile", soft=nofile, hard=nofile)], **size, **CONFINED}
+    def nofile_of(self, limits: Limits) -> int:
+        """The limit of open files of a target."""
+        return limits.nofile or self.nofile
+
+    def _common(self, disk_mb: int) -> dict[str, Any]:
+        size = {"storage_opt": {"size": f"{disk_mb}m"}} if self.facts.bounds_disk else {}
+        return {"ulimits": _open_files(self.nofile), **size, **CONFINED}
+
+
+def _open_files(most: int) -> list[Ulimit]:
+    return [Ulimit(name="nofile", soft=most, hard=most)]

@@ -1,18 +1,23 @@
 """What every launch of a process shares: the connection, the lock, and facts that are read once."""
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from tuner.engine import cgroup
+from tuner.engine.backing import Parts, parts_of
 from tuner.engine.config import EngineConfig
 from tuner.engine.connection import Connection
 from tuner.engine.containers import Containers
+from tuner.engine.folders import AppFolders
 from tuner.engine.guard import Guard
 from tuner.engine.host import FACTS_COMMAND, HostFacts
-from tuner.engine.images import Images
+from tuner.engine.images import Found, Images
 from tuner.engine.states import States
-from tuner.errors import Infrastructure
+from tuner.errors import Infrastructure, TargetFailed
+from tuner.model import APP, Target
 
 TIMEOUT_S = 30.0
 
@@ -26,6 +31,7 @@ class Host:
     images: Images
     guard: Guard
     states: States
+    folders: AppFolders
     _facts: HostFacts | None = None
     _info: dict[str, Any] | None = None
     _cgroups: cgroup.Cgroups | None = None
@@ -44,6 +50,34 @@ class Host:
                     raise Infrastructure(f"cannot read this host's facts: {error}") from error
                 self._facts = replace(facts, bounds_disk=containers.bounds_disk())
             return self._facts, self._info
+
+    def parts(
+        self,
+        job: str,
+        target: Target,
+        app: Found,
+        sha256: str | None,
+        aborted: Callable[[], bool],
+    ) -> Parts:
+        """What the data of a job's arms are made of. Raises `TargetFailed`.
+
+        With the `sha256` that the job has resolved, no other data: raises `Infrastructure`.
+        """
+        images, read = self.images, partial(self.folders.of, job, target.target_app)
+        try:
+            found = {name: images.find_service(target, name, aborted) for name in target.services}
+            parts = parts_of(target, {APP: app, **found}, images.volumes_of, read)
+        except TargetFailed as failure:
+            if sha256 is None:
+                raise
+            raise Infrastructure(f"this host cannot make the data: {failure.message}") from failure
+        if sha256 not in (None, parts.sha256):
+            raise Infrastructure(
+                f"the job's data were made of {sha256}, and this host would make them of"
+                f" {parts.sha256}: an image of a service or a folder to copy is another one here,"
+                " or has changed; submit the job again"
+            )
+        return parts
 
     def cgroups(self, running: str, containers: Containers) -> cgroup.Cgroups:
         """Where the engine puts cgroups, found with the first container that runs."""

@@ -11,14 +11,16 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from docker.errors import APIError
+
 from tuner.engine import labels
 from tuner.engine.backing import Backing, Beside, Parts, connected
 from tuner.engine.config import EngineConfig
-from tuner.engine.connection import Connection
+from tuner.engine.connection import Connection, explain
 from tuner.engine.containers import ROOT_USER, Containers
 from tuner.engine.ending import LOG_TAIL_LINES
 from tuner.engine.executing import Executed, TimedOut
-from tuner.engine.failures import explained, telling_line
+from tuner.engine.failures import explained, telling_line, why_not_frozen
 from tuner.errors import Infrastructure, TargetFailed
 from tuner.model import APP, FailureCode, Limits, PrepareStep
 
@@ -108,7 +110,10 @@ class States:
         self, containers: Containers, volumes: Mapping[str, str]
     ) -> Iterator[dict[str, str]]:
         with ExitStack() as stack:
-            copies = {name: stack.enter_context(containers.volume()) for name in volumes}
+            copies = {
+                name: stack.enter_context(containers.volume({labels.COPY_OF: origin}))
+                for name, origin in volumes.items()
+            }
             if copies:
                 self._copy(containers, [(volumes[name], copies[name]) for name in copies])
             yield copies
@@ -161,8 +166,11 @@ class _Making:
         self._remove()
         try:
             volumes = {name: self._volume(name) for name in parts.data}
+            for name, folder in parts.copied.items():
+                self.backing.containers.fill(volumes[name], folder.packed)
             with self.backing.started(parts, volumes) as beside:
                 images = {**parts.images, **self._filled(beside)}
+                self.backing.disk.check_room(beside.services)
                 self._stop(beside.services)
                 for name, container in beside.services.items():
                     images[name] = self._frozen(container, name)
@@ -181,7 +189,7 @@ class _Making:
                 part = APP if number == last else f"{APP}/{number}"
                 image = self._run_in_app(step, replace(beside, image=image), part)
             else:
-                self._run_in_service(step, beside.services[step.in_])
+                self._run_in_service(step, beside.services)
         return {APP: image}
 
     def _run_in_app(self, step: PrepareStep, beside: Beside, part: str) -> str:
@@ -192,14 +200,23 @@ class _Making:
         with containers.target(
             beside.image, list(step.run), {}, options, backing.target, known
         ) as container:
-            state = self.connection.wait_end(container, step.timeout_s)
+            running = {APP: container, **beside.services}
+            state = self.connection.wait_end(
+                container, step.timeout_s, lambda: backing.disk.check_room(running)
+            )
             tail = self.connection.log_tail(container, LOG_TAIL_LINES)
             _check(step, None if state is None else int(state["ExitCode"]), tail)
             return self._frozen(container, part)
 
-    def _run_in_service(self, step: PrepareStep, container: str) -> None:
+    def _run_in_service(self, step: PrepareStep, services: Mapping[str, str]) -> None:
+        backing = self.backing
         try:
-            done = self.backing.run_in(container, step.run, step.timeout_s)
+            done = backing.run_in(
+                services[step.in_],
+                step.run,
+                step.timeout_s,
+                lambda: backing.disk.check_room(services),
+            )
         except TimedOut:
             done = Executed(None, "", "")
         _check(step, done.exit_code, f"{done.stdout}\n{done.stderr}".strip())
@@ -215,12 +232,15 @@ class _Making:
         """An image of what the container has written to its own layer; its id."""
         marks = {**self.labels, labels.PART: part}
         with self.connection.api() as api:
-            found = api.commit(
-                container,
-                repository="uwsgi-tuner/state",
-                tag=secrets.token_hex(8),
-                changes=[f"LABEL {name}={value}" for name, value in marks.items()],
-            )
+            try:
+                found = api.commit(
+                    container,
+                    repository="uwsgi-tuner/state",
+                    tag=secrets.token_hex(8),
+                    changes=[f"LABEL {name}={value}" for name, value in marks.items()],
+                )
+            except APIError as error:
+                raise why_not_frozen(explain(error)) or error from error
         return str(found["Id"])
 
     def _volume(self, part: str) -> str:

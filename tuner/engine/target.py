@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from tuner.engine import cgroup, command, effective, own_cpu
 from tuner.engine.connection import Connection
 from tuner.engine.containers import GENERATOR_USER
+from tuner.engine.disk import Disk
 from tuner.engine.ending import own_words, raise_if_ended
 from tuner.engine.executing import Executed, execute
 from tuner.engine.failures import EXIT_KILLED
 from tuner.errors import Infrastructure
 from tuner.measurement import Usage, refusal_in, target_failed
-from tuner.model import FailureCode
+from tuner.model import APP, FailureCode
 from tuner.uwsgi.topology import Front, Topology
 
 READ_TIMEOUT_S = 20.0
@@ -30,10 +31,12 @@ class DockerTarget:
     client_cpus: int
     shares_cpus: bool
     services_share_cpus: bool
+    services_cpus: int
     front: Front  # how the load reaches uWSGI
-    nofile: int  # open files that target and load generator may have each
+    nofile: int  # open files that the target may have
+    client_nofile: int  # open files that the load generator may have
     log_file: str | None  # uWSGI's log, if it does not log to its output
-    disk_mb: int  # that the target may write to disk
+    disk: Disk
     cgroups: cgroup.Cgroups
     services: Mapping[str, str] = field(default_factory=dict)  # containers by name
     _has_answered: bool = False
@@ -145,16 +148,21 @@ class DockerTarget:
             self._raise_for_end(Executed(None, "", ""))
             raise Infrastructure(f"cannot read a container's cgroup: {error!r}") from error
 
-    def check_disk(self) -> None:
-        """Raise `TargetFailed` once the target has written more to disk than it may."""
-        written_mb = self.connection.written_mb(self.container)
-        if written_mb > self.disk_mb:
-            raise target_failed(
-                FailureCode.OUT_OF_DISK,
-                f"the container has written {written_mb:.0f} MB to disk; it may write"
-                f" {self.disk_mb} MB: let the app write less, or rotate its files",
-                self.log_tail(),
-            )
+    def check_disk(self) -> dict[str, float]:
+        """What each service has written to disk, in MB.
+
+        Raises `TargetFailed` once the target or a service has written more than it may.
+        """
+        written = self.disk.check_written(self._containers)
+        return {name: mb for name, mb in written.items() if name in self.services}
+
+    @property
+    def _containers(self) -> dict[str, str]:
+        return {APP: self.container, **self.services}
+
+    def _look(self) -> None:
+        self.raise_if_ended()
+        self.disk.check_room(self._containers)
 
     def _texts(self, container: str) -> dict[str, str]:
         files = self.cgroups.files(container)
@@ -170,7 +178,7 @@ class DockerTarget:
             argv,
             user=GENERATOR_USER,
             timeout_s=timeout_s,
-            meanwhile=self.raise_if_ended,
+            meanwhile=self._look,
         )
 
     def _beside(self, argv: Sequence[str]) -> str:

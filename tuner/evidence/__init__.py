@@ -1,7 +1,11 @@
-"""A tuning job's answer with all its evidence, as a document for people.
+"""A job's answer with all its evidence, as a document for people.
 
     page, markdown   a document → HTML or Markdown, by the files in `templates`; all escaping
-    └── composition      sections in their order
+    ├── comparison       a comparison: who differs from the first arm
+    │   ├── compared_figures    metric by metric: a chart, and its figures
+    │   ├── compared_steps      each step against the one before, and curves
+    │   └── compared_arms       arm by arm: limits, failures, doubts, requests, files
+    └── composition      a tuning job: sections in their order
         ├── headline                deploy or keep, in one sentence
         ├── file_changes            lines, side effects, the file
         ├── reliability             smallest detectable effect, A/A, doubts, bottleneck
@@ -10,13 +14,16 @@
         ├── race_and_confirmation   race, ablation, confirmation
         ├── by_request              each request of a journey or a mix, both files
         └── provenance              host, box, load, budget
-            ├── job_evidence        rows of a job → `JobEvidence`
+            ├── job_evidence        rows of a job → `MeasuredJob`, `JobEvidence`
+            ├── whiskers            effects as small pictures
             └── document            what a page is made of
 
 Nothing here judges: every figure was stored with the job, or is a plain count of its rows.
 """
 
+from tuner.evidence.comparison import compose_comparison
 from tuner.evidence.composition import compose
-from tuner.evidence.job_evidence import JobEvidence, collect
+from tuner.evidence.document import Document
+from tuner.evidence.job_evidence import JobEvidence, MeasuredJob, collect, measured_job
 from tuner.evidence.markdown import markdown
 from tuner.evidence.page import POLICY, page

@@ -5,7 +5,7 @@ from tuner.evidence.document import Code, Paragraph, Row, Section, Table
 from tuner.evidence.job_evidence import JobEvidence
 from tuner.model import RequestFigures
 
-_COLUMNS = {
+COLUMNS = {
     "sent": "sent",
     "failed": "failed",
     "over_limit": "over the limit",
@@ -21,19 +21,20 @@ def by_request(evidence: JobEvidence) -> Section | None:
     new = {found.request: found for found in evidence.by_request.candidate}
     if not own or not new:
         return None
-    names = [name for name in _COLUMNS if any(getattr(f, name) is not None for f in own.values())]
+    names = [name for name in COLUMNS if any(getattr(f, name) is not None for f in own.values())]
     rows: tuple[Row, ...] = tuple(
         (
             Code(wording.request_of(evidence.job.spec.workload, request)),
-            *(f"{_cell(own.get(request), n)} → {_cell(new.get(request), n)}" for n in names),
+            *(f"{cell(own.get(request), n)} → {cell(new.get(request), n)}" for n in names),
         )
         for request in sorted(own.keys() | new.keys())
     )
     words = Paragraph("All fresh blocks together. Each cell: your file → the candidate.")
-    table = Table(("request", *(_COLUMNS[name] for name in names)), rows)
+    table = Table(("request", *(COLUMNS[name] for name in names)), rows)
     return Section(title="Request by request", parts=(words, table), is_evidence=True)
 
 
-def _cell(found: RequestFigures | None, name: str) -> str:
+def cell(found: RequestFigures | None, name: str) -> str:
+    """One of the columns of a request; `-` where there is nothing."""
     number = getattr(found, name, None)
     return "-" if number is None else wording.figure(number)

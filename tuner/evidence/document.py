@@ -156,6 +156,7 @@ class Headline:
     answer: Words
     reason: str
     figures: tuple[Figure, ...]
+    kind: str = "uWSGI tuning"  # what the job did
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,12 +13,12 @@ from tuner.evidence.document import (
     Section,
     Strong,
     Table,
-    Whisker,
     Words,
 )
 from tuner.evidence.job_evidence import JobEvidence
+from tuner.evidence.whiskers import whiskers
 from tuner.masking import MASK, masked
-from tuner.model import ChangedLine, Effect, Verdict
+from tuner.model import ChangedLine, Verdict
 
 _LONGEST_FILE = 12_000  # characters of a listing
 
@@ -76,7 +76,7 @@ def _lines_table(lines: Sequence[ChangedLine], notes: Sequence[Words]) -> Table:
         for line, words in zip(lines, notes, strict=True)
     )
     headings = ("option", "yours", "new", "its own effect")
-    return Table(headings, rows, _whiskers([line.effect for line in lines]))
+    return Table(headings, rows, whiskers([line.effect for line in lines]))
 
 
 def side_effects(evidence: JobEvidence) -> Section | None:
@@ -95,31 +95,12 @@ def side_effects(evidence: JobEvidence) -> Section | None:
             )
             for effect in effects
         )
-        parts.append(Table(("metric", "change", "95 % CI", ""), rows, _whiskers(effects)))
+        parts.append(Table(("metric", "change", "95 % CI", ""), rows, whiskers(effects)))
     if total:
         failed = f"{wording.thousands(comparison.errors)} of {wording.count(total, 'request')}"
         parts.append(Paragraph(f"Errors of the candidate: {failed}."))
     parts += [Paragraph(wording.sentence(bound.sentence)) for bound in comparison.missed]
     return Section(title="Side effects", parts=tuple(parts)) if parts else None
-
-
-def _whiskers(effects: Sequence[Effect | None]) -> tuple[Whisker | None, ...]:
-    """Pictures on one scale, which holds all figures and most intervals; none without effects."""
-    known = [effect for effect in effects if effect is not None]
-    ends = [wording.bounded(end) for effect in known for end in (effect.ci_low, effect.ci_high)]
-    sizes = sorted(abs(end) for end in ends if end is not None)
-    most = sizes[(3 * len(sizes)) // 4 - 1] if sizes else 0.0
-    reach = 1.1 * max([*(abs(effect.estimate) for effect in known), most, 0.01])
-    return tuple(_whisker(own, reach) if own else None for own in effects) if known else ()
-
-
-def _whisker(effect: Effect, reach: float) -> Whisker:
-    """The effect turned so that better is to the right."""
-    sign = effect.metric.sign
-    low, high = wording.bounded(effect.ci_low), wording.bounded(effect.ci_high)
-    if sign < 0:
-        low, high = (None if high is None else -high), (None if low is None else -low)
-    return Whisker(gain=sign * effect.estimate, low=low, high=high, reach=reach)
 
 
 def file(evidence: JobEvidence) -> Section:

@@ -1,4 +1,4 @@
-"""Rows of a job to the noun from which every section is written."""
+"""Rows of a job to the nouns from which every section is written."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,23 +18,18 @@ from tuner.model import (
     Recommendation,
     Trial,
     by_request,
+    extended,
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobEvidence:
-    """Everything about a tuning job that has its answer.
+class MeasuredJob:
+    """A job that has its answer, and the work behind it.
 
-    `block_gains` are the log ratios of the confirmation's blocks, positive where the candidate is
-    better; `by_request` is of the same blocks. `rendered_by` is the program that writes the page:
-    perhaps newer than the one that measured.
+    `rendered_by` is the program that writes the page: perhaps newer than the one that measured.
     """
 
     job: Job
-    recommendation: Recommendation
-    trials: tuple[Trial, ...]  # by number
-    block_gains: tuple[float, ...]
-    by_request: ByRequest
     blocks: int  # complete, of all phases
     load_s: float  # seconds of load, of all phases
     setup_s: float  # seconds of starting and stopping containers
@@ -42,6 +37,20 @@ class JobEvidence:
     measured_from: datetime | None
     measured_until: datetime | None
     rendered_by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobEvidence(MeasuredJob):
+    """Everything about a tuning job that has its answer.
+
+    `block_gains` are the log ratios of the confirmation's blocks, positive where the candidate is
+    better; `by_request` is of the same blocks.
+    """
+
+    recommendation: Recommendation
+    trials: tuple[Trial, ...]  # by number
+    block_gains: tuple[float, ...]
+    by_request: ByRequest
 
     @property
     def metric(self) -> Metric:
@@ -74,9 +83,6 @@ def collect(history: History, *, rendered_by: str = "") -> JobEvidence:
     job = history.job
     if job.recommendation is None:
         raise ValueError(f"job {job.id} has no recommendation")
-    complete = [m for m in history.measurements if m.state is MeasurementState.COMPLETE]
-    results = [m.result for m in complete if m.result is not None]
-    starts = [window.started_at for m in complete for window in m.windows]
     aim = job.spec.objective
     blocks = history.blocks(Phase.CONFIRM)
     ratios = [objective.log_ratio(b, aim.metric) for b in blocks]
@@ -84,12 +90,23 @@ def collect(history: History, *, rendered_by: str = "") -> JobEvidence:
         by_request(window for block in blocks for window in objective.usable(block.windows, arm))
         for arm in (0, 1)
     )
-    return JobEvidence(
-        job=job,
+    return extended(
+        JobEvidence,
+        measured_job(history, rendered_by=rendered_by),
         recommendation=job.recommendation,
         trials=tuple(sorted(history.trials, key=lambda trial: trial.number)),
         block_gains=tuple(aim.sign * ratio for ratio in ratios if ratio is not None),
         by_request=ByRequest(baseline=baseline, candidate=candidate),
+    )
+
+
+def measured_job(history: History, *, rendered_by: str = "") -> MeasuredJob:
+    """A job of any kind, with the work behind its answer."""
+    complete = [m for m in history.measurements if m.state is MeasurementState.COMPLETE]
+    results = [m.result for m in complete if m.result is not None]
+    starts = [window.started_at for m in complete for window in m.windows]
+    return MeasuredJob(
+        job=history.job,
         blocks=sum(m.kind is MeasurementKind.BLOCK for m in complete),
         load_s=sum(result.load_s for result in results),
         setup_s=sum(result.setup_s for result in results),

@@ -3,6 +3,7 @@
 Jinja2 escapes every text. Charts have escaped their own words.
 """
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import get_args
@@ -56,8 +57,8 @@ def _writable(value: object) -> object:
 
 
 def _prose(words: str) -> str:
-    """A sentence; no line begins with a percent sign."""
-    return words.replace(" %", "\N{NO-BREAK SPACE}%")
+    """A sentence; no line begins with a percent sign, or within a number."""
+    return re.sub(r" (?=%)|(?<=\d) (?=\d{3}(?!\d))", "\N{NO-BREAK SPACE}", words)
 
 
 def _embedded(svg: str) -> Markup:

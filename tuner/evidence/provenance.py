@@ -5,16 +5,17 @@ from datetime import UTC
 
 from tuner import wording
 from tuner.evidence.document import Code, Facts, Section, Word, Words
-from tuner.evidence.job_evidence import JobEvidence
+from tuner.evidence.job_evidence import MeasuredJob
+from tuner.model import JobKind
 
 
-def provenance(evidence: JobEvidence) -> Section:
+def provenance(evidence: MeasuredJob) -> Section:
     """All of it as names and values."""
     facts = (*_host(evidence), *_subject(evidence), *_budget(evidence))
     return Section(title="Where it comes from", parts=(Facts(facts),), is_closing=True)
 
 
-def _host(evidence: JobEvidence) -> Iterable[tuple[str, Words]]:
+def _host(evidence: MeasuredJob) -> Iterable[tuple[str, Words]]:
     if evidence.hosts:
         yield "hosts", (Code(", ".join(evidence.hosts)), f" of pool {evidence.job.spec.pool}")
     facts = evidence.job.facts
@@ -27,12 +28,10 @@ def _host(evidence: JobEvidence) -> Iterable[tuple[str, Words]]:
     yield "uWSGI", (facts.uwsgi_version, "; image ", Code(facts.image_digest))
 
 
-def _subject(evidence: JobEvidence) -> Iterable[tuple[str, Words]]:
+def _subject(evidence: MeasuredJob) -> Iterable[tuple[str, Words]]:
     spec = evidence.job.spec
-    box = spec.limits
-    limits = f"{box.cpus:g} CPU, {box.memory_mb} MB memory, somaxconn {box.somaxconn}"
     yield "target", Code(spec.target.name)
-    yield "limits", limits
+    yield "limits", wording.box(spec.limits)
     yield "load", (wording.load(spec.workload), "; ", *_requests(evidence))
     aims = ", then ".join(
         f"{'more' if aim.sign > 0 else 'less'} {wording.METRICS[aim.metric]}"
@@ -46,19 +45,24 @@ def _subject(evidence: JobEvidence) -> Iterable[tuple[str, Words]]:
         yield "slots", f"at most {spec.max_slots} requests at once (max_slots), in every trial"
 
 
-def _requests(evidence: JobEvidence) -> tuple[Word, ...]:
+def _requests(evidence: MeasuredJob) -> tuple[Word, ...]:
     workload = evidence.job.spec.workload
     first, more = Code(wording.request_of(workload, 0)), len(workload.requests) - 1
     return (first, f" and {more} more") if more else (first,)
 
 
-def _budget(evidence: JobEvidence) -> Iterable[tuple[str, Words]]:
+def _budget(evidence: MeasuredJob) -> Iterable[tuple[str, Words]]:
     job = evidence.job
     spec, budget = job.spec, job.spec.budget
-    yield "job", f"{job.id}, seed {spec.seed}, sampler {spec.sampler.value}"
-    planned = f"{budget.trials} trials, race of {budget.race}, {budget.ablate_runs} ablation runs"
-    blocks = f"at most {budget.confirm_blocks} blocks to confirm; {budget.cycles} windows an arm"
-    yield "budget", f"{planned}, {blocks} of {budget.window_s:g} s"
+    windows = f"{wording.count(budget.cycles, 'window')} an arm of {budget.window_s:g} s"
+    if spec.kind is JobKind.COMPARE:
+        yield "job", f"{job.id}, seed {spec.seed}"
+        yield "budget", f"{wording.count(budget.compare_blocks, 'block')}; {windows}"
+    else:
+        yield "job", f"{job.id}, seed {spec.seed}, sampler {spec.sampler.value}"
+        tried = f"{budget.trials} trials, race of {budget.race}, {budget.ablate_runs} ablation runs"
+        blocks = f"at most {budget.confirm_blocks} blocks to confirm"
+        yield "budget", f"{tried}, {blocks}; {windows}"
     if evidence.blocks:
         load, setup = wording.duration(evidence.load_s), wording.duration(evidence.setup_s)
         counted = wording.count(evidence.blocks, "block")

@@ -88,7 +88,11 @@ def _services(services: Iterable[ServiceUse]) -> Table:
     return Table(
         headings=("service", "your file", "candidate"),
         rows=tuple(
-            (Code(each.name), wording.service(each.baseline), wording.service(each.candidate))
+            (
+                Code(each.name),
+                wording.service(each.baseline),
+                wording.service(each.candidate, each.baseline),
+            )
             for each in services
         ),
     )

@@ -24,13 +24,14 @@ def refused(message: str, log_tail: str = "") -> TargetFailed:
 
 def check_open_files(running: RunningTarget, workload: Workload) -> None:
     """Refuse more connections than there may be open files."""
-    wanted, most = connections(workload), running.nofile - FILES_KEPT
+    wanted, most = connections(workload), running.client_nofile - FILES_KEPT
     if running.front.topology is Topology.NGINX:
         most //= 2  # it has another to uWSGI for each of them
     if wanted > most:
         raise refused(
             f"{wanted} connections at once need more open files than this host grants"
-            f" ({running.nofile}): ask for at most {most}, or raise the limit of its Docker daemon"
+            f" ({running.client_nofile}): ask for at most {most}, or raise the limit of its Docker"
+            " daemon"
         )
 
 
@@ -54,22 +55,21 @@ def is_expected(request: HttpRequest, answer: int | str) -> bool:
     return answer == request.expect if request.expect else 200 <= answer < 300
 
 
-def check_keep_alive(
+def keeps_connections(
     running: RunningTarget, target: Target, requests: Sequence[HttpRequest]
-) -> None:
-    """Refuse keep-alive if a second request on the same connection gets no answer."""
+) -> bool:
+    """Whether a client can rely on its connections: the server keeps them, or says that it closes.
+
+    False where the server closes one without a word. A client that sends on it gets an error and
+    connects again, as do browsers and proxies. Raises `TargetFailed` for an answer without an end.
+    """
     task = _task(running, target, requests[:TRIED])
     answers = ask_probe(running, "keepalive", task, TIMEOUT_S, KEEP_ALIVE)
     for request, found in zip(requests, answers, strict=False):
         where = f"{request.method} {request.path}"
         match found.outcome:
             case "closed":
-                raise refused(
-                    "keep_alive is asked for, but the server closes the connection after"
-                    f" {where}: leave keep_alive out; http-socket always closes, and `http` keeps"
-                    " a connection with http-keepalive, and with http-auto-chunked where the app"
-                    " sends no Content-Length"
-                )
+                return False
             case "endless":
                 raise refused(
                     f"keep_alive is asked for, but the answer to {where} has neither a length nor"
@@ -79,7 +79,8 @@ def check_keep_alive(
             case "failed":
                 raise refused(f"{where} is not answered: {found.words}", running.log_tail())
             case _:
-                pass  # kept
+                pass  # kept or announced
+    return True
 
 
 def _task(

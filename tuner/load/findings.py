@@ -68,6 +68,8 @@ class WindowFindings:
     client: ClientFindings | None
     client_error: str
     started_at: datetime
+    accepted: int  # TCP connections, by whatever listens in the network namespace
+    is_relayed: bool  # router or proxy open one of them to uWSGI's workers for each request
     host: HostFindings
     processes: ProcessReading | None
     queue: QueueReading | None
@@ -95,7 +97,7 @@ class Readiness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptAlive:
-    """What became of a connection after one request: `kept`, `closed`, `endless` or `failed`."""
+    """What became of a connection after one request; `probe.trials.keepalive` has the outcomes."""
 
     outcome: str
     words: str

@@ -1,9 +1,10 @@
 """`tuner.measurement.LoadGenerator` with two tools: oha if it can send the load, else k6."""
 
+from tuner.load import checks
 from tuner.load.k6 import K6
 from tuner.load.oha import Oha
 from tuner.measurement import LoadReading, RunningTarget
-from tuner.model import Burst, ClosedLoop, Journey, Ladder, Load, Target, Workload
+from tuner.model import Burst, ClosedLoop, Journey, Ladder, Load, Target, Workload, wants_kept
 
 
 class Generators:
@@ -29,6 +30,15 @@ class Generators:
                 self._k6.check(running, target, workload)
             case _:
                 self._oha.check(running, target, workload)
+
+    def as_served(self, running: RunningTarget, target: Target, workload: Workload) -> Workload:
+        """The workload as its client sends it to this server.
+
+        Raises `TargetFailed` with `WORKLOAD_REFUSED` for an answer without an end.
+        """
+        if not wants_kept(workload) or checks.keeps_connections(running, target, workload.requests):
+            return workload
+        return workload.model_copy(update={"keep_alive": False})
 
     def drive(
         self, running: RunningTarget, target: Target, load: Load, duration_s: float

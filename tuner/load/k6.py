@@ -87,8 +87,6 @@ class K6:
             self._check_journey(running, target, workload)
             return
         checks.check_answers(running, target, workload.requests)
-        if workload.keep_alive:
-            checks.check_keep_alive(running, target, workload.requests)
 
     def drive(
         self, running: RunningTarget, target: Target, load: K6Load, duration_s: float

@@ -58,8 +58,6 @@ class Oha:
         """Refuse what cannot be measured. Raises `TargetFailed` with `WORKLOAD_REFUSED`."""
         checks.check_open_files(running, workload)
         checks.check_answers(running, target, workload.requests)
-        if workload.keep_alive:
-            checks.check_keep_alive(running, target, workload.requests)
         if isinstance(workload, OpenLoop):
             self._check_rate(running, target, workload)
 

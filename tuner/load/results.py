@@ -43,6 +43,8 @@ def reading_of(found: WindowFindings, client: str) -> LoadReading:
     overflows = after.listen_overflows - before.listen_overflows
     dropped = overflows + after.syn_drops - before.syn_drops
     errors = by_class(said.errors, queue_was_full=dropped > 0)
+    stats_before, stats_after = _stats(before.stats), _stats(after.stats)
+    relayed = stats_after.requests - stats_before.requests if found.is_relayed else 0
     return extended(
         LoadReading,
         said.rows,
@@ -57,8 +59,9 @@ def reading_of(found: WindowFindings, client: str) -> LoadReading:
         time_wait=after.time_wait,
         ports_exhausted=PORTS_EXHAUSTED in errors,
         client_cpu_s=found.host.client_s,
-        before=_stats(before.stats),
-        after=_stats(after.stats),
+        before=stats_before,
+        after=stats_after,
+        connects=max(0, found.accepted - relayed),
         processes=found.processes,
         queue=found.queue,
         host=found.host,

@@ -1,13 +1,19 @@
 """From a file to its arm: the options that a benchmark host does not run are left out."""
 
 from tuner.measurement.host import ArmSpec
-from tuner.model import JobSpec, LeftOut, TargetFacts
+from tuner.model import JobSpec, LeftOut, Limits, TargetFacts
 from tuner.uwsgi.ini import IniFile
 from tuner.uwsgi.sanitised import sanitised
 
 
-def arm_of(spec: JobSpec, index: int, ini: str, facts: TargetFacts | None = None) -> ArmSpec:
-    """The arm that runs `ini` with the job's limits, without what the job does not allow.
+def arm_of(
+    spec: JobSpec,
+    index: int,
+    ini: str,
+    facts: TargetFacts | None = None,
+    limits: Limits | None = None,
+) -> ArmSpec:
+    """The arm that runs `ini` in the job's box, or in `limits`, without what is not allowed.
 
     With `facts` it has the image and the data that the job has resolved. All files of a job lose
     the same options, so none gains by it.
@@ -17,7 +23,7 @@ def arm_of(spec: JobSpec, index: int, ini: str, facts: TargetFacts | None = None
         index=index,
         ini=runs,
         target=spec.target,
-        limits=spec.limits,
+        limits=limits or spec.limits,
         image_digest=facts.image_digest if facts else None,
         data_sha256=facts.data_sha256 if facts else None,
     )

@@ -26,8 +26,10 @@ from tuner.model import (
     TargetFacts,
     Window,
     Workload,
+    at_rung,
     extended,
     rungs,
+    wants_kept,
 )
 from tuner.uwsgi.ini import IniFile
 
@@ -56,26 +58,27 @@ class Bench:
         """Fresh starts of all arms, warm-up, then windows in shuffled alternation.
 
         Each cycle has one window of every arm and rung. `metrics` are those of the study: each
-        needs a number of requests. `block_options` may set the number of cycles, and end the block
-        when arm 1 can no longer win. Raises `TargetFailed` (with the arm at fault),
-        `Infrastructure`, or `Aborted`.
+        needs a number of requests. `block_options` may set the number of cycles, choose one rung,
+        and end the block when arm 1 can no longer win. Raises `TargetFailed` (with the arm at
+        fault), `Infrastructure`, or `Aborted`.
         """
         order = random.Random(seed)  # noqa: S311  a reproducible shuffle, not a secret
         watch = Stopwatch()
         planned = block_options.cycles or budget.cycles
         futility = block_options.futility
+        workload = at_rung(workload, block_options.concurrency)
         cycles: list[list[Window]] = []
-        self.launcher.check_memory(arms)
+        self.launcher.check_room(arms)
         with self._aborting(), self._started(arms) as (running, ready_s):
             drivers = [
-                Driver(self.load, target, arm, frozenset(metrics), watch)
+                self._driver(target, arm, workload, watch, metrics)
                 for target, arm in zip(running, arms, strict=True)
             ]
             effective = tuple(target.effective_ini() for target in running)
             for driver in order.sample(drivers, len(drivers)):
                 self._check_wanted()
-                driver.warm_up(rungs(workload)[0], budget.warmup_s)
-            turns = [(driver, load) for driver in drivers for load in rungs(workload)]
+                driver.warm_up(budget.warmup_s)
+            turns = [(driver, load) for driver in drivers for load in driver.loads]
             for number in range(planned):
                 if futility and is_futile(cycles, futility, planned=planned):
                     break
@@ -115,7 +118,7 @@ class Bench:
         block of the job, with `arms_at_once`, does not fit into the host's memory.
         """
         watch = Stopwatch()
-        self.launcher.check_memory([baseline] * arms_at_once)
+        self.launcher.check_room([baseline] * arms_at_once)
         with self._aborting():
             build = self.launcher.inspect(baseline.target)
             baseline, larger = (
@@ -176,11 +179,25 @@ class Bench:
                 self.load.check(first, arms[0].target, workload)
             for arm, target in zip(arms, running, strict=True):
                 self._check_wanted()
-                driver = Driver(self.load, target, arm, frozenset(), watch)
-                driver.drive(warming(rungs(workload)[0]), MEMORY_PROBE_S)
+                driver = self._driver(target, arm, workload, watch)
+                driver.drive(warming(driver.loads[0]), MEMORY_PROBE_S)
                 used.append(target.usage().memory_mb)
             topology = first.front.topology.value
             return _Looks(used, ready_s, topology, first.effective_ini(), first.nofile)
+
+    def _driver(
+        self,
+        running: RunningTarget,
+        arm: ArmSpec,
+        workload: Workload,
+        watch: Stopwatch,
+        metrics: Collection[Metric] = (),
+    ) -> Driver:
+        """The driver of a started arm, with the loads as a client sends them to it."""
+        if wants_kept(workload):
+            with arm_at_fault(arm), services_running(running):
+                workload = self.load.as_served(running, arm.target, workload)
+        return Driver(self.load, running, arm, rungs(workload), frozenset(metrics), watch)
 
     @contextmanager
     def _started(

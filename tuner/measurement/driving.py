@@ -1,7 +1,7 @@
 """Load on one started arm, and the time that it takes."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
@@ -62,11 +62,15 @@ def services_running(running: RunningTarget) -> Iterator[None]:
 
 @dataclass(slots=True)
 class Driver:
-    """Sends load to one started arm, from its warm-up to its last window."""
+    """Sends load to one started arm, from its warm-up to its last window.
+
+    `loads` are the rungs of the workload, as a client sends them to this server.
+    """
 
     load: LoadGenerator
     running: RunningTarget
     arm: ArmSpec
+    loads: Sequence[Load]
     metrics: frozenset[Metric]
     watch: Stopwatch
     warmup_s: float = 0.0
@@ -77,12 +81,12 @@ class Driver:
         with arm_at_fault(self.arm), services_running(self.running), self.watch.loading():
             return self.load.drive(self.running, self.arm.target, load, seconds)
 
-    def warm_up(self, load: Load, seconds: float) -> None:
+    def warm_up(self, seconds: float) -> None:
         """Send load until throughput is steady: between `seconds` and `LONGEST` times `seconds`."""
         if seconds <= 0:
             return
         for _ in range(LONGEST):
-            reading = self.drive(warming(load), seconds)
+            reading = self.drive(warming(self.loads[0]), seconds)
             self.warmup_s += reading.wall_s
             self.is_steady = is_steady(reading.series)
             if self.is_steady:
@@ -94,7 +98,7 @@ class Driver:
         reading = self.drive(load, seconds)
         after, services_after = self.running.usage(), self.running.service_usage()
         with arm_at_fault(self.arm):
-            self.running.check_disk()
+            written_mb = self.running.check_disk()
         under = Circumstances(
             arm=self.arm.index,
             load=load,
@@ -102,11 +106,18 @@ class Driver:
             limits=self.arm.limits,
             client_cpus=self.running.client_cpus,
             shares_cpus=self.running.shares_cpus,
-            services_share_cpus=self.running.services_share_cpus,
+            cpus_with_services=self.running.services_cpus
+            if self.running.services_share_cpus
+            else 0,
             metrics=self.metrics,
             steady=self.is_steady,
             services=service_figures(
-                reading, services_before, services_after, self.arm.target.services
+                reading,
+                services_before,
+                services_after,
+                services=self.arm.target.services,
+                cpus=self.running.services_cpus,
+                written_mb=written_mb,
             ),
             # Logs are long: they are read only for the cause of an error.
             refusal=self.running.refusal() if reading.errors_by_class else None,

@@ -123,6 +123,7 @@ class LoadReading(ClientFigures):
     before: Stats | None
     after: Stats | None
     ports_exhausted: bool
+    connects: int | None = None  # connections that the client opened, as the kernel counted them
     processes: ProcessReading | None = None
     queue: QueueReading | None = None
     host: HostReading | None = None
@@ -134,8 +135,10 @@ class RunningTarget(Protocol):
     client_cpus: int  # CPUs that the load generator may use
     shares_cpus: bool  # whether target and load generator share CPUs
     services_share_cpus: bool  # whether target and services share CPUs
+    services_cpus: int  # CPUs that the services may use together
     front: Front  # how the load reaches uWSGI: its socket, and what is in front of it
-    nofile: int  # open files that target and load generator may have each
+    nofile: int  # open files that the target may have
+    client_nofile: int  # open files that the load generator may have
 
     def run_beside(
         self, argv: Sequence[str], *, timeout_s: float, files: Mapping[str, bytes] | None = None
@@ -161,8 +164,11 @@ class RunningTarget(Protocol):
     def rest(self) -> None:
         """Pause the services: they need no CPU until `resume`; nothing without services."""
 
-    def check_disk(self) -> None:
-        """Raise `TargetFailed` once the target has written more to disk than it may."""
+    def check_disk(self) -> Mapping[str, float]:
+        """What each service has written to disk since the arm's start, in MB, by name.
+
+        Raises `TargetFailed` once the target or a service has written more than it may.
+        """
 
     def effective_ini(self) -> str:
         """The effective options that uWSGI printed at its start; empty if it printed none."""
@@ -177,8 +183,11 @@ class Launcher(Protocol):
     def fingerprint(self) -> HostFingerprint:
         """This host's hardware and software."""
 
-    def check_memory(self, arms: Sequence[ArmSpec]) -> None:
-        """Refuse arms that do not fit into this host's memory together. Raises `TargetFailed`."""
+    def check_room(self, arms: Sequence[ArmSpec]) -> None:
+        """Refuse arms that this host has no room for. Raises `TargetFailed`.
+
+        Their memory must fit together, the open files of each alone.
+        """
 
     def inspect(self, target: Target) -> BuildInfo:
         """Build or find the target's image. Raises `TargetFailed`."""
@@ -208,9 +217,16 @@ class LoadGenerator(Protocol):
     def check(self, running: RunningTarget, target: Target, workload: Workload) -> None:
         """Refuse a workload that cannot be measured, before it costs minutes.
 
-        Raises `TargetFailed` with `WORKLOAD_REFUSED`: the server closes keep-alive connections, a
-        journey gets an unexpected answer, there are more connections than open files, or the rate
-        is too high for the generator itself.
+        Raises `TargetFailed` with `WORKLOAD_REFUSED`: a journey gets an unexpected answer, there
+        are more connections than open files, or the rate is too high for the generator itself.
+        """
+
+    def as_served(self, running: RunningTarget, target: Target, workload: Workload) -> Workload:
+        """The workload as its client sends it to this server.
+
+        Where the server closes connections that the client wants to keep, the client opens a new
+        one for each request. Raises `TargetFailed` with `WORKLOAD_REFUSED` for an answer without an
+        end.
         """
 
     def drive(

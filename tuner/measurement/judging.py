@@ -49,7 +49,7 @@ class Circumstances:
     limits: Limits
     client_cpus: int
     shares_cpus: bool
-    services_share_cpus: bool = False
+    cpus_with_services: int = 0  # CPUs that target and services share; 0: each has its own
     metrics: Collection[Metric] = (Metric.THROUGHPUT_RPS,)  # of the study
     steady: bool = True
     services: Mapping[str, ServiceFigures] = field(default_factory=dict)  # beside the target
@@ -75,7 +75,7 @@ def window_of(
         ),
         Doubt.THROTTLED: (window.throttled or 0.0) > THROTTLED_ABOVE,
         Doubt.SHARED_CPUS: under.shares_cpus,
-        Doubt.SERVICES_SHARE_CPUS: under.services_share_cpus,
+        Doubt.SERVICES_SHARE_CPUS: under.cpus_with_services > 0,
         Doubt.NOISY_HOST: is_noisy(window.surroundings),
         Doubt.DISTURBED: window.respawns > 0 or oom_kills > 0,
         Doubt.RATE_NOT_REACHED: _falls_short(under.load, window.sent, under.planned_s),
@@ -89,21 +89,30 @@ def service_figures(
     reading: LoadReading,
     before: Mapping[str, Usage],
     after: Mapping[str, Usage],
+    *,
     services: Mapping[str, Service],
+    cpus: int,
+    written_mb: Mapping[str, float],
 ) -> dict[str, ServiceFigures]:
-    """What each service used in one run of load; one that has ended is left out."""
+    """What each service used in one run of load; one that has ended is left out.
+
+    They have `cpus` CPUs together. `written_mb` counts from the arm's start.
+    """
     return {
-        name: _service_figures(reading, before[name], used, services[name].cpus)
+        name: replace(
+            _service_figures(reading, before[name], used, min(services[name].cpus or cpus, cpus)),
+            written_mb=written_mb.get(name),
+        )
         for name, used in after.items()
         if name in before
     }
 
 
 def _service_figures(
-    reading: LoadReading, before: Usage, after: Usage, cpus: float | None
+    reading: LoadReading, before: Usage, after: Usage, cpus: float
 ) -> ServiceFigures:
     used_s = after.cpu_s - before.cpu_s
-    share = _per(used_s, reading.wall_s * (cpus or (reading.host.cpus if reading.host else 0)))
+    share = _per(used_s, reading.wall_s * cpus)
     throttled = after.throttled_periods - before.throttled_periods
     return ServiceFigures(
         cores=_per(used_s, reading.wall_s) or 0.0,
@@ -178,9 +187,10 @@ def _figures(
         surroundings=replace(
             _surroundings(
                 reading,
-                used_s + wall_s * sum(service.cores for service in under.services.values()),
+                _arm_s(used_s, wall_s, under),
                 _growth(before.engine_cpu_s, after.engine_cpu_s),
             ),
+            with_services=_per(_arm_s(used_s, wall_s, under), wall_s * under.cpus_with_services),
             refusal=under.refusal,
         ),
     )
@@ -207,6 +217,7 @@ def _server_figures(reading: LoadReading, before: Usage, after: Usage) -> Server
         memory_peak_mb=after.memory_peak_mb,
         oom_kills=after.oom_kills - before.oom_kills,
         cores=_per(used_s, wall_s),
+        connections_per_request=_per(reading.connects, reading.sent),
     )
     if processes is None:
         return figures
@@ -231,6 +242,11 @@ def _per(amount: float | None, whole: float) -> float | None:
 def _growth(before: float | None, after: float | None) -> float | None:
     """At least 0: a process that ends takes its CPU time out of the sum."""
     return None if before is None or after is None else max(0.0, after - before)
+
+
+def _arm_s(used_s: float, wall_s: float, under: Circumstances) -> float:
+    """CPU time of the target, which `used_s` is, and of its services."""
+    return used_s + wall_s * sum(service.cores for service in under.services.values())
 
 
 def _surroundings(reading: LoadReading, arm_s: float, engine_s: float | None) -> Surroundings:

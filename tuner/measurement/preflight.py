@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tuner.measurement.arms import left_out
 from tuner.measurement.host import ArmSpec, Checked, target_failed
-from tuner.model import FailureCode, JobSpec, Preflight, PreflightFinding, TargetFacts
+from tuner.model import FailureCode, JobSpec, Preflight, PreflightFinding, TargetFacts, wants_kept
 from tuner.uwsgi.ini import IniFile, Line
 from tuner.uwsgi.lint import RULES, Box, Severity, lint, subject_of
 from tuner.uwsgi.options import Catalogue, of_build
@@ -83,17 +83,18 @@ def _linted(
     catalogue: Catalogue,
     files: Mapping[str, str],
 ) -> Iterable[PreflightFinding]:
-    limits = spec.limits
-    box = Box(
-        cpus=limits.cpus,
-        memory_mb=limits.memory_mb,
-        somaxconn=somaxconn or limits.somaxconn,
-        nofile=facts.nofile,
-        memory_per_process_mb=facts.memory.per_process_mb,
-        command=spec.target.command or facts.command,
-    )
     rules = _OF_IMAGES if facts.command else RULES
-    for name, text in files.items():
+    for (name, text), limits in zip(files.items(), spec.boxes, strict=True):
+        read = somaxconn if limits.somaxconn == spec.limits.somaxconn else None
+        box = Box(
+            cpus=limits.cpus,
+            memory_mb=limits.memory_mb,
+            somaxconn=read or limits.somaxconn,
+            nofile=facts.nofile,
+            memory_per_process_mb=facts.memory.per_process_mb,
+            command=spec.target.command or facts.command,
+            clients_keep=wants_kept(spec.workload),
+        )
         for finding in lint(subject_of(text, catalogue, box), rules):
             yield PreflightFinding(
                 rule=finding.rule,

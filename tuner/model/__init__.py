@@ -14,19 +14,21 @@ from tuner.model.answers import (
     MissedBound,
     Recommendation,
     Report,
+    RungReport,
     ServiceUse,
+    StepEffect,
     Verdict,
+    box_of,
 )
 from tuner.model.budgets import PRESETS, RUNS_OF_A_BLOCK, Budget, PresetBudget
+from tuner.model.curves import Curve
 from tuner.model.document import Document, Name
 from tuner.model.documents import (
-    BYTES_PER_MB,
     DEFAULT_COMMAND,
     Aim,
     Bound,
     JobKind,
     JobSpec,
-    Limits,
     Metric,
     Objective,
     RelativeBound,
@@ -54,6 +56,8 @@ from tuner.model.evidence import (
 from tuner.model.hosts import BenchmarkHost, what_is_missing
 from tuner.model.http_requests import MOST_ROWS_BYTES, NAMED, HttpRequest, Take, Upload, UserData
 from tuner.model.images import ImageName, ImageText
+from tuner.model.kernel import OF_A_NAMESPACE, SOMAXCONN, is_sysctl
+from tuner.model.limits import BOX_SIZES, BYTES_PER_MB, Limits, cpus_in
 from tuner.model.measuring import (
     AS_BUDGETED,
     BASELINE,
@@ -73,7 +77,7 @@ from tuner.model.measuring import (
     TargetFacts,
     TrialNumber,
 )
-from tuner.model.needs import FromWorker, Needs
+from tuner.model.needs import SECRETS, FromFile, FromWorker, Needs
 from tuner.model.noun import LOG, HighEnd, LowEnd, about, extended
 from tuner.model.preflight import Danger, LeftOut, Preflight, PreflightFinding, options_of
 from tuner.model.requests import (
@@ -145,6 +149,9 @@ from tuner.model.workloads import (
     Load,
     OpenLoop,
     Workload,
+    at_rung,
+    concurrencies,
     connections,
     rungs,
+    wants_kept,
 )

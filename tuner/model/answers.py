@@ -1,14 +1,17 @@
 """The answers of a job: effects, verdicts, diagnoses, the recommendation, reports of files."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal
 
+from tuner.model.curves import Curve
 from tuner.model.documents import Metric
 from tuner.model.doubts import Doubt
 from tuner.model.evidence import NO_EVIDENCE, Evidence, Look
+from tuner.model.kernel import is_sysctl
+from tuner.model.limits import Limits
 from tuner.model.measuring import Failure, JobId, TrialNumber
 from tuner.model.noun import HighEnd, LowEnd, about
 from tuner.model.spaces import Params
@@ -135,10 +138,11 @@ class Diagnosis:
 class ChangedLine:
     """One option whose value differs between the recommended file and the user's.
 
-    Options of one factor, as `processes` and `threads`, share its effect.
+    Options of one factor, as `processes` and `threads`, share its effect. A kernel setting, such as
+    net.ipv4.tcp_syncookies, is no line of the file: it changes the box.
     """
 
-    option: Annotated[str, about("in uWSGI's spelling")]
+    option: Annotated[str, about("in uWSGI's spelling, or a kernel setting")]
     value: Annotated[str, about("the recommended value")]
     baseline_value: Annotated[str | None, about("the user's value; null: not set")]
     effect: Annotated[
@@ -146,9 +150,17 @@ class ChangedLine:
     ] = None
 
 
+def box_of(limits: Limits, lines: Iterable[ChangedLine]) -> Limits:
+    """The box that an answer relies on: the job's, with the kernel settings among its lines."""
+    return limits.with_sysctls({x.option: x.value for x in lines if is_sysctl(x.option)})
+
+
 @dataclass(frozen=True, kw_only=True)
 class ServiceUse:
-    """A service beside the app under both files: medians over their windows, sums of kills."""
+    """A service beside the app under both files: medians over their windows, sums of kills.
+
+    Of what it has written, the most of one block.
+    """
 
     name: Annotated[str, about("of the service")]
     baseline: Annotated[ServiceFigures | None, about("under the user's file; null: not seen")]
@@ -206,6 +218,37 @@ class Figure:
         float | None, about("upper end of its 95 % interval; null: unbounded, or one block only")
     ]
     concurrency: Annotated[int | None, about("rung of a ladder; null: there is only one")] = None
+    trimmed_mean: Annotated[
+        float | None,
+        about("mean without the highest and the lowest block; null: fewer than 4 blocks"),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RungReport:
+    """One file at one rung of a ladder, besides its figures."""
+
+    concurrency: Annotated[int, about("connections")]
+    requests: Annotated[int, about("answered as expected")]
+    errors_by_class: Annotated[Mapping[str, int], about("failed requests")]
+    bottleneck: Annotated[Bottleneck, about("what limits it there")]
+    doubts: Annotated[tuple[Doubt, ...], about("reasons to doubt its figures there")]
+    failure: Annotated[
+        Failure | None, about("why it was measured no further, neither here nor above")
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepEffect:
+    """A file against the one before it: the step before, or the level below on its curve."""
+
+    after: Annotated[str, about("name of the file before")]
+    changes: Annotated[tuple[str, ...], about("the lines in which they differ, with - or +")]
+    effects: Annotated[tuple[Effect, ...], about("against that file, in the same blocks")]
+    verdict: Annotated[Verdict, about("by the objective")]
+    is_real: Annotated[
+        bool, about("whether the interval of the objective's metric excludes 0; false: noise")
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,6 +261,9 @@ class ArmReport:
         tuple[Effect, ...], about("against the first file, in the same blocks; empty for that file")
     ]
     verdict: Annotated[Verdict | None, about("by the objective; null for the first file")]
+    step: Annotated[
+        StepEffect | None, about("against the file before it; null unless steps or a grid")
+    ] = None
     blocks: Annotated[int, about("blocks with usable windows of the file")]
     windows: Annotated[int, about("windows, void ones included")]
     requests: Annotated[int, about("answered as expected")]
@@ -228,7 +274,10 @@ class ArmReport:
     doubts: Annotated[tuple[Doubt, ...], about("reasons to doubt its figures")]
     services: Annotated[
         Mapping[str, ServiceFigures],
-        about("what ran beside the app, by name: medians over the windows, sums of kills"),
+        about(
+            "what ran beside the app, by name: medians over the windows, sums of kills, the most"
+            " that was written in a block"
+        ),
     ] = field(default_factory=dict)
     latency: Annotated[Histogram, about("latencies of all windows")]
     connect: Annotated[Spread | None, about("the client's connects, medians over the windows")] = (
@@ -242,6 +291,9 @@ class ArmReport:
     ] = None
     by_request: Annotated[
         tuple[RequestFigures, ...], about("request by request, over all usable windows")
+    ] = ()
+    rungs: Annotated[
+        tuple[RungReport, ...], about("rung by rung; empty: the load is no ladder")
     ] = ()
     failure: Annotated[Failure | None, about("why the measurement did not finish")] = None
 
@@ -260,3 +312,4 @@ class Report:
 
     arms: tuple[ArmReport, ...]
     blocks: int
+    curves: tuple[Curve, ...] = ()

@@ -14,7 +14,8 @@ from tuner.model.budgets import Budget
 from tuner.model.document import Document, Name
 from tuner.model.http_requests import UrlPath
 from tuner.model.images import ImageText
-from tuner.model.needs import File, Needs
+from tuner.model.limits import Limits
+from tuner.model.needs import File, FromFile, Needs
 from tuner.model.preflight import Danger
 from tuner.model.services import Backed
 from tuner.model.spaces import Scalar, SearchSpace
@@ -31,28 +32,21 @@ class Metric(StrEnum):
     ERROR_RATE = "error_rate"
     MEMORY_MB = "memory_mb"
     RPS_PER_CPU = "rps_per_cpu"  # answered as expected, per second and CPU kept busy
+    TARGET_CPU = "target_cpu"  # share of the CPU limit in use
+    MEMORY_PEAK_MB = "memory_peak_mb"  # since the start
+    MB_PER_S = "mb_per_s"  # bodies of the answers
+    CONNECTIONS_PER_REQUEST = "connections_per_request"  # that the client opened
 
     @property
     def sign(self) -> int:
         """+1 where more is better, -1 where less is."""
-        return 1 if self in (Metric.THROUGHPUT_RPS, Metric.RPS_PER_CPU) else -1
+        more = (Metric.THROUGHPUT_RPS, Metric.RPS_PER_CPU, Metric.MB_PER_S)
+        return 1 if self in more else -1
 
-
-BYTES_PER_MB = 2**20
-"""A megabyte as Docker's `--memory 512m` and uWSGI's `reload-on-rss` have it: limits and what is
-used of them are in the same unit."""
-
-
-class Limits(Document):
-    """The box that production gives the app; every container of a trial gets the same."""
-
-    cpus: float = Field(1.0, gt=0, le=256, description="CPU quota, in cores")
-    memory_mb: int = Field(
-        512, ge=16, le=1_048_576, description="hard memory limit, as of docker -m 512m; no swap"
-    )
-    somaxconn: int = Field(
-        4096, ge=16, le=65_535, description="net.core.somaxconn of production's network namespace"
-    )
+    @property
+    def is_share(self) -> bool:
+        """Whether its values are shares, which people read in percent."""
+        return self in (Metric.ERROR_RATE, Metric.TARGET_CPU)
 
 
 class Aim(Document):
@@ -176,6 +170,13 @@ class _Serving(Needs, Backed):
             raise ValueError("with ini_path the image's own command runs: leave command out")
         return self
 
+    @property
+    def secret_files(self) -> set[str]:
+        """The files beside target.yaml that hold secrets of the app and its services."""
+        needs: list[Needs] = [self, *self.services.values()]
+        sources = [source for each in needs for source in each.secrets.values()]
+        return {source.file for source in sources if isinstance(source, FromFile)}
+
 
 class TargetRequest(_Serving):
     """What to tune: a described target app by name, or any image."""
@@ -196,6 +197,12 @@ class TargetRequest(_Serving):
             )
         if self.image is not None:
             self.refuse_builds()
+            self.refuse_copies()
+        if self.secret_files:
+            raise ValueError(
+                f"secrets in {', '.join(sorted(self.secret_files))}: an app by image has no folder"
+                " on the benchmark host; give {from_worker: NAME}"
+            )
         return self
 
 
@@ -243,8 +250,8 @@ class TargetApp(_Serving):
 class Target(_Serving):
     """What a benchmark host needs to start an app.
 
-    Without an `image`, the host builds that of `target_app` on first use: all hosts of a pool have
-    the same target apps.
+    Without an `image`, the host builds that of `target_app` on first use. It reads secrets and
+    folders to copy beside that app's target.yaml: all hosts of a pool have the same target apps.
     """
 
     target_app: str | None = Field(None, description="name of the described target app")
@@ -257,16 +264,21 @@ class Target(_Serving):
     @property
     def name(self) -> str:
         """What a person would call it."""
-        return self.target_app or self.image or "unnamed"
+        return self.image or self.target_app or "unnamed"
 
 
 class Variant(Document):
-    """A uwsgi.ini under a name: one arm of a comparison."""
+    """A uwsgi.ini under a name, in its box: one arm of a comparison."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")] = Field(
         description="stands for the file in the report"
     )
     ini: str = Field(max_length=200_000, description="the text of the uwsgi.ini")
+    limits: Limits | None = Field(None, description="the box of this file; default: the job's")
+
+
+CompareWith = Literal["first", "previous"]
+"""The file that a file of a comparison is compared with; with the first one in any case."""
 
 
 class JobKind(StrEnum):
@@ -281,14 +293,17 @@ class JobSpec(Document):
     """A job request with every default filled in. The study reads nothing else about a job.
 
     `variants` are the files of a comparison, the first one being the baseline; empty otherwise.
-    `seeds` are values of parameters that earlier jobs of the app recommended. `own_bounds` names
-    the metrics of `slo` that the tuner bounds, not the user. `allow` is what options of the files
-    may do besides serving: trials leave out all others. `baseline_ini` is empty until the first
-    host has read it out of the image, if it is there.
+    `vary` names the options and limits of a grid. `limits` is the box of the baseline. `seeds` are
+    values of parameters that earlier jobs of the app recommended. `own_bounds` names the metrics of
+    `slo` that the tuner bounds, not the user. `allow` is what options of the files may do besides
+    serving: trials leave out all others. `baseline_ini` is empty until the first host has read it
+    out of the image, if it is there.
     """
 
     kind: JobKind = JobKind.TUNE
     variants: tuple[Variant, ...] = ()
+    compare_with: CompareWith = "first"
+    vary: tuple[str, ...] = ()
     app: str
     target: Target
     baseline_ini: str
@@ -322,9 +337,9 @@ class JobSpec(Document):
         return frozenset({*(aim.metric for aim in self.objective.aims), *self.slo.bounds()})
 
     @property
-    def arms_at_once(self) -> int:
-        """Arms of the largest block."""
-        return max(2, len(self.variants) or self.budget.arms_at_once)
+    def boxes(self) -> tuple[Limits, ...]:
+        """The box of each file of a comparison; else that of all trials, alone."""
+        return tuple(each.limits or self.limits for each in self.variants) or (self.limits,)
 
 
 def mistakes_of(error: Any) -> list[tuple[str, str]]:

@@ -140,10 +140,11 @@ class Futility:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockOptions:
-    """What is asked of one block otherwise than the job's budget says."""
+    """What is asked of one block otherwise than the job's budget and workload say."""
 
     cycles: int | None = None
     futility: Futility | None = None
+    concurrency: int | None = None  # the only rung of the ladder that it measures
 
 
 AS_BUDGETED = BlockOptions()

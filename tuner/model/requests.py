@@ -9,8 +9,8 @@ from tuner.model.budgets import PresetBudget
 from tuner.model.document import Document, Name
 from tuner.model.documents import (
     Allowed,
+    CompareWith,
     JobKind,
-    Limits,
     Metric,
     Objective,
     SamplerName,
@@ -18,12 +18,13 @@ from tuner.model.documents import (
     TargetRequest,
     Variant,
 )
+from tuner.model.limits import Limits
 from tuner.model.needs import File
-from tuner.model.spaces import SearchSpace
+from tuner.model.spaces import OptionName, SearchSpace
 from tuner.model.workloads import Workload
 
-MOST_FILES = 6
-"""Each file is a running container in each block. More containers would disturb each other."""
+MOST_FILES = 16
+"""Of one comparison. A block starts as many of them as the memory of the host bears."""
 
 
 class Baseline(Document):
@@ -88,7 +89,8 @@ class TuneRequest(_AnyRequest):
 class CompareRequest(_BlocksRequest):
     """Measure one file, or compare several files with the first one.
 
-    Without `inis` the service measures the target's own file.
+    Without `inis` the service measures the target's own file. The files may be steps, of which
+    each builds on the one before, or the combinations of a grid.
     """
 
     kind: Literal["compare"] = Field("compare", description="measure the given files")
@@ -97,7 +99,22 @@ class CompareRequest(_BlocksRequest):
     inis: tuple[Variant, ...] = Field(
         (), max_length=MOST_FILES, description="the first file is the baseline"
     )
+    compare_with: CompareWith = Field(
+        "first", description="previous: each file also with the one before it"
+    )
+    vary: tuple[OptionName, ...] = Field(
+        (),
+        max_length=8,
+        description="options and limits in which the files differ: the report has a curve over the"
+        " first number",
+    )
     blocks: int = Field(8, ge=1, le=256, description="fresh starts of every file; 4 for effects")
+
+    @model_validator(mode="after")
+    def _steps_or_grid(self) -> Self:
+        if self.vary and self.compare_with == "previous":
+            raise ValueError("vary compares each file with the next lower one: drop compare_with")
+        return self
 
     @field_validator("inis")
     @classmethod

@@ -4,7 +4,6 @@ Its spelling is read too: `environment`, `shm_size: 64m`, `mem_limit: 512m`, a l
 `depends_on`, a `healthcheck` with `timeout: 5s`.
 """
 
-import re
 import shlex
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
@@ -16,16 +15,16 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_v
 from tuner.model.document import Document, Name
 from tuner.model.images import ImageText
 from tuner.model.needs import Needs, pairs
+from tuner.model.quantities import megabytes, seconds
+from tuner.model.ulimits import Ulimits
+from tuner.model.volumes import CopiedVolume, InnerFolder, Volume
 
 APP = "app"
 """The name of the app's own container among the services."""
 
 MOST_SERVICES = 12
 
-_SIZE = re.compile(r"([1-9][0-9]*)([kmg]?)b?", re.IGNORECASE)
-_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m)")
-_IN_S = {"ms": 0.001, "s": 1.0, "m": 60.0}
-_IN_KB = {"k": 1, "m": 1 << 10, "g": 1 << 20}
+VOLUMES = "name:/folder, or /folder, empty at first; or {source, target, copy: true}"
 
 
 def _words(given: Any) -> Any:
@@ -38,8 +37,8 @@ def _test(given: Any) -> Any:
 
 
 def _seconds(given: Any) -> Any:
-    found = _DURATION.fullmatch(given) if isinstance(given, str) else None
-    return float(found[1]) * _IN_S[found[2]] if found else given
+    found = seconds(given) if isinstance(given, str) else None
+    return given if found is None else found
 
 
 def _is_a_test(test: tuple[str, ...]) -> tuple[str, ...]:
@@ -49,21 +48,6 @@ def _is_a_test(test: tuple[str, ...]) -> tuple[str, ...]:
 
 
 Words = Annotated[tuple[Annotated[str, Field(max_length=20_000)], ...], BeforeValidator(_words)]
-VolumePath = Annotated[
-    str, Field(pattern=r"^([a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}:)?/[^\x00:,]{1,400}$")
-]
-"""`name:/folder`, shared by all containers of an arm that name it, or `/folder`."""
-
-
-def _stays_inside(folder: str) -> str:
-    if ".." in folder.split("/"):
-        raise ValueError("the folder is inside that of the target app")
-    return folder
-
-
-BuildFolder = Annotated[
-    str, Field(pattern=r"^[A-Za-z0-9_.][A-Za-z0-9_./-]{0,200}$"), AfterValidator(_stays_inside)
-]
 
 
 class HealthCheck(Document):
@@ -91,11 +75,8 @@ class Condition(StrEnum):
 
 
 def _mb(given: Any) -> Any:
-    """`512m` or `1gb` in MB, rounded up."""
-    found = _SIZE.fullmatch(given) if isinstance(given, str) else None
-    if found is None or not found[2]:
-        return given
-    return -(-int(found[1]) * _IN_KB[found[2].lower()] // _IN_KB["m"])
+    found = megabytes(str(given)) if isinstance(given, str | int) else None
+    return given if found is None else found
 
 
 def _conditions(given: Any) -> Any:
@@ -124,21 +105,20 @@ class Service(Needs):
     """A container beside the app, with a name on the arm's own network."""
 
     image: ImageText | None = Field(None, description="a container image")
-    build: BuildFolder | None = Field(
+    build: InnerFolder | None = Field(
         None,
         description="a folder with a Dockerfile, inside the folder that the app is built from",
     )
     command: Words | None = Field(None, description="null: the image's")
     entrypoint: Words | None = Field(None, description="null: the image's")
-    volumes: tuple[VolumePath, ...] = Field(
-        (), max_length=20, description="name:/folder, or /folder; empty at first"
-    )
+    volumes: tuple[Volume, ...] = Field((), max_length=20, description=VOLUMES)
     healthcheck: HealthCheck | None = Field(None, description="null: ready once it is started")
     depends_on: Annotated[dict[Name, Condition], BeforeValidator(_conditions)] = Field(
         {}, description="what starts before it, and what it waits for"
     )
     cpus: float | None = Field(None, gt=0, le=256, description="CPU quota, in cores; null: none")
     memory_mb: int = Field(512, ge=16, le=1 << 20, description="hard memory limit; no swap")
+    ulimits: Ulimits = Field({}, description="limits of its processes: a number, or soft and hard")
 
     @model_validator(mode="before")
     @classmethod
@@ -174,18 +154,46 @@ class Backed(Document):
     services: dict[Name, Service] = Field(
         {}, max_length=MOST_SERVICES, description="containers beside the app, by name"
     )
-    volumes: tuple[VolumePath, ...] = Field(
-        (), max_length=20, description="of the app itself: name:/folder, or /folder"
+    volumes: tuple[Volume, ...] = Field(
+        (), max_length=20, description=f"of the app itself: {VOLUMES}"
     )
     prepare: tuple[PrepareStep, ...] = Field(
         (), max_length=20, description="fill the data that every arm starts with"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _shared_secrets(cls, given: Any) -> Any:
+        """As in Compose, `secrets: [NAME]` of a service is the app's secret of that name."""
+        match given:
+            case {"services": {**services}, "secrets": {**secrets}}:
+                return {**given, "services": {n: _with(secrets, s) for n, s in services.items()}}
+            case _:
+                return given
 
     @model_validator(mode="after")
     def _known_names(self) -> Self:
         if mistakes := [*_unknown(self.services, self.prepare), *_cycles(self.services)]:
             raise ValueError("; ".join(mistakes))
         return self
+
+    def copies(self) -> Iterator[tuple[str, CopiedVolume]]:
+        """The volumes that start with a copy of a folder, each with its path in the document."""
+        parts = {"": self.volumes} | {
+            f"services.{name}.": service.volumes for name, service in self.services.items()
+        }
+        for path, volumes in parts.items():
+            for number, volume in enumerate(volumes):
+                if isinstance(volume, CopiedVolume):
+                    yield f"{path}volumes.{number}", volume
+
+    def refuse_copies(self) -> None:
+        """Raise `ValueError` if a volume starts with a copy: a request brings no folder."""
+        if paths := [path for path, _ in self.copies()]:
+            raise ValueError(
+                f"{', '.join(paths)}: an app by image has no folder to copy from; describe it as a"
+                " target app"
+            )
 
     def refuse_builds(self) -> None:
         """Raise `ValueError` if a service is built: an app by image brings no folder."""
@@ -218,6 +226,14 @@ class Backed(Document):
     def services_memory_mb(self) -> int:
         """Memory limits of all services of one arm together."""
         return sum(service.memory_mb for service in self.services.values())
+
+
+def _with(secrets: Mapping[Any, Any], service: Any) -> Any:
+    match service:
+        case {"secrets": [*names]} if {*map(str, names)} <= {*secrets}:
+            return {**service, "secrets": {str(name): secrets[str(name)] for name in names}}
+        case _:
+            return service
 
 
 def _groups(services: Mapping[str, Service]) -> Iterator[tuple[str, ...]]:

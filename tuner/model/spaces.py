@@ -8,8 +8,9 @@ Bounds and conditions are small arithmetic expressions over the job's own number
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
+from tuner.model import kernel
 from tuner.model.document import Document
 
 Scalar = bool | int | str
@@ -51,8 +52,21 @@ class ChoiceParameter(_Parameter):
         min_length=1, max_length=64, description="the values to choose from"
     )
     emit: dict[str, dict[OptionName, Setting]] = Field(
-        {}, description="the options that a value stands for, by value"
+        {}, description="the options and kernel settings that a value stands for, by value"
     )
+
+    @field_validator("emit")
+    @classmethod
+    def _sets_what_a_container_has(
+        cls, given: dict[str, dict[str, Scalar]]
+    ) -> dict[str, dict[str, Scalar]]:
+        return {
+            value: {
+                **options,
+                **kernel.settled({n: v for n, v in options.items() if kernel.is_sysctl(n)}),
+            }
+            for value, options in given.items()
+        }
 
 
 class BoolParameter(_Parameter):

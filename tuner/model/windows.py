@@ -9,6 +9,7 @@ from typing import Annotated
 
 from tuner.model.documents import Metric
 from tuner.model.doubts import Doubt
+from tuner.model.limits import BYTES_PER_MB
 from tuner.model.noun import about
 
 SERIES_STEP_S = 0.25
@@ -104,6 +105,9 @@ class ServerFigures:
     memory_peak_mb: Annotated[float | None, about("since the start, page cache included")] = None
     oom_kills: Annotated[int, about("processes that the kernel killed for memory")] = 0
     cores: Annotated[float | None, about("CPUs that the target kept busy")] = None
+    connections_per_request: Annotated[
+        float | None, about("connections that the client opened, as the kernel counted them")
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,12 +116,13 @@ class ServiceFigures:
 
     cores: Annotated[float, about("CPUs that the service kept busy")]
     cpu: Annotated[
-        float | None, about("share of its CPU limit in use, of all CPUs without a limit, 0..1")
+        float | None, about("share in use of the CPU that it may have: its limit or CPUs, 0..1")
     ] = None
     throttled: Annotated[
         float | None, about("share of CFS periods in which its CPU quota ran out, 0..1")
     ] = None
     memory_mb: Annotated[float, about("its working set at the end")]
+    written_mb: Annotated[float | None, about("to disk since the arm's start, at the end")] = None
     oom_kills: Annotated[int, about("processes that the kernel killed for memory")] = 0
 
 
@@ -132,6 +137,10 @@ class Surroundings:
     ] = None
     pressure: Annotated[
         float | None, about("share of time in which something waited for a CPU, 0..1")
+    ] = None
+    with_services: Annotated[
+        float | None,
+        about("share in use of the CPUs that target and services share, 0..1; null: they do not"),
     ] = None
     refusal: Annotated[
         str | None,
@@ -209,6 +218,9 @@ class Answered:
     latency_p50_ms: Annotated[float | None, about("median latency of successful requests")] = None
     latency_p95_ms: Annotated[float | None, about("95th percentile of latency")] = None
     latency_p99_ms: Annotated[float | None, about("99th percentile of latency")] = None
+    body_bytes: Annotated[
+        int | None, about("bytes in the bodies of these answers; null: the client does not say")
+    ] = None
     stalled: Annotated[int, about("connections without one answer in the whole stretch")]
     series: Annotated[
         tuple[int, ...], about("answered as expected, per 0.25 s, head included")
@@ -293,7 +305,13 @@ class Window(ClientFigures):
         """Answered as expected, per second and CPU kept busy; None where CPU was not measured."""
         return self.throughput_rps / self.server.cores if self.server.cores else None
 
+    @property
+    def mb_per_s(self) -> float | None:
+        """Bodies of the answers, per second; None where the client does not say."""
+        return None if self.body_bytes is None else self.body_bytes / BYTES_PER_MB / self.duration_s
+
     def value(self, metric: Metric) -> float | None:
         """The window's value of `metric`, None where it has none."""
-        found: float | None = getattr(self, metric.value)
+        holder = self.server if hasattr(self.server, metric.value) else self
+        found: float | None = getattr(holder, metric.value)
         return found

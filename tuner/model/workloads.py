@@ -11,10 +11,9 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, ValidationError, model_validator
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic import Field, model_validator
 
-from tuner.model.document import Document
+from tuner.model.document import Document, raise_for
 from tuner.model.http_requests import HttpRequest, UserData, refusals
 
 MOST_CONNECTIONS = 10_000
@@ -33,20 +32,9 @@ class _Workload(Document):
 
     @model_validator(mode="after")
     def _has_a_value_for_each_name(self) -> Self:
-        """Errors name the very field: a `ValidationError` of its own has a path for each."""
         data = self.user_data if isinstance(self, _Ordered) else None
         names = data.names if data else ()
-        found = refusals(self.requests, names, is_ordered=isinstance(self, _Ordered))
-        errors = [
-            InitErrorDetails(
-                type=PydanticCustomError("value_error", "{why}", {"why": why}),
-                loc=place,
-                input=None,
-            )
-            for place, why in found
-        ]
-        if errors:
-            raise ValidationError.from_exception_data("workload", errors)
+        raise_for(refusals(self.requests, names, is_ordered=isinstance(self, _Ordered)))
         return self
 
 
@@ -69,7 +57,9 @@ class ClosedLoop(_Workload):
         "closed_loop", description="connections that wait for each answer"
     )
     concurrency: int = Field(64, ge=1, le=MOST_CONNECTIONS, description="connections")
-    keep_alive: bool = Field(False, description="reuse connections; else one for every request")
+    keep_alive: bool = Field(
+        False, description="reuse connections that the server keeps; else one a request"
+    )
 
 
 class OpenLoop(_Workload):
@@ -81,7 +71,9 @@ class OpenLoop(_Workload):
     kind: Literal["open_loop"] = Field(description="requests at a fixed rate")
     rate_rps: float = Field(gt=0, le=1_000_000, description="requests due per second")
     concurrency: int = Field(256, ge=1, le=MOST_CONNECTIONS, description="most requests in flight")
-    keep_alive: bool = Field(False, description="reuse connections; else one for every request")
+    keep_alive: bool = Field(
+        False, description="reuse connections that the server keeps; else one a request"
+    )
 
     @model_validator(mode="after")
     def _mix_is_plain(self) -> Self:
@@ -100,7 +92,9 @@ class Ladder(_Workload):
     concurrencies: tuple[Annotated[int, Field(ge=1, le=MOST_CONNECTIONS)], ...] = Field(
         min_length=2, max_length=12, description="connections of each rung, rising"
     )
-    keep_alive: bool = Field(False, description="reuse connections; else one for every request")
+    keep_alive: bool = Field(
+        False, description="reuse connections that the server keeps; else one a request"
+    )
 
     @model_validator(mode="after")
     def _rises(self) -> Self:
@@ -145,6 +139,21 @@ def rungs(workload: Workload) -> tuple[Load, ...]:
         )
         for concurrency in workload.concurrencies
     )
+
+
+def wants_kept(workload: Workload) -> bool:
+    """Whether its client wants to send several requests on one connection."""
+    return not isinstance(workload, Burst | Journey) and workload.keep_alive
+
+
+def concurrencies(workload: Workload) -> tuple[int | None, ...]:
+    """The rungs of a ladder by their connections, rising; None stands for any other load."""
+    return workload.concurrencies if isinstance(workload, Ladder) else (None,)
+
+
+def at_rung(workload: Workload, concurrency: int | None) -> Workload:
+    """One rung of a ladder; the whole workload for None."""
+    return next((load for load in rungs(workload) if connections(load) == concurrency), workload)
 
 
 def connections(load: Workload) -> int:

@@ -17,6 +17,7 @@ from tuner.model import (
     Evidence,
     History,
     JobSpec,
+    Limits,
     Measurement,
     Params,
     Phase,
@@ -25,6 +26,7 @@ from tuner.model import (
     Trial,
     Verdict,
     Window,
+    is_sysctl,
 )
 from tuner.recommendation.lines import changed_lines, notes_on
 from tuner.recommendation.verdict import compare_blocks, is_decided
@@ -72,8 +74,9 @@ def recommend(
         return replace(answer, reverted=tried, doubts=doubts, services=services)
     lines = _lines(history, domain, finalist.params, evidence)
     kept = {line.option for line in lines}
-    changes, header = domain.changes(finalist.params), _header(history, comparison)
-    notes = notes_on(lines, comparison.effect)
+    box, options = domain.box(finalist.params), domain.options(finalist.params)
+    notes, header = notes_on(lines, comparison.effect), _header(history, comparison, box)
+    needs = f", with {settings} in its container" if (settings := _sysctls(lines)) else ""
     return Recommendation(
         comparison=comparison,
         candidate=finalist.number,
@@ -81,9 +84,9 @@ def recommend(
         lines=lines,
         reverted=tuple(line for line in tried if line.option not in kept),
         diagnosis=found,
-        reason=f"Deploy it: {comparison.reason}. With it {found.sentence}.",
-        uwsgi_ini=domain.ini.patch(changes, notes).annotate(header).dump(),
-        overlay_ini=overlay(changes, header, notes),
+        reason=f"Deploy it{needs}: {comparison.reason}. With it {found.sentence}.",
+        uwsgi_ini=domain.ini.patch(options, notes).annotate(header).dump(),
+        overlay_ini=overlay(options, header, notes),
         doubts=doubts,
         evidence=evidence,
         services=services,
@@ -136,19 +139,21 @@ def _services(own: Sequence[Window], tried: Sequence[Window] = ()) -> tuple[Serv
     )
 
 
-def _header(history: History, comparison: Comparison) -> list[str]:
+def _sysctls(lines: Sequence[ChangedLine]) -> str:
+    """The kernel settings of the answer: the file alone is not what was measured."""
+    return ", ".join(f"{x.option} = {x.value}" for x in lines if is_sysctl(x.option))
+
+
+def _header(history: History, comparison: Comparison, box: Limits) -> list[str]:
     """Where the file comes from and what it holds for, for a reader in a year."""
     job, effect = history.job, comparison.effect
-    limits = job.spec.limits
     lines = [f"job {job.id} for {job.spec.app}, {history.now:%Y-%m-%d}"]
     if effect:
         lines.append(
             f"{wording.VERDICTS[comparison.verdict]}: {wording.effect_with_interval(effect)}, "
             f"{comparison.blocks} fresh blocks"
         )
-    lines.append(
-        f"holds for {limits.cpus:g} CPU, {limits.memory_mb} MB, somaxconn {limits.somaxconn}"
-    )
+    lines.append(f"holds for {wording.box(box)}")
     if job.facts:
         host = job.facts.fingerprint
         lines.append(

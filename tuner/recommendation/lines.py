@@ -17,7 +17,7 @@ def changed_lines(
         ChangedLine(
             option=option,
             value=value,
-            baseline_value=domain.ini.get(option),
+            baseline_value=domain.own(option),
             effect=_effect(name, ablation, objective),
         )
         for name in (dimension.name for dimension in domain.dimensions)

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 IniForm = Literal["patched", "overlay", "command"]
 SysctlForm = Literal["plain", "compose", "kubernetes"]
-ReportForm = Literal["html", "md", "json"]
+ReportForm = Literal["html", "md", "json", "csv"]
 Require = Literal["better"]
 
 

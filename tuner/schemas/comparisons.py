@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from tuner.model import ArmReport, Phase, Window, about
+from tuner.model import ArmReport, Curve, Phase, Window, about
 from tuner.schemas.base import Answer
 
 
@@ -22,6 +22,9 @@ class ReportAnswer(Answer):
 
     blocks: int = Field(description="fresh interleaved blocks")
     arms: Sequence[ArmAnswer] = Field(description="one per file, in the order of the request")
+    curves: Sequence[Curve] = Field(
+        (), description="one per box of a grid; empty where nothing varies"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

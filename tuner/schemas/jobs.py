@@ -163,7 +163,7 @@ class RecommendationAnswer(Answer):
     looks: Sequence[LookAnswer] = Field(description="at the confirmation; the last one decided")
     candidate: int | None = Field(description="the trial that was compared with the baseline")
     params: Mapping[str, Scalar] = Field(description="its parameters")
-    lines: Sequence[ChangedLine] = Field(description="what changes in the file")
+    lines: Sequence[ChangedLine] = Field(description="what changes in the file and its box")
     reverted: Sequence[ChangedLine] = Field(description="options without a gain of their own")
     diagnosis: Diagnosis = Field(description="what limits the app")
     services: Sequence[ServiceUse] = Field(description="what ran beside the app")

@@ -22,6 +22,9 @@ class LintRequest(Document):
     job: int | None = Field(
         None, ge=1, le=2**63 - 1, description="a job whose build of uWSGI will read the file"
     )
+    clients_keep: bool = Field(
+        False, description="clients want to keep their connections; the job's want it too"
+    )
     fix: bool = Field(False, description="whether to send the file with its safe fixes")
 
 

@@ -10,11 +10,13 @@ from tuner.model import (
     Expression,
     IntParameter,
     JobSpec,
+    Limits,
     MemoryLine,
     Parameter,
     Scalar,
+    is_sysctl,
 )
-from tuner.search_space.domain import USERS_OWN, Dimension, Domain, as_names
+from tuner.search_space.domain import USERS_OWN, Dimension, Domain, as_names, own_value
 from tuner.search_space.expressions import Names, evaluate
 from tuner.search_space.names import names_of
 from tuner.uwsgi.ini import IniFile, as_text
@@ -44,7 +46,7 @@ def derive(spec: JobSpec, memory: MemoryLine | None = None) -> Domain:
     for name, parameter in space.parameters.items():
         path = f"search_space.parameters.{name}"
         try:
-            dimensions.append(_dimension(name, parameter, names, ini))
+            dimensions.append(_dimension(name, parameter, names, ini, spec.limits))
         except ValueError as error:
             mistakes.append(Mistake(path, str(error)))
     domain = Domain(
@@ -52,6 +54,7 @@ def derive(spec: JobSpec, memory: MemoryLine | None = None) -> Domain:
         dimensions=tuple(dimensions),
         names=names,
         ini=ini,
+        limits=spec.limits,
         max_slots=spec.max_slots,
     )
     if not mistakes:
@@ -72,7 +75,9 @@ def _unmet(name: str, requires: Sequence[Constraint], names: Names) -> list[Mist
     return mistakes
 
 
-def _dimension(name: str, parameter: Parameter, names: Names, ini: IniFile) -> Dimension:
+def _dimension(
+    name: str, parameter: Parameter, names: Names, ini: IniFile, limits: Limits
+) -> Dimension:
     users = _users_value(name, parameter, ini)
     names = {**names, USERS_OWN: users}
     if not evaluate(parameter.when, names):
@@ -81,7 +86,8 @@ def _dimension(name: str, parameter: Parameter, names: Names, ini: IniFile) -> D
         case BoolParameter():
             return Dimension(name=name, users=users, values=(users, not users))
         case ChoiceParameter():
-            return Dimension(name=name, users=users, values=_choices(parameter, users, names, ini))
+            values = _choices(parameter, users, names, ini, limits)
+            return Dimension(name=name, users=users, values=values)
         case IntParameter():
             low, high = (_whole(bound, names) for bound in (parameter.low, parameter.high))
             if low > high:
@@ -93,17 +99,19 @@ def _dimension(name: str, parameter: Parameter, names: Names, ini: IniFile) -> D
 
 
 def _users_value(name: str, parameter: Parameter, ini: IniFile) -> Scalar:
-    """The value of a parameter that stands for the file as it is."""
-    if isinstance(parameter, BoolParameter):
-        return ini.flag(name)
+    """The value of a parameter that stands for the file and the box as they are."""
     if isinstance(parameter, ChoiceParameter) and parameter.emit:
         return USERS_OWN
+    if is_sysctl(name):
+        raise ValueError("a kernel setting is a choice with emit: without it, a host has its own")
+    if isinstance(parameter, BoolParameter):
+        return ini.flag(name)
     # 0 means 1 to uWSGI's `threads` and `http-processes`, and `processes = 0` serves nothing.
     return ini.integer(name, int(_DEFAULTS.get(name, 0))) or int(_DEFAULTS.get(name, 0))
 
 
 def _choices(
-    parameter: ChoiceParameter, users: Scalar, names: Names, ini: IniFile
+    parameter: ChoiceParameter, users: Scalar, names: Names, ini: IniFile, limits: Limits
 ) -> tuple[Scalar, ...]:
     values: list[Scalar] = [users]
     for written in parameter.values:
@@ -111,7 +119,7 @@ def _choices(
             if written != USERS_OWN and written not in parameter.emit:
                 raise ValueError(f"'{written}' has no entry under emit")
             options = parameter.emit.get(str(written), {})
-            if all(ini.get(option) == as_text(value) for option, value in options.items()):
+            if all(own_value(ini, limits, n) == as_text(v) for n, v in options.items()):
                 continue  # it changes nothing: the same as the user's own
             value: Scalar = str(written)
         else:

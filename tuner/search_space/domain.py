@@ -9,10 +9,12 @@ from tuner.model import (
     ChoiceParameter,
     Constraint,
     Expression,
+    Limits,
     MemoryLine,
     Params,
     Scalar,
     SearchSpace,
+    is_sysctl,
 )
 from tuner.search_space.expressions import Names, evaluate
 from tuner.uwsgi.ini import IniFile, as_text
@@ -80,12 +82,16 @@ class Dimension:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Domain:
-    """What a sampler may propose for one job."""
+    """What a sampler may propose for one job.
+
+    `ini` and `limits` are the user's own: options are in the one, kernel settings in the other.
+    """
 
     space: SearchSpace
     dimensions: tuple[Dimension, ...]
     names: Names
     ini: IniFile
+    limits: Limits
     memory: MemoryLine | None = None  # learnt from what has run; None as long as nothing has
     max_slots: int | None = None
 
@@ -200,8 +206,12 @@ class Domain:
         room_mb = MEMORY_SHARE * float(self.names["memory_mb"])
         return self.memory.needed_mb(processes, threads) > room_mb
 
+    def own(self, option: str) -> str | None:
+        """The user's value of an option or a kernel setting; None where there is none."""
+        return own_value(self.ini, self.limits, option)
+
     def changes(self, params: Params) -> dict[str, str]:
-        """The options to set, as text: those of parameters that differ from the user's value."""
+        """The options and kernel settings to set, as text: those that the user has otherwise."""
         changes: dict[str, str] = {}
         for dimension in self.dimensions:  # in the space's order, whatever that of `params`
             name, value = dimension.name, params[dimension.name]
@@ -211,13 +221,30 @@ class Domain:
             emit = parameter.emit if isinstance(parameter, ChoiceParameter) else {}
             options = emit.get(str(value), {} if emit else {name: value})
             for option, setting in options.items():
-                if self.ini.get(option) != as_text(setting):
+                if self.own(option) != as_text(setting):
                     changes[option] = as_text(setting)
         return changes
 
+    def options(self, params: Params) -> dict[str, str]:
+        """The changes that are options: lines of the file."""
+        return {n: text for n, text in self.changes(params).items() if not is_sysctl(n)}
+
     def render(self, params: Params) -> str:
         """The user's file with these values in it: what a trial runs, and what is recommended."""
-        return self.ini.patch(self.changes(params)).dump()
+        return self.ini.patch(self.options(params)).dump()
+
+    def box(self, params: Params) -> Limits:
+        """The user's box with the kernel settings of these values: where the file runs."""
+        changes = self.changes(params).items()
+        return self.limits.with_sysctls({n: text for n, text in changes if is_sysctl(n)})
+
+
+def own_value(ini: IniFile, limits: Limits, option: str) -> str | None:
+    """The user's value of an option or a kernel setting, as text; None where there is none."""
+    if not is_sysctl(option):
+        return ini.get(option)
+    value = limits.sysctls.get(option)
+    return None if value is None else str(value)
 
 
 def as_names(params: Params) -> dict[str, Scalar]:

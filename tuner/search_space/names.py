@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from tuner.model import JobSpec, MemoryLine, Metric, OpenLoop, connections
+from tuner.model import JobSpec, MemoryLine, Metric, OpenLoop, connections, wants_kept
 from tuner.search_space.domain import COROUTINES, MEMORY_SHARE
 from tuner.search_space.expressions import Names
 from tuner.uwsgi.ini import IniFile
@@ -47,7 +47,7 @@ def names_of(spec: JobSpec, ini: IniFile, memory: MemoryLine | None) -> Names:
         "memory_mb": limits.memory_mb,
         "somaxconn": limits.somaxconn,
         "concurrency": connections(spec.workload),
-        "keep_alive": bool(getattr(spec.workload, "keep_alive", False)),
+        "keep_alive": wants_kept(spec.workload),
         "open_loop": isinstance(spec.workload, OpenLoop),
         "for_memory": spec.objective.metric is Metric.MEMORY_MB,
         "thread_safe": target.thread_safe,

@@ -9,7 +9,8 @@ decide     a job's rows → its next step, by phase; no phase knows another one:
 ├── ablating     which options of the winner earn their place
 │   └── screening    alternative levels in the same runs
 ├── confirming   the finalist, on fresh data, with looks on the way
-├── comparing    a comparison: every given file in every block
+├── comparing    a comparison: every given file in every pass
+│   └── blocks       which files a block starts, by the memory of the host
 └── answering    how a tuning job ends: the recommendation and its evidence
 state      what the phases share, derived once for a step:
 ├── candidates   the trials of the search: scores, observations, Pareto front
@@ -21,6 +22,7 @@ state      what the phases share, derived once for a step:
 """
 
 from tuner.study.advice import Belief, Observation, Optimiser, Proposal
+from tuner.study.blocks import arms_at_once, passes, rounds
 from tuner.study.decide import decide, decider
 from tuner.study.intake import resolve
 from tuner.study.mistakes import mistakes_in

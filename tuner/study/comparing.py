@@ -1,18 +1,24 @@
-"""The phase of a comparison: every given file in every block, and a report at the end.
+"""The phase of a comparison: every given file in every pass, and a report at the end.
 
     validate → prepare → compare → done
 
-A file that does not work drops out, which is a result, and the others are measured without it.
-Only the first file ends the job: all others are compared with it.
+Each block of a ladder has one rung, on fresh containers: what 10 000 connections leave behind does
+not count at 100. A file that breaks drops out of its rung and of those above, which is a result,
+and the others are measured without it. If the first file breaks at the lowest rung, the job ends:
+all others are compared with it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
 from statistics import fmean
 
 from tuner import objective, report
 from tuner.model import (
     BASELINE,
+    BlockOptions,
     Fail,
+    Measure,
     Measurement,
     MeasurementState,
     Objective,
@@ -21,10 +27,11 @@ from tuner.model import (
     Settle,
     Step,
     Succeed,
-    Trial,
     TrialNumber,
     TrialState,
+    concurrencies,
 )
+from tuner.study.blocks import Asked, rounds
 from tuner.study.state import Arms, StudyState
 
 
@@ -32,9 +39,10 @@ def compare(state: StudyState) -> Step | None:
     """Settle files that broke, measure until every other has its blocks, then report."""
     history = state.history
     blocks = history.blocks(Phase.COMPARE)
+    lowest, *_ = concurrencies(state.spec.workload)
     for block in blocks:
         number, failure = block.broken_trial, block.failure
-        if number is None or failure is None:
+        if number is None or failure is None or block.block_options.concurrency != lowest:
             continue
         if number == BASELINE:
             return Fail(failure=failure)
@@ -44,22 +52,51 @@ def compare(state: StudyState) -> Step | None:
     if any(block.is_open for block in blocks):
         return None
     complete = [block for block in blocks if block.state is MeasurementState.COMPLETE]
-    missing = state.spec.budget.compare_blocks - len(complete)
-    working = _working(history.trials)
-    if missing > 0:
-        # A file that does not start ends every block that it is planned in.
-        count = missing if complete or len(working) == 1 else 1
-        return state.measure([working] * count)
-    for number in working:
-        if history.trial(number).outcome is None:
-            outcome = _outcome(number, complete, state.spec.objective)
-            return Settle(number=number, outcome=outcome)
+    if asked := _asked(state, _working(state, blocks), complete):
+        return _measure(state, asked)
+    for trial in history.trials:
+        if trial.outcome is None:
+            outcome = _outcome(trial.number, complete, state.spec.objective)
+            return Settle(number=trial.number, outcome=outcome)
     return Succeed(report=report.build(history))
 
 
-def _working(trials: Sequence[Trial]) -> Arms:
-    """The files that have not dropped out."""
-    return tuple(t.number for t in trials if t.state is not TrialState.INFEASIBLE)
+def _asked(
+    state: StudyState, working: Mapping[int | None, Arms], complete: Sequence[Measurement]
+) -> list[Asked]:
+    """The blocks to measure next.
+
+    A file that does not start ends every block that it is planned in: the first pass of a rung
+    with several files is asked for alone.
+    """
+    ran = [(block.arms, block.block_options.concurrency) for block in complete]
+    missing = rounds(state.spec, state.history.job.facts, working, ran)
+    for rung, arms in working.items():
+        tried = chain.from_iterable(of_block for of_block, at in ran if at == rung)
+        if len(arms) > 1 and not {*arms} <= {*tried}:
+            return next(of_pass for of_pass in missing if of_pass[0][1] == rung)
+    return [*chain(*missing)]
+
+
+def _working(state: StudyState, blocks: Sequence[Measurement]) -> Mapping[int | None, Arms]:
+    """The files that have not dropped out, rung by rung."""
+    left = [trial.number for trial in state.history.trials]
+    found: dict[int | None, Arms] = {}
+    for rung in concurrencies(state.spec.workload):
+        here = [block for block in blocks if block.block_options.concurrency == rung]
+        broken = {block.broken_trial for block in here}
+        left = [number for number in left if number not in broken]
+        found[rung] = tuple(left)
+    return found
+
+
+def _measure(state: StudyState, asked: Sequence[Asked]) -> Measure:
+    planned = state.measure([arms for arms, _ in asked])
+    plans = (
+        replace(plan, block_options=BlockOptions(concurrency=rung))
+        for plan, (_, rung) in zip(planned.plans, asked, strict=True)
+    )
+    return replace(planned, plans=tuple(plans))
 
 
 def _outcome(number: TrialNumber, blocks: Sequence[Measurement], main: Objective) -> Outcome:

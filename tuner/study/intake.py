@@ -89,15 +89,16 @@ def resolve(
     mistakes += _not_allowed(target, described, images_allowed)
     default_ini = DEFAULT_INI.format(port=target.port)
     own_ini = described.baseline_ini if described else default_ini
+    box = request.limits or (described.app.limits if described else Limits())
     files = _files(request, own_ini, mistakes)
     workload = request.workload or (described.app.workload if described else ClosedLoop())
     spec = JobSpec(
         kind=JobKind(request.kind),
-        variants=tuple(files.values()) if isinstance(request, CompareRequest) else (),
+        **_compared(request, tuple(files.values()), box),
         app=_app_of(request),
         target=target,
         baseline_ini=next(iter(files.values())).ini,
-        limits=request.limits or (described.app.limits if described else Limits()),
+        limits=next(iter(files.values())).limits or box,
         workload=workload,
         objective=_objective(request, workload),
         budget=_budget(request),
@@ -180,6 +181,18 @@ def _files(request: Request, own_ini: str, mistakes: list[Mistake]) -> Mapping[s
     return given or {"target.uwsgi_ini": Variant(name=OWN_FILE, ini=own_ini)}
 
 
+def _compared(request: Request, files: Sequence[Variant], box: Limits) -> dict[str, Any]:
+    """What a comparison asks of its files, each in a box."""
+    if not isinstance(request, CompareRequest):
+        return {}
+    boxed = (file.model_copy(update={"limits": file.limits or box}) for file in files)
+    return {
+        "variants": tuple(boxed),
+        "compare_with": request.compare_with,
+        "vary": request.vary,
+    }
+
+
 def _in_image(request: Request) -> str | None:
     """The path of the present file, if it is in the image."""
     return getattr(getattr(request, "baseline", None), "in_image", None)
@@ -259,9 +272,8 @@ def _space(
 def _target(request: Request, described: KnownApp | None) -> Target:
     if described is not None:
         app = described.app
-        name = app.name if app.build is not None else None
         fields: dict[str, Any] = {
-            "target_app": name,
+            "target_app": app.name,
             **app.model_dump(include=set(Target.model_fields)),
         }
     else:

@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 
+from tuner import grids
 from tuner.errors import InvalidInput, Mistake
-from tuner.model import ClosedLoop, JobSpec, Ladder, Metric
+from tuner.model import ClosedLoop, JobSpec, Ladder, Limits, Metric
 from tuner.search_space import derive
-from tuner.uwsgi.ini import IniFile
 from tuner.uwsgi.lint import RULES, Box, lint, subject_of
 from tuner.uwsgi.options import known
-from tuner.uwsgi.topology import Topology, front_of
 
 UWSGI_BASE_MB = 16
 """Memory of master and interpreter before the app is loaded."""
@@ -37,18 +36,19 @@ def mistakes_in(spec: JobSpec, files: Sequence[tuple[str, str]]) -> list[Mistake
 
     `files` are pairs: the path of the field in the request, and the ini in it.
     """
+    in_boxes = zip(files, spec.boxes, strict=False)  # no files: the only one is in the image
     return [
-        *(mistake for path, ini in files for mistake in _of_ini(spec, ini, path)),
-        *_of_box(spec),
+        *(mistake for (path, ini), box in in_boxes for mistake in _of_ini(ini, path, box)),
+        *_of_boxes(spec),
+        *_of_grid(spec),
         *_of_objective(spec),
-        *_of_workload(spec, [ini for _, ini in files]),
         *(_of_space(spec) if spec.search_space is not None and not spec.awaits_file else ()),
     ]
 
 
-def _of_ini(spec: JobSpec, text: str, path: str) -> list[Mistake]:
+def _of_ini(text: str, path: str, box: Limits) -> list[Mistake]:
     """What in the text of this file would stop uWSGI from starting in this box."""
-    subject = subject_of(text, known(), Box(somaxconn=spec.limits.somaxconn))
+    subject = subject_of(text, known(), Box(somaxconn=box.somaxconn))
     if subject.ini.has_section and not subject.entries:
         return []  # an empty section is enough: the command may say it all
     return [
@@ -57,16 +57,24 @@ def _of_ini(spec: JobSpec, text: str, path: str) -> list[Mistake]:
     ]
 
 
-def _of_box(spec: JobSpec) -> list[Mistake]:
-    found = []
+def _of_boxes(spec: JobSpec) -> list[Mistake]:
     needed = UWSGI_BASE_MB + spec.target.memory_per_process_mb
-    if spec.limits.memory_mb < needed:
-        message = f"too small: uWSGI and one process need about {needed} MB"
-        found.append(Mistake("limits.memory_mb", message))
+    message = f"too small: uWSGI and one process need about {needed} MB"
+    places = {
+        "limits" if box == spec.limits else f"inis.{number}.limits": box
+        for number, box in enumerate(spec.boxes)
+    }
+    small = [place for place, box in places.items() if box.memory_mb < needed]
+    found = [Mistake(f"{place}.memory_mb", message) for place in small]
     if spec.target.command and not any("{ini}" in word for word in spec.target.command):
         message = "one word must contain {ini}; otherwise uWSGI does not read the trial's file"
         found.append(Mistake("target.command", message))
     return found
+
+
+def _of_grid(spec: JobSpec) -> list[Mistake]:
+    same = grids.repeated(spec) if spec.vary else None
+    return [] if same is None else [Mistake("vary", f"has the same values in {same}")]
 
 
 def _of_objective(spec: JobSpec) -> list[Mistake]:
@@ -82,22 +90,6 @@ def _of_objective(spec: JobSpec) -> list[Mistake]:
         for path, aim in zip(paths, spec.objective.aims, strict=True)
         if aim.metric in _LATENCIES
     ]
-
-
-def _of_workload(spec: JobSpec, inis: Sequence[str]) -> list[Mistake]:
-    """Keep-alive on a socket that closes each connection; everything else is tried out."""
-    if not getattr(spec.workload, "keep_alive", False):
-        return []
-    fronts = [(ini, front_of(ini, spec.target.port)) for ini in map(IniFile.parse, inis)]
-    if any(
-        front.topology is Topology.HTTP_SOCKET and ini.get("http-socket") for ini, front in fronts
-    ):
-        message = (
-            "http-socket closes the connection after every answer: set it to false, or serve with "
-            "http11-socket, http or nginx"
-        )
-        return [Mistake("workload.keep_alive", message)]
-    return []
 
 
 def _of_space(spec: JobSpec) -> list[Mistake]:

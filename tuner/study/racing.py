@@ -9,10 +9,8 @@ from tuner import wording
 from tuner.model import BASELINE, BlockOptions, Enter, Measure, Origin, Phase, Step, TrialNumber
 from tuner.study.advice import Belief
 from tuner.study.answering import kept
+from tuner.study.blocks import room_mb
 from tuner.study.state import Arms, StudyState
-
-HOST_SHARE = 0.7
-"""Largest share of the host's memory for the limits of all arms of one block together."""
 
 DOUBTFUL = 1.0
 """A trial may race if its belief plus this many standard deviations is above the baseline."""
@@ -71,8 +69,7 @@ def _arms_that_fit(state: StudyState) -> int:
     facts = state.history.job.facts
     if facts is None:
         return state.spec.budget.race
-    room_mb = HOST_SHARE * facts.fingerprint.memory_mb
-    return int(room_mb / state.spec.limits.memory_mb) - 1
+    return int(room_mb(facts) / state.spec.limits.memory_mb) - 1
 
 
 def _round(state: StudyState, racing: tuple[TrialNumber, ...], count: int) -> Measure:

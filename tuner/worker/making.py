@@ -18,12 +18,13 @@ from tuner.model import (
     FailureCode,
     JobKind,
     JobSpec,
+    Limits,
     MeasurementKind,
     MeasurementResult,
     options_of,
 )
 from tuner.search_space import derive
-from tuner.study import derived_seed, mistakes_in
+from tuner.study import arms_at_once, derived_seed, mistakes_in
 from tuner.uwsgi.ini import IniFile
 
 _MAY_MISS_AN_OPTION = frozenset(
@@ -48,7 +49,10 @@ def make(claim: Claim, bench: Bench) -> MeasurementResult:
         case MeasurementKind.BLOCK:
             facts, seed = claim.job.facts, derived_seed(spec.seed, measurement.sequence)
             return bench.run_block(
-                [arm_of(spec, index, ini, facts) for index, ini in enumerate(_inis(claim))],
+                [
+                    arm_of(spec, index, ini, facts, limits)
+                    for index, (ini, limits) in enumerate(_files(claim))
+                ],
                 spec.workload,
                 spec.budget,
                 seed=seed,
@@ -65,7 +69,7 @@ def prepared(spec: JobSpec, bench: Bench) -> MeasurementResult:
     baseline = arm_of(spec, 0, spec.baseline_ini)
     larger = arm_of(spec, 1, _with_processes(processes + MEMORY_PROBE_MORE, ini))
     result = bench.prepare(
-        baseline, larger, spec.workload, processes=processes, arms_at_once=spec.arms_at_once
+        baseline, larger, spec.workload, processes=processes, arms_at_once=arms_at_once(spec)
     )
     return replace(
         result,
@@ -87,18 +91,21 @@ def _with_file(spec: JobSpec, bench: Bench) -> JobSpec:
     return found
 
 
-def _inis(claim: Claim) -> list[str]:
-    """The file of each arm: as the user gave it, or rendered from the arm's params."""
+def _files(claim: Claim) -> list[tuple[str, Limits]]:
+    """The file and the box of each arm: as the user gave it, or rendered from the arm's params."""
     spec, facts = claim.job.spec, claim.job.facts
     match spec.kind:
         case JobKind.COMPARE:
-            given = {variant.name: variant.ini for variant in spec.variants}
+            given = {
+                variant.name: (variant.ini, box)
+                for variant, box in zip(spec.variants, spec.boxes, strict=True)
+            }
             return [given[str(params["ini"])] for params in claim.params]
         case JobKind.CALIBRATE:
-            return [spec.baseline_ini for _ in claim.params]
+            return [(spec.baseline_ini, spec.limits) for _ in claim.params]
         case JobKind.TUNE:
             domain = derive(spec, facts.memory if facts else None)
-            return [domain.render(params) for params in claim.params]
+            return [(domain.render(params), domain.box(params)) for params in claim.params]
         case _:
             assert_never(spec.kind)
 

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests import builders
+from tests import builders, comparisons, finished_jobs
 from tests.answers import CALIBRATE_REQUEST, COMPARE_REQUEST
 from tests.unit.api.fakes import CALIBRATION, Api, FakeHost, FakeStore
 from tuner.model import (
@@ -22,11 +22,14 @@ from tuner.model import (
     JobId,
     JobKind,
     JobState,
+    Ladder,
     Metric,
     Phase,
     Report,
     Spread,
+    StepEffect,
     Variant,
+    Verdict,
 )
 
 DOCUMENT: dict[str, Any] = {
@@ -139,13 +142,13 @@ def test_two_files_of_one_name_are_refused(api: Api) -> None:
     assert "twice: a" in mistakes(measure(api, {**DOCUMENT, "inis": inis}))["inis"]
 
 
-def test_keep_alive_that_http_socket_cannot_keep_is_refused(api: Api) -> None:
+def test_clients_may_want_to_keep_what_a_file_closes(api: Api) -> None:
     workload = {"kind": "closed_loop", "keep_alive": True}
-    plain = {"name": "a", "ini": "[uwsgi]\nhttp-socket = :8000\n"}
-    kept = {"name": "b", "ini": "[uwsgi]\nhttp11-socket = :8000\n"}
-    refused = measure(api, {**DOCUMENT, "workload": workload, "inis": [kept, plain]})
-    assert "http11-socket" in mistakes(refused)["workload.keep_alive"]
-    assert measure(api, {**DOCUMENT, "workload": workload, "inis": [kept]}).status_code == 201
+    inis = [
+        {"name": option, "ini": f"[uwsgi]\n{option} = :8000\n"}
+        for option in ("http", "http-socket")
+    ]
+    assert measure(api, {**DOCUMENT, "workload": workload, "inis": inis}).status_code == 201
 
 
 @pytest.mark.parametrize(
@@ -213,21 +216,56 @@ def test_a_job_of_any_kind_is_cancelled_at_its_address(api: Api) -> None:
     assert api.send("POST", "/v1/jobs/1/cancel").json()["state"] == "cancelled"
 
 
-def test_a_comparison_has_its_report_as_json_alone() -> None:
-    report = Report(arms=(arm("a.ini"), arm("b.ini")), blocks=1)
-    api = Api(FakeStore({1: comparison(state=JobState.SUCCEEDED, report=report)}))
-    for accept in ("", "application/json", "text/html, */*;q=0.8"):
-        answer = api.get("/v1/jobs/1/report", accept=accept)
-        assert answer.headers["content-type"] == "application/json"
-        assert answer.json() == api.get("/v1/jobs/1").json()["report"]
-    tag = {"If-None-Match": api.get("/v1/jobs/1/report").headers["etag"]}
-    assert api.get("/v1/jobs/1/report", **tag).status_code == 304
-    for refused in (
-        api.get("/v1/jobs/1/report?format=md"),
-        api.get("/v1/jobs/1/report", accept="text/html"),
-    ):
-        assert refused.status_code == 406
-        assert "whose report is JSON only: ask for format=json" in refused.json()["detail"]
+FORMS = {
+    "html": ("text/html; charset=utf-8", "<!doctype html>"),
+    "md": ("text/markdown; charset=utf-8", "## comparison of `shop`: better"),
+    "json": ("application/json", '{"blocks":4,'),
+    "csv": ("text/csv; charset=utf-8", "job,app,arm,limit_cpus,limit_memory_mb,connections,block,"),
+}
+
+
+def compared() -> Api:
+    """A service with a comparison that is done."""
+    found = comparisons.history()
+    return Api(FakeStore({1: found.job}, made={1: list(found.measurements)}))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_comparison_has_its_report_in_each_form(form: str) -> None:
+    media, begins = FORMS[form]
+    api = compared()
+    asked = api.get(f"/v1/jobs/1/report?format={form}")
+    assert asked.status_code == 200
+    assert asked.headers["content-type"] == media
+    assert asked.text.startswith(begins)
+    accepted = api.get("/v1/jobs/1/report", accept=media.partition(";")[0])
+    assert accepted.text == asked.text
+    assert api.get("/v1/jobs/1/report", **{"If-None-Match": asked.headers["etag"]}).status_code == (
+        304 if form == "html" else 200
+    )
+
+
+def test_a_comparison_as_json_is_what_its_job_holds() -> None:
+    api = compared()
+    found = api.get("/v1/jobs/1/report?format=json").json()
+    assert found == api.get("/v1/jobs/1").json()["report"]
+    figure = found["arms"][0]["figures"][0]
+    assert figure["metric"] == "throughput_rps"
+    assert figure["trimmed_mean"] == pytest.approx(1005)
+
+
+def test_the_page_of_a_comparison_may_load_and_run_nothing() -> None:
+    answer = compared().get("/v1/jobs/1/report")
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+    assert answer.headers["vary"] == "Accept"
+
+
+def test_a_tuning_job_has_no_rows_of_blocks() -> None:
+    history = finished_jobs.history()
+    api = Api(FakeStore({1: history.job}, of_job={1: list(history.trials)}))
+    refused = api.get("/v1/jobs/1/report?format=csv")
+    assert refused.status_code == 406
+    assert "whose report is no csv: ask for format=html or md or json" in refused.json()["detail"]
 
 
 def test_a_calibration_has_its_report_as_json_alone() -> None:
@@ -267,6 +305,46 @@ def test_progress_counts_the_blocks_that_were_asked_for() -> None:
     store = FakeStore({1: running}, made={1: blocks})
     progress = Api(store).get("/v1/jobs/1").json()["progress"]
     assert (progress["blocks_done"], progress["blocks_left"]) == (3, 5)
+
+
+def test_progress_counts_the_smaller_blocks_of_a_small_host() -> None:
+    facts = replace(
+        builders.FACTS, fingerprint=replace(builders.FINGERPRINT, memory_mb=1500)
+    )  # two boxes
+    running = comparison(state=JobState.RUNNING, facts=facts)
+    third = Variant(name="c.ini", ini="[uwsgi]\n")
+    three = running.spec.model_copy(update={"variants": (*running.spec.variants, third)})
+    store = FakeStore({1: replace(running, spec=three)})
+    assert Api(store).get("/v1/jobs/1").json()["progress"]["blocks_left"] == 16
+    ladder = Ladder(kind="ladder", concurrencies=(10, 100, 1_000))
+    store = FakeStore({1: replace(running, spec=three.model_copy(update={"workload": ladder}))})
+    assert Api(store).get("/v1/jobs/1").json()["progress"]["blocks_left"] == 3 * 16
+
+
+def test_the_lines_of_a_step_hide_its_secrets() -> None:
+    step = StepEffect(
+        after="a.ini",
+        changes=("+env = DB_PASSWORD=hunter2", "+threads = 2"),
+        effects=(),
+        verdict=Verdict.INCONCLUSIVE,
+        is_real=False,
+    )
+    report = Report(arms=(arm("a.ini"), arm("b.ini", step=step)), blocks=1)
+    api = Api(FakeStore({1: comparison(state=JobState.SUCCEEDED, report=report)}))
+    own = api.get("/v1/jobs/1/report?format=json").json()
+    for found in (api.get("/v1/jobs/1").json()["report"], own):
+        assert found["arms"][1]["step"]["changes"] == ["+env = DB_PASSWORD=***", "+threads = 2"]
+
+
+def test_each_rung_of_a_ladder_is_a_block_to_come() -> None:
+    running = comparison(state=JobState.RUNNING)
+    ladder = Ladder(kind="ladder", concurrencies=(10, 100, 1_000))
+    spec = running.spec.model_copy(update={"workload": ladder})
+    store = FakeStore({1: replace(running, spec=spec)})
+    progress = Api(store).get("/v1/jobs/1").json()["progress"]
+    one = Api(FakeStore({1: running})).get("/v1/jobs/1").json()["progress"]
+    assert progress["blocks_left"] == 3 * one["blocks_left"] == 24
+    assert progress["eta_s"] == pytest.approx(3 * one["eta_s"])
 
 
 def test_windows_come_raw_with_the_file_that_they_are_of() -> None:

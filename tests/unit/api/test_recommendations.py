@@ -5,7 +5,7 @@ import yaml
 
 from tests import builders
 from tests.unit.api.fakes import Api, FakeStore, finished
-from tuner.model import Job, JobId, JobState, Verdict
+from tuner.model import ChangedLine, Job, JobId, JobState, Limits, Verdict
 
 INI = "[uwsgi]\nmaster = true\nprocesses = 4\n"
 
@@ -153,6 +153,35 @@ def test_a_pod_gets_sysctls_as_text_and_reserves_what_it_may_use() -> None:
     assert "# ulimit -n was 20000" in text
 
 
+def test_every_form_has_the_kernel_settings_that_the_answer_relies_on() -> None:
+    """Those of the job, and those that the search found."""
+    done = finished(1)
+    assert done.recommendation is not None
+    limits = Limits(nofile=1024, sysctls={"net.ipv4.tcp_rmem": "4096 131072 6291456"})
+    found = ChangedLine(option="net.ipv4.tcp_syncookies", value="0", baseline_value=None)
+    lines = (*done.recommendation.lines, found)
+    api = _with(
+        replace(
+            done,
+            spec=done.spec.model_copy(update={"limits": limits}),
+            recommendation=replace(done.recommendation, lines=lines),
+        )
+    )
+    settings: dict[str, int | str] = {
+        "net.core.somaxconn": 4096,
+        "net.ipv4.tcp_rmem": "4096 131072 6291456",
+        "net.ipv4.tcp_syncookies": 0,
+    }
+    plain = api.get("/v1/jobs/1/sysctls").text.splitlines()
+    assert plain[1:] == [f"{name} = {value}" for name, value in settings.items()]
+    compose = yaml.safe_load(api.get("/v1/jobs/1/compose.yaml").text)["services"]["shop"]
+    assert compose["sysctls"] == settings
+    text = api.get("/v1/jobs/1/sysctls?form=kubernetes").text
+    pod = yaml.safe_load(text)["securityContext"]["sysctls"]
+    assert pod == [{"name": name, "value": str(value)} for name, value in settings.items()]
+    assert f"--allowed-unsafe-sysctls={','.join(settings)}" in text
+
+
 def test_open_files_that_nobody_wrote_down_are_left_out() -> None:
     old = replace(finished(1), facts=builders.FACTS)
     for form in ("plain", "compose", "kubernetes"):
@@ -162,7 +191,7 @@ def test_open_files_that_nobody_wrote_down_are_left_out() -> None:
 def test_the_answer_says_what_it_holds_for() -> None:
     found = _api().get("/v1/apps/shop/recommendation").json()["circumstances"]
     assert found["baseline_ini"] == builders.INI
-    assert found["limits"] == {"cpus": 1.0, "memory_mb": 512, "somaxconn": 4096}
+    assert Limits.model_validate(found["limits"]) == builders.spec().limits
     assert found["workload"]["concurrency"] == 64
     assert found["target"]["target_app"] == "mixed"
 

@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,20 @@ def test_an_app_comes_with_its_file_and_its_folder(tmp_path: Path) -> None:
     assert "other" not in catalogue.apps
 
 
+def test_secrets_in_files_are_read_apart_from_their_apps(tmp_path: Path) -> None:
+    service = {"image": "db", "secrets": {"root": {"file": "root"}, "bad": {"file": "bad"}}}
+    secrets = {"db_password": {"file": "secrets/db.txt"}, "gone": {"file": "gone"}}
+    folder = _write_app(tmp_path, "shop", secrets=secrets, services={"db": service})
+    (folder / "secrets").mkdir()
+    (folder / "secrets" / "db.txt").write_bytes(b"one\r\ntwo\n")
+    (folder / "root").write_text("three")
+    (folder / "bad").write_bytes(b"\xff")
+    catalogue = _load([tmp_path])
+    assert catalogue.secret_files() == {"shop/secrets/db.txt": "one\r\ntwo\n", "shop/root": "three"}
+    known = catalogue.apps["shop"].app.model_dump_json()
+    assert not {"one", "two", "three"} & {*re.findall(r"\w+", known)}
+
+
 def test_given_folders_add_to_the_products_own(tmp_path: Path) -> None:
     _write_app(tmp_path, "shop")
     assert {"mixed", "shop"} <= set(HostCatalogue.load([tmp_path]).apps)
@@ -59,6 +74,20 @@ def test_only_what_is_built_has_a_folder_to_build(tmp_path: Path) -> None:
     for name in ("shop", "other"):
         with pytest.raises(NotFound):
             _load([tmp_path]).build_dir(name)
+
+
+def test_folders_to_copy_are_beside_the_description_of_the_app(tmp_path: Path) -> None:
+    copy = {"source": "./data", "target": "/data", "copy": True}
+    service = {"image": "postgres:17", "volumes": [copy]}
+    _write_app(tmp_path, "shop", build=None, image="registry/shop:1", services={"db": service})
+    (told,) = _mistakes([tmp_path])
+    home = tmp_path / "shop"
+    assert told == (f"{home}/target.yaml: services.db.volumes.0: there is no folder {home}/data")
+    (home / "data").mkdir()
+    known = _load([tmp_path])
+    assert known.app_dir("shop") == home
+    with pytest.raises(NotFound):
+        known.app_dir("other")
 
 
 def test_folders_with_an_underscore_are_skipped(tmp_path: Path) -> None:

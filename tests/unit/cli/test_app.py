@@ -46,6 +46,23 @@ def test_mistakes_have_the_lines_of_the_compose_file(
     assert not (maps / "target.yaml").exists()
 
 
+def test_data_are_copied_on_demand(maps: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = maps / "docker-compose.yml"
+    file.write_text(file.read_text().replace('"geodata:/geodata"', '"./geodata:/geodata"'))
+    (maps / "geodata").mkdir()
+    (maps / "geodata" / "tiles.db").write_bytes(b"\0" * 9)
+    assert run("app", "init", "tuned/maps", "--service", "django", "--copy-data") == 0
+    told = capsys.readouterr()
+    assert told.out.splitlines()[0] == "tuned/maps/geodata"
+    assert (
+        "  - django.volumes ./geodata:/geodata: a volume of the arm's own that starts" in told.err
+    )
+    text = (maps / "tuned" / "maps" / "target.yaml").read_text()
+    entry = "  - source: ./geodata\n    target: /geodata\n    copy: true\n"
+    assert entry in text
+    assert (maps / "tuned" / "maps" / "geodata" / "tiles.db").read_bytes() == b"\0" * 9
+
+
 def test_another_folder_another_image_and_another_file(maps: Path) -> None:
     options = ("--image", "registry.example/maps:5", "--ini", "uwsgi.ini")
     assert run("app", "init", "tuned/maps-5", "--compose", "docker-compose.yml", *options) == 0

@@ -114,6 +114,33 @@ def test_limits_change_only_what_was_said() -> None:
     assert limits_of(own, cpus=None, memory_mb=None, somaxconn=None) is None
 
 
+def test_kernel_settings_of_the_command_line_replace_those_of_the_target() -> None:
+    own = {"cpus": 1.0, "sysctls": {"net.ipv4.tcp_fin_timeout": 30, "net.ipv4.tcp_syncookies": 1}}
+    asked = ["net.ipv4.tcp_syncookies=0", "net.ipv4.tcp_rmem=4096 131072 6291456"]
+    assert limits_of(own, asked, nofile=1024) == {
+        "cpus": 1.0,
+        "nofile": 1024,
+        "sysctls": {
+            "net.ipv4.tcp_fin_timeout": 30,
+            "net.ipv4.tcp_syncookies": "0",
+            "net.ipv4.tcp_rmem": "4096 131072 6291456",
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("net.ipv4.tcp_syncookies", "is not NAME=VALUE"),
+        ("net.core.somaxconn=128", "as --somaxconn"),
+    ],
+)
+def test_a_kernel_setting_of_another_form_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(InvalidInput, match=reason) as caught:
+        limits_of(None, [text])
+    assert caught.value.mistakes[0].path == "--sysctl"
+
+
 def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:
     files = []
     for folder in ("old one", "new"):

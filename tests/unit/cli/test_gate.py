@@ -16,6 +16,9 @@ from tests.answers import (
     RECOMMENDATION,
 )
 from tests.unit.cli.conftest import Service, run
+from tuner.cli.gating import START_OF_BLOCK_S, block_s
+from tuner.model import Ladder
+from tuner.schemas import RecommendationAnswer
 
 IMAGE = "registry.example/checkout:1.5"
 NEWEST = "GET /v1/apps/checkout/recommendation"
@@ -51,6 +54,19 @@ def _sent(service: Service) -> dict[str, Any]:
     bodies = [body for call, _, body in service.seen if call == "POST /v1/jobs"]
     assert len(bodies) == 1
     return dict(json.loads(bodies[0]))
+
+
+def test_a_round_of_a_ladder_takes_a_start_for_each_rung() -> None:
+    found = RecommendationAnswer.model_validate(RECOMMENDATION)
+    ladder = Ladder(kind="ladder", concurrencies=(10, 100, 1_000))
+    asked = found.circumstances
+    over = found.model_copy(update={"circumstances": asked.model_copy(update={"workload": ladder})})
+    start_s = START_OF_BLOCK_S + 2 * asked.warmup_s
+    assert block_s(over) == pytest.approx(block_s(found) + 2 * start_s)
+    unknown = {"calibration": None}
+    assert block_s(over.model_copy(update=unknown)) == pytest.approx(
+        3 * block_s(found.model_copy(update=unknown))
+    )
 
 
 def test_the_jobs_circumstances_are_measured_on_the_new_image(
@@ -93,6 +109,15 @@ def test_a_budget_that_is_too_short_for_the_margin_says_what_does(
     said = capsys.readouterr().err
     assert "too few blocks for a margin of 0.5 %: " in said
     assert "min" in said
+
+
+def test_both_files_run_with_the_kernel_settings_that_were_recommended(gating: Service) -> None:
+    setting = {"option": "net.ipv4.tcp_syncookies", "value": "0", "baseline_value": None}
+    lines = [*RECOMMENDATION["lines"], {**setting, "effect": None}]
+    gating.on(NEWEST, {**RECOMMENDATION, "lines": lines})
+    run("gate", "checkout", "--image", IMAGE)
+    limits = RECOMMENDATION["circumstances"]["limits"]
+    assert _sent(gating)["limits"] == {**limits, "sysctls": {"net.ipv4.tcp_syncookies": 0}}
 
 
 @pytest.mark.parametrize(

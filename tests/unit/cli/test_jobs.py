@@ -194,9 +194,23 @@ def test_a_job_without_an_answer_has_no_report(
     assert "still in phase search" in capsys.readouterr().err
 
 
-def test_only_a_tuning_job_has_such_a_report(service: Service, tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", ["html", "csv"])
+def test_a_comparison_has_a_report_too(service: Service, tmp_path: Path, form: str) -> None:
     service.on("GET /v1/jobs/8", COMPARE_DONE)
-    assert run("show", "8", "--report", str(tmp_path / "out.html")) == 2
+    service.on(f"GET /v1/jobs/8/report?format={form}", "<!doctype html>\n")
+    file = tmp_path / f"out.{form}"
+    assert run("show", "8", "--report", str(file)) == 0
+    assert file.read_text() == "<!doctype html>\n"
+
+
+def test_a_form_that_the_kind_of_job_does_not_have_is_refused_with_those_that_it_has(
+    service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    service.on("GET /v1/jobs/8", COMPARE_DONE)
+    refusal = "job 8 is of kind calibrate, whose report is no csv: ask for format=json"
+    service.problem("GET /v1/jobs/8/report?format=csv", 406, refusal)
+    assert run("show", "8", "--report", str(tmp_path / "out.csv")) == 2
+    assert refusal in capsys.readouterr().err
 
 
 def test_cancel_says_what_became_of_the_job(

@@ -23,6 +23,7 @@ from tests.answers import (
 from tests.unit.cli.conftest import Service, answer, run
 from tuner.cli import own_service
 from tuner.client import Client
+from tuner.model import Limits
 from tuner.schemas import JobAnswer
 
 FAILED: dict[str, Any] = {
@@ -70,6 +71,85 @@ def test_files_are_submitted_followed_and_printed(
     assert "threads.ini: service postgres: CPU 62.0 %, throttled 4.0 %, 88 MB" in said.out
 
 
+def test_the_box_of_the_command_line_is_sent_with_the_rest_of_the_targets_own(
+    measuring: Service,
+) -> None:
+    box = ("--nofile", "1024", "--sysctl", "net.ipv4.tcp_syncookies=0")
+    assert run("measure", "mixed", *box) == 0
+    sent = Limits.model_validate(_sent(measuring, "POST /v1/jobs")["limits"])
+    assert sent == Limits(nofile=1024, sysctls={"net.ipv4.tcp_syncookies": 0})
+
+
+def test_steps_are_submitted_as_files_that_follow_each_other(
+    measuring: Service, ini: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("measure", "mixed", "--step", ini, "--step", "+threads=4,listen=200") == 0
+    sent = _sent(measuring, "POST /v1/jobs")
+    assert sent["inis"][1]["ini"] == "[uwsgi]\nthreads = 4\nlisten = 200\n"
+    assert sent["compare_with"] == "previous"
+    said = capsys.readouterr().out
+    assert re.search(r"threads\.ini +requests/s +\+11\.8 % .* real: better", said)
+    assert "  +threads = 4" in said
+
+
+def test_a_step_that_is_noise_or_was_not_measured_is_said_to_be(
+    measuring: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = COMPARE_DONE["report"]["arms"]
+    noise = {**second["step"], "verdict": "no_difference", "is_real": False}
+    none = {**noise, "effects": [], "verdict": "inconclusive"}
+    arms = [first, {**second, "step": noise}, {**second, "name": "broken.ini", "step": none}]
+    measuring.on("GET /v1/jobs/8", {**COMPARE_DONE, "report": {"blocks": 8, "arms": arms}})
+    assert run("measure", "mixed") == 0
+    said = capsys.readouterr().out
+    assert re.search(r"threads\.ini +requests/s +\+11\.8 % .* noise *\n", said)
+    assert re.search(r"broken\.ini +too few blocks", said)
+
+
+CURVES = [
+    {
+        "over": "processes",
+        "at": {"cpus": cpus},
+        "levels": [2, 4],
+        "arms": ["today.ini", "threads.ini"],
+        "enough": 2.0,
+        "sentence": "more than 2 processes stop helping: the box's CPU is full",
+    }
+    for cpus in ("1", "2")
+]
+
+
+def test_a_grid_is_submitted_with_its_boxes_and_printed_as_a_curve_for_each(
+    measuring: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = {**COMPARE_DONE, "report": {**COMPARE_DONE["report"], "curves": CURVES}}
+    measuring.on("GET /v1/jobs/8", done)
+    vary = ("--vary", "cpus=1,2", "--vary", "processes=2,4")
+    assert run("measure", "mixed", *vary, "--memory-mb", "256") == 0
+    sent = _sent(measuring, "POST /v1/jobs")
+    assert sent["vary"] == ["cpus", "processes"]
+    boxes = [(file["limits"]["cpus"], file["limits"]["memory_mb"]) for file in sent["inis"]]
+    assert boxes == [(1, 256), (1, 256), (2, 256), (2, 256)]
+    assert [file["ini"].count("processes = 4") for file in sent["inis"]] == [0, 1, 0, 1]
+    said = capsys.readouterr().out
+    assert re.search(r"cpus = 2 *\n.*\n +processes +requests/s +95 % interval", said)
+    assert re.search(r"\n +4 +161\.4 +158\.0 \.\. 164\.9 +\+11\.8 % .* real: better", said)
+    assert "cpus = 1: more than 2 processes stop helping: the box's CPU is full" in said
+    assert "against today.ini" not in said
+
+
+def test_every_mistake_of_steps_is_said_before_anything_is_measured(
+    measuring: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("measure", "mixed", "--step", "+threads=2", "--step", "+treads=2") == 2
+    said = capsys.readouterr().err
+    assert "has no file before it" in said
+    assert "did you mean threads?" in said
+    assert run("measure", "shop:1", "--vary", "processes=2,4") == 2
+    assert "give --ini" in capsys.readouterr().err
+    assert not [call for call, _, _ in measuring.seen if call == "POST /v1/jobs"]
+
+
 def test_what_the_files_may_do_is_sent_and_what_is_left_out_is_said(
     measuring: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -105,6 +185,49 @@ def test_a_chart_that_cannot_be_written_is_said_before_anything_is_measured(
     assert run("measure", "mixed", "--svg", "/nowhere/charts.svg") == 2
     assert "no folder /nowhere" in capsys.readouterr().err
     assert measuring.seen == []
+
+
+def test_the_report_and_the_rows_are_written_to_their_files(
+    measuring: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measuring.on("GET /v1/jobs/8/report?format=html", "<!doctype html>\n")
+    measuring.on("GET /v1/jobs/8/report?format=csv", "job,app\n")
+    page, rows = tmp_path / "out.html", tmp_path / "rows.txt"
+    assert run("measure", "mixed", "--report", str(page), "--csv", str(rows)) == 0
+    assert page.read_text() == "<!doctype html>\n"
+    assert rows.read_text() == "job,app\n"
+    assert f"report: {page}\nreport: {rows}\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "option", [("--csv", "/nowhere/a.csv"), ("--report", "a.pdf"), ("--report", "/nowhere/a.md")]
+)
+def test_a_report_that_cannot_be_written_is_said_before_anything_is_measured(
+    measuring: Service, option: tuple[str, str]
+) -> None:
+    assert run("measure", "mixed", *option) == 2
+    assert measuring.seen == []
+
+
+def test_what_happened_at_a_rung_is_printed(
+    measuring: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = COMPARE_DONE["report"]["arms"][0]
+    died = {"code": "died", "message": "processes kept dying", "arm": 0, "log_tail": ""}
+    rung = {
+        "requests": 9,
+        "errors_by_class": {"reset": 7},
+        "bottleneck": "cpu_quota",
+        "doubts": [],
+        "failure": None,
+    }
+    rungs = [{**rung, "concurrency": 100}, {**rung, "concurrency": 10_000, "failure": died}]
+    arm = {**first, "rungs": rungs, "failure": died}
+    measuring.on("GET /v1/jobs/8", {**COMPARE_DONE, "report": {"blocks": 8, "arms": [arm]}})
+    assert run("measure", "mixed") == 0
+    said = capsys.readouterr().out
+    assert "errors at 100 connections: 7 reset" in said
+    assert "not measured from 10 000 connections on: died: processes kept dying" in said
 
 
 def test_a_measurement_that_fails_says_why(

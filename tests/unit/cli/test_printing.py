@@ -46,12 +46,13 @@ def test_a_verdict_without_an_effect_is_said_plainly() -> None:
 
 def test_services_are_shown_under_both_files() -> None:
     postgres = {"cores": 0.3, "cpu": 0.62, "throttled": 0.04, "memory_mb": 88.5, "oom_kills": 0}
-    shown = {"name": "postgres", "baseline": postgres, "candidate": {**postgres, "cpu": 0.981}}
+    own, tried = {**postgres, "written_mb": 3.2}, {**postgres, "cpu": 0.981, "written_mb": 3.8}
+    shown = {"name": "postgres", "baseline": own, "candidate": tried}
     kept = {"name": "redis", "baseline": {**postgres, "oom_kills": 2}, "candidate": None}
     lines = lines_of(services=[shown, kept])
     assert (
-        "service postgres: CPU 62.0 %, throttled 4.0 %, 88 MB; with the candidate: CPU 98.1 %,"
-        " throttled 4.0 %, 88 MB"
+        "service postgres: CPU 62.0 %, throttled 4.0 %, 88 MB, wrote up to 3.2 MB a block; with the"
+        " candidate: CPU 98.1 %, throttled 4.0 %, 88 MB, wrote up to 3.8 MB a block (+0.6 MB)"
     ) in lines
     assert "service redis: CPU 62.0 %, throttled 4.0 %, 88 MB, 2 OOM kills" in lines
     assert not [line for line in lines_of(services=[]) if line.startswith("service")]

@@ -9,6 +9,7 @@ import yaml
 
 from tests.unit.cli.conftest import run
 from tuner.catalogue import HostCatalogue
+from tuner.model import Limits
 
 JOB: dict[str, Any] = {
     "app": "shop",
@@ -77,7 +78,7 @@ def test_other_limits_give_other_bounds(capsys: Captured) -> None:
         *("show", "default", "--app", "mixed"),
         *("--cpus", "0.5", "--memory", "64", "--somaxconn", "128"),
     )
-    assert found["limits"] == {"cpus": 0.5, "memory_mb": 64, "somaxconn": 128}
+    assert Limits.model_validate(found["limits"]) == Limits(cpus=0.5, memory_mb=64, somaxconn=128)
     assert found["parameters"][0]["high"] == 4  # 85 % of 64 MB at 12 MB each
 
 

@@ -112,7 +112,7 @@ def _with_news(document: Any) -> Any:
 
 def test_a_newer_box_of_a_target_app_is_no_mistake_either() -> None:
     app: dict[str, Any] = shown.TARGET_APP_LIST["target_apps"][0]
-    newer = {**app, "limits": {"cpus": 2, "memory_mb": 64, "somaxconn": 128, "nofile": 1024}}
+    newer = {**app, "limits": {"cpus": 2, "memory_mb": 64, "somaxconn": 128, "novel": 1024}}
     apps = scripted(ok({"target_apps": [newer]})).client().target_apps()
     assert apps["mixed"].limits.memory_mb == 64
 

@@ -1,5 +1,6 @@
 """Single parts of a compose file, and what an arm has of them."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,8 +8,8 @@ import pytest
 
 from tests.unit.compose.conftest import made, mistakes
 from tuner.compose import Wanted, draft, write
-from tuner.errors import Conflict
-from tuner.model import DEFAULT_COMMAND, FromWorker
+from tuner.errors import Conflict, InvalidInput
+from tuner.model import DEFAULT_COMMAND, FromFile, FromWorker
 from tuner.model.services import Condition
 
 Project = Callable[..., Path]
@@ -139,6 +140,49 @@ def test_a_file_that_is_in_the_image_alone(project: Project, service: str, path:
     assert (found.ini, found.app.command) == (INI, DEFAULT_COMMAND)
     (told,) = [why for what, why in found.notes.items() if what.endswith("in the image")]
     assert told == "changed: uwsgi.ini is a copy of it"
+
+
+SHIPPED = {"ENTRYPOINT": ["/start.sh"], "CMD": ["uwsgi", "--ini", "uwsgi.ini"]}
+
+
+@pytest.mark.parametrize(
+    ("service", "command"),
+    [
+        ("image: 'shop:1'", ("/start.sh", "uwsgi", "--ini", "{ini}")),
+        ("build: {context: ., args: {A: b}}", ("/start.sh", "uwsgi", "--ini", "{ini}")),
+        ("image: 'shop:1', command: uwsgi -i /b.ini", ("/start.sh", "uwsgi", "-i", "{ini}")),
+        ("image: 'shop:1', entrypoint: uwsgi /b.ini", ("uwsgi", "{ini}")),
+    ],
+)
+def test_an_image_that_is_here_tells_its_command_and_has_its_file(
+    project: Project, service: str, command: tuple[str, ...]
+) -> None:
+    project(compose=f"services: {{web: {{{service}}}, cache: {{image: redis}}}}")
+    entries = {"shop:1": SHIPPED, "shop-web": SHIPPED, "redis": {"CMD": ["redis-server"]}}
+    found = made(entry=entries.get, read=lambda image, path: INI)
+    assert (found.app.command, found.ini) == (command, INI)
+    told = [why for what, why in found.notes.items() if what == "command"]
+    assert ["starts" in why for why in told] == [True] * ("/start.sh" in command)
+    assert "the image's ENTRYPOINT, if it has one" not in found.notes
+
+
+def test_an_image_alone_is_enough_if_it_is_here(project: Project) -> None:
+    project(env="")
+    found = made(image="shop:1", entry=lambda image: SHIPPED, read=lambda image, path: INI)
+    assert found.app.command == ("/start.sh", "uwsgi", "--ini", "{ini}")
+    assert found.ini == INI
+
+
+def test_a_dockerfile_goes_before_an_image_that_may_be_older(project: Project) -> None:
+    project(compose="services: {web: {build: .}}", docker="FROM a\nCMD uwsgi.ini\n", ini=INI)
+    (told,) = mistakes(entry=lambda image: SHIPPED)
+    assert "`/bin/sh -c uwsgi.ini` does not show how uwsgi starts" in told
+
+
+def test_an_image_that_starts_something_else_needs_the_file(project: Project) -> None:
+    project(compose="services: {web: {image: shop}}")
+    (told,) = mistakes(entry=lambda image: {"CMD": ["supervisord", "-n"]})
+    assert "`supervisord -n` does not show how uwsgi starts: give the present conf" in told
 
 
 def test_a_dockerfile_needs_no_compose_file(project: Project) -> None:
@@ -296,14 +340,74 @@ def test_mounts_that_are_no_small_texts(project: Project) -> None:
         assert "COPY it in the Dockerfile" in found.notes[name]
 
 
-def test_configs_and_secrets(project: Project) -> None:
+DATA = WEB + "    depends_on: [db]\n  db: {image: db, volumes: ['./data:/var/lib/db']}\n"
+
+
+def test_a_folder_of_data_inside_the_apps_folder_is_named(project: Project) -> None:
+    folder = project(compose=DATA)
+    (folder / "data").mkdir()
+    (folder / "data" / "rows").write_bytes(b"\0")
+    found = made(service="web", copy_data=True)
+    ((path, volume),) = found.app.copies()
+    assert path == "services.db.volumes.0"
+    assert (volume.source, volume.target) == ("./data", "/var/lib/db")
+    why = found.notes["db.volumes ./data:/var/lib/db"]
+    assert why.startswith("changed: a volume of the arm's own that starts with a copy")
+
+
+def test_a_folder_of_data_elsewhere_is_copied_with_its_modes_and_links(project: Project) -> None:
+    folder = project(compose=DATA)
+    (folder / "data" / "base").mkdir(parents=True)
+    (folder / "data" / "base" / "rows").write_bytes(b"\0")
+    (folder / "data" / "last").symlink_to("base/rows")
+    (folder / "data").chmod(0o700)
+    found = made(Path("tuned/shop"), service="web", copy_data=True)
+    ((_, volume),) = found.app.copies()
+    copy = folder / "tuned" / "shop" / "data"
+    assert volume.source == "./data"
+    assert (copy / "base" / "rows").read_bytes() == b"\0"
+    assert (copy / "last").readlink() == Path("base/rows")
+    assert copy.stat().st_mode & 0o777 == 0o700
+
+
+def test_two_folders_of_one_name_stay_two(project: Project) -> None:
+    folder = project(
+        compose=DATA.replace(
+            "services:", "services:\n  cache: {image: c, volumes: ['../data:/d']}"
+        ).replace("depends_on: [db]", "depends_on: [db, cache]")
+    )
+    for data in (folder / "data", folder.parent / "data"):
+        data.mkdir()
+        (data / "dump").write_text("x" * 200_001)
+    found = made(Path("tuned/shop"), service="web", copy_data=True)
+    sources = {path: volume.source for path, volume in found.app.copies()}
+    assert sources == {
+        "services.db.volumes.0": "./data",
+        "services.cache.volumes.0": "./cache-data",
+    }
+
+
+def test_a_folder_that_is_not_here_becomes_an_empty_volume(project: Project) -> None:
+    project(compose=DATA)
+    found = made(service="web", copy_data=True)
+    assert found.app.services["db"].volumes == ("/var/lib/db",)
+    assert found.notes["db.volumes ./data:/var/lib/db"].endswith("there is no such folder here")
+
+
+def test_a_folder_that_cannot_be_copied_leaves_nothing(project: Project) -> None:
+    folder = project(compose=WEB + "    volumes: ['../shop:/data']\n")
+    (folder / "large").write_text("x" * 200_001)
+    with pytest.raises(InvalidInput, match="into itself"):
+        made(Path("tuned"), copy_data=True)
+    assert [*(folder / "tuned").iterdir()] == []
+
+
+def test_configs_and_other_files(project: Project) -> None:
     folder = project(
         compose=WEB
         + """\
     configs: [{source: own, target: /srv/own.toml}]
-    secrets: [key]
 configs: {own: {file: ./own.toml}}
-secrets: {key: {file: ./key}}
 include: [more.yml]
 """
     )
@@ -311,9 +415,72 @@ include: [more.yml]
     (folder / "compose.override.yml").write_text("services: {}\n")
     found = made()
     assert found.app.files == {"/srv/own.toml": "a = 1\n"}
-    assert found.notes["web.secrets"].startswith("to do: ")
     assert "docker compose config" in found.notes["include"]
     assert "docker compose config" in found.notes["compose.override.yml"]
+
+
+SECRETS = """\
+    depends_on: [db]
+    secrets: [db_password, {source: token, target: api_token, mode: 0400}]
+  db:
+    image: postgres
+    environment: {POSTGRES_PASSWORD_FILE: /run/secrets/db_password}
+    secrets: [db_password, {source: gone, target: /etc/gone}, outside]
+secrets:
+  db_password: {file: ./secrets/db.txt}
+  token: {environment: SHOP_TOKEN}
+  gone: {file: ./gone.txt}
+  outside: {external: true}
+"""
+
+
+@pytest.mark.parametrize("folder", [Path(), Path("tuned/shop")])
+def test_secrets_are_named_and_stay_where_they_are(project: Project, folder: Path) -> None:
+    (project(compose=WEB + SECRETS) / "secrets").mkdir()
+    Path("secrets/db.txt").write_text("from-the-vault\n")
+    found = made(folder, service="web", environ={"SHOP_TOKEN": "from-the-shell"})
+    db_password = FromFile(file=os.path.relpath("secrets/db.txt", folder))
+    token = FromWorker(from_worker="SHOP_TOKEN")
+    assert found.app.secrets == {"db_password": db_password, "api_token": token}
+    assert [*found.app.services["db"].secrets] == ["db_password", "gone"]
+    assert found.app.services["db"].secrets["db_password"] == db_password
+    written = "".join(file.read_text() for file in folder.iterdir() if file.is_file())
+    assert "from-the" not in written
+    notes = {what: why for what, why in found.notes.items() if ".secrets." in what}
+    assert notes == {
+        "web.secrets.api_token = {from_worker: SHOP_TOKEN}": "to do: a secret that the compose"
+        " file does not hold: the worker's environment needs it",
+        "web.secrets.api_token.mode": "left out: all users of its container can read it",
+        "db.secrets.gone": "to do: ./gone.txt is not there: the worker reads it at its start",
+        "db.secrets.outside": "to do: the compose file names no source: give {file: NAME} or"
+        " {from_worker: NAME}",
+    }
+
+
+def test_limits_of_processes_are_those_of_services(project: Project) -> None:
+    project(
+        compose=WEB
+        + """\
+    ulimits: {nofile: 1024}
+    depends_on: [search]
+  search: {image: a, ulimits: {nofile: 65535, memlock: {soft: -1, hard: -1}}}
+"""
+    )
+    found = made(service="web")
+    limits = {
+        name: (its.soft, its.hard) for name, its in found.app.services["search"].ulimits.items()
+    }
+    assert limits == {"nofile": (65535, 65535), "memlock": (-1, -1)}
+    assert "65536" in found.notes["web.ulimits"]
+
+
+@pytest.mark.parametrize("limit", ["many", "{soft: 5, hard: 4}"])
+def test_a_limit_that_is_none_is_told(project: Project, limit: str) -> None:
+    project(compose=f"{WEB}    depends_on: [a]\n  a: {{image: a, ulimits: {{nofile: {limit}}}}}\n")
+    assert all(
+        told.startswith("target.yaml: services.a.ulimits.nofile")
+        for told in mistakes(service="web")
+    )
 
 
 def test_what_a_service_extends_is_merged(project: Project) -> None:
@@ -404,3 +571,24 @@ def test_a_proxy_in_front_is_left_out_however_it_is_named(project: Project) -> N
     found = made(service="web")
     assert [*found.app.services] == ["assets"]
     assert found.notes["service front"].startswith("left out: a proxy in front of the app")
+
+
+@pytest.mark.parametrize(
+    "sysctls",
+    [
+        "{net.core.somaxconn: 1024, net.ipv4.tcp_syncookies: 0, net.ipv4.tcp_mem: '1 2 3'}",
+        '["net.core.somaxconn=1024", "net.ipv4.tcp_syncookies=0", "net.ipv4.tcp_mem=1 2 3"]',
+    ],
+)
+def test_kernel_settings_that_a_container_may_have_are_taken_and_others_named(
+    project: Project, sysctls: str
+) -> None:
+    project(compose=f"{WEB}    sysctls: {sysctls}\n")
+    found = made()
+    assert found.app.limits.kernel_settings == {
+        "net.core.somaxconn": 1024,
+        "net.ipv4.tcp_syncookies": 0,
+    }
+    why = found.notes["web.sysctls.net.ipv4.tcp_mem"]
+    assert why.startswith("left out: belongs to the whole host")
+    assert why.endswith("sysctl -w net.ipv4.tcp_mem='1 2 3'")

@@ -9,7 +9,10 @@ from tuner.model.services import Condition
 
 Project = Callable[..., Path]
 
-OWN_VOLUME = "changed: a volume of the arm's own, empty at first: `prepare` can fill it"
+OWN_VOLUME = (
+    "changed: a volume of the arm's own, empty at first: `prepare` can fill it. With `copy: true`,"
+    " which --copy-data writes, it starts with a copy of the folder"
+)
 ANOTHER_PROCESS = "left out: the app's image as another process"
 PROXY = "left out: a proxy in front of the app"
 

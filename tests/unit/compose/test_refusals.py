@@ -60,8 +60,44 @@ services:
 def test_a_network_of_another_service_is_refused(project: Project) -> None:
     text = "services:\n  web:\n    image: shop\n    network_mode: service:vpn\n"
     assert _told(project, text) == [
-        "compose.yml:4: services.web.network_mode: service:vpn: remove it, and call the service"
-        " by its name"
+        "compose.yml:4: services.web.network_mode: service:vpn: remove it. An arm has a network of"
+        " its own: call the services there by their names"
+    ]
+
+
+def test_all_that_cannot_be_had_comes_at_once_with_lines_paths_and_what_to_do(
+    project: Project,
+) -> None:
+    told = _told(
+        project,
+        """\
+services:
+  web:
+    image: shop:${TAG:?which release}
+    network_mode: host
+    depends_on: [a, gone]
+    environment: {KEY: "${KEY?}"}
+  a: {image: a, depends_on: [b], devices: [/dev/fuse]}
+  b:
+    image: b
+    privileged: true
+    depends_on: [a]
+""",
+    )
+    whole = "remove it, or the whole service if that cannot run without it"
+    rights = f"it gives a container rights on the host: {whole}"
+    value = "has no value: give it a value in .env or in the shell"
+    assert told == [
+        "compose.yml:11: services.b.depends_on.a: a -> b -> a: each waits for the next; remove one"
+        " of these lines",
+        "compose.yml:5: services.web.depends_on.gone: there is no service gone: remove the line, or"
+        " give one file with all services, as `docker compose config` prints it",
+        f"compose.yml:3: services.web.image: TAG {value} (which release)",
+        f"compose.yml:6: services.web.environment.KEY: KEY {value}",
+        "compose.yml:4: services.web.network_mode: host: it gives a container the network of the"
+        " host: remove it. An arm has a network of its own: call the services there by their names",
+        f"compose.yml:10: services.b.privileged: {rights}",
+        f"compose.yml:7: services.a.devices: {rights}",
     ]
 
 

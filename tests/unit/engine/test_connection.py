@@ -50,6 +50,12 @@ def test_an_engine_that_is_away(
     launcher.close()
 
 
+def test_no_line_of_a_secret_gets_out() -> None:
+    connection = Connection(["abc", "hunter22", "hunter22-and-more", "first line\n  second line\n"])
+    said = "abc hunter22-and-more hunter22 [second line] first line"
+    assert connection.hidden(said) == "abc *** *** [***] ***"
+
+
 @pytest.mark.parametrize(
     ("error", "advice"),
     [

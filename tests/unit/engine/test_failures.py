@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tuner.engine.failures import telling_line, why_ended, why_not_started
+from tuner.engine.failures import telling_line, why_ended, why_not_frozen, why_not_started
 from tuner.model import FailureCode
 
 IMPORT_LOG = """Traceback (most recent call last):
@@ -43,6 +43,10 @@ def test_the_message_quotes_the_line_that_tells() -> None:
         ("", ""),
         ("hello\nbye", "bye"),
         ("invalid cheaper value: must be lower than processes\nbye", "invalid cheaper value"),
+        (
+            "django.core.exceptions.ImproperlyConfigured: Set the SECRET_KEY variable\nbye",
+            "django.core.exceptions.ImproperlyConfigured",
+        ),
     ],
 )
 def test_telling_lines(log: str, line: str) -> None:
@@ -63,6 +67,10 @@ def test_telling_lines(log: str, line: str) -> None:
             "error during container init: write /proc/sys/net/core/somaxconn: invalid argument",
             FailureCode.WORKLOAD_REFUSED,
         ),
+        (
+            "open /proc/sys/net/ipv4/tcp_syncookies: no such file or directory",
+            FailureCode.WORKLOAD_REFUSED,
+        ),
     ],
 )
 def test_refusals_that_are_the_targets_fault(explanation: str, code: FailureCode) -> None:
@@ -71,13 +79,35 @@ def test_refusals_that_are_the_targets_fault(explanation: str, code: FailureCode
     assert failure.code == code
 
 
+def test_a_full_disk_is_the_fault_of_the_data_that_fill_it() -> None:
+    full = why_not_frozen("Error response: write /var/lib/layer.tar: no space left on device")
+    assert full is not None
+    assert full.code == FailureCode.OUT_OF_DISK
+    assert "`prepare`" in full.message
+    assert why_not_frozen("the container does not exist") is None
+
+
 @pytest.mark.parametrize(
     "explanation",
     [
         "error setting rlimit type 7: operation not permitted",
         "lstat /proc/42/ns/net: no such file or directory",
-        "write /proc/sys/net/ipv4/tcp_tw_reuse: invalid argument",
+        "write /proc/sys/net/ipv4/ip_local_port_range: invalid argument",
     ],
 )
 def test_refusals_that_are_the_hosts(explanation: str) -> None:
     assert why_not_started(explanation, "uwsgi") is None
+
+
+@pytest.mark.parametrize(
+    ("file", "field"),
+    [
+        ("net/core/somaxconn", "limits.somaxconn"),
+        ("net/ipv4/tcp_tw_reuse", "limits.sysctls.net.ipv4.tcp_tw_reuse"),
+    ],
+)
+def test_a_kernel_setting_that_the_host_refuses_is_named_as_in_the_job(
+    file: str, field: str
+) -> None:
+    failure = why_not_started(f"write /proc/sys/{file}: invalid argument", "uwsgi")
+    assert f"refuses {field}: give the value of `sysctl {file.replace('/', '.')}`" in str(failure)

@@ -1,8 +1,12 @@
 """The host's facts, and who gets which CPU."""
 
+import re
+
 import pytest
 
-from tuner.engine.host import HostFacts, parse_cpu_list, place
+from tuner.engine.host import HostFacts, check_cpus, check_open_files, place
+from tuner.errors import TargetFailed
+from tuner.model import FailureCode, Limits, cpus_in
 
 SHOWN = """Limit                     Soft Limit           Hard Limit           Units
 Max open files            1024                 20000                files
@@ -12,6 +16,17 @@ processor\t: 0
 model name\t: AMD EPYC
 model name\t: AMD EPYC
 """
+
+
+def test_more_open_files_than_the_engine_has_are_refused_with_its_limit() -> None:
+    facts = HostFacts.parse(SHOWN)
+    for limits in (Limits(), Limits(nofile=20_000)):
+        check_open_files(facts, limits)
+    with pytest.raises(
+        TargetFailed, match=r"limits\.nofile = 20001 .* daemon, 20000: ask"
+    ) as failed:
+        check_open_files(facts, Limits(nofile=20_001))
+    assert failed.value.code == FailureCode.WORKLOAD_REFUSED
 
 
 def test_facts_are_read_from_proc() -> None:
@@ -39,7 +54,7 @@ def test_the_fingerprint_survives_an_engine_that_does_not_know_its_cgroups() -> 
     ("text", "ids"), [("0", (0,)), ("0-3", (0, 1, 2, 3)), ("0-1,4,6-7", (0, 1, 4, 6, 7))]
 )
 def test_cpu_lists(text: str, ids: tuple[int, ...]) -> None:
-    assert parse_cpu_list(text) == ids
+    assert cpus_in(text) == ids
 
 
 @pytest.mark.parametrize(
@@ -58,9 +73,9 @@ def test_cpu_lists(text: str, ids: tuple[int, ...]) -> None:
 def test_the_generator_has_cpus_of_its_own_where_the_rest_suffices(
     ids: tuple[int, ...], cpus: float, target: str, generator: str, shares: bool
 ) -> None:
-    found = place(ids, cpus)
+    found = place(ids, Limits(cpus=cpus))
     assert (found.target, found.generator, found.shares_cpus) == (target, generator, shares)
-    assert found.client_cpus == len(parse_cpu_list(generator))
+    assert found.client_cpus == len(cpus_in(generator))
     assert found.services is None
 
 
@@ -78,6 +93,43 @@ def test_the_generator_has_cpus_of_its_own_where_the_rest_suffices(
 def test_services_have_cpus_of_their_own_where_the_rest_suffices(
     count: int, cpus: float, services: float, target: str, beside: str, generator: str
 ) -> None:
-    found = place(range(count), cpus, services)
+    found = place(range(count), Limits(cpus=cpus), services)
     assert (found.target, found.services, found.generator) == (target, beside, generator)
     assert found.services_share_cpus is (target == beside)
+    assert found.services_cpus == len(cpus_in(beside))
+
+
+@pytest.mark.parametrize(
+    ("count", "limits", "services", "target", "beside", "generator"),
+    [
+        (4, Limits(cpuset="2-3", cpus=2), 0.0, "2,3", None, "0,1"),
+        (4, Limits(cpuset="0", client_cpus=2), 1.0, "0", "1", "2,3"),
+        (4, Limits(cpuset="0", client_cpus=3), 1.0, "0", "0", "1,2,3"),
+        (8, Limits(client_cpus=4), 0.0, "0,1,2,3", None, "4,5,6,7"),
+        (2, Limits(client_cpus=2), 0.0, "0,1", None, "0,1"),
+        (2, Limits(cpuset="0,1"), 1.0, "0,1", "0,1", "1"),
+    ],
+)
+def test_a_job_may_say_which_cpus(
+    count: int, limits: Limits, services: float, target: str, beside: str | None, generator: str
+) -> None:
+    found = place(range(count), limits, services)
+    assert (found.target, found.services, found.generator) == (target, beside, generator)
+    together = {*cpus_in(target)} & {*cpus_in(generator)}
+    assert found.shares_cpus is bool(together)
+    assert found.client_cpus == len(cpus_in(generator))
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        (Limits(cpuset="1-3"), "limits.cpuset = 1-3 names CPU 2,3, and this host has 2 CPUs: 0,1"),
+        (Limits(client_cpus=3), "limits.client_cpus = 3, and this host has 2 CPUs: 0,1"),
+    ],
+)
+def test_cpus_that_a_host_does_not_have_are_refused(limits: Limits, words: str) -> None:
+    facts = HostFacts(cpu_ids=(0, 1), cpu_model="x", nofile=1024)
+    check_cpus(facts, Limits(cpuset="0-1", client_cpus=2))
+    with pytest.raises(TargetFailed, match=re.escape(words)) as failed:
+        check_cpus(facts, limits)
+    assert failed.value.code == FailureCode.WORKLOAD_REFUSED

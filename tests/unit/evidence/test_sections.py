@@ -148,19 +148,23 @@ def test_a_file_is_kept_unless_the_verdict_is_better(verdict: Verdict, words: st
 
 
 def test_services_are_shown_under_both_files_beside_the_bottleneck() -> None:
-    own = ServiceFigures(cores=0.3, cpu=0.6, throttled=0.0, memory_mb=90.4)
-    tried = ServiceFigures(cores=0.49, cpu=0.98, throttled=0.4, memory_mb=95.0, oom_kills=1)
+    own = ServiceFigures(cores=0.3, cpu=0.6, throttled=0.0, memory_mb=90.4, written_mb=12.0)
+    tried = ServiceFigures(cores=0.49, cpu=0.98, throttled=0.4, memory_mb=95.0, written_mb=24.0)
     services = (
         ServiceUse(name="postgres", baseline=own, candidate=tried),
-        ServiceUse(name="redis", baseline=replace(own, cpu=None, throttled=None), candidate=None),
+        ServiceUse(
+            name="redis",
+            baseline=ServiceFigures(cores=0.3, memory_mb=90.4, oom_kills=1),
+            candidate=None,
+        ),
     )
     document = composed(finished_jobs.recommendation(services=services))
     shown = text(document, "What limits the app")
     assert (
-        "postgres | CPU 60.0 %, throttled 0.0 %, 90 MB"
-        " | CPU 98.0 %, throttled 40.0 %, 95 MB, 1 OOM kill"
+        "postgres | CPU 60.0 %, throttled 0.0 %, 90 MB, wrote up to 12.0 MB a block"
+        " | CPU 98.0 %, throttled 40.0 %, 95 MB, wrote up to 24.0 MB a block (+12.0 MB)"
     ) in shown
-    assert "redis | 90 MB | not measured" in shown
+    assert "redis | 90 MB, 1 OOM kill | not measured" in shown
     assert "| `postgres` | CPU 60.0 %" in evidence.markdown(document)
     assert "throttled 40.0\N{NO-BREAK SPACE}%" in evidence.page(document)
     assert "| `" not in text(composed(), "What limits the app")
@@ -343,7 +347,7 @@ def test_provenance_names_all_that_it_takes_to_do_it_again() -> None:
     for words in (
         "machine: Test CPU, 2 CPUs",
         "uWSGI: 2.0.31; image sha256:0",
-        "limits: 1 CPU, 512 MB memory, somaxconn 4096",
+        "limits: 1 CPU, 512 MB, somaxconn 4096",
         "load: closed loop of 64 connections; GET /",
         "seed 1, sampler tpe",
         "windows began: 2026-11-21 12:00",

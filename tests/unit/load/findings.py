@@ -71,6 +71,8 @@ def window(**changes: Any) -> dict[str, Any]:
         "client": client(),
         "client_error": "",
         "started_at": 1_700_000_000.0,
+        "accepted": 30,
+        "is_relayed": False,
         "host": {
             "cpus": 2,
             "busy_s": 3.0,
@@ -101,8 +103,10 @@ class Scripted:
     client_cpus: int = 1
     shares_cpus: bool = False
     services_share_cpus: bool = False
+    services_cpus: int = 1
     front: Front = field(default_factory=lambda: Front(topology=Topology.HTTP_SOCKET, port=8000))
     nofile: int = 1000
+    client_nofile: int = 1000
     asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     timeouts: list[float] = field(default_factory=list)
     carried: dict[str, bytes] = field(default_factory=dict)
@@ -133,8 +137,8 @@ class Scripted:
     def rest(self) -> None:
         """It has no services."""
 
-    def check_disk(self) -> None:
-        """It writes nothing."""
+    def check_disk(self) -> dict[str, float]:
+        return {}
 
     def effective_ini(self) -> str:
         return ""

@@ -12,7 +12,7 @@ MISSING = HttpRequest(path="/missing", method="POST")
 
 
 def test_more_connections_than_open_files_are_refused() -> None:
-    running = Scripted(None, nofile=1100)
+    running = Scripted(None, client_nofile=1100)
     checks.check_open_files(running, ClosedLoop(concurrency=1000))
     with pytest.raises(TargetFailed, match="at most 1000") as failed:
         checks.check_open_files(running, Burst(kind="burst", users=1001))
@@ -60,21 +60,24 @@ def test_a_long_list_is_tried_in_part() -> None:
 @pytest.mark.parametrize(
     ("outcome", "words"),
     [
-        ("closed", "closes the connection after POST /missing: leave keep_alive out"),
         ("endless", "neither a length nor chunks"),
         ("failed", "POST /missing is not answered: connection reset"),
     ],
 )
-def test_keep_alive_that_the_server_does_not_keep_is_refused(outcome: str, words: str) -> None:
+def test_keep_alive_that_cannot_be_counted_is_refused(outcome: str, words: str) -> None:
     kept = {"outcome": "kept", "words": ""}
     found = [kept, {"outcome": outcome, "words": "connection reset"}]
     with pytest.raises(TargetFailed, match=words) as failed:
-        checks.check_keep_alive(Scripted(found), TARGET, [FINE, MISSING, FINE])
+        checks.keeps_connections(Scripted(found), TARGET, [FINE, MISSING, FINE])
     assert failed.value.code == FailureCode.WORKLOAD_REFUSED
 
 
-def test_keep_alive_that_is_kept_passes() -> None:
-    found = [{"outcome": "kept", "words": ""}]
-    running = Scripted(found)
-    checks.check_keep_alive(running, TARGET, [FINE])
+@pytest.mark.parametrize(
+    ("outcome", "relies"), [("kept", True), ("announced", True), ("closed", False)]
+)
+def test_a_client_relies_on_connections_that_the_server_does_not_close_without_a_word(
+    outcome: str, relies: bool
+) -> None:
+    running = Scripted([{"outcome": outcome, "words": ""}])
+    assert checks.keeps_connections(running, TARGET, [FINE]) is relies
     assert running.asked[0][0] == "keepalive"

@@ -70,3 +70,22 @@ def test_readiness_does_not_depend_on_the_tool() -> None:
     generators().wait_ready(running, TARGET)
 
     assert running.asked[0][0] == "ready"
+
+
+@pytest.mark.parametrize("workload", [ClosedLoop(), JOURNEY, BURST])
+def test_a_client_that_keeps_nothing_is_sent_as_it_is(workload: Workload) -> None:
+    running = WithK6({})
+    assert generators().as_served(running, TARGET, workload) is workload
+    assert running.asked == []
+
+
+@pytest.mark.parametrize(
+    ("outcome", "keeps"), [("kept", True), ("announced", True), ("closed", False)]
+)
+def test_a_client_connects_for_each_request_where_the_server_closes_without_a_word(
+    outcome: str, keeps: bool
+) -> None:
+    running = WithK6({"keepalive": [{"outcome": outcome, "words": ""}]})
+    wanted = LADDER.model_copy(update={"keep_alive": True})
+    served = generators().as_served(running, TARGET, wanted)
+    assert served == wanted.model_copy(update={"keep_alive": keeps})

@@ -62,8 +62,8 @@ def test_nginx_is_looked_for_where_the_engine_starts_it() -> None:
 
 
 def test_kernel_counters() -> None:
-    assert counters.tcp_counters(NETSTAT)["ListenOverflows"] == 42
-    assert counters.tcp_counters(NETSTAT)["TCPReqQFullDrop"] == 43
-    assert counters.tcp_counters("") == {}
+    assert counters.paired(NETSTAT, "TcpExt:")["ListenOverflows"] == 42
+    assert counters.paired(NETSTAT, "TcpExt:")["TCPReqQFullDrop"] == 43
+    assert counters.paired("", "TcpExt:") == {}
     assert counters.time_wait(SOCKSTAT) == 7
     assert counters.time_wait("") == 0

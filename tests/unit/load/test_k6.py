@@ -283,7 +283,7 @@ def test_a_host_without_k6_is_told_what_to_run() -> None:
 
 @pytest.mark.parametrize(("limit", "users"), [("805306368", 4000), ("max\n", 0)])
 def test_users_have_to_fit_into_the_generators_memory(limit: str, users: int) -> None:
-    running = WithK6(window(client=client(first_failed=None)), nofile=20_000)
+    running = WithK6(window(client=client(first_failed=None)), client_nofile=20_000)
     running.about = f"k6 v1.8.1 (go1.26, linux/amd64)\n{limit}\n"
     burst = BURST.model_copy(update={"users": 4000})
 
@@ -302,7 +302,7 @@ def test_memory_that_cannot_be_read_is_the_hosts_fault() -> None:
 
 
 def test_more_users_than_open_files_are_refused_before_anything_runs() -> None:
-    running = WithK6({}, nofile=500)
+    running = WithK6({}, client_nofile=500)
 
     with pytest.raises(TargetFailed, match="500 connections at once"):
         K6(stats_address="127.0.0.1:1").check(running, TARGET, BURST)

@@ -162,12 +162,3 @@ def test_a_rate_beyond_the_generator_is_refused_with_the_rate_that_it_can(oha: O
 def test_a_slow_server_says_nothing_about_the_generator(oha: Oha) -> None:
     running = Scripted({"try_each": TRIED, "window": rate_trial(20, 0.4)})
     oha.check(running, TARGET, OpenLoop(kind="open_loop", rate_rps=100_000))
-
-
-def test_keep_alive_is_tried_only_where_it_is_asked_for(oha: Oha) -> None:
-    kept = [{"outcome": "kept", "words": ""}]
-    running = Scripted({"try_each": TRIED, "keepalive": kept})
-    oha.check(running, TARGET, ClosedLoop())
-    assert [verb for verb, _ in running.asked] == ["try_each"]
-    oha.check(running, TARGET, ClosedLoop(keep_alive=True))
-    assert [verb for verb, _ in running.asked][1:] == ["try_each", "keepalive"]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.load.findings import window
+from tests.unit.load.findings import stats, window
 from tuner.errors import Infrastructure
 from tuner.load.findings import WINDOW
 from tuner.load.results import by_class, error_class, reading_of
@@ -111,3 +111,12 @@ def test_a_full_queue_tells_which_time_out_it_was(full: bool, name: str) -> None
 def test_ports_that_ran_out_are_noticed() -> None:
     client = {**window()["client"], "errors": {"Cannot assign requested address": 5}}
     assert reading_of(WINDOW.validate_python(window(client=client)), "oha").ports_exhausted
+
+
+@pytest.mark.parametrize(("is_relayed", "connects"), [(False, 30), (True, 25)])
+def test_connections_between_a_router_and_its_workers_are_not_the_clients(
+    is_relayed: bool, connects: int
+) -> None:
+    found = window(is_relayed=is_relayed)
+    found["after"]["stats"] = stats(requests=12)  # 5 more than before
+    assert reading_of(WINDOW.validate_python(found), "oha").connects == connects

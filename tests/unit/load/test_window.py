@@ -24,11 +24,14 @@ OHA = """
 import json, sqlite3
 assert open("body").read() == "\\u00e4\\n"
 rows = sqlite3.connect("rows.db")
-rows.execute("CREATE TABLE oha (url, start, start_latency_correction, end, duration, status)")
+rows.execute(
+    "CREATE TABLE oha (url, start, start_latency_correction, end, duration, status, len_bytes)"
+)
 for number in range(100):
     at = number / 50
     status = 500 if number % 10 == 9 else 200
-    rows.execute("INSERT INTO oha VALUES ('/', ?, ?, ?, 0, ?)", (at + 0.01, DUE, at + 0.02, status))
+    times = (at + 0.01, DUE, at + 0.02)
+    rows.execute("INSERT INTO oha VALUES ('/', ?, ?, ?, 0, ?, 100)", (*times, status))
 rows.commit()
 print(json.dumps({"statusCodeDistribution": {"200": COUNTED, "500": 10},
                   "errorDistribution": {"timeout": 1}}))
@@ -81,6 +84,7 @@ def test_rows_become_the_figures_of_a_window(stats: str) -> None:
     assert reading.errors_by_class == {"http_500": 10, "read_timeout": 1}
     assert reading.duration_s == 1.5
     assert reading.requests == 68  # of 76 that ended after the head, 8 had failed
+    assert reading.body_bytes == 68 * 100
     assert reading.latency_p50_ms == pytest.approx(10)
     assert len(reading.series) == 8
     assert reading.client_cpu_s > 0
@@ -104,7 +108,7 @@ def test_the_count_of_uwsgi_is_awaited_but_not_for_ever(
 
 def test_oha_says_which_request_of_a_mix_an_answer_belongs_to(stats: str) -> None:
     mixed = play_oha().replace("VALUES ('/'", "VALUES (iif(? % 4, '/a', '/b?c=1')")
-    mixed = mixed.replace("(at + 0.01", "(number, at + 0.01")
+    mixed = mixed.replace("(*times", "(number, *times")
     found = window(task(stats, mixed, paths=["/a", "/b?c=1", "/a", "/never"]))
     reading = reading_of(WINDOW.validate_python(found), "oha")
     assert [(r.request, r.sent, r.failed, r.over_limit) for r in reading.by_request] == [

@@ -15,11 +15,14 @@ from tuner.model import (
     JobKind,
     JobSpec,
     JobState,
+    Ladder,
+    Limits,
     MeasurementKind,
     Metric,
     Phase,
     TrialState,
     Variant,
+    Verdict,
 )
 
 
@@ -77,9 +80,9 @@ def test_each_arm_runs_the_very_file_that_was_given() -> None:
     assert [trial.params for trial in store.trials(job.id)] == [{"ini": "a"}, {"ini": "b"}]
 
 
-def broken_at(count: int) -> Any:
+def broken_at(count: int, code: FailureCode = FailureCode.BAD_OPTIONS) -> Any:
     def fails(options: Options) -> FailureCode | None:
-        return FailureCode.BAD_OPTIONS if number(options, "processes") == count else None
+        return code if number(options, "processes") == count else None
 
     return fails
 
@@ -107,6 +110,42 @@ def test_where_all_others_drop_out_the_first_file_is_still_measured() -> None:
     assert arms_of(store, job) == [(0, 1)] + [(0,)] * 3
 
 
+def test_on_a_small_host_each_file_has_its_blocks_in_smaller_ones() -> None:
+    world = FakeWorld(throughput=by_processes, host_mb=2300)  # 70 % of it: three boxes
+    inis = [with_processes(count) for count in (2, 3, 4, 5, 6)]
+    store, job = run(world, comparison(*inis, blocks=6))
+    assert job.state is JobState.SUCCEEDED
+    assert set(map(len, arms_of(store, job))) == {3}
+    assert job.report is not None
+    assert [arm.blocks for arm in job.report.arms] == [12, 6, 6, 6, 6]
+    assert job.report.arms[4].verdict is Verdict.BETTER
+
+
+def test_before_all_files_have_started_once_no_block_is_planned_that_one_of_them_would_end() -> (
+    None
+):
+    world = FakeWorld(throughput=by_processes, fails=broken_at(5), host_mb=2300)
+    inis = [with_processes(count) for count in (2, 3, 4, 5, 6)]
+    store, job = run(world, comparison(*inis, blocks=4))
+    assert job.state is JobState.SUCCEEDED
+    assert sum(3 in arms for arms in arms_of(store, job)) == 1
+    assert job.report is not None
+    assert [arm.blocks for arm in job.report.arms[1:]] == [4, 4, 0, 4]
+
+
+def test_each_file_runs_in_its_own_box() -> None:
+    world = FakeWorld(throughput=by_processes)
+    asked = comparison(with_processes(2), with_processes(2), blocks=1)
+    boxes = (Limits(cpus=1.0), Limits(cpus=2.0))
+    variants = tuple(
+        variant.model_copy(update={"limits": box})
+        for variant, box in zip(asked.variants, boxes, strict=True)
+    )
+    run(world, asked.model_copy(update={"variants": variants}))
+    started = {(arm.index, arm.limits.cpus) for arm in world.launches[-2:]}
+    assert started == {(0, 1.0), (1, 2.0)}
+
+
 def test_the_job_fails_with_its_first_file() -> None:
     world = FakeWorld(throughput=by_processes, fails=broken_at(5))
     _, job = run(world, comparison(with_processes(5), with_processes(2)))
@@ -114,6 +153,73 @@ def test_the_job_fails_with_its_first_file() -> None:
     assert job.failure is not None
     assert job.failure.code is FailureCode.BAD_OPTIONS
     assert job.report is None
+
+
+LADDER = Ladder(kind="ladder", concurrencies=(10, 100, 1_000))
+
+
+def rungs_of(store: Any, job: Job) -> list[tuple[int | None, tuple[int, ...]]]:
+    return [
+        (m.block_options.concurrency, m.arms)
+        for m in store.measurements(job.id)
+        if m.kind is MeasurementKind.BLOCK
+    ]
+
+
+def test_every_block_of_a_ladder_is_one_rung_and_rungs_take_turns() -> None:
+    world = FakeWorld(throughput=by_processes)
+    chosen = comparison(with_processes(2), with_processes(3), blocks=3, workload=LADDER)
+    store, job = run(world, chosen)
+    assert job.state is JobState.SUCCEEDED
+    assert rungs_of(store, job) == [(rung, (0, 1)) for rung in (10, 100, 1_000)] * 3
+    assert job.report is not None
+    assert job.report.blocks == 3
+    assert [arm.windows for arm in job.report.arms] == [18, 18]
+    blocks = [m for m in store.measurements(job.id) if m.kind is MeasurementKind.BLOCK]
+    for block in blocks:
+        assert {window.connections for window in block.windows} == {block.block_options.concurrency}
+    starts = len(world.launches)
+    assert starts >= 2 * len(blocks), "each rung has containers of its own"
+
+
+def test_a_file_that_breaks_at_a_rung_is_measured_at_the_rungs_below() -> None:
+    dies = broken_at(5, FailureCode.DIED)
+    world = FakeWorld(throughput=by_processes, fails=dies, fails_from=100)
+    inis = (with_processes(2), with_processes(5))
+    store, job = run(world, comparison(*inis, blocks=2, workload=LADDER))
+    assert job.state is JobState.SUCCEEDED
+    assert rungs_of(store, job) == [
+        *((10, (0, 1)), (100, (0, 1))),
+        *((100, (0,)), (1_000, (0,))),
+        *((10, (0, 1)), (100, (0,)), (1_000, (0,))),
+    ]
+    assert job.report is not None
+    found = [rung.failure and rung.failure.code for rung in job.report.arms[1].rungs]
+    assert found == [None, FailureCode.DIED, None]
+    assert {figure.concurrency for figure in job.report.arms[1].figures} == {10}
+
+
+def test_on_a_small_host_each_rung_has_its_passes() -> None:
+    world = FakeWorld(throughput=by_processes, host_mb=2300)  # 70 % of it: three boxes
+    inis = [with_processes(count) for count in (2, 3, 4, 5)]
+    store, job = run(world, comparison(*inis, blocks=2, workload=LADDER))
+    assert job.state is JobState.SUCCEEDED
+    assert job.report is not None
+    assert [arm.blocks for arm in job.report.arms] == [4, 2, 2, 2]
+    rungs = rungs_of(store, job)
+    assert [rung for rung, _ in rungs] == [10, 10, 100, 100, 1_000, 1_000] * 2
+    assert all(len(arms) <= 3 and arms[0] == 0 for _, arms in rungs)
+
+
+def test_the_first_file_may_break_above_the_lowest_rung() -> None:
+    dies = broken_at(5, FailureCode.DIED)
+    world = FakeWorld(throughput=by_processes, fails=dies, fails_from=1_000)
+    inis = (with_processes(5), with_processes(2))
+    store, job = run(world, comparison(*inis, blocks=1, workload=LADDER))
+    assert job.state is JobState.SUCCEEDED
+    assert rungs_of(store, job)[-1] == (1_000, (1,))
+    world.fails_from = 10
+    assert run(world, comparison(*inis, workload=LADDER))[1].state is JobState.FAILED
 
 
 def test_a_calibration_ends_with_what_the_host_can_see() -> None:

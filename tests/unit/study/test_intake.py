@@ -263,15 +263,49 @@ def test_the_first_file_of_a_comparison_is_the_baseline() -> None:
     assert spec.baseline_ini == INI
 
 
-def test_keep_alive_is_refused_for_the_files_that_cannot_keep_it() -> None:
-    kept = {"workload": {"kind": "closed_loop", "keep_alive": True}}
-    for option, refused in (("http-socket", True), ("http11-socket", False), ("http", False)):
-        ini = f"[uwsgi]\n{option} = :8000\n"
-        found = {"ini": ini, **kept}
-        if refused:
-            assert "workload.keep_alive" in mistakes(**found)
-        else:
-            resolve(request(**found), OneApp())
+def test_each_file_of_a_comparison_has_a_box_of_its_own_or_the_jobs() -> None:
+    small = {"cpus": 0.5, "memory_mb": 256}
+    inis = [{"name": "a", "ini": INI, "limits": small}, {"name": "b", "ini": INI}]
+    spec = resolve(measuring(inis=inis), OneApp())
+    assert [box.cpus for box in spec.boxes] == [0.5, 2.0]
+    assert spec.limits == spec.boxes[0]
+    assert resolve(request(), OneApp()).boxes == (Limits(cpus=2.0),)
+
+
+def test_a_file_is_checked_against_its_own_box() -> None:
+    listens = f"{INI}listen = 1000\n"
+    tight = {"somaxconn": 512, "memory_mb": 20}
+    inis = [{"name": "a", "ini": listens}, {"name": "b", "ini": listens, "limits": tight}]
+    with pytest.raises(InvalidInput) as refused:
+        resolve(measuring(inis=inis), OneApp())
+    paths = [mistake.path for mistake in refused.value.mistakes]
+    assert paths == ["inis.1.ini:4", "inis.1.limits.memory_mb"]
+
+
+def test_how_files_are_compared_is_kept_for_the_report() -> None:
+    inis = [{"name": str(n), "ini": f"[uwsgi]\nprocesses = {n}\n"} for n in (1, 2)]
+    steps = resolve(measuring(inis=inis, compare_with="previous"), OneApp())
+    assert (steps.compare_with, steps.vary) == ("previous", ())
+    assert resolve(measuring(inis=inis, vary=["processes"]), OneApp()).vary == ("processes",)
+
+
+def test_files_that_do_not_differ_in_what_varies_are_refused() -> None:
+    inis = [{"name": "a", "ini": INI}, {"name": "b", "ini": f"{INI}threads = 2\n"}]
+    with pytest.raises(InvalidInput, match="vary: has the same values in a and b"):
+        resolve(measuring(inis=inis, vary=["processes"]), OneApp())
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"vary": ["processes"], "compare_with": "previous"}, "drop compare_with"),
+        ({"inis": [{"name": f"f{n}", "ini": INI} for n in range(17)]}, "at most 16"),
+        ({"inis": [{"name": "a", "ini": INI}] * 2}, "twice: a"),
+    ],
+)
+def test_a_comparison_that_is_not_well_formed_is_refused(changes: dict[str, Any], why: str) -> None:
+    with pytest.raises(ValidationError, match=why):
+        measuring(**changes)
 
 
 def test_a_calibration_is_of_the_targets_own_file() -> None:

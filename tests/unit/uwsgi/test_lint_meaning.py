@@ -39,7 +39,7 @@ AT: Mapping[str, int] = {
     "U120": 8, "U121": 8,
     "U125": 7, "U126": 8, "U127": 8, "U128": 8,
     "U130": 3, "U131": 8, "U132": 3, "U133": 8, "U134": 8, "U135": 7, "U136": 6, "U137": 8,
-    "U140": 8, "U141": 8, "U142": 1, "U143": 1, "U144": 1,
+    "U140": 8, "U141": 8, "U142": 1, "U143": 1, "U144": 1, "U145": 2,
 }  # fmt: skip
 
 # The box that a rule needs when HERE is not enough.
@@ -49,6 +49,7 @@ BOXES: Mapping[str, Box] = {
     "U142": Box(environ={"UWSGI_THREADS": "4", "PATH": "/bin"}),
     "U143": Box(command=("uwsgi", "--http-socket", ":8000", "--module", "app")),
     "U144": Box(command=("uwsgi", "--ini", "uwsgi.ini", "--so-send-timeout", "5")),
+    "U145": Box(clients_keep=True),
 }
 CATALOGUES: Mapping[str, Catalogue] = {
     "U118": WITHOUT_ASYNCIO,

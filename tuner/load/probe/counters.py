@@ -25,13 +25,18 @@ def read(stats: str) -> dict[str, Any]:
         time.sleep(PAUSE_S)
     else:
         raise StatsGone(f"uWSGI's stats do not answer on {stats}")
-    tcp = tcp_counters(slurp("/proc/net/netstat"))
+    tcp = paired(slurp("/proc/net/netstat"), "TcpExt:")
     return {
         "stats": text,
         "listen_overflows": tcp.get("ListenOverflows", 0),
         "syn_drops": tcp.get("TCPReqQFullDrop", 0) + tcp.get("TCPReqQFullDoCookies", 0),
         "time_wait": time_wait(slurp("/proc/net/sockstat")),
     }
+
+
+def accepted() -> int:
+    """TCP connections that were accepted in this network namespace so far."""
+    return paired(slurp("/proc/net/snmp"), "Tcp:").get("PassiveOpens", 0)
 
 
 def read_stats(address: str, timeout_s: float) -> str | None:
@@ -66,11 +71,11 @@ def receive_all(
     return received.decode(errors="replace")
 
 
-def tcp_counters(netstat: str) -> dict[str, int]:
-    """The TcpExt line of /proc/net/netstat: lines come in pairs, names above values."""
-    lines = [line.split() for line in netstat.splitlines()]
+def paired(text: str, group: str) -> dict[str, int]:
+    """One group of /proc/net/netstat or snmp: lines come in pairs, names above values."""
+    lines = [line.split() for line in text.splitlines()]
     for names, values in zip(lines[::2], lines[1::2], strict=False):
-        if names[0] == "TcpExt:":
+        if names[0] == group:
             return {name: int(value) for name, value in zip(names[1:], values[1:], strict=False)}
     return {}
 

@@ -18,6 +18,10 @@ ROWS = (
     "SELECT coalesce(start_latency_correction, start), start, end, status BETWEEN 200 AND 299, url"
     " FROM oha"
 )
+BODY_BYTES = (
+    "SELECT coalesce(sum(len_bytes), 0) FROM oha"
+    " WHERE status BETWEEN 200 AND 299 AND end BETWEEN ? AND ?"
+)
 
 
 def summarise(folder: str, output: str, task: dict[str, Any]) -> dict[str, Any]:
@@ -28,7 +32,8 @@ def summarise(folder: str, output: str, task: dict[str, Any]) -> dict[str, Any]:
         errors = {str(words): int(n) for words, n in document["errorDistribution"].items()}
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ValueError(f"not oha's output: {error!r}") from error
-    urls, found = read_rows(os.path.join(folder, DATABASE))
+    counted = (task["head_s"], task["length_s"])
+    urls, found, body_bytes = read_rows(os.path.join(folder, DATABASE), counted)
     answered = sum(statuses.values())
     if len(found) != answered:
         raise ValueError(f"oha counted {answered} answers and wrote {len(found)} rows")
@@ -42,7 +47,11 @@ def summarise(folder: str, output: str, task: dict[str, Any]) -> dict[str, Any]:
         unanswered=timed_out,
     )
     return {
-        "rows": {**summary, "by_request": by_request(urls, found, task)},
+        "rows": {
+            **summary,
+            "body_bytes": body_bytes,
+            "by_request": by_request(urls, found, task),
+        },
         "sent": answered + sum(errors.values()),
         "errors": {**bad, **errors},
         "over_limit": None,
@@ -75,15 +84,18 @@ def by_request(urls: list[str], found: list[Row], task: dict[str, Any]) -> list[
     ]
 
 
-def read_rows(path: str) -> tuple[list[str], list[Row]]:
-    """The path and the row of every answer of the run. Without an answer oha makes no table."""
+def read_rows(path: str, counted: tuple[float, float]) -> tuple[list[str], list[Row], int]:
+    """The path and the row of every answer, and the bytes of those that came in time.
+
+    Without an answer oha makes no table.
+    """
     database = sqlite3.connect(path)
     try:
         found = database.execute(ROWS).fetchall()
+        (body_bytes,) = database.execute(BODY_BYTES, counted).fetchone()
     except sqlite3.OperationalError:
-        found = []
+        found, body_bytes = [], 0
     finally:
         database.close()
-    return [url for *_, url in found], [
-        (due, sent, end, bool(ok)) for due, sent, end, ok, _ in found
-    ]
+    answers = [(due, sent, end, bool(ok)) for due, sent, end, ok, _ in found]
+    return [url for *_, url in found], answers, body_bytes

@@ -41,6 +41,11 @@ def watched(front: dict[str, Any], stats: str) -> list[Socket]:
     return [front["port"]]
 
 
+def is_relayed(sockets: list[Socket], front: dict[str, Any]) -> bool:
+    """Whether each request crosses one more TCP connection, from a router or proxy to a worker."""
+    return any(isinstance(each, int) and each != front["port"] for each in sockets)
+
+
 def parse(address: str) -> Socket:
     """The socket that uWSGI calls `address`: host:port, a path, or @name."""
     _, colon, port = address.rpartition(":")

@@ -32,15 +32,17 @@ def try_one(task: dict[str, Any], request: dict[str, Any]) -> int | str:
 
 
 def keepalive(task: dict[str, Any]) -> list[dict[str, str]]:
-    """What becomes of a connection after each request, up to the first that is not kept.
+    """What becomes of a connection after each request, up to the first that decides.
 
-    `outcome` is `kept`; `closed`; `endless`, where neither a length nor chunks tell where the
-    answer ends, and the connection stays open; or `failed`, with the reason in `words`.
+    `outcome` is `kept`; `announced`, where the answer itself says that the connection ends;
+    `closed`, where the server closes it without a word; `endless`, where neither a length nor
+    chunks tell where the answer ends, and the connection stays open; or `failed`, with the reason
+    in `words`. The last three decide.
     """
     answers: list[dict[str, str]] = []
     for request in task["requests"]:
         answers.append(keep_one(task, request))
-        if answers[-1]["outcome"] != "kept":
+        if answers[-1]["outcome"] not in ("kept", "announced"):
             break
     return answers
 
@@ -59,6 +61,8 @@ def keep_one(task: dict[str, Any], request: dict[str, Any]) -> dict[str, str]:
             answer.read()
         except TimeoutError:
             return {"outcome": "endless", "words": ""}
+        if answer.will_close:
+            return {"outcome": "announced", "words": ""}
         time.sleep(CLOSES_WITHIN_S)
         try:
             socket.settimeout(ANSWER_TIMEOUT_S)

@@ -58,15 +58,16 @@ def run(task: dict[str, Any], folder: str) -> tuple[dict[str, Any], str]:
     router = task["front"]["topology"] == "http_router"
     logged = proxy.log_size()
     before = counters.read(task["stats"])
-    watch = queues.Watch(queues.watched(task["front"], before["stats"]))
+    sockets = queues.watched(task["front"], before["stats"])
+    watch = queues.Watch(sockets)
     processes_before = processes.snapshot(before["stats"], router=router)
     host_before = host.snapshot()
     with watch:
-        began, started_at = time.monotonic(), time.time()
+        began, started_at, accepted = time.monotonic(), time.time(), counters.accepted()
         client = subprocess.run(
             task["argv"], cwd=folder, capture_output=True, text=True, check=False
         )
-        wall_s = time.monotonic() - began
+        wall_s, accepted = time.monotonic() - began, counters.accepted() - accepted
     host_after = host.snapshot()
     after = counters.read(task["stats"])
     processes_after = processes.snapshot(after["stats"], router=router)
@@ -77,6 +78,8 @@ def run(task: dict[str, Any], folder: str) -> tuple[dict[str, Any], str]:
         "client": None,
         "client_error": client.stderr[-STDERR_KEPT:],
         "started_at": started_at,
+        "accepted": accepted,
+        "is_relayed": queues.is_relayed(sockets, task["front"]),
         "host": {**host.difference(host_before, host_after), "wall_s": wall_s},
         "processes": processes.difference(processes_before, processes_after),
         "queue": watch.reading(),

@@ -23,11 +23,12 @@ def comment_at(value: str, *, spaced: bool = True) -> int | None:
     return found.end() - 1 if found else None
 
 
-def added(subject: Subject, line: str) -> Fix:
-    """A new line outside every block, for an option that is missing."""
+def added(subject: Subject, *lines: str) -> Fix:
+    """New lines outside every block, for options that are missing."""
     end = subject.ini.read.end
     at = (top_of(subject) or len(subject.ini.lines)) + 1 if end is None else end + 2
-    return Fix(f"add `{line}`", (Edit(at, at - 1, (line,)),))
+    named = " and ".join(f"`{line}`" for line in lines)
+    return Fix(f"add {named}", (Edit(at, at - 1, lines),))
 
 
 def removed(entry: Entry, sentence: str = "remove the line", *, is_safe: bool = False) -> Fix:

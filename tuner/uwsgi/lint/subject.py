@@ -33,6 +33,7 @@ class Box:
     memory_per_process_mb: float | None = None
     command: tuple[str, ...] = ()
     environ: Mapping[str, str] = field(default_factory=dict)
+    clients_keep: bool = False  # clients want to send several requests on one connection
 
 
 @dataclass(frozen=True, slots=True)

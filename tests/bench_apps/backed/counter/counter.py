@@ -1,4 +1,7 @@
-"""A service with data: `/add` appends a row to a file of its volume, `/count` counts them."""
+"""A service with data: `/add` appends a row to a file of its volume, `/count` counts them.
+
+`/fill` writes 40 MB there.
+"""
 
 import signal
 import sys
@@ -14,6 +17,8 @@ class Handler(BaseHTTPRequestHandler):
         if self.path == "/add":
             with ROWS.open("a") as file:
                 file.write("row\n")
+        elif self.path == "/fill":
+            ROWS.with_name("large").write_bytes(bytes(40_000_000))
         body = str(len(ROWS.read_text().splitlines())).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))

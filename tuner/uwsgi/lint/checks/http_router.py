@@ -89,6 +89,13 @@ def large_table(subject: Subject) -> Iterator[Hit]:
         yield hit(router, added(subject, "max-fd = 65536"), slots=slots, megabytes=megabytes)
 
 
+@check("router-closes-connections")
+def closes_each_connection(subject: Subject) -> Iterator[Hit]:
+    router = _router(subject)
+    if router and subject.box.clients_keep and is_off(subject, "http-keepalive"):
+        yield hit(router, added(subject, "http-keepalive = 1", "http-auto-chunked = true"))
+
+
 @check("keep-alive-needs-length")
 def closes_without_length(subject: Subject) -> Iterator[Hit]:
     entry = positive(subject, "http-keepalive")

@@ -1,0 +1,142 @@
+"""Figures of several arms as SVG, over the rungs of a ladder or side by side."""
+
+import re
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from tests import comparisons
+from tests.comparisons import RUNGS
+from tests.unit.test_charts import SVG, parsed, words
+from tuner.charts import arms_chart, ladder_chart
+from tuner.model import Figure, Metric
+
+RPS = Metric.THROUGHPUT_RPS
+
+
+def figures(metric: Metric = RPS, arms: int = 2) -> dict[str, list[Figure]]:
+    found = comparisons.report_of(rungs=RUNGS, arms=arms)
+    return {arm.name: [f for f in arm.figures if f.metric is metric] for arm in found.arms}
+
+
+def one(value: float, metric: Metric = RPS, width: float = 0.1) -> Figure:
+    low, high = value * (1 - width), value * (1 + width)
+    return Figure(metric=metric, value=value, ci_low=low, ci_high=high)
+
+
+def classes(svg: str, word: str) -> list[str]:
+    """The classes of all paths that have this one."""
+    found = (path.attrib["class"] for path in parsed(svg).iter(f"{SVG}path"))
+    return [kind for kind in found if word in kind.split()]
+
+
+def hints(svg: str) -> list[str]:
+    return [element.text or "" for element in parsed(svg).iter(f"{SVG}title")][1:]
+
+
+def test_each_arm_has_a_line_with_a_mark_and_an_interval_at_each_rung() -> None:
+    chart = ladder_chart(RPS, figures())
+    assert classes(chart, "line") == ["s0 l0 line", "s1 l1 line"]
+    assert len(classes(chart, "thin")) == 2 * len(RUNGS), "intervals"
+    assert len(hints(chart)) == 2 * len(RUNGS)
+    assert hints(chart)[0].startswith("arm-0.ini, 100 connections: 1 002.5 (975.5 .. 1 030.0)")
+
+
+def test_connections_are_logarithmic() -> None:
+    line = next(
+        p
+        for p in parsed(ladder_chart(RPS, figures())).iter(f"{SVG}path")
+        if "line" in p.attrib["class"].split()
+    )
+    first, second, third = (float(x) for x in re.findall(r"([\d.]+) [\d.]+", line.attrib["d"]))
+    assert second - first == pytest.approx(third - second, abs=0.2)
+    assert {"100", "1 000", "10 000", "connections (log)"} <= set(
+        words(ladder_chart(RPS, figures()))
+    )
+
+
+@pytest.mark.parametrize("arms", [2, 6, 7, 16])
+def test_no_two_arms_look_alike_and_each_has_its_name_beside_its_line(arms: int) -> None:
+    chart = ladder_chart(RPS, figures(arms=arms))
+    drawn = classes(chart, "line")
+    assert len(set(drawn)) == arms
+    at = {
+        text.text: float(text.attrib["y"])
+        for text in parsed(chart).iter(f"{SVG}text")
+        if (text.text or "").startswith("arm-")
+    }
+    heights = sorted(at.values())
+    assert len(heights) == arms
+    assert all(b - a >= 14.9 for a, b in pairwise(heights))
+    assert heights[0] > 0
+    assert heights[-1] < float(parsed(chart).attrib["height"])
+
+
+def test_the_order_of_names_is_the_order_of_the_ends_of_lines() -> None:
+    chart = ladder_chart(RPS, figures(arms=4))
+    names = [name for name in words(chart) if name.startswith("arm-")]
+    assert names == ["arm-3.ini", "arm-2.ini", "arm-1.ini", "arm-0.ini"], "the fastest on top"
+
+
+def test_an_arm_without_a_figure_at_a_rung_has_a_shorter_line() -> None:
+    found = figures()
+    found["arm-1.ini"] = found["arm-1.ini"][:2]
+    assert len(hints(ladder_chart(RPS, found))) == 5
+    found["arm-1.ini"] = []
+    assert len(hints(ladder_chart(RPS, found))) == 3
+    assert ladder_chart(RPS, {"a": []}).count("<title>") == 1, "an empty chart"
+
+
+def test_an_axis_is_logarithmic_where_figures_differ_by_far() -> None:
+    assert "p95, ms (log)" in words(
+        ladder_chart(Metric.LATENCY_P95_MS, figures(Metric.LATENCY_P95_MS))
+    )
+    assert "requests/s" in words(ladder_chart(RPS, figures()))
+
+
+def test_shares_are_drawn_in_percent_and_errors_of_zero_can_be_drawn() -> None:
+    chart = ladder_chart(Metric.TARGET_CPU, figures(Metric.TARGET_CPU))
+    assert "CPU, % of its limit" in words(chart)
+    assert "90.0" in hints(chart)[0]
+    none = {"a": [Figure(metric=Metric.ERROR_RATE, value=0.0, ci_low=0.0, ci_high=0.001)]}
+    assert "nan" not in arms_chart(Metric.ERROR_RATE, {"a": none["a"][0]})
+    assert "errors, %" in words(arms_chart(Metric.ERROR_RATE, {"a": none["a"][0]}))
+
+
+def test_arms_of_one_load_are_points_with_intervals_one_below_the_other() -> None:
+    chart = arms_chart(RPS, {"today.ini": one(100.0), "threads.ini": one(150.0)})
+    assert len(classes(chart, "line")) == 2, "intervals"
+    assert hints(chart) == [
+        "today.ini: 100.0 (90.0 .. 110.0)",
+        "threads.ini: 150.0 (135.0 .. 165.0)",
+    ]
+    assert {"today.ini", "threads.ini"} <= set(words(chart))
+
+
+def test_an_interval_without_an_end_reaches_the_edge_and_one_block_has_none() -> None:
+    open_end = replace(one(100.0), ci_high=None)
+    chart = arms_chart(RPS, {"a": open_end, "b": one(50.0)})
+    line = next(p for p in parsed(chart).iter(f"{SVG}path") if "line" in p.attrib["class"].split())
+    assert float(line.attrib["d"].rpartition("H")[2]) == pytest.approx(760 - 28)
+    alone = replace(one(100.0), ci_low=None, ci_high=None)
+    assert classes(arms_chart(RPS, {"a": alone}), "line") == []
+    with_rung = replace(alone, concurrency=10)
+    assert classes(ladder_chart(RPS, {"a": [with_rung]}), "thin") == []
+
+
+def test_names_are_text_in_every_chart() -> None:
+    name = '</title><script>alert("1")</script>'
+    for chart in (
+        arms_chart(RPS, {name: one(1.0)}),
+        ladder_chart(RPS, {name: figures()["arm-0.ini"]}),
+    ):
+        assert "<script" not in chart
+        assert any(word.startswith("</title><script") for word in words(chart))
+
+
+def test_numbers_of_rungs_do_not_lie_on_each_other_and_the_top_one_is_always_there() -> None:
+    rungs = (100, 6_000, 8_000, 9_000, 10_000)
+    chart = ladder_chart(RPS, {"a": [replace(one(1.0), concurrency=rung) for rung in rungs]})
+    assert {"100", "6 000", "10 000"} <= set(words(chart))
+    assert not {"8 000", "9 000"} & set(words(chart))
