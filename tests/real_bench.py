@@ -80,8 +80,13 @@ def volumes_of(instance: str) -> list[str]:
 
 def everything_of(instance: str, environ: Mapping[str, str] = os.environ) -> list[str]:
     """All containers, networks, volumes and images of an instance, by kind and id."""
+    return everything_with(f"tuner.instance={instance}", environ)
+
+
+def everything_with(label: str, environ: Mapping[str, str]) -> list[str]:
+    """All containers, networks, volumes and images with a label, by kind and id."""
     client = docker.APIClient(version="auto", **kwargs_from_env(environment=environ))
-    mine = {"label": f"tuner.instance={instance}"}
+    mine = {"label": label}
     try:
         found = {
             "container": client.containers(all=True, filters=mine),

@@ -23,11 +23,12 @@ from tests.bench_arms import JOURNEY_IMAGE, opened
 from tests.benchmarks import rig
 from tests.benchmarks.journal import Journal
 from tests.own_engine import OwnEngine, here, own_engine
-from tests.real_bench import BASE_IMAGE, LOAD_IMAGE
+from tests.real_bench import BASE_IMAGE, LOAD_IMAGE, everything_with
 from tests.service import FINAL, Json, Service, opened_store, running
 from tuner.catalogue import HostCatalogue
 from tuner.errors import Unavailable
-from tuner.model import DEFAULT_COMMAND, JobId, MeasurementState, Target
+from tuner.model import JobId, MeasurementState, TuneRequest
+from tuner.study import resolve
 
 APP = "django-shop"
 VICTIMS = ("worker", "postgres", "dockerd")
@@ -81,23 +82,21 @@ def run(wanted: int, journal: Journal) -> None:
     if len(kills_of(journal.rows())) >= wanted:
         return
     with ExitStack() as stack:
-        build_images()  # the engine of our own has no way out
-        built = here(f"uwsgi-tuner/target-{APP}*")
-        engine = stack.enter_context(own_engine([BASE_IMAGE, LOAD_IMAGE, JOURNEY_IMAGE, *built]))
+        images = [BASE_IMAGE, LOAD_IMAGE, JOURNEY_IMAGE, *built()]
+        engine = stack.enter_context(own_engine(images))
         service = stack.enter_context(running(DOCKER_HOST=engine.address))
         while (done := len(kills_of(journal.rows()))) < wanted:
             killer = Killer(service, engine, seed=len(journal.rows()) + 1)
             journal.add(killer.job(most=wanted - done))
 
 
-def build_images() -> None:
-    """Build the images of the app and its services on the machine's engine."""
+def built() -> list[str]:
+    """The images of the app and its services, made where packages can be downloaded."""
     known = HostCatalogue.load()
-    app = known.apps[APP].app
-    fields = app.model_dump(include=set(Target.model_fields))
-    target = Target(target_app=APP, **fields | {"command": app.command or DEFAULT_COMMAND})
+    request = TuneRequest.model_validate({"app": APP, "target": {"target_app": APP}})
     with opened(apps=known.build_dir) as bench:
-        bench.launcher.inspect(target)
+        bench.launcher.inspect(resolve(request, known).target)
+    return here(f"uwsgi-tuner/target-{APP}*")
 
 
 class Killer:
@@ -114,8 +113,8 @@ class Killer:
         request = {"app": APP, "target": {"target_app": APP}, "budget": BUDGET, "seed": self.seed}
         job_id = self.service.submit(**request, min_effect=0.001)["id"]
         kills: list[Json] = []
-        while len(kills) < most and self.is_open_after(job_id, self.drawn.uniform(*CALM_S)):
-            kills.append(self.kill(job_id))
+        while len(kills) < most and (phase := self.phase_after(self.calm_s(), job_id)):
+            kills.append({"phase": phase, **self.kill(job_id)})
             print(f"  job {self.seed}: {in_words(kills[-1])}", flush=True)
         ended = self.service.finish(job_id, within_s=LONGEST_JOB_S, every_s=1.0)
         failure = ended["failure"] or {}
@@ -128,20 +127,25 @@ class Killer:
             "left": self.left(),
         }
 
-    def is_open_after(self, job_id: int, seconds: float) -> bool:
-        """Whether the job has not ended after so long."""
+    def calm_s(self) -> float:
+        """How long nothing is killed now."""
+        return self.drawn.uniform(*CALM_S)
+
+    def phase_after(self, seconds: float, job_id: int) -> str | None:
+        """The phase of the job after so long; None if it has ended before."""
+        phase: str | None = None
         ends = time.monotonic() + seconds
-        while time.monotonic() < ends:
+        while phase is None or time.monotonic() < ends:
             job = self.service.glance(job_id)
             if job is not None and job["state"] in FINAL:
-                return False
+                return None
+            phase = str(job["phase"]) if job is not None else phase
             time.sleep(0.5)
-        return True
+        return phase
 
     def kill(self, job_id: int) -> Json:
         """Kill one part, start it again if nobody else does, and wait for a measurement."""
-        victim, phase = next(self.victims), self.service.job(job_id)["phase"]
-        since, began = datetime.now(UTC), time.monotonic()
+        victim, since, began = next(self.victims), datetime.now(UTC), time.monotonic()
         if victim == "dockerd":
             self.engine.kill()
             time.sleep(self.drawn.uniform(*AWAY_S))
@@ -151,7 +155,7 @@ class Killer:
         self.service.wait_for(
             lambda: self.goes_on(job_id, since), LONGEST_JOB_S, "it goes on", every_s=0.3
         )
-        return {"victim": victim, "phase": phase, "seconds": round(time.monotonic() - began, 1)}
+        return {"victim": victim, "seconds": round(time.monotonic() - began, 1)}
 
     def goes_on(self, job_id: int, since: datetime) -> bool:
         """Whether a measurement has begun or ended since then, or the job has ended."""
@@ -168,9 +172,11 @@ class Killer:
         return job["state"] in FINAL or any(at is not None and at > since for at in moments)
 
     def left(self) -> list[str]:
-        """What the engine still has of this service, a while after its only job has ended."""
+        """What the engine still has of the product, a while after the only job has ended."""
         deadline = time.monotonic() + CLEARED_WITHIN_S
-        while (found := self.service.leftovers()) and time.monotonic() < deadline:
+        while (found := everything_with("tuner", self.service.environ)) and (
+            time.monotonic() < deadline
+        ):
             time.sleep(0.5)
         return found
 
