@@ -25,6 +25,7 @@ from tuner.model import (
 )
 from tuner.objective import outcome_of
 from tuner.search_space import derive
+from tuner.study.calibrating import CALIBRATION_SETS
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(TEST_ENDS_WITHIN_S)]
 
@@ -152,7 +153,8 @@ def check_rows(service: Service, job_id: int) -> None:
     assert all(a.params != b.params for a, b in itertools.combinations(trials, 2))
     assert [one.sequence for one in measurements] == list(range(len(measurements)))
     counts = {phase: sum(b.phase == phase for b in blocks) for phase in Phase}
-    assert counts[Phase.CALIBRATE] == CALIBRATE
+    # On a busy machine a first set may look biased: then a second one checks it.
+    assert counts[Phase.CALIBRATE] in (CALIBRATE, CALIBRATION_SETS * CALIBRATE)
     assert counts[Phase.SEARCH] == TRIALS
     assert counts[Phase.CONFIRM] in (0, CONFIRM)
     domain = derive(job.spec, job.facts.memory if job.facts else None)
