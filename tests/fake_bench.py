@@ -71,8 +71,8 @@ def _memory_by_processes(options: Options) -> float:
 class FakeWorld:
     """What is true of every configuration, and what has happened so far.
 
-    `throughput` is in requests per second, `memory_mb` in MB; `noise_sd` is the
-    standard deviation of a window's log throughput, `start_sd` that of one start.
+    `throughput` is in requests per second, by options and kernel settings; `memory_mb` in MB.
+    `noise_sd` is the standard deviation of a window's log throughput, `start_sd` that of one start.
     """
 
     throughput: Callable[[Options], float] = _constant_throughput
@@ -407,7 +407,8 @@ class FakeLoad:
         )
 
     def _capacity(self, fake: FakeTarget) -> float:
-        planted = self.world.throughput(options_of(fake.arm.ini))
+        settings = {name: str(value) for name, value in fake.arm.limits.sysctls.items()}
+        planted = self.world.throughput({**options_of(fake.arm.ini), **settings})
         return planted * fake.start_factor * math.exp(fake.noise.gauss(0, self.world.noise_sd))
 
 

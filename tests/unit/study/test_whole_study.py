@@ -31,6 +31,7 @@ from tuner.model import (
     Slo,
     TrialState,
     Verdict,
+    box_of,
 )
 from tuner.objective import outcome_of
 from tuner.search_space import derive
@@ -87,6 +88,30 @@ def test_a_planted_gain_is_found_and_proven() -> None:
     planted = slots({name: str(value) for name, value in answer.params.items()}) / truth - 1
     assert gain.ci_low <= planted * 1.05
     assert gain.ci_high >= planted * 0.95
+
+
+def test_a_kernel_setting_that_gains_is_found_and_the_answer_relies_on_it() -> None:
+    cookies = {
+        "type": "choice",
+        "values": ["user", "off"],
+        "emit": {"off": {"net.ipv4.tcp_syncookies": 0}},
+    }
+    threads = {"type": "choice", "values": [1, 2]}
+    both = SPEC.model_copy(update={"search_space": space(cookies=cookies, threads=threads)})
+
+    def without_cookies(options: Options) -> float:
+        return 130.0 if options.get("net.ipv4.tcp_syncookies") == "0" else 100.0
+
+    _, job = run(FakeWorld(throughput=without_cookies), both)
+    answer = job.recommendation
+    assert answer is not None
+    assert answer.verdict is Verdict.BETTER
+    assert [(line.option, line.value) for line in answer.lines] == [
+        ("net.ipv4.tcp_syncookies", "0")
+    ]
+    assert box_of(job.spec.limits, answer.lines).sysctls == {"net.ipv4.tcp_syncookies": 0}
+    lines = answer.uwsgi_ini.splitlines(keepends=True)
+    assert "".join(line for line in lines if not line.startswith("; uwsgi-tuner")) == INI
 
 
 @pytest.mark.parametrize(("jobs", "most"), [(4, 1), pytest.param(40, 4, marks=pytest.mark.full)])
