@@ -238,7 +238,7 @@ def tagged(names: Mapping[str, str]) -> Iterator[dict[str, str]]:
     try:
         for name, image in names.items():
             try:
-                client.inspect_image(name)  # type: ignore[no-untyped-call]  # unfinished stub
+                client.inspect_image(name)  # type: ignore[no-untyped-call]  # untyped in types-docker
                 given[name] = f"uwsgi-tuner/stand-in:{uuid.uuid4().hex[:12]}"
             except ImageNotFound:
                 given[name] = name
