@@ -14,7 +14,15 @@ from datetime import UTC, datetime, timedelta
 
 from tests.builders import FACTS, histogram
 from tuner.errors import Infrastructure
-from tuner.measurement import ArmSpec, BuildInfo, Checked, LoadReading, Usage, target_failed
+from tuner.measurement import (
+    Answer,
+    ArmSpec,
+    BuildInfo,
+    Checked,
+    LoadReading,
+    Usage,
+    target_failed,
+)
 from tuner.model import (
     SERIES_STEP_S,
     FailureCode,
@@ -92,6 +100,7 @@ class FakeWorld:
     service_cores: Mapping[str, float] = field(default_factory=dict)  # of every arm, under load
     refusal: str | None = None  # what a service of every arm has logged
     errors_by_class: Mapping[str, int] = field(default_factory=dict)  # of every run of load
+    lengths: Mapping[tuple[str, ...], int] = field(default_factory=dict)  # of answers, by command
     launches: list[ArmSpec] = field(default_factory=list)
     running: set[int] = field(default_factory=set)
     awake: set[int] = field(default_factory=set)  # arms whose services are not paused
@@ -273,6 +282,8 @@ class FakeLauncher:
         """One image, unless the world says that it is missing."""
         if self.world.image_fails is not None:
             raise target_failed(self.world.image_fails, "planted: no image")
+        if not target.is_uwsgi:
+            return BuildInfo(image_digest=self.world.image, uwsgi_version="", options=())
         return BuildInfo(
             image_digest=self.world.image, uwsgi_version="2.0.31", options=self.world.known_options
         )
@@ -365,6 +376,12 @@ class FakeLoad:
         self.world.check_services(_fake(running))
         self.world.raise_if(_fake(running).arm, (FailureCode.WORKLOAD_REFUSED,))
 
+    def answers(self, running: object, target: Target, workload: Workload) -> Sequence[Answer]:
+        """A body of one length, unless the world says otherwise of a command."""
+        self.world.check_services(_fake(running))
+        length = self.world.lengths.get(target.command, 20)
+        return [Answer(answer=200, length=length) for _ in workload.requests]
+
     def as_served(self, running: object, target: Target, workload: Workload) -> Workload:
         return workload
 
@@ -380,7 +397,8 @@ class FakeLoad:
             raise Infrastructure("planted: the host's fault")
         capacity = self._capacity(fake)
         rate = min(capacity, load.rate_rps) if isinstance(load, OpenLoop) else capacity
-        before, requests = fake.stats(), round(rate * duration_s)
+        is_uwsgi = fake.arm.target.is_uwsgi
+        before, requests = fake.stats() if is_uwsgi else None, round(rate * duration_s)
         fake.served += requests
         fake.loaded_s += duration_s
         latency_ms = _latency_ms(load, capacity, rate)
@@ -398,7 +416,8 @@ class FakeLoad:
             client_cpu_s=0.2 * duration_s,
             stalled=0,
             before=before,
-            after=fake.stats(),
+            after=fake.stats() if is_uwsgi else None,
+            connects=requests,
             listen_overflows=0,
             time_wait=requests,
             ports_exhausted=False,

@@ -26,7 +26,7 @@ def test_each_file_of_a_grid_runs_in_its_box_and_a_curve_says_where_more_stops_h
         request = {
             "kind": "compare",
             "target": {"target_app": "cpu-bound"},
-            "inis": [
+            "arms": [
                 {
                     "name": f"cpus-{cpus:g}-processes-{processes}",
                     "ini": CPU_BOUND.format(processes),
@@ -68,7 +68,7 @@ def test_files_are_compared_and_one_that_does_not_start_is_a_result() -> None:
         request = {
             "kind": "compare",
             "target": {"target_app": "mixed"},
-            "inis": [
+            "arms": [
                 {"name": "two.ini", "ini": GOOD.format(2)},
                 {"name": "broken.ini", "ini": BROKEN.format(2)},
                 {"name": "eight.ini", "ini": GOOD.format(8)},

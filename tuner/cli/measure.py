@@ -135,7 +135,7 @@ def measure(
         request = asking.given(
             kind="compare",
             target=asking.target_of(app, apps, port, health_path),
-            inis=inis or None,
+            arms=inis or None,
             compare_with="previous" if step else None,
             vary=list(levels) or None,
             limits=limits,

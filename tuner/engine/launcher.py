@@ -28,7 +28,7 @@ from tuner.errors import Infrastructure, TunerError
 from tuner.measurement import ArmSpec, BuildInfo, Checked, target_failed
 from tuner.model import APP, BYTES_PER_MB, FailureCode, HostFingerprint, Target
 from tuner.uwsgi.ini import IniFile
-from tuner.uwsgi.topology import front_of
+from tuner.uwsgi.topology import Front, Topology, front_of
 
 STRICT_TIMEOUT_S = 20.0
 
@@ -130,8 +130,11 @@ class DockerLauncher:
         """Build or find the target's image. Raises `TargetFailed`."""
         images, found = self._host.images, self._found(target)
         started = () if target.command else self._started(found)
-        program = command.program(target.command or started)
-        info = images.ask(found.id, program, self._containers)
+        if target.is_uwsgi:
+            program = command.program(target.command or started)
+            info = images.ask(found.id, program, self._containers)
+        else:
+            info = BuildInfo(image_digest=found.digest, uwsgi_version="", options=())
         data = self._parts(target, found).sha256 if target.has_data else None
         return replace(info, image_digest=found.digest, data_sha256=data, command=started)
 
@@ -178,7 +181,7 @@ class DockerLauncher:
         """Start an arm; the end of the context always removes its containers."""
         argv = command.with_ini(arm.target.command, command.SERVE)
         ini = IniFile.parse(arm.ini)
-        front = front_of(ini, arm.target.port)
+        front = _front_of(arm)
         proxy = nginx.proxy_of(front)
         with ExitStack() as stack:
             folder = proxy.folder if proxy is not None else None
@@ -317,3 +320,10 @@ class DockerLauncher:
         except Infrastructure:
             raise_if_ended(self._connection, target, was_ready=False)
             raise
+
+
+def _front_of(arm: ArmSpec) -> Front:
+    """How the load reaches the arm; another server than uWSGI is asked on its port."""
+    if not arm.target.is_uwsgi:
+        return Front(topology=Topology.OTHER, port=arm.target.port)
+    return front_of(IniFile.parse(arm.ini), arm.target.port)

@@ -118,7 +118,7 @@ def services(arms: Sequence[ArmReport]) -> Section | None:
 
 def files(variants: Sequence[Variant]) -> Section:
     """The files that were compared, with their boxes where they have their own."""
-    texts = [(_boxed(variant), variant.ini[:_LONGEST_FILE]) for variant in variants]
+    texts = [(_boxed(variant), variant.text[:_LONGEST_FILE]) for variant in variants]
     folded = Folded("The text of each file", _listings(texts))
     return Section(title="The files", parts=(folded,), is_evidence=True)
 

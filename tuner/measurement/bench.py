@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
 from tuner.errors import Aborted, Infrastructure, TargetFailed
+from tuner.measurement.alike import check_alike
 from tuner.measurement.driving import Driver, Stopwatch, arm_at_fault, services_running
 from tuner.measurement.futility import is_futile
 from tuner.measurement.host import ArmSpec, Launcher, LoadGenerator, RunningTarget
@@ -74,6 +75,7 @@ class Bench:
                 self._driver(target, arm, workload, watch, metrics)
                 for target, arm in zip(running, arms, strict=True)
             ]
+            check_alike(self.load, list(zip(arms, running, strict=True)), workload)
             effective = tuple(target.effective_ini() for target in running)
             for driver in order.sample(drivers, len(drivers)):
                 self._check_wanted()
@@ -105,7 +107,7 @@ class Bench:
     def prepare(
         self,
         baseline: ArmSpec,
-        larger: ArmSpec,
+        larger: ArmSpec | None,
         workload: Workload,
         *,
         processes: int,
@@ -114,20 +116,22 @@ class Bench:
         """Build the image, let uWSGI check the baseline, start it, and measure its memory.
 
         The baseline has `processes`, and `larger` has `MEMORY_PROBE_MORE` more: two points of the
-        memory line. Raises `TargetFailed` if the baseline itself does not work, or the largest
-        block of the job, with `arms_at_once`, does not fit into the host's memory.
+        memory line. Another server than uWSGI is started alone, without a check of its file.
+        Raises `TargetFailed` if the baseline itself does not work, or the largest block of the
+        job, with `arms_at_once`, does not fit into the host's memory.
         """
         watch = Stopwatch()
         self.launcher.check_room([baseline] * arms_at_once)
         with self._aborting():
             build = self.launcher.inspect(baseline.target)
-            baseline, larger = (
+            arms = [
                 replace(arm, image_digest=build.image_digest, data_sha256=build.data_sha256)
                 for arm in (baseline, larger)
-            )
-            preflight = self._preflight(baseline, build.options)
+                if arm is not None
+            ]
+            preflight = self._preflight(arms[0], build.options) if larger else Preflight()
             self._check_wanted()
-            looks = self._look_at_both(baseline, larger, workload, watch)
+            looks = self._look_at_all(arms, workload, watch)
         facts = extended(
             TargetFacts,
             build,
@@ -156,12 +160,13 @@ class Bench:
             refused = self.launcher.strict(replace(baseline, ini=copy))
             return seen(baseline, checked, refused)
 
-    def _look_at_both(
-        self, baseline: ArmSpec, larger: ArmSpec, workload: Workload, watch: Stopwatch
+    def _look_at_all(
+        self, arms: Sequence[ArmSpec], workload: Workload, watch: Stopwatch
     ) -> "_Looks":
         """Without the larger one if that does not work."""
+        baseline, *_ = arms
         try:
-            return self._look([baseline, larger], workload, watch)
+            return self._look(arms, workload, watch)
         except TargetFailed as failure:
             if failure.arm == baseline.index:
                 raise

@@ -81,7 +81,7 @@ from tuner.model.needs import SECRETS, FromFile, FromWorker, Needs
 from tuner.model.noun import LOG, HighEnd, LowEnd, about, extended
 from tuner.model.preflight import Danger, LeftOut, Preflight, PreflightFinding, options_of
 from tuner.model.requests import (
-    MOST_FILES,
+    MOST_ARMS,
     REQUESTS,
     CalibrateRequest,
     CompareRequest,

@@ -5,6 +5,8 @@ mistakes are reported at once, each with its path. Everything downstream works o
 which every default has been filled in.
 """
 
+import shlex
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
@@ -15,7 +17,7 @@ from tuner.model.document import Document, Name
 from tuner.model.http_requests import UrlPath
 from tuner.model.images import ImageText
 from tuner.model.limits import Limits
-from tuner.model.needs import File, FromFile, Needs
+from tuner.model.needs import EnvName, EnvValue, File, FromFile, Needs
 from tuner.model.preflight import Danger
 from tuner.model.services import Backed
 from tuner.model.spaces import Scalar, SearchSpace
@@ -218,6 +220,11 @@ Allowed = Annotated[
 DEFAULT_COMMAND = ("uwsgi", "--ini", "{ini}")
 
 
+def reads_ini(command: Sequence[str]) -> bool:
+    """Whether a command starts uWSGI with the file of a trial."""
+    return any("{ini}" in word for word in command)
+
+
 class TargetApp(_Serving):
     """`target_apps/<name>/target.yaml`."""
 
@@ -234,7 +241,7 @@ class TargetApp(_Serving):
     @field_validator("command")
     @classmethod
     def _names_the_ini(cls, command: tuple[str, ...]) -> tuple[str, ...]:
-        if not any("{ini}" in word for word in command):
+        if not reads_ini(command):
             raise ValueError("one word must hold {ini}, or the trial's file would not be read")
         return command
 
@@ -266,19 +273,55 @@ class Target(_Serving):
         """What a person would call it."""
         return self.image or self.target_app or "unnamed"
 
+    @property
+    def is_uwsgi(self) -> bool:
+        """Whether it runs the file of its arm; else it is another server."""
+        return self.ini_path is not None or reads_ini(self.command)
+
 
 class Variant(Document):
-    """A uwsgi.ini under a name, in its box: one arm of a comparison."""
+    """One arm of a comparison, in its box: a uwsgi.ini, or another server in the target's image."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")] = Field(
-        description="stands for the file in the report"
+        description="stands for the arm in the report"
     )
-    ini: str = Field(max_length=200_000, description="the text of the uwsgi.ini")
-    limits: Limits | None = Field(None, description="the box of this file; default: the job's")
+    ini: str | None = Field(None, max_length=200_000, description="the text of the uwsgi.ini")
+    command: tuple[str, ...] | None = Field(
+        None,
+        min_length=1,
+        description="starts the server, without ini another than uWSGI; default: the target's",
+    )
+    port: int | None = Field(None, ge=1, le=65_535, description="default: the target's")
+    env: dict[EnvName, EnvValue] = Field(
+        {}, max_length=300, description="environment, besides the target's"
+    )
+    limits: Limits | None = Field(None, description="the box of this arm; default: the job's")
+
+    @model_validator(mode="after")
+    def _one_server(self) -> Self:
+        if self.ini is None and self.command is None:
+            raise ValueError("give ini, or the command of another server")
+        if self.command is not None and reads_ini(self.command) != (self.ini is not None):
+            raise ValueError("the command has {ini} exactly where the arm has an ini")
+        return self
+
+    @property
+    def text(self) -> str:
+        """What it runs: its file, else its command."""
+        return self.ini if self.ini is not None else shlex.join(self.command or ())
+
+    def target_in(self, given: "Target") -> "Target":
+        """The target of this arm in a job for the target `given`."""
+        changed: dict[str, Any] = {"env": {**given.env, **self.env}}
+        if self.command is not None:
+            changed |= {"command": self.command, "ini_path": None}
+        if self.port is not None:
+            changed["port"] = self.port
+        return given.model_copy(update=changed)
 
 
 CompareWith = Literal["first", "previous"]
-"""The file that a file of a comparison is compared with; with the first one in any case."""
+"""The arm that an arm of a comparison is compared with; with the first one in any case."""
 
 
 class JobKind(StrEnum):
@@ -292,7 +335,7 @@ class JobKind(StrEnum):
 class JobSpec(Document):
     """A job request with every default filled in. The study reads nothing else about a job.
 
-    `variants` are the files of a comparison, the first one being the baseline; empty otherwise.
+    `variants` are the arms of a comparison, the first one being the baseline; empty otherwise.
     `vary` names the options and limits of a grid. `limits` is the box of the baseline. `seeds` are
     values of parameters that earlier jobs of the app recommended. `own_bounds` names the metrics of
     `slo` that the tuner bounds, not the user. `allow` is what options of the files may do besides
@@ -325,11 +368,16 @@ class JobSpec(Document):
     @property
     def awaits_file(self) -> bool:
         """The present file is in the image, and no host has read it yet."""
-        return not self.baseline_ini and self.target.ini_path is not None
+        return not (self.baseline_ini or self.variants) and self.target.ini_path is not None
 
     def with_file(self, text: str) -> Self:
         """The same job with the file that was in the image."""
         return self.model_copy(update={"baseline_ini": text})
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """The target of each arm of a comparison; else that of all trials, alone."""
+        return tuple(each.target_in(self.target) for each in self.variants) or (self.target,)
 
     @property
     def metrics(self) -> frozenset[Metric]:

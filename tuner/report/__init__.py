@@ -164,7 +164,7 @@ def _step(
     last, own = spec.variants[before], spec.variants[number]
     return StepEffect(
         after=last.name,
-        changes=_changes(last.ini, own.ini),
+        changes=_changes(last.text, own.text),
         effects=_effects(rungs, number, before),
         verdict=compared.verdict,
         is_real=compared.effect is not None and wording.is_real(compared.effect),

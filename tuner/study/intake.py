@@ -97,7 +97,7 @@ def resolve(
         **_compared(request, tuple(files.values()), box),
         app=_app_of(request),
         target=target,
-        baseline_ini=next(iter(files.values())).ini,
+        baseline_ini=next(iter(files.values())).ini or "",
         limits=next(iter(files.values())).limits or box,
         workload=workload,
         objective=_objective(request, workload),
@@ -170,7 +170,7 @@ def _seeds(wanted: Sequence[Params], space: SearchSpace) -> tuple[dict[str, Scal
 def _files(request: Request, own_ini: str, mistakes: list[Mistake]) -> Mapping[str, Variant]:
     """The files to run, by their paths in the request; the first one is the baseline."""
     if isinstance(request, CompareRequest):
-        given = {f"inis.{index}.ini": variant for index, variant in enumerate(request.inis)}
+        given = {f"arms.{index}.ini": arm for index, arm in enumerate(request.arms)}
     elif request.baseline is not None and request.baseline.command is not None:
         ini = _file_of(request.baseline.command, mistakes)
         given = {"baseline.command": Variant(name=OWN_FILE, ini=ini)}
@@ -247,7 +247,7 @@ def _described(
 ) -> KnownApp | None:
     name = request.target.target_app
     if name is None:
-        field = "inis" if isinstance(request, CompareRequest) else "baseline"
+        field = "arms" if isinstance(request, CompareRequest) else "baseline"
         if not getattr(request, field):
             hint = "an image does not tell what its uwsgi.ini is: give the present uwsgi.ini"
             mistakes.append(Mistake(field, hint))
