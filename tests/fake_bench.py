@@ -91,6 +91,8 @@ class FakeWorld:
     memory_mb: Callable[[Options], float] = _memory_by_processes
     image_fails: FailureCode | None = None
     image: str = FACTS.image_digest  # what every target names now
+    images: Mapping[str, str] = field(default_factory=dict)  # digests of further ones, by name
+    absent: Collection[str] = ()  # images that nobody has
     seed: int = 1
     known_options: tuple[str, ...] = KNOWN_OPTIONS
     own_files: Mapping[str, str] = field(default_factory=dict)  # texts in the image, by path
@@ -117,6 +119,12 @@ class FakeWorld:
     def load(self) -> "FakeLoad":
         """The world's load generator."""
         return FakeLoad(self)
+
+    def digest_of(self, target: Target) -> str:
+        """What the image of a target is now. Raises `TargetFailed`."""
+        if target.image in self.absent:
+            raise target_failed(FailureCode.IMAGE_MISSING, f"planted: no image {target.image}")
+        return self.images.get(target.image or "", self.image)
 
     def start(self, arm: ArmSpec, moment: str | None = None) -> "FakeTarget":
         """A started arm; its noise depends on the arm and on `moment`.
@@ -282,10 +290,11 @@ class FakeLauncher:
         """One image, unless the world says that it is missing."""
         if self.world.image_fails is not None:
             raise target_failed(self.world.image_fails, "planted: no image")
+        digest = self.world.digest_of(target)
         if not target.is_uwsgi:
-            return BuildInfo(image_digest=self.world.image, uwsgi_version="", options=())
+            return BuildInfo(image_digest=digest, uwsgi_version="", options=())
         return BuildInfo(
-            image_digest=self.world.image, uwsgi_version="2.0.31", options=self.world.known_options
+            image_digest=digest, uwsgi_version="2.0.31", options=self.world.known_options
         )
 
     def own_file(self, target: Target) -> str:
@@ -312,8 +321,8 @@ class FakeLauncher:
     @contextmanager
     def launch(self, arm: ArmSpec) -> Iterator[FakeTarget]:
         """A running arm, until the context ends."""
-        if arm.image_digest not in (None, self.world.image):
-            raise Infrastructure(f"the job measures {arm.image_digest}, not {self.world.image}")
+        if arm.image_digest not in (None, known := self.world.digest_of(arm.target)):
+            raise Infrastructure(f"the job measures {arm.image_digest}, not {known}")
         self.world.raise_if(arm, _ON_LAUNCH)
         target = self.world.start(arm, self.moment)
         try:

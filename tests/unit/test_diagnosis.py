@@ -472,7 +472,7 @@ def test_of_another_server_only_cgroup_kernel_and_client_count() -> None:
 
     assert seen(target_cpu=0.95).bottleneck is Bottleneck.CPU_QUOTA
     assert seen(target_cpu=0.95).sentence == "the server uses up its CPU"
-    waits = {"target_cpu": 0.2, "connect": spread(1_000.0)}
+    waits: dict[str, Any] = {"target_cpu": 0.2, "connect": spread(1_000.0)}
     assert seen(**waits).bottleneck is Bottleneck.UNKNOWN
     assert seen_with(busy=0.1, **waits).bottleneck is Bottleneck.BACKLOG
     for bottleneck in diagnosis.rules.OF_ANY_SERVER:

@@ -323,6 +323,7 @@ def test_counters_may_differ_by_a_thousandth_and_what_was_in_flight(
         (False, 408, None),  # one in flight on each connection
         (False, 300, Doubt.COUNTER_MISMATCH),
         (True, 8, Doubt.UNCOUNTED),
+        (True, 400, None),  # the server closes each
     ],
 )
 def test_requests_of_another_server_are_counted_by_their_connections(

@@ -16,7 +16,7 @@ def check_alike(
     that differs between two answers of the first arm itself does not count.
     """
     (first, its), *others = started
-    others = [each for each in others if each[0].target.command != first.target.command]
+    others = [each for each in others if each[0].target != first.target]
     if not others:
         return
     wanted, again = (_answers(load, first, its, workload) for _ in range(2))

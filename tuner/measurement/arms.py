@@ -1,7 +1,7 @@
 """From a file to its arm: the options that a benchmark host does not run are left out."""
 
 from tuner.measurement.host import ArmSpec
-from tuner.model import JobSpec, LeftOut, Limits, Target, TargetFacts
+from tuner.model import JobSpec, LeftOut, Limits, Resolved, Target, TargetFacts
 from tuner.uwsgi.ini import IniFile
 from tuner.uwsgi.sanitised import sanitised
 
@@ -21,13 +21,15 @@ def arm_of(
     the same options, so none gains by it.
     """
     runs = sanitised(IniFile.parse(ini), spec.allow).ini.dump() if ini is not None else ""
+    its = target or spec.target
+    found = facts.resolved(its.image) if facts else Resolved()
     return ArmSpec(
         index=index,
         ini=runs,
-        target=target or spec.target,
+        target=its,
         limits=limits or spec.limits,
-        image_digest=facts.image_digest if facts else None,
-        data_sha256=facts.data_sha256 if facts else None,
+        image_digest=found.image_digest,
+        data_sha256=found.data_sha256,
     )
 
 

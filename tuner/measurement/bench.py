@@ -2,9 +2,9 @@
 
 import random
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from tuner.errors import Aborted, Infrastructure, TargetFailed
@@ -23,6 +23,7 @@ from tuner.model import (
     MemoryLine,
     Metric,
     Preflight,
+    Resolved,
     Target,
     TargetFacts,
     Window,
@@ -112,11 +113,13 @@ class Bench:
         *,
         processes: int,
         arms_at_once: int = 2,
+        others: Sequence[Target] = (),
     ) -> MeasurementResult:
         """Build the image, let uWSGI check the baseline, start it, and measure its memory.
 
         The baseline has `processes`, and `larger` has `MEMORY_PROBE_MORE` more: two points of the
         memory line. Another server than uWSGI is started alone, without a check of its file.
+        `others` are targets of further arms: their images are built or found too.
         Raises `TargetFailed` if the baseline itself does not work, or the largest block of the
         job, with `arms_at_once`, does not fit into the host's memory.
         """
@@ -132,6 +135,7 @@ class Bench:
             preflight = self._preflight(arms[0], build.options) if larger else Preflight()
             self._check_wanted()
             looks = self._look_at_all(arms, workload, watch)
+            images = self._resolved(others)
         facts = extended(
             TargetFacts,
             build,
@@ -141,6 +145,7 @@ class Bench:
             effective_ini=looks.effective_ini,
             nofile=looks.nofile,
             preflight=preflight,
+            images=images,
         )
         return MeasurementResult(
             facts=facts,
@@ -150,6 +155,18 @@ class Bench:
             ini_sha256=(baseline.ini_sha256,),
             image_digest=build.image_digest,
         )
+
+    def _resolved(self, targets: Sequence[Target]) -> Mapping[str, Resolved]:
+        """By the names of their images. If one cannot be had, the block of its arm says why."""
+        found: dict[str, Resolved] = {}
+        for target in targets:
+            self._check_wanted()
+            with suppress(TargetFailed):
+                build = self.launcher.inspect(target)
+                found[target.image or ""] = Resolved(
+                    image_digest=build.image_digest, data_sha256=build.data_sha256
+                )
+        return found
 
     def _preflight(self, baseline: ArmSpec, known: Collection[str]) -> Preflight:
         """What uWSGI reports about the baseline before it serves, also with --strict."""
@@ -271,7 +288,12 @@ class _Looks:
 
 
 def _memory_line(used: Sequence[float], processes: int, target: Target) -> MemoryLine:
-    """The line through both points; with one point, the slope that the target gives."""
+    """The line through both points; with one point, the slope that the target gives.
+
+    Another server than uWSGI is one point: its processes are its own affair.
+    """
+    if not target.is_uwsgi:
+        return MemoryLine(base_mb=used[0], per_process_mb=0.0)
     slope = float(target.memory_per_process_mb)
     if len(used) > 1:
         slope = max(0.5, (used[1] - used[0]) / MEMORY_PROBE_MORE)

@@ -135,12 +135,14 @@ def _counted(reading: LoadReading, window: Window, load: Load) -> int | None:
     """Requests by another count than the client's; None where there is none.
 
     uWSGI counts its own. Of another server the kernel counts the connections, which are the
-    requests where the client opens one for each.
+    requests where the client opens one for each: as asked, or because the server closes them.
     """
-    if window.served is not None:
+    if window.served is not None or reading.connects is None:
         return window.served
-    opens_each = isinstance(load, ClosedLoop | OpenLoop) and not load.keep_alive
-    return reading.connects if opens_each else None
+    asked = isinstance(load, ClosedLoop | OpenLoop) and not load.keep_alive
+    in_doubt = window.errors + window.connections
+    is_one_each = asked or counters_agree(reading.connects, window.sent, in_doubt)
+    return reading.connects if is_one_each else None
 
 
 def counters_agree(served: int, sent: int, in_doubt: int) -> bool:

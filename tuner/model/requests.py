@@ -7,20 +7,12 @@ from pydantic import Field, field_validator, model_validator
 
 from tuner.model.budgets import PresetBudget
 from tuner.model.document import Document, Name
-from tuner.model.documents import (
-    Allowed,
-    CompareWith,
-    JobKind,
-    Metric,
-    Objective,
-    SamplerName,
-    Slo,
-    TargetRequest,
-    Variant,
-)
+from tuner.model.documents import CompareWith, JobKind, SamplerName, Variant
 from tuner.model.limits import Limits
 from tuner.model.needs import File
+from tuner.model.objectives import Metric, Objective, Slo
 from tuner.model.spaces import OptionName, SearchSpace
+from tuner.model.targets import Allowed, TargetRequest
 from tuner.model.workloads import Workload
 
 MOST_ARMS = 16

@@ -86,7 +86,7 @@ def resolve(
     mistakes: list[Mistake] = []
     described = _described(request, catalogue, mistakes)
     target = _target(request, described)
-    mistakes += _not_allowed(target, described, images_allowed)
+    mistakes += _not_allowed(target, described, request, images_allowed)
     default_ini = DEFAULT_INI.format(port=target.port)
     own_ini = described.baseline_ini if described else default_ini
     box = request.limits or (described.app.limits if described else Limits())
@@ -117,15 +117,16 @@ def resolve(
 
 
 def _not_allowed(
-    target: Target, described: KnownApp | None, images_allowed: Sequence[str]
+    target: Target, described: KnownApp | None, request: Request, images_allowed: Sequence[str]
 ) -> Iterator[Mistake]:
-    named = {"image": target.image}
-    named |= {f"services.{name}.image": each.image for name, each in target.services.items()}
-    for field, image in named.items():
+    own = [("image", target.image)]
+    own += [(f"services.{name}.image", each.image) for name, each in target.services.items()]
+    named = [(f"target.{'target_app' if described else field}", image) for field, image in own]
+    if isinstance(request, CompareRequest):
+        named += [(f"arms.{number}.image", arm.image) for number, arm in enumerate(request.arms)]
+    for place, image in named:
         if image is not None and not ImageName.parse(image).is_among(images_allowed):
-            message = f"TUNER_IMAGES_ALLOWED does not allow {image}"
-            where = field if described is None else "target_app"
-            yield Mistake(f"target.{where}", message)
+            yield Mistake(place, f"TUNER_IMAGES_ALLOWED does not allow {image}")
 
 
 def _searching(

@@ -10,7 +10,16 @@ from tests.unit.study.test_whole_study import run
 from tuner import report
 from tuner.errors import InvalidInput
 from tuner.evidence.compared_arms import files
-from tuner.model import Doubt, FailureCode, FromWorker, JobSpec, JobState, Variant, Verdict
+from tuner.model import (
+    Doubt,
+    FailureCode,
+    FromWorker,
+    JobSpec,
+    JobState,
+    Resolved,
+    Variant,
+    Verdict,
+)
 from tuner.study import resolve
 
 GUNICORN = ("gunicorn", "--workers", "2", "app:application")
@@ -31,7 +40,7 @@ def file(count: int) -> Variant:
 @pytest.mark.parametrize(
     ("arm", "why"),
     [
-        ({}, "give ini, or the command of another server"),
+        ({}, "give ini, or the command or the image of another server"),
         ({"command": ["uwsgi", "--ini", "{ini}"]}, "the command has {ini} exactly where"),
         ({"command": ["gunicorn"], "ini": INI}, "the command has {ini} exactly where"),
     ],
@@ -135,3 +144,39 @@ def test_the_report_shows_the_command_and_doubts_what_nobody_counted() -> None:
     assert Doubt.UNCOUNTED not in uwsgi.doubts
     assert other.diagnosis.sentence == "the server uses up its CPU"
     assert "gunicorn --workers 2 app:application" in str(files(job.spec.variants))
+
+
+IMAGES = ("uwsgi-tuner/target:own", "registry.example/shop:2", "registry.example/absent:1")
+
+
+def test_an_arm_may_run_in_an_image_of_its_own() -> None:
+    _, new, absent = IMAGES
+    arms = [
+        file(2),
+        Variant(name="next-release", ini=with_processes(2), image=new),
+        Variant(name="absent", image=absent),
+    ]
+    spec = with_others(*arms)
+    assert [target.image for target in spec.targets] == [spec.target.image, new, absent]
+    assert [target.is_uwsgi for target in spec.targets] == [True, True, False]
+    assert spec.targets[2].command == ()
+    world = FakeWorld(images={new: "shop@sha256:2"}, absent={absent})
+    _, job = run(world, spec)
+    assert job.state is JobState.SUCCEEDED
+    assert job.facts is not None
+    assert job.facts.resolved(new) == Resolved(image_digest="shop@sha256:2")
+    assert job.facts.resolved(absent) == Resolved()
+    digests = {arm.target.image: arm.image_digest for arm in world.launches}
+    assert digests == {spec.target.image: world.image, new: "shop@sha256:2"}
+    assert job.report is not None
+    assert [arm.blocks for arm in job.report.arms] == [5, 5, 0]
+    failure = job.report.arms[2].failure
+    assert failure is not None
+    assert failure.code is FailureCode.IMAGE_MISSING
+
+
+def test_images_that_are_not_allowed_are_refused_arm_by_arm() -> None:
+    arms = [{"name": "a", "ini": INI}, {"name": "b", "image": "registry.example/shop:2"}]
+    with pytest.raises(InvalidInput) as refused:
+        resolve(measuring(arms=arms), OneApp(), images_allowed=["other.example/*"])
+    assert "arms.1.image" in [mistake.path for mistake in refused.value.mistakes]
