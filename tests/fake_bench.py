@@ -426,7 +426,7 @@ class FakeLoad:
             stalled=0,
             before=before,
             after=fake.stats() if is_uwsgi else None,
-            connects=requests,
+            connects=connections(load) if getattr(load, "keep_alive", False) else requests,
             listen_overflows=0,
             time_wait=requests,
             ports_exhausted=False,
