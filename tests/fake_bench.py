@@ -14,7 +14,15 @@ from datetime import UTC, datetime, timedelta
 
 from tests.builders import FACTS, histogram
 from tuner.errors import Infrastructure
-from tuner.measurement import ArmSpec, BuildInfo, Checked, LoadReading, Usage, target_failed
+from tuner.measurement import (
+    Answer,
+    ArmSpec,
+    BuildInfo,
+    Checked,
+    LoadReading,
+    Usage,
+    target_failed,
+)
 from tuner.model import (
     SERIES_STEP_S,
     FailureCode,
@@ -83,6 +91,8 @@ class FakeWorld:
     memory_mb: Callable[[Options], float] = _memory_by_processes
     image_fails: FailureCode | None = None
     image: str = FACTS.image_digest  # what every target names now
+    images: Mapping[str, str] = field(default_factory=dict)  # digests of further ones, by name
+    absent: Collection[str] = ()  # images that nobody has
     seed: int = 1
     known_options: tuple[str, ...] = KNOWN_OPTIONS
     own_files: Mapping[str, str] = field(default_factory=dict)  # texts in the image, by path
@@ -92,6 +102,7 @@ class FakeWorld:
     service_cores: Mapping[str, float] = field(default_factory=dict)  # of every arm, under load
     refusal: str | None = None  # what a service of every arm has logged
     errors_by_class: Mapping[str, int] = field(default_factory=dict)  # of every run of load
+    lengths: Mapping[tuple[str, ...], int] = field(default_factory=dict)  # of answers, by command
     launches: list[ArmSpec] = field(default_factory=list)
     running: set[int] = field(default_factory=set)
     awake: set[int] = field(default_factory=set)  # arms whose services are not paused
@@ -108,6 +119,12 @@ class FakeWorld:
     def load(self) -> "FakeLoad":
         """The world's load generator."""
         return FakeLoad(self)
+
+    def digest_of(self, target: Target) -> str:
+        """What the image of a target is now. Raises `TargetFailed`."""
+        if target.image in self.absent:
+            raise target_failed(FailureCode.IMAGE_MISSING, f"planted: no image {target.image}")
+        return self.images.get(target.image or "", self.image)
 
     def start(self, arm: ArmSpec, moment: str | None = None) -> "FakeTarget":
         """A started arm; its noise depends on the arm and on `moment`.
@@ -273,8 +290,11 @@ class FakeLauncher:
         """One image, unless the world says that it is missing."""
         if self.world.image_fails is not None:
             raise target_failed(self.world.image_fails, "planted: no image")
+        digest = self.world.digest_of(target)
+        if not target.is_uwsgi:
+            return BuildInfo(image_digest=digest, uwsgi_version="", options=())
         return BuildInfo(
-            image_digest=self.world.image, uwsgi_version="2.0.31", options=self.world.known_options
+            image_digest=digest, uwsgi_version="2.0.31", options=self.world.known_options
         )
 
     def own_file(self, target: Target) -> str:
@@ -301,8 +321,8 @@ class FakeLauncher:
     @contextmanager
     def launch(self, arm: ArmSpec) -> Iterator[FakeTarget]:
         """A running arm, until the context ends."""
-        if arm.image_digest not in (None, self.world.image):
-            raise Infrastructure(f"the job measures {arm.image_digest}, not {self.world.image}")
+        if arm.image_digest not in (None, known := self.world.digest_of(arm.target)):
+            raise Infrastructure(f"the job measures {arm.image_digest}, not {known}")
         self.world.raise_if(arm, _ON_LAUNCH)
         target = self.world.start(arm, self.moment)
         try:
@@ -365,6 +385,12 @@ class FakeLoad:
         self.world.check_services(_fake(running))
         self.world.raise_if(_fake(running).arm, (FailureCode.WORKLOAD_REFUSED,))
 
+    def answers(self, running: object, target: Target, workload: Workload) -> Sequence[Answer]:
+        """A body of one length, unless the world says otherwise of a command."""
+        self.world.check_services(_fake(running))
+        length = self.world.lengths.get(target.command, 20)
+        return [Answer(answer=200, length=length) for _ in workload.requests]
+
     def as_served(self, running: object, target: Target, workload: Workload) -> Workload:
         return workload
 
@@ -380,7 +406,8 @@ class FakeLoad:
             raise Infrastructure("planted: the host's fault")
         capacity = self._capacity(fake)
         rate = min(capacity, load.rate_rps) if isinstance(load, OpenLoop) else capacity
-        before, requests = fake.stats(), round(rate * duration_s)
+        is_uwsgi = fake.arm.target.is_uwsgi
+        before, requests = fake.stats() if is_uwsgi else None, round(rate * duration_s)
         fake.served += requests
         fake.loaded_s += duration_s
         latency_ms = _latency_ms(load, capacity, rate)
@@ -398,7 +425,8 @@ class FakeLoad:
             client_cpu_s=0.2 * duration_s,
             stalled=0,
             before=before,
-            after=fake.stats(),
+            after=fake.stats() if is_uwsgi else None,
+            connects=connections(load) if getattr(load, "keep_alive", False) else requests,
             listen_overflows=0,
             time_wait=requests,
             ports_exhausted=False,

@@ -25,11 +25,15 @@ class OwnEngine:
     """An engine whose data are in `home`."""
 
     home: Path
+    disk_mb: int | None = None  # None: as large as the machine's; else in memory
     _namespace: subprocess.Popen[bytes] = field(init=False)  # it lives as long as this sleeper
     _process: subprocess.Popen[bytes] = field(init=False)
 
     def __post_init__(self) -> None:
         self.home.mkdir(mode=0o700)
+        if self.disk_mb is not None:
+            self._data.mkdir()
+            self._mount("tmpfs", f"size={self.disk_mb}m")
         self._namespace = subprocess.Popen(["unshare", "--net", "sleep", "infinity"])
         while Path(self._network).readlink() == Path("/proc/self/ns/net").readlink():
             time.sleep(POLL_S)
@@ -38,6 +42,18 @@ class OwnEngine:
     def address(self) -> str:
         """For `DOCKER_HOST`."""
         return f"unix://{self.home}/docker.sock"
+
+    def leave_free(self, mb: int) -> None:
+        """Shrink the disk to what is used, and this much more."""
+        used_kb = shutil.disk_usage(self._data).used // 1024
+        self._mount("tmpfs", f"remount,size={used_kb + 1024 * mb}k")
+
+    def _mount(self, kind: str, options: str) -> None:
+        subprocess.run(["mount", "-t", kind, "-o", options, kind, str(self._data)], check=True)
+
+    @property
+    def _data(self) -> Path:
+        return self.home / "data"
 
     @property
     def _network(self) -> str:
@@ -56,7 +72,7 @@ class OwnEngine:
             assert time.monotonic() < deadline, self._log()
             if self._process.poll() is not None:
                 if "reservePools" in self._log():
-                    (self.home / "data/network/files/local-kv.db").unlink(missing_ok=True)
+                    (self._data / "network/files/local-kv.db").unlink(missing_ok=True)
                 self._begin()
             time.sleep(POLL_S)
 
@@ -65,7 +81,7 @@ class OwnEngine:
         command = [
             *("nsenter", f"--net={self._network}"),
             *("dockerd", "--host", self.address, "--bridge=none"),
-            *("--data-root", f"{self.home}/data", "--exec-root", f"{self.home}/run"),
+            *("--data-root", str(self._data), "--exec-root", f"{self.home}/run"),
             *("--pidfile", f"{self.home}/pid"),
             *("--containerd-namespace", name, "--containerd-plugins-namespace", f"{name}-plugins"),
         ]
@@ -106,10 +122,11 @@ class OwnEngine:
 
 
 @contextmanager
-def own_engine(images: Sequence[str]) -> Iterator[OwnEngine]:
+def own_engine(images: Sequence[str], disk_mb: int | None = None) -> Iterator[OwnEngine]:
     """An engine with copies of these images; gone afterwards, with all that it has."""
     assert os.geteuid() == 0, "a Docker Engine of our own needs root"
-    engine = OwnEngine(Path(tempfile.gettempdir()) / f"tuner-engine-{uuid.uuid4().hex[:8]}")
+    home = Path(tempfile.gettempdir()) / f"tuner-engine-{uuid.uuid4().hex[:8]}"
+    engine = OwnEngine(home, disk_mb)
     try:
         engine.start()
         engine.load(images)

@@ -18,7 +18,7 @@ from tuner.model import DEFAULT_COMMAND, Limits, Target
 BASE_IMAGE = "uwsgi-tuner/base:2.0.31"
 LOAD_IMAGE = "uwsgi-tuner/load:1.16.0"
 APPS = Path(__file__).parent / "bench_apps"
-READY_TIMEOUT_S = 4.0
+READY_TIMEOUT_S = 8.0
 STATS_ADDRESS = "127.0.0.1:61718"
 
 MOODY_INI = """[uwsgi]

@@ -109,7 +109,7 @@ def repeated(spec: JobSpec) -> str | None:
 
 def _values(spec: JobSpec, number: int) -> dict[str, str]:
     """What a file has of all that varies; empty for an option that is not set."""
-    ini, box = IniFile.parse(spec.variants[number].ini), spec.boxes[number]
+    ini, box = IniFile.parse(spec.variants[number].ini or ""), spec.boxes[number]
     return {
         name: _text(getattr(box, name)) if name in BOX_SIZES else ini.get(name) or ""
         for name in spec.vary

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests import plants
 from tests.patience import JOB_ENDS_WITHIN_S, TEST_ENDS_WITHIN_S
 from tests.service import running
 
@@ -26,7 +27,7 @@ def test_each_file_of_a_grid_runs_in_its_box_and_a_curve_says_where_more_stops_h
         request = {
             "kind": "compare",
             "target": {"target_app": "cpu-bound"},
-            "inis": [
+            "arms": [
                 {
                     "name": f"cpus-{cpus:g}-processes-{processes}",
                     "ini": CPU_BOUND.format(processes),
@@ -68,7 +69,7 @@ def test_files_are_compared_and_one_that_does_not_start_is_a_result() -> None:
         request = {
             "kind": "compare",
             "target": {"target_app": "mixed"},
-            "inis": [
+            "arms": [
                 {"name": "two.ini", "ini": GOOD.format(2)},
                 {"name": "broken.ini", "ini": BROKEN.format(2)},
                 {"name": "eight.ini", "ini": GOOD.format(8)},
@@ -97,4 +98,51 @@ def test_files_are_compared_and_one_that_does_not_start_is_a_result() -> None:
         assert len(windows) == 8
         assert {window["trial"] for window in windows} == {0, 2}
         assert all(sum(window["histogram"]["counts"].values()) > 0 for window in windows)
+        assert service.containers() == []
+
+
+ANSWERS = """\
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        body = b'{"status": "ok"}'
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *args):
+        pass
+ThreadingHTTPServer(("", 8000), Handler).serve_forever()
+"""
+"""The reply of the app `planted`, without its work."""
+
+
+def test_another_server_is_compared_with_a_file_under_the_same_app() -> None:
+    with running(TUNER_TARGET_APPS=str(plants.TARGET_APPS)) as service:
+        job = service.submit(
+            kind="compare",
+            target={"target_app": "planted"},
+            arms=[
+                {"name": "uwsgi", "ini": plants.NOTHING.baseline_ini},
+                {"name": "threads", "command": ["python3", "-c", ANSWERS]},
+                {"name": "folder", "command": ["python3", "-m", "http.server", "8000"]},
+            ],
+            blocks=4,
+            cycles=1,
+            window_s=1.0,
+            warmup_s=0.5,
+        )
+        ended = service.finish(job["id"])
+        assert ended["state"] == "succeeded", ended["failure"]
+        uwsgi, threads, folder = ended["report"]["arms"]
+        assert threads["failure"] is None
+        assert {figure["metric"] for figure in threads["figures"]} == {
+            figure["metric"] for figure in uwsgi["figures"]
+        }
+        assert not {"uncounted", "counter_mismatch"} & {*threads["doubts"]}
+        assert "they do not serve the same" in folder["failure"]["message"]
+        rows = service.get(f"/v1/jobs/{job['id']}/report?format=csv").text.splitlines()
+        assert {row.split(",")[2] for row in rows[1:]} >= {"uwsgi", "threads"}
+        page = service.get(f"/v1/jobs/{job['id']}/report?format=html").text
+        assert "ThreadingHTTPServer" in page
         assert service.containers() == []

@@ -95,7 +95,7 @@ def rows(service: Service) -> str:
 def test_a_planted_secret_is_nowhere_after_its_jobs(service: Service) -> None:
     tuned = ended(service, "works", budget=SHORT)
     inis = [{"name": "good", "ini": INI}, {"name": "broken", "ini": BROKEN}]
-    compared = ended(service, "works", kind="compare", inis=inis, blocks=1, window_s=0.5)
+    compared = ended(service, "works", kind="compare", arms=inis, blocks=1, window_s=0.5)
     step, part = (ended(service, name) for name in ("step-fails", "service-fails"))
 
     assert (tuned["state"], compared["state"]) == ("succeeded", "succeeded"), service.log()

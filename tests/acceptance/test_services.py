@@ -82,7 +82,7 @@ def test_a_database_that_allows_too_few_connections_is_the_cause_of_errors(
 ) -> None:
     inis = [{"name": f"{each}-threads", "ini": f"{OWN_INI}threads = {each}\n"} for each in (1, 8)]
     target = {"target_app": "few-connections"}
-    ended = finished(service, kind="compare", target=target, inis=inis, blocks=1)
+    ended = finished(service, kind="compare", target=target, arms=inis, blocks=1)
     fits, exceeds = ended["report"]["arms"]
     assert "service_refused" not in fits["doubts"]
     assert "service_refused" in exceeds["doubts"]

@@ -55,7 +55,7 @@ def request(options: Namespace) -> Json:
     for name in ("blocks", "cycles"):
         found[name] = getattr(options, name) or found[name]
     if options.only:
-        found["inis"] = [each for each in found["inis"] if each["name"] in options.only]
+        found["arms"] = [each for each in found["arms"] if each["name"] in options.only]
     return found
 
 

@@ -188,7 +188,7 @@ class Listening(httpx.HTTPTransport):
 def test_a_job_of_every_kind_is_submitted_found_and_called_off(client: Client) -> None:
     files = (Variant(name="a.ini", ini="[uwsgi]\nhttp-socket = :8000\n"),)
     tuning = client.submit(request("kinds"))
-    comparison = client.submit(CompareRequest(target=MIXED, inis=files))
+    comparison = client.submit(CompareRequest(target=MIXED, arms=files))
     calibration = client.submit(CalibrateRequest())
     assert comparison.files == ["a.ini"]
     jobs = (tuning, comparison, calibration)

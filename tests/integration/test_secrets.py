@@ -60,7 +60,7 @@ def compared(service: Service) -> Json:
         kind="compare",
         app="keeps",
         target={"target_app": "keeps"},
-        inis=[{"name": "good.ini", "ini": GOOD}, {"name": "fails.ini", "ini": FAILS}],
+        arms=[{"name": "good.ini", "ini": GOOD}, {"name": "fails.ini", "ini": FAILS}],
         blocks=2,
         cycles=1,
         window_s=0.5,

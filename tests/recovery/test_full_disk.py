@@ -1,4 +1,4 @@
-"""The disk of the data directory runs full in the middle of a job, and has room again later."""
+"""Disks that run full: that of the data directory in a job, and Docker's while data are frozen."""
 
 import os
 import subprocess
@@ -8,10 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tests import misbehaving
+from tests import misbehaving, real_bench
+from tests.contract.test_backing import arm
+from tests.own_engine import own_engine
 from tests.patience import TEST_ENDS_WITHIN_S
 from tests.recovery.test_kills import check_rows, submit, wait_for_phase
 from tests.service import is_refused_as_busy, running
+from tuner.errors import TargetFailed
+from tuner.model import FailureCode
 
 pytestmark = [pytest.mark.full, pytest.mark.docker, pytest.mark.timeout(TEST_ENDS_WITHIN_S)]
 
@@ -79,3 +83,23 @@ def test_a_job_waits_for_room_on_a_full_disk_and_goes_on(tmp_path: Path) -> None
         ended = service.finish(job["id"])
         assert ended["state"] == "succeeded", (ended, service.log())
         check_rows(service, job["id"])
+
+
+@pytest.mark.skipif(not may_mount(), reason="only root may mount a small disk")
+def test_data_that_fill_dockers_disk_while_they_are_frozen_leave_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The step can write its 60 MB; the frozen copy of them does not fit."""
+    write = {"in": "app", "run": ["sh", "-c", "head -c 60000000 /dev/urandom > /srv/own/rows"]}
+    fills = arm(prepare=[write])
+    images = [real_bench.BASE_IMAGE, real_bench.LOAD_IMAGE]
+    with own_engine(images, disk_mb=4096) as engine:
+        monkeypatch.setenv("DOCKER_HOST", engine.address)
+        with real_bench.engine(least_free_mb=1) as launcher:
+            measuring = launcher.for_measurement("1", "7")
+            measuring.inspect(fills.target)  # the images are built while there is room
+            engine.leave_free(100)
+            with pytest.raises(TargetFailed, match="Docker's disk is too small") as failed:
+                measuring.launch(fills).__enter__()
+            assert failed.value.code == FailureCode.OUT_OF_DISK
+            assert real_bench.everything_of(launcher.instance) == []

@@ -52,7 +52,7 @@ def seen_with(
     limits: Limits = TWO_CORES, *, server: dict[str, Any] | None = None, **seen: Any
 ) -> Diagnosis:
     """Of three equal windows; keywords of `diagnose` are told from those of a window."""
-    known = ("processes", "threads", "connections", "wants_kept")
+    known = ("processes", "threads", "connections", "wants_kept", "is_uwsgi")
     options = {key: seen.pop(key) for key in known if key in seen}
     return diagnose([window(server=ServerFigures(**(server or {})), **seen)] * 3, limits, **options)
 
@@ -464,3 +464,21 @@ def test_cpus_that_app_and_services_use_up_together_are_no_wait(
     found = diagnose([used] * 3, LIMITS.model_copy(update={"cpus": 1.0}))
     assert found.bottleneck is bottleneck
     assert words in found.sentence
+
+
+def test_of_another_server_only_cgroup_kernel_and_client_count() -> None:
+    def seen(**figures: Any) -> Diagnosis:
+        return seen_with(is_uwsgi=False, busy=None, **figures)
+
+    assert seen(target_cpu=0.95).bottleneck is Bottleneck.CPU_QUOTA
+    assert seen(target_cpu=0.95).sentence == "the server uses up its CPU"
+    waits: dict[str, Any] = {"target_cpu": 0.2, "connect": spread(1_000.0)}
+    assert seen(**waits).bottleneck is Bottleneck.UNKNOWN
+    assert seen_with(busy=0.1, **waits).bottleneck is Bottleneck.BACKLOG
+    for bottleneck in diagnosis.rules.OF_ANY_SERVER:
+        assert "uWSGI" not in diagnosis.sentences.sentence_of(
+            bottleneck,
+            diagnosis.rules.Seen(
+                evidence={}, cpus=1.0, processes=1, threads=1, connections=None, is_uwsgi=False
+            ),
+        )

@@ -314,3 +314,25 @@ def test_counters_may_differ_by_a_thousandth_and_what_was_in_flight(
     served: int, agree: bool
 ) -> None:
     assert counters_agree(served, 10_000, 8) is agree
+
+
+@pytest.mark.parametrize(
+    ("keep_alive", "connects", "doubt"),
+    [
+        (False, 400, None),
+        (False, 408, None),  # one in flight on each connection
+        (False, 300, Doubt.COUNTER_MISMATCH),
+        (True, 8, Doubt.UNCOUNTED),
+        (True, 400, None),  # the server closes each
+    ],
+)
+def test_requests_of_another_server_are_counted_by_their_connections(
+    keep_alive: bool, connects: int, doubt: Doubt | None
+) -> None:
+    seen = replace(READING, before=None, after=None, processes=None, connects=connects)
+    load = ClosedLoop(concurrency=8, keep_alive=keep_alive)
+    found = judged(seen, load=load)
+    counts = {Doubt.COUNTER_MISMATCH, Doubt.UNCOUNTED} & {*found.doubts}
+    assert counts == ({doubt} if doubt else set())
+    assert found.served is None
+    assert found.is_void is (doubt is Doubt.COUNTER_MISMATCH)

@@ -149,10 +149,10 @@ def test_a_file_stands_for_the_present_configuration() -> None:
 
 def test_files_to_compare_become_their_texts() -> None:
     inis = [{"name": "now", "ini": "[uwsgi]\n"}, {"name": "more", "ini": {"file": "more.ini"}}]
-    found = expanded({"kind": "compare", "inis": inis}, {"more.ini": "[uwsgi]\n"}.__getitem__)
-    assert [variant["ini"] for variant in found["inis"]] == ["[uwsgi]\n", "[uwsgi]\n"]
-    assert [variant["name"] for variant in found["inis"]] == ["now", "more"]
-    odd = {"inis": [None, {"name": "a"}, {"ini": {"file": 3}}]}
+    found = expanded({"kind": "compare", "arms": inis}, {"more.ini": "[uwsgi]\n"}.__getitem__)
+    assert [variant["ini"] for variant in found["arms"]] == ["[uwsgi]\n", "[uwsgi]\n"]
+    assert [variant["name"] for variant in found["arms"]] == ["now", "more"]
+    odd = {"arms": [None, {"name": "a"}, {"ini": {"file": 3}}]}
     assert expanded(odd, holding("")) == odd
 
 

@@ -316,7 +316,7 @@ def test_connect_times_and_the_share_over_the_limit_are_of_all_windows() -> None
     arm = comparison(blocks, files=1).arms[0]
     assert arm.connect == Spread(p50_ms=1.0, p95_ms=20.0, max_ms=40.0)
     assert arm.over_limit == pytest.approx((0.5 * 100 + 0.1 * 100) / 500)
-    assert arm.proxy_connect is None
+    assert arm.proxy is None
 
 
 def test_the_diagnosis_reads_processes_from_the_files_own_text() -> None:

@@ -10,8 +10,9 @@ import yaml
 from tests.space_jobs import FITTING
 from tuner import bootstrap
 from tuner.catalogue import HostCatalogue
+from tuner.cli.suites import our_suites, suite_of
 from tuner.errors import InvalidInput
-from tuner.model import TuneRequest
+from tuner.model import CompareRequest, TuneRequest
 from tuner.search_space import derive
 
 COMPOSE = "docker-compose.yml"
@@ -76,3 +77,10 @@ def test_the_compose_file_beside_an_app_has_the_same_services(app: str) -> None:
         assert [volume.partition(":")[2] for volume in composed[name]["volumes"]] == [
             *service.volumes
         ]
+
+
+@pytest.mark.parametrize("name", our_suites())
+def test_every_suite_is_a_comparison_that_can_be_submitted(name: str) -> None:
+    spec = bootstrap.resolver(CATALOG)(CompareRequest.model_validate(suite_of(name)))
+    assert len(spec.variants) > 1
+    assert any(not target.is_uwsgi for target in spec.targets)

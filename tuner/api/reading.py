@@ -22,7 +22,7 @@ _DEPENDENT = (
     "limits",
     "workload",
     "baseline",
-    "inis",
+    "arms",
     "search_space",
     "objective",
     "budget",

@@ -4,6 +4,8 @@
 
     arguments    options that several commands take
     asking       files and options → the document of a request
+    suites       a suite → the document of a comparison
+    compared     a comparison that has ended: printed, drawn, written to files
     own_service  a service for the time of one command
     following    a request submitted, and its job until it has ended
     gating       the request of `gate`, and its answer
@@ -42,6 +44,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "recommend": ("recommending", "Print the uwsgi.ini to deploy, or check the deployed one."),
     "gate": ("gate", "Check that a recommended file holds on a new image."),
     "measure": ("measure", "Measure one uwsgi.ini, or compare several."),
+    "compare": ("compare", "Compare the servers and files of a suite."),
     "calibrate": ("measure", "Measure the noise of a benchmark host."),
     "analyse": ("analyse", "Analyse the figures of your own benchmark runs."),
     "lint": ("lint", "Find the mistakes in a uwsgi.ini, and fix them."),

@@ -1,5 +1,6 @@
 """Arguments and options that several commands take, each declared once."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -38,4 +39,12 @@ Check = Annotated[
         metavar="FILE",
         help="The deployed file. Exit with 1 and print a diff if its effect differs.",
     ),
+]
+Svg = Annotated[Path | None, typer.Option(help="Write two charts to this file.")]
+ReportFile = Annotated[
+    Path | None, typer.Option("--report", help="Write the report to a .html, .md or .json file.")
+]
+CsvFile = Annotated[
+    Path | None,
+    typer.Option("--csv", help="Write a row for each arm, rung and block to this file."),
 ]

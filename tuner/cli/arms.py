@@ -10,7 +10,7 @@ from tuner.cli.changes import changes_of
 from tuner.cli.files import text_of
 from tuner.cli.options import why_missing
 from tuner.errors import InvalidInput, Mistake
-from tuner.model import BOX_SIZES, MOST_FILES
+from tuner.model import BOX_SIZES, MOST_ARMS
 from tuner.uwsgi.ini import IniFile, canonical
 from tuner.uwsgi.options import known
 
@@ -85,10 +85,8 @@ def levels_of(vary: Sequence[str]) -> Levels:
         mistakes += [Mistake(f"--vary {given}", why) for why in wrong]
         levels[name] = of_name
     count = math.prod(map(len, levels.values()))
-    if count > MOST_FILES and not mistakes:
-        mistakes.append(
-            Mistake("--vary", f"makes {count} files; at most {MOST_FILES} are measured")
-        )
+    if count > MOST_ARMS and not mistakes:
+        mistakes.append(Mistake("--vary", f"makes {count} files; at most {MOST_ARMS} are measured"))
     if mistakes:
         raise InvalidInput(mistakes)
     return levels

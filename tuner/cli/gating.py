@@ -42,7 +42,7 @@ def request_of(
     return CompareRequest(
         app=found.app,
         target=TargetRequest(image=image, **{name: getattr(asked.target, name) for name in how}),
-        inis=inis[1:] if is_one else inis,
+        arms=inis[1:] if is_one else inis,
         blocks=gate.fitting_blocks(budget_s, block_s(found), at_most=most),
         limits=box_of(asked.limits, found.lines),
         allow=tuple(asked.allow),
@@ -66,7 +66,7 @@ def plan_lines(
 ) -> Iterator[str]:
     """What the gate measures, for how long, and the margin that the blocks resolve."""
     size = f"{request.blocks} blocks, about {duration(request.blocks * block_s(found))}"
-    if len(request.inis) == 1:
+    if len(request.arms) == 1:
         yield f"job {found.job} recommends your own file: the gate only checks that it runs"
         yield size
         return

@@ -1,8 +1,7 @@
 """`tuner measure` and `tuner calibrate`: figures with intervals and doubts, without tuning."""
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -10,22 +9,20 @@ from tuner.cli.arguments import (
     AsJson,
     Blocks,
     Cpus,
+    CsvFile,
     Cycles,
     Nofile,
     Pool,
+    ReportFile,
     Somaxconn,
+    Svg,
     Sysctl,
     WarmupS,
     WindowS,
 )
-from tuner.cli.files import check_folder, write_text
-from tuner.cli.jobs import check_succeeded, form_of
-from tuner.cli.output import print_json, say
+from tuner.cli.jobs import check_succeeded
+from tuner.cli.output import print_json
 from tuner.model import Danger
-
-if TYPE_CHECKING:
-    from tuner.client import Client
-    from tuner.schemas import ReportAnswer, ReportForm
 
 
 def measure(
@@ -90,16 +87,12 @@ def measure(
     ] = None,
     pool: Pool = None,
     as_json: AsJson = False,
-    svg: Annotated[Path | None, typer.Option(help="Write two charts to this file.")] = None,
-    report: Annotated[
-        Path | None, typer.Option(help="Write the report to a .html, .md or .json file.")
-    ] = None,
-    csv: Annotated[
-        Path | None, typer.Option(help="Write a row for each file, rung and block to this file.")
-    ] = None,
+    svg: Svg = None,
+    report: ReportFile = None,
+    csv: CsvFile = None,
 ) -> None:
     """Measure one uwsgi.ini, or compare several in interleaved blocks."""
-    from tuner.cli import arms, asking, following, own_service, printing, tables
+    from tuner.cli import arms, asking, compared, following, own_service
     from tuner.client import document_of
 
     load = asking.Load(
@@ -115,9 +108,7 @@ def measure(
     arms.check_one_way(ini or (), step or (), vary or ())
     inis = arms.steps_of(step) if step else asking.inis_of(ini or ())
     levels = arms.levels_of(vary or ())
-    if svg is not None:
-        check_folder("--svg", svg)
-    written = list(_written(report, csv))
+    written = compared.Written.of(svg, report, csv)
     with own_service.reached() as (client, runs_on):
         apps = document_of(client.target_apps())
         known = apps.get(app, {})
@@ -135,7 +126,7 @@ def measure(
         request = asking.given(
             kind="compare",
             target=asking.target_of(app, apps, port, health_path),
-            inis=inis or None,
+            arms=inis or None,
             compare_with="previous" if step else None,
             vary=list(levels) or None,
             limits=limits,
@@ -149,26 +140,8 @@ def measure(
             pool=pool,
         )
         job = following.run(client, request, runs_on=runs_on, quiet=as_json)
-        if svg is not None and job.report is not None:
-            _draw(client, job.id, job.report, svg)
-        for option, file, form in written if job.report is not None else ():
-            write_text(option, file, client.report(job.id, form))
-            say(f"report: {file}")
-    if as_json:
-        print_json(job)
-    elif job.report is not None:
-        tables.show(tables.comparison_parts(job, job.report))
-        tables.show(printing.left_out_lines(job.preflight))
-    check_succeeded(job)
-
-
-def _written(report: Path | None, csv: Path | None) -> Iterator[tuple[str, Path, "ReportForm"]]:
-    """Options with their files and forms. Raises `InvalidInput` before minutes of measuring."""
-    if report is not None:
-        yield "--report", report, form_of(report)
-    if csv is not None:
-        check_folder("--csv", csv)
-        yield "--csv", csv, "csv"
+        written.write(client, job)
+    compared.show(job, as_json=as_json)
 
 
 def calibrate(
@@ -199,18 +172,3 @@ def calibrate(
     elif job.calibration is not None:
         tables.show(tables.calibration_parts(job, job.calibration))
     check_succeeded(job)
-
-
-def _draw(client: "Client", job_id: int, report: "ReportAnswer", file: Path) -> None:
-    """Write two charts: windows over time, and percentiles of latency."""
-    from tuner import charts
-
-    raw = client.windows(job_id)
-    windows = {
-        name: [window for window in raw.windows if window.trial == number]
-        for number, name in enumerate(raw.files or ())
-    }
-    latencies = {arm.name: arm.latency for arm in report.arms}
-    drawn = charts.stacked(charts.windows_over_time(windows), charts.latency_percentiles(latencies))
-    write_text("--svg", file, drawn)
-    say(f"charts: {file}")

@@ -22,10 +22,13 @@ from tuner.wording import (
     measured,
     percent,
     place,
+    proxy_times,
     reality,
     request_of,
     service,
     share,
+    spread,
+    statuses,
 )
 
 _OF_NUMBERS = frozenset(
@@ -206,10 +209,12 @@ def _arm_lines(arm: ArmAnswer, first: ArmAnswer) -> Iterator[str]:
             yield f"errors at {place}: {errors(rung.errors_by_class)}"
     if arm.over_limit is not None:
         yield f"{share(arm.over_limit)} of all requests not answered within the limit"
-    for client, spread in (("client", arm.connect), ("nginx", arm.proxy_connect)):
-        if spread is not None:
-            times = ", ".join(map(figure, (spread.p50_ms, spread.p95_ms, spread.max_ms)))
-            yield f"connect times of the {client}, p50, p95, max in ms: {times}"
+    if arm.connect is not None:
+        yield f"connect times of the client, p50, p95, max in ms: {spread(arm.connect, ', ')}"
+    if arm.proxy is not None:
+        yield f"nginx answered: {statuses(arm.proxy.by_status)}"
+        for what, times in proxy_times(arm.proxy).items():
+            yield f"nginx, {what}, p50, p95, max in ms: {spread(times, ', ')}"
     if arm.windows:
         yield f"bottleneck: {arm.diagnosis.sentence}"
     compared = {} if arm is first else first.services

@@ -28,9 +28,9 @@ from tuner.compose.starting import (
 from tuner.compose.translation import Translator, limits_of
 from tuner.errors import InvalidInput, Mistake
 from tuner.model import TargetApp, mistakes_of
-from tuner.model.documents import DEFAULT_COMMAND
 from tuner.model.named_files import expanded
 from tuner.model.services import APP
+from tuner.model.targets import DEFAULT_COMMAND
 from tuner.uwsgi.command_line import words_for_uwsgi
 from tuner.uwsgi.ini import IniFile
 from tuner.uwsgi.options import known

@@ -10,7 +10,7 @@ from tuner.compose.building import Entry, entry_of
 from tuner.compose.document import Node, text_of
 from tuner.compose.findings import Findings
 from tuner.errors import InvalidInput, Mistake
-from tuner.model.documents import DEFAULT_COMMAND
+from tuner.model.targets import DEFAULT_COMMAND
 from tuner.uwsgi.command_line import arguments, ini_of, is_file, words_for_uwsgi
 from tuner.uwsgi.options import known
 

@@ -42,11 +42,13 @@ def diagnose(
     connections: int | None = None,
     limit_s: float | None = None,
     wants_kept: bool = False,
+    is_uwsgi: bool = True,
 ) -> Diagnosis:
     """The bottleneck of one configuration from its windows (medians over them).
 
     `connections` is the number that a closed loop keeps open; None under open load. `limit_s` is
-    the time limit of a whole burst. `wants_kept`: the client wants to keep its connections.
+    the time limit of a whole burst. `wants_kept`: the client wants to keep its connections. Of
+    another server than uWSGI only what cgroup, kernel and client say counts.
     """
     services = services_of(windows)
     refusals = (window.surroundings.refusal for window in windows)
@@ -60,6 +62,7 @@ def diagnose(
         services=services,
         refusal=next(filter(None, refusals), None),
         wants_kept=wants_kept,
+        is_uwsgi=is_uwsgi,
     )
     bottleneck = classify(seen)
     return Diagnosis(
@@ -68,11 +71,11 @@ def diagnose(
 
 
 def of_file(
-    windows: Sequence[Window], spec: JobSpec, ini: str, box: Limits | None = None
+    windows: Sequence[Window], spec: JobSpec, ini: str | None, box: Limits | None = None
 ) -> Diagnosis:
     """The bottleneck of the file `ini` under the job's workload, from that file's windows.
 
-    `box` is the file's own; None: the job's.
+    `box` is the file's own; None: the job's. Without an ini it is another server.
     The top rung of a ladder counts. Void windows count only where there are no others.
     """
     workload = spec.workload
@@ -81,7 +84,7 @@ def of_file(
     if isinstance(workload, Ladder):
         top = max((window.connections for window in chosen), default=0)
         chosen = [window for window in chosen if window.connections == top]
-    file = IniFile.parse(ini)
+    file = IniFile.parse(ini or "")
     return diagnose(
         chosen,
         box or spec.limits,
@@ -90,6 +93,7 @@ def of_file(
         connections=connections(workload) if closed else None,
         limit_s=burst_limit_s(workload) if isinstance(workload, Burst) else None,
         wants_kept=wants_kept(workload),
+        is_uwsgi=ini is not None,
     )
 
 

@@ -37,6 +37,14 @@ CONNECT_WAITS_MS = 900.0
 MUCH_FOREIGN_CPU = 0.3
 """CPUs of something else; with more of them busy, an idle target may be waiting for a CPU."""
 
+OF_ANY_SERVER = frozenset(
+    {
+        *(Bottleneck.MEMORY, Bottleneck.BACKING_SERVICE, Bottleneck.APP_ERRORS),
+        *(Bottleneck.LOAD_GENERATOR, Bottleneck.CPU_QUOTA),
+    }
+)
+"""What cgroup, kernel and client show of a server that is not uWSGI."""
+
 _FULL = 0.85  # share of a CPU, or of the quota, that leaves no room
 _THROTTLED = 0.2  # share of CFS periods
 _ALL_BUSY = 0.85  # share of slots
@@ -60,6 +68,7 @@ class Seen:
     services: Mapping[str, ServiceFigures] = field(default_factory=dict)
     refusal: str | None = None  # a line of a log: a service refused connections
     wants_kept: bool = False  # the client wants to send several requests on one connection
+    is_uwsgi: bool = True  # another server has no slots, and options of its own
 
     def get(self, name: str, default: float = 0.0) -> float:
         """A figure, or `default` where it is unknown."""
@@ -110,7 +119,8 @@ class Seen:
 
 def classify(seen: Seen) -> Bottleneck:
     """The first class whose rule holds."""
-    return next((kind for kind, holds in _RULES if holds(seen)), Bottleneck.UNKNOWN)
+    tried = (rule for rule in _RULES if seen.is_uwsgi or rule[0] in OF_ANY_SERVER)
+    return next((kind for kind, holds in tried if holds(seen)), Bottleneck.UNKNOWN)
 
 
 def _load_generator(seen: Seen) -> bool:

@@ -13,6 +13,8 @@ def sentence_of(bottleneck: Bottleneck, seen: Seen) -> str:
 
     Also where connections wait, and what becomes of those that the client wants to keep.
     """
+    if not seen.is_uwsgi:
+        return _OF_OTHERS[bottleneck]
     cause = _CAUSES[bottleneck]
     sentence = cause if isinstance(cause, str) else cause(seen)
     place = _place_of_the_wait(seen) if bottleneck in _LISTEN_MAY_MATTER else ""
@@ -131,6 +133,17 @@ _CAUSES: Mapping[Bottleneck, str | Callable[[Seen], str]] = {
     " the app: only more connections could show more",
     Bottleneck.UNKNOWN: _unknown,
 }
+
+_OF_OTHERS: Mapping[Bottleneck, str] = {
+    Bottleneck.APP_ERRORS: "requests fail",
+    Bottleneck.MEMORY: "the server is at its memory limit",
+    Bottleneck.LOAD_GENERATOR: "the load generator is the bottleneck: the server was not pushed to"
+    " its limit",
+    Bottleneck.CPU_QUOTA: "the server uses up its CPU",
+    Bottleneck.BACKING_SERVICE: "a service of the app is at its limit",
+    Bottleneck.UNKNOWN: "nothing that was watched is at its limit",
+}
+"""Of servers that are not uWSGI: their options are their own."""
 
 _NOT_KEPT = (
     "clients want to keep their connections, but the server closes them, so that almost each"

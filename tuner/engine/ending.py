@@ -2,8 +2,6 @@
 
 import re
 import time
-from collections.abc import Mapping
-from typing import Any
 
 from tuner.engine import effective
 from tuner.engine.connection import Connection
@@ -12,7 +10,6 @@ from tuner.errors import Infrastructure
 
 LOG_TAIL_LINES = 30
 SEARCHED_LINES = 1_000
-KILL_FOR_S = 1.5  # another thread may still create containers during a kill
 REMOVAL_S = 0.3  # a forced removal first kills the container and removes it 0.1 s later
 
 
@@ -29,22 +26,9 @@ def own_words(connection: Connection, container: str) -> str:
     return "\n".join((others or lines)[-LOG_TAIL_LINES:])
 
 
-def remove_all(connection: Connection, filters: Mapping[str, Any]) -> int:
-    """Kill and remove the containers that match; returns how many.
-
-    Looks again until none is left: another thread may create the next one.
-    """
-    deadline = time.monotonic() + KILL_FOR_S
-    removed = 0
-    while time.monotonic() < deadline:
-        found = [container["Id"] for container in connection.containers(filters)]
-        if not found:
-            break
-        removed += connection.remove(found)
-    return removed
-
-
-def raise_if_ended(connection: Connection, container: str, *, was_ready: bool) -> None:
+def raise_if_ended(
+    connection: Connection, container: str, *, was_ready: bool, is_uwsgi: bool = True
+) -> None:
     """Raise `TargetFailed` if the container has ended.
 
     Raises `Infrastructure` if it was removed: a cancel or a reap is not the target's fault.
@@ -58,4 +42,4 @@ def raise_if_ended(connection: Connection, container: str, *, was_ready: bool) -
     if state is None:
         raise Infrastructure("the target's container was removed while it was measured")
     tail = own_words(connection, container)
-    raise why_ended(state, tail, was_ready=was_ready)
+    raise why_ended(state, tail, was_ready=was_ready, is_uwsgi=is_uwsgi)

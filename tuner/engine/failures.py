@@ -20,9 +20,14 @@ _TELLING = re.compile(
 _NOISE = re.compile(r"GAME OVER|Traceback|need-app requested|callable not found or import error")
 
 
-def why_ended(state: Mapping[str, Any], log_tail: str, *, was_ready: bool) -> TargetFailed:
-    """The failure behind a container's last `State` and last lines."""
-    code, words = _meaning(state, was_ready)
+def why_ended(
+    state: Mapping[str, Any], log_tail: str, *, was_ready: bool, is_uwsgi: bool = True
+) -> TargetFailed:
+    """The failure behind a container's last `State` and last lines.
+
+    The exit codes of another server than uWSGI mean nothing to us.
+    """
+    code, words = _meaning(state, was_ready, is_uwsgi)
     return explained(code, words, log_tail)
 
 
@@ -39,15 +44,15 @@ def telling_line(log: str) -> str:
     return (telling or lines or [""])[-1]
 
 
-def _meaning(state: Mapping[str, Any], was_ready: bool) -> tuple[FailureCode, str]:
+def _meaning(state: Mapping[str, Any], was_ready: bool, is_uwsgi: bool) -> tuple[FailureCode, str]:
     exit_code = int(state.get("ExitCode") or 0)
     if state.get("OOMKilled") or exit_code == EXIT_KILLED:
         return FailureCode.OUT_OF_MEMORY, "the container was killed: out of memory"
-    if exit_code == EXIT_NO_APP:
+    if is_uwsgi and exit_code == EXIT_NO_APP:
         return FailureCode.APP_FAILED, "uWSGI could not load the app (exit 22)"
     if was_ready:
         return FailureCode.DIED, f"the target ended under load (exit {exit_code})"
-    if exit_code == EXIT_REFUSED:
+    if is_uwsgi and exit_code == EXIT_REFUSED:
         return FailureCode.BAD_OPTIONS, "uWSGI refuses the file (exit 1)"
     return FailureCode.NOT_STARTED, f"the container ended at once (exit {exit_code})"
 
@@ -59,8 +64,8 @@ def why_not_started(explanation: str, program: str) -> TargetFailed | None:
     if "exec:" in explanation and any(words in explanation for words in absent):
         return target_failed(
             FailureCode.NOT_STARTED,
-            f"there is no `{program}` in the image: install uWSGI there, or give the command that"
-            f" starts it ({explanation})",
+            f"there is no `{program}` in the image: install it there, or give another command"
+            f" ({explanation})",
         )
     if (setting := _setting_in(explanation)) is not None:
         field = "somaxconn" if setting == SOMAXCONN else f"sysctls.{setting}"

@@ -6,15 +6,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from tuner.engine import command, effective, labels, nginx
+from tuner.engine import command, effective, labels, nginx, sweeping
 from tuner.engine.backing import Backing, Beside, Parts, connected
 from tuner.engine.config import EngineConfig
 from tuner.engine.connection import Connection
 from tuner.engine.containers import Containers
 from tuner.engine.disk import Disk
-from tuner.engine.ending import own_words, raise_if_ended, remove_all
+from tuner.engine.ending import own_words, raise_if_ended
 from tuner.engine.failures import telling_line
 from tuner.engine.folders import AppFolders
 from tuner.engine.guard import Guard, no_image
@@ -28,7 +27,7 @@ from tuner.errors import Infrastructure, TunerError
 from tuner.measurement import ArmSpec, BuildInfo, Checked, target_failed
 from tuner.model import APP, BYTES_PER_MB, FailureCode, HostFingerprint, Target
 from tuner.uwsgi.ini import IniFile
-from tuner.uwsgi.topology import front_of
+from tuner.uwsgi.topology import Front, Topology, front_of
 
 STRICT_TIMEOUT_S = 20.0
 
@@ -130,8 +129,11 @@ class DockerLauncher:
         """Build or find the target's image. Raises `TargetFailed`."""
         images, found = self._host.images, self._found(target)
         started = () if target.command else self._started(found)
-        program = command.program(target.command or started)
-        info = images.ask(found.id, program, self._containers)
+        if target.is_uwsgi:
+            program = command.program(target.command or started)
+            info = images.ask(found.id, program, self._containers)
+        else:
+            info = BuildInfo(image_digest=found.digest, uwsgi_version="", options=())
         data = self._parts(target, found).sha256 if target.has_data else None
         return replace(info, image_digest=found.digest, data_sha256=data, command=started)
 
@@ -178,7 +180,7 @@ class DockerLauncher:
         """Start an arm; the end of the context always removes its containers."""
         argv = command.with_ini(arm.target.command, command.SERVE)
         ini = IniFile.parse(arm.ini)
-        front = front_of(ini, arm.target.port)
+        front = _front_of(arm)
         proxy = nginx.proxy_of(front)
         with ExitStack() as stack:
             folder = proxy.folder if proxy is not None else None
@@ -195,7 +197,7 @@ class DockerLauncher:
             if proxy is not None:
                 cpus, backlog = placement.client_cpus, arm.limits.somaxconn
                 file = proxy.file(workers=cpus, nofile=options.nofile, backlog=backlog)
-            with self._ended_before(container):
+            with self._ended_before(arm, container):
                 cgroups = self._host.cgroups(container, self._containers)
                 seen = cgroups.mounts([container, *beside.services.values()])
                 its = options.generator(container, volume, seen)
@@ -228,20 +230,7 @@ class DockerLauncher:
         containers.
         """
 
-        def is_left(found: Mapping[str, Any]) -> bool:
-            return (found.get("Labels") or {}).get(labels.MEASUREMENT) not in keep
-
-        def is_of_an_arm(found: Mapping[str, Any]) -> bool:
-            return is_left(found) and labels.STATE not in (found.get("Labels") or {})
-
-        mine = labels.query(self._mine)
-        left = [found["Id"] for found in self._connection.containers(mine) if is_left(found)]
-        removed = self._connection.remove(left)
-        volumes = self._connection.volumes(mine)
-        self._connection.remove_volumes(each["Name"] for each in volumes if is_of_an_arm(each))
-        networks = self._connection.networks(mine)
-        self._connection.remove_networks(each["Id"] for each in networks if is_left(each))
-        return removed
+        return sweeping.reap(self._connection, self._mine, keep)
 
     def end_jobs(self, keep: Collection[str]) -> None:
         """Remove the data that arms of all jobs but these start with."""
@@ -254,7 +243,7 @@ class DockerLauncher:
         """
         self._called_off.set()
         theirs = labels.query({**self._mine, labels.MEASUREMENT: measurement})
-        return remove_all(self._connection, theirs)
+        return sweeping.remove_all(self._connection, theirs)
 
     @property
     def _containers(self) -> Containers:
@@ -310,10 +299,18 @@ class DockerLauncher:
         return self._host.parts(job, target, app, sha256, self._called_off.is_set)
 
     @contextmanager
-    def _ended_before(self, target: str) -> Iterator[None]:
+    def _ended_before(self, arm: ArmSpec, target: str) -> Iterator[None]:
         """A target that ended at once has no namespaces to join, and no cgroup: raise why."""
         try:
             yield
         except Infrastructure:
-            raise_if_ended(self._connection, target, was_ready=False)
+            is_uwsgi = arm.target.is_uwsgi
+            raise_if_ended(self._connection, target, was_ready=False, is_uwsgi=is_uwsgi)
             raise
+
+
+def _front_of(arm: ArmSpec) -> Front:
+    """How the load reaches the arm; another server than uWSGI is asked on its port."""
+    if not arm.target.is_uwsgi:
+        return Front(topology=Topology.OTHER, port=arm.target.port)
+    return front_of(IniFile.parse(arm.ini), arm.target.port)

@@ -94,7 +94,12 @@ class DockerTarget:
 
     def raise_if_ended(self) -> None:
         """Raise why the target ended, if it has ended."""
-        raise_if_ended(self.connection, self.container, was_ready=self._has_answered)
+        raise_if_ended(
+            self.connection,
+            self.container,
+            was_ready=self._has_answered,
+            is_uwsgi=self.front.topology is not Topology.OTHER,
+        )
 
     def log_tail(self) -> str:
         """The last lines of the target's own output."""

@@ -116,11 +116,30 @@ def services(arms: Sequence[ArmReport]) -> Section | None:
     return Section(title=title, parts=(table,), is_evidence=True) if rows else None
 
 
+def proxies(arms: Sequence[ArmReport]) -> Section | None:
+    """What nginx in front logged under each arm; None without nginx."""
+    known = [(arm.name, arm.proxy) for arm in arms if arm.proxy is not None]
+    if not known:
+        return None
+    headings = ("arm", "answered", *wording.proxy_times(known[0][1]))
+    rows: tuple[Row, ...] = tuple(
+        (
+            Code(name),
+            wording.statuses(proxy.by_status),
+            *(wording.spread(times, " / ") for times in wording.proxy_times(proxy).values()),
+        )
+        for name, proxy in known
+    )
+    unit = Paragraph("Times in ms: p50 / p95 / longest.")
+    parts = (unit, Table(headings, rows))
+    return Section(title="What nginx in front logged", parts=parts, is_evidence=True)
+
+
 def files(variants: Sequence[Variant]) -> Section:
-    """The files that were compared, with their boxes where they have their own."""
-    texts = [(_boxed(variant), variant.ini[:_LONGEST_FILE]) for variant in variants]
-    folded = Folded("The text of each file", _listings(texts))
-    return Section(title="The files", parts=(folded,), is_evidence=True)
+    """The files and commands that were compared, with their boxes where they have their own."""
+    texts = [(_boxed(variant), variant.text[:_LONGEST_FILE]) for variant in variants]
+    folded = Folded("Files and commands", _listings(texts))
+    return Section(title="What each arm runs", parts=(folded,), is_evidence=True)
 
 
 def _boxed(variant: Variant) -> str:

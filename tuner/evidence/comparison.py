@@ -43,6 +43,7 @@ def compose_comparison(found: MeasuredJob) -> Document:
         *compared_figures.others(report.arms),
         compared_arms.requests(report.arms, job.spec.workload),
         compared_arms.services(report.arms),
+        compared_arms.proxies(report.arms),
         compared_arms.files(job.spec.variants),
         provenance(found),
     )

@@ -25,7 +25,7 @@ def _host(evidence: MeasuredJob) -> Iterable[tuple[str, Words]]:
     machine = f"{host.cpu_model}, {wording.count(host.cpus, 'CPU')}, {host.memory_mb} MB"
     kernel = f"; kernel {host.kernel}, cgroup {host.cgroup_version}, Docker {host.docker_version}"
     yield "machine", machine + kernel
-    yield "uWSGI", (facts.uwsgi_version, "; image ", Code(facts.image_digest))
+    yield "uWSGI", (facts.uwsgi_version or "none", "; image ", Code(facts.image_digest))
 
 
 def _subject(evidence: MeasuredJob) -> Iterable[tuple[str, Words]]:

@@ -8,7 +8,7 @@ from tuner.load import contents
 from tuner.load.findings import KEEP_ALIVE, TRY_EACH
 from tuner.load.probing import ask_probe
 from tuner.load.readiness import host_header
-from tuner.measurement import RunningTarget, target_failed
+from tuner.measurement import Answer, RunningTarget, target_failed
 from tuner.model import FailureCode, HttpRequest, Target, Workload, connections
 from tuner.uwsgi.topology import Topology
 
@@ -37,15 +37,21 @@ def check_open_files(running: RunningTarget, workload: Workload) -> None:
 
 def check_answers(running: RunningTarget, target: Target, requests: Sequence[HttpRequest]) -> None:
     """Send each of the first requests once; refuse an answer that is not expected."""
-    tried = requests[:TRIED]
-    answers = ask_probe(running, "try_each", _task(running, target, tried), TIMEOUT_S, TRY_EACH)
-    for request, answer in zip(tried, answers, strict=True):
-        if not is_expected(request, answer):
+    for request, answer in zip(requests, answers(running, target, requests), strict=False):
+        if not is_expected(request, answer.answer):
             raise refused(
-                f"{request.method} {request.path} is answered with {answer}, not with"
+                f"{request.method} {request.path} is answered with {answer.answer}, not with"
                 f" {request.expect or '2xx'}: mend the request, or say which status to `expect`",
                 running.log_tail(),
             )
+
+
+def answers(
+    running: RunningTarget, target: Target, requests: Sequence[HttpRequest]
+) -> Sequence[Answer]:
+    """The answer to each of the first requests, each sent once."""
+    task = _task(running, target, requests[:TRIED])
+    return ask_probe(running, "try_each", task, TIMEOUT_S, TRY_EACH)
 
 
 def is_expected(request: HttpRequest, answer: int | str) -> bool:
@@ -64,8 +70,8 @@ def keeps_connections(
     connects again, as do browsers and proxies. Raises `TargetFailed` for an answer without an end.
     """
     task = _task(running, target, requests[:TRIED])
-    answers = ask_probe(running, "keepalive", task, TIMEOUT_S, KEEP_ALIVE)
-    for request, found in zip(requests, answers, strict=False):
+    kept = ask_probe(running, "keepalive", task, TIMEOUT_S, KEEP_ALIVE)
+    for request, found in zip(requests, kept, strict=False):
         where = f"{request.method} {request.path}"
         match found.outcome:
             case "closed":

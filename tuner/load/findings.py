@@ -9,7 +9,7 @@ from datetime import datetime
 
 from pydantic import TypeAdapter
 
-from tuner.measurement.host import HostReading, ProcessReading, QueueReading
+from tuner.measurement.host import Answer, HostReading, ProcessReading, QueueReading
 from tuner.model import Answered, ProxyTimes, Spread
 
 
@@ -17,7 +17,7 @@ from tuner.model import Answered, ProxyTimes, Spread
 class Counters:
     """What uWSGI and the network namespace count, at one instant. `stats` is uWSGI's own JSON."""
 
-    stats: str
+    stats: str | None  # None for another server
     listen_overflows: int
     syn_drops: int
     time_wait: int
@@ -105,5 +105,5 @@ class KeptAlive:
 
 WINDOW = TypeAdapter(WindowFindings)
 READY = TypeAdapter(Readiness)
-TRY_EACH = TypeAdapter(list[int | str])
+TRY_EACH = TypeAdapter(list[Answer])
 KEEP_ALIVE = TypeAdapter(list[KeptAlive])

@@ -1,9 +1,11 @@
 """`tuner.measurement.LoadGenerator` with two tools: oha if it can send the load, else k6."""
 
+from collections.abc import Sequence
+
 from tuner.load import checks
 from tuner.load.k6 import K6
 from tuner.load.oha import Oha
-from tuner.measurement import LoadReading, RunningTarget
+from tuner.measurement import Answer, LoadReading, RunningTarget
 from tuner.model import Burst, ClosedLoop, Journey, Ladder, Load, Target, Workload, wants_kept
 
 
@@ -30,6 +32,14 @@ class Generators:
                 self._k6.check(running, target, workload)
             case _:
                 self._oha.check(running, target, workload)
+
+    def answers(
+        self, running: RunningTarget, target: Target, workload: Workload
+    ) -> Sequence[Answer]:
+        """The answers to the first requests; none where users take values from them in order."""
+        if isinstance(workload, Burst | Journey):
+            return ()
+        return checks.answers(running, target, workload.requests)
 
     def as_served(self, running: RunningTarget, target: Target, workload: Workload) -> Workload:
         """The workload as its client sends it to this server.

@@ -133,7 +133,7 @@ class K6:
             "length_s": length_s,
             "head_s": 0.0 if length_s is None else head_s(length_s),
             "limit_s": None if isinstance(load, ClosedLoop) else load.limit_s,
-            "stats": self._stats_address,
+            "stats": self._stats_address if target.is_uwsgi else None,
             "front": asdict(running.front),
         }
         return ask_probe(running, "window", task, longest_s(load, duration_s) + SLACK_S, WINDOW)

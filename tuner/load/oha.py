@@ -49,7 +49,10 @@ class Oha:
     def wait_ready(self, running: RunningTarget, target: Target) -> None:
         """Wait for HTTP 2xx with every uWSGI process accepting. Raises `TargetFailed`."""
         wait_ready(
-            running, target, stats_address=self._stats_address, timeout_s=self._ready_timeout_s
+            running,
+            target,
+            stats=self._stats_address if target.is_uwsgi else None,
+            timeout_s=self._ready_timeout_s,
         )
 
     def check(
@@ -79,7 +82,7 @@ class Oha:
             "connections": load.concurrency if isinstance(load, ClosedLoop) else None,
             "length_s": duration_s,
             "head_s": head_s(duration_s),
-            "stats": self._stats_address,
+            "stats": self._stats_address if target.is_uwsgi else None,
             "front": asdict(running.front),
         }
         limit_s = duration_s + REQUEST_TIMEOUT_S + CONNECT_TIMEOUT_S + SLACK_S

@@ -13,12 +13,15 @@ SLACK_S = 15.0  # for the engine and a busy host
 
 
 def wait_ready(
-    running: RunningTarget, target: Target, *, stats_address: str, timeout_s: float
+    running: RunningTarget, target: Target, *, stats: str | None, timeout_s: float
 ) -> None:
-    """Wait for HTTP 2xx with every uWSGI process accepting. Raises `TargetFailed`."""
+    """Wait for HTTP 2xx with every uWSGI process accepting. Raises `TargetFailed`.
+
+    Without `stats` it is another server, which has to answer twice.
+    """
     task = {
         "timeout_s": timeout_s,
-        "stats": stats_address,
+        "stats": stats,
         "port": running.front.port,
         "host": host_header(target),
         "path": target.health_path,
@@ -52,7 +55,8 @@ def _not_ready(found: Readiness, target: Target, timeout_s: float, log_tail: str
     if found.stats is not None and found.outcome == "crash_loop":
         message = f"its processes keep dying ({found.stats.respawns} were replaced)"
         return target_failed(FailureCode.NOT_READY, message, log_tail)
-    seen = _seen(found.stats, f"{where} got: {found.answer}")
+    answer = f"{where} got: {found.answer}"
+    seen = _seen(found.stats, answer) if target.is_uwsgi else answer
     return target_failed(
         FailureCode.NOT_READY, f"not ready within {timeout_s:g} s: {seen}", log_tail
     )

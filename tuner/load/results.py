@@ -44,7 +44,9 @@ def reading_of(found: WindowFindings, client: str) -> LoadReading:
     dropped = overflows + after.syn_drops - before.syn_drops
     errors = by_class(said.errors, queue_was_full=dropped > 0)
     stats_before, stats_after = _stats(before.stats), _stats(after.stats)
-    relayed = stats_after.requests - stats_before.requests if found.is_relayed else 0
+    relayed = 0
+    if found.is_relayed and stats_before is not None and stats_after is not None:
+        relayed = stats_after.requests - stats_before.requests
     return extended(
         LoadReading,
         said.rows,
@@ -97,7 +99,9 @@ def _died(found: WindowFindings, client: str) -> str:
     return f"the load generator {client} {how}" + (f": {words}" if words else "")
 
 
-def _stats(text: str) -> stats.Stats:
+def _stats(text: str | None) -> stats.Stats | None:
+    if text is None:
+        return None
     try:
         return stats.parse(text)
     except ValueError as error:

@@ -7,6 +7,7 @@ cycle, so a drift of the host affects all arms alike.
 from tuner.measurement.arms import arm_of, left_out
 from tuner.measurement.bench import MEMORY_PROBE_MORE, Bench
 from tuner.measurement.host import (
+    Answer,
     ArmSpec,
     BuildInfo,
     Checked,

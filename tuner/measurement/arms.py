@@ -1,7 +1,7 @@
 """From a file to its arm: the options that a benchmark host does not run are left out."""
 
 from tuner.measurement.host import ArmSpec
-from tuner.model import JobSpec, LeftOut, Limits, TargetFacts
+from tuner.model import JobSpec, LeftOut, Limits, Resolved, Target, TargetFacts
 from tuner.uwsgi.ini import IniFile
 from tuner.uwsgi.sanitised import sanitised
 
@@ -9,23 +9,27 @@ from tuner.uwsgi.sanitised import sanitised
 def arm_of(
     spec: JobSpec,
     index: int,
-    ini: str,
+    ini: str | None,
     facts: TargetFacts | None = None,
     limits: Limits | None = None,
+    target: Target | None = None,
 ) -> ArmSpec:
     """The arm that runs `ini` in the job's box, or in `limits`, without what is not allowed.
 
-    With `facts` it has the image and the data that the job has resolved. All files of a job lose
+    `target` is the arm's own where it is not the job's; without an ini it is another server. With
+    `facts` the arm has the image and the data that the job has resolved. All files of a job lose
     the same options, so none gains by it.
     """
-    runs = sanitised(IniFile.parse(ini), spec.allow).ini.dump()
+    runs = sanitised(IniFile.parse(ini), spec.allow).ini.dump() if ini is not None else ""
+    its = target or spec.target
+    found = facts.resolved(its.image) if facts else Resolved()
     return ArmSpec(
         index=index,
         ini=runs,
-        target=spec.target,
+        target=its,
         limits=limits or spec.limits,
-        image_digest=facts.image_digest if facts else None,
-        data_sha256=facts.data_sha256 if facts else None,
+        image_digest=found.image_digest,
+        data_sha256=found.data_sha256,
     )
 
 
@@ -36,5 +40,6 @@ def left_out(spec: JobSpec) -> tuple[LeftOut, ...]:
     return tuple(
         LeftOut(option=out.option, line=out.line, danger=out.danger, file=name if several else "")
         for name, ini in files
+        if ini is not None
         for out in sanitised(IniFile.parse(ini), spec.allow).left_out
     )

@@ -2,12 +2,13 @@
 
 import random
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from tuner.errors import Aborted, Infrastructure, TargetFailed
+from tuner.measurement.alike import check_alike
 from tuner.measurement.driving import Driver, Stopwatch, arm_at_fault, services_running
 from tuner.measurement.futility import is_futile
 from tuner.measurement.host import ArmSpec, Launcher, LoadGenerator, RunningTarget
@@ -22,6 +23,7 @@ from tuner.model import (
     MemoryLine,
     Metric,
     Preflight,
+    Resolved,
     Target,
     TargetFacts,
     Window,
@@ -74,6 +76,7 @@ class Bench:
                 self._driver(target, arm, workload, watch, metrics)
                 for target, arm in zip(running, arms, strict=True)
             ]
+            check_alike(self.load, list(zip(arms, running, strict=True)), workload)
             effective = tuple(target.effective_ini() for target in running)
             for driver in order.sample(drivers, len(drivers)):
                 self._check_wanted()
@@ -105,29 +108,34 @@ class Bench:
     def prepare(
         self,
         baseline: ArmSpec,
-        larger: ArmSpec,
+        larger: ArmSpec | None,
         workload: Workload,
         *,
         processes: int,
         arms_at_once: int = 2,
+        others: Sequence[Target] = (),
     ) -> MeasurementResult:
         """Build the image, let uWSGI check the baseline, start it, and measure its memory.
 
         The baseline has `processes`, and `larger` has `MEMORY_PROBE_MORE` more: two points of the
-        memory line. Raises `TargetFailed` if the baseline itself does not work, or the largest
-        block of the job, with `arms_at_once`, does not fit into the host's memory.
+        memory line. Another server than uWSGI is started alone, without a check of its file.
+        `others` are targets of further arms: their images are built or found too.
+        Raises `TargetFailed` if the baseline itself does not work, or the largest block of the
+        job, with `arms_at_once`, does not fit into the host's memory.
         """
         watch = Stopwatch()
         self.launcher.check_room([baseline] * arms_at_once)
         with self._aborting():
             build = self.launcher.inspect(baseline.target)
-            baseline, larger = (
+            arms = [
                 replace(arm, image_digest=build.image_digest, data_sha256=build.data_sha256)
                 for arm in (baseline, larger)
-            )
-            preflight = self._preflight(baseline, build.options)
+                if arm is not None
+            ]
+            preflight = self._preflight(arms[0], build.options) if larger else Preflight()
             self._check_wanted()
-            looks = self._look_at_both(baseline, larger, workload, watch)
+            looks = self._look_at_all(arms, workload, watch)
+            images = self._resolved(others)
         facts = extended(
             TargetFacts,
             build,
@@ -137,6 +145,7 @@ class Bench:
             effective_ini=looks.effective_ini,
             nofile=looks.nofile,
             preflight=preflight,
+            images=images,
         )
         return MeasurementResult(
             facts=facts,
@@ -147,6 +156,18 @@ class Bench:
             image_digest=build.image_digest,
         )
 
+    def _resolved(self, targets: Sequence[Target]) -> Mapping[str, Resolved]:
+        """By the names of their images. If one cannot be had, the block of its arm says why."""
+        found: dict[str, Resolved] = {}
+        for target in targets:
+            self._check_wanted()
+            with suppress(TargetFailed):
+                build = self.launcher.inspect(target)
+                found[target.image or ""] = Resolved(
+                    image_digest=build.image_digest, data_sha256=build.data_sha256
+                )
+        return found
+
     def _preflight(self, baseline: ArmSpec, known: Collection[str]) -> Preflight:
         """What uWSGI reports about the baseline before it serves, also with --strict."""
         with arm_at_fault(baseline):
@@ -156,12 +177,13 @@ class Bench:
             refused = self.launcher.strict(replace(baseline, ini=copy))
             return seen(baseline, checked, refused)
 
-    def _look_at_both(
-        self, baseline: ArmSpec, larger: ArmSpec, workload: Workload, watch: Stopwatch
+    def _look_at_all(
+        self, arms: Sequence[ArmSpec], workload: Workload, watch: Stopwatch
     ) -> "_Looks":
         """Without the larger one if that does not work."""
+        baseline, *_ = arms
         try:
-            return self._look([baseline, larger], workload, watch)
+            return self._look(arms, workload, watch)
         except TargetFailed as failure:
             if failure.arm == baseline.index:
                 raise
@@ -266,7 +288,12 @@ class _Looks:
 
 
 def _memory_line(used: Sequence[float], processes: int, target: Target) -> MemoryLine:
-    """The line through both points; with one point, the slope that the target gives."""
+    """The line through both points; with one point, the slope that the target gives.
+
+    Another server than uWSGI is one point: its processes are its own affair.
+    """
+    if not target.is_uwsgi:
+        return MemoryLine(base_mb=used[0], per_process_mb=0.0)
     slope = float(target.memory_per_process_mb)
     if len(used) > 1:
         slope = max(0.5, (used[1] - used[0]) / MEMORY_PROBE_MORE)

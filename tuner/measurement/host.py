@@ -87,6 +87,14 @@ class ProcessReading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The answer to one request: its status, or a few words where there was none."""
+
+    answer: int | str
+    length: int  # bytes of the body
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueueReading:
     """The accept queue that the load fills, sampled about twenty times a second."""
 
@@ -120,7 +128,7 @@ class LoadReading(ClientFigures):
 
     wall_s: float
     client_cpu_s: float
-    before: Stats | None
+    before: Stats | None  # None for a server that is not uWSGI
     after: Stats | None
     ports_exhausted: bool
     connects: int | None = None  # connections that the client opened, as the kernel counted them
@@ -212,7 +220,7 @@ class LoadGenerator(Protocol):
     """Sends load to a running target."""
 
     def wait_ready(self, running: RunningTarget, target: Target) -> None:
-        """Wait for HTTP 200 with every uWSGI process accepting. Raises `TargetFailed`."""
+        """Wait for HTTP 2xx with every uWSGI process accepting. Raises `TargetFailed`."""
 
     def check(self, running: RunningTarget, target: Target, workload: Workload) -> None:
         """Refuse a workload that cannot be measured, before it costs minutes.
@@ -220,6 +228,11 @@ class LoadGenerator(Protocol):
         Raises `TargetFailed` with `WORKLOAD_REFUSED`: a journey gets an unexpected answer, there
         are more connections than open files, or the rate is too high for the generator itself.
         """
+
+    def answers(
+        self, running: RunningTarget, target: Target, workload: Workload
+    ) -> Sequence[Answer]:
+        """The answers to the first requests; none where users take values from them in order."""
 
     def as_served(self, running: RunningTarget, target: Target, workload: Workload) -> Workload:
         """The workload as its client sends it to this server.

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from tuner.measurement.host import LoadReading, QueueReading, Usage
 from tuner.model import (
+    ClosedLoop,
     Doubt,
     Limits,
     Load,
@@ -62,11 +63,13 @@ def window_of(
     """The window of one run of load, with its doubts."""
     window = _figures(reading, before, after, index, under)
     oom_kills = after.oom_kills - before.oom_kills
+    counted = _counted(reading, window, under.load)
     doubts = {
         Doubt.CLIENT_SATURATED: window.client_cpu > CLIENT_SATURATED_ABOVE,
         Doubt.PORTS_EXHAUSTED: reading.ports_exhausted,
-        Doubt.COUNTER_MISMATCH: window.served is not None
-        and not counters_agree(window.served, window.sent, window.errors + window.connections),
+        Doubt.COUNTER_MISMATCH: counted is not None
+        and not counters_agree(counted, window.sent, window.errors + window.connections),
+        Doubt.UNCOUNTED: counted is None,
         Doubt.ERRORS: window.errors > 0,
         Doubt.UNFINISHED_CONNECTIONS: _starves(window),
         Doubt.NOT_STEADY: not under.steady,
@@ -128,8 +131,22 @@ def _is_saturated(service: ServiceFigures) -> bool:
     return is_full or (service.throttled or 0.0) > SERVICE_THROTTLED_ABOVE
 
 
+def _counted(reading: LoadReading, window: Window, load: Load) -> int | None:
+    """Requests by another count than the client's; None where there is none.
+
+    uWSGI counts its own. Of another server the kernel counts the connections, which are the
+    requests where the client opens one for each: as asked, or because the server closes them.
+    """
+    if window.served is not None or reading.connects is None:
+        return window.served
+    asked = isinstance(load, ClosedLoop | OpenLoop) and not load.keep_alive
+    in_doubt = window.errors + window.connections
+    is_one_each = asked or counters_agree(reading.connects, window.sent, in_doubt)
+    return reading.connects if is_one_each else None
+
+
 def counters_agree(served: int, sent: int, in_doubt: int) -> bool:
-    """Whether uWSGI's count and the client's differ by `in_doubt` requests or less.
+    """Whether the server's count and the client's differ by `in_doubt` requests or less.
 
     A failed request may or may not have reached the app, and each connection may have one request
     in flight at the end.

@@ -3,7 +3,7 @@
 Only a listen queue above the container's limit stops the job: uWSGI would not start.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from tuner.measurement.arms import left_out
@@ -69,9 +69,7 @@ def seen(arm: ArmSpec, checked: Checked, refused: str) -> Preflight:
 def completed(spec: JobSpec, facts: TargetFacts) -> TargetFacts:
     """The facts with all findings about each of the job's files, for this build of uWSGI."""
     found = facts.preflight or Preflight()
-    catalogue = of_build(facts.uwsgi_version, facts.options)
-    files = {variant.name: variant.ini for variant in spec.variants} or {"": spec.baseline_ini}
-    linted = _linted(spec, facts, found.somaxconn, catalogue, files)
+    linted = _linted(spec, facts, found.somaxconn, of_build(facts.uwsgi_version, facts.options))
     findings = (*found.findings, *_run_anyway(spec, facts), *linted)[:MOST_FINDINGS]
     return replace(facts, preflight=replace(found, findings=findings, left_out=left_out(spec)))
 
@@ -81,10 +79,13 @@ def _linted(
     facts: TargetFacts,
     somaxconn: int | None,
     catalogue: Catalogue,
-    files: Mapping[str, str],
 ) -> Iterable[PreflightFinding]:
     rules = _OF_IMAGES if facts.command else RULES
-    for (name, text), limits in zip(files.items(), spec.boxes, strict=True):
+    files = {variant.name: variant.ini for variant in spec.variants} or {"": spec.baseline_ini}
+    arms = zip(files.items(), spec.boxes, spec.targets, strict=True)
+    for (name, text), limits, target in arms:
+        if text is None:
+            continue  # another server
         read = somaxconn if limits.somaxconn == spec.limits.somaxconn else None
         box = Box(
             cpus=limits.cpus,
@@ -92,7 +93,7 @@ def _linted(
             somaxconn=read or limits.somaxconn,
             nofile=facts.nofile,
             memory_per_process_mb=facts.memory.per_process_mb,
-            command=spec.target.command or facts.command,
+            command=target.command or facts.command,
             clients_keep=wants_kept(spec.workload),
         )
         for finding in lint(subject_of(text, catalogue, box), rules):

@@ -2,7 +2,6 @@
 
 from tuner.model.answers import (
     AnswerInBrief,
-    ArmReport,
     Bottleneck,
     ByRequest,
     Calibration,
@@ -10,36 +9,16 @@ from tuner.model.answers import (
     Comparison,
     Diagnosis,
     Effect,
-    Figure,
     MissedBound,
     Recommendation,
-    Report,
-    RungReport,
     ServiceUse,
-    StepEffect,
     Verdict,
     box_of,
 )
 from tuner.model.budgets import PRESETS, RUNS_OF_A_BLOCK, Budget, PresetBudget
 from tuner.model.curves import Curve
 from tuner.model.document import Document, Name
-from tuner.model.documents import (
-    DEFAULT_COMMAND,
-    Aim,
-    Bound,
-    JobKind,
-    JobSpec,
-    Metric,
-    Objective,
-    RelativeBound,
-    SamplerName,
-    Slo,
-    Target,
-    TargetApp,
-    TargetRequest,
-    Variant,
-    mistakes_of,
-)
+from tuner.model.documents import JobKind, JobSpec, SamplerName, Variant, mistakes_of
 from tuner.model.doubts import Doubt
 from tuner.model.evidence import (
     Ablation,
@@ -52,6 +31,14 @@ from tuner.model.evidence import (
     Slice,
     SlicePoint,
     Standing,
+)
+from tuner.model.figures import (
+    Histogram,
+    ProxyTimes,
+    ServerFigures,
+    ServiceFigures,
+    Spread,
+    Surroundings,
 )
 from tuner.model.hosts import BenchmarkHost, what_is_missing
 from tuner.model.http_requests import MOST_ROWS_BYTES, NAMED, HttpRequest, Take, Upload, UserData
@@ -74,14 +61,17 @@ from tuner.model.measuring import (
     MeasurementResult,
     MeasurementState,
     MemoryLine,
+    Resolved,
     TargetFacts,
     TrialNumber,
 )
 from tuner.model.needs import SECRETS, FromFile, FromWorker, Needs
 from tuner.model.noun import LOG, HighEnd, LowEnd, about, extended
+from tuner.model.objectives import Aim, Bound, Metric, Objective, RelativeBound, Slo
 from tuner.model.preflight import Danger, LeftOut, Preflight, PreflightFinding, options_of
+from tuner.model.reports import ArmReport, Figure, Report, RungReport, StepEffect
 from tuner.model.requests import (
-    MOST_FILES,
+    MOST_ARMS,
     REQUESTS,
     CalibrateRequest,
     CompareRequest,
@@ -126,17 +116,12 @@ from tuner.model.studying import (
     Trial,
     TrialState,
 )
+from tuner.model.targets import DEFAULT_COMMAND, Target, TargetApp, TargetRequest
 from tuner.model.windows import (
     SERIES_STEP_S,
     Answered,
     ClientFigures,
-    Histogram,
-    ProxyTimes,
     RequestFigures,
-    ServerFigures,
-    ServiceFigures,
-    Spread,
-    Surroundings,
     Window,
     by_request,
 )

@@ -1,21 +1,21 @@
 """The answers of a job: effects, verdicts, diagnoses, the recommendation, reports of files."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from tuner.model.curves import Curve
-from tuner.model.documents import Metric
 from tuner.model.doubts import Doubt
 from tuner.model.evidence import NO_EVIDENCE, Evidence, Look
+from tuner.model.figures import ServiceFigures
 from tuner.model.kernel import is_sysctl
 from tuner.model.limits import Limits
-from tuner.model.measuring import Failure, JobId, TrialNumber
+from tuner.model.measuring import JobId, TrialNumber
 from tuner.model.noun import HighEnd, LowEnd, about
+from tuner.model.objectives import Metric
 from tuner.model.spaces import Params
-from tuner.model.windows import Histogram, RequestFigures, ServiceFigures, Spread
+from tuner.model.windows import RequestFigures
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,110 +206,8 @@ class AnswerInBrief:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figure:
-    """One metric of one file over all blocks."""
-
-    metric: Annotated[Metric, about("what was measured; the unit is part of the name")]
-    value: Annotated[float, about("robust centre of the blocks")]
-    ci_low: Annotated[
-        float | None, about("lower end of its 95 % interval; null: unbounded, or one block only")
-    ]
-    ci_high: Annotated[
-        float | None, about("upper end of its 95 % interval; null: unbounded, or one block only")
-    ]
-    concurrency: Annotated[int | None, about("rung of a ladder; null: there is only one")] = None
-    trimmed_mean: Annotated[
-        float | None,
-        about("mean without the highest and the lowest block; null: fewer than 4 blocks"),
-    ] = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class RungReport:
-    """One file at one rung of a ladder, besides its figures."""
-
-    concurrency: Annotated[int, about("connections")]
-    requests: Annotated[int, about("answered as expected")]
-    errors_by_class: Annotated[Mapping[str, int], about("failed requests")]
-    bottleneck: Annotated[Bottleneck, about("what limits it there")]
-    doubts: Annotated[tuple[Doubt, ...], about("reasons to doubt its figures there")]
-    failure: Annotated[
-        Failure | None, about("why it was measured no further, neither here nor above")
-    ] = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class StepEffect:
-    """A file against the one before it: the step before, or the level below on its curve."""
-
-    after: Annotated[str, about("name of the file before")]
-    changes: Annotated[tuple[str, ...], about("the lines in which they differ, with - or +")]
-    effects: Annotated[tuple[Effect, ...], about("against that file, in the same blocks")]
-    verdict: Annotated[Verdict, about("by the objective")]
-    is_real: Annotated[
-        bool, about("whether the interval of the objective's metric excludes 0; false: noise")
-    ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ArmReport:
-    """The figures of one file of a comparison."""
-
-    name: Annotated[str, about("the file's name in the request")]
-    figures: Annotated[tuple[Figure, ...], about("metric by metric")]
-    effects: Annotated[
-        tuple[Effect, ...], about("against the first file, in the same blocks; empty for that file")
-    ]
-    verdict: Annotated[Verdict | None, about("by the objective; null for the first file")]
-    step: Annotated[
-        StepEffect | None, about("against the file before it; null unless steps or a grid")
-    ] = None
-    blocks: Annotated[int, about("blocks with usable windows of the file")]
-    windows: Annotated[int, about("windows, void ones included")]
-    requests: Annotated[int, about("answered as expected")]
-    errors_by_class: Annotated[
-        Mapping[str, int], about("failed requests, as in http_502, refused, read_timeout")
-    ]
-    diagnosis: Annotated[Diagnosis, about("what limits it")]
-    doubts: Annotated[tuple[Doubt, ...], about("reasons to doubt its figures")]
-    services: Annotated[
-        Mapping[str, ServiceFigures],
-        about(
-            "what ran beside the app, by name: medians over the windows, sums of kills, the most"
-            " that was written in a block"
-        ),
-    ] = field(default_factory=dict)
-    latency: Annotated[Histogram, about("latencies of all windows")]
-    connect: Annotated[Spread | None, about("the client's connects, medians over the windows")] = (
-        None
-    )
-    proxy_connect: Annotated[Spread | None, about("nginx's connects, medians over the windows")] = (
-        None
-    )
-    over_limit: Annotated[
-        float | None, about("share of all requests not answered within limit_s, 0..1")
-    ] = None
-    by_request: Annotated[
-        tuple[RequestFigures, ...], about("request by request, over all usable windows")
-    ] = ()
-    rungs: Annotated[
-        tuple[RungReport, ...], about("rung by rung; empty: the load is no ladder")
-    ] = ()
-    failure: Annotated[Failure | None, about("why the measurement did not finish")] = None
-
-
-@dataclass(frozen=True, kw_only=True)
 class ByRequest:
     """The confirmation, request by request; empty where the load has one request only."""
 
     baseline: Annotated[tuple[RequestFigures, ...], about("of the user's file")] = ()
     candidate: Annotated[tuple[RequestFigures, ...], about("of the candidate's file")] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Report:
-    """The answer of a comparison, file by file. The first file is the baseline."""
-
-    arms: tuple[ArmReport, ...]
-    blocks: int
-    curves: tuple[Curve, ...] = ()

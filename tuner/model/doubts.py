@@ -28,6 +28,7 @@ class Doubt(StrEnum):
     RATE_NOT_REACHED = "rate_not_reached"
     SERVICES_SATURATED = "services_saturated"
     SERVICE_REFUSED = "service_refused"
+    UNCOUNTED = "uncounted"
 
     @property
     def sentence(self) -> str:
@@ -54,7 +55,7 @@ _TABLE = {
         "the client ran out of local ports: it measured the kernel", voids=True
     ),
     Doubt.COUNTER_MISMATCH: _Meaning(
-        "client and uWSGI disagree on how many requests were served", voids=True
+        "client and server disagree on how many requests were served", voids=True
     ),
     Doubt.ERRORS: _Meaning(
         "some requests failed or were answered with another status than expected"
@@ -86,5 +87,9 @@ _TABLE = {
     Doubt.SERVICE_REFUSED: _Meaning(
         "a service of the app refused connections while requests failed: it allows fewer than"
         " processes x threads, so set max_slots"
+    ),
+    Doubt.UNCOUNTED: _Meaning(
+        "only the load generator counted the requests: the server has no count that is read, and"
+        " its connections carry several requests"
     ),
 }

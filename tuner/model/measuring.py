@@ -5,13 +5,14 @@ work for a host; of kind `block` it holds fresh starts of every arm and their wi
 alternation. The block is the unit of replication: windows within one start are not independent.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, NewType
 
-from tuner.model.documents import Metric
 from tuner.model.noun import about
+from tuner.model.objectives import Metric
 from tuner.model.preflight import Preflight
 from tuner.model.windows import Window
 
@@ -92,8 +93,19 @@ class MemoryLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """The image that all hosts run for an arm, and what its data are made of; None: unknown."""
+
+    image_digest: str | None = None
+    data_sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TargetFacts:
-    """What `prepare` found out about the target."""
+    """What `prepare` found out about the target.
+
+    `images` has those of all arms by their names, where arms have images of their own.
+    """
 
     image_digest: str
     uwsgi_version: str
@@ -106,6 +118,13 @@ class TargetFacts:
     nofile: int | None = None  # open files that the target may have
     preflight: Preflight | None = None  # what was seen of the user's file; None in older rows
     command: tuple[str, ...] = ()  # ENTRYPOINT and CMD of the image, if they start the target
+    images: Mapping[str, Resolved] = field(default_factory=dict)
+
+    def resolved(self, image: str | None) -> Resolved:
+        """What `image` names in this job; None: the image that is built from the target app."""
+        if not self.images:
+            return Resolved(image_digest=self.image_digest, data_sha256=self.data_sha256)
+        return self.images.get(image or "", Resolved())
 
 
 class MeasurementKind(StrEnum):

@@ -11,7 +11,7 @@ URL are dropped. Empty lines and lines that begin with `#` are skipped.
 `user_data: {file: users.csv}` of a journey is a table: a header line, then a row for each user.
 
 `baseline: {ini: {file: uwsgi.ini}}` is the text of that file, as are `ini: {file: more.ini}` of a
-comparison's `inis` and `files: {/srv/app/local.py: {file: local.py}}`.
+comparison's `arms` and `files: {/srv/app/local.py: {file: local.py}}`.
 
 An `env_file`, or a list of them, adds to `env`, as in Compose: the later file counts, and `env`
 before all. Services have both too.
@@ -60,8 +60,8 @@ def _with_ini(document: Any, read: Callable[[str], str]) -> Any:
     match document:
         case {"baseline": {"ini": ini, **rest}}:
             return {**document, "baseline": {"ini": _text(ini, read), **rest}}
-        case {"inis": [*variants]}:
-            return {**document, "inis": [_variant(each, read) for each in variants]}
+        case {"arms": [*variants]}:
+            return {**document, "arms": [_variant(each, read) for each in variants]}
         case _:
             return document
 

@@ -7,23 +7,15 @@ from pydantic import Field, field_validator, model_validator
 
 from tuner.model.budgets import PresetBudget
 from tuner.model.document import Document, Name
-from tuner.model.documents import (
-    Allowed,
-    CompareWith,
-    JobKind,
-    Metric,
-    Objective,
-    SamplerName,
-    Slo,
-    TargetRequest,
-    Variant,
-)
+from tuner.model.documents import CompareWith, JobKind, SamplerName, Variant
 from tuner.model.limits import Limits
 from tuner.model.needs import File
+from tuner.model.objectives import Metric, Objective, Slo
 from tuner.model.spaces import OptionName, SearchSpace
+from tuner.model.targets import Allowed, TargetRequest
 from tuner.model.workloads import Workload
 
-MOST_FILES = 16
+MOST_ARMS = 16
 """Of one comparison. A block starts as many of them as the memory of the host bears."""
 
 
@@ -87,17 +79,17 @@ class TuneRequest(_AnyRequest):
 
 
 class CompareRequest(_BlocksRequest):
-    """Measure one file, or compare several files with the first one.
+    """Measure one arm, or compare several with the first one: files, and other servers.
 
-    Without `inis` the service measures the target's own file. The files may be steps, of which
+    Without `arms` the service measures the target's own file. The files may be steps, of which
     each builds on the one before, or the combinations of a grid.
     """
 
     kind: Literal["compare"] = Field("compare", description="measure the given files")
     app: Name | None = Field(None, description="default: the target's own name")
     target: TargetRequest = Field(description="the app in its container")
-    inis: tuple[Variant, ...] = Field(
-        (), max_length=MOST_FILES, description="the first file is the baseline"
+    arms: tuple[Variant, ...] = Field(
+        (), max_length=MOST_ARMS, description="the first one is the baseline"
     )
     compare_with: CompareWith = Field(
         "first", description="previous: each file also with the one before it"
@@ -114,16 +106,19 @@ class CompareRequest(_BlocksRequest):
     def _steps_or_grid(self) -> Self:
         if self.vary and self.compare_with == "previous":
             raise ValueError("vary compares each file with the next lower one: drop compare_with")
+        others = [arm.name for arm in self.arms if arm.ini is None]
+        if self.vary and others:
+            raise ValueError(f"vary is of uwsgi.ini files; no file: {', '.join(others)}")
         return self
 
-    @field_validator("inis")
+    @field_validator("arms")
     @classmethod
-    def _names_differ(cls, inis: tuple[Variant, ...]) -> tuple[Variant, ...]:
-        names = [variant.name for variant in inis]
+    def _names_differ(cls, arms: tuple[Variant, ...]) -> tuple[Variant, ...]:
+        names = [arm.name for arm in arms]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise ValueError(f"every file needs a name of its own; twice: {', '.join(twice)}")
-        return inis
+            raise ValueError(f"every arm needs a name of its own; twice: {', '.join(twice)}")
+        return arms
 
 
 class CalibrateRequest(_BlocksRequest):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from tuner.model.answers import Calibration, Recommendation, Report
+from tuner.model.answers import Calibration, Recommendation
 from tuner.model.documents import JobSpec
 from tuner.model.doubts import Doubt
 from tuner.model.measuring import (
@@ -20,6 +20,7 @@ from tuner.model.measuring import (
     TargetFacts,
     TrialNumber,
 )
+from tuner.model.reports import Report
 from tuner.model.spaces import Params
 
 

@@ -9,6 +9,7 @@ A figure is taken of each block first, then of all blocks: the block is the unit
 """
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
@@ -30,6 +31,7 @@ from tuner.model import (
     Measurement,
     Metric,
     Phase,
+    ProxyTimes,
     Report,
     RungReport,
     Spread,
@@ -116,8 +118,8 @@ def _arm(
         doubts=tuple(dict.fromkeys(doubt for rung in rungs for doubt in rung.doubts(number))),
         services=diagnosis.services_of(usable),
         latency=Histogram.merged(window.histogram for window in usable),
-        connect=_middle_spread(w.connect for w in usable),
-        proxy_connect=_middle_spread(w.proxy.connect if w.proxy else None for w in usable),
+        connect=_middle([w.connect for w in usable if w.connect is not None]),
+        proxy=_proxy([window.proxy for window in usable if window.proxy is not None]),
         over_limit=_over_limit(usable),
         by_request=by_request(usable),
         rungs=tuple(
@@ -164,7 +166,7 @@ def _step(
     last, own = spec.variants[before], spec.variants[number]
     return StepEffect(
         after=last.name,
-        changes=_changes(last.ini, own.ini),
+        changes=_changes(last.text, own.text),
         effects=_effects(rungs, number, before),
         verdict=compared.verdict,
         is_real=compared.effect is not None and wording.is_real(compared.effect),
@@ -213,14 +215,31 @@ def _compared(
     )
 
 
-def _middle_spread(spreads: Iterable[Spread | None]) -> Spread | None:
-    known = [spread for spread in spreads if spread is not None]
-    if not known:
-        return None
+def _middle(spreads: Sequence[Spread]) -> Spread | None:
+    return _spread(spreads) if spreads else None
+
+
+def _spread(spreads: Sequence[Spread]) -> Spread:
     return Spread(
-        p50_ms=median(spread.p50_ms for spread in known),
-        p95_ms=median(spread.p95_ms for spread in known),
-        max_ms=median(spread.max_ms for spread in known),
+        p50_ms=median(spread.p50_ms for spread in spreads),
+        p95_ms=median(spread.p95_ms for spread in spreads),
+        max_ms=median(spread.max_ms for spread in spreads),
+    )
+
+
+def _proxy(seen: Sequence[ProxyTimes]) -> ProxyTimes | None:
+    if not seen:
+        return None
+    by_status: Counter[str] = Counter()
+    for window in seen:
+        by_status.update(window.by_status)
+    return ProxyTimes(
+        requests=sum(window.requests for window in seen),
+        by_status=dict(sorted(by_status.items())),
+        connect=_spread([window.connect for window in seen]),
+        header=_spread([window.header for window in seen]),
+        response=_spread([window.response for window in seen]),
+        request=_spread([window.request for window in seen]),
     )
 
 

@@ -86,7 +86,7 @@ def resolve(
     mistakes: list[Mistake] = []
     described = _described(request, catalogue, mistakes)
     target = _target(request, described)
-    mistakes += _not_allowed(target, described, images_allowed)
+    mistakes += _not_allowed(target, described, request, images_allowed)
     default_ini = DEFAULT_INI.format(port=target.port)
     own_ini = described.baseline_ini if described else default_ini
     box = request.limits or (described.app.limits if described else Limits())
@@ -97,7 +97,7 @@ def resolve(
         **_compared(request, tuple(files.values()), box),
         app=_app_of(request),
         target=target,
-        baseline_ini=next(iter(files.values())).ini,
+        baseline_ini=next(iter(files.values())).ini or "",
         limits=next(iter(files.values())).limits or box,
         workload=workload,
         objective=_objective(request, workload),
@@ -117,15 +117,16 @@ def resolve(
 
 
 def _not_allowed(
-    target: Target, described: KnownApp | None, images_allowed: Sequence[str]
+    target: Target, described: KnownApp | None, request: Request, images_allowed: Sequence[str]
 ) -> Iterator[Mistake]:
-    named = {"image": target.image}
-    named |= {f"services.{name}.image": each.image for name, each in target.services.items()}
-    for field, image in named.items():
+    own = [("image", target.image)]
+    own += [(f"services.{name}.image", each.image) for name, each in target.services.items()]
+    named = [(f"target.{'target_app' if described else field}", image) for field, image in own]
+    if isinstance(request, CompareRequest):
+        named += [(f"arms.{number}.image", arm.image) for number, arm in enumerate(request.arms)]
+    for place, image in named:
         if image is not None and not ImageName.parse(image).is_among(images_allowed):
-            message = f"TUNER_IMAGES_ALLOWED does not allow {image}"
-            where = field if described is None else "target_app"
-            yield Mistake(f"target.{where}", message)
+            yield Mistake(place, f"TUNER_IMAGES_ALLOWED does not allow {image}")
 
 
 def _searching(
@@ -170,7 +171,7 @@ def _seeds(wanted: Sequence[Params], space: SearchSpace) -> tuple[dict[str, Scal
 def _files(request: Request, own_ini: str, mistakes: list[Mistake]) -> Mapping[str, Variant]:
     """The files to run, by their paths in the request; the first one is the baseline."""
     if isinstance(request, CompareRequest):
-        given = {f"inis.{index}.ini": variant for index, variant in enumerate(request.inis)}
+        given = {f"arms.{index}.ini": arm for index, arm in enumerate(request.arms)}
     elif request.baseline is not None and request.baseline.command is not None:
         ini = _file_of(request.baseline.command, mistakes)
         given = {"baseline.command": Variant(name=OWN_FILE, ini=ini)}
@@ -247,7 +248,7 @@ def _described(
 ) -> KnownApp | None:
     name = request.target.target_app
     if name is None:
-        field = "inis" if isinstance(request, CompareRequest) else "baseline"
+        field = "arms" if isinstance(request, CompareRequest) else "baseline"
         if not getattr(request, field):
             hint = "an image does not tell what its uwsgi.ini is: give the present uwsgi.ini"
             mistakes.append(Mistake(field, hint))

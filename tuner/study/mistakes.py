@@ -31,14 +31,20 @@ _FATAL = tuple(rule for rule in RULES if rule.name in _FATAL_NAMES)
 _LATENCIES = (Metric.LATENCY_P50_MS, Metric.LATENCY_P95_MS, Metric.LATENCY_P99_MS)
 
 
-def mistakes_in(spec: JobSpec, files: Sequence[tuple[str, str]]) -> list[Mistake]:
+def mistakes_in(spec: JobSpec, files: Sequence[tuple[str, str | None]]) -> list[Mistake]:
     """Everything in the text of a job that would make it fail.
 
-    `files` are pairs: the path of the field in the request, and the ini in it.
+    `files` are pairs: the path of the field in the request, and the ini in it; None: an arm that
+    is another server.
     """
     in_boxes = zip(files, spec.boxes, strict=False)  # no files: the only one is in the image
     return [
-        *(mistake for (path, ini), box in in_boxes for mistake in _of_ini(ini, path, box)),
+        *(
+            wrong
+            for (path, ini), box in in_boxes
+            if ini is not None
+            for wrong in _of_ini(ini, path, box)
+        ),
         *_of_boxes(spec),
         *_of_grid(spec),
         *_of_objective(spec),
@@ -61,12 +67,12 @@ def _of_boxes(spec: JobSpec) -> list[Mistake]:
     needed = UWSGI_BASE_MB + spec.target.memory_per_process_mb
     message = f"too small: uWSGI and one process need about {needed} MB"
     places = {
-        "limits" if box == spec.limits else f"inis.{number}.limits": box
+        "limits" if box == spec.limits else f"arms.{number}.limits": box
         for number, box in enumerate(spec.boxes)
     }
     small = [place for place, box in places.items() if box.memory_mb < needed]
     found = [Mistake(f"{place}.memory_mb", message) for place in small]
-    if spec.target.command and not any("{ini}" in word for word in spec.target.command):
+    if spec.target.command and not spec.target.is_uwsgi:
         message = "one word must contain {ini}; otherwise uWSGI does not read the trial's file"
         found.append(Mistake("target.command", message))
     return found

@@ -3,6 +3,7 @@
 http-socket    client → worker processes; every answer closes its connection
 http11-socket  client → worker processes, each tied to one kept-alive connection
 http           client → uWSGI's http router → worker processes
+other          client → a server that is not uWSGI
 nginx          client → nginx → the file's `socket`, TCP or unix, in the uwsgi protocol
 """
 
@@ -31,6 +32,7 @@ class Topology(StrEnum):
     HTTP11_SOCKET = "http11_socket"
     HTTP_ROUTER = "http_router"
     NGINX = "nginx"
+    OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ from tuner.model import (
     Limits,
     MeasurementKind,
     MeasurementResult,
+    Target,
     options_of,
 )
 from tuner.search_space import derive
@@ -50,8 +51,8 @@ def make(claim: Claim, bench: Bench) -> MeasurementResult:
             facts, seed = claim.job.facts, derived_seed(spec.seed, measurement.sequence)
             return bench.run_block(
                 [
-                    arm_of(spec, index, ini, facts, limits)
-                    for index, (ini, limits) in enumerate(_files(claim))
+                    arm_of(spec, index, ini, facts, limits, target)
+                    for index, (ini, limits, target) in enumerate(_files(claim))
                 ],
                 spec.workload,
                 spec.budget,
@@ -62,14 +63,24 @@ def make(claim: Claim, bench: Bench) -> MeasurementResult:
 
 
 def prepared(spec: JobSpec, bench: Bench) -> MeasurementResult:
-    """The facts about a job's baseline, needed before any comparison."""
+    """The facts about a job's baseline, needed before any comparison.
+
+    In a comparison it is the first uwsgi.ini, else the first arm.
+    """
     is_in_image, spec = spec.awaits_file, _with_file(spec, bench)
-    ini = IniFile.parse(spec.baseline_ini)
+    given = zip([each.ini for each in spec.variants], spec.boxes, spec.targets, strict=False)
+    arms = [*given] or [(spec.baseline_ini, spec.limits, spec.target)]
+    text, limits, target = next((arm for arm in arms if arm[0] is not None), arms[0])
+    ini = IniFile.parse(text or "")
     processes = ini.integer("cheaper", 0) or ini.integer("processes", 1)
-    baseline = arm_of(spec, 0, spec.baseline_ini)
-    larger = arm_of(spec, 1, _with_processes(processes + MEMORY_PROBE_MORE, ini))
+    more = _with_processes(processes + MEMORY_PROBE_MORE, ini)
     result = bench.prepare(
-        baseline, larger, spec.workload, processes=processes, arms_at_once=arms_at_once(spec)
+        arm_of(spec, 0, text, None, limits, target),
+        arm_of(spec, 1, more, None, limits, target) if target.is_uwsgi else None,
+        spec.workload,
+        processes=processes,
+        arms_at_once=arms_at_once(spec),
+        others=spec.targets if len({each.image for each in spec.targets}) > 1 else (),
     )
     return replace(
         result,
@@ -91,21 +102,25 @@ def _with_file(spec: JobSpec, bench: Bench) -> JobSpec:
     return found
 
 
-def _files(claim: Claim) -> list[tuple[str, Limits]]:
-    """The file and the box of each arm: as the user gave it, or rendered from the arm's params."""
+def _files(claim: Claim) -> list[tuple[str | None, Limits, Target]]:
+    """File, box and target of each arm: as the user gave it, or rendered from the arm's params."""
     spec, facts = claim.job.spec, claim.job.facts
     match spec.kind:
         case JobKind.COMPARE:
             given = {
-                variant.name: (variant.ini, box)
-                for variant, box in zip(spec.variants, spec.boxes, strict=True)
+                variant.name: (variant.ini, box, target)
+                for variant, box, target in zip(
+                    spec.variants, spec.boxes, spec.targets, strict=True
+                )
             }
             return [given[str(params["ini"])] for params in claim.params]
         case JobKind.CALIBRATE:
-            return [(spec.baseline_ini, spec.limits) for _ in claim.params]
+            return [(spec.baseline_ini, spec.limits, spec.target) for _ in claim.params]
         case JobKind.TUNE:
             domain = derive(spec, facts.memory if facts else None)
-            return [(domain.render(params), domain.box(params)) for params in claim.params]
+            return [
+                (domain.render(params), domain.box(params), spec.target) for params in claim.params
+            ]
         case _:
             assert_never(spec.kind)
 

@@ -34,7 +34,7 @@ from tuner.model import (
 
 DOCUMENT: dict[str, Any] = {
     "target": {"target_app": "mixed"},
-    "inis": [
+    "arms": [
         {"name": "a.ini", "ini": builders.INI},
         {"name": "b.ini", "ini": "[uwsgi]\nprocesses = 4\n"},
     ],
@@ -122,7 +122,7 @@ def test_the_examples_are_accepted(api: Api) -> None:
 
 
 def test_an_image_without_a_file_is_refused(api: Api) -> None:
-    assert "inis" in mistakes(measure(api, {"target": {"image": "shop:1"}}))
+    assert "arms" in mistakes(measure(api, {"target": {"image": "shop:1"}}))
 
 
 def test_every_file_is_checked_under_its_own_path(api: Api) -> None:
@@ -131,15 +131,15 @@ def test_every_file_is_checked_under_its_own_path(api: Api) -> None:
         {"name": "b", "ini": "nothing"},
         {"name": "c", "ini": "[uwsgi]\nlisten = 9999\n"},
     ]
-    assert set(mistakes(measure(api, {**DOCUMENT, "inis": inis}))) == {
-        "inis.1.ini",
-        "inis.2.ini:2",
+    assert set(mistakes(measure(api, {**DOCUMENT, "arms": inis}))) == {
+        "arms.1.ini",
+        "arms.2.ini:2",
     }
 
 
 def test_two_files_of_one_name_are_refused(api: Api) -> None:
     inis = [{"name": "a", "ini": "[uwsgi]\n"}] * 2
-    assert "twice: a" in mistakes(measure(api, {**DOCUMENT, "inis": inis}))["inis"]
+    assert "twice: a" in mistakes(measure(api, {**DOCUMENT, "arms": inis}))["arms"]
 
 
 def test_clients_may_want_to_keep_what_a_file_closes(api: Api) -> None:
@@ -148,7 +148,7 @@ def test_clients_may_want_to_keep_what_a_file_closes(api: Api) -> None:
         {"name": option, "ini": f"[uwsgi]\n{option} = :8000\n"}
         for option in ("http", "http-socket")
     ]
-    assert measure(api, {**DOCUMENT, "workload": workload, "inis": inis}).status_code == 201
+    assert measure(api, {**DOCUMENT, "workload": workload, "arms": inis}).status_code == 201
 
 
 @pytest.mark.parametrize(

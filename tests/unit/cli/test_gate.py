@@ -80,7 +80,7 @@ def test_the_jobs_circumstances_are_measured_on_the_new_image(
     assert sent["target"]["command"] == ["uwsgi", "--ini", "{ini}"]
     assert "target_app" not in sent["target"]
     assert sent["target"]["ini_path"] is None
-    assert [(one["name"], one["ini"]) for one in sent["inis"]] == [
+    assert [(one["name"], one["ini"]) for one in sent["arms"]] == [
         ("own.ini", asked["baseline_ini"]),
         ("recommended.ini", INI),
     ]
@@ -188,7 +188,7 @@ def test_a_recommendation_to_keep_the_file_is_only_seen_to_run(
     _ends(gating, {**alone, "report": {"blocks": 4, "arms": [ARMS[0]]}})
     assert run("gate", "checkout", "--image", IMAGE, "--budget", "1h") == 0
     sent = _sent(gating)
-    assert [one["name"] for one in sent["inis"]] == ["recommended.ini"]
+    assert [one["name"] for one in sent["arms"]] == ["recommended.ini"]
     assert sent["blocks"] == 4
     said = capsys.readouterr()
     assert "the gate only checks that it runs" in said.err

@@ -60,7 +60,7 @@ def test_files_are_submitted_followed_and_printed(
     assert run("measure", "mixed", "--ini", ini, "--blocks", "4", "--cpus", "2") == 0
     sent = _sent(measuring, "POST /v1/jobs")
     assert sent["target"] == {"target_app": "mixed"}
-    assert sent["inis"] == [{"name": "a.ini", "ini": "[uwsgi]\n"}]
+    assert sent["arms"] == [{"name": "a.ini", "ini": "[uwsgi]\n"}]
     assert (sent["blocks"], sent["limits"]["cpus"]) == (4, 2.0)
     said = capsys.readouterr()
     assert "compare · 5 blocks left · about 1 min 21 s left" in said.err
@@ -85,7 +85,7 @@ def test_steps_are_submitted_as_files_that_follow_each_other(
 ) -> None:
     assert run("measure", "mixed", "--step", ini, "--step", "+threads=4,listen=200") == 0
     sent = _sent(measuring, "POST /v1/jobs")
-    assert sent["inis"][1]["ini"] == "[uwsgi]\nthreads = 4\nlisten = 200\n"
+    assert sent["arms"][1]["ini"] == "[uwsgi]\nthreads = 4\nlisten = 200\n"
     assert sent["compare_with"] == "previous"
     said = capsys.readouterr().out
     assert re.search(r"threads\.ini +requests/s +\+11\.8 % .* real: better", said)
@@ -128,9 +128,9 @@ def test_a_grid_is_submitted_with_its_boxes_and_printed_as_a_curve_for_each(
     assert run("measure", "mixed", *vary, "--memory-mb", "256") == 0
     sent = _sent(measuring, "POST /v1/jobs")
     assert sent["vary"] == ["cpus", "processes"]
-    boxes = [(file["limits"]["cpus"], file["limits"]["memory_mb"]) for file in sent["inis"]]
+    boxes = [(file["limits"]["cpus"], file["limits"]["memory_mb"]) for file in sent["arms"]]
     assert boxes == [(1, 256), (1, 256), (2, 256), (2, 256)]
-    assert [file["ini"].count("processes = 4") for file in sent["inis"]] == [0, 1, 0, 1]
+    assert [file["ini"].count("processes = 4") for file in sent["arms"]] == [0, 1, 0, 1]
     said = capsys.readouterr().out
     assert re.search(r"cpus = 2 *\n.*\n +processes +requests/s +95 % interval", said)
     assert re.search(r"\n +4 +161\.4 +158\.0 \.\. 164\.9 +\+11\.8 % .* real: better", said)

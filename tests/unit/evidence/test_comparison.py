@@ -21,8 +21,10 @@ from tuner.model import (
     FailureCode,
     History,
     Limits,
+    ProxyTimes,
     RequestFigures,
     ServiceFigures,
+    Spread,
     Window,
 )
 
@@ -176,6 +178,28 @@ def test_requests_services_and_files_are_evidence() -> None:
     assert "| `arm-1.ini` | `GET /` | 360 | 28 |" in after
     assert "| `arm-0.ini` | `redis` | CPU 25.0 %, 9 MB |" in after
     assert "processes = 2" in after
+
+
+def test_what_nginx_logged_is_a_table_of_statuses_and_times() -> None:
+    def spread(ms: float) -> Spread:
+        return Spread(p50_ms=ms, p95_ms=2 * ms, max_ms=3 * ms)
+
+    def made(arm: int, connections: int, noise: float) -> Window:
+        proxy = ProxyTimes(
+            requests=100,
+            by_status={"200": 98, "499": 2},
+            connect=spread(1.0),
+            header=spread(10.0),
+            response=spread(20.0),
+            request=spread(30.0),
+        )
+        return comparisons.window(arm, connections, noise, proxy=proxy)
+
+    text = markdown(comparisons.history(comparisons.blocks((None,), 2, 4, made)))
+    assert "| arm | answered | connect | header | response | request |" in text
+    times = "1.00 / 2.00 / 3.00 | 10.0 / 20.0 / 30.0 | 20.0 / 40.0 / 60.0 | 30.0 / 60.0 / 90.0"
+    assert f"| `arm-1.ini` | 200: 392, 499: 8 | {times} |" in text
+    assert "What nginx in front logged" not in markdown(comparisons.history())
 
 
 def test_the_page_says_where_the_figures_come_from() -> None:

@@ -61,6 +61,11 @@ def client(**changes: Any) -> dict[str, Any]:
     }
 
 
+def answered(*statuses: int | str, length: int = 2) -> list[dict[str, Any]]:
+    """What the probe says of requests that were tried one by one."""
+    return [{"answer": status, "length": length} for status in statuses]
+
+
 def window(**changes: Any) -> dict[str, Any]:
     """The findings of one window."""
     counters = {"stats": STATS, "listen_overflows": 3, "syn_drops": 0, "time_wait": 5}

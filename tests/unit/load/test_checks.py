@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.load.findings import TARGET, Scripted
+from tests.unit.load.findings import TARGET, Scripted, answered
 from tuner.errors import TargetFailed
 from tuner.load import checks
 from tuner.model import Burst, ClosedLoop, FailureCode, HttpRequest, Upload
@@ -20,14 +20,14 @@ def test_more_connections_than_open_files_are_refused() -> None:
 
 
 def test_the_first_request_that_fails_is_named() -> None:
-    running = Scripted([200, 404])
+    running = Scripted(answered(200, 404))
     with pytest.raises(TargetFailed, match="POST /missing is answered with 404, not with 2xx"):
         checks.check_answers(running, TARGET, [FINE, MISSING])
     assert [each["path"] for each in running.asked[0][1]["requests"]] == ["/fine", "/missing"]
 
 
 def test_a_form_is_tried_with_its_own_body_and_type() -> None:
-    running = Scripted([200, 200])
+    running = Scripted(answered(200, 200))
     form = HttpRequest(method="POST", form={"a": "b"})
     upload = form.model_copy(update={"upload": {"f": Upload(name="f.txt", size_kb=1)}})
     checks.check_answers(running, TARGET, [form, upload])
@@ -52,7 +52,7 @@ def test_a_redirect_is_no_success_and_an_expected_status_is(
 
 
 def test_a_long_list_is_tried_in_part() -> None:
-    running = Scripted([200] * checks.TRIED)
+    running = Scripted(answered(*[200] * checks.TRIED))
     checks.check_answers(running, TARGET, [FINE] * 500)
     assert len(running.asked[0][1]["requests"]) == checks.TRIED
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.load.findings import TARGET, window
+from tests.unit.load.findings import TARGET, answered, window
 from tests.unit.load.test_k6 import BURST, JOURNEY, MIX, WithK6
 from tuner.load import Generators
 from tuner.model import ClosedLoop, HttpRequest, Ladder, Load, OpenLoop, Workload, rungs
@@ -11,7 +11,7 @@ PLAIN = (HttpRequest(path="/a", weight=2), HttpRequest(path="/b"))
 LADDER = Ladder(kind="ladder", concurrencies=(1, 2), requests=PLAIN)
 TRIED = {
     "window": window(),
-    "try_each": [200, 404, 200],
+    "try_each": answered(200, 404, 200),
     "keepalive": [],
 }
 
@@ -54,7 +54,7 @@ def test_k6_sends_only_what_takes_a_script(load: Load, tool: str) -> None:
 def test_a_host_without_k6_carries_all_that_oha_sends(
     workload: Workload, asks_for_k6: bool
 ) -> None:
-    found = {**TRIED, "try_each": [200] * len(workload.requests)}
+    found = {**TRIED, "try_each": answered(*[200] * len(workload.requests))}
     running = WithK6(found, about="none\nmax\n")
 
     if asks_for_k6:

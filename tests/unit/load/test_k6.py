@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.load.findings import TARGET, Scripted, client, window
+from tests.unit.load.findings import TARGET, Scripted, answered, client, window
 from tuner.errors import Infrastructure, TargetFailed
 from tuner.load import K6
 from tuner.load.findings import WINDOW
@@ -395,7 +395,7 @@ def test_an_upload_costs_the_script_a_number_and_each_user_memory() -> None:
 def test_the_requests_of_a_mix_are_tried_one_by_one() -> None:
     running = WithK6(
         {
-            "try_each": [200, 404, 500],
+            "try_each": answered(200, 404, 500),
             "keepalive": [{"outcome": "kept"}] * 3,
         }
     )

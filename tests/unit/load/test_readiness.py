@@ -12,7 +12,7 @@ from tuner.uwsgi.topology import Front, Topology
 
 
 def wait(running: Scripted) -> None:
-    wait_ready(running, TARGET, stats_address="127.0.0.1:1717", timeout_s=20)
+    wait_ready(running, TARGET, stats="127.0.0.1:1717", timeout_s=20)
 
 
 @pytest.mark.parametrize(

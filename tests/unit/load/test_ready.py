@@ -73,3 +73,22 @@ def test_what_was_answered_is_said(answer: bytes, words: int | str) -> None:
     with serving(close) as port:
         assert ready.ask(port, "/", "127.0.0.1", 5) == words
     assert ready.ask(port, "/", "127.0.0.1", 5) == f"nothing listens on port {port}"
+
+
+@pytest.mark.parametrize("good", [1, 2])
+def test_another_server_is_ready_once_it_has_answered_twice(good: int) -> None:
+    answers = [b"HTTP/1.1 200 OK\r\n\r\n"] * good
+    asked: list[bytes] = []
+
+    def answer(connection: socket.socket) -> None:
+        asked.append(request_of(connection))
+        connection.sendall(answers.pop() if answers else b"HTTP/1.1 503 Busy\r\n\r\n")
+
+    with serving(answer) as port:
+        task = {"timeout_s": 0.5, "stats": None, "port": port, "path": "/", "host": "localhost"}
+        found = ready.ready(task)
+    assert found["stats"] is None
+    assert (found["outcome"], found["answer"]) == (
+        ("ready", 200) if good == ready.ANSWERS_OF_OTHERS else ("timeout", 503)
+    )
+    assert len(asked) >= 2

@@ -84,7 +84,7 @@ def test_each_request_is_sent_as_it_is_given() -> None:
 
     with serving(remember) as port:
         given = task(port, "/a?b=c", method="PUT", headers={"host": "example.org"}, body="ä")
-        assert trials.try_each(given) == [302]
+        assert trials.try_each(given) == [{"answer": 302, "length": 0}]
     assert len(seen) == 1
     assert seen[0].startswith(b"PUT /a?b=c HTTP/1.1\r\n")
     assert seen[0].endswith("\r\n\r\nä".encode())
@@ -94,7 +94,8 @@ def test_each_request_is_sent_as_it_is_given() -> None:
 
 def test_no_answer_is_said_in_words() -> None:
     with serving(hang_up) as port:
-        (words,) = trials.try_each(task(port))
-    assert "closed connection" in str(words)
+        (failed,) = trials.try_each(task(port))
+    assert "closed connection" in failed["answer"]
+    assert failed["length"] == 0
     (refused,) = trials.try_each(task(port))
-    assert "refused" in str(refused)
+    assert "refused" in refused["answer"]

@@ -180,8 +180,8 @@ def test_every_rule_that_refuses_a_file_exists() -> None:
 
 def test_a_file_of_a_comparison_is_named_with_its_line() -> None:
     with pytest.raises(InvalidInput) as caught:
-        resolve(measuring(inis=[{"name": "a", "ini": f"{INI}listen = 9000\n"}]), OneApp())
-    assert [mistake.path for mistake in caught.value.mistakes] == ["inis.0.ini:4"]
+        resolve(measuring(arms=[{"name": "a", "ini": f"{INI}listen = 9000\n"}]), OneApp())
+    assert [mistake.path for mistake in caught.value.mistakes] == ["arms.0.ini:4"]
 
 
 def test_what_the_file_may_do_is_kept_once_each() -> None:
@@ -258,7 +258,7 @@ def test_a_comparison_has_as_many_blocks_as_were_asked_for_and_varies_nothing() 
 
 def test_the_first_file_of_a_comparison_is_the_baseline() -> None:
     inis = [{"name": "a", "ini": INI}, {"name": "b", "ini": "[uwsgi]\nprocesses = 9\n"}]
-    spec = resolve(measuring(inis=inis), OneApp())
+    spec = resolve(measuring(arms=inis), OneApp())
     assert [variant.name for variant in spec.variants] == ["a", "b"]
     assert spec.baseline_ini == INI
 
@@ -266,7 +266,7 @@ def test_the_first_file_of_a_comparison_is_the_baseline() -> None:
 def test_each_file_of_a_comparison_has_a_box_of_its_own_or_the_jobs() -> None:
     small = {"cpus": 0.5, "memory_mb": 256}
     inis = [{"name": "a", "ini": INI, "limits": small}, {"name": "b", "ini": INI}]
-    spec = resolve(measuring(inis=inis), OneApp())
+    spec = resolve(measuring(arms=inis), OneApp())
     assert [box.cpus for box in spec.boxes] == [0.5, 2.0]
     assert spec.limits == spec.boxes[0]
     assert resolve(request(), OneApp()).boxes == (Limits(cpus=2.0),)
@@ -277,30 +277,30 @@ def test_a_file_is_checked_against_its_own_box() -> None:
     tight = {"somaxconn": 512, "memory_mb": 20}
     inis = [{"name": "a", "ini": listens}, {"name": "b", "ini": listens, "limits": tight}]
     with pytest.raises(InvalidInput) as refused:
-        resolve(measuring(inis=inis), OneApp())
+        resolve(measuring(arms=inis), OneApp())
     paths = [mistake.path for mistake in refused.value.mistakes]
-    assert paths == ["inis.1.ini:4", "inis.1.limits.memory_mb"]
+    assert paths == ["arms.1.ini:4", "arms.1.limits.memory_mb"]
 
 
 def test_how_files_are_compared_is_kept_for_the_report() -> None:
     inis = [{"name": str(n), "ini": f"[uwsgi]\nprocesses = {n}\n"} for n in (1, 2)]
-    steps = resolve(measuring(inis=inis, compare_with="previous"), OneApp())
+    steps = resolve(measuring(arms=inis, compare_with="previous"), OneApp())
     assert (steps.compare_with, steps.vary) == ("previous", ())
-    assert resolve(measuring(inis=inis, vary=["processes"]), OneApp()).vary == ("processes",)
+    assert resolve(measuring(arms=inis, vary=["processes"]), OneApp()).vary == ("processes",)
 
 
 def test_files_that_do_not_differ_in_what_varies_are_refused() -> None:
     inis = [{"name": "a", "ini": INI}, {"name": "b", "ini": f"{INI}threads = 2\n"}]
     with pytest.raises(InvalidInput, match="vary: has the same values in a and b"):
-        resolve(measuring(inis=inis, vary=["processes"]), OneApp())
+        resolve(measuring(arms=inis, vary=["processes"]), OneApp())
 
 
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
         ({"vary": ["processes"], "compare_with": "previous"}, "drop compare_with"),
-        ({"inis": [{"name": f"f{n}", "ini": INI} for n in range(17)]}, "at most 16"),
-        ({"inis": [{"name": "a", "ini": INI}] * 2}, "twice: a"),
+        ({"arms": [{"name": f"f{n}", "ini": INI} for n in range(17)]}, "at most 16"),
+        ({"arms": [{"name": "a", "ini": INI}] * 2}, "twice: a"),
     ],
 )
 def test_a_comparison_that_is_not_well_formed_is_refused(changes: dict[str, Any], why: str) -> None:
@@ -443,7 +443,7 @@ def test_a_file_in_the_image_has_one_way_to_start(more: dict[str, Any]) -> None:
 def test_given_files_may_take_the_place_of_the_images() -> None:
     asked = {"kind": "compare", "target": {"image": "shop:1", "ini_path": PATH}}
     inis = [{"name": "a", "ini": INI}]
-    spec = resolve(CompareRequest.model_validate({**asked, "inis": inis}), OneApp())
+    spec = resolve(CompareRequest.model_validate({**asked, "arms": inis}), OneApp())
     assert (spec.awaits_file, spec.target.ini_path, spec.target.command) == (False, PATH, ())
     with pytest.raises(ValidationError, match="leave command out"):
         request(target={"image": "a", "ini_path": PATH, "command": ["uwsgi", "{ini}"]})

@@ -16,15 +16,9 @@ class StatsGone(Exception):
     """uWSGI's stats do not answer: its master is gone, or too busy for seconds."""
 
 
-def read(stats: str) -> dict[str, Any]:
-    """All of them as they stand. Raises `StatsGone`."""
-    for _ in range(STATS_TRIES):
-        text = read_stats(stats, STATS_TIMEOUT_S)
-        if text is not None:
-            break
-        time.sleep(PAUSE_S)
-    else:
-        raise StatsGone(f"uWSGI's stats do not answer on {stats}")
+def read(stats: str | None) -> dict[str, Any]:
+    """All of them as they stand; without uWSGI those of the kernel. Raises `StatsGone`."""
+    text = None if stats is None else insist(stats)
     tcp = paired(slurp("/proc/net/netstat"), "TcpExt:")
     return {
         "stats": text,
@@ -32,6 +26,16 @@ def read(stats: str) -> dict[str, Any]:
         "syn_drops": tcp.get("TCPReqQFullDrop", 0) + tcp.get("TCPReqQFullDoCookies", 0),
         "time_wait": time_wait(slurp("/proc/net/sockstat")),
     }
+
+
+def insist(stats: str) -> str:
+    """uWSGI's stats, asked several times. Raises `StatsGone`."""
+    for _ in range(STATS_TRIES):
+        text = read_stats(stats, STATS_TIMEOUT_S)
+        if text is not None:
+            return text
+        time.sleep(PAUSE_S)
+    raise StatsGone(f"uWSGI's stats do not answer on {stats}")
 
 
 def accepted() -> int:

@@ -28,11 +28,13 @@ class Snapshot(NamedTuple):
     routers: dict[int, float]
 
 
-def snapshot(stats: str, *, router: bool) -> Snapshot | None:
+def snapshot(stats: str | None, *, router: bool) -> Snapshot | None:
     """The processes now; None if no pid is uWSGI's. `router` asks for the router's processes too.
 
     A worker is known by its parent: in another PID namespace its pid is another process.
     """
+    if stats is None:
+        return None
     document = json.loads(stats)
     master = document.get("pid", 0)
     workers = {}

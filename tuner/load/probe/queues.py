@@ -31,11 +31,11 @@ Socket = int | str  # a TCP port, or the name of a unix socket
 Queue = tuple[int, int]  # connections waiting, connections that fit
 
 
-def watched(front: dict[str, Any], stats: str) -> list[Socket]:
-    """The listening sockets between the load and uWSGI's worker processes."""
+def watched(front: dict[str, Any], stats: str | None) -> list[Socket]:
+    """The listening sockets between the load and the processes that answer it."""
     if front["topology"] == "nginx":
         return [parse(front["socket"])]
-    if front["topology"] == "http_router":
+    if front["topology"] == "http_router" and stats is not None:
         # The router takes connections fast; they then wait at the workers' own socket.
         return [front["port"], *(parse(each["name"]) for each in json.loads(stats)["sockets"])]
     return [front["port"]]

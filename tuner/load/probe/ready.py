@@ -1,5 +1,7 @@
 """Waits until the target can be measured.
 
+Another server than uWSGI has no stats: it is ready once it has answered twice.
+
 uWSGI's stats are asked first, and the first request is sent once every process accepts: nothing
 of the waiting is then left in the listen queue, or uncounted, when the load begins.
 """
@@ -17,6 +19,7 @@ ANSWER_TIMEOUT_S = 5.0  # for one health request
 ERRORS_FOR_S = 2.0  # an app that has answered badly for so long will not get better
 RESPAWNS_BORNE = 3  # and one of each process
 STATS_TIMEOUT_S = 2.0
+ANSWERS_OF_OTHERS = 2  # one process may answer while the others still start
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
@@ -25,18 +28,24 @@ def ready(task: dict[str, Any]) -> dict[str, Any]:
     deadline = time.monotonic() + task["timeout_s"]
     bad_since = None
     seen: dict[str, Any] = {"stats": None, "answer": None}
+    is_uwsgi = task["stats"] is not None
+    wanted = 1 if is_uwsgi else ANSWERS_OF_OTHERS
     while time.monotonic() < deadline:
-        seen["stats"] = census(read_stats(task["stats"], STATS_TIMEOUT_S))
+        if is_uwsgi:
+            seen["stats"] = census(read_stats(task["stats"], STATS_TIMEOUT_S))
         if keeps_dying(seen["stats"]):
             return {"outcome": "crash_loop", **seen}
-        if accepts(seen["stats"]):
+        if not is_uwsgi or accepts(seen["stats"]):
             left_s = max(0.1, deadline - time.monotonic())
             seen["answer"] = ask(
                 task["port"], task["path"], task["host"], min(ANSWER_TIMEOUT_S, left_s)
             )
             if isinstance(seen["answer"], int):
                 if 200 <= seen["answer"] < 300:
-                    return {"outcome": "ready", **seen}
+                    wanted -= 1
+                    if not wanted:
+                        return {"outcome": "ready", **seen}
+                    continue
                 bad_since = bad_since or time.monotonic()
                 if time.monotonic() - bad_since > ERRORS_FOR_S:
                     return {"outcome": "errors_only", **seen}

@@ -13,22 +13,25 @@ QUIET_FOR_S = 1.0  # a body without an end in sight: uWSGI would sit on it for 4
 CLOSES_WITHIN_S = 0.1  # a server that closes does so together with its answer
 
 
-def try_each(task: dict[str, Any]) -> list[int | str]:
-    """The status of each request, sent in order on connections of their own; else a few words."""
+def try_each(task: dict[str, Any]) -> list[dict[str, Any]]:
+    """The answer to each request, sent in order on connections of their own.
+
+    `answer` is a status or a few words, `length` the bytes of its body.
+    """
     return [try_one(task, request) for request in task["requests"]]
 
 
-def try_one(task: dict[str, Any], request: dict[str, Any]) -> int | str:
-    """The status of one request that is answered to its end."""
+def try_one(task: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
+    """The answer to one request, read to its end."""
     try:
         with contextlib.closing(connect(task)) as connection:
             answer = send(connection, task, request)
-            answer.read()
-            return answer.status
+            return {"length": len(answer.read()), "answer": answer.status}
     except TimeoutError:
-        return f"nothing within {ANSWER_TIMEOUT_S:g} s"
+        words = f"nothing within {ANSWER_TIMEOUT_S:g} s"
     except (OSError, http.client.HTTPException) as error:
-        return str(error) or type(error).__name__
+        words = str(error) or type(error).__name__
+    return {"length": 0, "answer": words}
 
 
 def keepalive(task: dict[str, Any]) -> list[dict[str, str]]:

@@ -9,7 +9,7 @@ The task:
     head_s       what is discarded of the run's beginning
     length_s     how long requests are sent; null where that is until the last is answered
     paths        path and query of every request of the workload, in its order
-    stats        the address of uWSGI's stats
+    stats        the address of uWSGI's stats, null for another server
     front        topology, port and socket of `tuner.uwsgi.topology.Front`
 
 A summary is a module with `summarise(folder, output, task)`, which returns what `window` hands on
@@ -45,7 +45,8 @@ def window(task: dict[str, Any]) -> dict[str, Any]:
         try:
             summary = importlib.import_module(SUMMARIES[task["summary"]])
             found["client"] = summary.summarise(folder, output, task)
-            await_count(found, task["stats"])
+            if task["stats"] is not None:
+                await_count(found, task["stats"])
         except ValueError as error:
             found["client_error"] = f"{found['client_error']}\n{error}".strip()
         return found

@@ -1,0 +1,100 @@
+"""`tuner compare` against a service that answers as a test says."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.answers import COMPARE_DONE, COMPARE_QUEUED, RECOMMENDATION, TUNE_QUEUED, TUNE_RUNNING
+from tests.unit.cli.conftest import Service, run
+from tuner.cli.suites import our_suites, suite_of, tuning_of
+from tuner.errors import InvalidInput
+
+
+@pytest.fixture
+def comparing(service: Service) -> Service:
+    """A service that compares."""
+    service.on("POST /v1/jobs", COMPARE_QUEUED, status=201)
+    service.on("GET /v1/jobs/8", COMPARE_QUEUED, COMPARE_DONE)
+    return service
+
+
+def all_sent(service: Service) -> list[dict[str, Any]]:
+    return [json.loads(body) for call, _, body in service.seen if call == "POST /v1/jobs"]
+
+
+def sent(service: Service) -> dict[str, Any]:
+    return all_sent(service)[0]
+
+
+def test_a_suite_is_submitted_with_the_texts_of_its_files(
+    comparing: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("compare", "wsgi-servers", "--rounds", "2") == 0
+    found = sent(comparing)
+    assert (found["kind"], found["blocks"]) == ("compare", 2)
+    first, *others = found["arms"]
+    assert "processes = 4\n" in first["ini"]
+    assert all("command" in arm and "ini" not in arm for arm in others)
+    assert "161.4   158.0 .. 164.9" in capsys.readouterr().out
+
+
+def test_only_some_arms_are_measured_in_the_order_of_the_suite(comparing: Service) -> None:
+    chosen = ("--only", "waitress", "--only", "bjoern")
+    assert run("compare", "wsgi-servers", *chosen) == 0
+    assert [arm["name"] for arm in sent(comparing)["arms"]] == ["bjoern", "waitress"]
+
+
+def test_an_arm_that_the_suite_does_not_have_is_named_with_those_that_it_has() -> None:
+    with pytest.raises(InvalidInput, match=r"no arm apache; arms: uwsgi-as-published, bjoern,"):
+        suite_of("wsgi-servers", ["bjoern", "apache"])
+
+
+@pytest.mark.parametrize("given", ["folder", "file"])
+def test_a_suite_of_the_users_own_is_a_file_or_its_folder(tmp_path: Path, given: str) -> None:
+    (tmp_path / "mine.ini").write_text("[uwsgi]\nprocesses = 3\n")
+    file = tmp_path / "suite.yaml"
+    file.write_text(
+        "kind: compare\ntarget: {target_app: shop}\narms: [{name: a, ini: {file: mine.ini}}]\n"
+    )
+    found = suite_of(str(tmp_path if given == "folder" else file))
+    assert found["arms"] == [{"name": "a", "ini": "[uwsgi]\nprocesses = 3\n"}]
+    assert "blocks" not in found
+
+
+def test_what_is_no_suite_is_refused(tmp_path: Path) -> None:
+    job = tmp_path / "job.yaml"
+    job.write_text("kind: tune\n")
+    with pytest.raises(InvalidInput, match="is not a suite: it begins with `kind: compare`"):
+        suite_of(str(job))
+    with pytest.raises(InvalidInput, match=r"none of our suites, which are: .*wsgi-servers"):
+        suite_of("no-such")
+    assert "wsgi-servers" in our_suites()
+
+
+@pytest.mark.parametrize("is_better", [True, False])
+def test_a_tuned_file_joins_the_arms_in_its_box(comparing: Service, is_better: bool) -> None:
+    found = RECOMMENDATION if is_better else {**RECOMMENDATION, "lines": []}
+    comparing.on("POST /v1/jobs", TUNE_QUEUED, COMPARE_QUEUED, status=201)
+    comparing.on("GET /v1/jobs/7", {**TUNE_RUNNING, "state": "succeeded", "phase": "done"})
+    comparing.on("GET /v1/jobs/7/recommendation", found)
+    name = "uwsgi-as-published"
+    assert run("compare", "wsgi-servers", "--tune", name, "--preset", "quick") == 0
+    tuning, comparison = all_sent(comparing)
+    own, *_ = suite_of("wsgi-servers")["arms"]
+    assert (tuning["kind"], tuning["baseline"]["ini"]) == ("tune", own["ini"])
+    assert (tuning["app"], tuning["budget"]) == ("wsgi-servers", {"preset": "quick"})
+    assert tuning["workload"] == comparison["workload"]
+    names = [arm["name"] for arm in comparison["arms"]]
+    assert (f"{name}-tuned" in names) is is_better
+    if is_better:
+        tuned = comparison["arms"][-1]
+        assert tuned["ini"] == RECOMMENDATION["uwsgi_ini"]
+        assert tuned["limits"]["cpus"] == RECOMMENDATION["circumstances"]["limits"]["cpus"]
+
+
+def test_only_a_file_can_be_tuned() -> None:
+    request = suite_of("wsgi-servers")
+    with pytest.raises(InvalidInput, match=r"no uwsgi\.ini waitress; files: uwsgi-as-published"):
+        tuning_of(request, "waitress", "quick", None)

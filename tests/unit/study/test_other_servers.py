@@ -1,0 +1,182 @@
+"""Arms that are no uWSGI, from the request to the report, on a host without containers."""
+
+import pytest
+
+from tests.builders import INI
+from tests.fake_bench import FakeWorld
+from tests.unit.study.test_comparing import arms_of, by_processes, comparison, with_processes
+from tests.unit.study.test_intake import OneApp, measuring
+from tests.unit.study.test_whole_study import run
+from tuner import report
+from tuner.errors import InvalidInput
+from tuner.evidence.compared_arms import files
+from tuner.model import (
+    Doubt,
+    FailureCode,
+    FromWorker,
+    JobSpec,
+    JobState,
+    Resolved,
+    Variant,
+    Verdict,
+)
+from tuner.study import resolve
+
+GUNICORN = ("gunicorn", "--workers", "2", "app:application")
+OTHER = Variant(name="gunicorn", command=GUNICORN)
+
+
+def with_others(*arms: Variant, blocks: int = 5) -> JobSpec:
+    """A comparison of these arms."""
+    given = comparison(INI, blocks=blocks)
+    first, *_ = arms
+    return given.model_copy(update={"variants": arms, "baseline_ini": first.ini or ""})
+
+
+def file(count: int) -> Variant:
+    return Variant(name=f"uwsgi-{count}", ini=with_processes(count))
+
+
+@pytest.mark.parametrize(
+    ("arm", "why"),
+    [
+        ({}, "give ini, or the command or the image of another server"),
+        ({"command": ["uwsgi", "--ini", "{ini}"]}, "the command has {ini} exactly where"),
+        ({"command": ["gunicorn"], "ini": INI}, "the command has {ini} exactly where"),
+    ],
+)
+def test_an_arm_is_a_file_or_another_server(arm: object, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        Variant.model_validate({"name": "a", **arm})  # type: ignore[dict-item]
+
+
+def test_an_arm_runs_in_the_targets_image_and_with_its_services() -> None:
+    secret = FromWorker(from_worker="SHOP_KEY")
+    spec = with_others(file(2), OTHER)
+    given = spec.target.model_copy(
+        update={"env": {"KEY": secret, "MODE": "slow"}, "ini_path": "/etc/app.ini", "command": ()}
+    )
+    arm = OTHER.model_copy(update={"env": {"MODE": "fast"}, "port": 9000})
+    target = arm.target_in(given)
+    assert (target.command, target.ini_path, target.port) == (GUNICORN, None, 9000)
+    assert target.env == {"KEY": secret, "MODE": "fast"}
+    assert not target.is_uwsgi
+    assert file(2).target_in(given) == given
+    assert given.is_uwsgi
+
+
+def test_a_request_names_other_servers_beside_files() -> None:
+    arms = [
+        {"name": "today", "ini": INI},
+        {"name": "gunicorn", "command": list(GUNICORN), "limits": {"cpus": 1}},
+    ]
+    spec = resolve(measuring(arms=arms), OneApp())
+    assert spec.baseline_ini == INI
+    assert [target.is_uwsgi for target in spec.targets] == [True, False]
+    assert [box.cpus for box in spec.boxes] == [2.0, 1.0]
+    servers = resolve(measuring(arms=arms[1:]), OneApp())
+    assert servers.baseline_ini == ""
+    assert not servers.awaits_file
+
+
+def test_a_grid_is_of_files() -> None:
+    arms = [{"name": "today", "ini": INI}, {"name": "gunicorn", "command": list(GUNICORN)}]
+    with pytest.raises(ValueError, match=r"vary is of uwsgi\.ini files; no file: gunicorn"):
+        measuring(arms=arms, vary=["processes"])
+
+
+def test_each_wrong_file_is_named_by_its_own_place() -> None:
+    arms = [
+        {"name": "gunicorn", "command": list(GUNICORN)},
+        {"name": "broken", "ini": f"{INI}listen = 9000\n"},
+    ]
+    with pytest.raises(InvalidInput) as refused:
+        resolve(measuring(arms=arms), OneApp())
+    assert [mistake.path for mistake in refused.value.mistakes] == ["arms.1.ini:4"]
+
+
+@pytest.mark.parametrize("other_is_first", [False, True])
+def test_a_file_and_another_server_are_measured_in_the_same_blocks(other_is_first: bool) -> None:
+    world = FakeWorld(throughput=by_processes)
+    arms = [file(2), OTHER]
+    store, job = run(world, with_others(*(reversed(arms) if other_is_first else arms)))
+    assert (job.state, job.failure) == (JobState.SUCCEEDED, None)
+    assert arms_of(store, job) == [(0, 1)] * 5
+    assert job.report is not None
+    _, second = job.report.arms
+    assert second.verdict is (Verdict.BETTER if other_is_first else Verdict.WORSE)
+    assert {arm.target.command for arm in world.launches} == {job.spec.target.command, GUNICORN}
+    assert job.facts is not None
+    assert job.facts.uwsgi_version == "2.0.31"
+
+
+def test_servers_are_compared_without_any_uwsgi() -> None:
+    arms = [OTHER, Variant(name="waitress", command=("waitress-serve", "app:application"))]
+    _, job = run(FakeWorld(), with_others(*arms))
+    assert job.state is JobState.SUCCEEDED
+    assert job.facts is not None
+    assert job.facts.uwsgi_version == ""
+    assert job.facts.preflight is not None
+    assert job.facts.preflight.findings == ()
+
+
+def test_a_server_that_serves_something_else_says_so_and_the_others_go_on() -> None:
+    world = FakeWorld(throughput=by_processes, lengths={GUNICORN: 7})
+    store, job = run(world, with_others(file(2), OTHER, file(3)))
+    assert job.state is JobState.SUCCEEDED
+    assert arms_of(store, job) == [(0, 1, 2)] + [(0, 2)] * 5
+    assert job.report is not None
+    failure = job.report.arms[1].failure
+    assert failure is not None
+    assert failure.code is FailureCode.WORKLOAD_REFUSED
+    assert "it answers GET / with 200 and 7 bytes, and the first arm with 200 and 20 bytes" in (
+        failure.message
+    )
+
+
+def test_the_report_shows_the_command_and_doubts_what_nobody_counted() -> None:
+    spec = with_others(file(2), OTHER)
+    kept = spec.workload.model_copy(update={"keep_alive": True})
+    store, job = run(FakeWorld(), spec.model_copy(update={"workload": kept}))
+    found = report.build(store.history(job.id))
+    uwsgi, other = found.arms
+    assert Doubt.UNCOUNTED in other.doubts
+    assert Doubt.UNCOUNTED not in uwsgi.doubts
+    assert other.diagnosis.sentence == "the server uses up its CPU"
+    assert "gunicorn --workers 2 app:application" in str(files(job.spec.variants))
+
+
+IMAGES = ("uwsgi-tuner/target:own", "registry.example/shop:2", "registry.example/absent:1")
+
+
+def test_an_arm_may_run_in_an_image_of_its_own() -> None:
+    _, new, absent = IMAGES
+    arms = [
+        file(2),
+        Variant(name="next-release", ini=with_processes(2), image=new),
+        Variant(name="absent", image=absent),
+    ]
+    spec = with_others(*arms)
+    assert [target.image for target in spec.targets] == [spec.target.image, new, absent]
+    assert [target.is_uwsgi for target in spec.targets] == [True, True, False]
+    assert spec.targets[2].command == ()
+    world = FakeWorld(images={new: "shop@sha256:2"}, absent={absent})
+    _, job = run(world, spec)
+    assert job.state is JobState.SUCCEEDED
+    assert job.facts is not None
+    assert job.facts.resolved(new) == Resolved(image_digest="shop@sha256:2")
+    assert job.facts.resolved(absent) == Resolved()
+    digests = {arm.target.image: arm.image_digest for arm in world.launches}
+    assert digests == {spec.target.image: world.image, new: "shop@sha256:2"}
+    assert job.report is not None
+    assert [arm.blocks for arm in job.report.arms] == [5, 5, 0]
+    failure = job.report.arms[2].failure
+    assert failure is not None
+    assert failure.code is FailureCode.IMAGE_MISSING
+
+
+def test_images_that_are_not_allowed_are_refused_arm_by_arm() -> None:
+    arms = [{"name": "a", "ini": INI}, {"name": "b", "image": "registry.example/shop:2"}]
+    with pytest.raises(InvalidInput) as refused:
+        resolve(measuring(arms=arms), OneApp(), images_allowed=["other.example/*"])
+    assert "arms.1.image" in [mistake.path for mistake in refused.value.mistakes]
