@@ -88,6 +88,7 @@ class FakeWorld:
     start_sd: float = 0.0
     fails: Callable[[Options], FailureCode | None] = _never_fails
     fails_from: int = 1  # connections with which a file fails that fails under load
+    fails_at: str = ""  # the only path at which it fails; empty: at any
     memory_mb: Callable[[Options], float] = _memory_by_processes
     image_fails: FailureCode | None = None
     image: str = FACTS.image_digest  # what every target names now
@@ -399,7 +400,8 @@ class FakeLoad:
         fake = _fake(running)
         self.world.raise_if_killed(fake)
         self.world.check_services(fake)
-        if connections(load) >= self.world.fails_from:
+        paths = {request.path for request in load.requests}
+        if connections(load) >= self.world.fails_from and self.world.fails_at in {"", *paths}:
             self.world.raise_if(fake.arm, _ON_DRIVE)
         self.world.hiccup()
         if self.world.fails(options_of(fake.arm.ini)) is FailureCode.INFRASTRUCTURE:

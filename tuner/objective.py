@@ -22,6 +22,7 @@ from tuner.model import (
     Metric,
     OpenLoop,
     Outcome,
+    Paths,
     RelativeBound,
     TrialNumber,
     TrialState,
@@ -167,7 +168,7 @@ def _memory_excess(
 
 def _guards_p95(spec: JobSpec) -> bool:
     """Not for bursts and journeys: there a user waits for more than one request."""
-    steady = isinstance(spec.workload, ClosedLoop | Ladder | OpenLoop)
+    steady = isinstance(spec.workload, ClosedLoop | Ladder | Paths | OpenLoop)
     return steady and Metric.LATENCY_P95_MS not in spec.metrics
 
 

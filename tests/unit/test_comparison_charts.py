@@ -10,7 +10,7 @@ from tests import comparisons
 from tests.comparisons import RUNGS
 from tests.unit.test_charts import SVG, parsed, words
 from tuner.charts import arms_chart, ladder_chart
-from tuner.model import Figure, Metric
+from tuner.model import Figure, Metric, Rung
 
 RPS = Metric.THROUGHPUT_RPS
 
@@ -54,6 +54,25 @@ def test_connections_are_logarithmic() -> None:
     assert {"100", "1 000", "10 000", "connections (log)"} <= set(
         words(ladder_chart(RPS, figures()))
     )
+
+
+def test_paths_lie_by_the_sizes_of_their_answers() -> None:
+    found = {"a": [replace(one(1.0), rung=path) for path in ("/512k", "/4k", "/64k")]}
+    chart = ladder_chart(RPS, found, kb={"/4k": 4.0, "/64k": 64.0, "/512k": 512.0})
+    assert {"4", "64", "512", "size of the answer, KB (log)"} <= set(words(chart))
+    assert hints(chart)[1].startswith("a, /4k: 1.00")
+
+
+@pytest.mark.parametrize("kb", [{}, {"/a": 4.0, "/a/longer/path/of/it": 4.0}])
+def test_paths_of_one_size_lie_beside_each_other_under_their_names(kb: dict[Rung, float]) -> None:
+    found = {"a": [replace(one(1.0), rung=path) for path in ("/a", "/a/longer/path/of/it")]}
+    assert {"/a", "/a/longer/pat…", "path"} <= set(words(ladder_chart(RPS, found, kb=kb)))
+
+
+def test_a_chart_of_parts_says_what_they_are_of() -> None:
+    chart = ladder_chart(RPS, figures(), label="requests/s, % of nginx")
+    assert "requests/s, % of nginx" in words(chart)
+    assert "requests/s, % of nginx over connections" in words(chart)
 
 
 @pytest.mark.parametrize("arms", [2, 6, 7, 16])
@@ -121,7 +140,7 @@ def test_an_interval_without_an_end_reaches_the_edge_and_one_block_has_none() ->
     assert float(line.attrib["d"].rpartition("H")[2]) == pytest.approx(760 - 28)
     alone = replace(one(100.0), ci_low=None, ci_high=None)
     assert classes(arms_chart(RPS, {"a": alone}), "line") == []
-    with_rung = replace(alone, concurrency=10)
+    with_rung = replace(alone, rung=10)
     assert classes(ladder_chart(RPS, {"a": [with_rung]}), "thin") == []
 
 
@@ -137,6 +156,6 @@ def test_names_are_text_in_every_chart() -> None:
 
 def test_numbers_of_rungs_do_not_lie_on_each_other_and_the_top_one_is_always_there() -> None:
     rungs = (100, 6_000, 8_000, 9_000, 10_000)
-    chart = ladder_chart(RPS, {"a": [replace(one(1.0), concurrency=rung) for rung in rungs]})
+    chart = ladder_chart(RPS, {"a": [replace(one(1.0), rung=rung) for rung in rungs]})
     assert {"100", "6 000", "10 000"} <= set(words(chart))
     assert not {"8 000", "9 000"} & set(words(chart))

@@ -234,6 +234,6 @@ def test_a_ladder_is_cut_short_after_whole_cycles() -> None:
 def test_a_block_of_one_rung_has_windows_of_that_rung_alone() -> None:
     ladder = Ladder(kind="ladder", concurrencies=(4, 16, 64))
     result = bench(FakeWorld()).run_block(
-        arms(), ladder, BUDGET, seed=1, block_options=BlockOptions(concurrency=16)
+        arms(), ladder, BUDGET, seed=1, block_options=BlockOptions(rung=16)
     )
     assert [window.connections for window in result.windows] == [16] * 2 * BUDGET.cycles

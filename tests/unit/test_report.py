@@ -1,13 +1,14 @@
 """Blocks of a comparison to its answer."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests import comparisons
 from tests.builders import block, histogram, history, job, spec, window
-from tests.comparisons import RUNGS
+from tests.comparisons import PATHS, RUNGS
 from tuner import report
 from tuner.model import (
     ArmReport,
@@ -57,7 +58,7 @@ def faster(factor: float, **changes: Any) -> list[Measurement]:
 
 
 def figure(arm: ArmReport, metric: Metric, concurrency: int | None = None) -> Figure:
-    return next(f for f in arm.figures if (f.metric, f.concurrency) == (metric, concurrency))
+    return next(f for f in arm.figures if (f.metric, f.rung) == (metric, concurrency))
 
 
 def test_each_file_has_the_figures_of_its_services() -> None:
@@ -197,6 +198,19 @@ def test_every_rung_of_a_ladder_has_its_figures_and_effects_are_over_all() -> No
     assert Doubt.UNSTABLE_START not in second.doubts
 
 
+def test_paths_are_rungs_and_each_rung_has_its_effect() -> None:
+    def made(arm: int, connections: int, noise: float) -> Window:
+        return replace(comparisons.window(2 * arm, connections, noise), arm=arm)
+
+    small, large = comparisons.blocks(PATHS[:1], 2, 4), comparisons.blocks(PATHS[1:], 2, 4, made)
+    first, second = comparisons.report_of([*small, *large], rungs=PATHS).arms
+    assert [rung.rung for rung in second.rungs] == [*PATHS]
+    effects = [rung.effect for rung in second.rungs]
+    found = [effect.estimate for effect in effects if effect is not None]
+    assert found == pytest.approx([1.0, 2.0, 2.0])
+    assert [rung.effect for rung in first.rungs] == [None] * 3
+
+
 def test_memory_at_a_low_rung_does_not_follow_that_of_the_top_rung() -> None:
     first = comparisons.report_of(rungs=RUNGS).arms[0]
     peaks = [figure(first, Metric.MEMORY_PEAK_MB, rung).value for rung in RUNGS]
@@ -211,8 +225,8 @@ def test_errors_doubts_and_the_limit_are_known_at_each_rung() -> None:
     rungs = (*range(100, 111), 10_000)
     arm = comparisons.report_of(comparisons.blocks(rungs, 1, 4, made), rungs=rungs, arms=1).arms[0]
     low, top = arm.rungs[0], arm.rungs[-1]
-    assert (low.concurrency, low.errors_by_class, low.doubts) == (100, {}, ())
-    assert (top.concurrency, top.errors_by_class) == (10_000, {"reset": 120})
+    assert (low.rung, low.errors_by_class, low.doubts) == (100, {}, ())
+    assert (top.rung, top.errors_by_class) == (10_000, {"reset": 120})
     assert top.doubts == (Doubt.CLIENT_SATURATED,)
     assert (top.bottleneck, low.bottleneck) == (Bottleneck.APP_ERRORS, Bottleneck.CPU_QUOTA)
     assert arm.doubts == (Doubt.CLIENT_SATURATED,), "a twelfth of all windows, but a whole rung"
@@ -226,8 +240,8 @@ def test_a_file_that_breaks_at_a_rung_keeps_the_effect_of_the_rungs_below() -> N
     assert [rung.failure for rung in second.rungs] == [None, None, comparisons.DIED]
     assert second.failure is comparisons.DIED
     assert second.effects[0].estimate == pytest.approx(1.0)
-    assert {figure.concurrency for figure in second.figures} == {100, 1_000}
-    assert {figure.concurrency for figure in first.figures} == set(RUNGS)
+    assert {figure.rung for figure in second.figures} == {100, 1_000}
+    assert {figure.rung for figure in first.figures} == set(RUNGS)
 
 
 def test_an_error_rate_is_the_mean_of_the_blocks_and_may_be_zero() -> None:

@@ -56,7 +56,7 @@ def test_the_figures_of_the_report_follow_from_the_rows() -> None:
     assert found.job.report is not None
     for arm in found.job.report.arms:
         for figure in arm.figures:
-            here = (table.arm == arm.name) & (table.connections == figure.concurrency)
+            here = (table.arm == arm.name) & (table.connections == figure.rung)
             values = table[here][figure.metric.value].sort_values()
             assert figure.trimmed_mean == pytest.approx(values.iloc[1:-1].mean(), rel=1e-4)
             assert 0.999 * values.min() <= figure.value <= 1.001 * values.max()
@@ -92,6 +92,6 @@ def test_blocks_that_failed_and_blocks_to_come_have_no_rows() -> None:
 def test_a_job_without_blocks_has_the_names_alone() -> None:
     found = comparisons.history([])
     assert report.csv_of(found.job, found.measurements).startswith(
-        "job,app,arm,limit_cpus,limit_memory_mb,connections,block,"
+        "job,app,arm,limit_cpus,limit_memory_mb,rung,connections,block,"
     )
     assert len(read(found)) == 0

@@ -12,10 +12,14 @@ from tuner.model import (
     Journey,
     Ladder,
     OpenLoop,
+    Paths,
     Workload,
+    at_rung,
     connections,
     mistakes_of,
     rungs,
+    wants_kept,
+    with_keep_alive,
 )
 
 WORKLOAD = TypeAdapter[Workload](Workload)
@@ -38,6 +42,7 @@ def request(request: dict[str, Any], **workload: Any) -> dict[str, Any]:
         ({"kind": "closed_loop", "concurrency": 7, "keep_alive": True}, ClosedLoop, 7),
         ({"kind": "open_loop", "rate_rps": 10, "concurrency": 9}, OpenLoop, 9),
         ({"kind": "ladder", "concurrencies": [100, 1000, 10_000]}, Ladder, 10_000),
+        ({"kind": "paths", "concurrency": 9, "requests": [GET, {"path": "/b"}]}, Paths, 9),
         ({"kind": "burst", "users": 500, "requests": [GET, POST]}, Burst, 500),
         ({"kind": "journey", "users": 3, "requests": [GET, POST]}, Journey, 3),
     ],
@@ -58,6 +63,9 @@ def test_every_kind_says_how_many_connections_it_opens(
         ({"kind": "ladder", "concurrencies": [100]}, "at least 2"),
         ({"kind": "burst", "users": 5, "requests": [{**GET, "weight": 2}]}, "order"),
         ({"kind": "journey", "requests": [{**GET, "weight": 2}]}, "order"),
+        ({"kind": "paths", "requests": [GET]}, "at least 2"),
+        ({"kind": "paths", "requests": [GET, POST]}, "a path of its own"),
+        ({"kind": "paths", "requests": [GET, {"path": "/b", "weight": 2}]}, "order"),
         ({"kind": "open_loop", "rate_rps": 5, "requests": [GET, POST]}, "fixed rate"),
         ({"kind": "open_loop", "rate_rps": 5, "requests": [{**GET, "expect": 404}]}, "fixed rate"),
         ({"kind": "closed_loop", "concurrency": 10_001}, "10000"),
@@ -141,11 +149,30 @@ def test_a_mix_is_plain_when_only_paths_and_weights_differ() -> None:
 
 def test_a_ladder_is_one_closed_loop_a_rung() -> None:
     ladder = Ladder(kind="ladder", concurrencies=(10, 20), keep_alive=True)
-    assert rungs(ladder) == (
-        ClosedLoop(concurrency=10, keep_alive=True),
-        ClosedLoop(concurrency=20, keep_alive=True),
-    )
+    assert rungs(ladder) == {
+        10: ClosedLoop(concurrency=10, keep_alive=True),
+        20: ClosedLoop(concurrency=20, keep_alive=True),
+    }
+
+
+def test_paths_are_one_closed_loop_a_request() -> None:
+    found = read({"kind": "paths", "concurrency": 9, "requests": [{"path": "/a"}, {"path": "/b"}]})
+    assert rungs(found) == {
+        path: ClosedLoop(concurrency=9, requests=(HttpRequest(path=path),)) for path in ("/a", "/b")
+    }
+    assert connections(found) == 9
+    assert at_rung(found, "/b") == rungs(found)["/b"]
+
+
+@pytest.mark.parametrize(
+    ("own", "asked", "sent"),
+    [(False, True, True), (True, False, False), (True, None, True), (False, None, False)],
+)
+def test_a_client_keeps_connections_as_its_arm_says(
+    own: bool, asked: bool | None, sent: bool
+) -> None:
+    assert wants_kept(with_keep_alive(ClosedLoop(keep_alive=own), asked)) is sent
 
 
 def test_everything_else_is_its_own_only_rung() -> None:
-    assert rungs(ClosedLoop()) == (ClosedLoop(),)
+    assert rungs(ClosedLoop()) == {None: ClosedLoop()}

@@ -17,7 +17,6 @@ from tuner.model import (
     Phase,
     Tally,
     TrialNumber,
-    concurrencies,
     rungs,
 )
 from tuner.schemas import Incumbent, Progress
@@ -95,7 +94,7 @@ def _planned(job: Job) -> Mapping[Phase, Sequence[_Block]]:
     match spec.kind:
         case JobKind.COMPARE:
             files = tuple(TrialNumber(number) for number in range(len(spec.variants)))
-            working = dict.fromkeys(concurrencies(spec.workload), files)
+            working = dict.fromkeys(rungs(spec.workload), files)
             blocks = chain(*rounds(spec, job.facts, working))
             return {Phase.COMPARE: [(len(arms), budget.cycles) for arms, _ in blocks]}
         case JobKind.CALIBRATE:

@@ -11,7 +11,7 @@ from tuner.model import (
     TargetRequest,
     Variant,
     box_of,
-    concurrencies,
+    rungs,
 )
 from tuner.recommendation import gate
 from tuner.schemas import JobAnswer, RecommendationAnswer
@@ -54,11 +54,11 @@ def request_of(
 def block_s(found: RecommendationAnswer) -> float:
     """Seconds of one block of two files, with its starts; of a ladder each rung has its own."""
     asked = found.circumstances
-    rungs = len(concurrencies(asked.workload))
+    count = len(rungs(asked.workload))
     start_s = START_OF_BLOCK_S + 2 * asked.warmup_s
     if found.calibration is not None and found.calibration.block_s is not None:
-        return found.calibration.block_s + (rungs - 1) * start_s
-    return rungs * (start_s + 2 * asked.cycles * asked.window_s)
+        return found.calibration.block_s + (count - 1) * start_s
+    return count * (start_s + 2 * asked.cycles * asked.window_s)
 
 
 def plan_lines(

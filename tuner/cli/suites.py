@@ -32,12 +32,18 @@ def tuning_of(request: Json, arm: str, preset: str, space: str | None) -> Json:
         target=request["target"],
         baseline={"ini": chosen["ini"]},
         limits=chosen.get("limits") or request.get("limits"),
-        workload=request.get("workload"),
+        workload=_as_one(request.get("workload")),
         allow=request.get("allow"),
         pool=request.get("pool"),
         search_space=space,
         budget={"preset": preset},
     )
+
+
+def _as_one(workload: Json | None) -> Json | None:
+    """The load of a search: paths in turn become one mix of them."""
+    is_paths = workload is not None and workload.get("kind") == "paths"
+    return {**workload, "kind": "closed_loop"} if workload and is_paths else workload
 
 
 def with_tuned(request: Json, arm: str, ini: str, limits: Json) -> Json:

@@ -8,7 +8,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 
 from tuner.cli.printing import bias_of
-from tuner.model import Curve, Effect, Metric, Workload
+from tuner.model import Curve, Effect, Figure, Metric, Rung, Workload
 from tuner.schemas import ArmAnswer, CalibrationAnswer, JobAnswer, ReportAnswer, SeesAnswer
 from tuner.wording import (
     COLUMNS,
@@ -25,6 +25,7 @@ from tuner.wording import (
     proxy_times,
     reality,
     request_of,
+    rung,
     service,
     share,
     spread,
@@ -37,6 +38,9 @@ _OF_NUMBERS = frozenset(
 )
 MOST_CHANGES = 12
 """Lines of a step that are shown."""
+
+MOST_WHOLE = 4
+"""Rungs beside each other that are shown with their intervals."""
 
 WIDTH = 110  # of output that is not a terminal
 
@@ -53,7 +57,7 @@ def show(parts: Iterable[RenderableType]) -> None:
 def comparison_parts(job: JobAnswer, report: ReportAnswer) -> Iterator[RenderableType]:
     """The figures of each file, effects, steps and curves, bottlenecks and doubts."""
     yield f"{job.app}: {load(job.workload)}, {count(report.blocks, 'block')}"
-    yield _figures(report.arms)
+    yield from _figures(report.arms)
     if report.curves:
         yield from _curves(report, job.metric)
     elif any(arm.effects for arm in report.arms):
@@ -108,22 +112,43 @@ def _sight(sees: SeesAnswer) -> str:
     return f"smallest detectable effect in {sees.minutes:g} minutes: {share(sees.effect)}"
 
 
-def _figures(arms: Sequence[ArmAnswer]) -> Table:
-    """One row for each metric of each file."""
-    has_rungs = any(f.concurrency is not None for arm in arms for f in arm.figures)
-    rungs = ["connections"] * has_rungs
-    table = _table("file", *rungs, "metric", "value", "95 % interval", "trimmed mean")
+def _figures(arms: Sequence[ArmAnswer]) -> Iterator[Table]:
+    """One row for each metric of each arm; of several rungs one table for each metric."""
+    rungs = list(dict.fromkeys(rung.rung for arm in arms for rung in arm.rungs))
+    if rungs:
+        metrics = dict.fromkeys(found.metric for arm in arms for found in arm.figures)
+        yield from (_over_rungs(arms, rungs, metric) for metric in metrics)
+        return
+    table = _table("file", "metric", "value", "95 % interval", "trimmed mean")
     for arm in arms:
         name = arm.name
         for found in arm.figures:
-            rung = [str(found.concurrency or "")] if has_rungs else []
             metric, mean = found.metric, found.trimmed_mean
             trimmed = "" if mean is None else measured(mean, metric)
             values = (measured(found.value, metric), ends(found), trimmed)
-            table.add_row(name, *rung, COLUMNS[metric], *values)
+            table.add_row(name, COLUMNS[metric], *values)
             name = ""
         table.add_section()
+    yield table
+
+
+def _over_rungs(arms: Sequence[ArmAnswer], rungs: Sequence[Rung], metric: Metric) -> Table:
+    """One metric: a row for each arm, a column for each rung, with intervals if they fit."""
+    table = _table(COLUMNS[metric])
+    for name in rungs:
+        table.add_column(rung(name), justify="right")
+    for arm in arms:
+        found = {figure.rung: figure for figure in arm.figures if figure.metric is metric}
+        cells = (_cell(found.get(name), is_whole=len(rungs) <= MOST_WHOLE) for name in rungs)
+        table.add_row(arm.name, *cells)
     return table
+
+
+def _cell(found: Figure | None, *, is_whole: bool) -> str:
+    if found is None:
+        return "-"
+    value = measured(found.value, found.metric)
+    return f"{value} ({ends(found)})" if is_whole else value
 
 
 def _effects(arms: Sequence[ArmAnswer], metric: Metric) -> Table:
@@ -167,7 +192,7 @@ def _curve(curve: Curve, arms: Mapping[str, ArmAnswer], metric: Metric) -> Table
     table.title, table.title_justify = place(curve) or None, "left"
     for level, name in zip(curve.levels, curve.arms, strict=True):
         arm = arms[name]
-        found = [f for f in arm.figures if f.metric is metric and f.concurrency is None]
+        found = [f for f in arm.figures if f.metric is metric and f.rung is None]
         value = (measured(found[0].value, metric), ends(found[0])) if found else ("", "")
         effects = arm.step.effects if arm.step is not None else ()
         rows = [_cells(e, metric, reality(arm.step))[1:] for e in effects if e.metric is metric]
@@ -203,10 +228,9 @@ def _arm_lines(arm: ArmAnswer, first: ArmAnswer) -> Iterator[str]:
     yield from _failure_lines(arm)
     if arm.errors_by_class:
         yield f"errors: {errors(arm.errors_by_class)}"
-    for rung in arm.rungs:
-        if rung.errors_by_class:
-            place = count(rung.concurrency, "connection")
-            yield f"errors at {place}: {errors(rung.errors_by_class)}"
+    for one in arm.rungs:
+        if one.errors_by_class:
+            yield f"errors at {rung(one.rung)}: {errors(one.errors_by_class)}"
     if arm.over_limit is not None:
         yield f"{share(arm.over_limit)} of all requests not answered within the limit"
     if arm.connect is not None:
@@ -227,7 +251,8 @@ def _failure_lines(arm: ArmAnswer) -> Iterator[str]:
     """Why it was not measured to the end; of a ladder, from which rung on."""
     if arm.failure is not None and not arm.rungs:
         yield f"not measured to the end: {arm.failure.code}: {arm.failure.message}"
-    for rung in arm.rungs:
-        if rung.failure is not None:
-            place = f"from {count(rung.concurrency, 'connection')} on"
-            yield f"not measured {place}: {rung.failure.code}: {rung.failure.message}"
+    for one in arm.rungs:
+        if one.failure is not None:
+            is_path = isinstance(one.rung, str)
+            here = f"at {one.rung}" if is_path else f"from {rung(one.rung)} on"
+            yield f"not measured {here}: {one.failure.code}: {one.failure.message}"

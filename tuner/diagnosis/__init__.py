@@ -22,6 +22,7 @@ from tuner.model import (
     Journey,
     Ladder,
     Limits,
+    Paths,
     TrialNumber,
     Window,
     connections,
@@ -70,16 +71,20 @@ def diagnose(
     )
 
 
-def of_file(
-    windows: Sequence[Window], spec: JobSpec, ini: str | None, box: Limits | None = None
-) -> Diagnosis:
-    """The bottleneck of the file `ini` under the job's workload, from that file's windows.
+def of_arm(windows: Sequence[Window], spec: JobSpec, number: TrialNumber) -> Diagnosis:
+    """The bottleneck of one arm of a comparison, from that arm's windows."""
+    own = {"workload": spec.workloads[number], "limits": spec.boxes[number]}
+    return of_file(windows, spec.model_copy(update=own), spec.variants[number].ini)
 
-    `box` is the file's own; None: the job's. Without an ini it is another server.
-    The top rung of a ladder counts. Void windows count only where there are no others.
+
+def of_file(windows: Sequence[Window], spec: JobSpec, ini: str | None) -> Diagnosis:
+    """The bottleneck of the file `ini` in the job's box and load, from that file's windows.
+
+    Without an ini it is another server. The top rung of a ladder counts. Void windows count only
+    where there are no others.
     """
     workload = spec.workload
-    closed = isinstance(workload, ClosedLoop | Ladder | Journey)
+    closed = isinstance(workload, ClosedLoop | Ladder | Paths | Journey)
     chosen = [window for window in windows if not window.is_void] or list(windows)
     if isinstance(workload, Ladder):
         top = max((window.connections for window in chosen), default=0)
@@ -87,7 +92,7 @@ def of_file(
     file = IniFile.parse(ini or "")
     return diagnose(
         chosen,
-        box or spec.limits,
+        spec.limits,
         processes=file.integer("processes", 1),
         threads=file.integer("threads", 1),
         connections=connections(workload) if closed else None,
@@ -110,6 +115,6 @@ def of_trial(history: History, number: TrialNumber) -> Diagnosis:
     windows = [window for block in history.measurements for window in block.windows_of(number)]
     spec = history.job.spec
     if spec.kind is JobKind.COMPARE:
-        return of_file(windows, spec, spec.variants[number].ini, spec.boxes[number])
+        return of_arm(windows, spec, number)
     ini = derive(spec, history.memory_line).render(history.trial(number).params)
     return of_file(windows, spec, ini)

@@ -30,7 +30,7 @@ def limits(arms: Sequence[ArmReport]) -> Section:
     parts: list[Part] = [Table(("arm", "limit", "errors"), whole)]
     rungs = tuple(_at_rung(arm, rung) for arm in arms for rung in arm.rungs)
     if rungs:
-        headings = ("arm", "connections", "limit", "errors", "doubts")
+        headings = ("arm", "at", "limit", "errors", "doubts")
         parts.append(Folded("Rung by rung", (Table(headings, rungs),)))
     return Section(title="What limits each arm", parts=tuple(parts))
 
@@ -39,7 +39,7 @@ def _at_rung(arm: ArmReport, rung: RungReport) -> Row:
     is_measured = rung.requests or rung.errors_by_class
     limit = Code(rung.bottleneck.value) if is_measured else "not measured"
     doubts = ", ".join(doubt.value for doubt in rung.doubts)
-    return (Code(arm.name), wording.thousands(rung.concurrency), limit, _errors(rung), doubts)
+    return (Code(arm.name), wording.rung(rung.rung), limit, _errors(rung), doubts)
 
 
 def _errors(found: ArmReport | RungReport) -> str:
@@ -64,7 +64,7 @@ def failures(arms: Sequence[ArmReport]) -> Section | None:
 def _failures_of(arm: ArmReport) -> Iterator[tuple[ArmReport, str, Failure]]:
     for rung in arm.rungs:
         if rung.failure is not None:
-            yield arm, wording.count(rung.concurrency, "connection"), rung.failure
+            yield arm, wording.rung(rung.rung), rung.failure
     if arm.failure is not None and not arm.rungs:
         yield arm, "", arm.failure
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from tuner import charts, wording
 from tuner.evidence.document import Code, Folded, Part, Picture, Row, Section, Strong, Table, Words
-from tuner.model import ArmReport, Figure, Metric
+from tuner.model import ArmReport, Figure, Metric, Rung
 
 _CHARTED = (
     Metric.THROUGHPUT_RPS,
@@ -15,17 +15,63 @@ _CHARTED = (
 )
 _TRIMMED = "Trimmed mean: without the highest and the lowest block, as benchmark articles have it"
 
+_BYTES_PER_KB = 1024
+
 ByArm = Mapping[str, Sequence[Figure]]
 """The figures of one metric, rung by rung."""
 
 
 def charted(arms: Sequence[ArmReport]) -> Iterator[Section]:
     """The metrics that articles draw."""
+    kb = _sizes_kb(arms)
     for metric in _CHARTED:
         found = _of_metric(arms, metric)
         if any(found.values()):
-            parts = (Picture(_chart(metric, found)), *_tables(found))
+            parts = (Picture(_chart(metric, found, kb)), *_tables(found))
             yield Section(title=_title(metric), parts=parts)
+
+
+def relative(arms: Sequence[ArmReport], metric: Metric) -> Section | None:
+    """Each arm in percent of the first one, rung by rung; None without rungs or effects."""
+    first, *others = arms
+    found = {arm.name: [*_in_percent(arm, metric)] for arm in others}
+    if not any(found.values()):
+        return None
+    own = [_part(metric, rung.rung, 1.0, None, None) for rung in first.rungs]
+    label = f"{wording.COLUMNS[metric].partition(',')[0]}, % of {first.name}"
+    chart = charts.ladder_chart(metric, {first.name: own, **found}, label=label, kb=_sizes_kb(arms))
+    title = f"In percent of {first.name}, rung by rung"
+    return Section(title=title, parts=(Picture(chart), *_tables(found)))
+
+
+def _in_percent(arm: ArmReport, metric: Metric) -> Iterator[Figure]:
+    """The effects of an arm as parts of the first one."""
+    for rung, effect in [(rung.rung, rung.effect) for rung in arm.rungs]:
+        if effect is not None:
+            ends = (None if end is None else 1 + end for end in (effect.ci_low, effect.ci_high))
+            yield _part(metric, rung, 1 + effect.estimate, *ends)
+
+
+def _part(metric: Metric, rung: Rung, part: float, low: float | None, high: float | None) -> Figure:
+    """A part of another figure, in percent, as the columns of the metric show it."""
+    factor = 1 if metric.is_share else 100
+    ends = (None if end is None else factor * end for end in (low, high))
+    return Figure(
+        metric=metric, value=factor * part, ci_low=next(ends), ci_high=next(ends), rung=rung
+    )
+
+
+def _sizes_kb(arms: Sequence[ArmReport]) -> Mapping[Rung, float]:
+    """How large the answers are at each rung, by the first arm that has figures there."""
+    found: dict[Rung, float] = {}
+    for arm in arms:
+        by_metric = {(f.metric, f.rung): f.value for f in arm.figures}
+        for rung in arm.rungs:
+            bytes_s = 1e6 * by_metric.get((Metric.MB_PER_S, rung.rung), 0.0)
+            rate = by_metric.get((Metric.THROUGHPUT_RPS, rung.rung), 0.0)
+            if bytes_s and rate:
+                found.setdefault(rung.rung, bytes_s / rate / _BYTES_PER_KB)
+    return found
 
 
 def others(arms: Sequence[ArmReport]) -> Iterator[Section]:
@@ -45,21 +91,21 @@ def _title(metric: Metric) -> str:
     return f"{name[:1].upper()}{name[1:]}"
 
 
-def _chart(metric: Metric, found: ByArm) -> str:
-    if any(figure.concurrency for figures in found.values() for figure in figures):
-        return charts.ladder_chart(metric, found)
+def _chart(metric: Metric, found: ByArm, kb: Mapping[Rung, float]) -> str:
+    if _rungs(found):
+        return charts.ladder_chart(metric, found, kb=kb)
     return charts.arms_chart(metric, {name: own[0] for name, own in found.items() if own})
 
 
 def _tables(found: ByArm) -> Iterator[Part]:
-    """A row for each arm; of a ladder a column for each rung."""
-    rungs = sorted({f.concurrency for own in found.values() for f in own if f.concurrency})
+    """A row for each arm; with a column for each rung where there are several."""
+    rungs = _rungs(found)
     if not rungs:
         rows = tuple(_alone(name, own[0]) for name, own in found.items() if own)
         unit = next(wording.COLUMNS[f.metric] for own in found.values() for f in own)
         yield Table(("arm", unit, "95 % interval", "trimmed mean"), rows)
         return
-    headings = ("arm", *(wording.count(rung, "connection") for rung in rungs))
+    headings = ("arm", *(wording.rung(rung) for rung in rungs))
     yield Table(headings, tuple(_over(rungs, name, own, _whole) for name, own in found.items()))
     if any(figure.trimmed_mean is not None for own in found.values() for figure in own):
         rows = tuple(_over(rungs, name, own, _trimmed) for name, own in found.items())
@@ -71,11 +117,18 @@ def _alone(name: str, found: Figure) -> Row:
     return (Code(name), Strong(value), wording.ends(found), _trimmed(found))
 
 
+def _rungs(found: ByArm) -> list[Rung]:
+    """In the order of the load."""
+    names = dict.fromkeys(figure.rung for own in found.values() for figure in own)
+    rungs = [rung for rung in names if rung is not None]
+    return sorted(rungs, key=lambda rung: rung if isinstance(rung, int) else 0)
+
+
 def _over(
-    rungs: Sequence[int], name: str, own: Sequence[Figure], shown: Callable[[Figure], Words]
+    rungs: Sequence[Rung], name: str, own: Sequence[Figure], shown: Callable[[Figure], Words]
 ) -> Row:
     """One arm, rung by rung."""
-    by_rung = {figure.concurrency: figure for figure in own}
+    by_rung = {figure.rung: figure for figure in own}
     return (Code(name), *(shown(by_rung[rung]) if rung in by_rung else "-" for rung in rungs))
 
 

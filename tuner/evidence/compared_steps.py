@@ -62,7 +62,7 @@ def _effect(arm: ArmReport, metric: Metric) -> Effect | None:
 
 
 def _figure(arm: ArmReport, metric: Metric) -> str:
-    known = [f for f in arm.figures if f.metric is metric and f.concurrency is None]
+    known = [f for f in arm.figures if f.metric is metric and f.rung is None]
     return (
         f"{wording.measured(known[0].value, metric)} ({wording.ends(known[0])})" if known else "-"
     )

@@ -34,6 +34,7 @@ def compose_comparison(found: MeasuredJob) -> Document:
     metric = job.spec.objective.metric
     sections = (
         _against_first(report.arms, metric),
+        compared_figures.relative(report.arms, metric),
         compared_steps.curves(report, metric) or compared_steps.steps(report.arms, metric),
         *compared_figures.charted(report.arms),
         compared_arms.limits(report.arms),
@@ -79,7 +80,7 @@ def _answer(arms: Sequence[ArmReport], metric: Metric) -> Words:
     """One sentence: the only arm's figure, the only other arm's effect, or how many differ."""
     first, *others = arms
     if not others:
-        known = [f for f in first.figures if f.metric is metric and f.concurrency is None]
+        known = [f for f in first.figures if f.metric is metric and f.rung is None]
         if not known:
             return (Code(first.name), ", rung by rung")
         figure = f"{wording.measured(known[0].value, metric)} {wording.METRICS[metric]}"

@@ -6,7 +6,17 @@ from tuner.load import checks
 from tuner.load.k6 import K6
 from tuner.load.oha import Oha
 from tuner.measurement import Answer, LoadReading, RunningTarget
-from tuner.model import Burst, ClosedLoop, Journey, Ladder, Load, Target, Workload, wants_kept
+from tuner.model import (
+    Burst,
+    ClosedLoop,
+    Journey,
+    Ladder,
+    Load,
+    Paths,
+    Target,
+    Workload,
+    wants_kept,
+)
 
 
 class Generators:
@@ -28,7 +38,7 @@ class Generators:
         match workload:
             case Burst() | Journey():
                 self._k6.check(running, target, workload)
-            case ClosedLoop() | Ladder() if not workload.is_plain:
+            case ClosedLoop() | Ladder() | Paths() if not workload.is_plain:
                 self._k6.check(running, target, workload)
             case _:
                 self._oha.check(running, target, workload)

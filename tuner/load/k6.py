@@ -33,6 +33,7 @@ from tuner.model import (
     HttpRequest,
     Journey,
     Ladder,
+    Paths,
     Take,
     Target,
     UserData,
@@ -76,7 +77,9 @@ class K6:
     def __init__(self, *, stats_address: str) -> None:
         self._stats_address = stats_address
 
-    def check(self, running: RunningTarget, target: Target, workload: K6Load | Ladder) -> None:
+    def check(
+        self, running: RunningTarget, target: Target, workload: K6Load | Ladder | Paths
+    ) -> None:
         """Refuse what cannot be measured. Raises `TargetFailed` with `WORKLOAD_REFUSED`.
 
         One user goes through a journey once before all users do.

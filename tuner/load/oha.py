@@ -16,7 +16,7 @@ from tuner.load.probing import ask_probe
 from tuner.load.readiness import SLACK_S, headers_of, wait_ready
 from tuner.load.results import reading_of
 from tuner.measurement import LoadReading, RunningTarget, target_failed
-from tuner.model import ClosedLoop, FailureCode, HttpRequest, Ladder, OpenLoop, Target
+from tuner.model import ClosedLoop, FailureCode, HttpRequest, Ladder, OpenLoop, Paths, Target
 
 REQUEST_TIMEOUT_S = 10
 CONNECT_TIMEOUT_S = 10
@@ -56,7 +56,10 @@ class Oha:
         )
 
     def check(
-        self, running: RunningTarget, target: Target, workload: ClosedLoop | OpenLoop | Ladder
+        self,
+        running: RunningTarget,
+        target: Target,
+        workload: ClosedLoop | OpenLoop | Ladder | Paths,
     ) -> None:
         """Refuse what cannot be measured. Raises `TargetFailed` with `WORKLOAD_REFUSED`."""
         checks.check_open_files(running, workload)

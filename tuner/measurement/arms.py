@@ -13,6 +13,7 @@ def arm_of(
     facts: TargetFacts | None = None,
     limits: Limits | None = None,
     target: Target | None = None,
+    keep_alive: bool | None = None,
 ) -> ArmSpec:
     """The arm that runs `ini` in the job's box, or in `limits`, without what is not allowed.
 
@@ -30,6 +31,7 @@ def arm_of(
         limits=limits or spec.limits,
         image_digest=found.image_digest,
         data_sha256=found.data_sha256,
+        keep_alive=keep_alive,
     )
 
 

@@ -32,6 +32,7 @@ from tuner.model import (
     extended,
     rungs,
     wants_kept,
+    with_keep_alive,
 )
 from tuner.uwsgi.ini import IniFile
 
@@ -68,7 +69,7 @@ class Bench:
         watch = Stopwatch()
         planned = block_options.cycles or budget.cycles
         futility = block_options.futility
-        workload = at_rung(workload, block_options.concurrency)
+        workload = at_rung(workload, block_options.rung)
         cycles: list[list[Window]] = []
         self.launcher.check_room(arms)
         with self._aborting(), self._started(arms) as (running, ready_s):
@@ -216,10 +217,12 @@ class Bench:
         metrics: Collection[Metric] = (),
     ) -> Driver:
         """The driver of a started arm, with the loads as a client sends them to it."""
+        workload = with_keep_alive(workload, arm.keep_alive)
         if wants_kept(workload):
             with arm_at_fault(arm), services_running(running):
                 workload = self.load.as_served(running, arm.target, workload)
-        return Driver(self.load, running, arm, rungs(workload), frozenset(metrics), watch)
+        loads = tuple(rungs(workload).values())
+        return Driver(self.load, running, arm, loads, frozenset(metrics), watch)
 
     @contextmanager
     def _started(

@@ -20,6 +20,7 @@ class ArmSpec:
     It is the file to deploy without the options that trials leave out (`arms.arm_of`).
     `image_digest` is the image that the job has resolved; None: the one that the target names now.
     `data_sha256` is the hash of what the data of the app and its services are made of.
+    `keep_alive` is whether its client keeps connections; None: as the workload says.
     """
 
     index: int
@@ -28,6 +29,7 @@ class ArmSpec:
     limits: Limits
     image_digest: str | None = None
     data_sha256: str | None = None
+    keep_alive: bool | None = None
 
     @property
     def ini_sha256(self) -> str:

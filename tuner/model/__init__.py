@@ -133,10 +133,12 @@ from tuner.model.workloads import (
     Ladder,
     Load,
     OpenLoop,
+    Paths,
+    Rung,
     Workload,
     at_rung,
-    concurrencies,
     connections,
     rungs,
     wants_kept,
+    with_keep_alive,
 )

@@ -19,7 +19,7 @@ from tuner.model.needs import EnvName, EnvValue
 from tuner.model.objectives import Metric, Objective, Slo
 from tuner.model.spaces import Scalar, SearchSpace
 from tuner.model.targets import Allowed, Target, reads_ini
-from tuner.model.workloads import Workload
+from tuner.model.workloads import Workload, with_keep_alive
 
 
 class SamplerName(StrEnum):
@@ -48,6 +48,9 @@ class Variant(Document):
         {}, max_length=300, description="environment, besides the target's"
     )
     limits: Limits | None = Field(None, description="the box of this arm; default: the job's")
+    keep_alive: bool | None = Field(
+        None, description="whether its client keeps connections; default: as the workload says"
+    )
 
     @model_validator(mode="after")
     def _one_server(self) -> Self:
@@ -133,6 +136,13 @@ class JobSpec(Document):
     def targets(self) -> tuple[Target, ...]:
         """The target of each arm of a comparison; else that of all trials, alone."""
         return tuple(each.target_in(self.target) for each in self.variants) or (self.target,)
+
+    @property
+    def workloads(self) -> tuple[Workload, ...]:
+        """The load of each arm of a comparison; else that of all trials, alone."""
+        return tuple(with_keep_alive(self.workload, each.keep_alive) for each in self.variants) or (
+            self.workload,
+        )
 
     @property
     def metrics(self) -> frozenset[Metric]:

@@ -15,6 +15,7 @@ from tuner.model.noun import about
 from tuner.model.objectives import Metric
 from tuner.model.preflight import Preflight
 from tuner.model.windows import Window
+from tuner.model.workloads import Rung
 
 JobId = NewType("JobId", int)
 MeasurementId = NewType("MeasurementId", int)
@@ -163,7 +164,7 @@ class BlockOptions:
 
     cycles: int | None = None
     futility: Futility | None = None
-    concurrency: int | None = None  # the only rung of the ladder that it measures
+    rung: Rung | None = None  # the only one that it measures
 
 
 AS_BUDGETED = BlockOptions()

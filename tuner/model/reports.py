@@ -12,6 +12,7 @@ from tuner.model.measuring import Failure
 from tuner.model.noun import about
 from tuner.model.objectives import Metric
 from tuner.model.windows import RequestFigures
+from tuner.model.workloads import Rung
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +27,9 @@ class Figure:
     ci_high: Annotated[
         float | None, about("upper end of its 95 % interval; null: unbounded, or one block only")
     ]
-    concurrency: Annotated[int | None, about("rung of a ladder; null: there is only one")] = None
+    rung: Annotated[
+        Rung | None, about("connections of a ladder's rung, or a path; null: there is only one")
+    ] = None
     trimmed_mean: Annotated[
         float | None,
         about("mean without the highest and the lowest block; null: fewer than 4 blocks"),
@@ -35,15 +38,20 @@ class Figure:
 
 @dataclass(frozen=True, kw_only=True)
 class RungReport:
-    """One file at one rung of a ladder, besides its figures."""
+    """One arm at one rung, besides its figures."""
 
-    concurrency: Annotated[int, about("connections")]
+    rung: Annotated[Rung, about("connections of a ladder's rung, or a path")]
     requests: Annotated[int, about("answered as expected")]
     errors_by_class: Annotated[Mapping[str, int], about("failed requests")]
     bottleneck: Annotated[Bottleneck, about("what limits it there")]
     doubts: Annotated[tuple[Doubt, ...], about("reasons to doubt its figures there")]
+    effect: Annotated[
+        Effect | None,
+        about("against the first arm in the same blocks, by the objective; null for that arm"),
+    ] = None
     failure: Annotated[
-        Failure | None, about("why it was measured no further, neither here nor above")
+        Failure | None,
+        about("why it was measured no further, on a ladder neither here nor above"),
     ] = None
 
 
@@ -103,7 +111,7 @@ class ArmReport:
         tuple[RequestFigures, ...], about("request by request, over all usable windows")
     ] = ()
     rungs: Annotated[
-        tuple[RungReport, ...], about("rung by rung; empty: the load is no ladder")
+        tuple[RungReport, ...], about("rung by rung; empty: the load has no rungs")
     ] = ()
     failure: Annotated[Failure | None, about("why the measurement did not finish")] = None
 

@@ -1,14 +1,16 @@
-"""What is sent to the target: loops, ladders, bursts and journeys.
+"""What is sent to the target: loops, ladders, paths, bursts and journeys.
 
 | kind          | who sends                                    | latency counts from           |
 |---------------|----------------------------------------------|-------------------------------|
 | `closed_loop` | n connections, each its next when answered   | sending (a service time)      |
 | `ladder`      | a closed loop at one concurrency after the other | sending                   |
+| `paths`       | a closed loop of one request after the other | sending                       |
 | `open_loop`   | requests fall due at a fixed rate            | when the request was due      |
 | `burst`       | n users start at one instant, one journey each | connecting                  |
 | `journey`     | n users repeat a journey, request by request | connecting                    |
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -38,16 +40,20 @@ class _Workload(Document):
         return self
 
 
-class _Ordered(_Workload):
-    """Every user sends all requests, one after the other: a weight means nothing there."""
-
-    user_data: UserData | None = Field(None, description="a row of values for each user")
+class _Unweighted(_Workload):
+    """All requests are sent alike: a weight means nothing there."""
 
     @model_validator(mode="after")
     def _has_no_weights(self) -> Self:
         if any(request.weight != 1 for request in self.requests):
-            raise ValueError("the requests of a journey come in order: weights belong to a mix")
+            raise ValueError("its requests come in order, one after the other: weights belong to a mix")
         return self
+
+
+class _Ordered(_Unweighted):
+    """Every user sends all requests in order."""
+
+    user_data: UserData | None = Field(None, description="a row of values for each user")
 
 
 class ClosedLoop(_Workload):
@@ -103,6 +109,30 @@ class Ladder(_Workload):
         return self
 
 
+class Paths(_Unweighted):
+    """A closed loop of each request in turn, as of files of several sizes: a path is a rung."""
+
+    kind: Literal["paths"] = Field(description="one closed loop per request")
+    requests: tuple[HttpRequest, ...] = Field(
+        min_length=2, max_length=12, description="one for each rung, in order"
+    )
+    concurrency: int = Field(64, ge=1, le=MOST_CONNECTIONS, description="connections")
+    keep_alive: bool = Field(
+        False, description="reuse connections that the server keeps; else one a request"
+    )
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether any 2xx is a success of each request."""
+        return all(load.is_plain for load in rungs(self).values())
+
+    @model_validator(mode="after")
+    def _names_its_rungs(self) -> Self:
+        if len({request.path for request in self.requests}) < len(self.requests):
+            raise ValueError("every request needs a path of its own: the path names its rung")
+        return self
+
+
 class Burst(_Ordered):
     """`users` start at the same instant; each sends the requests in order, once.
 
@@ -123,22 +153,38 @@ class Journey(_Ordered):
     limit_s: float = Field(5.0, gt=0, le=60, description="a request must be answered within this")
 
 
-Workload = Annotated[ClosedLoop | OpenLoop | Ladder | Burst | Journey, Field(discriminator="kind")]
+Workload = Annotated[
+    ClosedLoop | OpenLoop | Ladder | Paths | Burst | Journey, Field(discriminator="kind")
+]
 
 Load = ClosedLoop | OpenLoop | Burst | Journey
-"""What one window sends: a workload, or one rung of a ladder."""
+"""What one window sends: a workload, or one of its rungs."""
+
+Rung = int | str
+"""A rung of a ladder by its connections, or of `paths` by its path."""
 
 
-def rungs(workload: Workload) -> tuple[Load, ...]:
-    """The loads of which each cycle has one window an arm: several for a ladder, else one."""
-    if not isinstance(workload, Ladder):
-        return (workload,)
-    return tuple(
-        ClosedLoop(
-            requests=workload.requests, concurrency=concurrency, keep_alive=workload.keep_alive
-        )
-        for concurrency in workload.concurrencies
-    )
+def rungs(workload: Workload) -> Mapping[Rung | None, Load]:
+    """The loads of which each cycle has one window an arm; None names the only one."""
+    match workload:
+        case Ladder():
+            return {
+                concurrency: _loop(workload, workload.requests, concurrency)
+                for concurrency in workload.concurrencies
+            }
+        case Paths():
+            return {
+                request.path: _loop(workload, (request,), workload.concurrency)
+                for request in workload.requests
+            }
+        case _:
+            return {None: workload}
+
+
+def _loop(
+    workload: Ladder | Paths, requests: tuple[HttpRequest, ...], concurrency: int
+) -> ClosedLoop:
+    return ClosedLoop(requests=requests, concurrency=concurrency, keep_alive=workload.keep_alive)
 
 
 def wants_kept(workload: Workload) -> bool:
@@ -146,20 +192,25 @@ def wants_kept(workload: Workload) -> bool:
     return not isinstance(workload, Burst | Journey) and workload.keep_alive
 
 
-def concurrencies(workload: Workload) -> tuple[int | None, ...]:
-    """The rungs of a ladder by their connections, rising; None stands for any other load."""
-    return workload.concurrencies if isinstance(workload, Ladder) else (None,)
+def with_keep_alive(workload: Workload, keep_alive: bool | None) -> Workload:
+    """The workload of a client that keeps its connections, or does not; None changes nothing.
+
+    The users of a burst or a journey have connections of their own.
+    """
+    if keep_alive is None or isinstance(workload, Burst | Journey):
+        return workload
+    return workload.model_copy(update={"keep_alive": keep_alive})
 
 
-def at_rung(workload: Workload, concurrency: int | None) -> Workload:
-    """One rung of a ladder; the whole workload for None."""
-    return next((load for load in rungs(workload) if connections(load) == concurrency), workload)
+def at_rung(workload: Workload, rung: Rung | None) -> Workload:
+    """One rung; the whole workload for None."""
+    return workload if rung is None else rungs(workload)[rung]
 
 
 def connections(load: Workload) -> int:
     """The most connections that it has open at once."""
     match load:
-        case ClosedLoop() | OpenLoop():
+        case ClosedLoop() | OpenLoop() | Paths():
             return load.concurrency
         case Ladder():
             return load.concurrencies[-1]

@@ -33,6 +33,7 @@ from tuner.model import (
     Phase,
     ProxyTimes,
     Report,
+    Rung,
     RungReport,
     Spread,
     StepEffect,
@@ -40,7 +41,7 @@ from tuner.model import (
     Window,
     at_rung,
     by_request,
-    concurrencies,
+    rungs,
 )
 from tuner.report.figures import COMPARED, SHOWN, Part, errors_of, figure_of, value_of
 from tuner.report.rows import csv_of
@@ -49,17 +50,17 @@ __all__ = ["build", "csv_of"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Rung:
-    """The blocks of one rung of a ladder, or of the only load; files whose starts differ much."""
+class _AtRung:
+    """The blocks of one rung, or of the only load; files whose starts differ much."""
 
-    concurrency: int | None
+    name: Rung | None
     blocks: Sequence[Measurement]
     unstable: Collection[TrialNumber]
 
     @classmethod
-    def of(cls, blocks: Iterable[Measurement], concurrency: int | None) -> "_Rung":
-        own = [b for b in blocks if b.block_options.concurrency == concurrency]
-        return cls(concurrency, own, analysis.unstable_arms(own))
+    def of(cls, blocks: Iterable[Measurement], name: Rung | None) -> "_AtRung":
+        own = [b for b in blocks if b.block_options.rung == name]
+        return cls(name, own, analysis.unstable_arms(own))
 
     def windows(self, number: TrialNumber) -> list[Window]:
         """All windows of one file."""
@@ -88,24 +89,23 @@ class _Rung:
 def build(history: History) -> Report:
     """The report of a comparison from the blocks measured so far."""
     spec, blocks = history.job.spec, history.blocks(Phase.COMPARE)
-    rungs = [_Rung.of(blocks, concurrency) for concurrency in concurrencies(spec.workload)]
+    places = [_AtRung.of(blocks, name) for name in rungs(spec.workload)]
     before = grids.before(spec)
     numbers = [TrialNumber(number) for number in range(len(spec.variants))]
-    arms = tuple(_arm(spec, rungs, number, before.get(number)) for number in numbers)
-    measured = max(sum(bool(block.windows) for block in rung.blocks) for rung in rungs)
-    curves = grids.curves(spec, arms, partial(_compared, spec, rungs))
+    arms = tuple(_arm(spec, places, number, before.get(number)) for number in numbers)
+    measured = max(sum(bool(block.windows) for block in place.blocks) for place in places)
+    curves = grids.curves(spec, arms, partial(_compared, spec, places))
     return Report(arms=arms, blocks=measured, curves=curves)
 
 
 def _arm(
-    spec: JobSpec, rungs: Sequence[_Rung], number: TrialNumber, before: TrialNumber | None
+    spec: JobSpec, rungs: Sequence[_AtRung], number: TrialNumber, before: TrialNumber | None
 ) -> ArmReport:
-    variant = spec.variants[number]
     windows = [window for rung in rungs for window in rung.windows(number)]
     usable = _usable(windows)
     is_first = number == BASELINE
     return ArmReport(
-        name=variant.name,
+        name=spec.variants[number].name,
         figures=_figures(rungs, number),
         effects=() if is_first else _effects(rungs, number, BASELINE),
         verdict=None if is_first else _compared(spec, rungs, number, BASELINE).verdict,
@@ -114,7 +114,7 @@ def _arm(
         windows=len(windows),
         requests=sum(window.requests for window in windows),
         errors_by_class=errors_of(windows),
-        diagnosis=diagnosis.of_file(windows, spec, variant.ini, spec.boxes[number]),
+        diagnosis=diagnosis.of_arm(windows, spec, number),
         doubts=tuple(dict.fromkeys(doubt for rung in rungs for doubt in rung.doubts(number))),
         services=diagnosis.services_of(usable),
         latency=Histogram.merged(window.histogram for window in usable),
@@ -123,24 +123,23 @@ def _arm(
         over_limit=_over_limit(usable),
         by_request=by_request(usable),
         rungs=tuple(
-            _rung(spec, rung, rung.concurrency, number)
-            for rung in rungs
-            if rung.concurrency is not None
+            _rung(spec, rung, rung.name, number) for rung in rungs if rung.name is not None
         ),
         failure=next(filter(None, (_failure(rung, number) for rung in rungs)), None),
     )
 
 
-def _rung(spec: JobSpec, rung: _Rung, concurrency: int, number: TrialNumber) -> RungReport:
-    windows = rung.windows(number)
-    there = spec.model_copy(update={"workload": at_rung(spec.workload, concurrency)})
-    ini, box = spec.variants[number].ini, spec.boxes[number]
+def _rung(spec: JobSpec, rung: _AtRung, name: Rung, number: TrialNumber) -> RungReport:
+    windows, metric = rung.windows(number), spec.objective.metric
+    there = spec.model_copy(update={"workload": at_rung(spec.workload, name)})
+    ratios = [] if number == BASELINE else rung.ratios(number, BASELINE, metric)
     return RungReport(
-        concurrency=concurrency,
+        rung=name,
         requests=sum(window.requests for window in windows),
         errors_by_class=errors_of(windows),
-        bottleneck=diagnosis.of_file(windows, there, ini, box).bottleneck,
+        bottleneck=diagnosis.of_arm(windows, there, number).bottleneck,
         doubts=rung.doubts(number),
+        effect=_effect(ratios, metric),
         failure=_failure(rung, number),
     )
 
@@ -149,9 +148,9 @@ def _usable(windows: Iterable[Window]) -> list[Window]:
     return [window for window in windows if not window.is_void]
 
 
-def _figures(rungs: Sequence[_Rung], number: TrialNumber) -> tuple[Figure, ...]:
+def _figures(rungs: Sequence[_AtRung], number: TrialNumber) -> tuple[Figure, ...]:
     found = (
-        figure_of(metric, parts, rung.concurrency)
+        figure_of(metric, parts, rung.name)
         for rung in rungs
         for parts in [rung.parts(number)]
         for metric in SHOWN
@@ -160,7 +159,7 @@ def _figures(rungs: Sequence[_Rung], number: TrialNumber) -> tuple[Figure, ...]:
 
 
 def _step(
-    spec: JobSpec, rungs: Sequence[_Rung], number: TrialNumber, before: TrialNumber
+    spec: JobSpec, rungs: Sequence[_AtRung], number: TrialNumber, before: TrialNumber
 ) -> StepEffect:
     compared = _compared(spec, rungs, number, before)
     last, own = spec.variants[before], spec.variants[number]
@@ -179,20 +178,21 @@ def _changes(before: str, own: str) -> tuple[str, ...]:
     return tuple(line for line in list(found)[2:] if not line.startswith("@@"))
 
 
-def _effects(rungs: Sequence[_Rung], number: TrialNumber, to: TrialNumber) -> tuple[Effect, ...]:
+def _effects(rungs: Sequence[_AtRung], number: TrialNumber, to: TrialNumber) -> tuple[Effect, ...]:
     """Changes against the file `to`, of every metric with enough blocks for an interval."""
-    ratios = {metric: _ratios(rungs, number, to, metric) for metric in COMPARED}
-    return tuple(
-        analysis.effect_of(found, metric)
-        for metric, found in ratios.items()
-        if len(found) >= analysis.FEWEST_BLOCKS
-    )
+    found = (_effect(_ratios(rungs, number, to, metric), metric) for metric in COMPARED)
+    return tuple(effect for effect in found if effect is not None)
+
+
+def _effect(ratios: Sequence[float], metric: Metric) -> Effect | None:
+    """None where the blocks are too few for an interval."""
+    return analysis.effect_of(ratios, metric) if len(ratios) >= analysis.FEWEST_BLOCKS else None
 
 
 def _ratios(
-    rungs: Sequence[_Rung], number: TrialNumber, to: TrialNumber, metric: Metric
+    rungs: Sequence[_AtRung], number: TrialNumber, to: TrialNumber, metric: Metric
 ) -> list[float]:
-    """log(file / file `to`), round by round: the mean over the rungs of a ladder.
+    """log(file / file `to`), round by round: the mean over the rungs.
 
     A rung with too few blocks is left out if others have enough: one of the two files broke there.
     """
@@ -203,7 +203,7 @@ def _ratios(
 
 
 def _compared(
-    spec: JobSpec, rungs: Sequence[_Rung], number: TrialNumber, to: TrialNumber
+    spec: JobSpec, rungs: Sequence[_AtRung], number: TrialNumber, to: TrialNumber
 ) -> Comparison:
     """By the objective."""
     chosen = spec.objective
@@ -252,7 +252,7 @@ def _over_limit(windows: Sequence[Window]) -> float | None:
     return sum(s * n for s, n in known) / sent if sent else fmean(s for s, _ in known)
 
 
-def _failure(rung: _Rung, number: TrialNumber) -> Failure | None:
+def _failure(rung: _AtRung, number: TrialNumber) -> Failure | None:
     """Why the file was not measured to the end; the last reason where there are several."""
     failures = [block.failure for block in rung.blocks if block.broken_trial == number]
     return failures[-1] if failures else None

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
 from tuner import analysis, objective
-from tuner.model import Figure, Histogram, Metric, Window
+from tuner.model import Figure, Histogram, Metric, Rung, Window
 
 REQUESTS_FOR_P99 = 5_000
 """With fewer, fewer than 50 requests are above the 99th percentile, and it means little."""
@@ -44,7 +44,7 @@ Part = list[Window]
 """The usable windows of one file in one block; at least one."""
 
 
-def figure_of(metric: Metric, parts: Sequence[Part], rung: int | None) -> Figure | None:
+def figure_of(metric: Metric, parts: Sequence[Part], rung: Rung | None) -> Figure | None:
     """The figure over blocks; None where no block has it."""
     values = [value for part in parts if (value := value_of(part, metric)) is not None]
     if not values:
@@ -57,7 +57,7 @@ def figure_of(metric: Metric, parts: Sequence[Part], rung: int | None) -> Figure
         value=centre,
         ci_low=low if bounded else None,
         ci_high=high if bounded else None,
-        concurrency=rung,
+        rung=rung,
         trimmed_mean=analysis.trimmed_mean(values),
     )
 

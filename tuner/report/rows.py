@@ -5,7 +5,7 @@ import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tuner.model import Job, Measurement, TrialNumber, Window, concurrencies
+from tuner.model import Job, Measurement, TrialNumber, Window, rungs
 from tuner.report.figures import SHOWN, errors_of, value_of
 
 ERRORS = "errors_"
@@ -33,6 +33,7 @@ _COLUMNS = (
         "arm",
         "limit_cpus",
         "limit_memory_mb",
+        "rung",
         "connections",
         "block",
         "host",
@@ -45,8 +46,8 @@ _COLUMNS = (
 
 
 def _rows(job: Job, blocks: Sequence[Measurement]) -> Iterator[Mapping[str, Any]]:
-    for rung in concurrencies(job.spec.workload):
-        own = [block for block in blocks if block.block_options.concurrency == rung]
+    for rung in rungs(job.spec.workload):
+        own = [block for block in blocks if block.block_options.rung == rung]
         for place, block in enumerate(own, 1):
             for number, variant in enumerate(job.spec.variants):
                 windows = block.windows_of(TrialNumber(number))
@@ -54,7 +55,7 @@ def _rows(job: Job, blocks: Sequence[Measurement]) -> Iterator[Mapping[str, Any]
                     names = {"job": job.id, "app": job.spec.app, "arm": variant.name}
                     box = job.spec.boxes[number]
                     limits = {"limit_cpus": box.cpus, "limit_memory_mb": box.memory_mb}
-                    yield {**names, **limits, "block": place, **_row(block, windows)}
+                    yield {**names, **limits, "rung": rung, "block": place, **_row(block, windows)}
 
 
 def _row(block: Measurement, windows: list[Window]) -> Mapping[str, Any]:

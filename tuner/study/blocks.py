@@ -9,10 +9,10 @@ of every rung.
 from collections.abc import Iterable, Mapping, Sequence
 
 from tuner import grids
-from tuner.model import BASELINE, JobKind, JobSpec, TargetFacts, TrialNumber
+from tuner.model import BASELINE, JobKind, JobSpec, Rung, TargetFacts, TrialNumber
 
-Asked = tuple[grids.Arms, int | None]
-"""The files of a block, and its rung by its connections."""
+Asked = tuple[grids.Arms, Rung | None]
+"""The files of a block, and its rung."""
 
 HOST_SHARE = 0.7
 """Largest share of the host's memory for the limits of all arms of one block together."""
@@ -28,7 +28,7 @@ def arms_at_once(spec: JobSpec) -> int:
 def rounds(
     spec: JobSpec,
     facts: TargetFacts | None,
-    working: Mapping[int | None, grids.Arms],
+    working: Mapping[Rung | None, grids.Arms],
     complete: Sequence[Asked] = (),
 ) -> list[list[Asked]]:
     """The passes that are missing after the `complete` blocks, round by round.

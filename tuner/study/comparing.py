@@ -23,13 +23,15 @@ from tuner.model import (
     MeasurementState,
     Objective,
     Outcome,
+    Paths,
     Phase,
+    Rung,
     Settle,
     Step,
     Succeed,
     TrialNumber,
     TrialState,
-    concurrencies,
+    rungs,
 )
 from tuner.study.blocks import Asked, rounds
 from tuner.study.state import Arms, StudyState
@@ -39,10 +41,10 @@ def compare(state: StudyState) -> Step | None:
     """Settle files that broke, measure until every other has its blocks, then report."""
     history = state.history
     blocks = history.blocks(Phase.COMPARE)
-    lowest, *_ = concurrencies(state.spec.workload)
+    lowest, *_ = rungs(state.spec.workload)
     for block in blocks:
         number, failure = block.broken_trial, block.failure
-        if number is None or failure is None or block.block_options.concurrency != lowest:
+        if number is None or failure is None or block.block_options.rung != lowest:
             continue
         if number == BASELINE:
             return Fail(failure=failure)
@@ -62,14 +64,14 @@ def compare(state: StudyState) -> Step | None:
 
 
 def _asked(
-    state: StudyState, working: Mapping[int | None, Arms], complete: Sequence[Measurement]
+    state: StudyState, working: Mapping[Rung | None, Arms], complete: Sequence[Measurement]
 ) -> list[Asked]:
     """The blocks to measure next.
 
     A file that does not start ends every block that it is planned in: the first pass of a rung
     with several files is asked for alone.
     """
-    ran = [(block.arms, block.block_options.concurrency) for block in complete]
+    ran = [(block.arms, block.block_options.rung) for block in complete]
     missing = rounds(state.spec, state.history.job.facts, working, ran)
     for rung, arms in working.items():
         tried = chain.from_iterable(of_block for of_block, at in ran if at == rung)
@@ -78,22 +80,24 @@ def _asked(
     return [*chain(*missing)]
 
 
-def _working(state: StudyState, blocks: Sequence[Measurement]) -> Mapping[int | None, Arms]:
+def _working(state: StudyState, blocks: Sequence[Measurement]) -> Mapping[Rung | None, Arms]:
     """The files that have not dropped out, rung by rung."""
     left = [trial.number for trial in state.history.trials]
-    found: dict[int | None, Arms] = {}
-    for rung in concurrencies(state.spec.workload):
-        here = [block for block in blocks if block.block_options.concurrency == rung]
+    is_rising = not isinstance(state.spec.workload, Paths)  # a path says nothing of the next
+    found: dict[Rung | None, Arms] = {}
+    for rung in rungs(state.spec.workload):
+        here = [block for block in blocks if block.block_options.rung == rung]
         broken = {block.broken_trial for block in here}
-        left = [number for number in left if number not in broken]
-        found[rung] = tuple(left)
+        found[rung] = tuple(number for number in left if number not in broken)
+        if is_rising:
+            left = [*found[rung]]
     return found
 
 
 def _measure(state: StudyState, asked: Sequence[Asked]) -> Measure:
     planned = state.measure([arms for arms, _ in asked])
     plans = (
-        replace(plan, block_options=BlockOptions(concurrency=rung))
+        replace(plan, block_options=BlockOptions(rung=rung))
         for plan, (_, rung) in zip(planned.plans, asked, strict=True)
     )
     return replace(planned, plans=tuple(plans))

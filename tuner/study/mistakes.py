@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tuner import grids
 from tuner.errors import InvalidInput, Mistake
-from tuner.model import ClosedLoop, JobSpec, Ladder, Limits, Metric
+from tuner.model import Burst, ClosedLoop, JobKind, JobSpec, Journey, Ladder, Limits, Metric, Paths
 from tuner.search_space import derive
 from tuner.uwsgi.lint import RULES, Box, lint, subject_of
 from tuner.uwsgi.options import known
@@ -48,6 +48,7 @@ def mistakes_in(spec: JobSpec, files: Sequence[tuple[str, str | None]]) -> list[
         *_of_boxes(spec),
         *_of_grid(spec),
         *_of_objective(spec),
+        *_of_load(spec),
         *(_of_space(spec) if spec.search_space is not None and not spec.awaits_file else ()),
     ]
 
@@ -84,7 +85,7 @@ def _of_grid(spec: JobSpec) -> list[Mistake]:
 
 
 def _of_objective(spec: JobSpec) -> list[Mistake]:
-    if not isinstance(spec.workload, ClosedLoop | Ladder):
+    if not isinstance(spec.workload, ClosedLoop | Ladder | Paths):
         return []
     message = (
         "a closed loop sends less to a slower server, so it cannot rank latency. "
@@ -96,6 +97,21 @@ def _of_objective(spec: JobSpec) -> list[Mistake]:
         for path, aim in zip(paths, spec.objective.aims, strict=True)
         if aim.metric in _LATENCIES
     ]
+
+
+def _of_load(spec: JobSpec) -> list[Mistake]:
+    found = []
+    if isinstance(spec.workload, Paths) and spec.kind is not JobKind.COMPARE:
+        message = "paths are for comparisons: give these requests to a closed_loop"
+        found.append(Mistake("workload.kind", message))
+    if isinstance(spec.workload, Burst | Journey):
+        message = "each user of this load has connections of its own: leave it out"
+        found += [
+            Mistake(f"arms.{number}.keep_alive", message)
+            for number, arm in enumerate(spec.variants)
+            if arm.keep_alive is not None
+        ]
+    return found
 
 
 def _of_space(spec: JobSpec) -> list[Mistake]:

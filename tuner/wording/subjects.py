@@ -11,7 +11,16 @@ from tuner.model import (
     Spread,
     TrialState,
 )
-from tuner.model.workloads import Burst, ClosedLoop, Journey, Ladder, OpenLoop, Workload
+from tuner.model.workloads import (
+    Burst,
+    ClosedLoop,
+    Journey,
+    Ladder,
+    OpenLoop,
+    Paths,
+    Rung,
+    Workload,
+)
 from tuner.wording.numbers import count, figure, share, thousands
 
 STATES: Mapping[TrialState, str] = {
@@ -49,6 +58,9 @@ def load(workload: Workload) -> str:
         case Ladder():
             steps = ", ".join(str(step) for step in workload.concurrencies)
             return f"closed loops of {steps} connections, one after the other"
+        case Paths():
+            paths = count(len(workload.requests), "path")
+            return f"closed loops of {count(workload.concurrency, 'connection')}, {paths} in turn"
         case Burst():
             return f"bursts of {count(workload.users, 'user')}, each within {workload.limit_s:g} s"
         case Journey():
@@ -56,6 +68,11 @@ def load(workload: Workload) -> str:
             return f"{count(workload.users, 'user')} on a journey of {steps}"
         case _:
             assert_never(workload)
+
+
+def rung(name: Rung) -> str:
+    """A rung: `10 000 connections`, or its path."""
+    return count(name, "connection") if isinstance(name, int) else name
 
 
 def request_of(workload: Workload, index: int) -> str:

@@ -51,8 +51,8 @@ def make(claim: Claim, bench: Bench) -> MeasurementResult:
             facts, seed = claim.job.facts, derived_seed(spec.seed, measurement.sequence)
             return bench.run_block(
                 [
-                    arm_of(spec, index, ini, facts, limits, target)
-                    for index, (ini, limits, target) in enumerate(_files(claim))
+                    arm_of(spec, index, ini, facts, limits, target, keep_alive)
+                    for index, (ini, limits, target, keep_alive) in enumerate(_files(claim))
                 ],
                 spec.workload,
                 spec.budget,
@@ -102,24 +102,25 @@ def _with_file(spec: JobSpec, bench: Bench) -> JobSpec:
     return found
 
 
-def _files(claim: Claim) -> list[tuple[str | None, Limits, Target]]:
-    """File, box and target of each arm: as the user gave it, or rendered from the arm's params."""
+def _files(claim: Claim) -> list[tuple[str | None, Limits, Target, bool | None]]:
+    """File, box, target and client of each arm: as given, or rendered from the arm's params."""
     spec, facts = claim.job.spec, claim.job.facts
     match spec.kind:
         case JobKind.COMPARE:
             given = {
-                variant.name: (variant.ini, box, target)
+                variant.name: (variant.ini, box, target, variant.keep_alive)
                 for variant, box, target in zip(
                     spec.variants, spec.boxes, spec.targets, strict=True
                 )
             }
             return [given[str(params["ini"])] for params in claim.params]
         case JobKind.CALIBRATE:
-            return [(spec.baseline_ini, spec.limits, spec.target) for _ in claim.params]
+            return [(spec.baseline_ini, spec.limits, spec.target, None) for _ in claim.params]
         case JobKind.TUNE:
             domain = derive(spec, facts.memory if facts else None)
             return [
-                (domain.render(params), domain.box(params), spec.target) for params in claim.params
+                (domain.render(params), domain.box(params), spec.target, None)
+                for params in claim.params
             ]
         case _:
             assert_never(spec.kind)

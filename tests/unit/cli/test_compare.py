@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
 from tests.answers import COMPARE_DONE, COMPARE_QUEUED, RECOMMENDATION, TUNE_QUEUED, TUNE_RUNNING
 from tests.unit.cli.conftest import Service, run
 from tuner.cli.suites import our_suites, suite_of, tuning_of
 from tuner.errors import InvalidInput
+from tuner.model import CompareRequest, Workload
 
 
 @pytest.fixture
@@ -92,6 +94,19 @@ def test_a_tuned_file_joins_the_arms_in_its_box(comparing: Service, is_better: b
         tuned = comparison["arms"][-1]
         assert tuned["ini"] == RECOMMENDATION["uwsgi_ini"]
         assert tuned["limits"]["cpus"] == RECOMMENDATION["circumstances"]["limits"]["cpus"]
+
+
+def test_paths_in_turn_are_tuned_as_one_mix() -> None:
+    request = suite_of("static-files")
+    tuning = tuning_of(request, "uwsgi-as-published", "quick", "static")
+    assert request["workload"]["kind"] == "paths"
+    assert tuning["workload"] == {**request["workload"], "kind": "closed_loop"}
+    TypeAdapter[Workload](Workload).validate_python(tuning["workload"])
+
+
+@pytest.mark.parametrize("name", our_suites())
+def test_each_of_our_suites_is_a_request(name: str) -> None:
+    assert CompareRequest.model_validate(suite_of(name)).arms
 
 
 def test_only_a_file_can_be_tuned() -> None:

@@ -142,7 +142,7 @@ def test_an_outcome_of_old_speaks_for_one_block() -> None:
     "block_options",
     [
         BlockOptions(cycles=1),
-        BlockOptions(concurrency=10_000),
+        BlockOptions(rung=10_000),
         BlockOptions(futility=Futility(metric=Metric.LATENCY_P95_MS, best=0.125, sd=0.03)),
         BlockOptions(cycles=2, futility=Futility(metric=Metric.RPS_PER_CPU, best=0.0, sd=0.5)),
     ],

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests import comparisons, finished_jobs
 from tests.budgets import examples
-from tests.comparisons import RUNGS
+from tests.comparisons import PATHS, RUNGS
 from tests.patience import quickest
 from tests.unit.evidence.test_page import HOSTILE, Read
 from tuner import evidence
@@ -65,10 +65,12 @@ def test_every_chart_has_its_figures_as_a_table(rungs: tuple[int, ...]) -> None:
     written = page(comparisons.history(rungs=rungs))
     sections = [part for part in written.split("<section>") if 'role="img"' in part]
     titles = [re.findall(r"<h2>(.*?)</h2>", section)[0] for section in sections]
-    assert titles == ["Requests per second", "P95 latency", "Error rate", "CPU", "Peak memory"]
+    relative = ["In percent of arm-0.ini, rung by rung"] if rungs else []
+    own = ["Requests per second", "P95 latency", "Error rate", "CPU", "Peak memory"]
+    assert titles == relative + own
     for section in sections:
         table = section[section.index("<table>") :]
-        assert "arm-0.ini" in table
+        assert ("arm-0.ini" in table) is ("In percent of" not in section)
         assert "arm-1.ini" in table
 
 
@@ -99,8 +101,17 @@ def test_shares_are_in_percent() -> None:
 
 def test_errors_and_limits_are_shown_rung_by_rung() -> None:
     text = markdown(comparisons.history(rungs=RUNGS))
-    assert "| `arm-0.ini` | 10 000 | `app_errors` | 120 reset |  |" in text
-    assert "| `arm-0.ini` | 100 | `cpu_quota` | 0 |  |" in text
+    assert "| `arm-0.ini` | 10 000 connections | `app_errors` | 120 reset |  |" in text
+    assert "| `arm-0.ini` | 100 connections | `cpu_quota` | 0 |  |" in text
+
+
+def test_paths_are_a_table_in_percent_of_the_first_arm() -> None:
+    lines = markdown(comparisons.history(rungs=PATHS)).splitlines()
+    at = lines.index("### In percent of arm-0.ini, rung by rung")
+    assert lines[at + 2] == "| arm | /4k | /64k | /512k |"
+    assert lines[at + 4].startswith("| `arm-1.ini` | **200.0** (200.0 .. 200.0) |")
+    page_of = Read(page(comparisons.history(rungs=PATHS))).text
+    assert "requests/s, % of arm-0.ini over size of the answer" in page_of
 
 
 def test_an_arm_that_breaks_says_from_which_rung_on_and_shows_its_log() -> None:
@@ -112,7 +123,7 @@ def test_an_arm_that_breaks_says_from_which_rung_on_and_shows_its_log() -> None:
     assert "| `arm-1.ini` | 10 000 connections | died: processes kept dying |" in markdown(found)
     assert "segfault <b>here</b>" in text, "as text"
     assert "<b>here</b>" not in page(found)
-    assert "| `arm-1.ini` | 10 000 | not measured | 0 |  |" in markdown(found)
+    assert "| `arm-1.ini` | 10 000 connections | not measured | 0 |  |" in markdown(found)
 
 
 def test_a_file_with_a_box_of_its_own_says_so() -> None:

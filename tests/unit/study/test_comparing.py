@@ -11,6 +11,7 @@ from tests.unit.study.test_whole_study import run
 from tuner.model import (
     Budget,
     FailureCode,
+    HttpRequest,
     Job,
     JobKind,
     JobSpec,
@@ -19,7 +20,9 @@ from tuner.model import (
     Limits,
     MeasurementKind,
     Metric,
+    Paths,
     Phase,
+    Rung,
     TrialState,
     Variant,
     Verdict,
@@ -158,9 +161,9 @@ def test_the_job_fails_with_its_first_file() -> None:
 LADDER = Ladder(kind="ladder", concurrencies=(10, 100, 1_000))
 
 
-def rungs_of(store: Any, job: Job) -> list[tuple[int | None, tuple[int, ...]]]:
+def rungs_of(store: Any, job: Job) -> list[tuple[Rung | None, tuple[int, ...]]]:
     return [
-        (m.block_options.concurrency, m.arms)
+        (m.block_options.rung, m.arms)
         for m in store.measurements(job.id)
         if m.kind is MeasurementKind.BLOCK
     ]
@@ -177,7 +180,7 @@ def test_every_block_of_a_ladder_is_one_rung_and_rungs_take_turns() -> None:
     assert [arm.windows for arm in job.report.arms] == [18, 18]
     blocks = [m for m in store.measurements(job.id) if m.kind is MeasurementKind.BLOCK]
     for block in blocks:
-        assert {window.connections for window in block.windows} == {block.block_options.concurrency}
+        assert {window.connections for window in block.windows} == {block.block_options.rung}
     starts = len(world.launches)
     assert starts >= 2 * len(blocks), "each rung has containers of its own"
 
@@ -196,7 +199,21 @@ def test_a_file_that_breaks_at_a_rung_is_measured_at_the_rungs_below() -> None:
     assert job.report is not None
     found = [rung.failure and rung.failure.code for rung in job.report.arms[1].rungs]
     assert found == [None, FailureCode.DIED, None]
-    assert {figure.concurrency for figure in job.report.arms[1].figures} == {10}
+    assert {figure.rung for figure in job.report.arms[1].figures} == {10}
+
+
+def test_a_file_that_breaks_at_a_path_is_measured_at_all_others() -> None:
+    requests = tuple(HttpRequest(path=path) for path in ("/a", "/b", "/c"))
+    paths = Paths(kind="paths", requests=requests)
+    world = FakeWorld(throughput=by_processes, fails=broken_at(5, FailureCode.DIED), fails_at="/b")
+    inis = (with_processes(2), with_processes(5))
+    store, job = run(world, comparison(*inis, blocks=2, workload=paths))
+    assert job.state is JobState.SUCCEEDED
+    assert rungs_of(store, job) == [
+        *(("/a", (0, 1)), ("/b", (0, 1))),  # it breaks
+        *(("/c", (0, 1)), ("/b", (0,))),
+        *(("/a", (0, 1)), ("/b", (0,)), ("/c", (0, 1))),
+    ]
 
 
 def test_on_a_small_host_each_rung_has_its_passes() -> None:

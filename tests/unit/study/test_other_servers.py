@@ -16,7 +16,9 @@ from tuner.model import (
     FromWorker,
     JobSpec,
     JobState,
+    Phase,
     Resolved,
+    TrialNumber,
     Variant,
     Verdict,
 )
@@ -144,6 +146,19 @@ def test_the_report_shows_the_command_and_doubts_what_nobody_counted() -> None:
     assert Doubt.UNCOUNTED not in uwsgi.doubts
     assert other.diagnosis.sentence == "the server uses up its CPU"
     assert "gunicorn --workers 2 app:application" in str(files(job.spec.variants))
+
+
+def test_the_client_of_one_arm_may_keep_its_connections() -> None:
+    kept = Variant(name="kept", ini=with_processes(2), keep_alive=True)
+    store, job = run(FakeWorld(), with_others(file(2), kept))
+    assert job.state is JobState.SUCCEEDED
+    block = store.history(job.id).blocks(Phase.COMPARE)[0]
+    opened = [
+        [window.server.connections_per_request for window in block.windows_of(TrialNumber(arm))]
+        for arm in (0, 1)
+    ]
+    assert all(found == 1 for found in opened[0])
+    assert all(found is not None and found < 0.2 for found in opened[1])
 
 
 IMAGES = ("uwsgi-tuner/target:own", "registry.example/shop:2", "registry.example/absent:1")
