@@ -226,6 +226,22 @@ def test_latency_may_be_ranked_at_a_fixed_rate() -> None:
     assert spec.objective.sign == -1
 
 
+PATHS = {"kind": "paths", "requests": [{"path": "/a"}, {"path": "/b"}]}
+
+
+def test_paths_in_turn_are_for_comparisons() -> None:
+    assert "closed_loop" in mistakes(workload=PATHS)["workload.kind"]
+    assert resolve(measuring(workload=PATHS), OneApp()).workload.kind == "paths"
+
+
+def test_users_with_connections_of_their_own_keep_them_as_they_are() -> None:
+    arm = {"name": "a", "ini": INI, "keep_alive": True}
+    assert resolve(measuring(arms=[arm]), OneApp()).workloads[0].keep_alive
+    with pytest.raises(InvalidInput) as refused:
+        resolve(measuring(arms=[arm], workload={"kind": "burst", "users": 10}), OneApp())
+    assert [each.path for each in refused.value.mistakes] == ["arms.0.keep_alive"]
+
+
 def measuring(**changes: Any) -> CompareRequest:
     return CompareRequest.model_validate({"target": {"target_app": "mixed"}, **changes})
 
