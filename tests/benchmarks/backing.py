@@ -10,41 +10,32 @@ complete. Exit code 1 where one has named something else.
 
 import sys
 import tempfile
-import time
 from argparse import Namespace
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
-from tests.benchmarks import rig
-from tests.benchmarks.journal import Journal
+from tests.benchmarks import jobs
+from tests.benchmarks.journal import Journal, arguments, complete
 from tests.service import Json, Service, running
 from tests.variants import SHOP, write_variant
 
 APP = "slow-postgres"
 SERVICE = "postgres"
 CPUS = 0.2
-LONGEST_JOB_S = 900.0
 
 
 def main() -> int:
     """Run what is missing, and print all."""
     options = parsed()
-    rig.print_machine()
-    journal = Journal.named("bench-backing", fresh=options.fresh)
-    print(f"{len(journal.rows())} jobs are in {journal.path}\n")
-    try:
-        run(options, journal)
-    except KeyboardInterrupt:
-        print("\nstopped: the same command goes on")
-    return report(journal.rows())
+    return complete("bench-backing", options, partial(run, options), report)
 
 
 def parsed() -> Namespace:
     """The command line."""
-    parser = rig.arguments(__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--jobs", type=int, default=10, help="that the list is to hold")
     parser.add_argument("--blocks", type=int, default=2, help="of each job")
-    parser.add_argument("--fresh", action="store_true", help="forget what earlier runs found")
     return parser.parse_args()
 
 
@@ -64,17 +55,11 @@ def run(options: Namespace, journal: Journal) -> None:
 
 def measured(service: Service, seed: int, blocks: int) -> Json:
     """Run one job to its end; what the journal keeps of it."""
-    began = time.monotonic()
     target = {"target_app": APP}
-    job = service.submit(kind="compare", target=target, blocks=blocks, seed=seed)
-    ended = service.finish(job["id"], within_s=LONGEST_JOB_S, every_s=2.0)
-    row: Json = {
-        "seed": seed,
-        "seconds": round(time.monotonic() - began),
-        "state": ended["state"],
-    }
-    if ended["state"] != "succeeded":
-        return {**row, "sentence": str(ended["failure"])}
+    asked = {"kind": "compare", "target": target, "blocks": blocks, "seed": seed}
+    row, ended = jobs.finished(service, **asked)
+    if row["state"] != "succeeded":
+        return {**row, "sentence": row["reason"]}
     (arm,) = ended["report"]["arms"]
     found = arm["diagnosis"]
     figures = {"evidence": found["evidence"], "services": arm["services"], "doubts": arm["doubts"]}
@@ -90,7 +75,7 @@ def is_right(row: Json) -> bool:
 def line(row: Json) -> str:
     """One job in a line."""
     answer = row.get("bottleneck", row["state"])
-    return f"job {row['seed']:>2}, {row['seconds']:>3} s  {answer}: {row['sentence']}"
+    return f"job {row['seed']:>2}, {row['minutes']:.1f} min  {answer}: {row['sentence']}"
 
 
 def report(rows: Sequence[Json]) -> int:

@@ -19,20 +19,28 @@ def service() -> Iterator[Service]:
         yield found
 
 
-def tuned(service: Service, planting: Planting, *, seed: int) -> Json:
-    """Run one job to its end; what a journal keeps of it."""
+def finished(service: Service, **request: Any) -> tuple[Json, Json]:
+    """Run one job to its end: what every journal keeps of it, and the job itself."""
     began = time.monotonic()
-    job = service.submit(**planting.request(seed=seed))
+    job = service.submit(**request)
     ended = service.finish(job["id"], within_s=LONGEST_JOB_S, every_s=2.0)
     row: Json = {
-        "name": planting.name,
-        "seed": seed,
+        "seed": request["seed"],
         "minutes": round((time.monotonic() - began) / 60, 1),
         "state": ended["state"],
     }
     if ended["state"] != "succeeded":
-        return {**row, "reason": str(ended["failure"])}
-    return {**row, **answered(service.get(f"/v1/jobs/{job['id']}/recommendation").json())}
+        row["reason"] = str(ended["failure"])
+    return row, ended
+
+
+def tuned(service: Service, planting: Planting, *, seed: int) -> Json:
+    """Run one tuning job to its end; what a journal keeps of it."""
+    row, ended = finished(service, **planting.request(seed=seed))
+    named = {"name": planting.name, **row}
+    if row["state"] != "succeeded":
+        return named
+    return {**named, **answered(service.get(f"/v1/jobs/{ended['id']}/recommendation").json())}
 
 
 def answered(answer: Json) -> Json:

@@ -3,13 +3,42 @@
 import json
 import os
 import subprocess
-from collections.abc import Mapping
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tests.benchmarks import rig
+
 _HERE = Path(__file__).parent
+
+Row = dict[str, Any]
+
+
+def arguments(description: str | None) -> ArgumentParser:
+    """A parser with the option that every benchmark with a journal has."""
+    parser = rig.arguments(description)
+    parser.add_argument("--fresh", action="store_true", help="forget what earlier runs found")
+    return parser
+
+
+def complete(
+    name: str,
+    options: Namespace,
+    run: Callable[["Journal"], None],
+    report: Callable[[Sequence[Row]], int],
+) -> int:
+    """Run what the journal of that name does not have yet, and report all; the exit code."""
+    rig.print_machine()
+    journal = Journal.named(name, fresh=options.fresh)
+    print(f"{len(journal.rows())} results are in {journal.path}\n")
+    try:
+        run(journal)
+    except KeyboardInterrupt:
+        print("\nstopped: the same command goes on")
+    return report(journal.rows())
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +57,7 @@ class Journal:
             path.unlink(missing_ok=True)
         return cls(path)
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Row]:
         """All results, the oldest first."""
         lines = self.path.read_text().splitlines() if self.path.exists() else []
         return [json.loads(line) for line in lines]

@@ -17,11 +17,12 @@ from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from functools import partial
 from itertools import cycle
 
 from tests.bench_arms import JOURNEY_IMAGE, opened
 from tests.benchmarks import rig
-from tests.benchmarks.journal import Journal
+from tests.benchmarks.journal import Journal, arguments, complete
 from tests.own_engine import OwnEngine, here, own_engine
 from tests.real_bench import BASE_IMAGE, LOAD_IMAGE, everything_with
 from tests.service import FINAL, Json, Service, opened_store, running
@@ -54,21 +55,13 @@ def main() -> int:
     if os.geteuid() != 0:
         print("this needs root: it starts, and kills, a Docker Engine of its own")
         return 1
-    rig.print_machine()
-    journal = Journal.named("bench-service-kills", fresh=options.fresh)
-    print(f"{len(kills_of(journal.rows()))} kills are in {journal.path}\n")
-    try:
-        run(options.kills, journal)
-    except KeyboardInterrupt:
-        print("\nstopped: the same command goes on with the next job")
-    return report(journal.rows())
+    return complete("bench-service-kills", options, partial(run, options.kills), report)
 
 
 def parsed() -> Namespace:
     """The command line."""
-    parser = rig.arguments(__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--kills", type=int, default=KILLS, help="that the list is to hold")
-    parser.add_argument("--fresh", action="store_true", help="forget what earlier runs found")
     return parser.parse_args()
 
 

@@ -12,12 +12,13 @@ code 1 where too many claim a gain.
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
+from functools import partial
 from itertools import groupby
 
 from scipy.stats import binom
 
 from tests.benchmarks import jobs, rig
-from tests.benchmarks.journal import Journal
+from tests.benchmarks.journal import Journal, arguments, complete
 from tests.plants import NOTHING
 from tests.service import Json
 
@@ -29,31 +30,23 @@ SURPRISING = 0.02  # probability at which that many claims are held against the 
 def main() -> int:
     """Run, or go on, and print."""
     options = parsed()
-    rig.print_machine()
-    journal = Journal.named("bench-nulls", fresh=options.fresh)
-    there = journal.rows()
-    print(f"{len(there)} jobs are in {journal.path}\n")
-    more = max(0, WANTED - len(counted(there))) if options.jobs is None else options.jobs
-    try:
-        run(more, journal)
-    except KeyboardInterrupt:
-        print("\nstopped: the same command goes on")
-    return report(journal.rows())
+    return complete("bench-nulls", options, partial(run, options.jobs), report)
 
 
 def parsed() -> Namespace:
     """The command line."""
-    parser = rig.arguments(__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--jobs", type=int, metavar="N", help="run so many more")
-    parser.add_argument("--fresh", action="store_true", help="forget what earlier runs found")
     return parser.parse_args()
 
 
-def run(more: int, journal: Journal) -> None:
-    """Run so many jobs, each with the next seed."""
+def run(asked: int | None, journal: Journal) -> None:
+    """Run so many jobs, or those that are missing, each with the next seed."""
+    there = journal.rows()
+    more = max(0, WANTED - len(counted(there))) if asked is None else asked
     if more <= 0:
         return
-    first = 1 + max((row["seed"] for row in journal.rows()), default=0)
+    first = 1 + max((row["seed"] for row in there), default=0)
     with jobs.service() as service:
         for seed in range(first, first + more):
             row = jobs.tuned(service, NOTHING, seed=seed)

@@ -11,9 +11,10 @@ those that are missing. Exit code 1 where one has not passed.
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
+from functools import partial
 
 from tests.benchmarks import jobs, rig
-from tests.benchmarks.journal import Journal
+from tests.benchmarks.journal import Journal, arguments, complete
 from tests.plants import PLANTINGS, Planting
 from tests.service import Json
 
@@ -21,21 +22,13 @@ from tests.service import Json
 def main() -> int:
     """Run what is missing, and print all."""
     options = parsed()
-    rig.print_machine()
     wanted = [one for one in PLANTINGS if not options.only or one.name in options.only]
-    journal = Journal.named("bench-planted", fresh=options.fresh)
-    print(f"{len(journal.rows())} jobs are in {journal.path}\n")
-    try:
-        run(wanted, journal)
-    except KeyboardInterrupt:
-        print("\nstopped: the same command goes on")
-    return report(wanted, journal.rows())
+    return complete("bench-planted", options, partial(run, wanted), partial(report, wanted))
 
 
 def parsed() -> Namespace:
     """The command line."""
-    parser = rig.arguments(__doc__)
-    parser.add_argument("--fresh", action="store_true", help="forget what earlier runs found")
+    parser = arguments(__doc__)
     names = [planting.name for planting in PLANTINGS]
     parser.add_argument("--only", nargs="+", choices=names, metavar="NAME", help=", ".join(names))
     return parser.parse_args()

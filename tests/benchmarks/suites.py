@@ -8,15 +8,14 @@ Every suite is one line in the user's cache, written when it has ended; the next
 complete. Exit code 1 where too few slower arms are found, or too many equal ones are told apart.
 """
 
-import json
 import sys
-import time
 from argparse import Namespace
 from collections.abc import Sequence
+from functools import partial
 
 from tests import plants
-from tests.benchmarks import jobs, rig
-from tests.benchmarks.journal import Journal
+from tests.benchmarks import jobs
+from tests.benchmarks.journal import Journal, arguments, complete
 from tests.plants import Planting, gains
 from tests.service import Json, Service
 
@@ -25,7 +24,6 @@ SLOWER = Planting(
     about="vacuum: -5 %",
     plants=(dict(option="vacuum", value="true", work=gains(-0.05)),),
 )
-LONGEST_SUITE_S = 1800.0
 ENOUGH_FOUND = 16 / 20
 MOST_TOLD_APART = 3 / 20
 
@@ -33,22 +31,14 @@ MOST_TOLD_APART = 3 / 20
 def main() -> int:
     """Run what is missing, and print all."""
     options = parsed()
-    rig.print_machine()
-    journal = Journal.named("bench-suites", fresh=options.fresh)
-    print(f"{len(journal.rows())} suites are in {journal.path}\n")
-    try:
-        run(options, journal)
-    except KeyboardInterrupt:
-        print("\nstopped: the same command goes on")
-    return report(journal.rows())
+    return complete("bench-suites", options, partial(run, options), report)
 
 
 def parsed() -> Namespace:
     """The command line."""
-    parser = rig.arguments(__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--suites", type=int, default=20, help="that the list is to hold")
     parser.add_argument("--rounds", type=int, default=20, help="of each suite")
-    parser.add_argument("--fresh", action="store_true", help="forget what earlier runs found")
     return parser.parse_args()
 
 
@@ -82,16 +72,9 @@ def request(seed: int, rounds: int) -> Json:
 
 def measured(service: Service, seed: int, rounds: int) -> Json:
     """Run one suite to its end; what the journal keeps of it."""
-    began = time.monotonic()
-    job = service.submit(**request(seed, rounds))
-    ended = service.finish(job["id"], within_s=LONGEST_SUITE_S, every_s=2.0)
-    row: Json = {
-        "seed": seed,
-        "seconds": round(time.monotonic() - began),
-        "state": ended["state"],
-    }
-    if ended["state"] != "succeeded":
-        return {**row, "reason": json.dumps(ended["failure"])}
+    row, ended = jobs.finished(service, **request(seed, rounds))
+    if row["state"] != "succeeded":
+        return row
     _, equal, slower = ended["report"]["arms"]
     return {**row, "equal": throughput_of(equal), "slower": throughput_of(slower)}
 
@@ -114,7 +97,7 @@ def is_told_apart(row: Json) -> bool:
 
 def line(row: Json) -> str:
     """One suite in a line."""
-    head = f"suite {row['seed']:>2}, {row['seconds']:>3} s"
+    head = f"suite {row['seed']:>2}, {row['minutes']:.1f} min"
     if row["state"] != "succeeded":
         return f"{head}  {row['state']}: {row['reason']}"
     shown = "; ".join(f"{name} {jobs.percent(row[name])}" for name in ("slower", "equal"))

@@ -1,13 +1,19 @@
 """What the benchmarks of planted truths keep, count and call passed, without running a job."""
 
+from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.benchmarks import jobs, nulls, planted
-from tests.benchmarks.journal import Journal
+from tests import plants
+from tests.benchmarks import jobs, nulls, planted, suites
+from tests.benchmarks.journal import Journal, complete
 from tests.plants import GAIN, PLANTINGS
+from tuner.catalogue import HostCatalogue
+from tuner.model import CompareRequest
+from tuner.study import resolve
 
 EFFECT = {"metric": "throughput_rps", "estimate": 0.05, "ci_low": 0.03, "ci_high": 0.07}
 LINE = {"option": "vacuum", "value": "true", "baseline_value": "false", "effect": EFFECT}
@@ -108,10 +114,73 @@ def test_a_job_without_an_answer_is_reported_and_does_not_count(
     assert "20 jobs are needed" in printed
 
 
-def test_a_journal_goes_on_where_it_was_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def suite(seed: int, slower: float, equal: float, **changes: Any) -> dict[str, Any]:
+    """A suite whose intervals are 2 % wide."""
+    found = {
+        name: [effect, effect - 0.01, effect + 0.01]
+        for name, effect in {"slower": slower, "equal": equal}.items()
+    }
+    return {"seed": seed, "minutes": 4.0, "state": "succeeded", **found, **changes}
+
+
+@pytest.mark.parametrize(
+    ("missed", "apart", "code"), [(0, 0, 0), (4, 3, 0), (5, 0, 1), (0, 4, 1), (20, 20, 1)]
+)
+def test_suites_find_the_slower_arm_and_leave_the_equal_one(
+    missed: int, apart: int, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    rows = [
+        suite(n, slower=-0.005 if n < missed else -0.05, equal=0.02 if n < apart else 0.0)
+        for n in range(20)
+    ]
+    assert suites.report(rows) == code
+    printed = capsys.readouterr().out
+    assert f"{20 - missed} of 20 slower arms found" in printed
+    assert f"{apart} of 20 equal arms told apart" in printed
+
+
+def test_a_suite_that_failed_has_found_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    failed = {"seed": 2, "minutes": 0.5, "state": "failed", "reason": "docker is away"}
+    assert suites.report([suite(1, -0.05, 0.0), failed]) == 1
+    assert "docker is away" in capsys.readouterr().out
+
+
+def test_a_suite_is_a_job_of_three_arms_that_differ_in_what_is_planted() -> None:
+    request = CompareRequest.model_validate(suites.request(seed=3, rounds=20))
+    spec = resolve(request, HostCatalogue.load([plants.TARGET_APPS]))
+    own, equal, slower = (each.ini for each in spec.variants)
+    assert own == equal != slower
+    assert (spec.seed, spec.budget.compare_blocks) == (3, 20)
+
+
+def test_a_suite_keeps_the_intervals_of_both_arms() -> None:
+    arms = [{"effects": []}, {"effects": []}, {"effects": [EFFECT]}]
+    row = suites.measured(Serving(report={"arms": arms}), 3, 20)  # type: ignore[arg-type]
+    assert (row["seed"], row["equal"], row["slower"]) == (3, None, [0.05, 0.03, 0.07])
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+
+def test_what_a_stopped_run_has_found_is_reported_and_the_next_goes_on(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def run(journal: Journal) -> None:
+        journal.add({"seed": len(journal.rows()) + 1})
+        raise KeyboardInterrupt
+
+    def report(rows: Sequence[dict[str, Any]]) -> int:
+        return len(rows)
+
+    assert complete("bench-x", Namespace(fresh=False), run, report) == 1
+    assert "the same command goes on" in capsys.readouterr().out
+    assert complete("bench-x", Namespace(fresh=False), run, report) == 2
+    assert complete("bench-x", Namespace(fresh=True), run, report) == 1
+
+
+def test_a_journal_goes_on_where_it_was_left() -> None:
     Journal.named("bench-x").add({"seed": 1})
     Journal.named("bench-x").add({"seed": 2})
     rows = Journal.named("bench-x").rows()

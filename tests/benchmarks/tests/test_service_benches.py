@@ -12,7 +12,7 @@ from tuner.study import resolve
 
 NAMED = {
     "seed": 1,
-    "seconds": 70,
+    "minutes": 1.2,
     "state": "succeeded",
     "bottleneck": "backing_service",
     "sentence": "postgres uses 99 % of its CPU: no uWSGI option will help",
