@@ -209,6 +209,11 @@ def test_paths_are_rungs_and_each_rung_has_its_effect() -> None:
     found = [effect.estimate for effect in effects if effect is not None]
     assert found == pytest.approx([1.0, 2.0, 2.0])
     assert [rung.effect for rung in first.rungs] == [None] * 3
+    assert {rung.best for rung in (*first.rungs, *second.rungs)} == {second.name}
+    of_best = [rung.against_best for rung in first.rungs]
+    lower = [effect.estimate for effect in of_best if effect is not None]
+    assert lower == pytest.approx([-1 / 2, -2 / 3, -2 / 3])
+    assert [rung.against_best for rung in second.rungs] == [None] * 3
 
 
 def test_memory_at_a_low_rung_does_not_follow_that_of_the_top_rung() -> None:

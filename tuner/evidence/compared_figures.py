@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from tuner import charts, wording
 from tuner.evidence.document import Code, Folded, Part, Picture, Row, Section, Strong, Table, Words
-from tuner.model import ArmReport, Figure, Metric, Rung
+from tuner.model import ArmReport, Effect, Figure, Metric, Rung, RungReport
 
 _CHARTED = (
     Metric.THROUGHPUT_RPS,
@@ -32,24 +32,36 @@ def charted(arms: Sequence[ArmReport]) -> Iterator[Section]:
 
 
 def relative(arms: Sequence[ArmReport], metric: Metric) -> Section | None:
-    """Each arm in percent of the first one, rung by rung; None without rungs or effects."""
+    """Each arm in percent of the first and of the best one, rung by rung; None without rungs."""
     first, *others = arms
-    found = {arm.name: [*_in_percent(arm, metric)] for arm in others}
-    if not any(found.values()):
+    of_first = {arm.name: [*_in_percent(arm, metric, lambda rung: rung.effect)] for arm in others}
+    if not any(of_first.values()):
         return None
     own = [_part(metric, rung.rung, 1.0, None, None) for rung in first.rungs]
     label = f"{wording.COLUMNS[metric].partition(',')[0]}, % of {first.name}"
-    chart = charts.ladder_chart(metric, {first.name: own, **found}, label=label, kb=_sizes_kb(arms))
-    title = f"In percent of {first.name}, rung by rung"
-    return Section(title=title, parts=(Picture(chart), *_tables(found)))
+    lines = {first.name: own, **of_first}
+    chart = charts.ladder_chart(metric, lines, label=label, kb=_sizes_kb(arms))
+    of_best = {
+        arm.name: [*_in_percent(arm, metric, lambda rung: rung.against_best)] for arm in arms
+    }
+    best = ", ".join(f"{rung.best} at {wording.rung(rung.rung)}" for rung in first.rungs)
+    parts = (
+        Picture(chart),
+        *_tables(of_first),
+        Folded(f"In percent of the best arm: {best}", tuple(_tables(of_best))),
+    )
+    return Section(title=f"In percent of {first.name}, rung by rung", parts=parts)
 
 
-def _in_percent(arm: ArmReport, metric: Metric) -> Iterator[Figure]:
-    """The effects of an arm as parts of the first one."""
-    for rung, effect in [(rung.rung, rung.effect) for rung in arm.rungs]:
+def _in_percent(
+    arm: ArmReport, metric: Metric, effect_of: Callable[[RungReport], Effect | None]
+) -> Iterator[Figure]:
+    """The effects of an arm as parts of another one."""
+    for rung in arm.rungs:
+        effect = effect_of(rung)
         if effect is not None:
             ends = (None if end is None else 1 + end for end in (effect.ci_low, effect.ci_high))
-            yield _part(metric, rung, 1 + effect.estimate, *ends)
+            yield _part(metric, rung.rung, 1 + effect.estimate, *ends)
 
 
 def _part(metric: Metric, rung: Rung, part: float, low: float | None, high: float | None) -> Figure:

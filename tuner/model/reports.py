@@ -49,6 +49,12 @@ class RungReport:
         Effect | None,
         about("against the first arm in the same blocks, by the objective; null for that arm"),
     ] = None
+    best: Annotated[
+        str | None, about("name of the arm that does best there by the objective; null: none does")
+    ] = None
+    against_best: Annotated[
+        Effect | None, about("against that arm in the same blocks; null for that arm")
+    ] = None
     failure: Annotated[
         Failure | None,
         about("why it was measured no further, on a ladder neither here nor above"),

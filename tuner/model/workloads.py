@@ -46,7 +46,7 @@ class _Unweighted(_Workload):
     @model_validator(mode="after")
     def _has_no_weights(self) -> Self:
         if any(request.weight != 1 for request in self.requests):
-            raise ValueError("its requests come in order, one after the other: weights belong to a mix")
+            raise ValueError("its requests come in order, in turn: weights belong to a mix")
         return self
 
 

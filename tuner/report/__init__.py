@@ -30,6 +30,7 @@ from tuner.model import (
     JobSpec,
     Measurement,
     Metric,
+    Objective,
     Phase,
     ProxyTimes,
     Report,
@@ -61,6 +62,16 @@ class _AtRung:
     def of(cls, blocks: Iterable[Measurement], name: Rung | None) -> "_AtRung":
         own = [b for b in blocks if b.block_options.rung == name]
         return cls(name, own, analysis.unstable_arms(own))
+
+    def best(self, wanted: Objective) -> TrialNumber | None:
+        """The arm with the best median of its blocks; None where no arm has one."""
+        levels: dict[TrialNumber, float] = {}
+        for number in dict.fromkeys(arm for block in self.blocks for arm in block.arms):
+            values = (value_of(part, wanted.metric) for part in self.parts(number))
+            known = [value for value in values if value is not None]
+            if known:
+                levels[number] = wanted.sign * median(known)
+        return max(levels, key=lambda number: levels[number], default=None)
 
     def windows(self, number: TrialNumber) -> list[Window]:
         """All windows of one file."""
@@ -132,14 +143,21 @@ def _arm(
 def _rung(spec: JobSpec, rung: _AtRung, name: Rung, number: TrialNumber) -> RungReport:
     windows, metric = rung.windows(number), spec.objective.metric
     there = spec.model_copy(update={"workload": at_rung(spec.workload, name)})
-    ratios = [] if number == BASELINE else rung.ratios(number, BASELINE, metric)
+    best = rung.best(spec.objective)
+
+    def against(other: TrialNumber | None) -> Effect | None:
+        is_other = other is not None and other != number
+        return _effect(rung.ratios(number, other, metric), metric) if is_other else None
+
     return RungReport(
         rung=name,
         requests=sum(window.requests for window in windows),
         errors_by_class=errors_of(windows),
         bottleneck=diagnosis.of_arm(windows, there, number).bottleneck,
         doubts=rung.doubts(number),
-        effect=_effect(ratios, metric),
+        effect=against(BASELINE),
+        best=None if best is None else spec.variants[best].name,
+        against_best=against(best),
         failure=_failure(rung, number),
     )
 
