@@ -23,7 +23,7 @@ def arm_of(
     """
     runs = sanitised(IniFile.parse(ini), spec.allow).ini.dump() if ini is not None else ""
     its = target or spec.target
-    found = facts.resolved(its.image) if facts else Resolved()
+    found = facts.resolved(its.name) if facts else Resolved()
     return ArmSpec(
         index=index,
         ini=runs,

@@ -158,13 +158,13 @@ class Bench:
         )
 
     def _resolved(self, targets: Sequence[Target]) -> Mapping[str, Resolved]:
-        """By the names of their images. If one cannot be had, the block of its arm says why."""
+        """By their names. If one cannot be had, the block of its arm says why."""
         found: dict[str, Resolved] = {}
         for target in targets:
             self._check_wanted()
             with suppress(TargetFailed):
                 build = self.launcher.inspect(target)
-                found[target.image or ""] = Resolved(
+                found[target.name] = Resolved(
                     image_digest=build.image_digest, data_sha256=build.data_sha256
                 )
         return found

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from tuner.model.budgets import Budget
-from tuner.model.document import Document
+from tuner.model.document import Document, Name
 from tuner.model.images import ImageText
 from tuner.model.limits import Limits
 from tuner.model.needs import EnvName, EnvValue
@@ -42,6 +42,9 @@ class Variant(Document):
         description="starts the server, without ini another than uWSGI; default: the target's, and"
         " without ini that of the image",
     )
+    target_app: Name | None = Field(
+        None, description="another target app, with its own file, services and data"
+    )
     image: ImageText | None = Field(None, description="default: the target's")
     port: int | None = Field(None, ge=1, le=65_535, description="default: the target's")
     env: dict[EnvName, EnvValue] = Field(
@@ -54,8 +57,10 @@ class Variant(Document):
 
     @model_validator(mode="after")
     def _one_server(self) -> Self:
-        if self.ini is None and self.command is None and self.image is None:
-            raise ValueError("give ini, or the command or the image of another server")
+        if self.target_app is not None and self.image is not None:
+            raise ValueError("give either target_app or image")
+        if {self.ini, self.command, self.image, self.target_app} == {None}:
+            raise ValueError("give ini, a target_app, or the command or image of another server")
         if self.command is not None and reads_ini(self.command) != (self.ini is not None):
             raise ValueError("the command has {ini} exactly where the arm has an ini")
         return self
@@ -63,12 +68,11 @@ class Variant(Document):
     @property
     def text(self) -> str:
         """What it runs: its file, else its command, else its image."""
-        return (
-            self.ini if self.ini is not None else shlex.join(self.command or ()) or f"{self.image}"
-        )
+        own = shlex.join(self.command or ()) or f"{self.image or self.target_app}"
+        return self.ini if self.ini is not None else own
 
     def target_in(self, given: "Target") -> "Target":
-        """The target of this arm in a job for the target `given`."""
+        """The target of this arm, made from `given`: the job's, or that of its target app."""
         own = {"port": self.port, "image": self.image, "command": self.command}
         changed: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
         if self.ini is None:
@@ -94,11 +98,11 @@ class JobSpec(Document):
     """A job request with every default filled in. The study reads nothing else about a job.
 
     `variants` are the arms of a comparison, the first one being the baseline; empty otherwise.
-    `vary` names the options and limits of a grid. `limits` is the box of the baseline. `seeds` are
-    values of parameters that earlier jobs of the app recommended. `own_bounds` names the metrics of
-    `slo` that the tuner bounds, not the user. `allow` is what options of the files may do besides
-    serving: trials leave out all others. `baseline_ini` is empty until the first host has read it
-    out of the image, if it is there.
+    `others` are the target apps of arms that name their own. `vary` names the options and limits of
+    a grid. `limits` is the box of the baseline. `seeds` are values of parameters that earlier jobs
+    of the app recommended. `own_bounds` names the metrics of `slo` that the tuner bounds, not the
+    user. `allow` is what options of the files may do besides serving: trials leave out all others.
+    `baseline_ini` is empty until the first host has read it out of the image, if it is there.
     """
 
     kind: JobKind = JobKind.TUNE
@@ -107,6 +111,7 @@ class JobSpec(Document):
     vary: tuple[str, ...] = ()
     app: str
     target: Target
+    others: dict[str, Target] = Field({})
     baseline_ini: str
     limits: Limits
     workload: Workload
@@ -135,7 +140,11 @@ class JobSpec(Document):
     @property
     def targets(self) -> tuple[Target, ...]:
         """The target of each arm of a comparison; else that of all trials, alone."""
-        return tuple(each.target_in(self.target) for each in self.variants) or (self.target,)
+        found = (
+            each.target_in(self.others.get(each.target_app or "", self.target))
+            for each in self.variants
+        )
+        return tuple(found) or (self.target,)
 
     @property
     def workloads(self) -> tuple[Workload, ...]:

@@ -105,7 +105,7 @@ class Resolved:
 class TargetFacts:
     """What `prepare` found out about the target.
 
-    `images` has those of all arms by their names, where arms have images of their own.
+    `images` has those of all arms by the names of their targets, where these differ.
     """
 
     image_digest: str
@@ -121,11 +121,11 @@ class TargetFacts:
     command: tuple[str, ...] = ()  # ENTRYPOINT and CMD of the image, if they start the target
     images: Mapping[str, Resolved] = field(default_factory=dict)
 
-    def resolved(self, image: str | None) -> Resolved:
-        """What `image` names in this job; None: the image that is built from the target app."""
+    def resolved(self, name: str) -> Resolved:
+        """The image and the data of the target of that name in this job."""
         if not self.images:
             return Resolved(image_digest=self.image_digest, data_sha256=self.data_sha256)
-        return self.images.get(image or "", Resolved())
+        return self.images.get(name, Resolved())
 
 
 class MeasurementKind(StrEnum):

@@ -1,6 +1,7 @@
 """The study as a state machine over rows.
 
 intake     a request → a job, or every mistake in it
+├── targets      the app of the job, and those of arms that name their own
 └── mistakes     errors of a job whose parts are all well formed
 decide     a job's rows → its next step, by phase; no phase knows another one:
 ├── calibrating  the baseline against itself

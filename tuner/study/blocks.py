@@ -90,4 +90,5 @@ def _packed(
 
 
 def _needs_mb(spec: JobSpec, arms: Iterable[TrialNumber]) -> int:
-    return sum(spec.boxes[arm].memory_mb + spec.target.services_memory_mb for arm in arms)
+    targets = spec.targets
+    return sum(spec.boxes[arm].memory_mb + targets[arm].services_memory_mb for arm in arms)

@@ -1,12 +1,11 @@
 """From a request to a job: fills in every default and finds every mistake before the start."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from tuner import objective
 from tuner.errors import InvalidInput, Mistake
 from tuner.model import (
-    DEFAULT_COMMAND,
     Budget,
     Burst,
     CalibrateRequest,
@@ -24,17 +23,16 @@ from tuner.model import (
     Request,
     Scalar,
     SearchSpace,
-    Target,
-    TargetApp,
     TuneRequest,
     Variant,
     Workload,
 )
+from tuner.study import targets
 from tuner.study.mistakes import mistakes_in
+from tuner.study.targets import KnownApp, KnownTargets
 from tuner.uwsgi import command_line
 from tuner.uwsgi.options import known
 
-DEFAULT_MEMORY_PER_PROCESS_MB = 32
 DEFAULT_INI = """\
 [uwsgi]
 http-socket = :{port}
@@ -46,30 +44,6 @@ need-app = true
 EMPTY_INI = "[uwsgi]\n"
 OWN_FILE = "uwsgi.ini"
 """The name of a target's own file if no other file is measured."""
-
-
-class KnownApp(Protocol):
-    """A target app as it lies in its folder."""
-
-    @property
-    def app(self) -> TargetApp:
-        """Its target.yaml."""
-
-    @property
-    def baseline_ini(self) -> str:
-        """The text of its own uwsgi.ini."""
-
-
-class KnownTargets(Protocol):
-    """The apps and spaces that a request can name."""
-
-    @property
-    def apps(self) -> Mapping[str, KnownApp]:
-        """The target apps by name."""
-
-    @property
-    def spaces(self) -> Mapping[str, SearchSpace]:
-        """The search spaces by name."""
 
 
 def resolve(
@@ -84,19 +58,20 @@ def resolve(
     `images_allowed` are globs of registry/repository; without any, each image may run.
     """
     mistakes: list[Mistake] = []
-    described = _described(request, catalogue, mistakes)
-    target = _target(request, described)
-    mistakes += _not_allowed(target, described, request, images_allowed)
+    described = targets.described(request, catalogue, mistakes)
+    target = targets.asked(request, described)
     default_ini = DEFAULT_INI.format(port=target.port)
     own_ini = described.baseline_ini if described else default_ini
     box = request.limits or (described.app.limits if described else Limits())
-    files = _files(request, own_ini, mistakes)
+    others = targets.others(request, catalogue, mistakes)
+    files = _files(request, own_ini, others, mistakes)
     workload = request.workload or (described.app.workload if described else ClosedLoop())
     spec = JobSpec(
         kind=JobKind(request.kind),
         **_compared(request, tuple(files.values()), box),
         app=_app_of(request),
         target=target,
+        others={name: targets.of_app(app) for name, app in others.items()},
         baseline_ini=next(iter(files.values())).ini or "",
         limits=next(iter(files.values())).limits or box,
         workload=workload,
@@ -109,24 +84,12 @@ def resolve(
     )
     if isinstance(request, TuneRequest):
         spec = _searching(spec, request, _space(request, catalogue, mistakes), earlier)
-    texts = [] if _in_image(request) else [(path, each.ini) for path, each in files.items()]
-    mistakes += [*_two_starts(request), *mistakes_in(spec, texts)]
+    texts = [] if targets.in_image(request) else [(path, each.ini) for path, each in files.items()]
+    mistakes += [*targets.not_allowed(spec, images_allowed), *_two_starts(request)]
+    mistakes += mistakes_in(spec, texts)
     if mistakes:
         raise InvalidInput(mistakes)
     return spec
-
-
-def _not_allowed(
-    target: Target, described: KnownApp | None, request: Request, images_allowed: Sequence[str]
-) -> Iterator[Mistake]:
-    own = [("image", target.image)]
-    own += [(f"services.{name}.image", each.image) for name, each in target.services.items()]
-    named = [(f"target.{'target_app' if described else field}", image) for field, image in own]
-    if isinstance(request, CompareRequest):
-        named += [(f"arms.{number}.image", arm.image) for number, arm in enumerate(request.arms)]
-    for place, image in named:
-        if image is not None and not ImageName.parse(image).is_among(images_allowed):
-            yield Mistake(place, f"TUNER_IMAGES_ALLOWED does not allow {image}")
 
 
 def _searching(
@@ -168,10 +131,15 @@ def _seeds(wanted: Sequence[Params], space: SearchSpace) -> tuple[dict[str, Scal
     return tuple(found)
 
 
-def _files(request: Request, own_ini: str, mistakes: list[Mistake]) -> Mapping[str, Variant]:
+def _files(
+    request: Request, own_ini: str, others: Mapping[str, KnownApp], mistakes: list[Mistake]
+) -> Mapping[str, Variant]:
     """The files to run, by their paths in the request; the first one is the baseline."""
     if isinstance(request, CompareRequest):
-        given = {f"arms.{index}.ini": arm for index, arm in enumerate(request.arms)}
+        given = {
+            f"arms.{index}.ini": _with_own_file(arm, others.get(arm.target_app or ""))
+            for index, arm in enumerate(request.arms)
+        }
     elif request.baseline is not None and request.baseline.command is not None:
         ini = _file_of(request.baseline.command, mistakes)
         given = {"baseline.command": Variant(name=OWN_FILE, ini=ini)}
@@ -180,6 +148,13 @@ def _files(request: Request, own_ini: str, mistakes: list[Mistake]) -> Mapping[s
     else:
         given = {}
     return given or {"target.uwsgi_ini": Variant(name=OWN_FILE, ini=own_ini)}
+
+
+def _with_own_file(arm: Variant, app: KnownApp | None) -> Variant:
+    """The arm with the file of its target app, if it gives neither a file nor a command."""
+    if app is None or arm.ini is not None or arm.command is not None:
+        return arm
+    return arm.model_copy(update={"ini": app.baseline_ini})
 
 
 def _compared(request: Request, files: Sequence[Variant], box: Limits) -> dict[str, Any]:
@@ -194,13 +169,8 @@ def _compared(request: Request, files: Sequence[Variant], box: Limits) -> dict[s
     }
 
 
-def _in_image(request: Request) -> str | None:
-    """The path of the present file, if it is in the image."""
-    return getattr(getattr(request, "baseline", None), "in_image", None)
-
-
 def _two_starts(request: Request) -> Iterator[Mistake]:
-    path, target = _in_image(request), request.target
+    path, target = targets.in_image(request), request.target
     if path is not None and (target.command or target.ini_path not in (None, path)):
         message = "the image's own command runs with this file: leave target.command"
         yield Mistake("baseline.in_image", f"{message} and target.ini_path out")
@@ -243,22 +213,6 @@ def _app_of(request: Request) -> str:
     return repository.rpartition("/")[2][:63] or "unnamed"  # an id has no repository
 
 
-def _described(
-    request: Request, catalogue: KnownTargets, mistakes: list[Mistake]
-) -> KnownApp | None:
-    name = request.target.target_app
-    if name is None:
-        field = "arms" if isinstance(request, CompareRequest) else "baseline"
-        if not getattr(request, field):
-            hint = "an image does not tell what its uwsgi.ini is: give the present uwsgi.ini"
-            mistakes.append(Mistake(field, hint))
-        return None
-    found = catalogue.apps.get(name)
-    if found is None:
-        mistakes.append(Mistake("target.target_app", f"unknown target app '{name}'"))
-    return found
-
-
 def _space(
     request: TuneRequest, catalogue: KnownTargets, mistakes: list[Mistake]
 ) -> SearchSpace | None:
@@ -268,20 +222,3 @@ def _space(
     if found is None:
         mistakes.append(Mistake("search_space", f"unknown search space '{request.search_space}'"))
     return found
-
-
-def _target(request: Request, described: KnownApp | None) -> Target:
-    if described is not None:
-        app = described.app
-        fields: dict[str, Any] = {
-            "target_app": app.name,
-            **app.model_dump(include=set(Target.model_fields)),
-        }
-    else:
-        fields = request.target.model_dump()
-        fields["command"] = request.target.command or DEFAULT_COMMAND
-        fields["memory_per_process_mb"] = DEFAULT_MEMORY_PER_PROCESS_MB
-    path = _in_image(request) or fields["ini_path"]
-    if path is not None:  # the image's own command finds the file there
-        fields |= {"ini_path": path, "command": ()}
-    return Target(**fields)

@@ -80,7 +80,7 @@ def prepared(spec: JobSpec, bench: Bench) -> MeasurementResult:
         spec.workload,
         processes=processes,
         arms_at_once=arms_at_once(spec),
-        others=spec.targets if len({each.image for each in spec.targets}) > 1 else (),
+        others=spec.targets if len({each.name for each in spec.targets}) > 1 else (),
     )
     return replace(
         result,

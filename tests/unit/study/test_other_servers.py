@@ -1,11 +1,12 @@
 """Arms that are no uWSGI, from the request to the report, on a host without containers."""
 
 import pytest
+from pydantic import ValidationError
 
 from tests.builders import INI
 from tests.fake_bench import FakeWorld
 from tests.unit.study.test_comparing import arms_of, by_processes, comparison, with_processes
-from tests.unit.study.test_intake import OneApp, measuring
+from tests.unit.study.test_intake import Described, OneApp, measuring
 from tests.unit.study.test_whole_study import run
 from tuner import report
 from tuner.errors import InvalidInput
@@ -18,6 +19,7 @@ from tuner.model import (
     JobState,
     Phase,
     Resolved,
+    TargetApp,
     TrialNumber,
     Variant,
     Verdict,
@@ -42,7 +44,7 @@ def file(count: int) -> Variant:
 @pytest.mark.parametrize(
     ("arm", "why"),
     [
-        ({}, "give ini, or the command or the image of another server"),
+        ({}, "give ini, a target_app, or the command or image of another server"),
         ({"command": ["uwsgi", "--ini", "{ini}"]}, "the command has {ini} exactly where"),
         ({"command": ["gunicorn"], "ini": INI}, "the command has {ini} exactly where"),
     ],
@@ -188,6 +190,53 @@ def test_an_arm_may_run_in_an_image_of_its_own() -> None:
     failure = job.report.arms[2].failure
     assert failure is not None
     assert failure.code is FailureCode.IMAGE_MISSING
+
+
+class TwoApps(OneApp):
+    """Another app has an image, a file and a service of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        service = {"image": "registry.example/redis:7"}
+        document = {"name": "shop", "description": "d", "image": "registry.example/shop:2"}
+        app = TargetApp.model_validate({**document, "port": 9000, "services": {"redis": service}})
+        self.apps["shop"] = Described(app, with_processes(3))
+
+
+def test_an_arm_may_be_another_target_app_with_its_file_and_its_services() -> None:
+    arms = [
+        {"name": "own", "ini": INI},
+        {"name": "shop", "target_app": "shop"},
+        {"name": "other-file", "target_app": "shop", "ini": with_processes(5)},
+        {"name": "other-server", "target_app": "shop", "command": list(GUNICORN), "port": 8000},
+    ]
+    spec = resolve(measuring(arms=arms), TwoApps())
+    assert [each.ini for each in spec.variants] == [
+        *(INI, with_processes(3), with_processes(5)),
+        None,
+    ]
+    assert [target.name for target in spec.targets] == ["mixed", *["registry.example/shop:2"] * 3]
+    assert [target.port for target in spec.targets] == [8000, 9000, 9000, 8000]
+    assert [[*target.services] for target in spec.targets] == [[], *[["redis"]] * 3]
+    world = FakeWorld(images={"registry.example/shop:2": "shop@sha256:2"})
+    _, job = run(world, spec)
+    assert job.state is JobState.SUCCEEDED
+    digests = {arm.index: arm.image_digest for arm in world.launches}
+    assert digests == {0: world.image, **dict.fromkeys((1, 2, 3), "shop@sha256:2")}
+
+
+def test_an_arm_names_a_target_app_that_is_there_and_that_the_operator_allows() -> None:
+    arms = [{"name": "a", "ini": INI}, {"name": "b", "target_app": "shop"}]
+    with pytest.raises(InvalidInput) as unknown:
+        resolve(measuring(arms=arms), OneApp())
+    assert [mistake.path for mistake in unknown.value.mistakes] == ["arms.1.target_app"]
+    with pytest.raises(InvalidInput) as refused:
+        resolve(measuring(arms=arms), TwoApps(), images_allowed=["registry.example/shop"])
+    assert [str(mistake) for mistake in refused.value.mistakes] == [
+        "arms.1.target_app: TUNER_IMAGES_ALLOWED does not allow registry.example/redis:7"
+    ]
+    with pytest.raises(ValidationError, match="either target_app or image"):
+        measuring(arms=[{"name": "a", "target_app": "shop", "image": "registry.example/shop:2"}])
 
 
 def test_images_that_are_not_allowed_are_refused_arm_by_arm() -> None:
