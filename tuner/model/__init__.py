@@ -34,11 +34,13 @@ from tuner.model.evidence import (
 )
 from tuner.model.figures import (
     Histogram,
+    OverTime,
     ProxyTimes,
     ServerFigures,
     ServiceFigures,
     Spread,
     Surroundings,
+    UsageSeries,
 )
 from tuner.model.hosts import BenchmarkHost, what_is_missing
 from tuner.model.http_requests import MOST_ROWS_BYTES, NAMED, HttpRequest, Take, Upload, UserData
