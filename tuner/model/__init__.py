@@ -71,7 +71,7 @@ from tuner.model.needs import SECRETS, FromFile, FromWorker, Needs
 from tuner.model.noun import LOG, HighEnd, LowEnd, about, extended
 from tuner.model.objectives import Aim, Bound, Metric, Objective, RelativeBound, Slo
 from tuner.model.preflight import Danger, LeftOut, Preflight, PreflightFinding, options_of
-from tuner.model.reports import ArmReport, Figure, Report, RungReport, StepEffect
+from tuner.model.reports import ArmReport, Figure, Report, RungReport, StepEffect, TypicalWindow
 from tuner.model.requests import (
     MOST_ARMS,
     REQUESTS,
