@@ -196,6 +196,7 @@ class FakeTarget:
     services_cpus: int = 1
     nofile: int = 65_536
     client_nofile: int = 65_536
+    cgroup_folders: Mapping[str, str] = field(default_factory=dict)
     front: Front = Front(topology=Topology.HTTP_SOCKET, port=8000)  # noqa: RUF009  it is frozen
     served: int = 0
     loaded_s: float = 0.0

@@ -36,6 +36,7 @@ from tuner.model import (
     MeasurementId,
     MeasurementResult,
     MeasurementState,
+    OverTime,
     Params,
     Phase,
     Plan,
@@ -488,5 +489,8 @@ def _without_details(measurement: Measurement) -> Measurement:
     result = measurement.result
     if result is None:
         return measurement
-    windows = tuple(replace(window, series=(), histogram=Histogram()) for window in result.windows)
+    windows = tuple(
+        replace(window, series=(), over_time=OverTime(), histogram=Histogram())
+        for window in result.windows
+    )
     return replace(measurement, result=replace(result, windows=windows))

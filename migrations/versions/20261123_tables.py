@@ -181,6 +181,7 @@ def upgrade() -> None:
         sa.Column("over_limit", sa.Float(), nullable=True),
         sa.Column("connect", JSONB(), nullable=True),
         sa.Column("proxy", JSONB(), nullable=True),
+        sa.Column("over_time", JSONB(), nullable=True),
         sa.Column("index", sa.BigInteger(), nullable=False),
         sa.Column("arm", sa.BigInteger(), nullable=False),
         sa.Column("errors", sa.BigInteger(), nullable=False),

@@ -15,6 +15,7 @@ from tuner.errors import Infrastructure, TargetFailed
 from tuner.load import Generators
 from tuner.measurement import ArmSpec, Bench, LoadGenerator, LoadReading, RunningTarget
 from tuner.model import (
+    SERIES_STEP_S,
     Burst,
     ClosedLoop,
     FailureCode,
@@ -155,6 +156,9 @@ def test_a_burst_of_users_is_served_to_the_last_request(bench: Bench) -> None:
     assert reading.over_limit == 0
     assert sum(reading.series) == pytest.approx(600, abs=1)  # the last one ends the series
     assert reading.histogram.total == 600
+    app = reading.over_time.usage["app"]
+    assert len(app.cores) == len(reading.over_time.queue) == int(reading.wall_s / SERIES_STEP_S)
+    assert all(cores > 0 for cores in app.cores)  # none before the first request
     assert reading.connect is not None
     assert 0 < reading.connect.p50_ms <= reading.connect.max_ms
     assert reading.host is not None

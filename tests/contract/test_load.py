@@ -12,7 +12,14 @@ from tuner.engine import DockerLauncher
 from tuner.errors import TargetFailed
 from tuner.load import Generators, Oha
 from tuner.measurement import ArmSpec, LoadReading, RunningTarget
-from tuner.model import ClosedLoop, FailureCode, HttpRequest, OpenLoop, Workload
+from tuner.model import (
+    SERIES_STEP_S,
+    ClosedLoop,
+    FailureCode,
+    HttpRequest,
+    OpenLoop,
+    Workload,
+)
 
 pytestmark = pytest.mark.docker
 
@@ -57,7 +64,9 @@ def test_every_figure_of_a_window_is_of_the_same_requests(launcher: DockerLaunch
     assert reading.errors_by_class == {}
     assert reading.duration_s == pytest.approx(1.6)
     assert reading.body_bytes == len("ok") * reading.requests
-    assert len(reading.series) == 8
+    app = reading.over_time.usage["app"]
+    lengths = [*map(len, (reading.series, reading.over_time.queue, app.cores, app.memory_mb))]
+    assert lengths == [8, 8, 8, 8]
     # All but the few that were answered after the end.
     assert 0.98 * reading.sent <= sum(reading.series) <= reading.sent
     assert reading.histogram.total == pytest.approx(reading.requests, rel=0.02)
@@ -77,7 +86,9 @@ def test_errors_are_counted_as_uwsgi_counts_them(launcher: DockerLauncher) -> No
 
 def test_uwsgis_processes_and_the_host_are_seen(launcher: DockerLauncher) -> None:
     with ready(launcher) as running:
+        before = running.usage()
         reading = OHA.drive(running, TARGET, of("/work"), 2.0)
+        after = running.usage()
     assert reading.processes is not None
     assert 0 < reading.processes.busiest_cpu_s < 2 * reading.wall_s
     assert reading.processes.switches > 0
@@ -85,6 +96,10 @@ def test_uwsgis_processes_and_the_host_are_seen(launcher: DockerLauncher) -> Non
     assert reading.host is not None
     assert reading.host.busy_s > 0
     assert reading.host.own_s >= reading.client_cpu_s > 0
+    app = reading.over_time.usage["app"]
+    used_s = sum(app.cores) * SERIES_STEP_S
+    assert used_s == pytest.approx(after.cpu_s - before.cpu_s, rel=0.15)
+    assert app.memory_mb[-1] == pytest.approx(after.memory_mb, rel=0.1)
 
 
 def test_the_router_has_a_process_and_two_queues(launcher: DockerLauncher) -> None:
@@ -108,6 +123,7 @@ def test_the_queue_before_uwsgi_is_seen_filling(launcher: DockerLauncher, front:
     assert reading.queue is not None
     assert 10 <= reading.queue.p95 <= reading.queue.max <= 20
     assert reading.queue.size == 50
+    assert max(reading.over_time.queue) == reading.queue.max
 
 
 def test_a_full_queue_tells_connects_that_took_too_long(launcher: DockerLauncher) -> None:

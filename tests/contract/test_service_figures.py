@@ -35,6 +35,10 @@ def test_a_service_at_its_limit_is_seen_in_windows_and_named() -> None:
         assert spins.throttled  # how often depends on the other work of this machine
         assert 0 < spins.memory_mb < 64
         assert counter.cores > 0
+        over_time = window.over_time.usage
+        assert set(over_time) == {"app", "counter", "spins"}
+        assert over_time["spins"].cores
+        assert max(over_time["spins"].memory_mb) < 64
         assert spins.written_mb == pytest.approx(0, abs=0.01)
     for number in (0, 1):  # each request adds a row
         mine = [window.services["counter"] for window in result.windows if window.arm == number]

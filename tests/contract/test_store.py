@@ -53,6 +53,7 @@ from tuner.model import (
     MissedBound,
     Origin,
     Outcome,
+    OverTime,
     Params,
     Phase,
     Plan,
@@ -72,6 +73,7 @@ from tuner.model import (
     Trial,
     TrialNumber,
     TrialState,
+    UsageSeries,
     Variant,
     Verdict,
 )
@@ -194,6 +196,10 @@ RESULT = MeasurementResult(
                 steal=0.01, foreign_cpu=0.4, pressure=0.0, refusal="FATAL:  too many clients"
             ),
             series=(20, 25, 22, 23),
+            over_time=OverTime(
+                queue=(0, 3, 1, 0),
+                usage={"app": UsageSeries(cores=(0.5, 0.9), memory_mb=(40.0, 41.5))},
+            ),
             histogram=Histogram({3: 4, 130: 1}),
             by_request=(
                 RequestFigures(request=0, sent=3, failed=1, histogram=Histogram({130: 2})),
@@ -818,7 +824,8 @@ class TestMeasurements:
         whole = store.measurements(job_id)[0].windows[-1]
         light = store.measurements(job_id, detailed=False)[0].windows[-1]
         assert whole == RESULT.windows[-1]
-        assert light == replace(whole, series=(), histogram=Histogram())
+        small = replace(whole, series=(), over_time=OverTime(), histogram=Histogram())
+        assert light == small
 
     def test_a_history_has_the_details_of_the_present_phase_alone(self, store: AnyStore) -> None:
         job_id = started(store)

@@ -9,7 +9,7 @@ import pytest
 from tests import comparisons
 from tests.comparisons import RUNGS
 from tests.unit.test_charts import SVG, parsed, words
-from tuner.charts import arms_chart, ladder_chart
+from tuner.charts import arms_chart, ladder_chart, seconds_chart
 from tuner.model import Figure, Metric, Rung
 
 RPS = Metric.THROUGHPUT_RPS
@@ -144,9 +144,42 @@ def test_an_interval_without_an_end_reaches_the_edge_and_one_block_has_none() ->
     assert classes(ladder_chart(RPS, {"a": [with_rung]}), "thin") == []
 
 
+def ends(svg: str) -> list[tuple[float, float]]:
+    """The last point of each line."""
+    lines = (p.attrib["d"] for p in parsed(svg).iter(f"{SVG}path") if "line" in p.attrib["class"])
+    return [(float(x), float(y)) for x, y in (d.split("L")[-1].split() for d in lines)]
+
+
+def test_each_arm_has_a_line_over_the_seconds_of_its_window() -> None:
+    chart = seconds_chart("Memory", "memory, MB", {"a": [10, 20, 30, 40], "b": [], "c": [5, 5]})
+    assert classes(chart, "line") == ["s0 l0 line", "s2 l2 line"]
+    (a_x, a_y), (c_x, c_y) = ends(chart)
+    assert a_x > c_x, "a shorter window has a shorter line"
+    assert a_y < c_y, "less memory is lower"
+    assert {"Memory", "memory, MB", "seconds since the load began", "a", "c"} <= set(words(chart))
+    assert "0.2" in words(chart), "a tick: all of it took a second"
+    described = parsed(chart).find(f"{SVG}desc")
+    assert described is not None
+    assert described.text == "memory, MB, at most: a 40; b none; c 5"
+
+
+def test_a_queue_that_stays_empty_is_a_line_on_the_floor() -> None:
+    chart = seconds_chart("Listen queue", "connections that wait", {"a": [0, 0, 0]})
+    assert ends(chart)[0][1] == pytest.approx(260 - 52)
+    assert classes(seconds_chart("Listen queue", "connections", {"a": []}), "line") == []
+
+
+def test_a_chart_of_many_arms_over_a_long_window_stays_small() -> None:
+    arms = {f"arm-{n}": [n + step % 7 / 3 for step in range(480)] for n in range(16)}
+    chart = seconds_chart("CPU", "CPU, % of its limit", arms)
+    assert len(chart) < 120_000
+    assert len(set(classes(chart, "line"))) == 16
+
+
 def test_names_are_text_in_every_chart() -> None:
     name = '</title><script>alert("1")</script>'
     for chart in (
+        seconds_chart(name, name, {name: [1.0]}),
         arms_chart(RPS, {name: one(1.0)}),
         ladder_chart(RPS, {name: figures()["arm-0.ini"]}),
     ):

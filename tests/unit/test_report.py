@@ -21,6 +21,7 @@ from tuner.model import (
     Limits,
     Measurement,
     Metric,
+    OverTime,
     Phase,
     Report,
     RequestFigures,
@@ -65,6 +66,39 @@ def test_each_file_has_the_figures_of_its_services() -> None:
     redis = {"redis": ServiceFigures(cores=0.1, cpu=0.2, memory_mb=9.0)}
     first, second = comparison(faster(1.0, services=redis)).arms
     assert (first.services, second.services) == ({}, redis)
+
+
+def watched(arm: int, rate: float, index: int, queue: int, **changes: Any) -> Window:
+    return window(arm, rate, index=index, over_time=OverTime(queue=(queue,)), **changes)
+
+
+def test_the_typical_window_of_a_file_is_the_one_of_median_throughput() -> None:
+    void = {"doubts": (Doubt.PORTS_EXHAUSTED,)}
+    blocks = [
+        compared(watched(0, 100.0, 0, 7), watched(1, 50.0, 1, 8), sequence=4),
+        compared(watched(0, 300.0, 0, 9), watched(1, 70.0, 1, 10), sequence=5),
+        compared(watched(0, 200.0, 2, 11), watched(1, 1.0, 3, 12, **void), sequence=6),
+    ]
+    first, second, third = (arm.typical for arm in comparison(blocks, files=3).arms)
+    assert first is not None
+    assert (first.block, first.index, first.over_time.queue) == (6, 2, (11,))
+    assert first.rung is None
+    assert second is not None
+    assert (second.block, second.index) == (4, 1), "the lower one of two"
+    assert third is None
+
+
+def test_the_typical_window_is_of_the_highest_rung_that_was_measured() -> None:
+    def made(arm: int, connections: int, noise: float) -> Window:
+        broke = (arm == 1 and connections > RUNGS[0]) or connections == RUNGS[2]
+        seen = OverTime() if broke else OverTime(queue=(connections,))
+        return comparisons.window(arm, connections, noise, over_time=seen)
+
+    found = comparisons.report_of(comparisons.blocks(RUNGS, 2, 2, made), rungs=RUNGS)
+    first, second = (arm.typical for arm in found.arms)
+    assert first is not None
+    assert (first.rung, first.over_time.queue) == (RUNGS[1], (RUNGS[1],))
+    assert second is None
 
 
 def test_each_file_has_its_figures_with_an_interval_over_the_blocks() -> None:

@@ -10,6 +10,8 @@ below each other into one file. `embedded` makes one a part of a page, which has
     explaining   slices with their bands, importances
     deciding     race, effects, confirmation, Pareto front
     comparing    figures of several arms, over the connections of a ladder or side by side
+    elapsing     figures of several arms, over the seconds of a window
+    ├── naming       names beside the ends of lines
     ├── gains        log ratios → shares, and their axis
     └── values       the values of a parameter, and their axis
         └── frame        axes, ticks, legend, the file around them
@@ -26,6 +28,7 @@ from tuner.charts.deciding import (
     pareto,
     race_chart,
 )
+from tuner.charts.elapsing import seconds_chart
 from tuner.charts.explaining import importance_bars, slice_band
 from tuner.charts.gains import gain_in, gain_of
 from tuner.charts.paint import style

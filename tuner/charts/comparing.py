@@ -7,15 +7,15 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tuner.charts.frame import BOTTOM, HEIGHT, TOP, Axis, Frame, Tick, log_ticks
+from tuner.charts.frame import HEIGHT, Axis, Frame, Tick, log_ticks
+from tuner.charts.naming import MARGIN, End, names_beside, room_for
 from tuner.charts.paint import ARMS
-from tuner.charts.svg import Point, line, mark, path, short, text
+from tuner.charts.svg import Point, line, mark, path, short
 from tuner.model import Figure, Metric, Rung
 from tuner.wording import COLUMNS, ends, in_unit, measured, thousands
 from tuner.wording import rung as rung_name
 
 _ROW = 24  # pixels
-_NAME = 15  # pixels, from one name beside the lines to the next
 _ASIDE = 3.0  # pixels between the intervals of two arms at one rung, at most
 _ALL_ASIDE = 12.0  # pixels between those of the first and the last arm, at most
 _TICK_ROOM = 0.08  # share of an axis that the number of a rung takes
@@ -43,7 +43,8 @@ def ladder_chart(
         for arm, (name, figures) in enumerate(arms.items())
         if figures
     ]
-    return frame.drawn([shape for own in lines for shape in own.drawn()] + _names(frame, lines), [])
+    names = names_beside(frame, (End(own.points[-1], own.arm, own.name) for own in lines))
+    return frame.drawn([shape for own in lines for shape in own.drawn()] + names, [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +104,8 @@ def _frame(
         description=_described(metric, arms, what),
         across=across.axis,
         up=_axis(metric, arms.values(), what),
-        height=max(HEIGHT, TOP + BOTTOM + _NAME * len(arms)),
-        margin=190,
+        height=max(HEIGHT, room_for(len(arms))),
+        margin=MARGIN,
     )
 
 
@@ -143,32 +144,6 @@ class _Line:
         up = self.frame.up
         value = up.high if value is None else in_unit(value, found.metric)
         return self.frame.clipped_y(max(value, up.low))
-
-
-def _names(frame: Frame, lines: Sequence[_Line]) -> list[str]:
-    """The name of each line beside its end, moved where two would lie on each other."""
-    found: list[str] = []
-    ordered = sorted(lines, key=lambda own: own.points[-1][1])
-    places = _apart([own.points[-1][1] for own in ordered], frame.floor)
-    left = frame.right + 22
-    for own, y in zip(ordered, places, strict=True):
-        x_end, y_end = own.points[-1]
-        found.append(path(f"M{x_end + 6:.1f} {y_end:.1f}L{left - 8:.1f} {y:.1f}", "grid"))
-        found.append(mark(left, y, own.arm))
-        found.append(text(left + 10, y + 4, short(own.name, 22)))
-    return found
-
-
-def _apart(heights: Sequence[float], floor: float) -> list[float]:
-    """The heights, in ascending order, at least one name apart, and above the floor."""
-    places: list[float] = []
-    for height in heights:
-        places.append(max(height, places[-1] + _NAME) if places else height)
-    lowest = floor
-    for place in reversed(range(len(places))):
-        places[place] = min(places[place], lowest)
-        lowest = places[place] - _NAME
-    return places
 
 
 def arms_chart(metric: Metric, arms: Mapping[str, Figure]) -> str:

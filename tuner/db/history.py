@@ -28,7 +28,7 @@ DETAILED = frozenset({Phase.CALIBRATE, Phase.CONFIRM, Phase.COMPARE})
 """Phases whose decision needs the details of their windows. A search decides often, from few
 figures: 1 000 windows take 25 ms without details and 140 ms with them."""
 
-_LARGE = ("series", "histogram")  # more than the rest of a window
+_LARGE = ("series", "over_time", "histogram")  # more than the rest of a window
 
 
 def read_history(connection: Connection, row: RowMapping) -> History:

@@ -44,7 +44,7 @@ class Cgroups:
     """Where this host's engine puts the cgroup of a container.
 
     `pattern` is the place below the root, with `{id}` for the container. `root` is where this
-    process sees the tree; None: it does not, and the generator's container has to look.
+    process sees the tree; None: it does not, and asks the generator's container.
     """
 
     version: int
@@ -57,9 +57,10 @@ class Cgroups:
         return files_at(self.version, place)
 
     def mounts(self, containers: Iterable[str]) -> dict[str, str]:
-        """The cgroups that the generator's container gets: by mount, the host's folder."""
-        if self.root is not None:
-            return {}
+        """The cgroups that the generator's container gets: by mount, the host's folder.
+
+        The probe samples them while load is sent.
+        """
         found = {}
         for container in containers:
             place, mount = self.pattern.format(id=container), mount_of(container)

@@ -42,6 +42,11 @@ class DockerTarget:
     _has_answered: bool = False
     _effective_ini: str | None = field(default=None)
 
+    @property
+    def cgroup_folders(self) -> dict[str, str]:
+        """Where the generator's container sees the cgroups, by the names of containers."""
+        return {name: cgroup.mount_of(each) for name, each in self._containers.items()}
+
     def run_beside(
         self, argv: Sequence[str], *, timeout_s: float, files: Mapping[str, bytes] | None = None
     ) -> str:

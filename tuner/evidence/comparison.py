@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tuner import wording
-from tuner.evidence import compared_arms, compared_figures, compared_steps
+from tuner.evidence import compared_arms, compared_figures, compared_seconds, compared_steps
 from tuner.evidence.document import (
     Code,
     Document,
@@ -42,6 +42,7 @@ def compose_comparison(found: MeasuredJob) -> Document:
         compared_arms.doubts(report.arms),
         _all_effects(report.arms),
         *compared_figures.others(report.arms),
+        compared_seconds.over_seconds(report.arms, job.spec),
         compared_arms.requests(report.arms, job.spec.workload),
         compared_arms.services(report.arms),
         compared_arms.proxies(report.arms),

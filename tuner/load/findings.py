@@ -10,7 +10,7 @@ from datetime import datetime
 from pydantic import TypeAdapter
 
 from tuner.measurement.host import Answer, HostReading, ProcessReading, QueueReading
-from tuner.model import Answered, ProxyTimes, Spread
+from tuner.model import Answered, OverTime, ProxyTimes, Spread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +74,7 @@ class WindowFindings:
     processes: ProcessReading | None
     queue: QueueReading | None
     proxy: ProxyTimes | None
+    over_time: OverTime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

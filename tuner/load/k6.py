@@ -12,7 +12,6 @@ burst.
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from functools import cache
 from importlib.resources import files
 from itertools import accumulate
@@ -22,7 +21,7 @@ from tuner.errors import Infrastructure
 from tuner.load import checks, contents
 from tuner.load.findings import WINDOW, WindowFindings
 from tuner.load.oha import answered, head_s
-from tuner.load.probing import ask_probe
+from tuner.load.probing import ask_probe, watched
 from tuner.load.readiness import SLACK_S, headers_of
 from tuner.load.results import reading_of
 from tuner.measurement import LoadReading, RunningTarget
@@ -136,8 +135,7 @@ class K6:
             "length_s": length_s,
             "head_s": 0.0 if length_s is None else head_s(length_s),
             "limit_s": None if isinstance(load, ClosedLoop) else load.limit_s,
-            "stats": self._stats_address if target.is_uwsgi else None,
-            "front": asdict(running.front),
+            **watched(running, target, self._stats_address),
         }
         return ask_probe(running, "window", task, longest_s(load, duration_s) + SLACK_S, WINDOW)
 

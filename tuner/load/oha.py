@@ -7,12 +7,11 @@ the time at which a request was due.
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from tuner.load import checks, contents
 from tuner.load.findings import WINDOW
-from tuner.load.probing import ask_probe
+from tuner.load.probing import ask_probe, watched
 from tuner.load.readiness import SLACK_S, headers_of, wait_ready
 from tuner.load.results import reading_of
 from tuner.measurement import LoadReading, RunningTarget, target_failed
@@ -85,8 +84,7 @@ class Oha:
             "connections": load.concurrency if isinstance(load, ClosedLoop) else None,
             "length_s": duration_s,
             "head_s": head_s(duration_s),
-            "stats": self._stats_address if target.is_uwsgi else None,
-            "front": asdict(running.front),
+            **watched(running, target, self._stats_address),
         }
         limit_s = duration_s + REQUEST_TIMEOUT_S + CONNECT_TIMEOUT_S + SLACK_S
         reading = reading_of(ask_probe(running, "window", task, limit_s, WINDOW), "oha")

@@ -3,6 +3,7 @@
 import json
 import secrets
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import cache
 from importlib.resources import files
 from typing import Any, TypeVar
@@ -11,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from tuner.errors import Infrastructure
 from tuner.measurement import RunningTarget
-from tuner.model import mistakes_of
+from tuner.model import Target, mistakes_of
 
 Findings = TypeVar("Findings")
 
@@ -37,6 +38,15 @@ def probe_files() -> Mapping[str, bytes]:
     }
     found[f"{HOME}/__main__.py"] = found.pop(f"{package}/__main__.py")
     return {**found, f"{HOME}/tuner/__init__.py": b"", f"{HOME}/tuner/load/__init__.py": b""}
+
+
+def watched(running: RunningTarget, target: Target, stats_address: str) -> dict[str, Any]:
+    """What the probe reads and watches around a run of load: a part of the task of `window`."""
+    return {
+        "stats": stats_address if target.is_uwsgi else None,
+        "front": asdict(running.front),
+        "cgroups": dict(running.cgroup_folders),
+    }
 
 
 def ask_probe(

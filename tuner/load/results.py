@@ -57,6 +57,7 @@ def reading_of(found: WindowFindings, client: str) -> LoadReading:
         over_limit=said.over_limit,
         connect=said.connect,
         proxy=found.proxy,
+        over_time=found.over_time,
         listen_overflows=overflows,
         time_wait=after.time_wait,
         ports_exhausted=PORTS_EXHAUSTED in errors,

@@ -150,6 +150,10 @@ class RunningTarget(Protocol):
     nofile: int  # open files that the target may have
     client_nofile: int  # open files that the load generator may have
 
+    @property
+    def cgroup_folders(self) -> Mapping[str, str]:
+        """Where the load generator's container sees cgroups: of `app` and services, by name."""
+
     def run_beside(
         self, argv: Sequence[str], *, timeout_s: float, files: Mapping[str, bytes] | None = None
     ) -> str:

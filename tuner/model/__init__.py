@@ -34,11 +34,13 @@ from tuner.model.evidence import (
 )
 from tuner.model.figures import (
     Histogram,
+    OverTime,
     ProxyTimes,
     ServerFigures,
     ServiceFigures,
     Spread,
     Surroundings,
+    UsageSeries,
 )
 from tuner.model.hosts import BenchmarkHost, what_is_missing
 from tuner.model.http_requests import MOST_ROWS_BYTES, NAMED, HttpRequest, Take, Upload, UserData
@@ -69,7 +71,7 @@ from tuner.model.needs import SECRETS, FromFile, FromWorker, Needs
 from tuner.model.noun import LOG, HighEnd, LowEnd, about, extended
 from tuner.model.objectives import Aim, Bound, Metric, Objective, RelativeBound, Slo
 from tuner.model.preflight import Danger, LeftOut, Preflight, PreflightFinding, options_of
-from tuner.model.reports import ArmReport, Figure, Report, RungReport, StepEffect
+from tuner.model.reports import ArmReport, Figure, Report, RungReport, StepEffect, TypicalWindow
 from tuner.model.requests import (
     MOST_ARMS,
     REQUESTS,

@@ -120,6 +120,29 @@ class ServiceFigures:
 
 
 @dataclass(frozen=True, kw_only=True)
+class UsageSeries:
+    """The app or a service in one window, per 0.25 s since the load began."""
+
+    cores: Annotated[tuple[float, ...], about("CPUs that it kept busy")] = ()
+    memory_mb: Annotated[tuple[float, ...], about("its working set in the middle of the step")] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverTime:
+    """How one window went, per 0.25 s since the load began, head included.
+
+    Only whole steps count, up to the last answer.
+    """
+
+    queue: Annotated[
+        tuple[int, ...], about("most connections that waited in the listen queue")
+    ] = ()
+    usage: Annotated[
+        Mapping[str, UsageSeries], about("by name: `app`, and the services beside it")
+    ] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Surroundings:
     """The host around target and load generator. null: it could not be measured."""
 

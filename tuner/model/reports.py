@@ -7,7 +7,7 @@ from typing import Annotated
 from tuner.model.answers import Bottleneck, Diagnosis, Effect, Verdict
 from tuner.model.curves import Curve
 from tuner.model.doubts import Doubt
-from tuner.model.figures import Histogram, ProxyTimes, ServiceFigures, Spread
+from tuner.model.figures import Histogram, OverTime, ProxyTimes, ServiceFigures, Spread
 from tuner.model.measuring import Failure
 from tuner.model.noun import about
 from tuner.model.objectives import Metric
@@ -75,6 +75,16 @@ class StepEffect:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TypicalWindow:
+    """How an arm goes at the last rung that was measured: its window of median throughput."""
+
+    rung: Annotated[Rung | None, about("connections or a path; null: there is only one")]
+    block: Annotated[int, about("the block's sequence within the job")]
+    index: Annotated[int, about("the window's place in that block")]
+    over_time: Annotated[OverTime, about("CPU, memory and listen queue, per 0.25 s")]
+
+
+@dataclass(frozen=True, kw_only=True)
 class ArmReport:
     """The figures of one file of a comparison."""
 
@@ -119,6 +129,10 @@ class ArmReport:
     rungs: Annotated[
         tuple[RungReport, ...], about("rung by rung; empty: the load has no rungs")
     ] = ()
+    typical: Annotated[
+        TypicalWindow | None,
+        about("one window step by step; null: none at that load, or none with a series"),
+    ] = None
     failure: Annotated[Failure | None, about("why the measurement did not finish")] = None
 
 

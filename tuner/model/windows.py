@@ -8,6 +8,7 @@ from typing import Annotated
 from tuner.model.doubts import Doubt
 from tuner.model.figures import (
     Histogram,
+    OverTime,
     ProxyTimes,
     ServerFigures,
     ServiceFigures,
@@ -22,6 +23,7 @@ SERIES_STEP_S = 0.25
 """Length of one step of a window's series."""
 
 _NO_LATENCIES = Histogram()
+_NOT_WATCHED = OverTime()
 _NOT_SEEN = ServerFigures()
 _NOT_KNOWN = Surroundings()
 
@@ -130,6 +132,9 @@ class ClientFigures(Answered):
     ] = None
     connect: Annotated[Spread | None, about("the client's own connects")] = None
     proxy: Annotated[ProxyTimes | None, about("what nginx logged, where it is in front")] = None
+    over_time: Annotated[
+        OverTime, about("CPU and memory of app and services, and the listen queue, per 0.25 s")
+    ] = _NOT_WATCHED
 
 
 @dataclass(frozen=True, kw_only=True)

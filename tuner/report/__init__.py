@@ -6,12 +6,13 @@ A figure is taken of each block first, then of all blocks: the block is the unit
 
     rows         block by block, as CSV
     └── figures      one figure: of one block, and over blocks
+    typical      one window of each arm, to be shown step by step
 """
 
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import unified_diff
 from functools import partial
 from statistics import fmean, median
@@ -46,6 +47,7 @@ from tuner.model import (
 )
 from tuner.report.figures import COMPARED, SHOWN, Part, errors_of, figure_of, value_of
 from tuner.report.rows import csv_of
+from tuner.report.typical import highest, typical
 
 __all__ = ["build", "csv_of"]
 
@@ -103,7 +105,11 @@ def build(history: History) -> Report:
     places = [_AtRung.of(blocks, name) for name in rungs(spec.workload)]
     before = grids.before(spec)
     numbers = [TrialNumber(number) for number in range(len(spec.variants))]
-    arms = tuple(_arm(spec, places, number, before.get(number)) for number in numbers)
+    shown = highest(blocks, rungs(spec.workload))
+    arms = tuple(
+        replace(_arm(spec, places, number, before.get(number)), typical=typical(shown, number))
+        for number in numbers
+    )
     measured = max(sum(bool(block.windows) for block in place.blocks) for place in places)
     curves = grids.curves(spec, arms, partial(_compared, spec, places))
     return Report(arms=arms, blocks=measured, curves=curves)

@@ -24,6 +24,7 @@ from tuner.model import (
     JobState,
     Ladder,
     Metric,
+    OverTime,
     Phase,
     Report,
     Spread,
@@ -348,9 +349,12 @@ def test_each_rung_of_a_ladder_is_a_block_to_come() -> None:
 
 
 def test_windows_come_raw_with_the_file_that_they_are_of() -> None:
-    windows = [
-        builders.window(1, 90.0, series=(20, 25), histogram=Histogram({1300: 90}), connections=64)
-    ]
+    details: dict[str, Any] = {
+        "series": (20, 25),
+        "over_time": OverTime(queue=(3, 0)),
+        "histogram": Histogram({1300: 90}),
+    }
+    windows = [builders.window(1, 90.0, connections=64, **details)]
     blocks = [builders.block(windows, arms=(0, 1), phase=Phase.COMPARE)]
     store = FakeStore({1: comparison()}, made={1: blocks})
     found = Api(store).get("/v1/jobs/1/windows").json()
@@ -361,6 +365,7 @@ def test_windows_come_raw_with_the_file_that_they_are_of() -> None:
         [20, 25],
         {"counts": {"1300": 90}},
     )
+    assert window["over_time"] == {"queue": [3, 0], "usage": {}}
     assert window["server"]["busiest_process"] is None
 
 

@@ -34,6 +34,7 @@ from tuner.model import (
     Objective,
     OpenLoop,
     Outcome,
+    OverTime,
     Preflight,
     PreflightFinding,
     RelativeBound,
@@ -46,6 +47,7 @@ from tuner.model import (
     TargetFacts,
     TrialState,
     Upload,
+    UsageSeries,
     UserData,
     Variant,
     Window,
@@ -210,7 +212,8 @@ def test_a_window_names_its_trial() -> None:
 def test_what_was_not_seen_takes_no_room() -> None:
     row = rows.window_row(MeasurementId(5), (0,), window())
     of_requests = ("series", "histogram", "by_request")
-    documents = (*of_requests, "connect", "proxy", "server", "services", "surroundings")
+    over_load = ("connect", "proxy", "over_time")
+    documents = (*of_requests, *over_load, "server", "services", "surroundings")
     assert [row[name] for name in documents] == [None] * len(documents)
 
 
@@ -227,6 +230,15 @@ def test_the_cores_that_a_window_kept_busy_survive() -> None:
     row = rows.window_row(MeasurementId(5), (0,), window(server=server))
     stored = json.loads(json.dumps(row["server"], allow_nan=False))
     assert rows.window_of({**row, "server": stored}).server == server
+
+
+def test_how_a_window_went_survives() -> None:
+    app = UsageSeries(cores=(0.5, 1.0), memory_mb=(40.0, 41.5))
+    over_time = OverTime(queue=(0, 9), usage={"app": app})
+    row = rows.window_row(MeasurementId(5), (0,), window(over_time=over_time))
+    stored = json.loads(json.dumps(row["over_time"], allow_nan=False))
+    assert rows.window_of({**row, "over_time": stored}).over_time == over_time
+    assert rows.window_of({**row, "over_time": None}).over_time == OverTime()
 
 
 def test_a_histogram_keeps_its_buckets_as_numbers() -> None:

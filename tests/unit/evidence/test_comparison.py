@@ -21,10 +21,12 @@ from tuner.model import (
     FailureCode,
     History,
     Limits,
+    OverTime,
     ProxyTimes,
     RequestFigures,
     ServiceFigures,
     Spread,
+    UsageSeries,
     Window,
 )
 
@@ -72,6 +74,54 @@ def test_every_chart_has_its_figures_as_a_table(rungs: tuple[int, ...]) -> None:
         table = section[section.index("<table>") :]
         assert "arm-0.ini" in table
         assert "arm-1.ini" in table
+
+
+def watched(arm: int, connections: int, noise: float, services: tuple[str, ...] = ()) -> Window:
+    used = UsageSeries(cores=(0.25, 0.5, 0.75), memory_mb=(40.0, 41.0, 42.0 + arm))
+    over_time = OverTime(queue=(0, 8, 3), usage={name: used for name in ("app", *services)})
+    return comparisons.window(arm, connections, noise, over_time=over_time)
+
+
+def over_seconds(found: History) -> str:
+    """The section of the page that shows windows step by step."""
+    _, _, rest = page(found).partition("<h3>Over the seconds of a window</h3>")
+    return rest.partition("</section>")[0]
+
+
+def test_cpu_memory_and_queue_are_drawn_over_the_seconds_of_one_window() -> None:
+    shown = over_seconds(comparisons.history(comparisons.blocks((None,), 2, 4, watched)))
+    assert re.findall(r"<title>([^<]*)</title><desc>([^<]*)", shown) == [
+        ("CPU", "CPU, % of its limit, at most: arm-0.ini 75; arm-1.ini 75"),
+        ("Memory", "memory, MB, at most: arm-0.ini 42; arm-1.ini 43"),
+        ("Listen queue", "connections that wait, at most: arm-0.ini 8; arm-1.ini 8"),
+    ]
+    assert "its window of median throughput. There is" in Read(shown).text
+
+
+def test_services_are_named_and_the_rung_is_said() -> None:
+    def made(arm: int, connections: int, noise: float) -> Window:
+        return watched(arm, connections, noise, services=("db",) if arm else ())
+
+    blocks = comparisons.blocks(RUNGS, 2, 4, made)
+    shown = over_seconds(comparisons.history(blocks, rungs=RUNGS))
+    assert "window of median throughput at 10 000 connections." in Read(shown).text
+    assert "CPU, % of one core, at most: arm-0.ini none; arm-1.ini 75" in shown
+    assert "<title>Memory of service db</title>" in shown
+
+
+def test_cpu_is_a_share_of_the_box_of_each_arm() -> None:
+    found = comparisons.history(comparisons.blocks((None,), 2, 4, watched))
+    first, second = found.job.spec.variants
+    own = second.model_copy(update={"limits": Limits(cpus=2.0, memory_mb=256)})
+    boxed = found.job.spec.model_copy(update={"variants": (first, own)})
+    shown = over_seconds(replace(found, job=replace(found.job, spec=boxed)))
+    assert "CPU, % of its limit, at most: arm-0.ini 75; arm-1.ini 37.5" in shown
+
+
+def test_without_a_series_nothing_is_drawn_over_seconds() -> None:
+    assert over_seconds(comparisons.history()) == ""
+    drawn = comparisons.history(comparisons.blocks((None,), 2, 4, watched))
+    assert "Over the seconds" not in markdown(drawn), "Markdown has no charts"
 
 
 def test_a_ladder_is_a_table_of_arms_and_connections_with_intervals_and_trimmed_means() -> None:

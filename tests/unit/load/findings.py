@@ -95,6 +95,10 @@ def window(**changes: Any) -> dict[str, Any]:
         },
         "queue": {"p95": 6.0, "max": 9, "size": 100},
         "proxy": None,
+        "over_time": {
+            "queue": [0, 9, 6],
+            "usage": {"app": {"cores": [0.5, 1.0, 0.75], "memory_mb": [40.0, 41.5, 42.0]}},
+        },
         **changes,
     }
 
@@ -112,6 +116,7 @@ class Scripted:
     front: Front = field(default_factory=lambda: Front(topology=Topology.HTTP_SOCKET, port=8000))
     nofile: int = 1000
     client_nofile: int = 1000
+    cgroup_folders: Mapping[str, str] = field(default_factory=lambda: {"app": "/tuner-cgroup-1"})
     asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     timeouts: list[float] = field(default_factory=list)
     carried: dict[str, bytes] = field(default_factory=dict)

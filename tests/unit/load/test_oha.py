@@ -120,6 +120,7 @@ def test_a_window_is_driven_and_read(oha: Oha) -> None:
     assert verb == "window"
     assert (task["length_s"], task["head_s"], task["connections"]) == (2.5, 0.5, 4)
     assert task["front"] == {"topology": "http_socket", "port": 8000, "socket": None}
+    assert task["cgroups"] == {"app": "/tuner-cgroup-1"}
 
 
 def test_an_open_loop_has_no_connections_to_starve(oha: Oha) -> None:

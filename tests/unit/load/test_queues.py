@@ -55,6 +55,25 @@ def test_a_watch_that_saw_nothing_says_so() -> None:
     assert watch.reading() is None
 
 
+def test_each_step_has_its_most_and_one_without_a_look_is_like_the_one_before() -> None:
+    looks = [(9.9, (40, 100)), (10.0, (1, 100)), (10.1, (7, 100)), (10.6, (2, 100))]
+    assert queues.most_of(looks, 10.0, 3) == [7, 7, 2]
+    assert queues.most_of(looks, 10.0, 9) == [7, 7, 2], "none after the last look"
+    assert queues.most_of(looks, 9.0, 2) == [0, 0]
+
+
+def test_the_series_is_of_the_fullest_queue() -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=4) as listening:
+        port = listening.getsockname()[1]
+        caller = socket.create_connection(("127.0.0.1", port))
+        began_s = time.monotonic()
+        with queues.Watch([port, 1]) as watch:
+            time.sleep(4 * queues.EVERY_S)
+        caller.close()
+    assert set(watch.series(began_s, 2)) == {1}
+    assert queues.Watch([port]).series(began_s, 2) == []
+
+
 def test_the_95th_percentile_leaves_out_a_short_peak() -> None:
     found = queues.reading_of([(1, 100)] * 98 + [(90, 100)] * 2)
     assert found == {"p95": 1.0, "max": 90, "size": 100}

@@ -35,6 +35,8 @@ def test_a_window_is_read() -> None:
     assert (reading.queue.p95, reading.queue.size) == (6.0, 100)
     assert reading.host is not None
     assert (reading.host.busy_s, reading.host.own_s) == (3.0, 0.6)
+    assert reading.over_time.queue == (0, 9, 6)
+    assert reading.over_time.usage["app"].cores == (0.5, 1.0, 0.75)
 
 
 def test_what_could_not_be_seen_is_none() -> None:

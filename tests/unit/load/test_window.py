@@ -14,10 +14,13 @@ import pytest
 
 from tests.unit.load import findings
 from tests.unit.load.servers import serving
+from tests.unit.load.test_usage import V2, written
 from tuner.load import probe_files
 from tuner.load.findings import WINDOW
+from tuner.load.probe import queues, usage
 from tuner.load.probe.counters import StatsGone
-from tuner.load.probe.window import FOLDERS, window
+from tuner.load.probe.rows import SERIES_STEP_S
+from tuner.load.probe.window import FOLDERS, Watched, over_time, window
 from tuner.load.results import reading_of
 
 OHA = """
@@ -70,6 +73,7 @@ def task(stats: str, script: str, **changes: Any) -> dict[str, Any]:
         "paths": ["/"],
         "stats": stats,
         "front": {"topology": "http_socket", "port": 1, "socket": None},
+        "cgroups": {},
         **changes,
     }
 
@@ -90,6 +94,37 @@ def test_rows_become_the_figures_of_a_window(stats: str) -> None:
     assert reading.client_cpu_s > 0
     assert reading.host is not None
     assert reading.host.own_s >= reading.client_cpu_s
+
+
+def test_cpu_and_memory_are_followed_while_the_client_runs(stats: str, tmp_path: Path) -> None:
+    folder = written(tmp_path, {**V2, "cpu.stat": "usage_usec 0\n"})
+    works = f"""
+import time
+time.sleep(0.35)
+open({folder + "/cpu.stat"!r}, "w").write("usage_usec 500000\\n")
+time.sleep(0.4)
+"""
+    found = window(task(stats, works + play_oha(), cgroups={"app": folder}))
+    reading = reading_of(WINDOW.validate_python(found), "oha")
+    app = reading.over_time.usage["app"]
+    assert 3 <= len(app.cores) == len(app.memory_mb) < 8, "rows of 2 s, and a run of 0.8"
+    assert sum(app.cores) * SERIES_STEP_S == pytest.approx(0.5, abs=0.1)
+    assert set(app.memory_mb) == {8.0}
+    assert reading.over_time.queue == (), "nothing listens there"
+
+
+def test_the_steps_begin_with_the_first_request() -> None:
+    watched = Watched(100.0, queues.Watch([]), usage.Watch({}))
+    watched.used.samples["app"] = [
+        usage.Sample(100.0, 0.0, 8.0),
+        usage.Sample(100.5, 0.0, 8.0),
+        usage.Sample(101.5, 0.5, 8.0),
+    ]
+    client: dict[str, Any] = {"rows": {"loaded_s": 0.6}}
+    began = over_time({"started_at": 7.0, "client": client}, watched)
+    assert began["usage"]["app"]["cores"] == [0.0, 0.0]
+    later = over_time({"started_at": 7.0, "client": {**client, "started_at": 7.5}}, watched)
+    assert later["usage"]["app"]["cores"] == [0.5, 0.5]
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,11 @@ import json
 import math
 import socket
 import struct
-import threading
+import time
 from typing import Any
+
+from tuner.load.probe import watching
+from tuner.load.probe.rows import SERIES_STEP_S
 
 EVERY_S = 0.05
 TIMEOUT_S = 0.5  # a kernel without socket diagnostics refuses at once
@@ -29,6 +32,7 @@ PAIR = struct.Struct("=II")
 
 Socket = int | str  # a TCP port, or the name of a unix socket
 Queue = tuple[int, int]  # connections waiting, connections that fit
+Look = tuple[float, Queue]  # at an instant of the monotonic clock
 
 
 def watched(front: dict[str, Any], stats: str | None) -> list[Socket]:
@@ -54,35 +58,36 @@ def parse(address: str) -> Socket:
     return "\0" + address[1:] if address.startswith("@") else address
 
 
-class Watch:
-    """Looks at the queues from a thread of its own while its context lasts."""
+class Watch(watching.Watch):
+    """Looks at the queues while its context lasts."""
+
+    every_s = EVERY_S
 
     def __init__(self, sockets: list[Socket]) -> None:
+        super().__init__()
         self._sockets = sockets
-        self._seen: dict[Socket, list[Queue]] = {each: [] for each in sockets}
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._seen: dict[Socket, list[Look]] = {each: [] for each in sockets}
 
-    def __enter__(self) -> "Watch":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        self._thread.join()
+    def look(self) -> None:
+        """Look at all of them once. Raises `OSError`."""
+        now_s = time.monotonic()
+        for each, queue in look(self._sockets).items():
+            self._seen[each].append((now_s, queue))
 
     def reading(self) -> dict[str, Any] | None:
         """The fullest of the queues; None where the kernel shows none of them."""
-        readings = [reading_of(queues) for queues in self._seen.values() if queues]
-        return max(readings, key=fill) if readings else None
+        looks = self._fullest()
+        return reading_of([queue for _, queue in looks]) if looks else None
 
-    def _look(self) -> None:
-        try:
-            while not self._ended.wait(EVERY_S):
-                for each, queue in look(self._sockets).items():
-                    self._seen[each].append(queue)
-        except OSError:
-            return  # the kernel has no socket diagnostics, or keeps them from us
+    def series(self, began_s: float, steps: int) -> list[int]:
+        """Most connections that waited in this queue in each step; empty where none was seen."""
+        looks = self._fullest()
+        return most_of(looks, began_s, steps) if looks else []
+
+    def _fullest(self) -> list[Look]:
+        """The looks at the fullest of the queues."""
+        seen = [looks for looks in self._seen.values() if looks]
+        return max(seen, key=lambda looks: fill(reading_of([q for _, q in looks]))) if seen else []
 
 
 def fill(reading: dict[str, Any]) -> tuple[float, float]:
@@ -99,6 +104,21 @@ def reading_of(queues: list[Queue]) -> dict[str, Any]:
         "max": waiting[-1],
         "size": queues[-1][1],
     }
+
+
+def most_of(looks: list[Look], began_s: float, steps: int) -> list[int]:
+    """The most of each step; steps after the last look drop.
+
+    A step without a look, on a busy CPU, is like the one before it.
+    """
+    most: dict[int, int] = {}
+    for at_s, (waiting, _) in looks:
+        step = int((at_s - began_s) // SERIES_STEP_S)
+        most[step] = max(waiting, most.get(step, 0))
+    found: list[int] = []
+    for step in range(min(steps, max(most) + 1)):
+        found.append(most.get(step, found[-1] if found else 0))
+    return found
 
 
 def look(sockets: list[Socket]) -> dict[Socket, Queue]:

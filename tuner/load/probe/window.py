@@ -11,6 +11,7 @@ The task:
     paths        path and query of every request of the workload, in its order
     stats        the address of uWSGI's stats, null for another server
     front        topology, port and socket of `tuner.uwsgi.topology.Front`
+    cgroups      where the cgroups of the app and of its services are mounted, by name
 
 A summary is a module with `summarise(folder, output, task)`, which returns what `window` hands on
 as `client`, or raises `ValueError` saying why there is nothing to return:
@@ -27,9 +28,10 @@ import importlib
 import os
 import subprocess
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
-from tuner.load.probe import counters, host, processes, proxy, queues
+from tuner.load.probe import counters, host, processes, proxy, queues, usage
+from tuner.load.probe.rows import SERIES_STEP_S
 
 SUMMARIES = {"oha": "tuner.load.probe.oha", "k6": "tuner.load.probe.k6"}
 FOLDERS = ("/dev/shm", "/tmp")  # noqa: S108  # the container's own; memory where it may be used
@@ -37,14 +39,23 @@ STDERR_KEPT = 2000
 COUNTED_WITHIN_S = 0.3
 
 
+class Watched(NamedTuple):
+    """What was looked at while the client ran, which began at `began_s` of the monotonic clock."""
+
+    began_s: float
+    queue: queues.Watch
+    used: usage.Watch
+
+
 def window(task: dict[str, Any]) -> dict[str, Any]:
     """Counters, the client, counters again. Raises `StatsGone`."""
     folder = make_folder(task["files"])
     try:
-        found, output = run(task, folder)
+        found, output, watched = run(task, folder)
         try:
             summary = importlib.import_module(SUMMARIES[task["summary"]])
             found["client"] = summary.summarise(folder, output, task)
+            found["over_time"] = over_time(found, watched)
             if task["stats"] is not None:
                 await_count(found, task["stats"])
         except ValueError as error:
@@ -54,16 +65,16 @@ def window(task: dict[str, Any]) -> dict[str, Any]:
         remove_folder(folder)
 
 
-def run(task: dict[str, Any], folder: str) -> tuple[dict[str, Any], str]:
-    """What was seen around one run of the client, and the client's own output."""
+def run(task: dict[str, Any], folder: str) -> tuple[dict[str, Any], str, Watched]:
+    """What was seen around one run of the client, the client's own output, and what was watched."""
     router = task["front"]["topology"] == "http_router"
     logged = proxy.log_size()
     before = counters.read(task["stats"])
     sockets = queues.watched(task["front"], before["stats"])
-    watch = queues.Watch(sockets)
+    watch, used = queues.Watch(sockets), usage.Watch(task["cgroups"])
     processes_before = processes.snapshot(before["stats"], router=router)
     host_before = host.snapshot()
-    with watch:
+    with watch, used:
         began, started_at, accepted = time.monotonic(), time.time(), counters.accepted()
         client = subprocess.run(
             task["argv"], cwd=folder, capture_output=True, text=True, check=False
@@ -85,8 +96,23 @@ def run(task: dict[str, Any], folder: str) -> tuple[dict[str, Any], str]:
         "processes": processes.difference(processes_before, processes_after),
         "queue": watch.reading(),
         "proxy": proxy.read(logged),
+        "over_time": {},
     }
-    return found, client.stdout
+    return found, client.stdout, Watched(began, watch, used)
+
+
+def over_time(found: dict[str, Any], watched: Watched) -> dict[str, Any]:
+    """`tuner.model.OverTime`: the whole steps from the first request to the last answer.
+
+    k6 says when it sent the first one, which is up to a second after its start.
+    """
+    client = found["client"]
+    late_s = max(0.0, client.get("started_at", found["started_at"]) - found["started_at"])
+    began_s, steps = watched.began_s + late_s, int(client["rows"]["loaded_s"] / SERIES_STEP_S)
+    return {
+        "queue": watched.queue.series(began_s, steps),
+        "usage": watched.used.series(began_s, steps),
+    }
 
 
 def await_count(found: dict[str, Any], address: str) -> None:
