@@ -144,7 +144,7 @@ REPORT = Report(
                     value=100.0,
                     ci_low=-math.inf,
                     ci_high=math.inf,
-                    concurrency=64,
+                    rung=64,
                 ),
             ),
             effects=(EFFECT,),

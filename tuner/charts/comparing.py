@@ -52,8 +52,8 @@ class _Across:
     """Where the rungs lie: by connections, by the sizes of answers, or one beside the other."""
 
     label: str
-    places: Mapping[Rung | None, float]
-    names: Mapping[Rung | None, str]
+    places: Mapping[Rung, float]
+    names: Mapping[Rung, str]
     is_log: bool = True
 
     @classmethod
@@ -61,15 +61,16 @@ class _Across:
         """The place and the name of every rung."""
         counts = sorted(rung for rung in rungs if isinstance(rung, int)) or [1]
         paths = [rung for rung in rungs if isinstance(rung, str)]
+        places: dict[Rung, float]
         if not paths:
             places = {count: float(count) for count in counts}
-            return cls("connections", places, {count: thousands(count) for count in counts})
+            return cls("connections", places, {rung: thousands(rung) for rung in counts})
         if len({kb.get(path, 0.0) for path in paths} - {0.0}) == len(paths) > 1:
-            paths = sorted(paths, key=lambda path: kb[path])
-            names = {path: f"{kb[path]:.3g}" for path in paths}
-            return cls("size of the answer, KB", {path: kb[path] for path in paths}, names)
-        beside = {path: float(place) for place, path in enumerate(paths, 1)}
-        return cls("path", beside, {path: short(path, _PATH) for path in paths}, is_log=False)
+            places = {path: kb[path] for path in sorted(paths, key=lambda path: kb[path])}
+            names = {rung: f"{size:.3g}" for rung, size in places.items()}
+            return cls("size of the answer, KB", places, names)
+        places = {path: float(place) for place, path in enumerate(paths, 1)}
+        return cls("path", places, {path: short(path, _PATH) for path in paths}, is_log=False)
 
     @property
     def axis(self) -> Axis:

@@ -152,8 +152,9 @@ def _rung(spec: JobSpec, rung: _AtRung, name: Rung, number: TrialNumber) -> Rung
     best = rung.best(spec.objective)
 
     def against(other: TrialNumber | None) -> Effect | None:
-        is_other = other is not None and other != number
-        return _effect(rung.ratios(number, other, metric), metric) if is_other else None
+        if other is None or other == number:
+            return None
+        return _effect(rung.ratios(number, other, metric), metric)
 
     return RungReport(
         rung=name,

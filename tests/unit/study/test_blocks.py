@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.builders import FACTS, FINGERPRINT, spec
-from tuner.model import Budget, JobKind, JobSpec, Limits, TargetFacts, TrialNumber, Variant
+from tuner.model import Budget, JobKind, JobSpec, Limits, Rung, TargetFacts, TrialNumber, Variant
 from tuner.study import arms_at_once, passes, rounds
 
 BOX_MB = 512
@@ -106,7 +106,7 @@ def test_a_file_that_dropped_out_is_in_no_block() -> None:
 def test_each_round_of_a_ladder_has_a_pass_of_every_rung() -> None:
     job, facts = comparison(5, blocks=2), host(3)
     (first, second), (third, fourth) = passes(job, facts, numbers(5))
-    rungs: dict[int | None, tuple[TrialNumber, ...]] = dict.fromkeys((10, 100), numbers(5))
+    rungs: dict[Rung | None, tuple[TrialNumber, ...]] = dict.fromkeys((10, 100), numbers(5))
     found = rounds(job, facts, rungs)
     assert found == [
         [(arms, rung) for arms in of_pass]
@@ -124,7 +124,7 @@ def test_each_round_of_a_ladder_has_a_pass_of_every_rung() -> None:
 def test_a_rung_has_blocks_of_the_files_that_work_there_alone() -> None:
     job = comparison(3, blocks=1)
     one, two = TrialNumber(1), TrialNumber(2)
-    working: dict[int | None, tuple[TrialNumber, ...]] = {
+    working: dict[Rung | None, tuple[TrialNumber, ...]] = {
         10: numbers(3),
         100: (one, two),
         1_000: (),

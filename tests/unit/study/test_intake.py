@@ -21,6 +21,7 @@ from tuner.model import (
     SamplerName,
     TargetApp,
     TuneRequest,
+    wants_kept,
 )
 from tuner.study import mistakes as mistakes_module
 from tuner.study import resolve
@@ -236,7 +237,7 @@ def test_paths_in_turn_are_for_comparisons() -> None:
 
 def test_users_with_connections_of_their_own_keep_them_as_they_are() -> None:
     arm = {"name": "a", "ini": INI, "keep_alive": True}
-    assert resolve(measuring(arms=[arm]), OneApp()).workloads[0].keep_alive
+    assert wants_kept(resolve(measuring(arms=[arm]), OneApp()).workloads[0])
     with pytest.raises(InvalidInput) as refused:
         resolve(measuring(arms=[arm], workload={"kind": "burst", "users": 10}), OneApp())
     assert [each.path for each in refused.value.mistakes] == ["arms.0.keep_alive"]
