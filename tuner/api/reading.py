@@ -119,18 +119,28 @@ def _of_rest(
     document: Any, model: type[Request], error: ValidationError, resolve: Resolve
 ) -> list[Mistake]:
     """The mistakes of meaning in the well-formed parts of the document."""
+    rest, wrong = document, error
+    for depth in (None, 1):  # the wrong values, then the fields that are incomplete without them
+        rest = _without(rest, wrong, depth)
+        if isinstance(rest, dict) and "app" in model.model_fields:
+            rest.setdefault("app", "unnamed")  # a wrong name must not hide other mistakes
+        try:
+            resolve(model.model_validate(rest))
+        except ValidationError as again:
+            wrong = again
+            continue
+        except InvalidInput as invalid:
+            return [m for m in invalid.mistakes if not _is_guess(m, error)]
+        return []
+    return []  # too little is left to check
+
+
+def _without(document: Any, error: ValidationError, depth: int | None) -> Any:
+    """A copy without the places of the errors, cut to `depth` fields."""
     rest = deepcopy(document)
     for detail in error.errors():
-        remove(rest, place_of(document, detail))
-    if isinstance(rest, dict) and "app" in model.model_fields:
-        rest.setdefault("app", "unnamed")  # a wrong name must not hide other mistakes
-    try:
-        resolve(model.model_validate(rest))
-    except ValidationError:
-        return []  # too little is left to check
-    except InvalidInput as invalid:
-        return [m for m in invalid.mistakes if not _is_guess(m, error)]
-    return []
+        remove(rest, place_of(document, detail)[:depth])
+    return rest
 
 
 def _is_guess(mistake: Mistake, error: ValidationError) -> bool:

@@ -9,6 +9,7 @@ from tests.unit.study.test_comparing import arms_of, by_processes, comparison, w
 from tests.unit.study.test_intake import Described, OneApp, measuring
 from tests.unit.study.test_whole_study import run
 from tuner import report
+from tuner.api.reading import read_request
 from tuner.errors import InvalidInput
 from tuner.evidence.compared_arms import files
 from tuner.model import (
@@ -190,6 +191,19 @@ def test_an_arm_may_run_in_an_image_of_its_own() -> None:
     failure = job.report.arms[2].failure
     assert failure is not None
     assert failure.code is FailureCode.IMAGE_MISSING
+
+
+def test_a_suite_with_several_mistakes_has_them_all_in_one_answer() -> None:
+    document = {
+        "kind": "compare",
+        "target": {"target_app": "nowhere"},
+        "workload": {"kind": "ladder", "concurrencies": [0, 100]},
+        "arms": [{"name": "a", "ini": INI}, {"name": "a", "command": ["gunicorn"]}],
+    }
+    with pytest.raises(InvalidInput) as refused:
+        read_request(document, lambda request: resolve(request, OneApp()))
+    paths = {mistake.path for mistake in refused.value.mistakes}
+    assert paths == {"target.target_app", "workload.concurrencies.0", "arms"}
 
 
 class TwoApps(OneApp):
