@@ -81,6 +81,13 @@ COMPARE_RUNNING: dict[str, Any] = {
     "kind": "compare",
     "phase": "compare",
     "files": WINDOW_LIST["files"],
+    "size": {
+        "takes_s": 116.0,
+        "blocks": 8,
+        "arms_at_once": 2,
+        "memory_mb": 1024,
+        "sentence": "about 2 min: 8 rounds x 2 arms; up to 2 arms at once, with 1.0 GB of memory",
+    },
     "progress": _progress(3, 5, 81.0),
     "calibration": None,
     "sees": [],

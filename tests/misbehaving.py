@@ -18,11 +18,11 @@ def application(environ, start_response):
     return [b"ok"]
 """
 
-_INI = "[uwsgi]\nhttp-socket = :8000\nwsgi-file = /app/app.py\nmaster = true\nprocesses = 1\n"
+INI = "[uwsgi]\nhttp-socket = :8000\nwsgi-file = /app/app.py\nmaster = true\nprocesses = 1\n"
 _DOCKERFILE = "ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\nCOPY app.py /app/app.py\n"
 
 
-def write_app(folder: Path, name: str, source: str, *, ini: str = _INI) -> None:
+def write_app(folder: Path, name: str, source: str, *, ini: str = INI) -> None:
     """Write `<folder>/<name>/` with everything that the catalogue and the engine ask for."""
     home = folder / name
     home.mkdir(parents=True)

@@ -183,7 +183,7 @@ def running(*, until: str = "/readyz", measures: bool = True, **environ: str) ->
     nothing has to wait.
     """
     # Not pytest's tmp_path: as root, PostgreSQL runs as a user who may not pass its folders.
-    home, port = Path(tempfile.mkdtemp(prefix="tuner-service-")), _free_port()
+    home, port = Path(tempfile.mkdtemp(prefix="tuner-service-")), free_port()
     inherited = {name: value for name, value in os.environ.items() if "TUNER_" not in name}
     settings = {"TUNER_DATA_DIR": str(home), "TUNER_PORT": str(port), **environ}
     home.chmod(0o711)  # as root, PostgreSQL runs as another user
@@ -222,7 +222,8 @@ def _processes() -> Iterator[tuple[int, int, str]]:
         yield int(folder.name), int(status.rpartition(")")[2].split()[1]), command
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port on which nothing listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

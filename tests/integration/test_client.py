@@ -210,6 +210,22 @@ def test_a_request_whose_answer_was_lost_makes_one_job(api: Running) -> None:
         assert [found.id for found in client.jobs(app="lost")] == [job.id]
 
 
+def test_an_equal_request_goes_on_with_its_job(client: Client, store: Store) -> None:
+    asked = request("again")
+    first, is_new = client.go_on(asked)
+    again, is_new_again = client.go_on(asked)
+    assert (is_new, again.id, is_new_again) == (True, first.id, False)
+    other, is_new = client.go_on(asked.model_copy(update={"seed": 2}))
+    assert is_new
+    succeed(store, first.id)
+    anew, is_new = client.go_on(asked)
+    assert (anew.state, is_new) == ("queued", True)
+    for job in (other, anew):
+        client.cancel(job.id)
+    ended, is_new = client.go_on(asked, max_age_days=1)
+    assert (ended.id, ended.state, is_new) == (first.id, "succeeded", False)
+
+
 def test_a_key_of_the_callers_is_one_job_for_ever(client: Client) -> None:
     first = client.submit(request("keyed"), key="release-1.4")
     assert client.submit(request("keyed"), key="release-1.4").id == first.id

@@ -73,6 +73,17 @@ def test_a_duration_has_two_units_at_most(seconds: float, text: str) -> None:
     assert wording.duration(seconds) == text
 
 
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(9.6, "10 s"), (95, "95 s"), (1675, "28 min"), (8000, "2.2 h")]
+)
+def test_an_estimate_has_no_digits_that_nobody_can_know(seconds: float, text: str) -> None:
+    assert wording.estimate(seconds) == text
+
+
+def test_memory_is_told_in_the_unit_that_people_read() -> None:
+    assert [wording.memory(mb) for mb in (512, 999.4, 4096)] == ["512 MB", "999 MB", "4.1 GB"]
+
+
 def test_less_of_a_metric_of_which_less_is_better_is_an_improvement() -> None:
     assert wording.improvement(0.1, Metric.THROUGHPUT_RPS) == pytest.approx(0.105171, abs=1e-6)
     assert wording.improvement(0.1, Metric.LATENCY_P95_MS) == pytest.approx(0.095163, abs=1e-6)

@@ -10,7 +10,9 @@ app               everything put together, and the OpenAPI document
 ├── lint             findings in a uwsgi.ini
 └── health           alive? ready?
 views, measured, evidence, preflight   nouns → answers, pure
+sizes             how much a job measures: blocks, time and memory, pure
 progress          how far a job is
+equal_jobs        the job of an equal request, for a command that goes on
 parameters        what several calls take
 files             nouns → uwsgi.ini, compose.yaml, sysctls, pure
 reading, shape    a request body → a job, or every mistake in it

@@ -22,11 +22,12 @@ def known() -> dict[str, Any]:
 
 
 def created(model: type[BaseModel]) -> Responses:
-    """201 with a Location, and 200 where an earlier request with the same key made the job."""
+    """201 with a Location, and 200 for the job of an earlier request."""
     location = {"description": "address of the job", "schema": {"type": "string"}}
+    earlier = "an earlier request made the job: one with this key, or with go_on an equal one"
     return {
         201: {"description": "the job is queued", "headers": {"Location": location}},
-        200: {"description": "an earlier request with this key made the job", "model": model},
+        200: {"description": earlier, "model": model},
     }
 
 

@@ -6,7 +6,18 @@ from fastapi import APIRouter, Query, Request, Response
 
 from tuner.api import examples, views
 from tuner.api.conditional import tagged, unchanged
-from tuner.api.parameters import After, Body, Id, IfNoneMatch, InState, Key, Limit, OfApp
+from tuner.api.equal_jobs import equal_job
+from tuner.api.parameters import (
+    MAX_AGE_DAYS,
+    After,
+    Body,
+    Id,
+    IfNoneMatch,
+    InState,
+    Key,
+    Limit,
+    OfApp,
+)
 from tuner.api.problems import documented
 from tuner.api.reading import read_request, sha256_of
 from tuner.api.services import Wired
@@ -16,6 +27,23 @@ from tuner.schemas import JobAnswer, JobPage, WindowList
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 
 OfKind = Annotated[JobKind | None, Query(description="of this kind", examples=["tune"])]
+GoOn = Annotated[
+    bool,
+    Query(
+        description="true: where an equal job has not ended, the answer is that job, no new one",
+        examples=[True],
+    ),
+]
+WithinDays = Annotated[
+    float | None,
+    Query(
+        alias="max_age_days",
+        gt=0,
+        le=MAX_AGE_DAYS,
+        description="with go_on: or an equal job that has succeeded and is not older",
+        examples=[1],
+    ),
+]
 
 
 @router.post(
@@ -26,14 +54,24 @@ OfKind = Annotated[JobKind | None, Query(description="of this kind", examples=["
     responses={**examples.created(JobAnswer), **documented(409, 413, 415, 422)},
 )
 def submit(
-    document: Body, response: Response, services: Wired, idempotency_key: Key = None
+    document: Body,
+    response: Response,
+    services: Wired,
+    idempotency_key: Key = None,
+    go_on: GoOn = False,
+    max_age_days: WithinDays = None,
 ) -> JobAnswer:
     """Tune an app, compare files, or calibrate a host: `kind` says which. Default: tune."""
     spec = read_request(document, services.resolve)
-    status, is_new = services.store.create_job(
-        spec,
-        idempotency_key=idempotency_key,
-        request_sha256=sha256_of({**document, "kind": spec.kind}),
+    known = equal_job(services, spec, max_age_days) if go_on else None
+    status, is_new = (
+        (known, False)
+        if known is not None
+        else services.store.create_job(
+            spec,
+            idempotency_key=idempotency_key,
+            request_sha256=sha256_of({**document, "kind": spec.kind}),
+        )
     )
     response.status_code = 201 if is_new else 200
     response.headers["Location"] = f"/v1/jobs/{status.job.id}"

@@ -1,12 +1,11 @@
 """How far a job is, and its best trial so far. Pure functions over its status."""
 
 import math
-from collections.abc import Mapping, Sequence
-from itertools import chain
+from collections.abc import Sequence
 
+from tuner.api.sizes import Block, Planned, expected_s, load_s
 from tuner.model import (
-    RUNS_OF_A_BLOCK,
-    Budget,
+    BASELINE,
     Job,
     JobKind,
     JobSpec,
@@ -16,25 +15,18 @@ from tuner.model import (
     MeasurementState,
     Phase,
     Tally,
-    TrialNumber,
-    rungs,
 )
 from tuner.schemas import Incumbent, Progress
-from tuner.study import rounds
-
-START_OF_BLOCK_S = 1.5
-"""Time to start and remove a block's containers, until the job has blocks of its own."""
 
 _ORDER = tuple(Phase)
-_Block = tuple[int, int]  # arms, and cycles of each arm
 
 
-def progress_of(status: JobStatus) -> Progress:
+def progress_of(status: JobStatus, plan: Planned) -> Progress:
     """Trials, blocks and seconds done, and what is left of them."""
     job = status.job
     blocks = [tally for tally in status.tallies if tally.kind is MeasurementKind.BLOCK]
     complete = [tally for tally in blocks if tally.state is MeasurementState.COMPLETE]
-    left = _left(job, blocks)
+    left = _left(job, plan, blocks)
     first = [tally.first_window_at for tally in complete if tally.first_window_at is not None]
     is_search = job.spec.kind is JobKind.TUNE
     return Progress(
@@ -70,12 +62,12 @@ def _trials_planned(job: Job, candidates: int) -> int:
     return max(job.spec.budget.trials, candidates)
 
 
-def _left(job: Job, blocks: Sequence[Tally]) -> list[_Block]:
+def _left(job: Job, plan: Planned, blocks: Sequence[Tally]) -> list[Block]:
     """Blocks that the present and the later phases may still need."""
     if job.state.is_final:
         return []
-    left: list[_Block] = []
-    for phase, planned in _planned(job).items():
+    left: list[Block] = []
+    for phase, planned in plan.items():
         if job.phase is not phase and not _is_before(job, phase):
             continue
         own = [tally for tally in blocks if tally.phase is phase]
@@ -87,59 +79,19 @@ def _left(job: Job, blocks: Sequence[Tally]) -> list[_Block]:
     return left
 
 
-def _planned(job: Job) -> Mapping[Phase, Sequence[_Block]]:
-    """Every block that a phase may have at most. A race and a confirmation may end early."""
-    spec, budget = job.spec, job.spec.budget
-    pair = (2, budget.cycles)
-    match spec.kind:
-        case JobKind.COMPARE:
-            files = tuple(TrialNumber(number) for number in range(len(spec.variants)))
-            working = dict.fromkeys(rungs(spec.workload), files)
-            blocks = chain(*rounds(spec, job.facts, working))
-            return {Phase.COMPARE: [(len(arms), budget.cycles) for arms, _ in blocks]}
-        case JobKind.CALIBRATE:
-            return {Phase.CALIBRATE: [pair] * budget.calibrate_blocks}
-        case JobKind.TUNE:
-            runs = budget.ablate_runs // RUNS_OF_A_BLOCK
-            return {
-                Phase.CALIBRATE: [pair] * budget.calibrate_blocks,
-                Phase.SEARCH: [pair] * budget.trials,
-                Phase.RACE: _race(budget),
-                Phase.ABLATE: [(RUNS_OF_A_BLOCK + 1, budget.cycles)] * runs,
-                Phase.CONFIRM: [pair] * budget.confirm_blocks,
-            }
+def _shape(spec: JobSpec, tally: Tally) -> Block:
+    return (BASELINE,) * tally.arms, tally.cycles or spec.budget.cycles
 
 
-def _race(budget: Budget) -> list[_Block]:
-    return [
-        (racing + 1, budget.race_cycles)
-        for racing in budget.race_rounds
-        for _ in range(budget.blocks_of_round(racing, entered=budget.race))
-    ]
-
-
-def _shape(spec: JobSpec, tally: Tally) -> _Block:
-    return tally.arms, tally.cycles or spec.budget.cycles
-
-
-def _eta_s(job: Job, left: Sequence[_Block], complete: Sequence[Tally]) -> float | None:
+def _eta_s(job: Job, left: Sequence[Block], complete: Sequence[Tally]) -> float | None:
     """Load that is left, at the pace of the blocks so far, shared by the hosts that made them."""
     if job.state.is_final:
         return 0.0
     if job.state is JobState.QUEUED:
         return None
     took_s = sum(tally.took_s for tally in complete)
-    asked_s = sum(tally.timed * _load_s(job.spec, _shape(job.spec, tally)) for tally in complete)
-    left_s = sum(_load_s(job.spec, block) for block in left)
-    overhead_s = len(left) * START_OF_BLOCK_S
-    expected_s = left_s * took_s / asked_s if asked_s else left_s + overhead_s
+    asked_s = sum(tally.timed * load_s(job.spec, _shape(job.spec, tally)) for tally in complete)
+    left_s = sum(load_s(job.spec, block) for block in left)
+    at_pace_s = left_s * took_s / asked_s if asked_s else expected_s(job.spec, left)
     hosts = len(frozenset[str]().union(*(tally.hosts for tally in complete))) or 1
-    return round(expected_s / hosts, 1)
-
-
-def _load_s(spec: JobSpec, block: _Block) -> float:
-    """Seconds of load in one block, as the budget asks; a burst may take longer."""
-    budget = spec.budget
-    arms, cycles = block
-    loads = 1 if spec.kind is JobKind.COMPARE else len(rungs(spec.workload))
-    return arms * (budget.warmup_s + cycles * loads * budget.window_s)
+    return round(at_pace_s / hosts, 1)

@@ -8,6 +8,7 @@ from tuner.api.evidence import evidence_answer, look_answers
 from tuner.api.measured import calibration_answer, report_answer, sees, sentences, window_answer
 from tuner.api.preflight import preflight_answer
 from tuner.api.progress import incumbent_of, progress_of
+from tuner.api.sizes import planned, size_of
 from tuner.masking import masked
 from tuner.model import (
     History,
@@ -38,6 +39,7 @@ def job_page(jobs: Sequence[JobSummary], limit: int) -> JobPage:
 def job_answer(status: JobStatus) -> JobAnswer:
     """A job, its progress and what it has found so far."""
     job, spec = status.job, status.job.spec
+    plan = planned(job)
     answer = JobAnswer.of(
         status,
         spec,
@@ -45,7 +47,8 @@ def job_answer(status: JobStatus) -> JobAnswer:
         verdict=job.recommendation.verdict if job.recommendation else None,
         files=_files(job),
         metric=spec.objective.metric,
-        progress=progress_of(status),
+        size=size_of(spec, plan),
+        progress=progress_of(status, plan),
         incumbent=incumbent_of(status),
         calibration=calibration_answer(job.calibration),
         sees=sees(job.calibration),

@@ -40,6 +40,9 @@ Check = Annotated[
         help="The deployed file. Exit with 1 and print a diff if its effect differs.",
     ),
 ]
+Fresh = Annotated[
+    bool, typer.Option("--fresh", help="Start anew, even if this command was stopped before.")
+]
 Svg = Annotated[Path | None, typer.Option(help="Write two charts to this file.")]
 ReportFile = Annotated[
     Path | None, typer.Option("--report", help="Write the report to a .html, .md or .json file.")

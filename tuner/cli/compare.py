@@ -1,10 +1,11 @@
 """`tuner compare`: the arms of a suite, which are uwsgi.ini files and other servers."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tuner.cli.arguments import AsJson, CsvFile, Pool, ReportFile, Svg
+from tuner.cli.arguments import AsJson, CsvFile, Fresh, Pool, ReportFile, Svg
 from tuner.cli.jobs import check_succeeded
 from tuner.cli.output import say
 from tuner.model import box_of
@@ -12,6 +13,10 @@ from tuner.model import box_of
 if TYPE_CHECKING:
     from tuner.cli.asking import Json
     from tuner.schemas import RecommendationAnswer
+
+
+TUNED_WITHIN_DAYS = 1
+"""An equal tuning job that succeeded within this time is not run again for --tune."""
 
 
 def compare(
@@ -24,6 +29,9 @@ def compare(
     rounds: Annotated[
         int | None, typer.Option(min=1, help="Fresh starts of each arm; default: the suite's.")
     ] = None,
+    keep_alive: Annotated[
+        bool, typer.Option("--keep-alive", help="Clients keep their connections.")
+    ] = False,
     tune: Annotated[
         str | None,
         typer.Option(metavar="ARM", help="Tune the file of this arm first; its answer joins."),
@@ -31,23 +39,29 @@ def compare(
     preset: Annotated[str, typer.Option(help="How much --tune measures.")] = "standard",
     space: Annotated[str | None, typer.Option(help="The search space of --tune.")] = None,
     pool: Pool = None,
+    fresh: Fresh = False,
     as_json: AsJson = False,
     svg: Svg = None,
     report: ReportFile = None,
     csv: CsvFile = None,
 ) -> None:
-    """Compare the arms of a suite: uwsgi.ini files, and other servers under the same app."""
+    """Compare the arms of a suite: uwsgi.ini files, and other servers under the same app.
+
+    If the command was stopped, the same command goes on where it was.
+    """
     from tuner.cli import asking, compared, following, own_service, suites
 
-    request = asking.given(**suites.suite_of(suite, only or (), rounds) | {"pool": pool})
+    chosen = suites.suite_of(suite, only or (), rounds, keep_alive=keep_alive)
+    request = asking.given(**chosen | {"pool": pool})
     tuning = suites.tuning_of(request, tune, preset, space) if tune else None
     written = compared.Written.of(svg, report, csv)
     with own_service.reached() as (client, runs_on):
+        run = partial(following.run, client, runs_on=runs_on, quiet=as_json, goes_on=not fresh)
         if tune and tuning:
-            job = following.run(client, tuning, runs_on=runs_on, quiet=as_json)
+            job = run(tuning, max_age_days=TUNED_WITHIN_DAYS)
             check_succeeded(job)
             request = _with_tuned(request, tune, client.recommendation(job.id))
-        job = following.run(client, request, runs_on=runs_on, quiet=as_json)
+        job = run(request)
         written.write(client, job)
     compared.show(job, as_json=as_json)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tuner.cli.arguments import FolderOrApp
+from tuner.cli.arguments import FolderOrApp, Fresh
 from tuner.cli.files import app_folder
 from tuner.cli.jobs import check_succeeded
 from tuner.errors import Conflict
@@ -38,23 +38,27 @@ def tune(
     preset: Annotated[
         str, typer.Option(help="How much to measure: demo, quick, standard, thorough, noisy.")
     ] = "standard",
+    fresh: Fresh = False,
 ) -> None:
     """Tune an app on this machine, without a running service, and print the uwsgi.ini to deploy.
 
-    Its data stay in the folder `own` of TUNER_DATA_DIR.
+    If the command was stopped, the same command goes on where it was. Its data stay in the folder
+    `own` of TUNER_DATA_DIR.
     """
     data, folder = Settings.from_environ(os.environ).data_dir / "own", app_folder(name)
     if folder is None:
-        _tune(name, preset, data)
+        _tune(name, preset, data, goes_on=not fresh)
     else:
-        _tune(folder.name, preset, data, folder.parent)
+        _tune(folder.name, preset, data, folder.parent, goes_on=not fresh)
 
 
-def _tune(target: str, preset: str, folder: Path, apps: Path | None = None) -> None:
+def _tune(
+    target: str, preset: str, folder: Path, apps: Path | None = None, *, goes_on: bool = False
+) -> None:
     """Tune with a service of our own, which also knows the target apps in `apps`."""
     from rich.console import Console
 
-    from tuner.cli.following import follow
+    from tuner.cli.following import run
     from tuner.cli.output import print_on
     from tuner.cli.own_service import started
     from tuner.cli.printing import recommendation_lines
@@ -63,11 +67,9 @@ def _tune(target: str, preset: str, folder: Path, apps: Path | None = None) -> N
     console = Console()
     request = {"app": target, "target": {"target_app": target}, "budget": {"preset": preset}}
     with started(folder, apps) as client:
-        job = client.submit(request)
-        print_on(console, f"job {job.id}: tuning {target} on this machine")
-        job = follow(client, job.id, console, runs_on=False)
+        job = run(client, request, runs_on=False, quiet=False, goes_on=goes_on)
         first = job.progress.first_window_at
-        if first is not None:
+        if first is not None and first > began:  # else an earlier command began the job
             seconds = (first - began).total_seconds()
             print_on(console, f"from the command to the first window: {seconds:.1f} s")
         check_succeeded(job)

@@ -7,13 +7,16 @@ from typing import Protocol
 from rich.console import Console
 
 from tuner.cli.output import print_on, say
-from tuner.cli.printing import error_lines, progress, sight, submitted_line
+from tuner.cli.own_service import cancel_others
+from tuner.cli.printing import error_lines, known_line, progress, sight, submitted_lines
 from tuner.client import Asked, Client
 from tuner.errors import Unavailable
-from tuner.model import JobKind
+from tuner.model import FailureCode, JobKind
 from tuner.schemas import JobAnswer
 
 POLL_S = 1.0
+CONTINUES = "job {0} continues; follow it with: tuner watch {0}"
+GOES_ON = "the same command goes on with job {0}"
 
 
 class Show(Protocol):
@@ -22,26 +25,51 @@ class Show(Protocol):
     def __call__(self, line: str, *, keep: bool = False) -> None: ...
 
 
-def run(client: Client, request: Asked, *, runs_on: bool, quiet: bool) -> JobAnswer:
-    """Submit a request and follow its job to the end; see `follow`."""
-    job = client.submit(request)
+def run(
+    client: Client,
+    request: Asked,
+    *,
+    runs_on: bool,
+    quiet: bool,
+    goes_on: bool = False,
+    max_age_days: float | None = None,
+) -> JobAnswer:
+    """The job of a request, once it has ended; see `follow`.
+
+    `goes_on`: take an equal job that has not ended; with `max_age_days` also one that succeeded at
+    most so many days ago. Without any, submit the request. `runs_on`: the service outlives this
+    command; one that does not measures this job alone.
+    """
+    if goes_on:
+        job, is_new = client.go_on(request, max_age_days=max_age_days)
+    else:
+        job, is_new = client.submit(request), True
     if not quiet:
-        say(submitted_line(job))
-    return follow(client, job.id, Console(stderr=True, quiet=quiet), runs_on=runs_on)
+        say("\n".join(submitted_lines(job) if is_new else [known_line(job)]))
+    if job.state.is_final:
+        return job
+    if not runs_on:
+        cancel_others(client, job.id)
+    at_stop = CONTINUES if runs_on else GOES_ON if goes_on else ""
+    ended = follow(client, job.id, Console(stderr=True, quiet=quiet), at_stop)
+    if is_new or ended.failure is None or ended.failure.code is not FailureCode.INFRASTRUCTURE:
+        return ended
+    # Its earlier blocks cannot be added to, for example because the app's image has changed.
+    return run(client, request, runs_on=runs_on, quiet=quiet)
 
 
-def follow(client: Client, job_id: int, console: Console, *, runs_on: bool = True) -> JobAnswer:
+def follow(client: Client, job_id: int, console: Console, at_stop: str = CONTINUES) -> JobAnswer:
     """Show each change of a job until it has ended, and why it failed; the job.
 
-    `runs_on`: the service outlives this command, so Ctrl-C leaves the job running.
-    Raises `Unavailable` if the service has been away for a minute.
+    `at_stop` is said after Ctrl-C, with the number of the job. Raises `Unavailable` if the service
+    has been away for a minute.
     """
     try:
         with _shown_on(console) as show:
             job = _followed(client, job_id, show)
     except KeyboardInterrupt:
-        if runs_on:
-            say(f"job {job_id} continues; follow it with: tuner watch {job_id}")
+        if at_stop:
+            say(at_stop.format(job_id))
         raise
     why = () if job.failure is None else error_lines(job.failure)
     print_on(console, "\n".join([f"job {job_id} {job.state}", *why]))

@@ -6,6 +6,7 @@ from typing import Any
 from tuner.cli.printing import error_lines
 from tuner.errors import Conflict, InvalidInput, Unavailable
 from tuner.model import (
+    START_OF_ARM_S,
     CompareRequest,
     FailureCode,
     TargetRequest,
@@ -19,7 +20,6 @@ from tuner.wording import duration, effect_with_interval, share
 
 MOST_BLOCKS = 256  # of one comparison
 BLOCKS_TO_RUN = 4  # if there is nothing to compare
-START_OF_BLOCK_S = 1.5  # if the job does not know its own
 
 
 def request_of(
@@ -55,7 +55,7 @@ def block_s(found: RecommendationAnswer) -> float:
     """Seconds of one block of two files, with its starts; of a ladder each rung has its own."""
     asked = found.circumstances
     count = len(rungs(asked.workload))
-    start_s = START_OF_BLOCK_S + 2 * asked.warmup_s
+    start_s = 2 * (START_OF_ARM_S + asked.warmup_s)
     if found.calibration is not None and found.calibration.block_s is not None:
         return found.calibration.block_s + (count - 1) * start_s
     return count * (start_s + 2 * asked.cycles * asked.window_s)
@@ -64,13 +64,11 @@ def block_s(found: RecommendationAnswer) -> float:
 def plan_lines(
     found: RecommendationAnswer, request: CompareRequest, margins: gate.Margins
 ) -> Iterator[str]:
-    """What the gate measures, for how long, and the margin that the blocks resolve."""
-    size = f"{request.blocks} blocks, about {duration(request.blocks * block_s(found))}"
+    """What the gate measures, and the margin that the blocks resolve."""
     if len(request.arms) == 1:
         yield f"job {found.job} recommends your own file: the gate only checks that it runs"
-        yield size
         return
-    yield f"your own file against the recommendation of job {found.job}: {size}"
+    yield f"your own file against the recommendation of job {found.job}: {request.blocks} blocks"
     if found.calibration is None:
         return
     sd = found.calibration.block_sd

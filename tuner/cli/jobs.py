@@ -36,7 +36,7 @@ def submit(
     with connect() as client:
         job = client.submit(document)
         if not as_json:
-            say(printing.submitted_line(job))
+            say("\n".join(printing.submitted_lines(job)))
         if wait:
             _follow_to_the_end(client, job.id, as_json=as_json)
         elif as_json:

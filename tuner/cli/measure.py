@@ -11,6 +11,7 @@ from tuner.cli.arguments import (
     Cpus,
     CsvFile,
     Cycles,
+    Fresh,
     Nofile,
     Pool,
     ReportFile,
@@ -86,12 +87,16 @@ def measure(
         typer.Option(help="Allow options of the files to do this. Repeatable."),
     ] = None,
     pool: Pool = None,
+    fresh: Fresh = False,
     as_json: AsJson = False,
     svg: Svg = None,
     report: ReportFile = None,
     csv: CsvFile = None,
 ) -> None:
-    """Measure one uwsgi.ini, or compare several in interleaved blocks."""
+    """Measure one uwsgi.ini, or compare several in interleaved blocks.
+
+    If the command was stopped, the same command goes on where it was.
+    """
     from tuner.cli import arms, asking, compared, following, own_service
     from tuner.client import document_of
 
@@ -139,7 +144,7 @@ def measure(
             allow=allow or None,
             pool=pool,
         )
-        job = following.run(client, request, runs_on=runs_on, quiet=as_json)
+        job = following.run(client, request, runs_on=runs_on, quiet=as_json, goes_on=not fresh)
         written.write(client, job)
     compared.show(job, as_json=as_json)
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tuner.cli.output import say
@@ -39,14 +39,22 @@ def reached() -> Iterator[tuple[Client, bool]]:
 
 @contextmanager
 def started(folder: Path, apps: Path | None = None) -> Iterator[Client]:
-    """A service with its data in `folder`, ready to measure and without jobs.
+    """A service with its data in `folder`, ready to measure. It also knows the apps in `apps`.
 
-    It also knows the target apps in `apps`.
+    The jobs of a command that was stopped go on in it, until `cancel_others`.
     """
     with _alone(folder), _serving(folder, apps) as (service, url), Client(url) as client:
         _wait_until_ready(client, service, folder / "serve.log")
-        _cancel_leftovers(client)
         yield client
+
+
+def cancel_others(client: Client, kept: int) -> None:
+    """Cancel all jobs but one: commands that were stopped left them, and they would run as well."""
+    for state in ("running", "queued"):
+        for job in client.jobs(state):
+            if job.id != kept:
+                with suppress(Conflict):  # it has just ended
+                    client.cancel(job.id)
 
 
 @contextmanager
@@ -148,10 +156,3 @@ def _wait_until_ready(client: Client, service: subprocess.Popen[bytes], log: Pat
 def _tail(log: Path, lines: int = 15) -> str:
     text = log.read_text(encoding="utf-8", errors="replace").splitlines()
     return "\n".join([*text[-lines:], f"(full log: {log})"])
-
-
-def _cancel_leftovers(client: Client) -> None:
-    """Cancel the jobs of a killed command: they would run before this one."""
-    for state in ("running", "queued"):
-        for job in client.jobs(state):
-            client.cancel(job.id)

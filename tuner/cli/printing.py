@@ -25,10 +25,19 @@ from tuner.wording import (
 )
 
 
-def submitted_line(job: JobAnswer) -> str:
-    """`job 7: submitted`, and what it waits for."""
+def submitted_lines(job: JobAnswer) -> Iterator[str]:
+    """`job 7: submitted`, and what it waits for; then what it takes."""
     waits = f", {progress(job)}" if job.queue_position or job.waits_for else ""
-    return f"job {job.id}: submitted{waits}"
+    yield f"job {job.id}: submitted{waits}"
+    yield job.size.sentence
+
+
+def known_line(job: JobAnswer) -> str:
+    """`goes on with job 12: 9 of 24 blocks are measured`."""
+    if job.state.is_final:
+        return f"an equal job has ended: takes the answer of job {job.id}"
+    done, left = job.progress.blocks_done, job.progress.blocks_left
+    return f"goes on with job {job.id}: {done} of {count(done + left, 'block')} are measured"
 
 
 def progress(job: JobAnswer) -> str:

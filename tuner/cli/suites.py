@@ -10,16 +10,20 @@ from tuner.errors import InvalidInput
 FILE = "suite.yaml"
 
 
-def suite_of(name: str, only: Sequence[str] = (), rounds: int | None = None) -> Json:
+def suite_of(
+    name: str, only: Sequence[str] = (), rounds: int | None = None, *, keep_alive: bool = False
+) -> Json:
     """The request of one of our suites, or of the one in a file or a folder.
 
     `only` names the arms to keep; the first of those is the one that the others are compared with.
-    Raises `InvalidInput`.
+    `keep_alive` is of the client of every arm that does not say otherwise. Raises `InvalidInput`.
     """
     found = read_document(str(_file_of(name)))
     if not isinstance(found, dict) or found.get("kind") != "compare":
         raise InvalidInput.at(name, "is not a suite: it begins with `kind: compare`")
     request = dict(found) if rounds is None else {**found, "blocks": rounds}
+    if keep_alive:
+        request["workload"] = {**(found.get("workload") or {}), "keep_alive": True}
     return {**request, "arms": _kept(request.get("arms") or [], only)} if only else request
 
 

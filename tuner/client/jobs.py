@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Unpack
 from uuid import uuid4
 
-from tuner.client.replies import ReadAs
+from tuner.client.replies import ReadAs, job_and_novelty
 from tuner.client.watching import Watching, states
 from tuner.client.wire import Wire
 from tuner.model import JobKind, JobSummary, Request
@@ -36,8 +36,17 @@ class Jobs:
         Equal requests with the same `key` make one job. Without a key, each call makes one job
         of its own, also if the client has to send the request several times.
         """
-        own = uuid4().hex if self._wire.retries else None
-        return self._wire.post("/v1/jobs", ReadAs(JobAnswer), request, key=key or own)
+        return self._wire.post("/v1/jobs", ReadAs(JobAnswer), request, key=key or self._own_key())
+
+    def go_on(self, request: Asked, *, max_age_days: float | None = None) -> tuple[JobAnswer, bool]:
+        """The job of an equal request that has not ended, and False; else a new one, and True.
+
+        With `max_age_days`, also one that succeeded at most so many days ago.
+        """
+        params = {"go_on": "true", "max_age_days": max_age_days}
+        return self._wire.post(
+            "/v1/jobs", job_and_novelty, request, key=self._own_key(), params=params
+        )
 
     def job(self, job_id: int) -> JobAnswer:
         """A job. The service does not send an unchanged job again."""
@@ -100,6 +109,9 @@ class Jobs:
         """The report of a job of kind calibrate. Raises `Conflict` before it is done."""
         path = f"{_path(job_id)}/report"
         return self._wire.get(path, ReadAs(CalibrationReport), {"format": "json"})
+
+    def _own_key(self) -> str | None:
+        return uuid4().hex if self._wire.retries else None
 
     def _look(self, job_id: int, *, is_retried: bool = True) -> JobAnswer:
         return self._wire.get(_path(job_id), ReadAs(JobAnswer), is_retried=is_retried)

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ValidationError
 
 from tuner.errors import Unavailable
 from tuner.model import mistakes_of
+from tuner.schemas import JobAnswer
 
 Answered = TypeVar("Answered", bound=BaseModel)
 
@@ -27,6 +28,11 @@ class ReadAs(Generic[Answered]):
             return self.model.model_validate_json(answer.content, extra="allow")
         except ValidationError as error:
             raise Unavailable("api", _unlike(answer, error)) from error
+
+
+def job_and_novelty(answer: httpx.Response) -> tuple[JobAnswer, bool]:
+    """A job, and whether the request has made it."""
+    return ReadAs(JobAnswer)(answer), answer.status_code == httpx.codes.CREATED
 
 
 def text(answer: httpx.Response) -> str:

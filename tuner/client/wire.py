@@ -72,7 +72,15 @@ class Wire:
         self._remembered.keep(kept_as, answer.headers.get("etag"), found)
         return found
 
-    def post(self, path: str, read: Read[T], document: Any = None, *, key: str | None = None) -> T:
+    def post(
+        self,
+        path: str,
+        read: Read[T],
+        document: Any = None,
+        *,
+        key: str | None = None,
+        params: Mapping[str, object] | None = None,
+    ) -> T:
         """POST. With a `key`, repeated requests have one effect.
 
         Raises `InvalidInput` if the document cannot be JSON.
@@ -81,7 +89,9 @@ class Wire:
         if key is not None:
             headers["Idempotency-Key"] = key
         content = _written(document) if document is not None else None
-        request = self._http.build_request("POST", path, headers=headers, content=content)
+        request = self._http.build_request(
+            "POST", path, headers=headers, content=content, params=_given(params or {})
+        )
         return read(_expected(self._retrying(self._sent, request)))
 
     def listens(self) -> bool:

@@ -9,6 +9,9 @@ from tuner.model.document import Document
 RUNS_OF_A_BLOCK = 4
 """Configurations of an ablation in one block, beside the baseline."""
 
+START_OF_ARM_S = 0.75
+"""Time to start and remove the containers of an arm, until blocks tell how long they take."""
+
 
 class Budget(Document):
     """How much measuring a job may do. Times are seconds of load; starts come on top."""

@@ -28,6 +28,7 @@ from tuner.schemas.jobs import (
     JobPage,
     Progress,
     RecommendationAnswer,
+    Size,
     TrialAnswer,
     TrialList,
 )

@@ -49,6 +49,18 @@ class Progress(Answer):
     )
 
 
+class Size(Answer):
+    """What a job takes, as far as its request tells; told before it starts."""
+
+    takes_s: float = Field(description="seconds that it measures on one host; of kind tune at most")
+    blocks: int = Field(description="blocks of all phases, at most")
+    arms_at_once: int = Field(
+        description="arms of the largest block: all, until the memory of a host is known"
+    )
+    memory_mb: int = Field(description="memory limits of those arms and of their services")
+    sentence: str = Field(description="all of it in a sentence")
+
+
 class Incumbent(Answer):
     """The best feasible trial so far: an observation of the search, not yet a verdict."""
 
@@ -67,6 +79,7 @@ class JobAnswer(Answer, JobSummary):
     )
     workload: Workload = Field(description="the load that the job sends")
     metric: Metric = Field(description="verdicts go by this metric")
+    size: Size = Field(description="the time and the memory that the job takes")
     progress: Progress = Field(description="how far the job is")
     incumbent: Incumbent | None = Field(
         description="best trial so far; null before the first score and unless kind is tune"

@@ -23,7 +23,7 @@ state      what the phases share, derived once for a step:
 """
 
 from tuner.study.advice import Belief, Observation, Optimiser, Proposal
-from tuner.study.blocks import arms_at_once, passes, rounds
+from tuner.study.blocks import arms_at_once, needs_mb, passes, rounds
 from tuner.study.decide import decide, decider
 from tuner.study.intake import resolve
 from tuner.study.mistakes import mistakes_in

@@ -75,20 +75,21 @@ def room_mb(facts: TargetFacts | None) -> float:
     return HOST_SHARE * facts.fingerprint.memory_mb if facts else float("inf")
 
 
+def needs_mb(spec: JobSpec, arms: Iterable[TrialNumber]) -> int:
+    """The memory limits of the arms of a block and of their services, in MB."""
+    boxes, targets = spec.boxes, spec.targets
+    return sum(boxes[arm].memory_mb + targets[arm].services_memory_mb for arm in arms)
+
+
 def _packed(
     spec: JobSpec, room: float, first: Iterable[TrialNumber], groups: Sequence[grids.Arms]
 ) -> list[grids.Arms]:
     """Blocks that hold every group beside the first file; each has room for one group at least."""
     blocks: list[set[TrialNumber]] = []
     for group in groups:
-        block = next((b for b in blocks if _needs_mb(spec, {*b, *group}) <= room), None)
+        block = next((b for b in blocks if needs_mb(spec, {*b, *group}) <= room), None)
         if block is None:
             block = {*first}
             blocks.append(block)
         block.update(group)
     return [tuple(sorted(block)) for block in blocks]
-
-
-def _needs_mb(spec: JobSpec, arms: Iterable[TrialNumber]) -> int:
-    targets = spec.targets
-    return sum(spec.boxes[arm].memory_mb + targets[arm].services_memory_mb for arm in arms)

@@ -104,6 +104,19 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02} min"
 
 
+def estimate(seconds: float) -> str:
+    """An estimated time without the digits that nobody can know: 1675 as `28 min`."""
+    if seconds < 100:
+        return f"{round(seconds)} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 100 else f"{seconds / 3600:.1f} h"
+
+
+def memory(mb: float) -> str:
+    """512 as `512 MB`, 4096 as `4.1 GB`."""
+    return f"{mb / 1000:.1f} GB" if mb >= 1000 else f"{mb:.0f} MB"
+
+
 def sentence(text: str) -> str:
     """With a capital and a full stop; `str.capitalize` would make "cpu" of "CPU"."""
     trimmed = text.strip()

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -24,6 +24,18 @@ class Service:
     def on(self, call: str, *answers: Any, status: int = 200) -> None:
         """Answer `call` ("GET /v1/jobs/1") with these bodies in turn."""
         self.answers[call] = [(status, answer) for answer in answers]
+
+    def left(self, running: Sequence[Any] = (), queued: Sequence[Any] = ()) -> None:
+        """These jobs have not ended; each may be cancelled."""
+        for state, jobs in (("running", running), ("queued", queued)):
+            self.on(f"GET /v1/jobs?state={state}", {"jobs": [*jobs], "next": None})
+            for job in jobs:
+                self.on(f"POST /v1/jobs/{job['id']}/cancel", {**job, "state": "cancelled"})
+
+    def submitted(self) -> list[dict[str, Any]]:
+        """The requests that were submitted, with `go_on` or without."""
+        calls = [(call.partition("?")[0], body) for call, _, body in self.seen]
+        return [json.loads(body) for call, body in calls if call == "POST /v1/jobs"]
 
     def problem(self, call: str, status: int, detail: str, **more: Any) -> None:
         """Answer `call` with a problem."""

@@ -1,8 +1,6 @@
 """`tuner compare` against a service that answers as a test says."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
@@ -17,35 +15,37 @@ from tuner.model import CompareRequest, Workload
 @pytest.fixture
 def comparing(service: Service) -> Service:
     """A service that compares."""
-    service.on("POST /v1/jobs", COMPARE_QUEUED, status=201)
+    service.on("POST /v1/jobs?go_on=true", COMPARE_QUEUED, status=201)
     service.on("GET /v1/jobs/8", COMPARE_QUEUED, COMPARE_DONE)
     return service
-
-
-def all_sent(service: Service) -> list[dict[str, Any]]:
-    return [json.loads(body) for call, _, body in service.seen if call == "POST /v1/jobs"]
-
-
-def sent(service: Service) -> dict[str, Any]:
-    return all_sent(service)[0]
 
 
 def test_a_suite_is_submitted_with_the_texts_of_its_files(
     comparing: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("compare", "wsgi-servers", "--rounds", "2") == 0
-    found = sent(comparing)
+    (found,) = comparing.submitted()
     assert (found["kind"], found["blocks"]) == ("compare", 2)
     first, *others = found["arms"]
     assert "processes = 4\n" in first["ini"]
     assert all("command" in arm and "ini" not in arm for arm in others)
-    assert "161.4   158.0 .. 164.9" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert "161.4   158.0 .. 164.9" in said.out
+    assert said.err.splitlines()[1].startswith("about 2 min: 8 rounds x 2 arms; up to 2 arms")
 
 
 def test_only_some_arms_are_measured_in_the_order_of_the_suite(comparing: Service) -> None:
     chosen = ("--only", "waitress", "--only", "bjoern")
     assert run("compare", "wsgi-servers", *chosen) == 0
-    assert [arm["name"] for arm in sent(comparing)["arms"]] == ["bjoern", "waitress"]
+    (found,) = comparing.submitted()
+    assert [arm["name"] for arm in found["arms"]] == ["bjoern", "waitress"]
+
+
+def test_the_clients_of_a_suite_may_keep_their_connections(comparing: Service) -> None:
+    assert run("compare", "wsgi-servers", "--keep-alive") == 0
+    workload = suite_of("wsgi-servers")["workload"]
+    (found,) = comparing.submitted()
+    assert found["workload"] == {**workload, "keep_alive": True}
 
 
 def test_an_arm_that_the_suite_does_not_have_is_named_with_those_that_it_has() -> None:
@@ -78,12 +78,12 @@ def test_what_is_no_suite_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("is_better", [True, False])
 def test_a_tuned_file_joins_the_arms_in_its_box(comparing: Service, is_better: bool) -> None:
     found = RECOMMENDATION if is_better else {**RECOMMENDATION, "lines": []}
-    comparing.on("POST /v1/jobs", TUNE_QUEUED, COMPARE_QUEUED, status=201)
+    comparing.on("POST /v1/jobs?go_on=true&max_age_days=1", TUNE_QUEUED, status=201)
     comparing.on("GET /v1/jobs/7", {**TUNE_RUNNING, "state": "succeeded", "phase": "done"})
     comparing.on("GET /v1/jobs/7/recommendation", found)
     name = "uwsgi-as-published"
     assert run("compare", "wsgi-servers", "--tune", name, "--preset", "quick") == 0
-    tuning, comparison = all_sent(comparing)
+    tuning, comparison = comparing.submitted()
     own, *_ = suite_of("wsgi-servers")["arms"]
     assert (tuning["kind"], tuning["baseline"]["ini"]) == ("tune", own["ini"])
     assert (tuning["app"], tuning["budget"]) == ("wsgi-servers", {"preset": "quick"})

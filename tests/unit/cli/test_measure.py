@@ -37,14 +37,9 @@ FAILED: dict[str, Any] = {
 def measuring(service: Service) -> Service:
     """A service that measures."""
     service.on("GET /v1/target-apps", TARGET_APP_LIST)
-    service.on("POST /v1/jobs", COMPARE_QUEUED, status=201)
+    service.on("POST /v1/jobs?go_on=true", COMPARE_QUEUED, status=201)
     service.on("GET /v1/jobs/8", COMPARE_QUEUED, COMPARE_RUNNING, COMPARE_DONE)
     return service
-
-
-def _sent(service: Service, call: str) -> dict[str, Any]:
-    found = next(body for made, _, body in service.seen if made == call)
-    return dict(json.loads(found))
 
 
 @pytest.fixture
@@ -58,7 +53,7 @@ def test_files_are_submitted_followed_and_printed(
     measuring: Service, ini: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("measure", "mixed", "--ini", ini, "--blocks", "4", "--cpus", "2") == 0
-    sent = _sent(measuring, "POST /v1/jobs")
+    sent = measuring.submitted()[0]
     assert sent["target"] == {"target_app": "mixed"}
     assert sent["arms"] == [{"name": "a.ini", "ini": "[uwsgi]\n"}]
     assert (sent["blocks"], sent["limits"]["cpus"]) == (4, 2.0)
@@ -76,7 +71,7 @@ def test_the_box_of_the_command_line_is_sent_with_the_rest_of_the_targets_own(
 ) -> None:
     box = ("--nofile", "1024", "--sysctl", "net.ipv4.tcp_syncookies=0")
     assert run("measure", "mixed", *box) == 0
-    sent = Limits.model_validate(_sent(measuring, "POST /v1/jobs")["limits"])
+    sent = Limits.model_validate(measuring.submitted()[0]["limits"])
     assert sent == Limits(nofile=1024, sysctls={"net.ipv4.tcp_syncookies": 0})
 
 
@@ -84,7 +79,7 @@ def test_steps_are_submitted_as_files_that_follow_each_other(
     measuring: Service, ini: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("measure", "mixed", "--step", ini, "--step", "+threads=4,listen=200") == 0
-    sent = _sent(measuring, "POST /v1/jobs")
+    sent = measuring.submitted()[0]
     assert sent["arms"][1]["ini"] == "[uwsgi]\nthreads = 4\nlisten = 200\n"
     assert sent["compare_with"] == "previous"
     said = capsys.readouterr().out
@@ -126,7 +121,7 @@ def test_a_grid_is_submitted_with_its_boxes_and_printed_as_a_curve_for_each(
     measuring.on("GET /v1/jobs/8", done)
     vary = ("--vary", "cpus=1,2", "--vary", "processes=2,4")
     assert run("measure", "mixed", *vary, "--memory-mb", "256") == 0
-    sent = _sent(measuring, "POST /v1/jobs")
+    sent = measuring.submitted()[0]
     assert sent["vary"] == ["cpus", "processes"]
     boxes = [(file["limits"]["cpus"], file["limits"]["memory_mb"]) for file in sent["arms"]]
     assert boxes == [(1, 256), (1, 256), (2, 256), (2, 256)]
@@ -147,7 +142,7 @@ def test_every_mistake_of_steps_is_said_before_anything_is_measured(
     assert "did you mean threads?" in said
     assert run("measure", "shop:1", "--vary", "processes=2,4") == 2
     assert "give --ini" in capsys.readouterr().err
-    assert not [call for call, _, _ in measuring.seen if call == "POST /v1/jobs"]
+    assert not measuring.submitted()
 
 
 def test_what_the_files_may_do_is_sent_and_what_is_left_out_is_said(
@@ -155,7 +150,7 @@ def test_what_the_files_may_do_is_sent_and_what_is_left_out_is_said(
 ) -> None:
     measuring.on("GET /v1/jobs/8", {**COMPARE_DONE, "preflight": PREFLIGHT})
     assert run("measure", "mixed", "--allow", "network", "--allow", "code") == 0
-    assert _sent(measuring, "POST /v1/jobs")["allow"] == ["network", "code"]
+    assert measuring.submitted()[0]["allow"] == ["network", "code"]
     said = capsys.readouterr().out
     assert "left out: trials go without cron (line 9): it starts programs" in said
     assert run("measure", "mixed", "--allow", "everything") == 2
@@ -258,7 +253,7 @@ def test_a_calibration_says_what_the_host_can_see(
     service.on("POST /v1/jobs", CALIBRATE_QUEUED, status=201)
     service.on("GET /v1/jobs/9", CALIBRATE_DONE)
     assert run("calibrate", "--pool", "default") == 0
-    assert _sent(service, "POST /v1/jobs")["pool"] == "default"
+    assert service.submitted()[0]["pool"] == "default"
     said = capsys.readouterr().out
     assert "smallest detectable effect in 20 minutes: 0.8 %" in said
     assert "99.9 % CI -1.1 % .. +1.5 %" in said
@@ -320,6 +315,7 @@ def test_where_nobody_listens_the_command_runs_a_service_of_its_own(
     monkeypatch.setenv("TUNER_PORT", "1")
     monkeypatch.setenv("TUNER_DATA_DIR", str(tmp_path))
     monkeypatch.setattr(own_service, "started", started)
+    measuring.left()
     assert run("measure", "mixed") == 0
     assert folders == [tmp_path / "own"]
     assert "starting one for this command" in capsys.readouterr().err

@@ -1,7 +1,6 @@
 """What serve and demo refuse before they start anything."""
 
 import fcntl
-import json
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -66,20 +65,6 @@ def test_a_second_command_on_the_same_data_is_refused(tmp_path: Path) -> None:
             pass
 
 
-def test_what_a_killed_command_left_is_cancelled(service: Service) -> None:
-    service.on("GET /v1/jobs?state=running", {"jobs": [{**TUNE_RUNNING, "id": 3}], "next": None})
-    service.on("GET /v1/jobs?state=queued", {"jobs": [{**TUNE_QUEUED, "id": 4}], "next": None})
-    for number in (3, 4):
-        service.on(f"POST /v1/jobs/{number}/cancel", TUNE_RUNNING)
-    with Client(service.url) as client:
-        own_service._cancel_leftovers(client)
-    calls = [call for call, _, _ in service.seen]
-    assert {call for call in calls if call.startswith("POST")} == {
-        "POST /v1/jobs/3/cancel",
-        "POST /v1/jobs/4/cancel",
-    }
-
-
 def test_how_to_tune_ones_own_app_takes_two_commands() -> None:
     lines = demo._your_own().splitlines()
     assert len(lines) == 3
@@ -90,8 +75,10 @@ def test_how_to_tune_ones_own_app_takes_two_commands() -> None:
 def demo_folder(service: Service, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Where the demo leaves its page; its service is the one that answers, and its job is done."""
     done = {**TUNE_RUNNING, "state": "succeeded", "phase": "done"}
-    service.on("POST /v1/jobs", TUNE_QUEUED, status=201)
+    for call in ("POST /v1/jobs", "POST /v1/jobs?go_on=true"):
+        service.on(call, TUNE_QUEUED, status=201)
     service.on("GET /v1/jobs/7", done)
+    service.left()
     service.on("GET /v1/jobs/7/recommendation", RECOMMENDATION)
     service.on("GET /v1/jobs/7/report?format=html", "<title>größer</title>\n")
 
@@ -126,13 +113,30 @@ def test_a_folder_with_a_target_is_tuned_and_named_by_its_folder(
     (folder / "target.yaml").touch()
     (demo_folder.parent / "own").mkdir()
     assert run("tune", str(folder), "--preset", "quick") == 0
-    assert "uwsgi.ini to deploy" in capsys.readouterr().out
-    (sent,) = [json.loads(body) for call, _, body in service.seen if call == "POST /v1/jobs"]
+    said = capsys.readouterr()
+    assert "uwsgi.ini to deploy" in said.out
+    assert "job 7: submitted" in said.err
+    (sent,) = service.submitted()
     assert sent == {
         "app": "cart",
         "target": {"target_app": "cart"},
         "budget": {"preset": "quick"},
     }
+
+
+def test_tune_goes_on_where_it_was_stopped_unless_it_is_fresh(
+    demo_folder: Path, service: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = demo_folder.parent / "apps" / "cart"
+    folder.mkdir(parents=True)
+    (folder / "target.yaml").touch()
+    (demo_folder.parent / "own").mkdir()
+    service.on("POST /v1/jobs?go_on=true", TUNE_RUNNING)
+    for fresh, told in ((), "goes on with job 7"), (("--fresh",), "job 7: submitted"):
+        assert run("tune", str(folder), *fresh) == 0
+        said = capsys.readouterr()
+        assert said.err.startswith(told)
+        assert "first window" not in said.out  # it was before this command
 
 
 def test_a_page_that_cannot_be_written_is_said_after_the_answer(

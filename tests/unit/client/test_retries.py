@@ -92,6 +92,18 @@ def test_two_calls_are_two_jobs_unless_the_caller_gives_a_key() -> None:
     assert given == "release-1.4"
 
 
+def test_a_request_that_goes_on_tells_whether_its_job_is_new() -> None:
+    service = scripted(httpx.ReadTimeout, ok(TUNE_QUEUED, 201), ok(TUNE_RUNNING))
+    with service.client() as client:
+        first, is_new = client.go_on(REQUEST)
+        again, is_new_again = client.go_on(REQUEST, max_age_days=1)
+    assert (first.id, is_new, again.id, is_new_again) == (7, True, 7, False)
+    asked = "POST /v1/jobs?go_on=true"
+    assert service.calls == [asked, asked, f"{asked}&max_age_days=1"]
+    keys = [request.headers["idempotency-key"] for request in service.seen]
+    assert keys[0] == keys[1] != keys[2]
+
+
 def test_calling_off_is_repeated_for_twice_is_once() -> None:
     service = scripted(httpx.ReadTimeout, ok(TUNE_CANCELLED))
     assert service.client().cancel(7).state == "cancelled"

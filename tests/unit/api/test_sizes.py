@@ -1,0 +1,81 @@
+"""What a job takes, told before it starts."""
+
+from dataclasses import replace
+from typing import Any
+
+from tests import builders
+from tests.unit.api.fakes import Api
+from tuner.api.sizes import planned, size_of
+from tuner.model import PRESETS, Budget, JobKind, Ladder, Limits, Variant
+from tuner.schemas import Size
+
+LADDER = Ladder(kind="ladder", concurrencies=(100, 1_000, 10_000))
+WINDOWS = {"cycles": 2, "window_s": 2.5, "warmup_s": 1.5}  # of load: 6.5 s an arm
+
+
+def size(*, arms: int = 8, rounds: int = 4, facts: Any = None, **changes: Any) -> Size:
+    variants = tuple(Variant(name=f"arm-{n}", ini=builders.INI) for n in range(arms))
+    budget = Budget(trials=0, confirm_blocks=0, compare_blocks=rounds, **WINDOWS)
+    asked = {"variants": variants, "budget": budget, "workload": LADDER, **changes}
+    spec = builders.spec(kind=JobKind.COMPARE, search_space=None, **asked)
+    return size_of(spec, planned(builders.job(spec=spec, facts=facts)))
+
+
+def tuning(budget: Budget) -> Size:
+    spec = builders.spec(budget=budget)
+    return size_of(spec, planned(builders.job(spec=spec)))
+
+
+def test_a_comparison_tells_its_time_and_the_memory_of_its_largest_block() -> None:
+    found = size()
+    assert (found.blocks, found.arms_at_once, found.memory_mb) == (12, 8, 8 * 512)
+    assert found.takes_s == 12 * 8 * (6.5 + 0.75)
+    assert found.sentence == (
+        "about 12 min: 3 rungs x 4 rounds x 8 arms; up to 8 arms at once, with 4.1 GB of memory"
+    )
+
+
+def test_each_arm_counts_with_its_own_box_and_its_services() -> None:
+    small = Variant(name="small", ini=builders.INI, limits=Limits(memory_mb=128))
+    large = Variant(name="large", ini=builders.INI, limits=Limits(memory_mb=600))
+    postgres = {"image": "postgres:17", "memory_mb": 100}
+    target = builders.spec().target
+    backed = type(target).model_validate({**target.model_dump(), "services": {"db": postgres}})
+    found = size(variants=(small, large), workload=builders.spec().workload, target=backed)
+    assert found.memory_mb == 128 + 600 + 2 * 100
+    assert found.sentence.endswith(
+        ": 4 rounds x 2 arms; up to 2 arms and their services at once, with 928 MB of memory"
+    )
+
+
+def test_a_host_with_less_memory_starts_fewer_arms_at_once_and_takes_longer() -> None:
+    room_for_five = replace(builders.FINGERPRINT, memory_mb=4 * 1024)
+    small = size(facts=replace(builders.FACTS, fingerprint=room_for_five))
+    assert (small.arms_at_once, small.memory_mb) == (5, 5 * 512)
+    assert small.blocks == 2 * 12
+    assert small.takes_s > size().takes_s
+
+
+def test_a_tuning_job_tells_the_most_that_it_takes() -> None:
+    found = tuning(PRESETS["standard"])
+    assert (found.arms_at_once, found.memory_mb) == (5, 5 * 512)
+    # calibrate, search, race of 4 and 2, ablate, confirm
+    assert found.blocks == 4 + 30 + (4 + 8) + 24 + 40
+    long_s, short_s = 3 + 4 * 2.5 + 0.75, 3 + 2 * 2.5 + 0.75  # of an arm
+    pairs, race, ablation = 74 * 2 * long_s, (4 * 5 + 8 * 3) * short_s, 24 * 5 * long_s
+    assert found.takes_s == pairs + race + ablation
+    assert found.sentence == (
+        "about 68 min at most: 30 trials, 110 blocks; up to 5 arms at once, with 2.6 GB of memory"
+    )
+
+
+def test_the_clock_of_a_tuning_job_bounds_its_time() -> None:
+    budget = PRESETS["standard"].model_copy(update={"minutes": 20.0})
+    assert tuning(budget).takes_s == 20 * 60
+
+
+def test_the_answer_to_a_request_tells_the_size_of_its_job() -> None:
+    request = {"kind": "calibrate", "target": {"target_app": "mixed"}, "blocks": 4}
+    answer = Api().submit(request)
+    assert answer.json()["size"]["blocks"] == 4
+    assert answer.json()["size"]["sentence"].startswith("about 58 s: 4 blocks x 2 arms; ")

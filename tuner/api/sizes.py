@@ -1,0 +1,104 @@
+"""The size of a job: its blocks, and the time and the memory that they take. Pure functions."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+
+from tuner.model import (
+    BASELINE,
+    RUNS_OF_A_BLOCK,
+    START_OF_ARM_S,
+    Budget,
+    Job,
+    JobKind,
+    JobSpec,
+    Phase,
+    TrialNumber,
+    rungs,
+)
+from tuner.schemas import Size
+from tuner.study import needs_mb, rounds
+from tuner.wording import count, estimate, memory
+
+Block = tuple[Sequence[TrialNumber], int]
+"""Arms of a block, and the cycles of each. Where their numbers do not matter, all are baselines."""
+
+Planned = Mapping[Phase, Sequence[Block]]
+"""Every block that a phase may have at most."""
+
+PAIR = (BASELINE,) * 2
+
+
+def size_of(spec: JobSpec, plan: Planned) -> Size:
+    """What the whole job takes, from the first block to the last."""
+    blocks = [*chain(*plan.values())]
+    longest_s = 60 * (spec.budget.minutes or float("inf"))
+    takes_s = round(min(expected_s(spec, blocks), longest_s), 1)
+    arms_at_once = max((len(arms) for arms, _ in blocks), default=0)
+    memory_mb = max((needs_mb(spec, arms) for arms, _ in blocks), default=0)
+    beside = " and their services" if any(target.services for target in spec.targets) else ""
+    return Size(
+        takes_s=takes_s,
+        blocks=len(blocks),
+        arms_at_once=arms_at_once,
+        memory_mb=memory_mb,
+        sentence=(
+            f"about {estimate(takes_s)}{' at most' * (spec.kind is JobKind.TUNE)}:"
+            f" {_measured(spec, len(blocks))}; up to {count(arms_at_once, 'arm')}{beside} at once,"
+            f" with {memory(memory_mb)} of memory"
+        ),
+    )
+
+
+def planned(job: Job) -> Planned:
+    """The blocks of the whole job. A race and a confirmation may end early."""
+    spec, budget = job.spec, job.spec.budget
+    pair: Block = (PAIR, budget.cycles)
+    match spec.kind:
+        case JobKind.COMPARE:
+            files = tuple(TrialNumber(number) for number in range(len(spec.variants)))
+            working = dict.fromkeys(rungs(spec.workload), files)
+            blocks = chain(*rounds(spec, job.facts, working))
+            return {Phase.COMPARE: [(arms, budget.cycles) for arms, _ in blocks]}
+        case JobKind.CALIBRATE:
+            return {Phase.CALIBRATE: [pair] * budget.calibrate_blocks}
+        case JobKind.TUNE:
+            ablation: Block = ((BASELINE,) * (RUNS_OF_A_BLOCK + 1), budget.cycles)
+            return {
+                Phase.CALIBRATE: [pair] * budget.calibrate_blocks,
+                Phase.SEARCH: [pair] * budget.trials,
+                Phase.RACE: _race(budget),
+                Phase.ABLATE: [ablation] * (budget.ablate_runs // RUNS_OF_A_BLOCK),
+                Phase.CONFIRM: [pair] * budget.confirm_blocks,
+            }
+
+
+def expected_s(spec: JobSpec, blocks: Iterable[Block]) -> float:
+    """Seconds of the blocks with their starts, if every warm-up is as short as it may be."""
+    return sum(load_s(spec, block) + len(block[0]) * START_OF_ARM_S for block in blocks)
+
+
+def load_s(spec: JobSpec, block: Block) -> float:
+    """Seconds of load in one block, as the budget asks; a burst may take longer."""
+    arms, cycles = block
+    loads = 1 if spec.kind is JobKind.COMPARE else len(rungs(spec.workload))
+    return len(arms) * spec.budget.arm_load_s(cycles * loads)
+
+
+def _race(budget: Budget) -> list[Block]:
+    return [
+        ((BASELINE,) * (racing + 1), budget.race_cycles)
+        for racing in budget.race_rounds
+        for _ in range(budget.blocks_of_round(racing, entered=budget.race))
+    ]
+
+
+def _measured(spec: JobSpec, blocks: int) -> str:
+    """`3 rungs x 4 rounds x 8 arms`."""
+    if spec.kind is JobKind.TUNE:
+        return f"{count(spec.budget.trials, 'trial')}, {count(blocks, 'block')}"
+    if spec.kind is JobKind.CALIBRATE:
+        return f"{count(blocks, 'block')} x {count(len(PAIR), 'arm')}"
+    steps = len(rungs(spec.workload))
+    parts = [count(steps, "rung")] if steps > 1 else []
+    parts += [count(spec.budget.compare_blocks, "round"), count(len(spec.variants), "arm")]
+    return " x ".join(parts)
