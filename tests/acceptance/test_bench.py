@@ -10,7 +10,7 @@ from tests import real_bench
 from tests.patience import quickest
 from tuner.engine import DockerLauncher
 from tuner.errors import Aborted, TargetFailed
-from tuner.measurement import Bench, Launcher, LoadGenerator
+from tuner.measurement import Bench, Launcher, LoadGenerator, Preparation
 from tuner.model import Budget, ClosedLoop, Doubt, FailureCode, MeasurementResult, OpenLoop
 
 pytestmark = pytest.mark.docker
@@ -57,7 +57,7 @@ def test_an_open_loop_block_keeps_its_rate(launcher: DockerLauncher) -> None:
 
 def test_prepare_tells_what_the_target_is(launcher: DockerLauncher) -> None:
     larger = real_bench.moody_arm("processes = 4", index=1)
-    result = bench(launcher).prepare(real_bench.moody_arm(), larger, CLOSED, processes=2)
+    result = Preparation(bench(launcher)).run(real_bench.moody_arm(), larger, CLOSED, processes=2)
     facts = result.facts
     assert facts is not None
     assert facts.uwsgi_version.startswith("2.0.")

@@ -64,7 +64,7 @@ def block(bench: Bench, arms: Sequence[ArmSpec], orders: Sequence[HttpRequest]) 
     """One block: every arm gets orders in turn."""
     load = ClosedLoop(requests=tuple(orders), concurrency=CONNECTIONS)
     before, after = [], []
-    with bench._started(arms) as (running, ready_s):
+    with bench.started(arms) as (running, ready_s):
         for arm, target in zip(arms, running, strict=True):
             assert isinstance(target, DockerTarget)
             target.resume()

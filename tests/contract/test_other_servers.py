@@ -7,7 +7,7 @@ import pytest
 
 from tests import real_bench
 from tuner.errors import TargetFailed
-from tuner.measurement import ArmSpec, Bench
+from tuner.measurement import ArmSpec, Bench, Preparation
 from tuner.model import Budget, ClosedLoop, Doubt, FailureCode, HttpRequest
 
 pytestmark = pytest.mark.docker
@@ -43,7 +43,7 @@ def test_it_is_measured_and_its_connections_count_its_requests(bench: Bench) -> 
 
 
 def test_a_job_without_uwsgi_is_prepared_without_a_file(bench: Bench) -> None:
-    result = bench.prepare(other(*FOLDER), None, ClosedLoop(concurrency=4), processes=1)
+    result = Preparation(bench).run(other(*FOLDER), None, ClosedLoop(concurrency=4), processes=1)
     assert result.facts is not None
     assert (result.facts.uwsgi_version, result.facts.topology) == ("", "other")
     assert result.facts.memory.base_mb > 0

@@ -10,7 +10,7 @@ import pytest
 from tests.builders import INI, spec
 from tests.fake_bench import FakeTarget, FakeWorld, arm
 from tuner.errors import Infrastructure, TargetFailed
-from tuner.measurement import ArmSpec, Bench
+from tuner.measurement import ArmSpec, Bench, Preparation
 from tuner.measurement.driving import Driver, Stopwatch, services_running
 from tuner.model import (
     Budget,
@@ -54,7 +54,7 @@ def test_services_rest_once_all_arms_are_ready_and_run_while_their_own_arm_is_dr
 def test_the_preparation_drives_one_arm_after_the_other_too() -> None:
     world = FakeWorld()
     bench = Bench(launcher=world.launcher, load=world.load)
-    bench.prepare(ARMS[0], ARMS[1], spec().workload, processes=2)
+    Preparation(bench).run(ARMS[0], ARMS[1], spec().workload, processes=2)
     checked, looked_at = [("resume", 0), ("rest", 0)], [("resume", 1), ("rest", 1)]
     assert world.moves == [("rest", 0), ("rest", 1), *checked, *checked, *looked_at]
 

@@ -8,7 +8,7 @@ import pytest
 from tests.builders import INI, spec
 from tests.fake_bench import FakeWorld, Options, arm, number
 from tuner.errors import Aborted, Infrastructure, TargetFailed
-from tuner.measurement import ArmSpec, Bench
+from tuner.measurement import ArmSpec, Bench, Preparation
 from tuner.model import (
     BlockOptions,
     Budget,
@@ -36,7 +36,7 @@ def arms(second: str = CANDIDATE) -> list[ArmSpec]:
 def prepare(world: FakeWorld, arms_at_once: int = 2) -> MeasurementResult:
     larger = IniFile.parse(INI).patch({"processes": "4"}).dump()
     baseline, more = arms(larger)
-    return bench(world).prepare(
+    return Preparation(bench(world)).run(
         baseline, more, SPEC.workload, processes=2, arms_at_once=arms_at_once
     )
 

@@ -5,7 +5,7 @@ cycle, so a drift of the host affects all arms alike.
 """
 
 from tuner.measurement.arms import arm_of, left_out
-from tuner.measurement.bench import MEMORY_PROBE_MORE, Bench
+from tuner.measurement.bench import Bench
 from tuner.measurement.host import (
     Answer,
     ArmSpec,
@@ -23,4 +23,5 @@ from tuner.measurement.host import (
 )
 from tuner.measurement.judging import Circumstances, counters_agree, service_figures, window_of
 from tuner.measurement.preflight import completed, strict_copy
+from tuner.measurement.preparing import MEMORY_PROBE_MORE, Preparation
 from tuner.measurement.refusals import refusal_in

@@ -7,6 +7,7 @@ from tuner.errors import TargetFailed
 from tuner.measurement import (
     MEMORY_PROBE_MORE,
     Bench,
+    Preparation,
     arm_of,
     completed,
     left_out,
@@ -74,7 +75,7 @@ def prepared(spec: JobSpec, bench: Bench) -> MeasurementResult:
     ini = IniFile.parse(text or "")
     processes = ini.integer("cheaper", 0) or ini.integer("processes", 1)
     more = _with_processes(processes + MEMORY_PROBE_MORE, ini)
-    result = bench.prepare(
+    result = Preparation(bench).run(
         arm_of(spec, 0, text, None, limits, target),
         arm_of(spec, 1, more, None, limits, target) if target.is_uwsgi else None,
         spec.workload,
