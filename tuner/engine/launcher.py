@@ -1,31 +1,28 @@
 """`tuner.measurement.Launcher` on a Docker Engine."""
 
 import copy
-import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from tuner.engine import command, effective, labels, nginx, sweeping
-from tuner.engine.backing import Backing, Beside, Parts, connected
 from tuner.engine.config import EngineConfig
 from tuner.engine.connection import Connection
-from tuner.engine.containers import Containers
 from tuner.engine.disk import Disk
 from tuner.engine.ending import own_words, raise_if_ended
 from tuner.engine.failures import telling_line
 from tuner.engine.folders import AppFolders
 from tuner.engine.guard import Guard, no_image
-from tuner.engine.host import check_cpus, check_memory, check_open_files, place
-from tuner.engine.images import Found, Images
-from tuner.engine.options import Options
+from tuner.engine.host import check_cpus, check_memory, check_open_files
+from tuner.engine.images import Images
 from tuner.engine.shared import Host
+from tuner.engine.starting import Starting
 from tuner.engine.states import States
 from tuner.engine.target import DockerTarget
 from tuner.errors import Infrastructure, TunerError
 from tuner.measurement import ArmSpec, BuildInfo, Checked, target_failed
-from tuner.model import APP, BYTES_PER_MB, FailureCode, HostFingerprint, Target
+from tuner.model import BYTES_PER_MB, FailureCode, HostFingerprint, Target
 from tuner.uwsgi.ini import IniFile
 from tuner.uwsgi.topology import Front, Topology, front_of
 
@@ -49,19 +46,18 @@ class DockerLauncher:
         self._connection = Connection(config.secrets.values())
         self._disk = Disk(self._connection, config)
         self._mine = labels.of_instance(config.instance)
-        self._labels: Mapping[str, str] = self._mine
-        self._called_off = threading.Event()
         images = Images(self._connection, config, build_dir)
         guard = Guard(self._connection, config)
         states = States(self._connection, config)
         folders = AppFolders(app_dir or build_dir)
         self._host = Host(self._connection, config, images, guard, states, folders)
+        self._starting = Starting(self._host, self._disk, self._mine)
 
     def for_measurement(self, job: str, measurement: str) -> "DockerLauncher":
         """The same launcher; its containers carry the labels of one measurement."""
         bound = copy.copy(self)
-        bound._labels = {**self._mine, labels.JOB: job, labels.MEASUREMENT: measurement}
-        bound._called_off = threading.Event()
+        its = {**self._mine, labels.JOB: job, labels.MEASUREMENT: measurement}
+        bound._starting = Starting(self._host, self._disk, its)
         return bound
 
     @property
@@ -104,7 +100,7 @@ class DockerLauncher:
 
     def fingerprint(self) -> HostFingerprint:
         """This host's hardware and software."""
-        facts, info = self._host.facts(self._containers)
+        facts, info = self._host.facts(self._starting.containers)
         return facts.fingerprint(info)
 
     def check_room(self, arms: Sequence[ArmSpec]) -> None:
@@ -113,7 +109,7 @@ class DockerLauncher:
         Their memory must fit together, CPUs and open files of each alone. One load generator works
         at a time; the others wait.
         """
-        facts, info = self._host.facts(self._containers)
+        facts, info = self._host.facts(self._starting.containers)
         for arm in arms:
             check_cpus(facts, arm.limits)
             check_open_files(facts, arm.limits)
@@ -127,20 +123,22 @@ class DockerLauncher:
 
     def inspect(self, target: Target) -> BuildInfo:
         """Build or find the target's image. Raises `TargetFailed`."""
-        images, found = self._host.images, self._found(target)
-        started = () if target.command else self._started(found)
+        images, found = self._host.images, self._starting.found(target)
+        started = () if target.command else self._starting.started_with(found)
         if target.is_uwsgi:
             program = command.program(target.command or started)
-            info = images.ask(found.id, program, self._containers)
+            info = images.ask(found.id, program, self._starting.containers)
         else:
             info = BuildInfo(image_digest=found.digest, uwsgi_version="", options=())
-        data = self._parts(target, found).sha256 if target.has_data else None
+        data = self._starting.parts(target, found).sha256 if target.has_data else None
         return replace(info, image_digest=found.digest, data_sha256=data, command=started)
 
     def own_file(self, target: Target) -> str:
         """The text of the file at `ini_path` in the target's image. Raises `TargetFailed`."""
-        found = self._found(target)
-        return self._containers.file_in(found.id, f"{target.ini_path}", target.image or target.name)
+        found = self._starting.found(target)
+        return self._starting.containers.file_in(
+            found.id, f"{target.ini_path}", target.image or target.name
+        )
 
     def check(self, arm: ArmSpec) -> Checked:
         """Let uWSGI load the file and the app, without serving. Raises `TargetFailed`.
@@ -150,7 +148,7 @@ class DockerLauncher:
         nginx.proxy_of(front_of(IniFile.parse(arm.ini), arm.target.port))
         argv = command.with_ini(arm.target.command, command.CHECK)
         timeout_s = self._config.check_timeout_s
-        with self._target(arm, argv, {}, serves=False) as (container, _, _):
+        with self._starting.target(arm, argv, {}, serves=False) as (container, _, _):
             state = self._connection.wait_end(container, timeout_s)
             if state is None:
                 words = command.took_too_long(arm.target.ini_path, timeout_s)
@@ -167,9 +165,11 @@ class DockerLauncher:
         Raises `TargetFailed` if uWSGI cannot start.
         """
         its = arm.target
-        argv = command.strictly(its.command or self._started(self._found(its, arm.image_digest)))
+        argv = command.strictly(
+            its.command or self._starting.started_with(self._starting.found(its, arm.image_digest))
+        )
         alone = replace(arm, target=its.without_data().model_copy(update={"ini_path": None}))
-        with self._target(alone, argv, {}, serves=False) as (container, _, _):
+        with self._starting.target(alone, argv, {}, serves=False) as (container, _, _):
             state = self._connection.wait_end(container, STRICT_TIMEOUT_S)
             if state is not None and state["ExitCode"] == 0:
                 return ""
@@ -186,23 +186,25 @@ class DockerLauncher:
             folder = proxy.folder if proxy is not None else None
             in_memory = arm.target.in_memory.get(folder or "")
             volume = (
-                stack.enter_context(self._containers.volume(in_memory=in_memory))
+                stack.enter_context(self._starting.containers.volume(in_memory=in_memory))
                 if folder
                 else None
             )
             volumes = {folder: volume} if folder and volume else {}
-            target = self._target(arm, argv, volumes, serves=True)
+            target = self._starting.target(arm, argv, volumes, serves=True)
             container, options, beside = stack.enter_context(target)
             placement, file = options.placement, None
             if proxy is not None:
                 cpus, backlog = placement.client_cpus, arm.limits.somaxconn
                 file = proxy.file(workers=cpus, nofile=options.nofile, backlog=backlog)
             with self._ended_before(arm, container):
-                cgroups = self._host.cgroups(container, self._containers)
+                cgroups = self._host.cgroups(container, self._starting.containers)
                 seen = cgroups.mounts([container, *beside.services.values()])
                 its = options.generator(container, volume, seen)
                 image = self._host.images.generator()
-                generator = stack.enter_context(self._containers.generator(image, its, file))
+                generator = stack.enter_context(
+                    self._starting.containers.generator(image, its, file)
+                )
             # Both at once: the contexts would remove one after the other.
             together = [container, generator, *beside.services.values()]
             stack.callback(self._connection.remove, together)
@@ -241,62 +243,9 @@ class DockerLauncher:
 
         Also ends the measurement's pull or build, if this launcher is bound to it.
         """
-        self._called_off.set()
+        self._starting.called_off.set()
         theirs = labels.query({**self._mine, labels.MEASUREMENT: measurement})
         return sweeping.remove_all(self._connection, theirs)
-
-    @property
-    def _containers(self) -> Containers:
-        return Containers(self._connection, self._config, self._labels, self._host.guard.watch)
-
-    @contextmanager
-    def _target(
-        self, arm: ArmSpec, argv: list[str], volumes: Mapping[str, str], *, serves: bool
-    ) -> Iterator[tuple[str, Options, Beside]]:
-        facts, _ = self._host.facts(self._containers)
-        placement = place(facts.cpu_ids, arm.limits, arm.target.services_cpus)
-        options = Options(self._config, facts, placement)
-        containers, needs = replace(self._containers, app=arm.target.target_app), arm.target
-        harness = command.harness_ini(self._config.stats_address)
-        files = command.files_of(arm.ini, needs.ini_path, harness, serves=serves)
-        with self._beside(arm, containers, options) as beside:
-            its = options.target(needs, arm.limits, volumes)
-            its = connected(its, beside.network, beside.volumes)
-            known = containers.known_as(APP, beside.network)
-            with containers.target(beside.image, argv, files, its, needs, known) as container:
-                self._check_wanted()
-                yield container, options, beside
-
-    @contextmanager
-    def _beside(self, arm: ArmSpec, containers: Containers, options: Options) -> Iterator[Beside]:
-        """The arm's image, and its services on data of their own."""
-        found = self._found(arm.target, arm.image_digest)
-        if not arm.target.has_data:
-            yield Beside(image=found.id)
-            return
-        parts = self._parts(arm.target, found, arm.data_sha256)
-        backing = Backing(containers, arm.target, options, self._disk)
-        job = self._labels.get(labels.JOB, "")
-        with self._host.states.arm(job, parts, backing, arm.limits) as beside:
-            yield beside
-
-    def _check_wanted(self) -> None:
-        """Raise `Infrastructure` where the measurement was killed before its container was there.
-
-        A kill says so first, and then looks for containers: none is missed.
-        """
-        if self._called_off.is_set():
-            raise Infrastructure("the measurement was called off while its containers started")
-
-    def _found(self, target: Target, digest: str | None = None) -> Found:
-        return self._host.images.find(target, digest, self._called_off.is_set)
-
-    def _started(self, found: Found) -> tuple[str, ...]:
-        return self._host.images.started_with(found.id)[0]
-
-    def _parts(self, target: Target, app: Found, sha256: str | None = None) -> Parts:
-        job = self._labels.get(labels.JOB, "")
-        return self._host.parts(job, target, app, sha256, self._called_off.is_set)
 
     @contextmanager
     def _ended_before(self, arm: ArmSpec, target: str) -> Iterator[None]:
