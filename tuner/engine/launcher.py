@@ -136,9 +136,7 @@ class DockerLauncher:
     def own_file(self, target: Target) -> str:
         """The text of the file at `ini_path` in the target's image. Raises `TargetFailed`."""
         found = self._starting.found(target)
-        return self._starting.containers.file_in(
-            found.id, f"{target.ini_path}", target.image or target.name
-        )
+        return self._starting.containers.file_in(found.id, f"{target.ini_path}", target.name)
 
     def check(self, arm: ArmSpec) -> Checked:
         """Let uWSGI load the file and the app, without serving. Raises `TargetFailed`.
@@ -164,10 +162,9 @@ class DockerLauncher:
 
         Raises `TargetFailed` if uWSGI cannot start.
         """
-        its = arm.target
-        argv = command.strictly(
-            its.command or self._starting.started_with(self._starting.found(its, arm.image_digest))
-        )
+        its, starting = arm.target, self._starting
+        started = its.command or starting.started_with(starting.found(its, arm.image_digest))
+        argv = command.strictly(started)
         alone = replace(arm, target=its.without_data().model_copy(update={"ini_path": None}))
         with self._starting.target(alone, argv, {}, serves=False) as (container, _, _):
             state = self._connection.wait_end(container, STRICT_TIMEOUT_S)
@@ -201,10 +198,8 @@ class DockerLauncher:
                 cgroups = self._host.cgroups(container, self._starting.containers)
                 seen = cgroups.mounts([container, *beside.services.values()])
                 its = options.generator(container, volume, seen)
-                image = self._host.images.generator()
-                generator = stack.enter_context(
-                    self._starting.containers.generator(image, its, file)
-                )
+                containers, image = self._starting.containers, self._host.images.generator()
+                generator = stack.enter_context(containers.generator(image, its, file))
             # Both at once: the contexts would remove one after the other.
             together = [container, generator, *beside.services.values()]
             stack.callback(self._connection.remove, together)

@@ -30,9 +30,8 @@ class Starting:
     @property
     def containers(self) -> Containers:
         """Makes and removes containers with these labels."""
-        return Containers(
-            self.host.connection, self.host.config, self.labels, self.host.guard.watch
-        )
+        host = self.host
+        return Containers(host.connection, host.config, self.labels, host.guard.watch)
 
     @contextmanager
     def target(
