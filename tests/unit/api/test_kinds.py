@@ -221,7 +221,10 @@ FORMS = {
     "html": ("text/html; charset=utf-8", "<!doctype html>"),
     "md": ("text/markdown; charset=utf-8", "## comparison of `shop`: better"),
     "json": ("application/json", '{"blocks":4,'),
-    "csv": ("text/csv; charset=utf-8", "job,app,arm,limit_cpus,limit_memory_mb,rung,connections,block,"),
+    "csv": (
+        "text/csv; charset=utf-8",
+        "job,app,arm,limit_cpus,limit_memory_mb,rung,connections,block,",
+    ),
 }
 
 
