@@ -1,6 +1,7 @@
 """Comparisons and calibrations as tables and lines of text."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import zip_longest
 
 from rich import box
@@ -40,7 +41,7 @@ MOST_CHANGES = 12
 """Lines of a step that are shown."""
 
 MOST_WHOLE = 4
-"""Rungs beside each other that are shown with their intervals."""
+"""Columns beside each other that are shown with their intervals."""
 
 WIDTH = 110  # of output that is not a terminal
 
@@ -133,14 +134,25 @@ def _figures(arms: Sequence[ArmAnswer]) -> Iterator[Table]:
 
 
 def _over_rungs(arms: Sequence[ArmAnswer], rungs: Sequence[Rung], metric: Metric) -> Table:
-    """One metric: a row for each arm, a column for each rung, with intervals if they fit."""
-    table = _table(COLUMNS[metric])
-    for name in rungs:
-        table.add_column(rung(name), justify="right")
-    for arm in arms:
-        found = {figure.rung: figure for figure in arm.figures if figure.metric is metric}
-        cells = (_cell(found.get(name), is_whole=len(rungs) <= MOST_WHOLE) for name in rungs)
-        table.add_row(arm.name, *cells)
+    """One metric of each arm at each rung: the fewer of both as columns, intervals if they fit."""
+    found = {
+        (arm.name, figure.rung): figure
+        for arm in arms
+        for figure in arm.figures
+        if figure.metric is metric
+    }
+    names = [arm.name for arm in arms]
+    is_turned = len(rungs) > len(names)
+    columns = names if is_turned else [rung(name) for name in rungs]
+    table = _table()
+    table.add_column(COLUMNS[metric])
+    for column in columns:
+        table.add_column(column, justify="right")
+    cell = partial(_cell, is_whole=len(columns) <= MOST_WHOLE)
+    for one in rungs if is_turned else ():
+        table.add_row(rung(one), *(cell(found.get((name, one))) for name in names))
+    for name in () if is_turned else names:
+        table.add_row(name, *(cell(found.get((name, one))) for one in rungs))
     return table
 
 

@@ -204,6 +204,23 @@ def test_a_report_that_cannot_be_written_is_said_before_anything_is_measured(
     assert measuring.seen == []
 
 
+@pytest.mark.parametrize("arms", [2, 4])
+def test_the_fewer_of_rungs_and_arms_are_the_columns(
+    measuring: Service, arms: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = COMPARE_DONE["report"]["arms"][0]
+    rung = {"requests": 9, "errors_by_class": {}, "bottleneck": "cpu_quota", "doubts": []}
+    paths = ("/4k", "/8k", "/16k")
+    figures = [{**first["figures"][0], "rung": path} for path in paths]
+    own = {**first, "figures": figures, "rungs": [{**rung, "rung": path} for path in paths]}
+    report = {"blocks": 8, "arms": [{**own, "name": f"arm-{n}"} for n in range(arms)]}
+    measuring.on("GET /v1/jobs/8", {**COMPARE_DONE, "report": report})
+    assert run("measure", "mixed") == 0
+    heading = next(line for line in capsys.readouterr().out.splitlines() if "requests/s" in line)
+    names = [f"arm-{n}" for n in range(arms)]
+    assert heading.split()[1:] == (names if arms < len(paths) else [*paths])
+
+
 def test_what_happened_at_a_rung_is_printed(
     measuring: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
