@@ -15,7 +15,7 @@ _CHARTED = (
 )
 _TRIMMED = "Trimmed mean: without the highest and the lowest block, as benchmark articles have it"
 
-_BYTES_PER_KB = 1024
+_KB_PER_MB = 1024
 
 ByArm = Mapping[str, Sequence[Figure]]
 """The figures of one metric, rung by rung."""
@@ -79,10 +79,10 @@ def _sizes_kb(arms: Sequence[ArmReport]) -> Mapping[Rung, float]:
     for arm in arms:
         by_metric = {(f.metric, f.rung): f.value for f in arm.figures}
         for rung in arm.rungs:
-            bytes_s = 1e6 * by_metric.get((Metric.MB_PER_S, rung.rung), 0.0)
+            kb_s = _KB_PER_MB * by_metric.get((Metric.MB_PER_S, rung.rung), 0.0)
             rate = by_metric.get((Metric.THROUGHPUT_RPS, rung.rung), 0.0)
-            if bytes_s and rate:
-                found.setdefault(rung.rung, bytes_s / rate / _BYTES_PER_KB)
+            if kb_s and rate:
+                found.setdefault(rung.rung, kb_s / rate)
     return found
 
 

@@ -167,6 +167,7 @@ def test_paths_are_a_table_in_percent_of_the_first_arm() -> None:
     )
     page_of = Read(page(comparisons.history(rungs=PATHS))).text
     assert "requests/s, % of arm-0.ini over size of the answer" in page_of
+    assert all(f">{size}</text>" in page(comparisons.history(rungs=PATHS)) for size in (4, 64, 512))
 
 
 def test_an_arm_that_breaks_says_from_which_rung_on_and_shows_its_log() -> None:
