@@ -37,14 +37,19 @@ def relative(arms: Sequence[ArmReport], metric: Metric) -> Section | None:
     of_first = {arm.name: [*_in_percent(arm, metric, lambda rung: rung.effect)] for arm in others}
     if not any(of_first.values()):
         return None
-    own = [_part(metric, rung.rung, 1.0, None, None) for rung in first.rungs]
+    measured = {found.rung for found in first.figures if found.metric is metric}
+    own = [
+        _part(metric, each.rung, 1.0, None, None) for each in first.rungs if each.rung in measured
+    ]
     label = f"{wording.COLUMNS[metric].partition(',')[0]}, % of {first.name}"
     lines = {first.name: own, **of_first}
     chart = charts.ladder_chart(metric, lines, label=label, kb=_sizes_kb(arms))
     of_best = {
         arm.name: [*_in_percent(arm, metric, lambda rung: rung.against_best)] for arm in arms
     }
-    best = ", ".join(f"{rung.best} at {wording.rung(rung.rung)}" for rung in first.rungs)
+    best = ", ".join(
+        f"{each.best} at {wording.rung(each.rung)}" for each in first.rungs if each.best
+    )
     parts = (
         Picture(chart),
         *_tables(of_first),

@@ -105,14 +105,20 @@ def test_the_demo_leaves_its_report_as_a_page_and_says_where(
     assert said.index(f"charts: {page}\n") < said.index("Your own app")
 
 
-def test_a_folder_with_a_target_is_tuned_and_named_by_its_folder(
-    demo_folder: Path, service: Service, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def cart(demo_folder: Path) -> Path:
+    """The folder of an app."""
     folder = demo_folder.parent / "apps" / "cart"
     folder.mkdir(parents=True)
     (folder / "target.yaml").touch()
     (demo_folder.parent / "own").mkdir()
-    assert run("tune", str(folder), "--preset", "quick") == 0
+    return folder
+
+
+def test_a_folder_with_a_target_is_tuned_and_named_by_its_folder(
+    cart: Path, service: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("tune", str(cart), "--preset", "quick") == 0
     said = capsys.readouterr()
     assert "uwsgi.ini to deploy" in said.out
     assert "job 7: submitted" in said.err
@@ -125,15 +131,11 @@ def test_a_folder_with_a_target_is_tuned_and_named_by_its_folder(
 
 
 def test_tune_goes_on_where_it_was_stopped_unless_it_is_fresh(
-    demo_folder: Path, service: Service, capsys: pytest.CaptureFixture[str]
+    cart: Path, service: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = demo_folder.parent / "apps" / "cart"
-    folder.mkdir(parents=True)
-    (folder / "target.yaml").touch()
-    (demo_folder.parent / "own").mkdir()
     service.on("POST /v1/jobs?go_on=true", TUNE_RUNNING)
     for fresh, told in ((), "goes on with job 7"), (("--fresh",), "job 7: submitted"):
-        assert run("tune", str(folder), *fresh) == 0
+        assert run("tune", str(cart), *fresh) == 0
         said = capsys.readouterr()
         assert said.err.startswith(told)
         assert "first window" not in said.out  # it was before this command

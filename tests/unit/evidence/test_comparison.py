@@ -170,6 +170,16 @@ def test_paths_are_a_table_in_percent_of_the_first_arm() -> None:
     assert all(f">{size}</text>" in page(comparisons.history(rungs=PATHS)) for size in (4, 64, 512))
 
 
+def test_a_rung_at_which_nothing_was_measured_is_in_no_comparison() -> None:
+    below = comparisons.blocks(RUNGS[:2], 2, 4)
+    found = comparisons.history([*below, comparisons.broken(10_000)], rungs=RUNGS)
+    written = page(found)
+    section = written[written.index("In percent of arm-0.ini, rung by rung") :]
+    section = section[: section.index("</section>")]
+    assert "arm-1.ini at 100 connections, arm-1.ini at 1 000 connections<" in section
+    assert "requests/s, % of arm-0.ini: arm-0.ini 100.0, 100.0; arm-1.ini 200.0, 200.0" in section
+
+
 def test_an_arm_that_breaks_says_from_which_rung_on_and_shows_its_log() -> None:
     below = comparisons.blocks(RUNGS[:2], 2, 4)
     blocks = [*below, comparisons.broken(10_000), *comparisons.blocks(RUNGS[2:], 1, 4)]
