@@ -23,7 +23,7 @@ from tuner.model import (
     TrialNumber,
     TrialState,
 )
-from tuner.objective import outcome_of
+from tuner.objective import outcome_of, usable
 from tuner.search_space import derive
 from tuner.study.calibrating import CALIBRATION_SETS
 
@@ -168,7 +168,9 @@ def check_rows(service: Service, job_id: int) -> None:
         own = [b for b in blocks if b.phase == Phase.SEARCH and b.arms[1] == trial.number]
         assert len(own) == 1
         assert trial.outcome == outcome_of(own, job.spec)
-        assert trial.state in (TrialState.COMPLETE, TrialState.INFEASIBLE)
+        # Short windows may all be void on a busy machine: then the trial says nothing.
+        says_something = bool(usable(own[0].windows, 1))
+        assert (trial.state is TrialState.FAILED) is not says_something
 
 
 def check_block(block: Measurement, files: dict[TrialNumber, str]) -> None:

@@ -172,6 +172,16 @@ def test_findings_of_several_files_say_which_and_are_no_more_than_can_be_mended(
     assert {"a", "b"} <= {finding.file for finding in found}
 
 
+def test_the_rules_know_of_each_arm_whether_its_clients_keep_connections() -> None:
+    router = "[uwsgi]\nhttp = :8000\nmodule = app\n"
+    arms = (
+        Variant(name="anew", ini=router),
+        Variant(name="kept", ini=router, keep_alive=True),
+    )
+    found = preflight(spec(variants=arms, baseline_ini=router)).findings
+    assert {each.file for each in found if each.rule == "U145"} == {"kept"}
+
+
 @pytest.mark.parametrize(
     ("command", "told"),
     [

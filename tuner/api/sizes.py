@@ -7,6 +7,7 @@ from tuner.model import (
     BASELINE,
     RUNS_OF_A_BLOCK,
     START_OF_ARM_S,
+    WARM_UPS_AT_MOST,
     Budget,
     Job,
     JobKind,
@@ -42,7 +43,7 @@ def size_of(spec: JobSpec, plan: Planned) -> Size:
         arms_at_once=arms_at_once,
         memory_mb=memory_mb,
         sentence=(
-            f"about {estimate(takes_s)}{' at most' * (spec.kind is JobKind.TUNE)}:"
+            f"{_duration(spec, blocks, takes_s)}:"
             f" {_measured(spec, len(blocks))}; up to {count(arms_at_once, 'arm')}{beside} at once,"
             f" with {memory(memory_mb)} of memory"
         ),
@@ -72,16 +73,24 @@ def planned(job: Job) -> Planned:
             }
 
 
-def expected_s(spec: JobSpec, blocks: Iterable[Block]) -> float:
-    """Seconds of the blocks with their starts, if every warm-up is as short as it may be."""
-    return sum(load_s(spec, block) + len(block[0]) * START_OF_ARM_S for block in blocks)
+def expected_s(spec: JobSpec, blocks: Iterable[Block], warm_ups: int = 1) -> float:
+    """Seconds of the blocks with their starts; by default every arm is steady after one warm-up."""
+    return sum(load_s(spec, block, warm_ups) + len(block[0]) * START_OF_ARM_S for block in blocks)
 
 
-def load_s(spec: JobSpec, block: Block) -> float:
+def load_s(spec: JobSpec, block: Block, warm_ups: int = 1) -> float:
     """Seconds of load in one block, as the budget asks; a burst may take longer."""
     arms, cycles = block
     loads = 1 if spec.kind is JobKind.COMPARE else len(rungs(spec.workload))
-    return len(arms) * spec.budget.arm_load_s(cycles * loads)
+    return len(arms) * spec.budget.arm_load_s(cycles * loads, warm_ups)
+
+
+def _duration(spec: JobSpec, blocks: Sequence[Block], takes_s: float) -> str:
+    """`12 min to 19 min`: the second if no arm gets steady. A tuning job may end early."""
+    if spec.kind is JobKind.TUNE:
+        return f"about {estimate(takes_s)} at most"
+    shortest, longest = estimate(takes_s), estimate(expected_s(spec, blocks, WARM_UPS_AT_MOST))
+    return f"about {shortest}" if shortest == longest else f"{shortest} to {longest}"
 
 
 def _race(budget: Budget) -> list[Block]:

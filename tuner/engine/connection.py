@@ -1,9 +1,7 @@
 """The connection to the Docker Engine; its errors become ours."""
 
-import errno
 import io
 import logging
-import socket
 import tarfile
 import threading
 import time
@@ -14,32 +12,23 @@ from graphlib import TopologicalSorter
 from typing import Any, Literal
 
 import docker
-import requests
-import urllib3
 from docker.constants import DEFAULT_UNIX_SOCKET
 from docker.errors import APIError, DockerException, NotFound
 from docker.utils import kwargs_from_env
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_fixed
 
 from tuner.engine.texts import pieces, plain
+from tuner.engine.transport import TRANSPORT_ERRORS, explain, is_going_already, knock, why_away
 from tuner.errors import Infrastructure, Unavailable
 from tuner.masking import MASK
 
 TIMEOUT_S = 60  # for one answer of the engine; streams and builds may take longer
-KNOCK_TIMEOUT_S = 5.0
 RELEASE_S = 5.0  # a container that another thread removes keeps its volumes for less
 POLL_S = 0.02
 FREEZE_ATTEMPTS = 5
 FREEZE_AGAIN_S = 0.2
 SHORTEST_SECRET = 4  # a shorter one is part of many words
 MOST_BYTES = 1 << 20  # of a log or a file: what we look for is at its beginning
-
-_TRANSPORT_ERRORS = (
-    *(ConnectionError, TimeoutError, FileNotFoundError, PermissionError),  # of the socket itself
-    *(requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError),
-    *(urllib3.exceptions.ProtocolError, urllib3.exceptions.TimeoutError),
-)
-"""The engine does not answer, or stopped in the middle. Any other error would come again."""
 
 _log = logging.getLogger(__name__)
 
@@ -66,13 +55,13 @@ class Connection:
         """
         try:
             yield self._open()
-        except _TRANSPORT_ERRORS as error:
-            raise Unavailable("docker", _why_away(error)) from error
+        except TRANSPORT_ERRORS as error:
+            raise Unavailable("docker", why_away(error)) from error
         except APIError as error:
             raise Infrastructure(f"Docker: {explain(error)}") from error
         except (DockerException, OSError) as error:  # the errors of requests are OSErrors
-            if isinstance(error.__cause__, _TRANSPORT_ERRORS):  # while the client opened
-                raise Unavailable("docker", _why_away(error)) from error
+            if isinstance(error.__cause__, TRANSPORT_ERRORS):  # while the client opened
+                raise Unavailable("docker", why_away(error)) from error
             raise Infrastructure(f"Docker's client: {error}") from error
 
     def close(self) -> None:
@@ -265,7 +254,7 @@ class Connection:
                     remove(api, name)
                 return
             except (Infrastructure, Unavailable) as error:
-                if _is_going_already(error.__cause__):
+                if is_going_already(error.__cause__):
                     return
                 if time.monotonic() > deadline:
                     _log.warning("%s.not_removed %s=%s why=%s", kind, kind, name, error)
@@ -277,7 +266,7 @@ class Connection:
             with self.api() as api:
                 api.remove_container(container, force=True, v=True)
         except (Infrastructure, Unavailable) as error:
-            if not _is_going_already(error.__cause__):
+            if not is_going_already(error.__cause__):
                 _log.warning("container.not_removed container=%s why=%s", container, error)
             return False
         return True
@@ -286,38 +275,6 @@ class Connection:
         with self._opening:
             if self._client is None:
                 options = kwargs_from_env()
-                _knock(options.get("base_url") or DEFAULT_UNIX_SOCKET)
+                knock(options.get("base_url") or DEFAULT_UNIX_SOCKET)
                 self._client = docker.APIClient(version="auto", timeout=TIMEOUT_S, **options)
             return self._client
-
-
-def explain(error: APIError) -> str:
-    """The engine's own sentence."""
-    return plain(str(error.explanation or error))
-
-
-def _why_away(error: Exception) -> str:
-    """The reason, and what the operator can do if this process cannot end it."""
-    match getattr(error, "errno", None):
-        case errno.EACCES:
-            advice = "add this user to the group of Docker's socket, and start the worker again"
-        case errno.ENOENT:
-            advice = "there is no Docker Engine at this address: install it, or start it"
-        case _:
-            return str(error)
-    return f"{error}: {advice}"
-
-
-def _knock(address: str) -> None:
-    """Raise `OSError` if the engine is away: docker-py leaks a socket when it finds that out."""
-    _, is_unix, path = address.partition("unix://")
-    if is_unix:
-        with socket.socket(socket.AF_UNIX) as knocking:
-            knocking.settimeout(KNOCK_TIMEOUT_S)
-            knocking.connect(path)
-
-
-def _is_going_already(error: BaseException | None) -> bool:
-    if not isinstance(error, APIError):
-        return False
-    return error.status_code == 404 or "already in progress" in explain(error)

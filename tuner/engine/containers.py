@@ -11,12 +11,13 @@ from docker.errors import APIError, ImageNotFound
 from tuner.engine import command, nginx
 from tuner.engine.command import GENERATOR_UID
 from tuner.engine.config import EngineConfig
-from tuner.engine.connection import Connection, explain
+from tuner.engine.connection import Connection
 from tuner.engine.failures import why_not_started
 from tuner.engine.guard import no_image
 from tuner.engine.image_files import text_at
 from tuner.engine.nginx import ProxyFile
 from tuner.engine.options import CONFINED
+from tuner.engine.transport import explain
 from tuner.errors import Infrastructure, TargetFailed
 from tuner.measurement import target_failed
 from tuner.model import SECRETS, FailureCode, FromFile, FromWorker, Needs, Service

@@ -11,7 +11,8 @@ from typing import Any
 
 from docker.errors import APIError, NotFound
 
-from tuner.engine.connection import Connection, explain
+from tuner.engine.connection import Connection
+from tuner.engine.transport import explain
 from tuner.model import ImageName
 
 _log = logging.getLogger(__name__)

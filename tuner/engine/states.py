@@ -16,11 +16,12 @@ from docker.errors import APIError
 from tuner.engine import labels
 from tuner.engine.backing import Backing, Beside, Parts, connected
 from tuner.engine.config import EngineConfig
-from tuner.engine.connection import Connection, explain
+from tuner.engine.connection import Connection
 from tuner.engine.containers import ROOT_USER, Containers
 from tuner.engine.ending import LOG_TAIL_LINES
 from tuner.engine.executing import Executed, TimedOut
 from tuner.engine.failures import explained, telling_line, why_not_frozen
+from tuner.engine.transport import explain
 from tuner.errors import Infrastructure, TargetFailed
 from tuner.model import APP, FailureCode, Limits, PrepareStep
 

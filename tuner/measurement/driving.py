@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from tuner.errors import Infrastructure, TargetFailed
 from tuner.measurement.host import ArmSpec, LoadGenerator, LoadReading, RunningTarget
 from tuner.measurement.judging import Circumstances, service_figures, window_of
-from tuner.measurement.steadiness import LONGEST, is_steady, warming
-from tuner.model import Load, Metric, Window
+from tuner.measurement.steadiness import is_steady, warming
+from tuner.model import WARM_UPS_AT_MOST, Load, Metric, Window
 
 
 @dataclass(slots=True)
@@ -82,10 +82,10 @@ class Driver:
             return self.load.drive(self.running, self.arm.target, load, seconds)
 
     def warm_up(self, seconds: float) -> None:
-        """Send load until throughput is steady: between `seconds` and `LONGEST` times `seconds`."""
+        """Send load for `seconds` until throughput is steady, `WARM_UPS_AT_MOST` times at most."""
         if seconds <= 0:
             return
-        for _ in range(LONGEST):
+        for _ in range(WARM_UPS_AT_MOST):
             reading = self.drive(warming(self.loads[0]), seconds)
             self.warmup_s += reading.wall_s
             self.is_steady = is_steady(reading.series)

@@ -82,8 +82,8 @@ def _linted(
 ) -> Iterable[PreflightFinding]:
     rules = _OF_IMAGES if facts.command else RULES
     files = {variant.name: variant.ini for variant in spec.variants} or {"": spec.baseline_ini}
-    arms = zip(files.items(), spec.boxes, spec.targets, strict=True)
-    for (name, text), limits, target in arms:
+    arms = zip(files.items(), spec.boxes, spec.targets, spec.workloads, strict=True)
+    for (name, text), limits, target, workload in arms:
         if text is None:
             continue  # another server
         read = somaxconn if limits.somaxconn == spec.limits.somaxconn else None
@@ -94,7 +94,7 @@ def _linted(
             nofile=facts.nofile,
             memory_per_process_mb=facts.memory.per_process_mb,
             command=target.command or facts.command,
-            clients_keep=wants_kept(spec.workload),
+            clients_keep=wants_kept(workload),
         )
         for finding in lint(subject_of(text, catalogue, box), rules):
             yield PreflightFinding(

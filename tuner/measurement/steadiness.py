@@ -12,9 +12,6 @@ MAY_DRIFT_BY = 0.02
 SURPRISING = 2.0
 """Standard errors; a smaller difference is chance."""
 
-LONGEST = 4
-"""The longest warm-up, in multiples of the shortest."""
-
 _USERS = 16  # enough for every process; a burst as warm-up would take its whole length
 
 

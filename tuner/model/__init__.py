@@ -15,7 +15,14 @@ from tuner.model.answers import (
     Verdict,
     box_of,
 )
-from tuner.model.budgets import PRESETS, RUNS_OF_A_BLOCK, START_OF_ARM_S, Budget, PresetBudget
+from tuner.model.budgets import (
+    PRESETS,
+    RUNS_OF_A_BLOCK,
+    START_OF_ARM_S,
+    WARM_UPS_AT_MOST,
+    Budget,
+    PresetBudget,
+)
 from tuner.model.curves import Curve
 from tuner.model.document import Document, Name
 from tuner.model.documents import JobKind, JobSpec, SamplerName, Variant, mistakes_of

@@ -12,6 +12,9 @@ RUNS_OF_A_BLOCK = 4
 START_OF_ARM_S = 0.75
 """Time to start and remove the containers of an arm, until blocks tell how long they take."""
 
+WARM_UPS_AT_MOST = 4
+"""The longest warm-up of an arm that does not get steady, in multiples of `warmup_s`."""
+
 
 class Budget(Document):
     """How much measuring a job may do. Times are seconds of load; starts come on top."""
@@ -80,9 +83,9 @@ class Budget(Document):
             + self.confirm_blocks * self.block_load_s
         )
 
-    def arm_load_s(self, cycles: int) -> float:
-        """Seconds of load on one arm of a block of `cycles`, warm-up included."""
-        return self.warmup_s + cycles * self.window_s
+    def arm_load_s(self, cycles: int, warm_ups: int = 1) -> float:
+        """Seconds of load on one arm of a block of `cycles`, with so many warm-ups."""
+        return warm_ups * self.warmup_s + cycles * self.window_s
 
 
 _STANDARD = Budget(

@@ -31,7 +31,7 @@ def test_a_comparison_tells_its_time_and_the_memory_of_its_largest_block() -> No
     assert (found.blocks, found.arms_at_once, found.memory_mb) == (12, 8, 8 * 512)
     assert found.takes_s == 12 * 8 * (6.5 + 0.75)
     assert found.sentence == (
-        "about 12 min: 3 rungs x 4 rounds x 8 arms; up to 8 arms at once, with 4.1 GB of memory"
+        "12 min to 19 min: 3 rungs x 4 rounds x 8 arms; up to 8 arms at once, with 4.1 GB of memory"
     )
 
 
@@ -78,4 +78,4 @@ def test_the_answer_to_a_request_tells_the_size_of_its_job() -> None:
     request = {"kind": "calibrate", "target": {"target_app": "mixed"}, "blocks": 4}
     answer = Api().submit(request)
     assert answer.json()["size"]["blocks"] == 4
-    assert answer.json()["size"]["sentence"].startswith("about 58 s: 4 blocks x 2 arms; ")
+    assert answer.json()["size"]["sentence"].startswith("58 s to 94 s: 4 blocks x 2 arms; ")

@@ -69,7 +69,7 @@ def test_a_host_that_cannot_reach_docker_says_why(
     def refuse(address: str) -> None:
         raise error
 
-    monkeypatch.setattr("tuner.engine.connection._knock", refuse)
+    monkeypatch.setattr("tuner.engine.connection.knock", refuse)
     launcher = DockerLauncher(EngineConfig(instance="t", base_image="b", load_image="l"), Path)
     problem = launcher.problem()
     assert problem is not None

@@ -12,9 +12,9 @@ from tests.unit.load.findings import TARGET, Scripted, answered, client, window
 from tuner.errors import Infrastructure, TargetFailed
 from tuner.load import K6
 from tuner.load.findings import WINDOW
-from tuner.load.k6 import longest_s, script
 from tuner.load.probe import k6, rows
 from tuner.load.results import reading_of
+from tuner.load.scripting import longest_s, script
 from tuner.model import (
     Burst,
     ClosedLoop,
