@@ -1,12 +1,11 @@
 """The size of a job: its blocks, and the time and the memory that they take. Pure functions."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from tuner.model import (
     BASELINE,
     RUNS_OF_A_BLOCK,
-    START_OF_ARM_S,
     WARM_UPS_AT_MOST,
     Budget,
     Job,
@@ -73,9 +72,10 @@ def planned(job: Job) -> Planned:
             }
 
 
-def expected_s(spec: JobSpec, blocks: Iterable[Block], warm_ups: int = 1) -> float:
+def expected_s(spec: JobSpec, blocks: Sequence[Block], warm_ups: int = 1) -> float:
     """Seconds of the blocks with their starts; by default every arm is steady after one warm-up."""
-    return sum(load_s(spec, block, warm_ups) + len(block[0]) * START_OF_ARM_S for block in blocks)
+    starts_s = (spec.targets[arm].start_s for arms, _ in blocks for arm in arms)
+    return sum(load_s(spec, block, warm_ups) for block in blocks) + sum(starts_s)
 
 
 def load_s(spec: JobSpec, block: Block, warm_ups: int = 1) -> float:

@@ -6,7 +6,6 @@ from typing import Any
 from tuner.cli.printing import error_lines
 from tuner.errors import Conflict, InvalidInput, Unavailable
 from tuner.model import (
-    START_OF_ARM_S,
     CompareRequest,
     FailureCode,
     TargetRequest,
@@ -55,7 +54,7 @@ def block_s(found: RecommendationAnswer) -> float:
     """Seconds of one block of two files, with its starts; of a ladder each rung has its own."""
     asked = found.circumstances
     count = len(rungs(asked.workload))
-    start_s = 2 * (START_OF_ARM_S + asked.warmup_s)
+    start_s = 2 * (asked.target.start_s + asked.warmup_s)
     if found.calibration is not None and found.calibration.block_s is not None:
         return found.calibration.block_s + (count - 1) * start_s
     return count * (start_s + 2 * asked.cycles * asked.window_s)

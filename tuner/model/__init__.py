@@ -18,7 +18,6 @@ from tuner.model.answers import (
 from tuner.model.budgets import (
     PRESETS,
     RUNS_OF_A_BLOCK,
-    START_OF_ARM_S,
     WARM_UPS_AT_MOST,
     Budget,
     PresetBudget,

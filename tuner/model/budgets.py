@@ -9,9 +9,6 @@ from tuner.model.document import Document
 RUNS_OF_A_BLOCK = 4
 """Configurations of an ablation in one block, beside the baseline."""
 
-START_OF_ARM_S = 0.75
-"""Time to start and remove the containers of an arm, until blocks tell how long they take."""
-
 WARM_UPS_AT_MOST = 4
 """The longest warm-up of an arm that does not get steady, in multiples of `warmup_s`."""
 

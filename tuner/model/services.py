@@ -24,6 +24,10 @@ APP = "app"
 
 MOST_SERVICES = 12
 
+START_OF_ARM_S = 0.75
+START_OF_SERVICES_S = 2.5
+"""On top of the app's own time: `bench-spent` of a job on `django-shop`."""
+
 VOLUMES = "name:/folder, or /folder, empty at first; or {source, target, copy: true}"
 
 
@@ -226,6 +230,11 @@ class Backed(Document):
     def services_memory_mb(self) -> int:
         """Memory limits of all services of one arm together."""
         return sum(service.memory_mb for service in self.services.values())
+
+    @property
+    def start_s(self) -> float:
+        """Seconds to start and remove an arm, until blocks tell how long they take."""
+        return START_OF_ARM_S + (START_OF_SERVICES_S if self.services else 0.0)
 
 
 def _with(secrets: Mapping[Any, Any], service: Any) -> Any:

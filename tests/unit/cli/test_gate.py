@@ -17,7 +17,7 @@ from tests.answers import (
 )
 from tests.unit.cli.conftest import Service, run
 from tuner.cli.gating import block_s
-from tuner.model import START_OF_ARM_S, Ladder
+from tuner.model import Ladder
 from tuner.schemas import RecommendationAnswer
 
 IMAGE = "registry.example/checkout:1.5"
@@ -60,7 +60,7 @@ def test_a_round_of_a_ladder_takes_a_start_for_each_rung() -> None:
     ladder = Ladder(kind="ladder", concurrencies=(10, 100, 1_000))
     asked = found.circumstances
     over = found.model_copy(update={"circumstances": asked.model_copy(update={"workload": ladder})})
-    start_s = 2 * (START_OF_ARM_S + asked.warmup_s)
+    start_s = 2 * (asked.target.start_s + asked.warmup_s)
     assert block_s(over) == pytest.approx(block_s(found) + 2 * start_s)
     unknown = {"calibration": None}
     assert block_s(over.model_copy(update=unknown)) == pytest.approx(
