@@ -43,7 +43,7 @@ def test_each_arm_counts_with_its_own_box_and_its_services() -> None:
     backed = type(target).model_validate({**target.model_dump(), "services": {"db": postgres}})
     found = size(variants=(small, large), workload=builders.spec().workload, target=backed)
     assert found.memory_mb == 128 + 600 + 2 * 100
-    assert found.takes_s == 4 * 2 * (6.5 + 0.75 + 3.0)
+    assert found.takes_s == 4 * 2 * (6.5 + 0.75 + 2.5)
     assert found.sentence.endswith(
         ": 4 rounds x 2 arms; up to 2 arms and their services at once, with 928 MB of memory"
     )
