@@ -28,8 +28,6 @@ from tuner.schemas.jobs import (
     Incumbent,
     JobAnswer,
     JobPage,
-    LinkList,
-    NewLink,
     Progress,
     RecommendationAnswer,
     Size,
