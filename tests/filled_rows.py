@@ -11,6 +11,7 @@ from tests import builders, comparisons, finished_jobs
 from tests.fake_bench import FakeWorld, Options, number
 from tests.unit.study.scenes import SPACE
 from tuner import bootstrap
+from tuner.db.rows import params_key
 from tuner.model import (
     Budget,
     Danger,
@@ -23,7 +24,6 @@ from tuner.model import (
     JobId,
     JobKind,
     JobSpec,
-    Ladder,
     LeftOut,
     Measure,
     MeasurementState,
@@ -35,7 +35,6 @@ from tuner.model import (
     ServiceUse,
     Step,
     Succeed,
-    Variant,
     Verdict,
 )
 from tuner.worker import Worker
@@ -65,8 +64,7 @@ PREFLIGHT = Preflight(
         ),
     ),
 )
-COMPARED = Budget(trials=0, confirm_blocks=0, compare_blocks=6, cycles=1, window_s=1.0)
-PHASES = {Phase.SEARCH: 9, Phase.RACE: 5, Phase.ABLATE: 3, Phase.CONFIRM: 9, Phase.COMPARE: 9}
+PHASES = {Phase.SEARCH: 9, Phase.RACE: 5, Phase.ABLATE: 3, Phase.CONFIRM: 9}
 """Complete blocks with which a job stands still in each phase."""
 
 
@@ -134,8 +132,10 @@ def no_better() -> Recommendation:
 
 
 def tried() -> Measure:
-    """The trials of a search that has ended."""
-    return Measure(plans=(), trials=finished_jobs.history().trials)
+    """The trials of a search that has ended, no two with equal parameters."""
+    drawn = finished_jobs.history().trials
+    different = {params_key(trial.params): trial for trial in drawn}  # the last one is the answer's
+    return Measure(plans=(), trials=tuple(sorted(different.values(), key=lambda t: t.number)))
 
 
 def earlier(store: Any, of: Callable[[Any], Any]) -> None:
@@ -191,7 +191,10 @@ def throughput(options: Options) -> float:
 
 def stopped_in(store: Any, phase: Phase) -> JobId:
     """A job of a pool of its own that stands still after some blocks of a phase."""
-    made = store.create_job(running_spec(phase), **NEW)[0].job
+    spec = builders.spec(
+        app=f"shop-{phase}", pool=phase.value, budget=BUDGET, search_space=SPACE, seed=3
+    )
+    made = store.create_job(spec, **NEW)[0].job
     worker = worker_of(store, phase.value)
 
     def is_there(history: History) -> bool:
@@ -203,23 +206,6 @@ def stopped_in(store: Any, phase: Phase) -> JobId:
         step_on(store, worker, made.id)
     job_id: JobId = made.id
     return job_id
-
-
-def running_spec(phase: Phase) -> JobSpec:
-    """A tuning job; of a comparison, three files on a ladder, six rounds of two rungs."""
-    own: dict[str, Any] = {"app": f"shop-{phase}", "pool": phase.value, "seed": 3}
-    if phase is not Phase.COMPARE:
-        return builders.spec(budget=BUDGET, search_space=SPACE, **own)
-    files = {count: f"[uwsgi]\nmaster = true\nprocesses = {count}\n" for count in (2, 4, 8)}
-    return builders.spec(
-        kind=JobKind.COMPARE,
-        variants=tuple(Variant(name=f"p{count}.ini", ini=ini) for count, ini in files.items()),
-        baseline_ini=files[2],
-        workload=Ladder(kind="ladder", concurrencies=(100, 1_000)),
-        budget=COMPARED,
-        search_space=None,
-        **own,
-    )
 
 
 def worker_of(store: Any, pool: str) -> Worker:

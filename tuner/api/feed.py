@@ -83,7 +83,7 @@ class Feed:
         except TimeoutError as error:
             raise Unavailable("postgresql", "no events have been read yet") from error
         if self._is_stopped:
-            raise Unavailable("api", "it is stopping")
+            raise Unavailable("api", "it no longer sends events")
 
     @contextmanager
     def stream(

@@ -50,4 +50,5 @@ def _gain(effect: Effect, reach: float) -> tuple[float, float, float]:
         for end, own in zip(ends, (-reach, reach), strict=True)
     )
     sign = effect.metric.sign
-    return sign * effect.estimate, *sorted((sign * low, sign * high))
+    one, other = sign * low, sign * high
+    return sign * effect.estimate, min(one, other), max(one, other)

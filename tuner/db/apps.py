@@ -37,7 +37,7 @@ def _newest(app: str | None, after: str | None, limit: int) -> Select[Any]:
     columns = (jobs.c[name] for name in JobSummary.model_fields)
     return (
         select(*columns, found.c.open_jobs)
-        .join(found, found.c.id == jobs.c.id)
+        .select_from(jobs.join(found, found.c.id == jobs.c.id))
         .where(found.c.place == 1)
         .order_by(jobs.c.app)
         .limit(limit)
@@ -64,7 +64,7 @@ def _answers(apps: list[str]) -> Select[Any]:
             jobs.c.recommendation["comparison"]["effect"].label("effect"),
             jobs.c.recommendation["lines"].label("lines"),
         )
-        .join(placed, placed.c.id == jobs.c.id)
+        .select_from(jobs.join(placed, placed.c.id == jobs.c.id))
         .where(placed.c.place <= MOST_ANSWERS)
         .order_by(jobs.c.id.desc())
     )

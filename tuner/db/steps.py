@@ -125,7 +125,7 @@ def _measure(connection: Connection, queue: JobQueue, history: History, step: Me
     planned = _create_measurements(connection, history.job, step.plans) if step.plans else ()
     for measurement in planned:
         queue.defer_measure(jobs.raw(connection), measurement.id, history.job.spec.pool)
-    changed = {
+    changed: events.Changed = {
         EventKind.TRIAL: [trial.number for trial in created],
         EventKind.BLOCK: [measurement.sequence for measurement in planned],
     }

@@ -25,7 +25,7 @@ APP = "app"
 MOST_SERVICES = 12
 
 START_OF_ARM_S = 0.75
-START_OF_SERVICES_S = 2.5
+START_OF_SERVICES_S = 3.0
 """On top of the app's own time: `bench-spent` of a job on `django-shop`."""
 
 VOLUMES = "name:/folder, or /folder, empty at first; or {source, target, copy: true}"

@@ -95,7 +95,7 @@ def _placed(
 ) -> tuple[Standing, ...]:
     """The standings after these blocks; who raced on, or became the finalist, stands first."""
     main, last = history.job.spec.objective, seen[-1].sequence
-    later = {
+    later: set[TrialNumber | None] = {
         number
         for block in history.blocks(Phase.RACE)
         if block.sequence > last

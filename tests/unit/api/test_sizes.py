@@ -18,12 +18,12 @@ def size(*, arms: int = 8, rounds: int = 4, facts: Any = None, **changes: Any) -
     budget = Budget(trials=0, confirm_blocks=0, compare_blocks=rounds, **WINDOWS)
     asked = {"variants": variants, "budget": budget, "workload": LADDER, **changes}
     spec = builders.spec(kind=JobKind.COMPARE, search_space=None, **asked)
-    return size_of(spec, planned(spec, facts))
+    return size_of(spec, planned(builders.job(spec=spec, facts=facts)))
 
 
 def tuning(budget: Budget) -> Size:
     spec = builders.spec(budget=budget)
-    return size_of(spec, planned(spec))
+    return size_of(spec, planned(builders.job(spec=spec)))
 
 
 def test_a_comparison_tells_its_time_and_the_memory_of_its_largest_block() -> None:
@@ -43,7 +43,7 @@ def test_each_arm_counts_with_its_own_box_and_its_services() -> None:
     backed = type(target).model_validate({**target.model_dump(), "services": {"db": postgres}})
     found = size(variants=(small, large), workload=builders.spec().workload, target=backed)
     assert found.memory_mb == 128 + 600 + 2 * 100
-    assert found.takes_s == 4 * 2 * (6.5 + 0.75 + 2.5)
+    assert found.takes_s == 4 * 2 * (6.5 + 0.75 + 3.0)
     assert found.sentence.endswith(
         ": 4 rounds x 2 arms; up to 2 arms and their services at once, with 928 MB of memory"
     )

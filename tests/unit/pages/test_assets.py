@@ -17,7 +17,7 @@ MANIFEST = json.loads((VENDOR / "manifest.json").read_text())
 
 
 def test_each_file_of_others_is_the_one_that_the_manifest_names() -> None:
-    named = {}
+    named: dict[str, str] = {}
     for package in MANIFEST["packages"]:
         assert re.fullmatch(r"\d+\.\d+\.\d+", package["version"])
         assert package["licence"]
