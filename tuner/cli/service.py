@@ -32,13 +32,7 @@ def serve(
     children = {"api": supervisor.own_command("api")}
     if with_worker:
         children["worker"] = supervisor.own_command("worker")
-    announcement = (
-        f"tuner serves http://{settings.host}:{settings.port} (pages there, calls at /docs)"
-    )
-    if settings.log_format == "json":  # standard error then holds nothing else
-        log.info(announcement)
-    else:
-        say(announcement)
+    say(f"tuner serves http://{settings.host}:{settings.port} (docs at /docs)")
     code = supervisor.run(
         children,
         environ={**os.environ, "TUNER_DATABASE_URL": bootstrap.database_url(settings)},
@@ -62,8 +56,10 @@ def worker(
 
 def api() -> None:
     """Run the API alone. `tuner serve` starts it and keeps it alive."""
-    from tuner import bootstrap, pages
-    from tuner.api import Feed, Services, create_app, serving
+    import uvicorn
+
+    from tuner import bootstrap
+    from tuner.api import Services, create_app
     from tuner.db import require_room
 
     settings = _settings()
@@ -74,14 +70,20 @@ def api() -> None:
     services = Services(
         store=store,
         catalogue=catalogue,
-        feed=Feed(bootstrap.new_events(settings)),
         resolve=bootstrap.resolver(catalogue, store.recommended, settings.images_allowed),
         api_key=settings.api_key,
         hosts_allowed=(settings.host, *settings.hosts_allowed),
         require_room=lambda: require_room(settings.data_dir),
     )
-    app = pages.install(create_app(services))
-    serving.serve(app, settings.host, settings.port, base_path=settings.base_path)
+    uvicorn.run(
+        create_app(services),
+        host=settings.host,
+        port=settings.port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=5,
+    )
 
 
 @db.command()
@@ -103,7 +105,7 @@ def upgrade() -> None:
 
 def _settings() -> Settings:
     settings = Settings.from_environ(os.environ)
-    log_to_stderr(settings.log_level, as_json=settings.log_format == "json")
+    log_to_stderr(settings.log_level)
     return settings
 
 

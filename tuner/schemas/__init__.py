@@ -22,8 +22,6 @@ from tuner.schemas.hosts import (
     SeesAnswer,
 )
 from tuner.schemas.jobs import (
-    AppAnswer,
-    AppPage,
     CircumstancesAnswer,
     Incumbent,
     JobAnswer,
