@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import is_hypothesis_test, settings
-from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]  # it has no types
 
 from tests.budgets import FAST, FULL
 

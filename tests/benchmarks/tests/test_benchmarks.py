@@ -11,6 +11,7 @@ from tests import plants
 from tests.benchmarks import jobs, nulls, planted, suites
 from tests.benchmarks.journal import Journal, complete
 from tests.plants import GAIN, PLANTINGS
+from tests.service import Service
 from tuner.catalogue import HostCatalogue
 from tuner.model import CompareRequest
 from tuner.study import resolve
@@ -29,7 +30,7 @@ ANSWER = {
 }
 
 
-class Serving:
+class Serving(Service):
     """A service whose jobs end at once."""
 
     def __init__(self, **ended: Any) -> None:
@@ -38,7 +39,7 @@ class Serving:
     def submit(self, **request: Any) -> dict[str, Any]:
         return self.ended
 
-    def finish(self, job_id: int, *, within_s: float, every_s: float) -> dict[str, Any]:
+    def finish(self, job_id: int, *, within_s: float = 1.0, every_s: float = 0.1) -> dict[str, Any]:
         return self.ended
 
     def get(self, path: str) -> Any:
@@ -56,7 +57,7 @@ def null_row(seed: int, verdict: str = "no_difference", **changes: Any) -> dict[
 
 
 def test_of_an_answer_the_lines_are_kept_with_their_effects() -> None:
-    row = jobs.tuned(Serving(), GAIN, seed=3)  # type: ignore[arg-type]
+    row = jobs.tuned(Serving(), GAIN, seed=3)
     assert (row["name"], row["seed"], row["state"]) == ("gain", 3, "succeeded")
     assert row["effect"] == [0.05, 0.03, 0.07]
     assert jobs.in_words(row["kept"]) == "vacuum = true: +5.0% (+3.0% .. +7.0%)"
@@ -66,7 +67,7 @@ def test_of_an_answer_the_lines_are_kept_with_their_effects() -> None:
 
 def test_a_job_that_failed_has_not_passed() -> None:
     failed = Serving(state="failed", failure={"code": "died"})
-    row = jobs.tuned(failed, GAIN, seed=1)  # type: ignore[arg-type]
+    row = jobs.tuned(failed, GAIN, seed=1)
     assert "died" in row["reason"]
     assert planted.verdict_on(GAIN, row) == ["the job has failed"]
 
@@ -74,7 +75,7 @@ def test_a_job_that_failed_has_not_passed() -> None:
 def test_the_report_names_what_was_planted_shipped_and_refused(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    row = {"at": "2026-11-22T10:00:00", "commit": "abc", **jobs.tuned(Serving(), GAIN, seed=1)}  # type: ignore[arg-type]
+    row = {"at": "2026-11-22T10:00:00", "commit": "abc", **jobs.tuned(Serving(), GAIN, seed=1)}
     assert planted.report([GAIN], [{**row, "wrong": []}]) == 0
     printed = capsys.readouterr().out
     assert GAIN.about in printed
@@ -155,7 +156,7 @@ def test_a_suite_is_a_job_of_three_arms_that_differ_in_what_is_planted() -> None
 
 def test_a_suite_keeps_the_intervals_of_both_arms() -> None:
     arms = [{"effects": []}, {"effects": []}, {"effects": [EFFECT]}]
-    row = suites.measured(Serving(report={"arms": arms}), 3, 20)  # type: ignore[arg-type]
+    row = suites.measured(Serving(report={"arms": arms}), 3, 20)
     assert (row["seed"], row["equal"], row["slower"]) == (3, None, [0.05, 0.03, 0.07])
 
 

@@ -68,6 +68,15 @@ def test_a_round_of_a_ladder_takes_a_start_for_each_rung() -> None:
     )
 
 
+def test_a_round_counts_the_start_of_services() -> None:
+    alone = RecommendationAnswer.model_validate({**RECOMMENDATION, "calibration": None})
+    asked = alone.circumstances
+    services = {"db": {"image": "postgres:17"}}
+    target = type(asked.target).model_validate({**asked.target.model_dump(), "services": services})
+    backed = alone.model_copy(update={"circumstances": asked.model_copy(update={"target": target})})
+    assert block_s(backed) == pytest.approx(block_s(alone) + 2 * 3.0)
+
+
 def test_the_jobs_circumstances_are_measured_on_the_new_image(
     gating: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
