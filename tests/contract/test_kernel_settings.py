@@ -29,6 +29,13 @@ MOST: Mapping[str, Sysctl] = {
     name: " ".join([str(numbers.high)] * numbers.count) for name, numbers in OF_A_NAMESPACE.items()
 }
 
+ASKS_FOR_A_PORT = """
+import socket, sys
+for _ in range(40):
+    with socket.socket() as asking:
+        print("refused" if asking.connect_ex(("127.0.0.1", int(sys.argv[1]))) else "connected")
+"""
+
 
 @pytest.fixture
 def launcher() -> Iterator[DockerLauncher]:
@@ -84,6 +91,18 @@ def test_a_setting_of_the_whole_host_is_not_there_or_is_only_to_read(
         modes = running.run_beside(argv, timeout_s=10).split()
     assert {*modes[: len(OF_THE_HOST)]} <= {"absent", "444"}
     assert {*modes[len(OF_THE_HOST) :]} == {"644"}
+
+
+def test_a_client_is_never_connected_with_itself_where_no_server_listens_yet() -> None:
+    nowhere = 9000
+    elsewhere = real_bench.moody().model_copy(update={"port": nowhere})
+    few = {"net.ipv4.ip_local_port_range": f"{nowhere} {nowhere + 3}"}  # its own port, often
+    argv = ["python3", "-c", ASKS_FOR_A_PORT, str(nowhere)]
+    with (
+        real_bench.engine(extra_sysctls=few) as launcher,
+        launcher.launch(real_bench.moody_arm(target=elsewhere)) as running,
+    ):
+        assert running.run_beside(argv, timeout_s=10).split() == ["refused"] * 40
 
 
 def test_a_setting_that_this_kernel_refuses_is_named(launcher: DockerLauncher) -> None:

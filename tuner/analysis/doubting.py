@@ -4,7 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean, median, stdev
+from statistics import covariance, fmean, median, stdev, variance
 
 from scipy import special
 
@@ -20,7 +20,9 @@ UNSTABLE_RANGE = 0.3
 FEWEST_STARTS = 4
 """Fewest starts to judge a range."""
 
-_NOT_THE_OTHERS = 0.8  # of the others' standard deviation: below, it is their scatter that is seen
+_OWN_SHARE = 0.4
+"""Least share of a file in the variance of its ratios to the others; below, it is their scatter."""
+
 _WIDER = 2.0  # standard deviations of the baseline, beyond which a candidate's are wider
 _WIDER_LEVEL = 0.001  # ... by an F-test of that level
 _WIDE_SD = 0.05  # ... and wide enough to matter
@@ -76,10 +78,19 @@ def _is_wide(starts: Sequence[_Start]) -> bool:
     compared = [(start.own, start.others) for start in starts if start.others is not None]
     if not compared:
         return _relative_range([start.own for start in starts]) > UNSTABLE_RANGE
-    own, others = [ours for ours, _ in compared], [theirs for _, theirs in compared]
+    own = [ours for ours, _ in compared]
     ratios = [ours - theirs for ours, theirs in compared]
     wide = all(_relative_range(logs) > UNSTABLE_RANGE for logs in (own, ratios))
-    return wide and stdev(own) >= _NOT_THE_OTHERS * stdev(others)
+    return wide and _own_share(own, ratios) >= _OWN_SHARE
+
+
+def _own_share(own: Sequence[float], ratios: Sequence[float]) -> float:
+    """Which share of the variance of `ratios` comes from the file itself; 0.5 where both are equal.
+
+    A host that drifts adds the same to both files, and so nothing to this covariance (Grubbs 1948,
+    "On estimating precision of measuring instruments").
+    """
+    return covariance(own, ratios) / variance(ratios)
 
 
 def _relative_range(logs: Sequence[float]) -> float:

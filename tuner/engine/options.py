@@ -9,7 +9,7 @@ from docker.types import LogConfig, Mount, Ulimit
 from tuner.engine import nginx
 from tuner.engine.config import EngineConfig
 from tuner.engine.host import HostFacts, Placement
-from tuner.model import Limits, Needs, Service
+from tuner.model import Limits, Needs, Service, Target
 
 _ROOT_APP_CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "SETGID", "SETUID"]
 """An image that starts as root and drops it in its ini (`uid = www-data`) needs these.
@@ -39,14 +39,14 @@ class Options:
     facts: HostFacts
     placement: Placement
 
-    def target(self, needs: Needs, limits: Limits, volumes: Mapping[str, str]) -> dict[str, Any]:
+    def target(self, target: Target, limits: Limits, volumes: Mapping[str, str]) -> dict[str, Any]:
         """Production's limits, in a network namespace of its own without any network.
 
         `volumes` maps a folder in the container to its volume, also one that is in memory.
         """
-        memory = needs.in_memory
+        memory = target.in_memory
         return {
-            **self._within(needs, limits.memory_mb, self.config.disk_mb),
+            **self._within(target, limits.memory_mb, self.config.disk_mb),
             "tmpfs": {folder: how for folder, how in memory.items() if folder not in volumes},
             # An empty volume gets the folder's content, owner and mode from the image.
             "binds": {
@@ -58,11 +58,21 @@ class Options:
             "cpuset_cpus": self.placement.target,
             "sysctls": {
                 **_FOR_THE_CLIENT,
+                **self._kept_free(target),
                 **{name: str(value) for name, value in limits.kernel_settings.items()},
                 **self.config.extra_sysctls,
             },
             "ulimits": _open_files(self.nofile_of(limits)),
         }
+
+    def _kept_free(self, target: Target) -> dict[str, str]:
+        """No client gets these ports for its own end.
+
+        The kernel would connect one that asks for the port of a server that is not there yet with
+        itself, and the server would find its port taken.
+        """
+        stats = self.config.stats_address.rpartition(":")[2]
+        return {"net.ipv4.ip_local_reserved_ports": f"{target.port},{stats}"}
 
     def service(self, service: Service) -> dict[str, Any]:
         """A service's own limits."""

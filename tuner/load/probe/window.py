@@ -119,11 +119,12 @@ def await_count(found: dict[str, Any], address: str) -> None:
     """Read uWSGI's stats again until every request that was answered is counted.
 
     uWSGI counts a request after its answer has left: the client may be done before the counter
-    is. Requests that failed may never be counted, and a proxy may answer some by itself: there is
-    no wait for those beyond `COUNTED_WITHIN_S`.
+    is. An error is an answer where it has a status. Requests without one may never be counted, and
+    a proxy may answer some by itself: there is no wait for those beyond `COUNTED_WITHIN_S`.
     """
     sent, errors = found["client"]["sent"], found["client"]["errors"]
-    wanted = counters.requests(found["before"]["stats"]) + sent - sum(errors.values())
+    unanswered = sum(count for name, count in errors.items() if not name.startswith("http_"))
+    wanted = counters.requests(found["before"]["stats"]) + sent - unanswered
     ends = time.monotonic() + COUNTED_WITHIN_S
     while counters.requests(found["after"]["stats"]) < wanted and time.monotonic() < ends:
         time.sleep(counters.PAUSE_S)
