@@ -12,21 +12,37 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tuner.api.problems import problem
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
+OPEN_BELOW = "/static/"
+"""What the pages load is the same for everybody: it needs no key."""
+
 SCHEMES = {
     "ApiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
     "Bearer": {"type": "http", "scheme": "bearer"},
 }
 
 
+def path_of(scope: Scope) -> str:
+    """The path of a request below the base path, under which a proxy serves the whole service."""
+    path: str = scope["path"]
+    return path.removeprefix(scope.get("root_path", ""))
+
+
+def _is_open(path: str) -> bool:
+    return path in OPEN_PATHS or path.startswith(OPEN_BELOW)
+
+
 class RequireKey:
-    """ASGI middleware: 401 for a request without the key, except for health."""
+    """ASGI middleware: 401 for a request without the key, except for health and static files.
+
+    A session of a browser, once there are such, is looked at in `_is_allowed`, and nowhere else.
+    """
 
     def __init__(self, app: ASGIApp, *, key: str) -> None:
         self._app = app
         self._key = key.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] in OPEN_PATHS or self._is_allowed(scope):
+        if scope["type"] != "http" or _is_open(path_of(scope)) or self._is_allowed(scope):
             await self._app(scope, receive, send)
             return
         detail = "this service asks for a key: send it as X-API-Key or as Authorization: Bearer"

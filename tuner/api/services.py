@@ -1,6 +1,7 @@
 """What the API needs from outside; `bootstrap` supplies it."""
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Annotated, Protocol
@@ -8,10 +9,14 @@ from typing import Annotated, Protocol
 from fastapi import Depends
 from fastapi import Request as HttpRequest
 
+from tuner import log_context
+from tuner.api.feed import Feed
 from tuner.catalogue import HostCatalogue
 from tuner.errors import NotFound
 from tuner.model import (
+    Activity,
     AnswerInBrief,
+    AppInBrief,
     BenchmarkHost,
     History,
     Job,
@@ -22,6 +27,7 @@ from tuner.model import (
     JobStatus,
     JobSummary,
     Measurement,
+    Phase,
     Request,
     Trial,
     TrialNumber,
@@ -49,16 +55,25 @@ class ServiceStore(Protocol):
     ) -> Sequence[JobSummary]: ...
     def status(self, job_id: JobId) -> JobStatus: ...
     def version(self, job_id: JobId) -> str: ...
+    def pool_of(self, job_id: JobId) -> str: ...
     def cancel(self, job_id: JobId) -> JobStatus: ...
     def trials(self, job_id: JobId) -> Sequence[Trial]: ...
     def trial(self, job_id: JobId, number: TrialNumber) -> Trial: ...
     def blocks_by_trial(self, job_id: JobId) -> Mapping[TrialNumber, int]: ...
     def measurements(self, job_id: JobId, *, detailed: bool = True) -> Sequence[Measurement]: ...
-    def history(self, job_id: JobId) -> History: ...
+    def history(self, job_id: JobId, *, windows_of: Collection[Phase] | None = None) -> History: ...
+    def apps(
+        self, *, app: str | None = None, after: str | None = None, limit: int
+    ) -> Sequence[AppInBrief]: ...
+    def app(self, name: str) -> AppInBrief: ...
     def answer_in_brief(self, job_id: JobId) -> AnswerInBrief | None: ...
     def latest_in_brief(self, app: str) -> AnswerInBrief | None: ...
     def hosts(self, pool: str | None = None) -> Sequence[BenchmarkHost]: ...
+    def activity(self) -> Activity: ...
     def ping(self) -> None: ...
+
+
+_NUMBER = re.compile(r"[0-9]{1,19}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +87,7 @@ class Services:
     store: ServiceStore
     catalogue: HostCatalogue
     resolve: Callable[[Request], JobSpec]
+    feed: Feed = field(default_factory=Feed)
     api_key: str | None = field(default=None, repr=False)
     hosts_allowed: Sequence[str] = ()
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -86,6 +102,8 @@ class Services:
 
 
 async def _of_request(request: HttpRequest) -> Services:
+    if _NUMBER.fullmatch(job_id := request.path_params.get("id", "")):
+        log_context.add(job=int(job_id))
     services: Services = request.app.state.services
     return services
 

@@ -20,6 +20,7 @@ from tuner.provision import (
     images,
     k6,
     oha,
+    prometheus,
     python_image,
     uv,
 )
@@ -44,6 +45,7 @@ class Command:
     images: bool = True
     journeys: bool = False
     compose: bool = False
+    prometheus: bool = False
     handover: tuple[str, ...] = ()
     tiers: tuple[checks.Argv, ...] = ()
 
@@ -58,7 +60,7 @@ def _benchmark(help: str, module: str, *, images: bool = True, journeys: bool = 
 
 
 def _tests(help: str, *tiers: checks.Argv) -> Command:
-    return Command(help, journeys=True, compose=True, tiers=tiers)
+    return Command(help, journeys=True, compose=True, prometheus=True, tiers=tiers)
 
 
 COMMANDS: Mapping[str, Command] = {
@@ -104,6 +106,7 @@ COMMANDS: Mapping[str, Command] = {
     "bench-nulls": _benchmark("jobs on containers where no option matters", "nulls"),
     "bench-ini": _benchmark("parse, lint and patch a file of 300 lines", "ini", images=False),
     "bench-polls": _benchmark("200 conditional requests a second", "polling", images=False),
+    "bench-events": _benchmark("200 open streams of events beside polls", "streams", images=False),
     "bench-hostile": _benchmark("polls beside files that take long", "hostile", images=False),
     "bench-services": _benchmark(
         "what services cost, and whether data stay", "services", journeys=True
@@ -151,6 +154,8 @@ def _started(
         yield pool.submit(_journeys, machine, python, load)
     if command.compose:
         yield pool.submit(compose.ensure, machine)
+    if command.prometheus:
+        yield pool.submit(prometheus.ensure, machine)
 
 
 def _python_image(machine: Machine) -> bool:

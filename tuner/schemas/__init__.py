@@ -22,6 +22,8 @@ from tuner.schemas.hosts import (
     SeesAnswer,
 )
 from tuner.schemas.jobs import (
+    AppAnswer,
+    AppPage,
     CircumstancesAnswer,
     Incumbent,
     JobAnswer,

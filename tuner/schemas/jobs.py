@@ -18,6 +18,7 @@ from tuner.model import (
     MissedBound,
     Objective,
     Origin,
+    PastAnswer,
     Scalar,
     ServiceUse,
     Slo,
@@ -108,6 +109,22 @@ class JobPage(Answer):
 
     jobs: Sequence[JobSummary] = Field(description="the jobs of this page")
     next: int | None = Field(description="`after` of the next page; null on the last page")
+
+
+class AppAnswer(Answer):
+    """An app that has been tuned or compared, or will be."""
+
+    app: str = Field(description="its name in its jobs")
+    newest: JobSummary = Field(description="its newest job of kind tune or compare")
+    open_jobs: int = Field(description="jobs that are queued or run")
+    answers: Sequence[PastAnswer] = Field(description="of kind tune, the newest first, at most 20")
+
+
+class AppPage(Answer):
+    """One page of apps."""
+
+    apps: Sequence[AppAnswer] = Field(description="by name")
+    next: str | None = Field(description="`after` of the next page; null on the last page")
 
 
 class TrialAnswer(Answer):

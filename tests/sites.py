@@ -1,0 +1,64 @@
+"""The pages over any store, and a browser that only reads and sends forms."""
+
+import asyncio
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlencode
+
+import httpx
+
+from tests.unit.api.fakes import catalogue
+from tuner import pages
+from tuner.api import Services, create_app
+from tuner.model import JobSpec, Request
+from tuner.study import resolve
+
+BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8", "accept-encoding": "gzip"}
+OF_FORM = {"content-type": "application/x-www-form-urlencoded", "sec-fetch-site": "same-origin"}
+
+
+class Site:
+    """A service with its pages."""
+
+    def __init__(self, store: Any, *, api_key: str | None = None, root_path: str = "") -> None:
+        known = catalogue()
+
+        def real_resolve(request: Request) -> JobSpec:
+            return resolve(request, known)
+
+        services = Services(
+            store=store,
+            catalogue=known,
+            resolve=real_resolve,
+            api_key=api_key,
+            now=lambda: datetime.now(UTC),
+        )
+        self._app = pages.install(create_app(services))
+        self._root_path = root_path
+
+    def get(self, path: str, **headers: str) -> httpx.Response:
+        """As a browser asks."""
+        return self.send("GET", path, headers={**BROWSER, **headers})
+
+    def post(self, path: str, fields: Mapping[str, str], **headers: str) -> httpx.Response:
+        """A form, as a browser sends it."""
+        content = urlencode(fields).encode()
+        return self.send("POST", path, content, {**BROWSER, **OF_FORM, **headers})
+
+    def send(
+        self, method: str, path: str, content: bytes = b"", headers: Mapping[str, str] | None = None
+    ) -> httpx.Response:
+        """Any request. A server puts the base path before the path, as uvicorn does."""
+
+        async def call() -> httpx.Response:
+            transport = httpx.ASGITransport(
+                self._app, raise_app_exceptions=False, root_path=self._root_path
+            )
+            async with httpx.AsyncClient(
+                transport=transport, base_url="http://localhost"
+            ) as client:
+                address = f"{self._root_path}{path}"
+                return await client.request(method, address, content=content, headers=headers)
+
+        return asyncio.run(call())

@@ -1,0 +1,167 @@
+"""One job: where it stands, what it has found, why to believe it. Parts come again as it runs."""
+
+import csv
+import hashlib
+import io
+import re
+from datetime import datetime, timedelta
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from tuner.api.conditional import unchanged
+from tuner.api.parameters import MAX_NUMBER, Id
+from tuner.api.services import Services, Wired
+from tuner.api.views import job_answer
+from tuner.errors import NotFound
+from tuner.evidence import Section, Table, Words, tables_in, words_of
+from tuner.model import JobId, JobKind, JobStatus, Phase
+from tuner.pages.answering import edition, not_modified, packed, page
+from tuner.pages.findings import findings_of
+from tuner.pages.queueing import open_jobs
+from tuner.pages.templating import MOST_ROWS, slug
+from tuner.schemas import JobAnswer
+
+router = APIRouter()
+
+_PHASES = {
+    JobKind.TUNE: (
+        Phase.PREPARE,
+        Phase.CALIBRATE,
+        Phase.SEARCH,
+        Phase.RACE,
+        Phase.ABLATE,
+        Phase.CONFIRM,
+        Phase.DONE,
+    ),
+    JobKind.COMPARE: (Phase.PREPARE, Phase.COMPARE, Phase.DONE),
+    JobKind.CALIBRATE: (Phase.PREPARE, Phase.CALIBRATE, Phase.DONE),
+}
+
+_FORMULA = re.compile(r"[=@]|[+-](?![\d.])")
+
+Name = Annotated[str, Path(pattern=r"^[^\s/]{1,100}$", description="of a section with a table")]
+
+
+@router.get("/jobs/{id}")
+def job(job_id: Id, request: Request, services: Wired) -> Response:
+    """The whole page."""
+    return _shown(request, services, job_id, "job.html.j2")
+
+
+@router.get("/jobs/{id}/parts")
+def parts(job_id: Id, request: Request, services: Wired) -> Response:
+    """What changes while the job runs; htmx asks for it again and again with its tag."""
+    return _shown(request, services, job_id, "job_parts.html.j2")
+
+
+def _shown(request: Request, services: Services, job_id: int, template: str) -> Response:
+    """The tag is that of the call with the program's version: a 304 costs one short statement."""
+    if "if-none-match" in request.headers:
+        tag = _tag(services.store.version(JobId(job_id)))
+        if unchanged(request, tag):
+            return not_modified(tag)
+    status = services.store.status(JobId(job_id))
+    tag = _tag(status.version)
+    context = _context(services, status)
+    return page(request, template, tag=tag, etag=tag, **context)
+
+
+def _tag(version: str) -> str:
+    return f'W/"{edition()}-{version}"'
+
+
+def _context(services: Services, status: JobStatus) -> dict[str, Any]:
+    answer = job_answer(status)
+    found = findings_of(services, status.job)
+    left_s = answer.progress.eta_s
+    return {
+        "calls": _calls(answer, has_report=found.headline is not None),
+        "job": answer,
+        "ends_at": services.now() + timedelta(seconds=left_s) if left_s else None,
+        "starts_at": _start(services, status),
+        "phases": _PHASES[answer.kind],
+        "found": found,
+        "hash_of": _hash,
+    }
+
+
+def _calls(job: JobAnswer, *, has_report: bool) -> list[str]:
+    """The calls that say the same as the page."""
+    own = f"/v1/jobs/{job.id}"
+    if has_report:
+        return [own, f"{own}/report?format=json"]
+    return [own, f"{own}/trials"] if job.kind is JobKind.TUNE else [own]
+
+
+def _start(services: Services, status: JobStatus) -> datetime | None:
+    """When a queued job is expected to start; None for others, and where nobody can say."""
+    if status.queue_position is None:
+        return None
+    waiting = (each for each in open_jobs(services) if each.job.id == status.job.id)
+    return next((each.starts_at for each in waiting), None)
+
+
+def _hash(text: str) -> str:
+    """Tells whether a part has changed: parts that have not stay as the reader left them."""
+    return hashlib.sha256(str(text).encode()).hexdigest()[:16]
+
+
+@router.get("/jobs/{id}/tables/{name}.csv")
+def table_as_csv(job_id: Id, name: Name, request: Request, services: Wired) -> Response:
+    """The figures of a section as CSV: what the chart above them shows."""
+    _, tables = _tables(services, job_id, name)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    for table in tables:
+        writer.writerow(table.headings)
+        writer.writerows([_plain(cell) for cell in row] for row in table.rows)
+    file = {"Content-Disposition": f'attachment; filename="job-{job_id}.csv"'}
+    return packed(request, text.getvalue(), "text/csv", {"Cache-Control": "no-store", **file})
+
+
+@router.get("/jobs/{id}/tables/{name}")
+def table(
+    job_id: Id,
+    name: Name,
+    request: Request,
+    services: Wired,
+    page_number: Annotated[int, Query(alias="page", ge=1, le=MAX_NUMBER)] = 1,
+) -> Response:
+    """The tables of a section, page by page."""
+    section, tables = _tables(services, job_id, name)
+    first = (page_number - 1) * MOST_ROWS
+    most = max(len(each.rows) for each in tables)
+    if first >= most and page_number > 1:
+        raise NotFound(f"this table has {-(-most // MOST_ROWS)} pages")
+    shown = [_cut(each, first) for each in tables]
+    return page(
+        request,
+        "table.html.j2",
+        calls=[f"/v1/jobs/{job_id}"],
+        job_id=job_id,
+        section=section,
+        name=name,
+        tables=shown,
+        number=page_number,
+        pages=max(1, -(-most // MOST_ROWS)),
+    )
+
+
+def _tables(services: Services, job_id: int, name: str) -> tuple[Section, tuple[Table, ...]]:
+    found = findings_of(services, services.store.job(JobId(job_id)))
+    for section in found.sections:
+        if slug(section) == name and (tables := tables_in(section.parts)):
+            return section, tables
+    raise NotFound(f"job {job_id} has no table {name!r}")
+
+
+def _cut(table: Table, first: int) -> Table:
+    last = first + MOST_ROWS
+    return Table(table.headings, table.rows[first:last], table.whiskers[first:last])
+
+
+def _plain(words: Words) -> str:
+    """A cell as text. A spreadsheet must not take a name for a formula; figures may have a sign."""
+    text = "".join(word if isinstance(word, str) else word.text for word in words_of(words))
+    return f"'{text}" if _FORMULA.match(text) else text

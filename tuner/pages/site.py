@@ -1,0 +1,13 @@
+"""All pages on an app of `api`."""
+
+from fastapi import FastAPI
+
+from tuner.pages import apps, assets, hosts, job, jobs, knowledge, lint, refusals
+
+
+def install(app: FastAPI) -> FastAPI:
+    """The same app with its pages. Problems are pages too where a browser asks."""
+    for part in (apps, jobs, job, lint, hosts, knowledge, assets):
+        app.include_router(part.router, include_in_schema=False)
+    refusals.install(app)
+    return app
