@@ -24,6 +24,7 @@ from tuner.model import (
     JobId,
     JobKind,
     JobSpec,
+    Ladder,
     LeftOut,
     Measure,
     MeasurementState,
@@ -35,6 +36,7 @@ from tuner.model import (
     ServiceUse,
     Step,
     Succeed,
+    Variant,
     Verdict,
 )
 from tuner.worker import Worker
@@ -64,7 +66,8 @@ PREFLIGHT = Preflight(
         ),
     ),
 )
-PHASES = {Phase.SEARCH: 9, Phase.RACE: 5, Phase.ABLATE: 3, Phase.CONFIRM: 9}
+COMPARED = Budget(trials=0, confirm_blocks=0, compare_blocks=6, cycles=1, window_s=1.0)
+PHASES = {Phase.SEARCH: 9, Phase.RACE: 5, Phase.ABLATE: 3, Phase.CONFIRM: 9, Phase.COMPARE: 9}
 """Complete blocks with which a job stands still in each phase."""
 
 
@@ -191,10 +194,7 @@ def throughput(options: Options) -> float:
 
 def stopped_in(store: Any, phase: Phase) -> JobId:
     """A job of a pool of its own that stands still after some blocks of a phase."""
-    spec = builders.spec(
-        app=f"shop-{phase}", pool=phase.value, budget=BUDGET, search_space=SPACE, seed=3
-    )
-    made = store.create_job(spec, **NEW)[0].job
+    made = store.create_job(running_spec(phase), **NEW)[0].job
     worker = worker_of(store, phase.value)
 
     def is_there(history: History) -> bool:
@@ -206,6 +206,23 @@ def stopped_in(store: Any, phase: Phase) -> JobId:
         step_on(store, worker, made.id)
     job_id: JobId = made.id
     return job_id
+
+
+def running_spec(phase: Phase) -> JobSpec:
+    """A tuning job; of a comparison, three files on a ladder, six rounds of two rungs."""
+    own: dict[str, Any] = {"app": f"shop-{phase}", "pool": phase.value, "seed": 3}
+    if phase is not Phase.COMPARE:
+        return builders.spec(budget=BUDGET, search_space=SPACE, **own)
+    files = {count: f"[uwsgi]\nmaster = true\nprocesses = {count}\n" for count in (2, 4, 8)}
+    return builders.spec(
+        kind=JobKind.COMPARE,
+        variants=tuple(Variant(name=f"p{count}.ini", ini=ini) for count, ini in files.items()),
+        baseline_ini=files[2],
+        workload=Ladder(kind="ladder", concurrencies=(100, 1_000)),
+        budget=COMPARED,
+        search_space=None,
+        **own,
+    )
 
 
 def worker_of(store: Any, pool: str) -> Worker:

@@ -1,7 +1,7 @@
 """The service with filled rows, to look at its pages: `python -m tests.filled_site --port 8400`.
 
 It needs no Docker. PostgreSQL is the embedded one, in a folder that goes with this process. The job
-that searches goes on: one block every few seconds.
+that searches goes on, and so does a comparison: one block every few seconds.
 """
 
 import argparse
@@ -9,19 +9,21 @@ import itertools
 import random
 import threading
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import uvicorn
 from sqlalchemy import update
 
 from tests import builders, finished_jobs
-from tests.filled_rows import NEW, PHASES, Filled, fill, step_on, worker_of
-from tests.unit.study.scenes import SPACE
+from tests.filled_rows import NEW, PHASES, fill, running_spec, step_on, worker_of
 from tests.postgres import fresh_database
+from tests.unit.study.scenes import SPACE
 from tuner import bootstrap, pages
 from tuner.api import Services, create_app
-from tuner.db import Store, make_engine
+from tuner.api.feed import Feed
+from tuner.db import Store, make_engine, new_events
 from tuner.db.tables import jobs
-from tuner.model import Budget, JobId
+from tuner.model import Budget, JobId, JobKind, Phase
 from tuner.queue import Queue
 from tuner.settings import Settings
 
@@ -54,11 +56,13 @@ def main() -> None:
         spread_over_weeks(store)
         if asked.large:
             print(f"large job: {large(store)}")  # noqa: T201
-        live = threading.Thread(target=go_on, args=(store, found, asked.every_s), daemon=True)
-        live.start()
+        for kind in (JobKind.TUNE, JobKind.COMPARE):
+            going_on = (store, kind, asked.every_s)
+            threading.Thread(target=go_on, args=going_on, daemon=True).start()
         known = bootstrap.catalogue(Settings.from_environ({}))
         services = Services(
             store=store,
+            feed=Feed(partial(new_events, url)),
             catalogue=known,
             resolve=bootstrap.resolver(known, store.recommended),
             api_key=asked.api_key,
@@ -91,17 +95,20 @@ def large(store: Store) -> JobId:
     return made.id
 
 
-def go_on(store: Store, found: Filled, every_s: float) -> None:
+def go_on(store: Store, kind: JobKind, every_s: float) -> None:
     """Keep the hosts alive, and let a job be measured block by block; then the next one."""
-    worker, job_id = worker_of(store, "live"), JobId(0)
+    pool = f"live-{kind}"
+    worker, job_id = worker_of(store, pool), JobId(0)
+    spec = builders.spec(app="live", budget=LIVE_BUDGET, search_space=SPACE)
+    if kind is JobKind.COMPARE:
+        spec = running_spec(Phase.COMPARE)
     wait = threading.Event()
     for _ in itertools.count():
-        for name, pool in [("bench-1", "default"), *((f"host-{p}", p.value) for p in PHASES)]:
-            store.see_host(name, pool, builders.FINGERPRINT, None)
-        store.see_host("host-live", "live", builders.FINGERPRINT, None)
+        for name, its in [("bench-1", "default"), *((f"host-{p}", p.value) for p in PHASES)]:
+            store.see_host(name, its, builders.FINGERPRINT, None)
+        store.see_host(worker.name, pool, builders.FINGERPRINT, None)
         if not job_id or not step_on(store, worker, job_id):
-            spec = builders.spec(app="live", pool="live", budget=LIVE_BUDGET, search_space=SPACE)
-            job_id = store.create_job(spec, **NEW)[0].job.id
+            job_id = store.create_job(spec.model_copy(update={"pool": pool}), **NEW)[0].job.id
         wait.wait(every_s)
 
 

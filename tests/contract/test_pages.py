@@ -18,7 +18,7 @@ from tests.planting import PLANT, planted
 from tests.postgres import fresh_database
 from tests.sites import Site
 from tuner.db import Store, make_engine
-from tuner.model import JobState, Phase
+from tuner.model import EventKind, JobState, Phase
 from tuner.queue import Queue
 
 STORES = ["memory", pytest.param("postgresql", marks=pytest.mark.real)]
@@ -74,7 +74,7 @@ class Page(HTMLParser):
         self.tags.append(tag)
         for name, value in attrs:
             self.attributes.append((tag, name, value))
-            if name in ("href", "src", "action", "hx-get") and value is not None:
+            if name in ("href", "src", "action", "data-from", "hx-post") and value is not None:
                 self.links.append(value)
             if name == "id" and value is not None:
                 self.ids.append(value)
@@ -89,6 +89,7 @@ def paths_of(jobs: Filled) -> list[str]:
     apps = ["/apps/checkout", f"/apps/checkout?left={jobs.better}-new&right={jobs.better}-yours"]
     known = ["/options", "/options/processes", "/rules", "/rules/U019", "/spaces"]
     lists = ["/", "/jobs", "/jobs?state=queued&kind=tune", "/lint", "/hosts", "/spaces/default"]
+    lists += ["/new", "/new?target_app=mixed"]
     return [*lists, *known, *apps, *tables, *(f"/jobs/{job}" for job in jobs.all)]
 
 
@@ -125,6 +126,7 @@ def test_the_policy_lets_nothing_run_that_is_not_a_file_of_ours(shown: Shown) ->
         answer = shown.site.get(path)
         policy = answer.headers["content-security-policy"]
         assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
+        assert "worker-src 'self';" in policy
         assert "unsafe" not in policy
         assert answer.headers["x-content-type-options"] == "nosniff"
         page = Page(answer)
@@ -229,10 +231,44 @@ def test_a_running_job_shows_what_its_phase_has_shown_so_far(shown: Shown) -> No
     for phase, title in titles.items():
         text = shown.site.get(f"/jobs/{shown.jobs.running[phase]}").text
         assert f"<h2>{title}</h2>" in text, phase
-        assert 'hx-trigger="every 2s"' in text
+        assert f'data-job="{shown.jobs.running[phase]}" data-pool="{phase.value}"' in text
         assert 'aria-current="step"' in text
         assert f"{phase.value}</li>" in text
         assert "hero" not in text
+
+
+def test_a_comparison_shows_the_figures_of_its_blocks_so_far_and_no_verdict(shown: Shown) -> None:
+    job = shown.jobs.running[Phase.COMPARE]
+    text = shown.site.get(f"/jobs/{job}").text
+    assert "After 5 of 6 rounds; a verdict needs them all." in text
+    for title in ("Against p2.ini", "In percent of p2.ini, rung by rung", "Throughput"):
+        assert f"<h2>{title}</h2>" in text
+    assert text.count("<svg") > 3
+    assert "1 000 connections" in text.replace("\N{NO-BREAK SPACE}", " ")
+    assert "verdict</th>" not in text
+    assert all(word not in text for word in ("better", "no difference", "inconclusive"))
+    figures = shown.site.get(f"/jobs/{job}/tables/throughput.csv").text
+    assert [row[0] for row in csv.reader(io.StringIO(figures))][:4] == [
+        "arm",
+        "p2.ini",
+        "p4.ini",
+        "p8.ini",
+    ]
+
+
+def test_pages_of_what_changes_ask_again_after_its_events(shown: Shown) -> None:
+    for path in ("/", "/jobs", "/hosts", f"/jobs/{shown.jobs.queued}"):
+        answer = shown.site.get(path)
+        page = Page(answer)
+        live = {name: value for _, name, value in page.attributes if name.startswith("data-")}
+        assert {*str(live["data-live"]).split()} <= {*EventKind}, path
+        assert shown.site.get(str(live["data-from"])).status_code == 200
+        sources = [str(value) for tag, name, value in page.attributes if name == "src"]
+        assert [source.partition("?")[0] for source in sources][-2:] == [
+            "/static/events.js",
+            "/static/page.js",
+        ]
+        assert "every " not in "".join(str(v) for _, n, v in page.attributes if n == "hx-trigger")
 
 
 def test_the_live_chart_has_a_point_with_its_interval_for_each_trial(shown: Shown) -> None:
@@ -265,7 +301,7 @@ def test_parts_come_again_only_after_a_change(shown: Shown) -> None:
 def test_a_job_that_has_ended_asks_no_more(shown: Shown) -> None:
     for job in (shown.jobs.better, shown.jobs.failed, shown.jobs.cancelled, shown.jobs.compared):
         text = shown.site.get(f"/jobs/{job}").text
-        assert "hx-get" not in text
+        assert "data-live" not in text
         assert "/cancel" not in text
 
 

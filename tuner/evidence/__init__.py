@@ -22,7 +22,7 @@
 Nothing here judges: every figure was stored with the job, or is a plain count of its rows.
 """
 
-from tuner.evidence.comparison import compose_comparison
+from tuner.evidence.comparison import compose_comparison, compose_comparison_so_far
 from tuner.evidence.composition import compose
 from tuner.evidence.document import (
     Document,

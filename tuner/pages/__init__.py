@@ -7,6 +7,9 @@ site            all of it on an app of `api`
 │   ├── findings        rows of a job → the sections of its page
 │   │   └── plotting        trials → what the browser draws
 │   └── queueing        when a queued job is expected to start
+├── new             a new job: its form, checked as somebody writes
+│   ├── drafting        the fields of the form ↔ the document of the request
+│   └── outlook         what the job would take and show; the same as YAML and curl
 ├── lint            findings in a pasted file
 ├── hosts           pools and hosts
 ├── knowledge       options, rules, search spaces

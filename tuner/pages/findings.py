@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from tuner import evidence
+from tuner import evidence, report
 from tuner.api.services import Services
 from tuner.evidence import Headline, Section
 from tuner.model import History, Job, JobKind, Phase
@@ -34,6 +34,8 @@ def findings_of(services: Services, job: Job) -> Findings:
     if job.report is not None:
         history = services.store.history(job.id, windows_of=())
         return _document(evidence.compose_comparison(_timeless(evidence.measured_job(history))))
+    if job.spec.kind is JobKind.COMPARE:
+        return _compared_so_far(services.store.history(job.id, windows_of=(Phase.COMPARE,)))
     if job.spec.kind is not JobKind.TUNE:
         return Findings()
     history = services.store.history(job.id, windows_of=_SEEN)
@@ -47,6 +49,13 @@ def _document(document: evidence.Document) -> Findings:
 def _timeless(found: Found) -> Found:
     """Without the times of windows, of which the page reads only a part."""
     return replace(found, measured_from=None, measured_until=None)
+
+
+def _compared_so_far(history: History) -> Findings:
+    if not any(block.windows for block in history.blocks(Phase.COMPARE)):
+        return Findings()
+    found = report.build(history)
+    return Findings(sections=evidence.compose_comparison_so_far(history.job, found))
 
 
 def _so_far(history: History) -> Findings:

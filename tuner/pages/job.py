@@ -1,7 +1,6 @@
 """One job: where it stands, what it has found, why to believe it. Parts come again as it runs."""
 
 import csv
-import hashlib
 import io
 import re
 from datetime import datetime, timedelta
@@ -51,7 +50,7 @@ def job(job_id: Id, request: Request, services: Wired) -> Response:
 
 @router.get("/jobs/{id}/parts")
 def parts(job_id: Id, request: Request, services: Wired) -> Response:
-    """What changes while the job runs; htmx asks for it again and again with its tag."""
+    """What changes while the job runs; a change asks for it, with its tag."""
     return _shown(request, services, job_id, "job_parts.html.j2")
 
 
@@ -82,7 +81,6 @@ def _context(services: Services, status: JobStatus) -> dict[str, Any]:
         "starts_at": _start(services, status),
         "phases": _PHASES[answer.kind],
         "found": found,
-        "hash_of": _hash,
     }
 
 
@@ -100,11 +98,6 @@ def _start(services: Services, status: JobStatus) -> datetime | None:
         return None
     waiting = (each for each in open_jobs(services) if each.job.id == status.job.id)
     return next((each.starts_at for each in waiting), None)
-
-
-def _hash(text: str) -> str:
-    """Tells whether a part has changed: parts that have not stay as the reader left them."""
-    return hashlib.sha256(str(text).encode()).hexdigest()[:16]
 
 
 @router.get("/jobs/{id}/tables/{name}.csv")

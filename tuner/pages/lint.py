@@ -51,6 +51,12 @@ def lint(request: Request, fields: Form, services: Wired) -> Response:
 
 def _linted(ini: str, given: Mapping[str, str]) -> tuple[LintAnswer, str]:
     """All findings, and the file with its safe fixes. Raises `InvalidInput`."""
+    found, repaired = (lint_answer(ini, given, fix=fix) for fix in (False, True))
+    return found, repaired.fixed_ini if repaired.fixed_ini is not None else ini
+
+
+def lint_answer(ini: str, given: Mapping[str, str], *, fix: bool = False) -> LintAnswer:
+    """What the call answers; `given` are the limits that are known. Raises `InvalidInput`."""
     try:
         asked = LintRequest.model_validate({"ini": ini, "limits": given or None})
     except ValidationError as error:
@@ -60,10 +66,7 @@ def _linted(ini: str, given: Mapping[str, str]) -> tuple[LintAnswer, str]:
         cpus=limits.cpus if limits and "cpus" in given else None,
         memory_mb=limits.memory_mb if limits and "memory_mb" in given else None,
     )
-    found, repaired = (
-        LintAnswer.model_validate_json(linted(ini, box, None, fix=fix)) for fix in (False, True)
-    )
-    return found, repaired.fixed_ini if repaired.fixed_ini is not None else ini
+    return LintAnswer.model_validate_json(linted(ini, box, None, fix=fix))
 
 
 def _lines(ini: str, findings: Sequence[FindingAnswer]) -> list[tuple[int, str, list[Any]]]:

@@ -2,12 +2,12 @@
 
 from fastapi import FastAPI
 
-from tuner.pages import apps, assets, hosts, job, jobs, knowledge, lint, refusals
+from tuner.pages import apps, assets, hosts, job, jobs, knowledge, lint, new, refusals
 
 
 def install(app: FastAPI) -> FastAPI:
     """The same app with its pages. Problems are pages too where a browser asks."""
-    for part in (apps, jobs, job, lint, hosts, knowledge, assets):
+    for part in (apps, jobs, job, new, lint, hosts, knowledge, assets):
         app.include_router(part.router, include_in_schema=False)
     refusals.install(app)
     return app

@@ -1,5 +1,6 @@
 """The templates, which escape every text, and what they may use."""
 
+import hashlib
 from datetime import UTC, datetime
 from functools import cache
 from urllib.parse import quote
@@ -32,6 +33,7 @@ def environment() -> Environment:
         "quoted": lambda text: quote(str(text), safe=""),
         "has_table": lambda section: bool(tables_in(section.parts)),
         "slug": slug,
+        "hashed": _hashed,
     }
     found.filters |= ours
     found.globals |= {"wording": wording, "marks": MARKS, "metrics": Metric}
@@ -42,6 +44,11 @@ def slug(section: Section) -> str:
     """The name of a section in addresses and anchors: `the-race`."""
     letters = (letter if letter.isalnum() else " " for letter in section.title.lower())
     return "-".join("".join(letters).split())
+
+
+def _hashed(text: str) -> str:
+    """Tells whether a part has changed: parts that have not stay as the reader left them."""
+    return hashlib.sha256(str(text).encode()).hexdigest()[:16]
 
 
 def _utc(at: datetime) -> str:

@@ -101,21 +101,73 @@ function fit() {
 
 // ---- parts that come again
 
+const BETWEEN = 300; // ms from one request for a part to the next one
+const WITHOUT_EVENTS = 5 * SECOND;
+const WITH_EVENTS = 20 * SECOND; // time that passes changes things too, and sends no event
+
+const away = document.getElementById("away");
 const asked = new Map(); // the last answer for each address
+const looks = new Map(); // by part: whether something has changed since its request that is out
 let open = [];
 
+const parts = () => document.querySelectorAll("[data-live]");
+const pause = (time) => new Promise((done) => { setTimeout(done, time); });
+
+/** Ask for a part at once, or once more when the request that is out has its answer. */
+async function look(id) {
+  if (looks.has(id)) {
+    looks.set(id, true);
+    return;
+  }
+  do {
+    looks.set(id, false);
+    const part = document.getElementById(id);
+    if (!part?.dataset.live) break; // the job has ended
+    const answered = htmx.ajax("GET", part.dataset.from, { source: part }).catch(() => {});
+    await Promise.all([answered, pause(BETWEEN)]);
+  } while (looks.get(id));
+  looks.delete(id);
+}
+
+function concerns({ dataset }, { kind, job, pool }) {
+  if (kind === "reset" || kind === "lost") return true;
+  if (dataset.job) return String(job) === dataset.job || pool === dataset.pool;
+  return dataset.live.split(" ").includes(kind);
+}
+
+function onEvents() {
+  if (parts().length === 0) return;
+  let areLost = true;
+  let looked = Date.now();
+  function all() {
+    looked = Date.now();
+    for (const part of parts()) look(part.id);
+  }
+  events.listen((event) => {
+    const wereLost = areLost;
+    areLost = event.kind === "lost";
+    if (wereLost && areLost) return;
+    if (document.hidden) return; // it looks as soon as somebody sees it
+    for (const part of parts()) if (concerns(part, event)) look(part.id);
+  });
+  document.addEventListener("visibilitychange", () => { if (!document.hidden) all(); });
+  setInterval(() => {
+    const every = areLost || !away.hidden ? WITHOUT_EVENTS : WITH_EVENTS;
+    if (!document.hidden && Date.now() - looked >= every) all();
+  }, SECOND);
+}
+
 function onParts() {
-  const away = document.getElementById("away");
   const opened = (root) => [...root.querySelectorAll("details[open]")].map(nameOf);
   document.addEventListener("htmx:configRequest", ({ detail }) => {
     const tag = detail.elt.dataset.etag;
     if (tag) detail.headers["If-None-Match"] = tag;
   });
   document.addEventListener("htmx:beforeSwap", ({ detail }) => {
-    const address = detail.pathInfo.requestPath;
-    if (asked.get(address) === detail.serverResponse) detail.shouldSwap = false;
+    const address = detail.requestConfig.elt.dataset.from;
+    if (address && asked.get(address) === detail.serverResponse) detail.shouldSwap = false;
     if (!detail.shouldSwap) return;
-    asked.set(address, detail.serverResponse);
+    if (address) asked.set(address, detail.serverResponse);
     open = opened(detail.target);
     for (const part of detail.target.querySelectorAll("[data-hash]")) {
       const same = `id="${part.id}" data-hash="${part.dataset.hash}"`;
@@ -124,6 +176,7 @@ function onParts() {
   });
   document.addEventListener("htmx:afterRequest", ({ detail }) => {
     const status = detail.xhr.status;
+    if (status === 401) location.reload(); // the session has ended
     away.hidden = status > 0 && status < 500;
   });
   document.addEventListener("htmx:load", ({ detail }) => {
@@ -155,6 +208,7 @@ function retry(seconds) {
 }
 
 onParts();
+onEvents();
 ready(document.body);
 setInterval(() => showTimes(document.body), 30 * SECOND);
 addEventListener("resize", fit);
