@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Literal, assert_never
 
+from tests.fake_links import FakeLinks
 from tests.statuses import apps_of, blocks_by_trial, status_of, summary_of
 from tuner.db.history import DETAILED
 from tuner.errors import Conflict, NotFound
@@ -54,7 +55,7 @@ from tuner.model import (
 Deferred = tuple[Literal["advance", "measure"], int]
 
 
-class FakeStore:
+class FakeStore(FakeLinks):
     """Same methods, same answers as `tuner.db.Store`. What it defers is in `deferred`."""
 
     def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:

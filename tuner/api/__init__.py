@@ -2,6 +2,7 @@
 
 app               everything put together, and the OpenAPI document
 ├── jobs             jobs of all kinds: submit, list, look at, cancel; their raw data
+├── links            read-only links to one job: make, list, revoke
 ├── events           what changes, as server-sent events
 ├── trials           the trials of a tuning job, and the best one so far
 ├── apps             all apps, their newest jobs and their answers
@@ -21,7 +22,8 @@ files             nouns → uwsgi.ini, compose.yaml, sysctls, pure
 reading, shape    a request body → a job, or every mistake in it
 conditional       ETag and If-None-Match
 problems          errors → problem+json
-security          the API key
+security          the API key, or a session; no pages of other sites
+└── sessions         signed cookies of browsers
 observing         the id of a request, and how long its answer took
 examples          what OpenAPI shows
 feed              the newest events, and the streams that wait for the next

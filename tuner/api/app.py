@@ -15,6 +15,7 @@ from tuner.api import (
     examples,
     health,
     jobs,
+    links,
     lint,
     metrics,
     observing,
@@ -50,12 +51,14 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.services = services
     problems.install(app)
-    of_jobs = (jobs, events, trials, apps, recommendations, reports)
+    of_jobs = (jobs, links, events, trials, apps, recommendations, reports)
     parts = (*of_jobs, pools, catalogue, lint, health, metrics, reference)
     for part in parts:
         app.include_router(part.router)
     if services.api_key is not None:
-        app.add_middleware(RequireKey, key=services.api_key)
+        app.add_middleware(
+            RequireKey, key=services.api_key, wrong_key_takes_s=services.wrong_key_takes_s
+        )
     app.add_middleware(RefuseOtherSites, hosts_allowed=services.hosts_allowed)
     app.state.latencies = observing.new_latencies()
     app.add_middleware(observing.ObserveRequests, latencies=app.state.latencies)

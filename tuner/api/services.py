@@ -26,6 +26,7 @@ from tuner.model import (
     JobState,
     JobStatus,
     JobSummary,
+    Link,
     Measurement,
     Phase,
     Request,
@@ -68,6 +69,10 @@ class ServiceStore(Protocol):
     def app(self, name: str) -> AppInBrief: ...
     def answer_in_brief(self, job_id: JobId) -> AnswerInBrief | None: ...
     def latest_in_brief(self, app: str) -> AnswerInBrief | None: ...
+    def share(self, job_id: JobId, token: str, expires_at: datetime | None) -> Link: ...
+    def links(self, job_id: JobId) -> Sequence[Link]: ...
+    def unshare(self, job_id: JobId, link: int) -> None: ...
+    def shared_job(self, token: str) -> JobId: ...
     def hosts(self, pool: str | None = None) -> Sequence[BenchmarkHost]: ...
     def activity(self) -> Activity: ...
     def ping(self) -> None: ...
@@ -82,6 +87,7 @@ class Services:
 
     `resolve` raises `InvalidInput` with every mistake in a request, `require_room` `Unavailable`
     where the disk of the rows is full. `hosts_allowed` are globs of the service's own host names.
+    `wrong_key_takes_s` is how long a wrong key waits for its answer: guessing is slow.
     """
 
     store: ServiceStore
@@ -89,6 +95,7 @@ class Services:
     resolve: Callable[[Request], JobSpec]
     feed: Feed = field(default_factory=Feed)
     api_key: str | None = field(default=None, repr=False)
+    wrong_key_takes_s: float = 0.5
     hosts_allowed: Sequence[str] = ()
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     require_room: Callable[[], None] = lambda: None

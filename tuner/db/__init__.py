@@ -5,6 +5,7 @@
     +- hosts     its calls about hosts: which live, and what keeps each from measuring
     +- jobs      one job: read, lock, change, finish; the next job of a pool
     +- apps      all apps, each with its newest job and its last answers
+    +- links     read-only links to jobs: make, list, revoke, open
     +- status    where a job stands
     +- totals    what is counted for good, over all jobs
     +- history   all rows of one job in a few queries

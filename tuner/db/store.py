@@ -15,6 +15,7 @@ from tuner.db import events, jobs
 from tuner.db.apps import Apps
 from tuner.db.history import read_blocks_by_trial, read_history, read_measurements, read_trials
 from tuner.db.hosts import Hosts
+from tuner.db.links import Links
 from tuner.db.rows import noun_of, to_json
 from tuner.db.status import OF_NEW, read_status, read_version, waits_for
 from tuner.db.steps import apply_step
@@ -73,7 +74,7 @@ def _created_earlier(connection: Connection, key: str | None, request_sha256: st
     return read_status(connection, JobId(earlier.id))
 
 
-class Store(Work, Hosts, Apps, Totals):
+class Store(Work, Hosts, Apps, Links, Totals):
     """Jobs, trials, measurements and hosts in PostgreSQL. Threads may share one."""
 
     # ---- jobs
@@ -235,7 +236,7 @@ class Store(Work, Hosts, Apps, Totals):
         with self._transaction() as connection:
             return list(connection.execute(query).scalars())
 
-    # ---- trials and measurements; `Work`, `Hosts`, `Apps` and `Totals` have more
+    # ---- trials and measurements; `Work`, `Hosts`, `Apps`, `Links` and `Totals` have more
 
     def trials(self, job_id: JobId) -> tuple[Trial, ...]:
         """In the order of their numbers. Raises `NotFound`."""

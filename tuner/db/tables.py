@@ -214,3 +214,14 @@ totals = Table(  # see `tuner.db.totals`
     Column("value", Float, nullable=False),
     PrimaryKeyConstraint("counted", "pool", "labels"),
 )
+
+links = Table(
+    "links",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("job_id", ForeignKey("jobs.id", ondelete="CASCADE"), nullable=False),
+    Column("token_sha256", Text, nullable=False, unique=True),  # hex; the token is nowhere
+    _time("created_at", nullable=False, now=True),
+    _time("expires_at"),
+    Index("ix_links_job_id", "job_id"),
+)

@@ -10,9 +10,11 @@ site            all of it on an app of `api`
 ├── new             a new job: its form, checked as somebody writes
 │   ├── drafting        the fields of the form ↔ the document of the request
 │   └── outlook         what the job would take and show; the same as YAML and curl
+├── sharing         links to one job, and the page of the job that they show
 ├── lint            findings in a pasted file
 ├── hosts           pools and hosts
 ├── knowledge       options, rules, search spaces
+├── signing_in      a key in a form → a session, and its end
 ├── assets          the files that pages load
 └── refusals        problems as pages, for browsers
 forms           what a form must show before it changes anything

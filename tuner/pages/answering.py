@@ -11,6 +11,7 @@ from typing import Any
 from fastapi import Request, Response
 
 from tuner.api.conditional import kept_by, unchanged
+from tuner.api.security import SHARED, path_of, session_of
 from tuner.pages.assets import address_of
 from tuner.pages.templating import environment
 
@@ -24,7 +25,7 @@ HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",  # without any, a browser would send a form's Origin as null
-    "Vary": "Accept, Accept-Encoding",
+    "Vary": "Accept, Accept-Encoding, Cookie",
 }
 _WORTH_PACKING = 1_000  # bytes
 
@@ -44,8 +45,21 @@ def base_of(request: Request) -> str:
     return str(request.scope.get("root_path", "")).rstrip("/")
 
 
+def seen_at(request: Request) -> str:
+    """Scheme and host of the service as the browser names them; a proxy may use others."""
+    return request.headers.get("origin") or f"{request.url.scheme}://{request.url.netloc}"
+
+
+def is_shared(request: Request) -> bool:
+    """Whether the reader has a link to one job, and nothing else."""
+    return path_of(request.scope).startswith(SHARED)
+
+
 def rendered(request: Request, template: str, **context: Any) -> str:
-    """The text of a page. `at` in it makes addresses, `asset` those of files."""
+    """The text of a page. `at` in it makes addresses, `asset` those of files.
+
+    `session` is the reader's, `has_key` whether the service asks for one.
+    """
     base = base_of(request)
     return (
         environment()
@@ -54,6 +68,9 @@ def rendered(request: Request, template: str, **context: Any) -> str:
             at=lambda path: f"{base}{path}",
             asset=lambda name: f"{base}{address_of(name)}",
             program=PROGRAM,
+            session=session_of(request),
+            has_key=request.app.state.services.api_key is not None,
+            shared=is_shared(request),
             **context,
         )
     )
@@ -82,6 +99,8 @@ def packed(
 ) -> Response:
     """A text, compressed where the browser takes that."""
     content, sent = text.encode(), {**HEADERS, **(headers or {})}
+    if is_shared(request):
+        sent["X-Robots-Tag"] = "noindex"
     if len(content) > _WORTH_PACKING and "gzip" in request.headers.get("accept-encoding", ""):
         content = gzip.compress(content, 5, mtime=0)
         sent["Content-Encoding"] = "gzip"

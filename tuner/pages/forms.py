@@ -1,8 +1,8 @@
 """What a form must show before it changes anything: the one place that looks at it.
 
 `api.security` has refused already what lacks the key or comes from another site. Here a request has
-to say where it comes from at all, as every browser does. The token of a session will be checked
-here too, once there are sessions.
+to say where it comes from at all, as every browser does. With a session it has to show the token of
+the session too, which only our own pages know.
 """
 
 from collections.abc import Mapping
@@ -13,13 +13,15 @@ from fastapi import Depends, Request
 from starlette.exceptions import HTTPException
 
 from tuner.api.parameters import body_of
+from tuner.api.security import TOKEN_HEADER, session_of
 from tuner.errors import InvalidInput
 
+TOKEN = "token"  # noqa: S105  the name of a field
 _FORM = "application/x-www-form-urlencoded"
 _MOST_FIELDS = 20
 
 
-async def _form(request: Request) -> Mapping[str, str]:
+async def _fields(request: Request) -> Mapping[str, str]:
     if not {"origin", "sec-fetch-site"} & {*request.headers.keys()}:
         reason = "this is for forms of pages; a program sends the same to the calls below /v1"
         raise HTTPException(403, reason)
@@ -34,5 +36,18 @@ async def _form(request: Request) -> Mapping[str, str]:
     return dict(fields)
 
 
+Fields = Annotated[Mapping[str, str], Depends(_fields)]
+"""The fields of a form that changes nothing which a session may change."""
+
+
+async def _form(request: Request, fields: Fields) -> Mapping[str, str]:
+    session = session_of(request)
+    offered = fields.get(TOKEN) or request.headers.get(TOKEN_HEADER, "")
+    if session is not None and not session.owns(offered):
+        reason = "this form is not of your present session: open its page again, and send it anew"
+        raise HTTPException(403, reason)
+    return {name: value for name, value in fields.items() if name != TOKEN}
+
+
 Form = Annotated[Mapping[str, str], Depends(_form)]
-"""The fields of a form that one of our own pages sent."""
+"""The fields of a form that a page of the reader's own session sent."""

@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Any
 
@@ -10,15 +11,16 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from tuner.api.conditional import unchanged
 from tuner.api.parameters import MAX_NUMBER, Id
+from tuner.api.security import session_of
 from tuner.api.services import Services, Wired
 from tuner.api.views import job_answer
 from tuner.errors import NotFound
 from tuner.evidence import Section, Table, Words, tables_in, words_of
-from tuner.model import JobId, JobKind, JobStatus, Phase
+from tuner.model import JobId, JobKind, JobStatus, Link, Phase
 from tuner.pages.answering import edition, not_modified, packed, page
 from tuner.pages.findings import findings_of
 from tuner.pages.queueing import open_jobs
-from tuner.pages.templating import MOST_ROWS, slug
+from tuner.pages.templating import MOST_ROWS, hashed, slug
 from tuner.schemas import JobAnswer
 
 router = APIRouter()
@@ -41,33 +43,61 @@ _FORMULA = re.compile(r"[=@]|[+-](?![\d.])")
 
 Name = Annotated[str, Path(pattern=r"^[^\s/]{1,100}$", description="of a section with a table")]
 
+Page = Annotated[int, Query(alias="page", ge=1, le=MAX_NUMBER)]
+
+LINK_DAYS = (7, 30, 90)
+"""How long a link may last, besides until it is revoked."""
+
 
 @router.get("/jobs/{id}")
 def job(job_id: Id, request: Request, services: Wired) -> Response:
-    """The whole page."""
-    return _shown(request, services, job_id, "job.html.j2")
+    """The whole page, with the links for others."""
+    links = services.store.links(JobId(job_id))
+    return shown(request, services, job_id, "job.html.j2", own=f"/jobs/{job_id}", links=links)
 
 
 @router.get("/jobs/{id}/parts")
 def parts(job_id: Id, request: Request, services: Wired) -> Response:
     """What changes while the job runs; a change asks for it, with its tag."""
-    return _shown(request, services, job_id, "job_parts.html.j2")
+    return shown(request, services, job_id, "job_parts.html.j2", own=f"/jobs/{job_id}")
 
 
-def _shown(request: Request, services: Services, job_id: int, template: str) -> Response:
-    """The tag is that of the call with the program's version: a 304 costs one short statement."""
+def shown(
+    request: Request,
+    services: Services,
+    job_id: int,
+    template: str,
+    *,
+    own: str,
+    links: Sequence[Link] = (),
+) -> Response:
+    """A page of a job whose addresses begin with `own`.
+
+    The tag is that of the call with the program's version: a 304 costs one short statement.
+    """
     if "if-none-match" in request.headers:
-        tag = _tag(services.store.version(JobId(job_id)))
+        tag = _tag(request, services.store.version(JobId(job_id)), links)
         if unchanged(request, tag):
             return not_modified(tag)
     status = services.store.status(JobId(job_id))
-    tag = _tag(status.version)
-    context = _context(services, status)
-    return page(request, template, tag=tag, etag=tag, **context)
+    return page(
+        request,
+        template,
+        tag=_tag(request, status.version, links),
+        etag=_tag(request, status.version),  # of the parts
+        own=own,
+        links=links,
+        link_days=LINK_DAYS,
+        now=services.now(),
+        **_context(services, status),
+    )
 
 
-def _tag(version: str) -> str:
-    return f'W/"{edition()}-{version}"'
+def _tag(request: Request, version: str, links: Sequence[Link] = ()) -> str:
+    """Another session has other forms; links change without the job."""
+    session = session_of(request)
+    seen = hashed(f"{session.token if session else None} {links!r}")
+    return f'W/"{edition()}-{version}-{seen}"'
 
 
 def _context(services: Services, status: JobStatus) -> dict[str, Any]:
@@ -103,6 +133,17 @@ def _start(services: Services, status: JobStatus) -> datetime | None:
 @router.get("/jobs/{id}/tables/{name}.csv")
 def table_as_csv(job_id: Id, name: Name, request: Request, services: Wired) -> Response:
     """The figures of a section as CSV: what the chart above them shows."""
+    return csv_shown(request, services, job_id, name)
+
+
+@router.get("/jobs/{id}/tables/{name}")
+def table(job_id: Id, name: Name, request: Request, services: Wired, number: Page = 1) -> Response:
+    """The tables of a section, page by page."""
+    return table_shown(request, services, job_id, name, number, own=f"/jobs/{job_id}")
+
+
+def csv_shown(request: Request, services: Services, job_id: int, name: str) -> Response:
+    """All tables of a section of a job's page as CSV."""
     _, tables = _tables(services, job_id, name)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -113,30 +154,25 @@ def table_as_csv(job_id: Id, name: Name, request: Request, services: Wired) -> R
     return packed(request, text.getvalue(), "text/csv", {"Cache-Control": "no-store", **file})
 
 
-@router.get("/jobs/{id}/tables/{name}")
-def table(
-    job_id: Id,
-    name: Name,
-    request: Request,
-    services: Wired,
-    page_number: Annotated[int, Query(alias="page", ge=1, le=MAX_NUMBER)] = 1,
+def table_shown(
+    request: Request, services: Services, job_id: int, name: str, number: int, *, own: str
 ) -> Response:
-    """The tables of a section, page by page."""
+    """A page of the tables of a section. Addresses of the job begin with `own`."""
     section, tables = _tables(services, job_id, name)
-    first = (page_number - 1) * MOST_ROWS
+    first = (number - 1) * MOST_ROWS
     most = max(len(each.rows) for each in tables)
-    if first >= most and page_number > 1:
+    if first >= most and number > 1:
         raise NotFound(f"this table has {-(-most // MOST_ROWS)} pages")
-    shown = [_cut(each, first) for each in tables]
     return page(
         request,
         "table.html.j2",
         calls=[f"/v1/jobs/{job_id}"],
+        own=own,
         job_id=job_id,
         section=section,
         name=name,
-        tables=shown,
-        number=page_number,
+        tables=[_cut(each, first) for each in tables],
+        number=number,
         pages=max(1, -(-most // MOST_ROWS)),
     )
 

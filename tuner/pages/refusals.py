@@ -12,10 +12,10 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tuner.api.problems import MEDIA_TYPE, RETRY_AFTER_S, problem
-from tuner.pages.answering import packed, rendered
+from tuner.pages.answering import is_shared, packed, rendered
+from tuner.pages.signing_in import ask_first
 
 _NEXT: Mapping[int, str] = {
-    401: "This service has a key. Programs send it; signing in with a browser comes later.",
     403: "Open the page from this service itself, and try again from there.",
     404: "It may be an old link. The lists of apps and jobs have what there is.",
     409: "Look at the job first: it may have ended meanwhile.",
@@ -23,6 +23,7 @@ _NEXT: Mapping[int, str] = {
     500: "The log of the service says more. Other pages still work.",
     503: f"This page tries again every {RETRY_AFTER_S} seconds, by itself.",
 }
+_OF_A_LINK = "Ask for a new one where you got it from."
 _OTHERWISE = "The lists of apps and jobs have what there is."
 _FAULT = "the service has a fault; its log has the details"
 
@@ -74,14 +75,17 @@ def _is_problem(start: Message) -> bool:
 def _page(request: Request, found: Mapping[str, Any], headers: MutableHeaders) -> Response:
     """`headers` are those of the problem; what describes its body does not hold for the page."""
     status = int(found["status"])
+    kept = {n: v for n, v in headers.items() if n not in ("content-type", "content-length")}
+    if status == 401:
+        return ask_first(request, kept)
+    advice = _OF_A_LINK if status == 404 and is_shared(request) else _NEXT.get(status, _OTHERWISE)
     text = rendered(
         request,
         "problem.html.j2",
         problem=found,
-        advice=_NEXT.get(status, _OTHERWISE),
+        advice=advice,
         retry_s=RETRY_AFTER_S if status == 503 else None,
     )
-    kept = {n: v for n, v in headers.items() if n not in ("content-type", "content-length")}
     return packed(request, text, "text/html", {"Cache-Control": "no-store", **kept}, status)
 
 

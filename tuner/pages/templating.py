@@ -1,6 +1,7 @@
 """The templates, which escape every text, and what they may use."""
 
 import hashlib
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache
 from urllib.parse import quote
@@ -33,7 +34,7 @@ def environment() -> Environment:
         "quoted": lambda text: quote(str(text), safe=""),
         "has_table": lambda section: bool(tables_in(section.parts)),
         "slug": slug,
-        "hashed": _hashed,
+        "hashed": hashed,
     }
     found.filters |= ours
     found.globals |= {"wording": wording, "marks": MARKS, "metrics": Metric}
@@ -46,7 +47,7 @@ def slug(section: Section) -> str:
     return "-".join("".join(letters).split())
 
 
-def _hashed(text: str) -> str:
+def hashed(text: str) -> str:
     """Tells whether a part has changed: parts that have not stay as the reader left them."""
     return hashlib.sha256(str(text).encode()).hexdigest()[:16]
 

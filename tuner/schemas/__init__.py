@@ -28,6 +28,8 @@ from tuner.schemas.jobs import (
     Incumbent,
     JobAnswer,
     JobPage,
+    LinkList,
+    NewLink,
     Progress,
     RecommendationAnswer,
     Size,

@@ -14,6 +14,7 @@ from tuner.model import (
     Failure,
     JobSummary,
     Limits,
+    Link,
     Metric,
     MissedBound,
     Objective,
@@ -109,6 +110,18 @@ class JobPage(Answer):
 
     jobs: Sequence[JobSummary] = Field(description="the jobs of this page")
     next: int | None = Field(description="`after` of the next page; null on the last page")
+
+
+class NewLink(Answer, Link):
+    """A link that was just made."""
+
+    path: str = Field(description="its address at this service; nothing says it again")
+
+
+class LinkList(Answer):
+    """The links of one job."""
+
+    links: Sequence[Link] = Field(description="the oldest first, also those that have expired")
 
 
 class AppAnswer(Answer):

@@ -11,6 +11,7 @@ import httpx
 from fastapi import FastAPI
 
 from tests import builders
+from tests.fake_links import FakeLinks
 from tests.statuses import apps_of, blocks_by_trial, status_of, summary_of
 from tuner.api import Services, create_app
 from tuner.catalogue import CataloguedApp, HostCatalogue
@@ -75,7 +76,7 @@ class FakeHost:
 
 
 @dataclass
-class FakeStore:
+class FakeStore(FakeLinks):
     """As `tuner.api.services.Store` describes it; `away` makes every call fail."""
 
     kept: dict[int, Job] = field(default_factory=dict)
@@ -301,6 +302,7 @@ class Api:
             catalogue=known,
             resolve=self.resolve or real_resolve,
             api_key=self.api_key,
+            wrong_key_takes_s=0,
             hosts_allowed=("*.our.example",),
             now=lambda: builders.NOON,
             require_room=self.require_room,

@@ -61,7 +61,7 @@ def test_files_need_no_key_and_all_else_does() -> None:
     for path in ("/", "/jobs", "/jobs/1", "/lint", "/staticx"):
         page = site.get(path)
         assert page.status_code == 401
-        assert "Programs send it" in page.text
+        assert "Programs send the key" in page.text
     assert site.send("GET", "/").headers["content-type"] == "application/problem+json"
     assert site.get("/", **{"x-api-key": "k"}).status_code == 200
 

@@ -176,8 +176,8 @@ function onParts() {
   });
   document.addEventListener("htmx:afterRequest", ({ detail }) => {
     const status = detail.xhr.status;
-    if (status === 401) location.reload(); // the session has ended
     away.hidden = status > 0 && status < 500;
+    if (status === 401 || status === 404) location.reload(); // it says how to sign in, or what is gone
   });
   document.addEventListener("htmx:load", ({ detail }) => {
     ready(detail.elt);
