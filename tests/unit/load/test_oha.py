@@ -146,6 +146,17 @@ def test_errors_alone_are_the_targets_fault(oha: Oha) -> None:
     assert failed.value.code == FailureCode.ERRORS_ONLY
 
 
+def test_a_queue_that_stays_full_is_a_figure_but_a_hanging_app_is_a_failure(oha: Oha) -> None:
+    client = {**window()["client"], "sent": 500, "errors": {"timed out": 500}}
+    full = oha.drive(Scripted(window(client=client)), TARGET, ClosedLoop(concurrency=500), 2.0)
+    assert full.errors_by_class == {"connect_timeout": 500}
+    not_full = window(client=client)
+    not_full["after"] = not_full["before"]
+    with pytest.raises(TargetFailed, match="read_timeout 500") as failed:
+        oha.drive(Scripted(not_full), TARGET, ClosedLoop(concurrency=500), 2.0)
+    assert failed.value.code == FailureCode.ERRORS_ONLY
+
+
 def rate_trial(sent: int, cpu_s: float) -> dict[str, object]:
     found = window()
     client = {**found["client"], "sent": sent, "errors": {}}
