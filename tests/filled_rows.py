@@ -67,7 +67,7 @@ PREFLIGHT = Preflight(
     ),
 )
 COMPARED = Budget(trials=0, confirm_blocks=0, compare_blocks=6, cycles=1, window_s=1.0)
-PHASES = {Phase.SEARCH: 9, Phase.RACE: 5, Phase.ABLATE: 3, Phase.CONFIRM: 9, Phase.COMPARE: 9}
+PHASES = {Phase.SEARCH: 9, Phase.RACE: 5, Phase.ABLATE: 3, Phase.CONFIRM: 7, Phase.COMPARE: 9}
 """Complete blocks with which a job stands still in each phase."""
 
 
@@ -203,7 +203,7 @@ def stopped_in(store: Any, phase: Phase) -> JobId:
         return complete >= PHASES[phase]
 
     while not is_there(store.history(made.id)):
-        step_on(store, worker, made.id)
+        assert step_on(store, worker, made.id), f"job {made.id} ended before {phase}"
     job_id: JobId = made.id
     return job_id
 

@@ -159,7 +159,7 @@ def test_what_is_the_apps_own_is_left_out_and_a_part_of_it_keeps_the_rest(desk: 
         "budget": {"preset": "quick"},
         "pool": "default",
     }
-    rate, _ = shown(desk.check(**own, **{"workload.rate_rps": "50"}))
+    rate, _ = shown(desk.check(**{**own, "workload.rate_rps": "50"}))
     assert OpenLoop.model_validate(rate["workload"]).rate_rps == 50
 
 
@@ -229,7 +229,7 @@ def test_the_draft_says_what_it_takes_and_what_the_hosts_can_show(desk: Desk) ->
         "size"
     ]
     assert size["sentence"][1:] in unescape(text)
-    found = replace(CALIBRATION, block_s=13.0)  # as long as a block of this budget
+    found = replace(CALIBRATION, block_s=14.5)  # as long as a block of this budget
     spec = builders.spec(kind=JobKind.CALIBRATE, search_space=None)
     ended(desk.store, spec, Succeed(calibration=found))
     smallest = wording.share(analysis.detectable(found.block_sd, PRESETS["quick"].confirm_blocks))
