@@ -65,9 +65,7 @@ def test_the_finalist_stands_first_in_the_last_round() -> None:
 
 def test_the_ablation_has_the_effects_of_the_runs_so_far() -> None:
     start = rows(Phase.ABLATE, (trial(1, 0.3, processes=8, threads=4, vacuum=True),), finalist=1)
-    whole = run(
-        designed(start), lambda params: math.log(100.0 + 10.0 * int(params["processes"]))
-    )
+    whole = run(designed(start), lambda params: math.log(100.0 + 10.0 * int(params["processes"])))
     found = answer_so_far(whole).evidence.ablation
     assert found is not None
     together = next(f for f in found.factors if "processes" in f.parameters)
