@@ -9,6 +9,7 @@ from pathlib import Path
 from tuner.engine import command, effective, labels, nginx, sweeping
 from tuner.engine.config import EngineConfig
 from tuner.engine.connection import Connection
+from tuner.engine.copies import Copies
 from tuner.engine.disk import Disk
 from tuner.engine.ending import own_words, raise_if_ended
 from tuner.engine.failures import telling_line
@@ -48,7 +49,8 @@ class DockerLauncher:
         self._mine = labels.of_instance(config.instance)
         images = Images(self._connection, config, build_dir)
         guard = Guard(self._connection, config)
-        states = States(self._connection, config)
+        copies = Copies(self._connection, config)
+        states = States(self._connection, config, copies)
         folders = AppFolders(app_dir or build_dir)
         self._host = Host(self._connection, config, images, guard, states, folders)
         self._starting = Starting(self._host, self._disk, self._mine)

@@ -6,7 +6,7 @@ piece of data. An arm's containers start from these images, on copies of these v
 
 import secrets
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,18 +17,15 @@ from tuner.engine import labels
 from tuner.engine.backing import Backing, Beside, Parts, connected
 from tuner.engine.config import EngineConfig
 from tuner.engine.connection import Connection
-from tuner.engine.containers import ROOT_USER, Containers
+from tuner.engine.copies import Copies
 from tuner.engine.ending import LOG_TAIL_LINES
 from tuner.engine.executing import Executed, TimedOut
-from tuner.engine.failures import explained, telling_line, why_not_frozen
+from tuner.engine.failures import explained, why_not_frozen
 from tuner.engine.transport import explain
 from tuner.errors import Infrastructure, TargetFailed
 from tuner.model import APP, FailureCode, Limits, PrepareStep
 
 STOP_S = 30  # for a container to end after its stop signal
-COPY_S = 300.0
-_COPY = 'for from in /from/*; do cp -a "$from/." "/to/${from##*/}/" || exit 1; done'
-_COPYING = {"cap_add": ["CHOWN", "DAC_OVERRIDE", "FOWNER"]}
 _WHOLE = "/whole"  # the volume that is made last; no name of data begins with a slash
 
 
@@ -46,6 +43,7 @@ class States:
 
     connection: Connection
     config: EngineConfig
+    copies: Copies
     _making: threading.Lock = field(default_factory=threading.Lock)
     _jobs: set[str] | None = None  # with data here; None: an earlier process may have left some
 
@@ -59,7 +57,9 @@ class States:
         state = self._of(job, parts, backing, limits)
         with ExitStack() as stack:
             try:
-                copies = stack.enter_context(self._copied(backing.containers, state.volumes))
+                copies = stack.enter_context(
+                    self.copies.lent(job, backing.containers, state.volumes)
+                )
                 beside = stack.enter_context(backing.started(state.parts, copies))
             except TargetFailed as failure:
                 raise Infrastructure(f"{failure.message} (it has started before)") from failure
@@ -105,32 +105,6 @@ class States:
             labels.STATE: job,
             labels.STATE_KEY: key,
         }
-
-    @contextmanager
-    def _copied(
-        self, containers: Containers, volumes: Mapping[str, str]
-    ) -> Iterator[dict[str, str]]:
-        with ExitStack() as stack:
-            copies = {
-                name: stack.enter_context(containers.volume({labels.COPY_OF: origin}))
-                for name, origin in volumes.items()
-            }
-            if copies:
-                self._copy(containers, [(volumes[name], copies[name]) for name in copies])
-            yield copies
-
-    def _copy(self, containers: Containers, pairs: Sequence[tuple[str, str]]) -> None:
-        binds = {}
-        for number, (source, copy) in enumerate(pairs):
-            binds[source] = {"bind": f"/from/{number}", "mode": "ro,nocopy"}
-            binds[copy] = {"bind": f"/to/{number}", "mode": "nocopy"}
-        argv = ["sh", "-c", _COPY]
-        options = {**_COPYING, "binds": binds}
-        exit_code, said = containers.run(
-            self.config.load_image, argv, COPY_S, options, user=ROOT_USER
-        )
-        if exit_code != 0:
-            raise Infrastructure(f"the data of an arm cannot be copied: {telling_line(said)}")
 
 
 @dataclass(frozen=True, slots=True)
