@@ -13,9 +13,9 @@ from sqlalchemy import text
 
 from tests.builders import FACTS, FINGERPRINT, INI, space, spec, window
 from tests.fake_store import FakeStore
-from tests.postgres import fresh_database
 from tests.statuses import blocks_by_trial, status_of, summary_of
-from tuner.db import Store, make_engine
+from tests.stores import STORES, AnyStore, store_of
+from tuner.db import Store
 from tuner.db import host_alive as real_host_alive
 from tuner.errors import Conflict, NotFound
 from tuner.model import (
@@ -77,9 +77,7 @@ from tuner.model import (
     Variant,
     Verdict,
 )
-from tuner.queue import Queue
 
-AnyStore = Store | FakeStore
 WORKERS = itertools.count(1)  # their numbers in the queue
 NEW: Any = {"idempotency_key": None, "request_sha256": "s"}
 COMPARE = spec(
@@ -215,15 +213,10 @@ RESULT = MeasurementResult(
 )
 
 
-@pytest.fixture(params=["memory", pytest.param("postgresql", marks=pytest.mark.real)])
+@pytest.fixture(params=STORES)
 def store(request: pytest.FixtureRequest) -> Iterator[AnyStore]:
-    if request.param == "memory":
-        yield FakeStore()
-        return
-    with fresh_database() as url:
-        engine = make_engine(url)
-        yield Store(engine, Queue())
-        engine.dispose()
+    with store_of(request.param) as found:
+        yield found
 
 
 @contextmanager
@@ -671,6 +664,44 @@ class TestAdvance:
         assert [type(value) for value in found[0].values()] == [int, bool]
         assert store.recommended("shop", limit=1) == found[:1]
         assert store.recommended("nobody") == []
+
+    def test_apps_come_by_name_with_their_newest_job_and_their_answers(
+        self, store: AnyStore
+    ) -> None:
+        first, second = (store.create_job(spec(app="shop"), **NEW)[0].job.id for _ in range(2))
+        worse = replace(RECOMMENDATION.comparison, verdict=Verdict.WORSE, effect=None)
+        store.advance(first, once(START, Succeed(recommendation=RECOMMENDATION)))
+        answer = replace(RECOMMENDATION, comparison=worse, lines=())
+        store.advance(second, once(START, Succeed(recommendation=answer)))
+        waiting = store.create_job(spec(app="shop"), **NEW)[0].job.id
+        store.create_job(COMPARE.model_copy(update={"app": "basket"}), **NEW)
+        store.create_job(spec(app="mixed", kind=JobKind.CALIBRATE), **NEW)
+        basket, shop = store.apps()
+        assert (basket.app, basket.open_jobs, basket.answers) == ("basket", 1, ())
+        assert (shop.app, shop.newest.id, shop.open_jobs) == ("shop", waiting, 1)
+        assert [(found.job, found.verdict) for found in shop.answers] == [
+            (second, Verdict.WORSE),
+            (first, Verdict.BETTER),
+        ]
+        assert [found.effect for found in shop.answers] == [None, EFFECT]
+        assert [found.lines for found in shop.answers] == [(), RECOMMENDATION.lines]
+        assert store.app("shop") == shop
+        assert store.apps(after="basket") == [shop]
+        assert store.apps(limit=1) == [basket]
+        with pytest.raises(NotFound):
+            store.app("mixed")
+
+    def test_a_history_may_leave_out_the_windows_of_some_phases(self, store: AnyStore) -> None:
+        job_id = started(store)
+        claim = store.claim(block_of(store, job_id), "host-1")
+        assert claim is not None
+        assert store.complete(claim.measurement.id, claim.measurement.attempt, RESULT)
+        whole = store.history(job_id)
+        assert any(block.windows for block in whole.measurements)
+        assert store.history(job_id, windows_of=tuple(Phase)).measurements == whole.measurements
+        lean = store.history(job_id, windows_of=(Phase.CONFIRM,)).measurements
+        assert [block.state for block in lean] == [block.state for block in whole.measurements]
+        assert not any(block.windows for block in lean)
 
     def test_success_keeps_the_report_of_a_comparison(self, store: AnyStore) -> None:
         asked = store.create_job(COMPARE, **NEW)[0].job

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,7 +12,8 @@ import pytest
 
 from tests.builders import FACTS, INI, block, history, job, space, spec
 from tests.fake_bench import FakeLauncher, FakeWorld
-from tuner import bootstrap
+from tests.log_ids import ids_in
+from tuner import bootstrap, log_context
 from tuner.errors import Aborted, Infrastructure, Unavailable
 from tuner.measurement import Bench
 from tuner.model import (
@@ -545,3 +546,30 @@ def test_a_worker_that_stops_does_not_wait_for_postgresql() -> None:
     with pytest.raises(Unavailable, match="refused"):
         worker(rows).measure(MeasurementId(1), stopping.is_set)
     assert rows.left > 9_990
+
+
+@pytest.fixture
+def ids() -> Iterator[list[log_context.Ids]]:
+    with ids_in("tuner.worker") as seen:
+        yield seen
+
+
+def test_the_log_knows_the_block_and_its_job(ids: list[log_context.Ids]) -> None:
+    with pytest.raises(Infrastructure):
+        worker(Rows(), planted(FailureCode.INFRASTRUCTURE)).measure(
+            MeasurementId(31), lambda: False
+        )
+    assert ids[0] == {"block": 31, "job": 1}
+    assert log_context.present() == {}
+
+
+def test_the_log_knows_the_job_that_cannot_be_advanced(ids: list[log_context.Ids]) -> None:
+    left = [KeyError("a bug")]
+
+    def decide(_: History) -> Step | None:
+        if left:
+            raise left.pop()
+        return None
+
+    replace(worker(Rows()), decide=decide).advance(JobId(7))
+    assert ids == [{"job": 7}]

@@ -14,12 +14,14 @@ from pathlib import Path
 
 from tuner.provision import (
     checks,
+    chromium,
     compose,
     docker_build,
     docker_engine,
     images,
     k6,
     oha,
+    prometheus,
     python_image,
     uv,
 )
@@ -44,6 +46,8 @@ class Command:
     images: bool = True
     journeys: bool = False
     compose: bool = False
+    prometheus: bool = False
+    chromium: bool = False
     handover: tuple[str, ...] = ()
     tiers: tuple[checks.Argv, ...] = ()
 
@@ -52,13 +56,23 @@ def _tuner(then: str, command: str) -> Command:
     return Command(f"set up what is missing, then {then}", handover=("tuner", command))
 
 
-def _benchmark(help: str, module: str, *, images: bool = True, journeys: bool = False) -> Command:
+def _benchmark(
+    help: str,
+    module: str,
+    *,
+    images: bool = True,
+    journeys: bool = False,
+    chromium: bool = False,
+) -> Command:
     handover = ("python", "-m", f"tests.benchmarks.{module}")
-    return Command(help, images=images, journeys=journeys, handover=handover)
+    return Command(help, images=images, journeys=journeys, chromium=chromium, handover=handover)
 
 
 def _tests(help: str, *tiers: checks.Argv) -> Command:
-    return Command(help, journeys=True, compose=True, tiers=tiers)
+    sees_pages = checks.FULL in tiers
+    return Command(
+        help, journeys=True, compose=True, prometheus=True, chromium=sees_pages, tiers=tiers
+    )
 
 
 COMMANDS: Mapping[str, Command] = {
@@ -104,6 +118,13 @@ COMMANDS: Mapping[str, Command] = {
     "bench-nulls": _benchmark("jobs on containers where no option matters", "nulls"),
     "bench-ini": _benchmark("parse, lint and patch a file of 300 lines", "ini", images=False),
     "bench-polls": _benchmark("200 conditional requests a second", "polling", images=False),
+    "bench-events": _benchmark("200 open streams of events beside polls", "streams", images=False),
+    "bench-pages": _benchmark(
+        "what pages cost a browser", "page_loads", images=False, chromium=True
+    ),
+    "bench-lighthouse": _benchmark(
+        "what Lighthouse says of five pages; needs npx", "lighthouse", images=False, chromium=True
+    ),
     "bench-hostile": _benchmark("polls beside files that take long", "hostile", images=False),
     "bench-services": _benchmark(
         "what services cost, and whether data stay", "services", journeys=True
@@ -141,6 +162,8 @@ def _started(
 ) -> Iterator[Future[None] | Future[bool]]:
     if command.dependencies:
         yield pool.submit(uv.sync, machine, compiled=command.images)
+    if command.chromium:
+        yield pool.submit(chromium.ensure, machine)
     if not command.images:
         return
     python = pool.submit(_python_image, machine)
@@ -151,6 +174,8 @@ def _started(
         yield pool.submit(_journeys, machine, python, load)
     if command.compose:
         yield pool.submit(compose.ensure, machine)
+    if command.prometheus:
+        yield pool.submit(prometheus.ensure, machine)
 
 
 def _python_image(machine: Machine) -> bool:
