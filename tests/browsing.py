@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
 CHANGES_WITHIN_MS = 30_000
-AWAY = ("net::ERR_", "htmx:sendError", "htmx:afterRequest")
+AWAY = ("net::ERR_", "status of 503", "Code 503", "htmx:sendError", "htmx:afterRequest")
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Reader:
             self.errors.append(f"{said.text} at {said.location['url']}")
 
     def faults(self) -> list[str]:
-        """Errors but those of a service that did not answer: browser and htmx write these."""
+        """Errors but those of a service that is away: browser and htmx write these."""
         return [error for error in self.errors if not any(word in error for word in AWAY)]
 
 

@@ -49,9 +49,10 @@ def test_a_job_from_its_form_to_its_verdict_without_a_reload(service: Service, a
     expect(page.locator("h1")).to_contain_text("tune of shop")
     page.evaluate("window.isTheSame = true")
     expect(page.locator("#live")).to_be_visible(timeout=1000 * JOB_ENDS_WITHIN_S)
-    with without_api(service):
-        expect(page.locator("#away")).to_be_visible()
-    expect(page.locator("#away")).to_be_hidden()
+    for part in ("api", "postgres"):
+        with without(service, part):
+            expect(page.locator("#away")).to_be_visible()
+        expect(page.locator("#away")).to_be_hidden()
     expect(page.locator(".hero .pill")).to_have_text("better", timeout=1000 * JOB_ENDS_WITHIN_S)
     assert page.evaluate("window.isTheSame"), "the page was loaded again"
     expect(page.locator("main")).to_contain_text("processes")
@@ -98,11 +99,11 @@ def start(page: Page) -> None:
 
 
 @contextmanager
-def without_api(service: Service) -> Iterator[None]:
-    """The API is killed, and the supervisor, which would start it again, stands still."""
+def without(service: Service, part: str) -> Iterator[None]:
+    """A part is killed, and the supervisor, which would start it again, stands still."""
     os.kill(service.process.pid, signal.SIGSTOP)
     try:
-        service.kill("api")
+        service.kill(part)
         yield
     finally:
         os.kill(service.process.pid, signal.SIGCONT)
