@@ -9,12 +9,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Literal, assert_never
 
-from tests.statuses import blocks_by_trial, status_of, summary_of
+from tests.fake_links import FakeLinks
+from tests.statuses import apps_of, blocks_by_trial, status_of, summary_of
 from tuner.db.history import DETAILED
 from tuner.errors import Conflict, NotFound
 from tuner.model import (
     HOST_IS_STALE_AFTER,
     AnswerInBrief,
+    AppInBrief,
     BenchmarkHost,
     Calibration,
     Claim,
@@ -53,7 +55,7 @@ from tuner.model import (
 Deferred = tuple[Literal["advance", "measure"], int]
 
 
-class FakeStore:
+class FakeStore(FakeLinks):
     """Same methods, same answers as `tuner.db.Store`. What it defers is in `deferred`."""
 
     def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
@@ -162,12 +164,15 @@ class FakeStore:
     def blocks_by_trial(self, job_id: JobId) -> dict[TrialNumber, int]:
         return blocks_by_trial(self.measurements(job_id))
 
-    def history(self, job_id: JobId) -> History:
+    def history(self, job_id: JobId, *, windows_of: Collection[Phase] | None = None) -> History:
         job = self.job(job_id)
+        made = self._measurements_of(job_id, detailed=DETAILED & {job.phase})
+        if windows_of is not None:
+            made = tuple(m if m.phase in windows_of else _without_windows(m) for m in made)
         return History(
             job=job,
             trials=self.trials(job_id),
-            measurements=self._measurements_of(job_id, detailed=DETAILED & {job.phase}),
+            measurements=made,
             now=self._clock(),
             revision=self._revisions[job_id],
             hosts=max(1, len(self._live_hosts(job))),
@@ -209,6 +214,17 @@ class FakeStore:
             verdict=job.recommendation.verdict,
             finished_at=job.finished_at,
         )
+
+    def apps(
+        self, *, app: str | None = None, after: str | None = None, limit: int = 200
+    ) -> list[AppInBrief]:
+        return apps_of([*self._jobs.values()], app, after, limit)
+
+    def app(self, name: str) -> AppInBrief:
+        found = self.apps(app=name)
+        if not found:
+            raise NotFound(f"there is no job for an app {name!r} yet")
+        return found[0]
 
     def recommended(self, app: str, limit: int = 3) -> list[Params]:
         jobs = self.jobs(app=app, state=JobState.SUCCEEDED, limit=10_000, kind=JobKind.TUNE)
@@ -483,6 +499,11 @@ class FakeStore:
             except BaseException:
                 vars(self).update(before | {"_trials": trials})
                 raise
+
+
+def _without_windows(measurement: Measurement) -> Measurement:
+    result = measurement.result
+    return replace(measurement, result=replace(result, windows=()) if result else None)
 
 
 def _without_details(measurement: Measurement) -> Measurement:

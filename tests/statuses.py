@@ -1,16 +1,20 @@
 """The status of a job from all its rows: what the real store adds up in SQL."""
 
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 from tuner.model import (
     BASELINE,
+    MOST_ANSWERS,
+    AppInBrief,
     Job,
+    JobKind,
     JobStatus,
     JobSummary,
     Measurement,
     MeasurementKind,
     MeasurementState,
+    PastAnswer,
     Phase,
     Tally,
     Trial,
@@ -33,6 +37,39 @@ def summary_of(job: Job) -> JobSummary:
         started_at=job.started_at,
         finished_at=job.finished_at,
     )
+
+
+def apps_of(
+    jobs: Sequence[Job], app: str | None, after: str | None, limit: int
+) -> list[AppInBrief]:
+    """Apps by name, from their jobs in any order."""
+    of_app: defaultdict[str, list[Job]] = defaultdict(list)
+    for job in sorted(jobs, key=lambda job: -job.id):
+        if job.spec.kind is not JobKind.CALIBRATE:
+            of_app[job.spec.app].append(job)
+    names = sorted(name for name in of_app if app in (None, name) and (after or "") < name)
+    return [
+        AppInBrief(
+            app=name,
+            newest=summary_of(of_app[name][0]),
+            open_jobs=sum(not job.state.is_final for job in of_app[name]),
+            answers=tuple(_answers(of_app[name]))[:MOST_ANSWERS],
+        )
+        for name in names[:limit]
+    ]
+
+
+def _answers(jobs: Sequence[Job]) -> Iterator[PastAnswer]:
+    for job in jobs:
+        found = job.recommendation
+        if found is not None and job.finished_at is not None:
+            yield PastAnswer(
+                job=job.id,
+                verdict=found.verdict,
+                finished_at=job.finished_at,
+                effect=found.comparison.effect,
+                lines=found.lines,
+            )
 
 
 def status_of(

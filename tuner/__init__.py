@@ -11,6 +11,7 @@ Imports point down only; import-linter holds that, and that each outside system 
 |-----------|------------------|------------------------------------------------------------------|
 | entry     | `cli`            | Typer: parse, call, print, exit code                             |
 | entry     | `provision`      | makes a bare machine ready; standard library only                |
+| entry     | `pages`          | the answers of `api` as pages for people, in the same process     |
 | entry     | `api`            | HTTP in, stored results out; never measures                      |
 | entry     | `worker`         | binds queue tasks to the use cases; one per benchmark host       |
 | entry     | `supervisor`     | keeps PostgreSQL, API and worker running under `tuner serve`     |
@@ -40,6 +41,7 @@ Imports point down only; import-linter holds that, and that each outside system 
 | format    | `wording`        | figures and names as text, the same everywhere                   |
 | nouns     | `model`          | frozen, no I/O, units in names                                   |
 | nouns     | `masking`        | what looks like a secret becomes `***` in documents and logs     |
+| nouns     | `log_context`    | which job, block and request the present work is about           |
 | nouns     | `errors`         | the tree of failures                                             |
 
 A **window** is one stretch of load; a **block** is fresh starts of every arm with windows in

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from tuner import db
 from tuner.catalogue import HostCatalogue
 from tuner.db import EmbeddedPostgres, Liveness, Store, make_engine, migrate
-from tuner.model import History, JobSpec, Params, Request, Step
+from tuner.model import Event, History, JobSpec, Params, Request, Step
 from tuner.queue import Queue
 from tuner.settings import PREFIX, Settings
 from tuner.study import decider, resolve
@@ -50,6 +50,11 @@ def conninfo(settings: Settings) -> str:
 def store(settings: Settings) -> Store:
     """The store on the database of the settings; it connects on first use."""
     return Store(make_engine(database_url(settings)), Queue())
+
+
+def new_events(settings: Settings) -> Callable[[], AsyncGenerator[Sequence[Event]]]:
+    """What reads the events of the database, for ever."""
+    return partial(db.new_events, database_url(settings))
 
 
 def host_alive(settings: Settings, pool: str) -> AbstractContextManager[Liveness]:

@@ -100,6 +100,11 @@ class Settings(BaseSettings):
         description="globs of the host names that the API answers to, separated by ',', such as "
         "tuner.example",
     )
+    base_path: Annotated[str, AfterValidator(lambda path: path.rstrip("/"))] = Field(
+        default="",
+        pattern=r"^(/[\w.~-]+)*/?$",
+        description="the path below which a proxy serves the API and its pages, such as /tuner",
+    )
     url: Annotated[str, AfterValidator(lambda url: url.rstrip("/"))] = Field(
         default_factory=lambda data: f"http://127.0.0.1:{data['port']}",
         pattern=r"^https?://[^/\s?#]+(/[^\s?#]*)?$",
@@ -161,6 +166,9 @@ class Settings(BaseSettings):
     log_level: Annotated[
         Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"], BeforeValidator(str.upper)
     ] = Field(default="INFO", description="DEBUG, INFO, WARNING, ERROR or CRITICAL")
+    log_format: Annotated[Literal["text", "json"], BeforeValidator(str.lower)] = Field(
+        default="text", description="text, or json for one JSON object a line"
+    )
 
     @classmethod
     def settings_customise_sources(

@@ -672,6 +672,44 @@ class TestAdvance:
         assert store.recommended("shop", limit=1) == found[:1]
         assert store.recommended("nobody") == []
 
+    def test_apps_come_by_name_with_their_newest_job_and_their_answers(
+        self, store: AnyStore
+    ) -> None:
+        first, second = (store.create_job(spec(app="shop"), **NEW)[0].job.id for _ in range(2))
+        worse = replace(RECOMMENDATION.comparison, verdict=Verdict.WORSE, effect=None)
+        store.advance(first, once(START, Succeed(recommendation=RECOMMENDATION)))
+        answer = replace(RECOMMENDATION, comparison=worse, lines=())
+        store.advance(second, once(START, Succeed(recommendation=answer)))
+        waiting = store.create_job(spec(app="shop"), **NEW)[0].job.id
+        store.create_job(COMPARE.model_copy(update={"app": "basket"}), **NEW)
+        store.create_job(spec(app="mixed", kind=JobKind.CALIBRATE), **NEW)
+        basket, shop = store.apps()
+        assert (basket.app, basket.open_jobs, basket.answers) == ("basket", 1, ())
+        assert (shop.app, shop.newest.id, shop.open_jobs) == ("shop", waiting, 1)
+        assert [(found.job, found.verdict) for found in shop.answers] == [
+            (second, Verdict.WORSE),
+            (first, Verdict.BETTER),
+        ]
+        assert [found.effect for found in shop.answers] == [None, EFFECT]
+        assert [found.lines for found in shop.answers] == [(), RECOMMENDATION.lines]
+        assert store.app("shop") == shop
+        assert store.apps(after="basket") == [shop]
+        assert store.apps(limit=1) == [basket]
+        with pytest.raises(NotFound):
+            store.app("mixed")
+
+    def test_a_history_may_leave_out_the_windows_of_some_phases(self, store: AnyStore) -> None:
+        job_id = started(store)
+        claim = store.claim(block_of(store, job_id), "host-1")
+        assert claim is not None
+        assert store.complete(claim.measurement.id, claim.measurement.attempt, RESULT)
+        whole = store.history(job_id)
+        assert any(block.windows for block in whole.measurements)
+        assert store.history(job_id, windows_of=tuple(Phase)).measurements == whole.measurements
+        lean = store.history(job_id, windows_of=(Phase.CONFIRM,)).measurements
+        assert [block.state for block in lean] == [block.state for block in whole.measurements]
+        assert not any(block.windows for block in lean)
+
     def test_success_keeps_the_report_of_a_comparison(self, store: AnyStore) -> None:
         asked = store.create_job(COMPARE, **NEW)[0].job
         given = [

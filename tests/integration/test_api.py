@@ -59,7 +59,7 @@ def test_reads_cost_few_statements_whatever_the_number_of_windows(
 ) -> None:
     with counted(postgres_store) as sent:
         path = api.submit().headers["location"]
-    assert len(sent) == 1  # the insert; nothing is read back
+    assert len(sent) == 3  # the job and two events; nothing is read back
     job_id = JobId(int(path.rpartition("/")[2]))
     finished_jobs.measured(postgres_store, job_id, blocks=20)
     with counted(postgres_store) as sent:
@@ -86,6 +86,19 @@ def test_a_poll_of_an_answer_costs_one_statement(api: Api, postgres_store: Store
         with counted(postgres_store) as sent:
             assert api.get(path, **{"If-None-Match": tag}).status_code == 304
         assert len(sent) == 1
+
+
+def test_a_scrape_costs_three_statements_and_reads_no_window(
+    api: Api, postgres_store: Store
+) -> None:
+    job_id = JobId(api.submit().json()["id"])
+    finished_jobs.measured(postgres_store, job_id, blocks=20)
+    postgres_store.see_host("bench-1", "default")
+    with counted(postgres_store) as sent:
+        answer = api.get("/metrics")
+    assert 'tuner_windows_total{pool="default"} 160.0' in answer.text
+    assert len(sent) == 3
+    assert not any("windows" in statement or "measurements" in statement for statement in sent)
 
 
 def test_a_second_job_of_the_pool_is_queued_behind_the_first(api: Api) -> None:

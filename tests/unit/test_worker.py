@@ -1,8 +1,9 @@
 """What becomes of a measurement, whatever happens while it is made."""
 
+import logging
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from tests.builders import FACTS, INI, block, history, job, space, spec
 from tests.fake_bench import FakeLauncher, FakeWorld
-from tuner import bootstrap
+from tuner import bootstrap, log_context
 from tuner.errors import Aborted, Infrastructure, Unavailable
 from tuner.measurement import Bench
 from tuner.model import (
@@ -545,3 +546,43 @@ def test_a_worker_that_stops_does_not_wait_for_postgresql() -> None:
     with pytest.raises(Unavailable, match="refused"):
         worker(rows).measure(MeasurementId(1), stopping.is_set)
     assert rows.left > 9_990
+
+
+class Ids(logging.Handler):
+    """What is known where a record is made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[log_context.Ids] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.seen.append(log_context.present())
+
+
+@pytest.fixture
+def ids() -> Iterator[list[log_context.Ids]]:
+    handler, logger = Ids(), logging.getLogger("tuner.worker")
+    logger.addHandler(handler)
+    yield handler.seen
+    logger.removeHandler(handler)
+
+
+def test_the_log_knows_the_block_and_its_job(ids: list[log_context.Ids]) -> None:
+    with pytest.raises(Infrastructure):
+        worker(Rows(), planted(FailureCode.INFRASTRUCTURE)).measure(
+            MeasurementId(31), lambda: False
+        )
+    assert ids[0] == {"block": 31, "job": 1}
+    assert log_context.present() == {}
+
+
+def test_the_log_knows_the_job_that_cannot_be_advanced(ids: list[log_context.Ids]) -> None:
+    left = [KeyError("a bug")]
+
+    def decide(_: History) -> Step | None:
+        if left:
+            raise left.pop()
+        return None
+
+    replace(worker(Rows()), decide=decide).advance(JobId(7))
+    assert ids == [{"job": 7}]

@@ -1,5 +1,7 @@
 """Everything put together, and the OpenAPI document."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Any
 
@@ -7,11 +9,16 @@ from fastapi import FastAPI
 from pydantic.json_schema import models_json_schema
 
 from tuner.api import (
+    apps,
     catalogue,
+    events,
     examples,
     health,
     jobs,
+    links,
     lint,
+    metrics,
+    observing,
     pools,
     problems,
     recommendations,
@@ -21,7 +28,7 @@ from tuner.api import (
 )
 from tuner.api.security import OPEN_PATHS, SCHEMES, RefuseOtherSites, RequireKey
 from tuner.api.services import Services
-from tuner.model import REQUESTS
+from tuner.model import REQUESTS, Event
 from tuner.schemas import LintRequest, Problem
 
 DESCRIPTION = """\
@@ -40,17 +47,29 @@ def create_app(services: Services) -> FastAPI:
         responses=problems.documented(401, 403, 503),
         docs_url=None,  # FastAPI's own pages load scripts from elsewhere
         redoc_url=None,
+        lifespan=_reading_events,
     )
     app.state.services = services
     problems.install(app)
-    parts = (jobs, trials, recommendations, reports, pools, catalogue, lint, health, reference)
+    of_jobs = (jobs, links, events, trials, apps, recommendations, reports)
+    parts = (*of_jobs, pools, catalogue, lint, health, metrics, reference)
     for part in parts:
         app.include_router(part.router)
     if services.api_key is not None:
-        app.add_middleware(RequireKey, key=services.api_key)
+        app.add_middleware(
+            RequireKey, key=services.api_key, wrong_key_takes_s=services.wrong_key_takes_s
+        )
     app.add_middleware(RefuseOtherSites, hosts_allowed=services.hosts_allowed)
+    app.state.latencies = observing.new_latencies()
+    app.add_middleware(observing.ObserveRequests, latencies=app.state.latencies)
     _complete_openapi(app)
     return app
+
+
+@asynccontextmanager
+async def _reading_events(app: FastAPI) -> AsyncIterator[None]:
+    async with app.state.services.feed.running():
+        yield
 
 
 def _complete_openapi(app: FastAPI) -> None:
@@ -85,6 +104,7 @@ def _schemas() -> dict[str, Any]:
             *((model, "validation") for model in REQUESTS.values()),
             (LintRequest, "validation"),
             (Problem, "serialization"),
+            (Event, "serialization"),
         ],
         ref_template="#/components/schemas/{model}",
     )

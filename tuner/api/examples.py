@@ -49,9 +49,14 @@ def texts(**names: str) -> Responses:
 
 def body(*models: str) -> dict[str, Any]:
     """The request body of a call. The API reads it itself, so FastAPI knows nothing of it."""
-    references = [{"$ref": f"#/components/schemas/{model}"} for model in models]
+    references = [reference(model) for model in models]
     schema = references[0] if len(models) == 1 else {"oneOf": references}
     return {"requestBody": {"required": True, "content": {JSON: {"schema": schema}}}}
+
+
+def reference(model: str) -> dict[str, str]:
+    """The schema of a model that the document has."""
+    return {"$ref": f"#/components/schemas/{model}"}
 
 
 def add_to(document: dict[str, Any]) -> None:

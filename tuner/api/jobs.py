@@ -1,6 +1,6 @@
 """Jobs of all kinds: submit, list, look at, cancel; their raw data."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
@@ -20,8 +20,8 @@ from tuner.api.parameters import (
 )
 from tuner.api.problems import documented
 from tuner.api.reading import read_request, sha256_of
-from tuner.api.services import Wired
-from tuner.model import JobId, JobKind
+from tuner.api.services import Services, Wired
+from tuner.model import JobId, JobKind, JobStatus
 from tuner.schemas import JobAnswer, JobPage, WindowList
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
@@ -62,20 +62,32 @@ def submit(
     max_age_days: WithinDays = None,
 ) -> JobAnswer:
     """Tune an app, compare files, or calibrate a host: `kind` says which. Default: tune."""
-    spec = read_request(document, services.resolve)
-    known = equal_job(services, spec, max_age_days) if go_on else None
-    status, is_new = (
-        (known, False)
-        if known is not None
-        else services.store.create_job(
-            spec,
-            idempotency_key=idempotency_key,
-            request_sha256=sha256_of({**document, "kind": spec.kind}),
-        )
+    status, is_new = submitted(
+        services, document, idempotency_key=idempotency_key, go_on=go_on, max_age_days=max_age_days
     )
     response.status_code = 201 if is_new else 200
     response.headers["Location"] = f"/v1/jobs/{status.job.id}"
     return views.job_answer(status)
+
+
+def submitted(
+    services: Services,
+    document: Any,
+    *,
+    idempotency_key: str | None = None,
+    go_on: bool = False,
+    max_age_days: float | None = None,
+) -> tuple[JobStatus, bool]:
+    """The job that a document asks for, and whether it is new. Raises `InvalidInput`."""
+    spec = read_request(document, services.resolve)
+    known = equal_job(services, spec, max_age_days) if go_on else None
+    if known is not None:
+        return known, False
+    return services.store.create_job(
+        spec,
+        idempotency_key=idempotency_key,
+        request_sha256=sha256_of({**document, "kind": spec.kind}),
+    )
 
 
 @router.get("", responses=documented(422))

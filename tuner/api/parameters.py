@@ -52,10 +52,11 @@ async def _document(request: Request) -> Any:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise HTTPException(415)
-    return parse(await _body(request))
+    return parse(await body_of(request))
 
 
-async def _body(request: Request) -> bytes:
+async def body_of(request: Request) -> bytes:
+    """The bytes that were sent; 413 for more than `MAX_BODY_BYTES`."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk

@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from tuner import wording
+from tuner.api.observing import echoed
 from tuner.errors import Conflict, InvalidInput, Mistake, NotFound, Stale, TunerError, Unavailable
 from tuner.masking import masked
 from tuner.model import mistakes_of
@@ -139,4 +140,4 @@ def _bad_parameters(request: Request, error: Exception) -> JSONResponse:
 
 def _own_fault(request: Request, error: Exception) -> JSONResponse:
     # Starlette raises the error again after this answer, so the server logs its traceback.
-    return problem(500, _DETAILS[500])
+    return problem(500, _DETAILS[500], headers=echoed())

@@ -1,5 +1,6 @@
-"""Access control in front of every route: the API key, and no pages of other sites."""
+"""Access control in front of every route: the API key or a session, no pages of other sites."""
 
+import asyncio
 import hmac
 from collections.abc import Collection
 from fnmatch import fnmatchcase
@@ -7,38 +8,95 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tuner.api.problems import problem
+from tuner.api.sessions import COOKIE, Session, session_in
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
+SIGN_IN = "/sign-in"
+SHARED = "/shared/"
+"""Addresses below it name a secret, which is all the key that they need."""
+
+TOKEN_HEADER = "X-CSRF-Token"  # noqa: S105  a name
+_OPEN_BELOW = ("/static/", SHARED)  # what pages load is the same for everybody
+_CALLS = "/v1/"
+_CHANGE_NOTHING = ("GET", "HEAD", "OPTIONS")
+_SESSION = "tuner.session"  # in the scope of a request
+
 SCHEMES = {
     "ApiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
     "Bearer": {"type": "http", "scheme": "bearer"},
 }
 
 
-class RequireKey:
-    """ASGI middleware: 401 for a request without the key, except for health."""
+def path_of(scope: Scope) -> str:
+    """The path of a request below the base path, under which a proxy serves the whole service."""
+    path: str = scope["path"]
+    return path.removeprefix(scope.get("root_path", ""))
 
-    def __init__(self, app: ASGIApp, *, key: str) -> None:
+
+def _is_open(path: str) -> bool:
+    return path in OPEN_PATHS or path == SIGN_IN or path.startswith(_OPEN_BELOW)
+
+
+def is_key(offered: str, key: str) -> bool:
+    """Whether it is the key; how long this takes says nothing about the key."""
+    # Header text is latin-1; compare_digest takes only bytes where it is not ASCII.
+    return hmac.compare_digest(offered.encode(), key.encode())
+
+
+def session_of(request: HTTPConnection) -> Session | None:
+    """Who has signed in; None for a program, and where there is no key."""
+    found: Session | None = request.scope.get(_SESSION)
+    return found
+
+
+class RequireKey:
+    """ASGI middleware: 401 without the key and without a session, but for what is open.
+
+    A browser sends the cookie of a session whoever made it send the request. So a call that changes
+    something needs the token of the session too: here in a header, in `pages.forms` in the form.
+    """
+
+    def __init__(self, app: ASGIApp, *, key: str, wrong_key_takes_s: float) -> None:
         self._app = app
-        self._key = key.encode()
+        self._key = key
+        self._wrong_key_takes_s = wrong_key_takes_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] in OPEN_PATHS or self._is_allowed(scope):
-            await self._app(scope, receive, send)
-            return
-        detail = "this service asks for a key: send it as X-API-Key or as Authorization: Bearer"
-        answer = problem(401, detail, headers={"WWW-Authenticate": 'Bearer realm="uwsgi-tuner"'})
-        await answer(scope, receive, send)
+        refusal = await self._refusal(scope) if scope["type"] == "http" else None
+        await (refusal or self._app)(scope, receive, send)
 
-    def _is_allowed(self, scope: Scope) -> bool:
-        headers = Headers(scope=scope)
-        kind, _, token = headers.get("authorization", "").partition(" ")
-        offered = [headers.get("x-api-key", ""), token.strip() if kind.lower() == "bearer" else ""]
-        # Header text is latin-1; compare_digest takes only bytes where it is not ASCII.
-        return any([hmac.compare_digest(text.encode(), self._key) for text in offered])
+    async def _refusal(self, scope: Scope) -> Response | None:
+        headers, path = Headers(scope=scope), path_of(scope)
+        offered = _keys_in(headers)
+        if any([is_key(key, self._key) for key in offered]):
+            return None
+        session = session_in(HTTPConnection(scope).cookies.get(COOKIE, ""), self._key)
+        scope[_SESSION] = session
+        if _is_open(path):
+            return None
+        if session is None:
+            await asyncio.sleep(self._wrong_key_takes_s if any(offered) else 0)
+            return _ask_for_key()
+        if not path.startswith(_CALLS) or scope["method"] in _CHANGE_NOTHING:
+            return None
+        if session.owns(headers.get(TOKEN_HEADER, "")):
+            return None
+        return problem(403, f"with a session, this call needs its token in {TOKEN_HEADER}")
+
+
+def _keys_in(headers: Headers) -> tuple[str, str]:
+    kind, _, token = headers.get("authorization", "").partition(" ")
+    return headers.get("x-api-key", ""), token.strip() if kind.lower() == "bearer" else ""
+
+
+def _ask_for_key() -> Response:
+    detail = "this service asks for a key: send it as X-API-Key or as Authorization: Bearer"
+    return problem(401, detail, headers={"WWW-Authenticate": 'Bearer realm="uwsgi-tuner"'})
 
 
 class RefuseOtherSites:

@@ -1,6 +1,7 @@
 """What the API needs from outside; `bootstrap` supplies it."""
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Annotated, Protocol
@@ -8,10 +9,14 @@ from typing import Annotated, Protocol
 from fastapi import Depends
 from fastapi import Request as HttpRequest
 
+from tuner import log_context
+from tuner.api.feed import Feed
 from tuner.catalogue import HostCatalogue
 from tuner.errors import NotFound
 from tuner.model import (
+    Activity,
     AnswerInBrief,
+    AppInBrief,
     BenchmarkHost,
     History,
     Job,
@@ -21,7 +26,9 @@ from tuner.model import (
     JobState,
     JobStatus,
     JobSummary,
+    Link,
     Measurement,
+    Phase,
     Request,
     Trial,
     TrialNumber,
@@ -49,16 +56,29 @@ class ServiceStore(Protocol):
     ) -> Sequence[JobSummary]: ...
     def status(self, job_id: JobId) -> JobStatus: ...
     def version(self, job_id: JobId) -> str: ...
+    def pool_of(self, job_id: JobId) -> str: ...
     def cancel(self, job_id: JobId) -> JobStatus: ...
     def trials(self, job_id: JobId) -> Sequence[Trial]: ...
     def trial(self, job_id: JobId, number: TrialNumber) -> Trial: ...
     def blocks_by_trial(self, job_id: JobId) -> Mapping[TrialNumber, int]: ...
     def measurements(self, job_id: JobId, *, detailed: bool = True) -> Sequence[Measurement]: ...
-    def history(self, job_id: JobId) -> History: ...
+    def history(self, job_id: JobId, *, windows_of: Collection[Phase] | None = None) -> History: ...
+    def apps(
+        self, *, app: str | None = None, after: str | None = None, limit: int
+    ) -> Sequence[AppInBrief]: ...
+    def app(self, name: str) -> AppInBrief: ...
     def answer_in_brief(self, job_id: JobId) -> AnswerInBrief | None: ...
     def latest_in_brief(self, app: str) -> AnswerInBrief | None: ...
+    def share(self, job_id: JobId, token: str, expires_at: datetime | None) -> Link: ...
+    def links(self, job_id: JobId) -> Sequence[Link]: ...
+    def unshare(self, job_id: JobId, link: int) -> None: ...
+    def shared_job(self, token: str) -> JobId: ...
     def hosts(self, pool: str | None = None) -> Sequence[BenchmarkHost]: ...
+    def activity(self) -> Activity: ...
     def ping(self) -> None: ...
+
+
+_NUMBER = re.compile(r"[0-9]{1,19}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,12 +87,15 @@ class Services:
 
     `resolve` raises `InvalidInput` with every mistake in a request, `require_room` `Unavailable`
     where the disk of the rows is full. `hosts_allowed` are globs of the service's own host names.
+    `wrong_key_takes_s` is how long a wrong key waits for its answer: guessing is slow.
     """
 
     store: ServiceStore
     catalogue: HostCatalogue
     resolve: Callable[[Request], JobSpec]
+    feed: Feed = field(default_factory=Feed)
     api_key: str | None = field(default=None, repr=False)
+    wrong_key_takes_s: float = 0.5
     hosts_allowed: Sequence[str] = ()
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     require_room: Callable[[], None] = lambda: None
@@ -86,6 +109,8 @@ class Services:
 
 
 async def _of_request(request: HttpRequest) -> Services:
+    if _NUMBER.fullmatch(job_id := request.path_params.get("id", "")):
+        log_context.add(job=int(job_id))
     services: Services = request.app.state.services
     return services
 

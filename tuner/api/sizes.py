@@ -8,10 +8,10 @@ from tuner.model import (
     RUNS_OF_A_BLOCK,
     WARM_UPS_AT_MOST,
     Budget,
-    Job,
     JobKind,
     JobSpec,
     Phase,
+    TargetFacts,
     TrialNumber,
     rungs,
 )
@@ -49,15 +49,15 @@ def size_of(spec: JobSpec, plan: Planned) -> Size:
     )
 
 
-def planned(job: Job) -> Planned:
-    """The blocks of the whole job. A race and a confirmation may end early."""
-    spec, budget = job.spec, job.spec.budget
+def planned(spec: JobSpec, facts: TargetFacts | None = None) -> Planned:
+    """The blocks of a whole job. A race and a confirmation may end early."""
+    budget = spec.budget
     pair: Block = (PAIR, budget.cycles)
     match spec.kind:
         case JobKind.COMPARE:
             files = tuple(TrialNumber(number) for number in range(len(spec.variants)))
             working = dict.fromkeys(rungs(spec.workload), files)
-            blocks = chain(*rounds(spec, job.facts, working))
+            blocks = chain(*rounds(spec, facts, working))
             return {Phase.COMPARE: [(arms, budget.cycles) for arms, _ in blocks]}
         case JobKind.CALIBRATE:
             return {Phase.CALIBRATE: [pair] * budget.calibrate_blocks}

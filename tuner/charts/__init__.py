@@ -10,6 +10,7 @@ below each other into one file. `embedded` makes one a part of a page, which has
     explaining   slices with their bands, importances
     deciding     race, effects, confirmation, Pareto front
     comparing    figures of several arms, over the connections of a ladder or side by side
+    spark        the answers of an app over time, small
     elapsing     figures of several arms, over the seconds of a window
     ├── naming       names beside the ends of lines
     ├── gains        log ratios → shares, and their axis
@@ -34,4 +35,5 @@ from tuner.charts.gains import gain_in, gain_of
 from tuner.charts.paint import style
 from tuner.charts.plots import latency_percentiles, windows_over_time
 from tuner.charts.searching import parallel_coordinates, trials_over_time, varied
+from tuner.charts.spark import sparkline
 from tuner.charts.svg import embedded, stacked, writable

@@ -32,7 +32,13 @@ def serve(
     children = {"api": supervisor.own_command("api")}
     if with_worker:
         children["worker"] = supervisor.own_command("worker")
-    say(f"tuner serves http://{settings.host}:{settings.port} (docs at /docs)")
+    announcement = (
+        f"tuner serves http://{settings.host}:{settings.port} (pages there, calls at /docs)"
+    )
+    if settings.log_format == "json":  # standard error then holds nothing else
+        log.info(announcement)
+    else:
+        say(announcement)
     code = supervisor.run(
         children,
         environ={**os.environ, "TUNER_DATABASE_URL": bootstrap.database_url(settings)},
@@ -56,10 +62,8 @@ def worker(
 
 def api() -> None:
     """Run the API alone. `tuner serve` starts it and keeps it alive."""
-    import uvicorn
-
-    from tuner import bootstrap
-    from tuner.api import Services, create_app
+    from tuner import bootstrap, pages
+    from tuner.api import Feed, Services, create_app, serving
     from tuner.db import require_room
 
     settings = _settings()
@@ -70,20 +74,14 @@ def api() -> None:
     services = Services(
         store=store,
         catalogue=catalogue,
+        feed=Feed(bootstrap.new_events(settings)),
         resolve=bootstrap.resolver(catalogue, store.recommended, settings.images_allowed),
         api_key=settings.api_key,
         hosts_allowed=(settings.host, *settings.hosts_allowed),
         require_room=lambda: require_room(settings.data_dir),
     )
-    uvicorn.run(
-        create_app(services),
-        host=settings.host,
-        port=settings.port,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=5,
-    )
+    app = pages.install(create_app(services))
+    serving.serve(app, settings.host, settings.port, base_path=settings.base_path)
 
 
 @db.command()
@@ -105,7 +103,7 @@ def upgrade() -> None:
 
 def _settings() -> Settings:
     settings = Settings.from_environ(os.environ)
-    log_to_stderr(settings.log_level)
+    log_to_stderr(settings.log_level, as_json=settings.log_format == "json")
     return settings
 
 

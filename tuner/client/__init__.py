@@ -5,6 +5,7 @@
     ├── recommendations  verdicts, files and reports, by job and by app
     └── catalogue        names for requests; lint; health
         watching         a job until it has ended, through restarts of the service
+        streams          events: when to look at a job again
         wire             one call: headers, tags, retries
         ├── retries          when to call again
         ├── replies          HTTP answers → models and texts

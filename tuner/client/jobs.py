@@ -2,14 +2,16 @@
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from typing import Any, Unpack
 from uuid import uuid4
 
 from tuner.client.replies import ReadAs, job_and_novelty
+from tuner.client.streams import SILENT_S, Pauses, events
 from tuner.client.watching import Watching, states
 from tuner.client.wire import Wire
-from tuner.model import JobKind, JobSummary, Request
+from tuner.model import Event, JobKind, JobSummary, Request
 from tuner.schemas import (
     CalibrationReport,
     Incumbent,
@@ -59,10 +61,14 @@ class Jobs:
     def watch(self, job_id: int, **how: Unpack[Watching]) -> Iterator[JobAnswer]:
         """The job now and after each change. The last one has a final state.
 
+        The service's events say when to look; where none come, `poll_s` does.
         Raises `Unavailable` if the service is away for longer than `patience_s`.
         """
         look = partial(self._look, job_id, is_retried=False)
-        return states(look, f"job {job_id}", how, self._wire.time)
+        opened = partial(self._wire.stream, f"{_path(job_id)}/events")
+        with closing(Pauses(opened, self._wire.time)) as pauses:
+            clock = self._wire.time.clock
+            yield from states(look, f"job {job_id}", how, clock, pauses.pause)
 
     def wait(self, job_id: int, **how: Unpack[Watching]) -> JobAnswer:
         """The job once it has ended, also if it failed: see its `state`.
@@ -83,6 +89,17 @@ class Jobs:
             after = page.next
             if after is None:
                 return
+
+    def events(self, job_id: int | None = None, *, after: int | None = None) -> Iterator[Event]:
+        """Each change of a job and its pool, or of all jobs, for ever; see `Event`.
+
+        It goes on after number `after`, else now, and then goes on by itself when a stream breaks.
+        An event of kind `reset` comes first, and wherever events may be missing: read again all
+        that you use. Raises `Unavailable` if the service is away for longer than a minute.
+        """
+        path = "/v1/events" if job_id is None else f"{_path(job_id)}/events"
+        opened = partial(self._wire.stream, path, silent_s=SILENT_S)
+        return events(opened, after, self._wire.time)
 
     def trials(self, job_id: int) -> Sequence[TrialAnswer]:
         """All trials of a tuning job, by number."""

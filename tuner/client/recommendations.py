@@ -1,10 +1,20 @@
-"""Verdicts and files to deploy, by job and by app; reports of tuning jobs."""
+"""Apps, verdicts and files to deploy, by job and by app; reports of tuning jobs."""
 
+from collections.abc import Iterator
 from urllib.parse import quote
 
 from tuner.client.replies import ReadAs, page, text
 from tuner.client.wire import Wire
-from tuner.schemas import IniForm, RecommendationAnswer, ReportForm, Require, SysctlForm, TuneReport
+from tuner.schemas import (
+    AppAnswer,
+    AppPage,
+    IniForm,
+    RecommendationAnswer,
+    ReportForm,
+    Require,
+    SysctlForm,
+    TuneReport,
+)
 
 
 class Recommendations:
@@ -16,6 +26,20 @@ class Recommendations:
     """
 
     _wire: Wire
+
+    def apps(self) -> Iterator[AppAnswer]:
+        """All apps by name, each with its newest job and its answers so far."""
+        after: str | None = None
+        while True:
+            page = self._wire.get("/v1/apps", ReadAs(AppPage), {"after": after})
+            yield from page.apps
+            after = page.next
+            if after is None:
+                return
+
+    def app(self, name: str) -> AppAnswer:
+        """One app. Raises `NotFound` where no job has that name."""
+        return self._wire.get(_path(name), ReadAs(AppAnswer))
 
     def recommendation(
         self, of: int | str, *, max_age_days: float | None = None, require: Require | None = None

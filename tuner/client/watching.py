@@ -1,4 +1,4 @@
-"""Polls a job until it has ended, through restarts of the service."""
+"""Looks at a job until it has ended, through restarts of the service."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -16,9 +16,9 @@ PATIENCE_S = 60.0
 class Watching(TypedDict, total=False):
     """How a job is watched.
 
-    `poll_s`: seconds between two polls [1]. `patience_s`: longest absence of the service in seconds
-    [60]; each failed poll calls `on_away`. `timeout_s`: seconds until `Conflict` is raised for a
-    job that still runs [never].
+    `poll_s`: seconds between two polls, where the service sends no events [1]. `patience_s`:
+    longest absence of the service in seconds [60]; each failed poll calls `on_away`. `timeout_s`:
+    seconds until `Conflict` is raised for a job that still runs [never].
     """
 
     poll_s: float
@@ -35,26 +35,31 @@ class Time:
     sleep: Callable[[float], None]
 
 
+Pause = Callable[[float, float], None]
 REAL_TIME = Time(clock=time.monotonic, sleep=time.sleep)
 
 
 def states(
-    look: Callable[[], JobAnswer], name: str, how: Watching, clocked: Time
+    look: Callable[[], JobAnswer],
+    name: str,
+    how: Watching,
+    clock: Callable[[], float],
+    pause: Pause,
 ) -> Iterator[JobAnswer]:
     """The first result of `look` and each changed one, up to a final state.
 
-    Raises `Unavailable` if `look` does so for longer than `patience_s`, and `Conflict` after
-    `timeout_s`.
+    `pause` gets `poll_s` and the seconds that are left. Raises `Unavailable` if `look` does so for
+    longer than `patience_s`, and `Conflict` after `timeout_s`.
     """
-    until = _deadline(how.get("timeout_s"), clocked.clock())
+    until = _deadline(how.get("timeout_s"), clock())
     known: JobAnswer | None = None
     away_since: float | None = None
     while True:
         try:
             found = look()
         except Unavailable as error:
-            away_since = clocked.clock() if away_since is None else away_since
-            if clocked.clock() - away_since > how.get("patience_s", PATIENCE_S):
+            away_since = clock() if away_since is None else away_since
+            if clock() - away_since > how.get("patience_s", PATIENCE_S):
                 raise
             how.get("on_away", _ignore)(error)
         else:
@@ -64,10 +69,10 @@ def states(
             known = found
             if found.state.is_final:
                 return
-        left_s = until - clocked.clock()
+        left_s = until - clock()
         if left_s <= 0:
             raise Conflict(f"{name} goes on: {known.state if known else 'not seen yet'}")
-        clocked.sleep(min(how.get("poll_s", POLL_S), left_s))
+        pause(how.get("poll_s", POLL_S), left_s)
 
 
 def _deadline(timeout_s: float | None, now: float) -> float:

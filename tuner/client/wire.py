@@ -1,7 +1,8 @@
 """One call: sent with the key, repeated if that is safe, and read once per ETag."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import httpx
@@ -10,12 +11,14 @@ from tuner.client.documents import document_of
 from tuner.client.problems import error_of
 from tuner.client.remembered import Remembered
 from tuner.client.retries import retrying
+from tuner.client.streams import OPENED_WITHIN_S, Stream
 from tuner.client.watching import Time
 from tuner.errors import InvalidInput, Mistake, Unavailable
 
 T = TypeVar("T")
 Read = Callable[[httpx.Response], T]
 
+EVENTS = "text/event-stream"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -94,6 +97,27 @@ class Wire:
         )
         return read(_expected(self._retrying(self._sent, request)))
 
+    def stream(
+        self, path: str, last: int | None = None, *, silent_s: float = OPENED_WITHIN_S
+    ) -> Stream:
+        """A stream of the events after number `last`, whose first bytes have come. One attempt.
+
+        A read that takes longer than `silent_s` breaks it.
+        """
+        headers = {"Accept": EVENTS} | ({} if last is None else {"Last-Event-ID": str(last)})
+        request = self._http.build_request("GET", path, headers=headers, timeout=silent_s)
+        answer = self._sent(request, stream=True)
+        try:
+            if not answer.is_success:
+                with self._translated():
+                    answer.read()
+            if answer.headers.get("content-type", "").partition(";")[0] != EVENTS:
+                raise error_of(answer)
+            return Stream(answer)
+        except BaseException:
+            answer.close()
+            raise
+
     def listens(self) -> bool:
         """Whether anything accepts connections at the address."""
         try:
@@ -104,9 +128,14 @@ class Wire:
             return True
         return True
 
-    def _sent(self, request: httpx.Request) -> httpx.Response:
+    def _sent(self, request: httpx.Request, *, stream: bool = False) -> httpx.Response:
+        with self._translated():
+            return self._http.send(request, stream=stream)
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
         try:
-            return self._http.send(request)
+            yield
         except httpx.ConnectError as error:
             advice = f"nothing answers at {self.url}; start it with `tuner serve`, or set TUNER_URL"
             raise Unavailable("api", advice) from error

@@ -4,10 +4,14 @@
     +- work      its calls about measurements: claim, complete, fail, release, recover
     +- hosts     its calls about hosts: which live, and what keeps each from measuring
     +- jobs      one job: read, lock, change, finish; the next job of a pool
+    +- apps      all apps, each with its newest job and its last answers
+    +- links     read-only links to jobs: make, list, revoke, open
     +- status    where a job stands
+    +- totals    what is counted for good, over all jobs
     +- history   all rows of one job in a few queries
     +- steps     the steps of `study.decide`, as SQL
     +- ports     what the store asks of a queue
+    events     what has changed: written with the rows, read in the order of commits
     liveness   a worker's proof of life, and the lock on its host's name
     rows       rows <-> nouns
     tables     the schema
@@ -22,6 +26,7 @@ Nothing else imports sqlalchemy or alembic.
 
 from tuner.db.embedded import EmbeddedPostgres, require_room
 from tuner.db.engine import conninfo, make_engine
+from tuner.db.events import new_events
 from tuner.db.liveness import Liveness, host_alive
 from tuner.db.ports import JobQueue
 from tuner.db.store import Store

@@ -31,10 +31,13 @@ figures: 1 000 windows take 25 ms without details and 140 ms with them."""
 _LARGE = ("series", "over_time", "histogram")  # more than the rest of a window
 
 
-def read_history(connection: Connection, row: RowMapping) -> History:
+def read_history(
+    connection: Connection, row: RowMapping, *, windows_of: Collection[Phase] | None = None
+) -> History:
     """All rows of the job of `row`, which was read first: a later change raises its revision.
 
-    Only windows of the present phase have details, and only if that phase is in `DETAILED`.
+    Only windows of the present phase have details, and only if that phase is in `DETAILED`. With
+    `windows_of`, windows of other phases are left out: a search has most of them.
     """
     job = noun_of(Job, row)
     live = select(func.count()).where(hosts.c.pool == job.spec.pool, seen_lately())
@@ -42,7 +45,9 @@ def read_history(connection: Connection, row: RowMapping) -> History:
     return History(
         job=job,
         trials=read_trials(connection, job.id),
-        measurements=read_measurements(connection, job.id, detailed=DETAILED & {job.phase}),
+        measurements=read_measurements(
+            connection, job.id, detailed=DETAILED & {job.phase}, windows_of=windows_of
+        ),
         now=now,
         revision=row["revision"],
         hosts=max(1, live_hosts),
@@ -57,7 +62,11 @@ def read_trials(connection: Connection, job_id: JobId) -> tuple[Trial, ...]:
 
 
 def read_measurements(
-    connection: Connection, job_id: JobId, *, detailed: Collection[Phase]
+    connection: Connection,
+    job_id: JobId,
+    *,
+    detailed: Collection[Phase],
+    windows_of: Collection[Phase] | None = None,
 ) -> tuple[Measurement, ...]:
     """In the order in which they were planned, each with its windows.
 
@@ -70,6 +79,8 @@ def read_measurements(
         .where(of_job)
         .order_by(windows.c.measurement_id, windows.c.index)
     )
+    if windows_of is not None:
+        window_query = window_query.where(measurements.c.phase.in_(windows_of))
     found: defaultdict[MeasurementId, list[Window]] = defaultdict(list)
     for row in connection.execute(window_query).mappings():
         found[row["measurement_id"]].append(window_of(row))

@@ -7,10 +7,17 @@ starts again elsewhere; everything that asks this asks here.
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
+from tuner.db import events
 from tuner.db.engine import Database
 from tuner.db.rows import noun_of, to_json
 from tuner.db.tables import hosts, jobs
-from tuner.model import HOST_IS_STALE_AFTER, BenchmarkHost, Calibration, HostFingerprint
+from tuner.model import (
+    HOST_IS_STALE_AFTER,
+    BenchmarkHost,
+    Calibration,
+    EventKind,
+    HostFingerprint,
+)
 
 HOST_LOCKS = 7_803  # first key of the advisory locks on host names
 
@@ -78,7 +85,10 @@ class Hosts(Database):
         new = statement.excluded
         known = func.coalesce(new.fingerprint, hosts.c.fingerprint)
         values = {"pool": new.pool, "last_seen": new.last_seen, "problem": new.problem}
+        seen = select(hosts.c.pool, hosts.c.problem, seen_lately()).where(hosts.c.name == name)
         with self._transaction() as connection:
+            if connection.execute(seen).one_or_none() != (pool, problem, True):
+                events.write_of_pool(connection, pool, EventKind.HOST)
             connection.execute(
                 statement.on_conflict_do_update(
                     index_elements=["name"], set_={**values, "fingerprint": known}

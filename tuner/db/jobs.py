@@ -4,12 +4,23 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, func, select, update
 
+from tuner.db import events, totals
 from tuner.db.ports import JobQueue
 from tuner.db.rows import noun_of
 from tuner.db.status import AHEAD
 from tuner.db.tables import jobs, measurements
 from tuner.errors import NotFound
-from tuner.model import History, Job, JobId, JobState, MeasurementState
+from tuner.model import (
+    Counted,
+    EventKind,
+    History,
+    Job,
+    JobId,
+    JobState,
+    MeasurementState,
+    Total,
+    end_of_job,
+)
 
 _POOL_LOCKS = 7_801  # first key of our advisory locks on pools
 _OPEN_WORK = (MeasurementState.QUEUED, MeasurementState.RUNNING)
@@ -63,21 +74,31 @@ def lock_pool(connection: Connection, pool: str) -> None:
     connection.execute(select(func.pg_advisory_xact_lock(_POOL_LOCKS, func.hashtext(pool))))
 
 
-def change(connection: Connection, job_id: JobId, **values: Any) -> None:
-    """Write columns of a job and raise its revision."""
+def change(connection: Connection, job_id: JobId, changed: events.Changed, **values: Any) -> None:
+    """Write columns of a job, raise its revision, and write the events of what has changed."""
     values["revision"] = jobs.c.revision + 1
     connection.execute(update(jobs).where(jobs.c.id == job_id).values(values))
+    events.write_of_job(connection, job_id, changed)
 
 
 def finish(connection: Connection, queue: JobQueue, job: Job, **values: Any) -> None:
-    """Make a job final, cancel its open measurements, and wake the pool's next job."""
-    change(connection, job.id, finished_at=func.now(), **values)
+    """Make a job final, cancel its open measurements, and wake the pool's next job.
+
+    The last statements of their transaction: see `tuner.db.totals`.
+    """
+    changed: events.Changed = {EventKind.JOB: ()}
+    if values["state"] is JobState.SUCCEEDED:
+        changed = {**changed, EventKind.VERDICT: ()}
+    change(connection, job.id, changed, finished_at=func.now(), **values)
+    events.write_of_pool(connection, job.spec.pool, EventKind.QUEUE)
     connection.execute(
         update(measurements)
         .where(measurements.c.job_id == job.id, measurements.c.state.in_(_OPEN_WORK))
         .values(state=MeasurementState.CANCELLED, finished_at=func.now())
     )
     _wake_next(connection, queue, job.spec.pool)
+    labels = end_of_job(job.spec.kind, values["state"], values.get("verdict"))
+    totals.add(connection, [Total(counted=Counted.JOBS_ENDED, pool=job.spec.pool, labels=labels)])
 
 
 def _wake_next(connection: Connection, queue: JobQueue, pool: str) -> None:

@@ -21,6 +21,7 @@ from tuner.errors import Conflict, TunerError, Unavailable
 log = logging.getLogger(__name__)
 
 _SEEN = """
+  WITH noted AS (INSERT INTO events (kind, pool) VALUES ('host', %(pool)s))
 INSERT INTO hosts (name, pool, last_seen, worker_id) VALUES (%(host)s, %(pool)s, now(), %(worker)s)
     ON CONFLICT (name) DO UPDATE
    SET pool = excluded.pool, last_seen = excluded.last_seen, worker_id = excluded.worker_id

@@ -7,13 +7,14 @@ from typing import Any, assert_never
 from sqlalchemy import Connection, func, or_, update
 from sqlalchemy.dialects.postgresql import insert
 
-from tuner.db import hosts, jobs
+from tuner.db import events, hosts, jobs, totals
 from tuner.db.ports import JobQueue
 from tuner.db.rows import block_options_column, measurement_of, to_json, trial_row
 from tuner.db.tables import measurements, trials
 from tuner.model import (
     Calibration,
     Enter,
+    EventKind,
     Fail,
     History,
     Job,
@@ -63,6 +64,7 @@ def _enter(connection: Connection, job: Job, step: Enter) -> None:
     values: dict[str, Any] = {"phase": step.phase}
     if job.state is JobState.QUEUED:
         values |= {"state": JobState.RUNNING, "started_at": func.now()}
+        events.write_of_pool(connection, job.spec.pool, EventKind.QUEUE)
     if step.baseline_ini is not None:
         values["spec"] = to_json(job.spec.with_file(step.baseline_ini))
     if step.facts is not None:
@@ -71,7 +73,9 @@ def _enter(connection: Connection, job: Job, step: Enter) -> None:
         values["calibration"] = _calibration(connection, job, step.calibration)
     if step.finalist is not None:
         values["finalist"] = step.finalist
-    jobs.change(connection, job.id, **values)
+    jobs.change(connection, job.id, {EventKind.JOB: ()}, **values)
+    if job.state is JobState.QUEUED:
+        totals.add(connection, totals.of_start(connection, job.id, job.spec.pool))
 
 
 def _succeed(connection: Connection, queue: JobQueue, job: Job, step: Succeed) -> None:
@@ -107,7 +111,7 @@ def _settle(connection: Connection, history: History, step: Settle) -> History:
         .returning(trials.c.number)
     ).scalars()
     numbers = set(written)
-    jobs.change(connection, history.job.id)
+    jobs.change(connection, history.job.id, {EventKind.TRIAL: [step.number]})
     settled = (
         replace(trial, state=outcome.state, outcome=outcome) if trial.number in numbers else trial
         for trial in history.trials
@@ -121,7 +125,11 @@ def _measure(connection: Connection, queue: JobQueue, history: History, step: Me
     planned = _create_measurements(connection, history.job, step.plans) if step.plans else ()
     for measurement in planned:
         queue.defer_measure(jobs.raw(connection), measurement.id, history.job.spec.pool)
-    jobs.change(connection, history.job.id)
+    changed: events.Changed = {
+        EventKind.TRIAL: [trial.number for trial in created],
+        EventKind.BLOCK: [measurement.sequence for measurement in planned],
+    }
+    jobs.change(connection, history.job.id, {kind: new for kind, new in changed.items() if new})
     return replace(
         history,
         revision=history.revision + 1,

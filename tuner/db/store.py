@@ -4,24 +4,28 @@ Each method but `advance` is one transaction. Each raises `Unavailable` when Pos
 full: then nothing has changed, or the answer was lost; the caller may repeat the call.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, Select, and_, bindparam, select
 from sqlalchemy.dialects.postgresql import insert
 
-from tuner.db import jobs
+from tuner.db import events, jobs
+from tuner.db.apps import Apps
 from tuner.db.history import read_blocks_by_trial, read_history, read_measurements, read_trials
 from tuner.db.hosts import Hosts
+from tuner.db.links import Links
 from tuner.db.rows import noun_of, to_json
 from tuner.db.status import OF_NEW, read_status, read_version, waits_for
 from tuner.db.steps import apply_step
 from tuner.db.tables import jobs as jobs_table
+from tuner.db.totals import Totals
 from tuner.db.work import Work
 from tuner.errors import Conflict, NotFound
 from tuner.model import (
     AnswerInBrief,
+    EventKind,
     History,
     Job,
     JobId,
@@ -70,7 +74,7 @@ def _created_earlier(connection: Connection, key: str | None, request_sha256: st
     return read_status(connection, JobId(earlier.id))
 
 
-class Store(Work, Hosts):
+class Store(Work, Hosts, Apps, Links, Totals):
     """Jobs, trials, measurements and hosts in PostgreSQL. Threads may share one."""
 
     # ---- jobs
@@ -103,6 +107,8 @@ class Store(Work, Hosts):
             if row is None:
                 return _created_earlier(connection, idempotency_key, request_sha256), False
             job = replace(noun_of(Job, row), spec=spec)
+            events.write_of_job(connection, job.id, {EventKind.JOB: ()})
+            events.write_of_pool(connection, spec.pool, EventKind.QUEUE)
             self._queue.defer_advance(jobs.raw(connection), job.id, spec.pool)
             status = JobStatus(
                 job=job, revision=1, queue_position=row["ahead"], waits_for=waits_for(row)
@@ -113,6 +119,15 @@ class Store(Work, Hosts):
         """One job. Raises `NotFound`."""
         with self._transaction() as connection:
             return jobs.read(connection, job_id)
+
+    def pool_of(self, job_id: JobId) -> str:
+        """The pool of a job, in one statement. Raises `NotFound`."""
+        with self._at_once() as connection:
+            query = select(jobs_table.c.pool).where(jobs_table.c.id == job_id)
+            pool: str | None = connection.execute(query).scalar()
+        if pool is None:
+            raise NotFound(f"there is no job {job_id}")
+        return pool
 
     def jobs(
         self,
@@ -144,10 +159,11 @@ class Store(Work, Hosts):
         with self._at_once() as connection:
             return read_version(connection, job_id)
 
-    def history(self, job_id: JobId) -> History:
-        """All rows of a job. Raises `NotFound`."""
+    def history(self, job_id: JobId, *, windows_of: Collection[Phase] | None = None) -> History:
+        """All rows of a job, or only the windows of some phases. Raises `NotFound`."""
         with self._transaction() as connection:
-            return read_history(connection, jobs.read_row(connection, job_id))
+            row = jobs.read_row(connection, job_id)
+            return read_history(connection, row, windows_of=windows_of)
 
     def advance(self, job_id: JobId, decide: Callable[[History], Step | None]) -> None:
         """Apply the steps of `decide` until it returns None.
@@ -220,7 +236,7 @@ class Store(Work, Hosts):
         with self._transaction() as connection:
             return list(connection.execute(query).scalars())
 
-    # ---- trials and measurements; `Work` and `Hosts` have more
+    # ---- trials and measurements; `Work`, `Hosts`, `Apps`, `Links` and `Totals` have more
 
     def trials(self, job_id: JobId) -> tuple[Trial, ...]:
         """In the order of their numbers. Raises `NotFound`."""

@@ -32,6 +32,8 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSON, JSONB
 from sqlalchemy.types import TypeEngine
 
 from tuner.model import (
+    Counted,
+    EventKind,
     JobKind,
     JobState,
     MeasurementKind,
@@ -190,4 +192,36 @@ hosts = Table(
     Column("calibration", _DOCUMENT),  # the last one, of any job
     _time("calibrated_at"),
     Column("calibrated_with", Text),  # the target app or image
+)
+
+events = Table(
+    "events",
+    metadata,
+    # In the order of commits: a trigger of the migration numbers each row anew at its commit.
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    *_one_of("kind", EventKind),
+    Column("job", BigInteger),
+    Column("pool", Text),
+    Column("numbers", ARRAY(Integer), nullable=False, server_default=text("'{}'::integer[]")),
+)
+
+totals = Table(  # see `tuner.db.totals`
+    "totals",
+    metadata,
+    *_one_of("counted", Counted),
+    Column("pool", Text, nullable=False),
+    Column("labels", _DOCUMENT, nullable=False),
+    Column("value", Float, nullable=False),
+    PrimaryKeyConstraint("counted", "pool", "labels"),
+)
+
+links = Table(
+    "links",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("job_id", ForeignKey("jobs.id", ondelete="CASCADE"), nullable=False),
+    Column("token_sha256", Text, nullable=False, unique=True),  # hex; the token is nowhere
+    _time("created_at", nullable=False, now=True),
+    _time("expires_at"),
+    Index("ix_links_job_id", "job_id"),
 )

@@ -18,6 +18,7 @@ from sqlalchemy import (
     update,
 )
 
+from tuner.db import events, totals
 from tuner.db import jobs as job_rows
 from tuner.db.engine import Database
 from tuner.db.hosts import living_workers
@@ -25,6 +26,8 @@ from tuner.db.rows import measurement_of, noun_of, result_header, to_json, windo
 from tuner.db.tables import hosts, jobs, measurements, trials, windows
 from tuner.model import (
     Claim,
+    Counted,
+    EventKind,
     Failure,
     Job,
     JobId,
@@ -32,6 +35,7 @@ from tuner.model import (
     MeasurementId,
     MeasurementResult,
     MeasurementState,
+    Total,
     Window,
 )
 
@@ -50,7 +54,7 @@ class Work(Database):
             if job_row is None or row is None:
                 return None
             job, measurement = noun_of(Job, job_row), measurement_of(row)
-            job_rows.change(connection, job.id)
+            job_rows.change(connection, job.id, _block(row))
             wanted = select(trials.c.number, trials.c.params).where(
                 trials.c.job_id == job.id, trials.c.number.in_(row["arms"])
             )
@@ -94,8 +98,9 @@ class Work(Database):
                 rows = [window_row(measurement_id, row["arms"], window) for window in found]
                 connection.execute(insert(windows), rows)
             job_id = JobId(job_row["id"])
-            job_rows.change(connection, job_id)
+            job_rows.change(connection, job_id, _block(row))
             self._queue.defer_advance(job_rows.raw(connection), job_id, job_row["pool"])
+            totals.add(connection, totals.of_measurement(row, job_row["pool"], found))
         return True
 
     def release(self, measurement_id: MeasurementId, attempt: int, *, fault: str | None) -> int:
@@ -110,8 +115,12 @@ class Work(Database):
         faults = select(measurements.c.faults).where(measurements.c.id == measurement_id)
         with self._transaction() as connection:
             job_row = _lock_job_of(connection, measurement_id)
-            if _write_if_current(connection, measurement_id, attempt, **values) and job_row:
-                job_rows.change(connection, JobId(job_row["id"]))
+            row = _write_if_current(connection, measurement_id, attempt, **values)
+            if row and job_row:
+                job_rows.change(connection, JobId(job_row["id"]), _block(row))
+                if fault is not None:
+                    one = Total(counted=Counted.HOST_FAULTS, pool=job_row["pool"])
+                    totals.add(connection, [one])
             return connection.execute(faults).scalar() or 0
 
     def open_jobs(self) -> set[JobId]:
@@ -125,7 +134,7 @@ class Work(Database):
 
         Returns how many tasks. The queue and our rows change together, so tasks should never be
         missing. It happens when a worker hangs until others take over its task, and then comes
-        back and ends that task.
+        back and ends that task. It also deletes old events.
         """
         queue = self._queue
         with self._transaction() as connection:
@@ -141,6 +150,7 @@ class Work(Database):
             stuck = _idle_jobs(connection, pool) - queue.waiting_jobs(raw)
             for job_id in stuck:
                 queue.defer_advance(raw, job_id, pool)
+            events.trim(connection)
         return put_back + len(lost) + len(stuck)
 
 
@@ -159,6 +169,10 @@ def _take(connection: Connection, measurement_id: MeasurementId, host: str) -> R
         .returning(measurements)
     )
     return connection.execute(taken).mappings().one_or_none()
+
+
+def _block(row: RowMapping) -> events.Changed:
+    return {EventKind.BLOCK: [row["sequence"]]}
 
 
 def _startable(connection: Connection, pool: str) -> set[MeasurementId]:

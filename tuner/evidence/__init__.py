@@ -5,6 +5,7 @@
     │   ├── compared_figures    metric by metric: a chart, and its figures
     │   ├── compared_steps      each step against the one before, and curves
     │   └── compared_arms       arm by arm: limits, failures, doubts, requests, files
+    ├── so_far           a tuning job without its answer: what there is
     └── composition      a tuning job: sections in their order
         ├── headline                deploy or keep, in one sentence
         ├── file_changes            lines, side effects, the file
@@ -21,9 +22,19 @@
 Nothing here judges: every figure was stored with the job, or is a plain count of its rows.
 """
 
-from tuner.evidence.comparison import compose_comparison
+from tuner.evidence.comparison import compose_comparison, compose_comparison_so_far
 from tuner.evidence.composition import compose
-from tuner.evidence.document import Document
+from tuner.evidence.document import (
+    Document,
+    Headline,
+    Section,
+    Table,
+    Words,
+    tables_in,
+    words_of,
+)
+from tuner.evidence.file_changes import changes
 from tuner.evidence.job_evidence import JobEvidence, MeasuredJob, collect, measured_job
 from tuner.evidence.markdown import markdown
-from tuner.evidence.page import POLICY, page
+from tuner.evidence.page import POLICY, environment, page, stylesheet
+from tuner.evidence.so_far import compose_so_far

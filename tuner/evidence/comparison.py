@@ -1,7 +1,12 @@
-"""A comparison as a document: who differs from the first arm, every figure, and what to doubt."""
+"""A comparison as a document: who differs from the first arm, every figure, and what to doubt.
+
+While it runs, the same figures without a verdict: who looks often enough at an interval sees it
+exclude 0 some day, whatever is true.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tuner import wording
 from tuner.evidence import compared_arms, compared_figures, compared_seconds, compared_steps
@@ -12,6 +17,7 @@ from tuner.evidence.document import (
     Gallery,
     Headline,
     Mood,
+    Paragraph,
     Picture,
     Row,
     Section,
@@ -23,7 +29,7 @@ from tuner.evidence.job_evidence import MeasuredJob
 from tuner.evidence.provenance import provenance
 from tuner.evidence.whiskers import whiskers
 from tuner.masking import masked
-from tuner.model import ArmReport, Effect, Metric, Report, Verdict
+from tuner.model import ArmReport, Effect, Job, Metric, Report, Verdict
 
 
 def compose_comparison(found: MeasuredJob) -> Document:
@@ -54,6 +60,27 @@ def compose_comparison(found: MeasuredJob) -> Document:
         sections=tuple(section for section in sections if section is not None),
     )
     return masked(document, leave=(Picture, Gallery))
+
+
+def compose_comparison_so_far(job: Job, report: Report) -> tuple[Section, ...]:
+    """The sections that the blocks so far have content for. `report` is of these blocks."""
+    arms, metric = report.arms, job.spec.objective.metric
+    rounds = f"{report.blocks} of {wording.count(job.spec.budget.compare_blocks, 'round')}"
+    sections = (
+        _against_first(arms, metric, so_far=f"After {rounds}; a verdict needs them all."),
+        compared_figures.relative(arms, metric),
+        *compared_figures.charted(arms),
+        compared_arms.limits(arms),
+        compared_arms.failures(arms),
+        compared_arms.doubts(arms),
+        *compared_figures.others(arms),
+        compared_seconds.over_seconds(arms, job.spec),
+        compared_arms.requests(arms, job.spec.workload),
+        compared_arms.services(arms),
+        compared_arms.proxies(arms),
+    )
+    found = tuple(replace(section, is_evidence=False) for section in sections if section)
+    return masked(found, leave=(Picture, Gallery))
 
 
 def _headline(found: MeasuredJob, report: Report) -> Headline:
@@ -106,16 +133,27 @@ def _effect(arm: ArmReport, metric: Metric) -> Effect | None:
     return next((effect for effect in arm.effects if effect.metric is metric), None)
 
 
-def _against_first(arms: Sequence[ArmReport], metric: Metric) -> Section | None:
-    """Each other arm against the first one, by the metric that decides."""
+def _against_first(
+    arms: Sequence[ArmReport], metric: Metric, *, so_far: str = ""
+) -> Section | None:
+    """Each other arm against the first one, by the metric that decides.
+
+    `so_far` says how far a comparison is that runs: its arms have no verdict yet.
+    """
     first, *others = arms
     effects = [_effect(arm, metric) for arm in others]
     rows = tuple(
-        (Code(arm.name), _verdict(arm), wording.effect_with_interval(effect) if effect else "-")
+        (
+            Code(arm.name),
+            *(() if so_far else (_verdict(arm),)),
+            wording.effect_with_interval(effect) if effect else "-",
+        )
         for arm, effect in zip(others, effects, strict=True)
     )
-    table = Table(("arm", "verdict", "in the same blocks"), rows, whiskers(effects))
-    return Section(title=f"Against {first.name}", parts=(table,)) if others else None
+    headings = ("arm", *(() if so_far else ("verdict",)), "in the same blocks")
+    note = (Paragraph(so_far, is_quiet=True),) if so_far else ()
+    table = Table(headings, rows, whiskers(effects))
+    return Section(title=f"Against {first.name}", parts=(*note, table)) if others else None
 
 
 def _all_effects(arms: Sequence[ArmReport]) -> Section | None:

@@ -129,6 +129,12 @@ def pictured(
     return Section(title=title, parts=(picture, figures), is_evidence=True)
 
 
+def tables_in(parts: tuple[Part, ...]) -> tuple[Table, ...]:
+    """All tables among the parts, folded ones too."""
+    inner = (tables_in(part.parts) if isinstance(part, Folded) else (part,) for part in parts)
+    return tuple(part for found in inner for part in found if isinstance(part, Table))
+
+
 class Mood(StrEnum):
     """The colour of an answer. To keep one's file is no reason for alarm."""
 

@@ -79,6 +79,12 @@ def _lines_table(lines: Sequence[ChangedLine], notes: Sequence[Words]) -> Table:
     return Table(headings, rows, whiskers([line.effect for line in lines]))
 
 
+def changes(evidence: JobEvidence) -> tuple[Section, ...]:
+    """What the answer changes, line by line, and what it put back; masked."""
+    found = (changed(evidence), put_back(evidence))
+    return masked(tuple(section for section in found if section is not None))
+
+
 def side_effects(evidence: JobEvidence) -> Section | None:
     """The other metrics and the errors; None where nothing was measured."""
     comparison = evidence.comparison

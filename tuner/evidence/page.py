@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import get_args
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from jinja2 import BaseLoader, ChoiceLoader, Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from tuner import charts
@@ -26,15 +26,31 @@ _DIFF_LINES: Mapping[str, str] = {"+": "added", "-": "removed", "@": "place"}
 def page(document: Document) -> str:
     """The whole file."""
     style = Markup(charts.style())  # noqa: S704  our own
-    return _template().render(document=document, policy=POLICY, style=style, diff_lines=_DIFF_LINES)
+    return _template().render(document=document, policy=POLICY, style=style)
+
+
+def stylesheet() -> str:
+    """The styles of the parts and of the charts in them, for pages that have it as a file."""
+    return f"{charts.style()}\n{templates().get_template('page.css').render()}"
 
 
 @cache
 def _template() -> Template:
+    return environment().get_template("page.html.j2")
+
+
+def environment(more: BaseLoader | None = None, *, most_rows: int | None = None) -> Environment:
+    """What writes parts of a document as HTML (`parts.html.j2`), with `more` templates.
+
+    Tables show `most_rows` rows, or all.
+    """
     found = templates()
+    if more is not None and found.loader is not None:
+        found.loader = ChoiceLoader([more, found.loader])
     found.finalize = _writable
     found.filters |= {"prose": _prose, "embedded": _embedded, "bar": _bar}
-    return found.get_template("page.html.j2")
+    found.globals |= {"diff_lines": _DIFF_LINES, "most_rows": most_rows}
+    return found
 
 
 def templates() -> Environment:

@@ -60,6 +60,15 @@ def trials(evidence: JobEvidence) -> Section | None:
     return Section(title="The search", parts=tuple(parts), is_evidence=True)
 
 
+def tried(evidence: JobEvidence) -> Section | None:
+    """The same while the search goes on: a page draws its trials over time itself."""
+    section = trials(evidence)
+    if section is None:
+        return None
+    parts = [part for part in section.parts if part != section.parts[1]]
+    return replace(section, parts=tuple(parts))
+
+
 def _made_after(evidence: JobEvidence) -> Iterable[Trial]:
     """The candidate with its confirmed gain, where it was made after the search."""
     trial, effect = evidence.candidate, evidence.comparison.effect

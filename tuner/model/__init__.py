@@ -1,5 +1,14 @@
 """The nouns of the product: frozen, without I/O, units in their names."""
 
+from tuner.model.activity import (
+    LABELS,
+    Activity,
+    Counted,
+    Labels,
+    OpenJobs,
+    Total,
+    end_of_job,
+)
 from tuner.model.answers import (
     AnswerInBrief,
     Bottleneck,
@@ -26,6 +35,7 @@ from tuner.model.curves import Curve
 from tuner.model.document import Document, Name
 from tuner.model.documents import JobKind, JobSpec, SamplerName, Variant, mistakes_of
 from tuner.model.doubts import Doubt
+from tuner.model.events import EVENTS_KEPT, Event, EventKind
 from tuner.model.evidence import (
     Ablation,
     Evidence,
@@ -48,11 +58,13 @@ from tuner.model.figures import (
     Surroundings,
     UsageSeries,
 )
+from tuner.model.fleet import MOST_ANSWERS, AppInBrief, PastAnswer
 from tuner.model.hosts import BenchmarkHost, what_is_missing
 from tuner.model.http_requests import MOST_ROWS_BYTES, NAMED, HttpRequest, Take, Upload, UserData
 from tuner.model.images import ImageName, ImageText
 from tuner.model.kernel import OF_A_NAMESPACE, SOMAXCONN, is_sysctl
 from tuner.model.limits import BOX_SIZES, BYTES_PER_MB, Limits, cpus_in
+from tuner.model.links import MOST_LINKS, Link
 from tuner.model.measuring import (
     AS_BUDGETED,
     BASELINE,

@@ -14,12 +14,14 @@ from pathlib import Path
 
 from tuner.provision import (
     checks,
+    chromium,
     compose,
     docker_build,
     docker_engine,
     images,
     k6,
     oha,
+    prometheus,
     python_image,
     uv,
 )
@@ -44,6 +46,8 @@ class Command:
     images: bool = True
     journeys: bool = False
     compose: bool = False
+    prometheus: bool = False
+    chromium: bool = False
     handover: tuple[str, ...] = ()
     tiers: tuple[checks.Argv, ...] = ()
 
@@ -58,7 +62,10 @@ def _benchmark(help: str, module: str, *, images: bool = True, journeys: bool = 
 
 
 def _tests(help: str, *tiers: checks.Argv) -> Command:
-    return Command(help, journeys=True, compose=True, tiers=tiers)
+    sees_pages = checks.FULL in tiers
+    return Command(
+        help, journeys=True, compose=True, prometheus=True, chromium=sees_pages, tiers=tiers
+    )
 
 
 COMMANDS: Mapping[str, Command] = {
@@ -104,6 +111,13 @@ COMMANDS: Mapping[str, Command] = {
     "bench-nulls": _benchmark("jobs on containers where no option matters", "nulls"),
     "bench-ini": _benchmark("parse, lint and patch a file of 300 lines", "ini", images=False),
     "bench-polls": _benchmark("200 conditional requests a second", "polling", images=False),
+    "bench-events": _benchmark("200 open streams of events beside polls", "streams", images=False),
+    "bench-pages": Command(
+        "what pages cost a browser",
+        images=False,
+        chromium=True,
+        handover=("python", "-m", "tests.benchmarks.page_loads"),
+    ),
     "bench-hostile": _benchmark("polls beside files that take long", "hostile", images=False),
     "bench-services": _benchmark(
         "what services cost, and whether data stay", "services", journeys=True
@@ -141,6 +155,8 @@ def _started(
 ) -> Iterator[Future[None] | Future[bool]]:
     if command.dependencies:
         yield pool.submit(uv.sync, machine, compiled=command.images)
+    if command.chromium:
+        yield pool.submit(chromium.ensure, machine)
     if not command.images:
         return
     python = pool.submit(_python_image, machine)
@@ -151,6 +167,8 @@ def _started(
         yield pool.submit(_journeys, machine, python, load)
     if command.compose:
         yield pool.submit(compose.ensure, machine)
+    if command.prometheus:
+        yield pool.submit(prometheus.ensure, machine)
 
 
 def _python_image(machine: Machine) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from tuner import analysis, diagnosis, wording
 from tuner.model import (
     BASELINE,
+    Bottleneck,
     ChangedLine,
     Comparison,
     Diagnosis,
@@ -33,7 +34,11 @@ from tuner.recommendation.verdict import compare_blocks, is_decided
 from tuner.search_space import Domain
 from tuner.uwsgi.ini import overlay
 
-__all__ = ["changed_lines", "compare_blocks", "is_decided", "keep_untested", "recommend"]
+NOT_MEASURED = Diagnosis(
+    bottleneck=Bottleneck.UNKNOWN, sentence="nothing has been measured yet", evidence={}
+)
+
+__all__ = ["changed_lines", "compare_blocks", "is_decided", "keep_untested", "recommend", "so_far"]
 
 
 def keep_untested(
@@ -90,6 +95,45 @@ def recommend(
         doubts=doubts,
         evidence=evidence,
         services=services,
+    )
+
+
+def so_far(history: History, domain: Domain, evidence: Evidence) -> Recommendation:
+    """What a job that still runs has shown, in the form of an answer: it decides nothing.
+
+    Of the confirmation, only the blocks of looks that were made count.
+    """
+    spec, blocks = history.job.spec, history.blocks(Phase.CONFIRM)
+    complete = [block for block in blocks if not block.is_open]
+    looked = max(
+        (n for n in analysis.looks_of(spec.budget.confirm_blocks) if n <= len(complete)), default=0
+    )
+    comparison = compare_blocks(complete[:looked], spec) if looked else _no_look_yet()
+    arms = [[w for block in complete for w in block.windows if w.arm == arm] for arm in (0, 1)]
+    own = arms[0] or [w for b in history.blocks(Phase.CALIBRATE) for w in b.windows_of(BASELINE)]
+    seen = [window for block in history.measurements for window in block.windows]
+    answer = _keep(
+        spec,
+        None,
+        replace(comparison, verdict=Verdict.INCONCLUSIVE),
+        domain.baseline,
+        _diagnosis(history, domain, own) if own else NOT_MEASURED,
+        evidence,
+    )
+    services = _services(own, arms[1])
+    return replace(
+        answer, candidate=history.job.finalist, doubts=analysis.frequent(seen), services=services
+    )
+
+
+def _no_look_yet() -> Comparison:
+    return Comparison(
+        verdict=Verdict.INCONCLUSIVE,
+        effect=None,
+        p_better=None,
+        mde=None,
+        blocks=0,
+        reason="it runs",
     )
 
 

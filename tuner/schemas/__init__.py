@@ -22,10 +22,14 @@ from tuner.schemas.hosts import (
     SeesAnswer,
 )
 from tuner.schemas.jobs import (
+    AppAnswer,
+    AppPage,
     CircumstancesAnswer,
     Incumbent,
     JobAnswer,
     JobPage,
+    LinkList,
+    NewLink,
     Progress,
     RecommendationAnswer,
     Size,

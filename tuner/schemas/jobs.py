@@ -14,10 +14,12 @@ from tuner.model import (
     Failure,
     JobSummary,
     Limits,
+    Link,
     Metric,
     MissedBound,
     Objective,
     Origin,
+    PastAnswer,
     Scalar,
     ServiceUse,
     Slo,
@@ -108,6 +110,34 @@ class JobPage(Answer):
 
     jobs: Sequence[JobSummary] = Field(description="the jobs of this page")
     next: int | None = Field(description="`after` of the next page; null on the last page")
+
+
+class NewLink(Answer, Link):
+    """A link that was just made."""
+
+    path: str = Field(description="its address at this service; nothing says it again")
+
+
+class LinkList(Answer):
+    """The links of one job."""
+
+    links: Sequence[Link] = Field(description="the oldest first, also those that have expired")
+
+
+class AppAnswer(Answer):
+    """An app that has been tuned or compared, or will be."""
+
+    app: str = Field(description="its name in its jobs")
+    newest: JobSummary = Field(description="its newest job of kind tune or compare")
+    open_jobs: int = Field(description="jobs that are queued or run")
+    answers: Sequence[PastAnswer] = Field(description="of kind tune, the newest first, at most 20")
+
+
+class AppPage(Answer):
+    """One page of apps."""
+
+    apps: Sequence[AppAnswer] = Field(description="by name")
+    next: str | None = Field(description="`after` of the next page; null on the last page")
 
 
 class TrialAnswer(Answer):

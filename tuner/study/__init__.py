@@ -13,6 +13,7 @@ decide     a job's rows → its next step, by phase; no phase knows another one:
 ├── comparing    a comparison: every given file in every pass
 │   └── blocks       which files a block starts, by the memory of the host
 └── answering    how a tuning job ends: the recommendation and its evidence
+so_far     what a job that still runs has shown, for those who watch it
 state      what the phases share, derived once for a step:
 ├── candidates   the trials of the search: scores, observations, Pareto front
 ├── race         rounds, standings and the winner
@@ -27,4 +28,5 @@ from tuner.study.blocks import arms_at_once, needs_mb, passes, rounds
 from tuner.study.decide import decide, decider
 from tuner.study.intake import resolve
 from tuner.study.mistakes import mistakes_in
+from tuner.study.so_far import Scored, answer_so_far, searched
 from tuner.study.state import derived_seed

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from tuner import bootstrap
+from tuner import bootstrap, log_context
 from tuner.errors import Aborted, Infrastructure, TargetFailed, TunerError, Unavailable
 from tuner.measurement import Bench, Launcher, LoadGenerator
 from tuner.model import (
@@ -109,15 +109,16 @@ class Worker:
 
         A bug of ours fails the job: a job that runs forever would block its pool.
         """
-        try:
-            self.store.advance(job_id, self.decide)
-        except TunerError:
-            raise
-        except Exception as bug:
-            log.exception("job %d cannot be advanced", job_id)
-            failure = Failure(code=FailureCode.INTERNAL, message=_our_fault(bug))
-            self.store.advance(job_id, lambda history: Fail(failure=failure))
-        self.clear()
+        with log_context.about(job=job_id):
+            try:
+                self.store.advance(job_id, self.decide)
+            except TunerError:
+                raise
+            except Exception as bug:
+                log.exception("job %d cannot be advanced", job_id)
+                failure = Failure(code=FailureCode.INTERNAL, message=_our_fault(bug))
+                self.store.advance(job_id, lambda history: Fail(failure=failure))
+            self.clear()
 
     def measure(self, measurement_id: MeasurementId, should_abort: Callable[[], bool]) -> None:
         """Make one measurement and store its result or failure.
@@ -128,6 +129,7 @@ class Worker:
         limit; after the limit of the second the measurement fails.
         """
         with ExitStack() as turn:
+            turn.enter_context(log_context.about(block=measurement_id))
             try:
                 turn.enter_context(self.host.alone())
             except Unavailable as away:
@@ -152,6 +154,7 @@ class Worker:
         if claim is None:
             log.info("measurement %d is no longer wanted", measurement_id)
             return
+        log_context.add(job=claim.job.id)
         attempt = Attempt(self.store, claim.measurement, should_abort)
         try:
             with self._watched(claim, should_abort) as bench:

@@ -1,7 +1,7 @@
 """A store in memory, and a client that calls the app without a network."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -11,12 +11,15 @@ import httpx
 from fastapi import FastAPI
 
 from tests import builders
-from tests.statuses import blocks_by_trial, status_of, summary_of
+from tests.fake_links import FakeLinks
+from tests.statuses import apps_of, blocks_by_trial, status_of, summary_of
 from tuner.api import Services, create_app
 from tuner.catalogue import CataloguedApp, HostCatalogue
 from tuner.errors import Conflict, NotFound, Unavailable
 from tuner.model import (
+    Activity,
     AnswerInBrief,
+    AppInBrief,
     Bottleneck,
     Calibration,
     ChangedLine,
@@ -73,7 +76,7 @@ class FakeHost:
 
 
 @dataclass
-class FakeStore:
+class FakeStore(FakeLinks):
     """As `tuner.api.services.Store` describes it; `away` makes every call fail."""
 
     kept: dict[int, Job] = field(default_factory=dict)
@@ -81,6 +84,7 @@ class FakeStore:
     of_job: dict[int, list[Trial]] = field(default_factory=dict)
     made: dict[int, list[Measurement]] = field(default_factory=dict)
     machines: list[FakeHost] = field(default_factory=list)
+    done: Activity = field(default_factory=Activity)
     away: bool = False
 
     def create_job(
@@ -147,6 +151,9 @@ class FakeStore:
     def version(self, job_id: JobId) -> str:
         return self.status(job_id).version
 
+    def pool_of(self, job_id: JobId) -> str:
+        return self.job(job_id).spec.pool
+
     def blocks_by_trial(self, job_id: JobId) -> dict[TrialNumber, int]:
         return blocks_by_trial(self.measurements(job_id))
 
@@ -171,12 +178,24 @@ class FakeStore:
         self.job(job_id)
         return self.made.get(job_id, [])
 
-    def history(self, job_id: JobId) -> History:
+    def history(self, job_id: JobId, *, windows_of: Collection[Phase] | None = None) -> History:
         return builders.history(
             job=self.job(job_id),
             trials=tuple(self.trials(job_id)),
             measurements=tuple(self.measurements(job_id)),
         )
+
+    def apps(
+        self, *, app: str | None = None, after: str | None = None, limit: int = 200
+    ) -> list[AppInBrief]:
+        self.ping()
+        return apps_of([*self.kept.values()], app, after, limit)
+
+    def app(self, name: str) -> AppInBrief:
+        found = self.apps(app=name)
+        if not found:
+            raise NotFound(f"there is no job for an app {name!r} yet")
+        return found[0]
 
     def latest_in_brief(self, app: str) -> AnswerInBrief | None:
         self.ping()
@@ -198,6 +217,10 @@ class FakeStore:
     def hosts(self, pool: str | None = None) -> list[FakeHost]:
         self.ping()
         return [host for host in self.machines if pool is None or host.pool == pool]
+
+    def activity(self) -> Activity:
+        self.ping()
+        return self.done
 
     def ping(self) -> None:
         if self.away:
@@ -279,6 +302,7 @@ class Api:
             catalogue=known,
             resolve=self.resolve or real_resolve,
             api_key=self.api_key,
+            wrong_key_takes_s=0,
             hosts_allowed=("*.our.example",),
             now=lambda: builders.NOON,
             require_room=self.require_room,

@@ -18,12 +18,12 @@ def size(*, arms: int = 8, rounds: int = 4, facts: Any = None, **changes: Any) -
     budget = Budget(trials=0, confirm_blocks=0, compare_blocks=rounds, **WINDOWS)
     asked = {"variants": variants, "budget": budget, "workload": LADDER, **changes}
     spec = builders.spec(kind=JobKind.COMPARE, search_space=None, **asked)
-    return size_of(spec, planned(builders.job(spec=spec, facts=facts)))
+    return size_of(spec, planned(spec, facts))
 
 
 def tuning(budget: Budget) -> Size:
     spec = builders.spec(budget=budget)
-    return size_of(spec, planned(builders.job(spec=spec)))
+    return size_of(spec, planned(spec))
 
 
 def test_a_comparison_tells_its_time_and_the_memory_of_its_largest_block() -> None:

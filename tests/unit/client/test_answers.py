@@ -221,6 +221,15 @@ def test_what_a_request_may_name_comes_by_name() -> None:
     assert scripted(ok(shown.REPORT)).client().tune_report(7).provenance.pool == "default"
 
 
+def test_apps_come_page_by_page() -> None:
+    service = scripted(ok({**shown.APP_PAGE, "next": "checkout"}), ok(shown.APP_PAGE))
+    first, second = service.client().apps()
+    assert first == second
+    assert first.answers[0].job == 7
+    assert service.calls == ["GET /v1/apps", "GET /v1/apps?after=checkout"]
+    assert scripted(ok(shown.APP)).client().app("checkout") == first
+
+
 def test_a_file_is_held_against_its_box() -> None:
     service = scripted(httpx.Response(503), ok(LINTED))
     limits = Limits(cpus=2, somaxconn=128)

@@ -134,3 +134,11 @@ def test_the_data_is_kept_where_the_user_may_write(monkeypatch: pytest.MonkeyPat
     assert Settings.from_environ({}).data_dir == Path("/home/u/.local/share/uwsgi-tuner")
     monkeypatch.setenv("XDG_DATA_HOME", "/data")
     assert Settings.from_environ({}).data_dir == Path("/data/uwsgi-tuner")
+
+
+def test_a_base_path_begins_with_a_slash_and_ends_without_one() -> None:
+    assert Settings.from_environ({}).base_path == ""
+    assert Settings.from_environ({"TUNER_BASE_PATH": "/tools/tuner/"}).base_path == "/tools/tuner"
+    for wrong in ("tuner", "//tuner", "/a b", "https://tuner.example"):
+        with pytest.raises(InvalidInput, match="the path below which a proxy serves"):
+            Settings.from_environ({"TUNER_BASE_PATH": wrong})

@@ -1,0 +1,50 @@
+"""Pages in Chromium, as a reader has them."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from playwright.sync_api import BrowserContext, Page, sync_playwright
+
+CHANGES_WITHIN_MS = 30_000
+
+
+@dataclass(slots=True)
+class Reader:
+    """One browser, with what went wrong in it and the hosts that it asked."""
+
+    context: BrowserContext
+    errors: list[str] = field(default_factory=list)
+    hosts: set[str] = field(default_factory=set)
+
+    def page(self) -> Page:
+        """A new tab."""
+        page = self.context.new_page()
+        page.set_default_timeout(CHANGES_WITHIN_MS)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        return page
+
+    def faults(self) -> list[str]:
+        """Errors but those of a service that did not answer: the browser writes these itself."""
+        return [error for error in self.errors if "net::ERR_" not in error]
+
+
+@contextmanager
+def reader(**shape: object) -> Iterator[Reader]:
+    """A browser of its own; `shape` is of Playwright's `new_context`, such as `color_scheme`."""
+    program = shutil.which("chromium")
+    assert program, "Chromium is not on PATH: `make setup` does not need it, `make test-all` does"
+    as_root = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=as_root)
+        found = Reader(browser.new_context(**shape))  # type: ignore[arg-type]  # one of many
+        found.context.on(
+            "console",
+            lambda said: found.errors.append(said.text) if said.type == "error" else None,
+        )
+        found.context.on("request", lambda sent: found.hosts.add(urlsplit(sent.url).netloc))
+        yield found
+        browser.close()

@@ -1,0 +1,47 @@
+"""The answers of an app as a small picture."""
+
+import re
+from xml.etree import ElementTree as XML
+
+from tests.finished_jobs import effect
+from tuner import charts
+from tuner.model import Metric
+
+
+def heights(svg: str) -> list[float]:
+    """The height of each point, in pixels from the top."""
+    found = re.findall(r'class="s0" d="M[\d.]+ ([\d.]+)a', svg)
+    return [float(number) for number in found]
+
+
+def test_better_is_above_and_the_words_say_the_same() -> None:
+    svg = charts.sparkline([effect(-0.05, 0.01), effect(0.10, 0.02)])
+    XML.fromstring(svg)  # noqa: S314  our own
+    first, second = heights(svg)
+    assert first > second
+    assert "<title>effects, the oldest first: -5.0 %, +10.0 %</title>" in svg
+
+
+def test_less_latency_is_better() -> None:
+    first, second = heights(
+        charts.sparkline(
+            [
+                effect(0.05, 0.01, Metric.LATENCY_P95_MS),
+                effect(-0.10, 0.02, Metric.LATENCY_P95_MS),
+            ]
+        )
+    )
+    assert first > second
+
+
+def test_an_answer_without_a_figure_leaves_its_place_empty() -> None:
+    assert charts.sparkline([]) == charts.sparkline([None]) == ""
+    svg = charts.sparkline([effect(0.05, 0.01), None, effect(0.05, 0.01)])
+    assert len(heights(svg)) == 2
+
+
+def test_an_interval_without_bounds_and_no_effect_at_all_fit_in() -> None:
+    wide = effect(0.0, float("inf"))
+    svg = charts.sparkline([wide, effect(0.0, 0.0)])
+    assert "nan" not in svg
+    assert "inf" not in svg

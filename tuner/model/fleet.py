@@ -1,0 +1,34 @@
+"""An app among others: its newest job, and the answers that its jobs have had."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+
+from tuner.model.answers import ChangedLine, Effect, Verdict
+from tuner.model.measuring import JobId
+from tuner.model.noun import about
+from tuner.model.status import JobSummary
+
+MOST_ANSWERS = 20
+"""Of one app, in a list of apps: the newest."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PastAnswer:
+    """The answer of one job, in short."""
+
+    job: Annotated[JobId, about("the job that found it")]
+    verdict: Annotated[Verdict, about("what fresh data said about its candidate")]
+    finished_at: Annotated[datetime, about("when it was confirmed")]
+    effect: Annotated[Effect | None, about("of the objective; null: not measured")]
+    lines: Annotated[tuple[ChangedLine, ...], about("what changes in the file and its box")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppInBrief:
+    """An app that has been tuned or compared, or will be."""
+
+    app: str
+    newest: JobSummary  # of kind tune or compare
+    open_jobs: int  # that are queued or run
+    answers: tuple[PastAnswer, ...]  # the newest first, at most `MOST_ANSWERS`
