@@ -1,7 +1,9 @@
 """The whole product once, on a real container: serve, submit, follow, answer, stop."""
 
 import os
+import signal
 import sys
+from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -25,12 +27,21 @@ Your own app, in two commands:
 
 def demo(
     target: Annotated[str, typer.Option(help="The name of a target app.")] = "mixed",
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Leave the service running, until Ctrl-C.")
+    ] = False,
 ) -> None:
     """Tune a sample app in a container and print the uwsgi.ini to deploy."""
     from tuner.cli.output import print_lines
 
-    _tune(target, "demo", Settings.from_environ(os.environ).data_dir / "demo")
-    print_lines(["", _your_own()])
+    folder = Settings.from_environ(os.environ).data_dir / "demo"
+    with _own_service(folder) as client:
+        _tune(client, target, "demo", folder)
+        print_lines(["", _your_own()])
+        if keep:
+            print_lines(["", f"the service runs on at {client.url}/ until Ctrl-C"])
+            with suppress(KeyboardInterrupt):
+                signal.pause()
 
 
 def tune(
@@ -46,38 +57,42 @@ def tune(
     `own` of TUNER_DATA_DIR.
     """
     data, folder = Settings.from_environ(os.environ).data_dir / "own", app_folder(name)
-    if folder is None:
-        _tune(name, preset, data, goes_on=not fresh)
-    else:
-        _tune(folder.name, preset, data, folder.parent, goes_on=not fresh)
+    target, apps = (name, None) if folder is None else (folder.name, folder.parent)
+    with _own_service(data, apps) as client:
+        _tune(client, target, preset, data, goes_on=not fresh)
+
+
+def _own_service(folder: Path, apps: Path | None = None) -> AbstractContextManager["Client"]:
+    """A service with its data in `folder`, which also knows the target apps in `apps`."""
+    from tuner.cli.own_service import started
+
+    return started(folder, apps)
 
 
 def _tune(
-    target: str, preset: str, folder: Path, apps: Path | None = None, *, goes_on: bool = False
+    client: "Client", target: str, preset: str, folder: Path, *, goes_on: bool = False
 ) -> None:
-    """Tune with a service of our own, which also knows the target apps in `apps`."""
+    """Tune, print the answer, and leave the report in `folder`."""
     from rich.console import Console
 
     from tuner.cli.following import run
     from tuner.cli.output import print_on
-    from tuner.cli.own_service import started
     from tuner.cli.printing import recommendation_lines
 
     began = datetime.now(UTC)
     console = Console()
     request = {"app": target, "target": {"target_app": target}, "budget": {"preset": preset}}
-    with started(folder, apps) as client:
-        job = run(client, request, runs_on=False, quiet=False, goes_on=goes_on)
-        first = job.progress.first_window_at
-        if first is not None and first > began:  # else an earlier command began the job
-            seconds = (first - began).total_seconds()
-            print_on(console, f"from the command to the first window: {seconds:.1f} s")
-        check_succeeded(job)
-        found = client.recommendation(job.id)
-        print_on(console, "\n".join(["", *recommendation_lines(found)]))
-        print_on(console, f"\nthe uwsgi.ini to deploy:\n\n{found.uwsgi_ini.rstrip()}")
-        page = _save_report(client, job.id, folder)
-        print_on(console, f"\nreport with charts: {page}")
+    job = run(client, request, runs_on=False, quiet=False, goes_on=goes_on)
+    first = job.progress.first_window_at
+    if first is not None and first > began:  # else an earlier command began the job
+        seconds = (first - began).total_seconds()
+        print_on(console, f"from the command to the first window: {seconds:.1f} s")
+    check_succeeded(job)
+    found = client.recommendation(job.id)
+    print_on(console, "\n".join(["", *recommendation_lines(found)]))
+    print_on(console, f"\nthe uwsgi.ini to deploy:\n\n{found.uwsgi_ini.rstrip()}")
+    page = _save_report(client, job.id, folder)
+    print_on(console, f"\nreport with charts: {page}")
 
 
 def _save_report(client: "Client", job_id: int, folder: Path) -> Path:

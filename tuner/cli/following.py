@@ -8,7 +8,7 @@ from rich.console import Console
 
 from tuner.cli.output import print_on, say
 from tuner.cli.own_service import cancel_others
-from tuner.cli.printing import error_lines, known_line, progress, sight, submitted_lines
+from tuner.cli.printing import error_lines, known_lines, progress, sight, submitted_lines
 from tuner.client import Asked, Client
 from tuner.errors import Unavailable
 from tuner.model import FailureCode, JobKind
@@ -45,7 +45,7 @@ def run(
     else:
         job, is_new = client.submit(request), True
     if not quiet:
-        say("\n".join(submitted_lines(job) if is_new else [known_line(job)]))
+        say("\n".join((submitted_lines if is_new else known_lines)(job, client.url)))
     if job.state.is_final:
         return job
     if not runs_on:

@@ -36,7 +36,7 @@ def submit(
     with connect() as client:
         job = client.submit(document)
         if not as_json:
-            say("\n".join(printing.submitted_lines(job)))
+            say("\n".join(printing.submitted_lines(job, client.url)))
         if wait:
             _follow_to_the_end(client, job.id, as_json=as_json)
         elif as_json:

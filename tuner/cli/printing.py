@@ -25,19 +25,27 @@ from tuner.wording import (
 )
 
 
-def submitted_lines(job: JobAnswer) -> Iterator[str]:
-    """`job 7: submitted`, and what it waits for; then what it takes."""
+def submitted_lines(job: JobAnswer, service: str) -> Iterator[str]:
+    """`job 7: submitted`, and what it waits for; then what it takes, and its page."""
     waits = f", {progress(job)}" if job.queue_position or job.waits_for else ""
     yield f"job {job.id}: submitted{waits}"
     yield job.size.sentence
+    yield page_line(job, service)
 
 
-def known_line(job: JobAnswer) -> str:
-    """`goes on with job 12: 9 of 24 blocks are measured`."""
+def known_lines(job: JobAnswer, service: str) -> Iterator[str]:
+    """`goes on with job 12: 9 of 24 blocks are measured`, and its page."""
     if job.state.is_final:
-        return f"an equal job has ended: takes the answer of job {job.id}"
+        yield f"an equal job has ended: takes the answer of job {job.id}"
+        return
     done, left = job.progress.blocks_done, job.progress.blocks_left
-    return f"goes on with job {job.id}: {done} of {count(done + left, 'block')} are measured"
+    yield f"goes on with job {job.id}: {done} of {count(done + left, 'block')} are measured"
+    yield page_line(job, service)
+
+
+def page_line(job: JobAnswer, service: str) -> str:
+    """The address at which a browser follows a job; `service` is that of the service."""
+    return f"watch it at {service}/jobs/{job.id}"
 
 
 def progress(job: JobAnswer) -> str:

@@ -27,7 +27,7 @@ def test_a_job_that_nobody_can_measure_says_why() -> None:
     for asked in (TUNE_QUEUED, TUNE_RUNNING):
         waiting = job(**{**asked, "waits_for": "bench-1: no image"})
         assert printing.progress(waiting) == "waiting: bench-1: no image"
-        first, *_ = printing.submitted_lines(waiting)
+        first, *_ = printing.submitted_lines(waiting, "http://tuner:8321")
         assert first.endswith(", waiting: bench-1: no image")
 
 
