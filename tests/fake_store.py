@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Literal, assert_never
 
+from tests.fake_checks import FakeChecks
 from tests.fake_links import FakeLinks
 from tests.statuses import apps_of, blocks_by_trial, status_of, summary_of
 from tuner.db.history import DETAILED
@@ -55,7 +56,7 @@ from tuner.model import (
 Deferred = tuple[Literal["advance", "measure"], int]
 
 
-class FakeStore(FakeLinks):
+class FakeStore(FakeChecks, FakeLinks):
     """Same methods, same answers as `tuner.db.Store`. What it defers is in `deferred`."""
 
     def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
@@ -218,7 +219,7 @@ class FakeStore(FakeLinks):
     def apps(
         self, *, app: str | None = None, after: str | None = None, limit: int = 200
     ) -> list[AppInBrief]:
-        return apps_of([*self._jobs.values()], app, after, limit)
+        return apps_of([*self._jobs.values()], app, after, limit, self.checks)
 
     def app(self, name: str) -> AppInBrief:
         found = self.apps(app=name)

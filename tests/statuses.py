@@ -7,6 +7,7 @@ from tuner.model import (
     BASELINE,
     MOST_ANSWERS,
     AppInBrief,
+    Check,
     Job,
     JobKind,
     JobStatus,
@@ -40,7 +41,11 @@ def summary_of(job: Job) -> JobSummary:
 
 
 def apps_of(
-    jobs: Sequence[Job], app: str | None, after: str | None, limit: int
+    jobs: Sequence[Job],
+    app: str | None,
+    after: str | None,
+    limit: int,
+    checks: Sequence[tuple[str, Check]] = (),
 ) -> list[AppInBrief]:
     """Apps by name, from their jobs in any order."""
     of_app: defaultdict[str, list[Job]] = defaultdict(list)
@@ -54,6 +59,7 @@ def apps_of(
             newest=summary_of(of_app[name][0]),
             open_jobs=sum(not job.state.is_final for job in of_app[name]),
             answers=tuple(_answers(of_app[name]))[:MOST_ANSWERS],
+            checks=tuple(check for of, check in checks if of == name),
         )
         for name in names[:limit]
     ]

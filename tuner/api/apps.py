@@ -1,15 +1,19 @@
-"""All apps: the newest job and the last answers of each."""
+"""All apps: the newest job, the last answers and the last checks of each."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Query
+from pydantic import ValidationError
 
-from tuner.api.parameters import NAME, Limit
+from tuner.api import examples
+from tuner.api.parameters import NAME, Body, Limit
 from tuner.api.problems import documented
 from tuner.api.recommendations import App
 from tuner.api.services import Services, Wired
+from tuner.api.shape import mistakes_of_shape
+from tuner.errors import InvalidInput
 from tuner.masking import masked
-from tuner.model import AppInBrief
+from tuner.model import AppInBrief, Check, NewCheck
 from tuner.schemas import AppAnswer, AppPage
 
 router = APIRouter(prefix="/v1/apps", tags=["apps"])
@@ -30,6 +34,21 @@ def list_apps(services: Wired, after: AfterApp = None, limit: Limit = 50) -> App
 def show_app(app: App, services: Wired) -> AppAnswer:
     """One app with its answers so far, the newest first."""
     return app_answer(services.store.app(app))
+
+
+@router.post(
+    "/{app}/checks",
+    status_code=201,
+    openapi_extra=examples.body("NewCheck"),
+    responses=documented(404, 413, 415, 422),
+)
+def report_check(app: App, document: Body, services: Wired) -> Check:
+    """Report whether what is deployed still has the recommended effect: `tuner` does it by itself."""
+    try:
+        new = NewCheck.model_validate(document)
+    except ValidationError as error:
+        raise InvalidInput(mistakes_of_shape(document, error)) from None
+    return masked(services.store.report_check(app, new))
 
 
 def app_page(services: Services, after: str | None, limit: int) -> AppPage:

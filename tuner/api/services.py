@@ -18,6 +18,7 @@ from tuner.model import (
     AnswerInBrief,
     AppInBrief,
     BenchmarkHost,
+    Check,
     History,
     Job,
     JobId,
@@ -28,6 +29,7 @@ from tuner.model import (
     JobSummary,
     Link,
     Measurement,
+    NewCheck,
     Phase,
     Request,
     Trial,
@@ -67,6 +69,7 @@ class ServiceStore(Protocol):
         self, *, app: str | None = None, after: str | None = None, limit: int
     ) -> Sequence[AppInBrief]: ...
     def app(self, name: str) -> AppInBrief: ...
+    def report_check(self, app: str, new: NewCheck) -> Check: ...
     def answer_in_brief(self, job_id: JobId) -> AnswerInBrief | None: ...
     def latest_in_brief(self, app: str) -> AnswerInBrief | None: ...
     def share(self, job_id: JobId, token: str, expires_at: datetime | None) -> Link: ...

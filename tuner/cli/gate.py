@@ -8,7 +8,7 @@ import typer
 from tuner.cli.arguments import AppName, AsJson, Check, MaxAgeDays
 from tuner.cli.files import text_of
 from tuner.cli.output import print_answer, say
-from tuner.cli.recommending import compare, stale_is_not_found
+from tuner.cli.recommending import compare, report, stale_is_not_found
 from tuner.errors import InvalidInput
 
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -42,6 +42,7 @@ def gate(
     5: the host failed.
     """
     from tuner.cli import following, gating, own_service
+    from tuner.model import Checker
     from tuner.recommendation.bounds import Outcome
     from tuner.recommendation.gate import Margins
 
@@ -52,12 +53,15 @@ def gate(
         with stale_is_not_found():
             found = client.recommendation(app, max_age_days=max_age_days)
         if check is not None and deployed is not None:
-            compare(check, deployed, found, found.uwsgi_ini, as_json=as_json)
+            compare(client, check, deployed, found, found.uwsgi_ini, as_json=as_json)
         request = gating.request_of(found, image, budget_s, pool)
         if not as_json:
             say("\n".join(gating.plan_lines(found, request, margins)))
         job = following.run(client, request, runs_on=runs_on, quiet=as_json)
-    judged = gating.judge(job, found, margins)
+        judged = gating.judge(job, found, margins)
+        if judged.outcome is not Outcome.INCONCLUSIVE:
+            holds, said = judged.outcome is Outcome.HOLDS, f"{image}: {judged.sentence}"
+            report(client, found, Checker.GATE, holds=holds, said=said)
     answer = gating.answer_document(judged, job, found, image, margins)
     print_answer(answer, gating.answer_lines(judged, job, found), as_json=as_json)
     passing = {Outcome.HOLDS, Outcome.INCONCLUSIVE} if allow_inconclusive else {Outcome.HOLDS}

@@ -4,7 +4,7 @@ import difflib
 import io
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -13,9 +13,11 @@ from tuner.cli.arguments import AppName, AsJson, Check, MaxAgeDays
 from tuner.cli.files import text_of
 from tuner.cli.jobs import connect
 from tuner.cli.output import print_json, say
-from tuner.errors import InvalidInput, NotFound, Stale
+from tuner.errors import InvalidInput, NotFound, Stale, TunerError
 
 if TYPE_CHECKING:
+    from tuner.client import Client
+    from tuner.model import Checker
     from tuner.schemas import RecommendationAnswer
     from tuner.uwsgi.semantic_diff import OptionDifference
 
@@ -47,8 +49,9 @@ def recommend(
         found = client.recommendation(app, max_age_days=max_age_days, require=require)
         # By job number: a newer job may be done by now.
         text = found.uwsgi_ini if form == "patched" else client.ini(found.job, form)
-    if check is not None and deployed is not None:
-        document = compare(check, deployed, found, text, as_json=as_json)
+        if check is not None and deployed is not None:
+            document = compare(client, check, deployed, found, text, as_json=as_json)
+    if check is not None:
         if as_json:
             print_json(document)
         else:
@@ -70,16 +73,25 @@ def stale_is_not_found() -> Iterator[None]:
 
 
 def compare(
-    file: str, deployed: str, found: "RecommendationAnswer", text: str, *, as_json: bool
+    client: "Client",
+    file: str,
+    deployed: str,
+    found: "RecommendationAnswer",
+    text: str,
+    *,
+    as_json: bool,
 ) -> dict[str, Any]:
     """The JSON answer if the deployed file has the effect of `text`.
 
-    Otherwise print the differences and exit with 1.
+    Otherwise print the differences and exit with 1. The service hears of it.
     """
+    from tuner.model import Checker
     from tuner.uwsgi.ini import IniFile
     from tuner.uwsgi.semantic_diff import semantic_diff
 
     differ = semantic_diff(IniFile.parse(deployed), IniFile.parse(text))
+    lines = difference_lines(differ)
+    report(client, found, Checker.RECOMMEND, holds=not differ, said="; ".join(lines))
     if not differ:
         return _document(found, (), "")
     diff = unified_diff(deployed, text, file, f"{file}, as job {found.job} recommends it")
@@ -87,15 +99,26 @@ def compare(
         print_json(_document(found, differ, diff))
     else:
         say(f"{file} differs from the recommendation of job {found.job}:")
-        say("\n".join(difference_lines(differ)))
+        say("\n".join(f"  {line}" for line in lines))
         sys.stdout.write(diff)
     raise typer.Exit(1)
+
+
+def report(
+    client: "Client", found: "RecommendationAnswer", checker: "Checker", *, holds: bool, said: str
+) -> None:
+    """Report a check, for the pages of the app. The command does without it where it must."""
+    from tuner.model import MOST_SAID, NewCheck
+
+    new = NewCheck(checker=checker, job=found.job, holds=holds, said=said[:MOST_SAID])
+    with suppress(TunerError):
+        client.report_check(found.app, new)
 
 
 def difference_lines(differ: "Sequence[OptionDifference]") -> list[str]:
     """One line for each option: the deployed and the recommended values."""
     return [
-        f"  {one.option}: {_values(one.first)} deployed, {_values(one.second)} recommended"
+        f"{one.option}: {_values(one.first)} deployed, {_values(one.second)} recommended"
         for one in differ
     ]
 

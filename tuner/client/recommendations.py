@@ -5,6 +5,7 @@ from urllib.parse import quote
 
 from tuner.client.replies import ReadAs, page, text
 from tuner.client.wire import Wire
+from tuner.model import Check, NewCheck
 from tuner.schemas import (
     AppAnswer,
     AppPage,
@@ -40,6 +41,10 @@ class Recommendations:
     def app(self, name: str) -> AppAnswer:
         """One app. Raises `NotFound` where no job has that name."""
         return self._wire.get(_path(name), ReadAs(AppAnswer))
+
+    def report_check(self, app: str, check: NewCheck) -> Check:
+        """Report what was found where the app is deployed: its pages show it."""
+        return self._wire.post(f"{_path(app)}/checks", ReadAs(Check), check)
 
     def recommendation(
         self, of: int | str, *, max_age_days: float | None = None, require: Require | None = None

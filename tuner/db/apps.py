@@ -5,6 +5,7 @@ from typing import Any
 
 from sqlalchemy import Select, func, select
 
+from tuner.db import checks
 from tuner.db.engine import Database
 from tuner.db.rows import noun_of
 from tuner.db.tables import jobs
@@ -83,12 +84,14 @@ class Apps(Database):
             answers: defaultdict[str, list[PastAnswer]] = defaultdict(list)
             for row in connection.execute(_answers(names)).mappings() if names else ():
                 answers[row["app"]].append(noun_of(PastAnswer, row))
+            checked = checks.of_apps(connection, names)
         return [
             AppInBrief(
                 app=row["app"],
                 newest=JobSummary(**{name: row[name] for name in JobSummary.model_fields}),
                 open_jobs=row["open_jobs"],
                 answers=tuple(answers[row["app"]]),
+                checks=tuple(checked.get(row["app"], ())),
             )
             for row in rows
         ]

@@ -13,6 +13,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from tuner.db import events, jobs
 from tuner.db.apps import Apps
+from tuner.db.checks import Checks
 from tuner.db.history import read_blocks_by_trial, read_history, read_measurements, read_trials
 from tuner.db.hosts import Hosts
 from tuner.db.links import Links
@@ -74,7 +75,7 @@ def _created_earlier(connection: Connection, key: str | None, request_sha256: st
     return read_status(connection, JobId(earlier.id))
 
 
-class Store(Work, Hosts, Apps, Links, Totals):
+class Store(Work, Hosts, Apps, Checks, Links, Totals):
     """Jobs, trials, measurements and hosts in PostgreSQL. Threads may share one."""
 
     # ---- jobs
@@ -236,7 +237,7 @@ class Store(Work, Hosts, Apps, Links, Totals):
         with self._transaction() as connection:
             return list(connection.execute(query).scalars())
 
-    # ---- trials and measurements; `Work`, `Hosts`, `Apps`, `Links` and `Totals` have more
+    # ---- trials and measurements; `Work`, `Hosts`, `Apps`, `Checks`, `Links` and `Totals` have more
 
     def trials(self, job_id: JobId) -> tuple[Trial, ...]:
         """In the order of their numbers. Raises `NotFound`."""

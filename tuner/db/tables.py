@@ -12,6 +12,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     DateTime,
@@ -32,6 +33,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSON, JSONB
 from sqlalchemy.types import TypeEngine
 
 from tuner.model import (
+    Checker,
     Counted,
     EventKind,
     JobKind,
@@ -224,4 +226,17 @@ links = Table(
     _time("created_at", nullable=False, now=True),
     _time("expires_at"),
     Index("ix_links_job_id", "job_id"),
+)
+
+checks = Table(  # the last one of each checker
+    "checks",
+    metadata,
+    Column("app", Text, nullable=False),
+    *_one_of("checker", Checker),
+    Column("job_id", ForeignKey("jobs.id", ondelete="CASCADE"), nullable=False),
+    Column("holds", Boolean, nullable=False),
+    Column("said", Text, nullable=False),
+    _time("at", nullable=False, now=True),
+    PrimaryKeyConstraint("app", "checker"),
+    Index("ix_checks_job_id", "job_id"),
 )

@@ -31,6 +31,7 @@ from tuner.model.budgets import (
     Budget,
     PresetBudget,
 )
+from tuner.model.checks import MOST_SAID, Check, Checker, NewCheck
 from tuner.model.curves import Curve
 from tuner.model.document import Document, Name
 from tuner.model.documents import JobKind, JobSpec, SamplerName, Variant, mistakes_of

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Annotated
 
 from tuner.model.answers import ChangedLine, Effect, Verdict
+from tuner.model.checks import Check
 from tuner.model.measuring import JobId
 from tuner.model.noun import about
 from tuner.model.status import JobSummary
@@ -32,3 +33,4 @@ class AppInBrief:
     newest: JobSummary  # of kind tune or compare
     open_jobs: int  # that are queued or run
     answers: tuple[PastAnswer, ...]  # the newest first, at most `MOST_ANSWERS`
+    checks: tuple[Check, ...] = ()  # at most one of each checker

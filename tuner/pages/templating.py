@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader
 
 from tuner import evidence, wording
 from tuner.evidence import Section, tables_in
-from tuner.model import Metric, Verdict
+from tuner.model import Checker, Metric, Verdict
 
 MOST_ROWS = 50
 """Rows of a table within a page; the page of the table has the others."""
@@ -23,6 +23,15 @@ MARKS = {
     Verdict.INCONCLUSIVE: "?",
 }
 """Beside the colour of a verdict, which not every reader can tell."""
+
+
+CHECKS = {
+    (Checker.RECOMMEND, True): "The deployed file has the recommended effect",
+    (Checker.RECOMMEND, False): "The deployed file has another effect",
+    (Checker.GATE, True): "The recommended file holds on a new image",
+    (Checker.GATE, False): "The recommended file does not hold on a new image",
+}
+"""What a checker found, by whether what is deployed holds."""
 
 
 @cache
@@ -38,6 +47,7 @@ def environment() -> Environment:
     }
     found.filters |= ours
     found.globals |= {"wording": wording, "marks": MARKS, "metrics": Metric}
+    found.globals |= {"words_of_checks": CHECKS}
     return found
 
 

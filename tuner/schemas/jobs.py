@@ -7,6 +7,7 @@ from pydantic import Field
 
 from tuner.model import (
     ChangedLine,
+    Check,
     Danger,
     Diagnosis,
     Doubt,
@@ -131,6 +132,7 @@ class AppAnswer(Answer):
     newest: JobSummary = Field(description="its newest job of kind tune or compare")
     open_jobs: int = Field(description="jobs that are queued or run")
     answers: Sequence[PastAnswer] = Field(description="of kind tune, the newest first, at most 20")
+    checks: Sequence[Check] = Field((), description="what checks found where it is deployed")
 
 
 class AppPage(Answer):
