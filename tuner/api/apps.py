@@ -43,7 +43,10 @@ def show_app(app: App, services: Wired) -> AppAnswer:
     responses=documented(404, 413, 415, 422),
 )
 def report_check(app: App, document: Body, services: Wired) -> Check:
-    """Report whether what is deployed still has the recommended effect: `tuner` does it by itself."""
+    """Report whether what is deployed still has the recommended effect.
+
+    `tuner recommend --check` and `tuner gate` do it by themselves.
+    """
     try:
         new = NewCheck.model_validate(document)
     except ValidationError as error:

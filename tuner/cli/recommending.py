@@ -108,9 +108,10 @@ def report(
     client: "Client", found: "RecommendationAnswer", checker: "Checker", *, holds: bool, said: str
 ) -> None:
     """Report a check, for the pages of the app. The command does without it where it must."""
+    from tuner.masking import masked
     from tuner.model import MOST_SAID, NewCheck
 
-    new = NewCheck(checker=checker, job=found.job, holds=holds, said=said[:MOST_SAID])
+    new = NewCheck(checker=checker, job=found.job, holds=holds, said=masked(said)[:MOST_SAID])
     with suppress(TunerError):
         client.report_check(found.app, new)
 

@@ -237,7 +237,7 @@ class Store(Work, Hosts, Apps, Checks, Links, Totals):
         with self._transaction() as connection:
             return list(connection.execute(query).scalars())
 
-    # ---- trials and measurements; `Work`, `Hosts`, `Apps`, `Checks`, `Links` and `Totals` have more
+    # ---- trials and measurements; the other parts of the store have more
 
     def trials(self, job_id: JobId) -> tuple[Trial, ...]:
         """In the order of their numbers. Raises `NotFound`."""

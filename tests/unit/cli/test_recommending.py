@@ -83,6 +83,20 @@ def test_one_of_another_effect_gets_a_diff_that_patch_takes(
     assert Path(file).read_text() == INI
 
 
+def test_the_service_hears_what_a_check_found(recommending: Service, tmp_path: Path) -> None:
+    call = "POST /v1/apps/checkout/checks"
+    recommending.on(call, {}, status=201)  # an odd answer is no fault of the deployed file
+    other = INI.replace("processes = 6", "processes = 2")
+    for text, code in ((other, 1), (INI, 0)):
+        assert run("recommend", "checkout", "--check", _deployed(tmp_path, text)) == code
+    sent = [json.loads(body) for seen, _, body in recommending.seen if seen == call]
+    assert [(each["checker"], each["job"], each["holds"]) for each in sent] == [
+        ("recommend", 7, False),
+        ("recommend", 7, True),
+    ]
+    assert sent[0]["said"] == "processes: 2 deployed, 6 recommended"
+
+
 def test_the_deployed_overlay_is_held_against_the_overlay(
     recommending: Service, tmp_path: Path
 ) -> None:
