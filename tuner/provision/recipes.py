@@ -56,9 +56,16 @@ def _tuner(then: str, command: str) -> Command:
     return Command(f"set up what is missing, then {then}", handover=("tuner", command))
 
 
-def _benchmark(help: str, module: str, *, images: bool = True, journeys: bool = False) -> Command:
+def _benchmark(
+    help: str,
+    module: str,
+    *,
+    images: bool = True,
+    journeys: bool = False,
+    chromium: bool = False,
+) -> Command:
     handover = ("python", "-m", f"tests.benchmarks.{module}")
-    return Command(help, images=images, journeys=journeys, handover=handover)
+    return Command(help, images=images, journeys=journeys, chromium=chromium, handover=handover)
 
 
 def _tests(help: str, *tiers: checks.Argv) -> Command:
@@ -112,11 +119,11 @@ COMMANDS: Mapping[str, Command] = {
     "bench-ini": _benchmark("parse, lint and patch a file of 300 lines", "ini", images=False),
     "bench-polls": _benchmark("200 conditional requests a second", "polling", images=False),
     "bench-events": _benchmark("200 open streams of events beside polls", "streams", images=False),
-    "bench-pages": Command(
-        "what pages cost a browser",
-        images=False,
-        chromium=True,
-        handover=("python", "-m", "tests.benchmarks.page_loads"),
+    "bench-pages": _benchmark(
+        "what pages cost a browser", "page_loads", images=False, chromium=True
+    ),
+    "bench-lighthouse": _benchmark(
+        "what Lighthouse says of five pages; needs npx", "lighthouse", images=False, chromium=True
     ),
     "bench-hostile": _benchmark("polls beside files that take long", "hostile", images=False),
     "bench-services": _benchmark(
