@@ -14,6 +14,7 @@ from tuner import bootstrap
 from tuner.db.rows import params_key
 from tuner.model import (
     Budget,
+    Checker,
     Danger,
     Doubt,
     Enter,
@@ -28,6 +29,7 @@ from tuner.model import (
     LeftOut,
     Measure,
     MeasurementState,
+    NewCheck,
     Phase,
     Preflight,
     PreflightFinding,
@@ -66,6 +68,7 @@ PREFLIGHT = Preflight(
         ),
     ),
 )
+DRIFT = "processes: 2 deployed, 6 recommended"
 COMPARED = Budget(trials=0, confirm_blocks=0, compare_blocks=6, cycles=1, window_s=1.0)
 PHASES = {Phase.SEARCH: 9, Phase.RACE: 5, Phase.ABLATE: 3, Phase.CONFIRM: 7, Phase.COMPARE: 9}
 """Complete blocks with which a job stands still in each phase."""
@@ -98,6 +101,9 @@ def fill(store: Any, of: Callable[[Any], Any] = lambda noun: noun) -> Filled:
     found = of(answer())
     better = finished_jobs.stored(store, found, app="checkout", steps=[of(tried())], **spec_of(of))
     kept = finished_jobs.stored(store, of(no_better()), app="basket", **spec_of(of))
+    drift = NewCheck(checker=Checker.RECOMMEND, job=better, holds=False, said=DRIFT)
+    store.report_check("checkout", of(drift))
+    store.report_check("checkout", NewCheck(checker=Checker.GATE, job=better, holds=True))
     running = {phase: stopped_in(store, phase) for phase in PHASES}
     last = store.create_job(of(builders.spec(app="checkout", pool="race")), **NEW)[0].job
     return Filled(

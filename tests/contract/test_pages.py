@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from tests.fake_store import FakeStore
-from tests.filled_rows import Filled, fill, hosts
+from tests.filled_rows import DRIFT, Filled, fill, hosts
 from tests.planting import PLANT, planted
 from tests.postgres import fresh_database
 from tests.sites import Site
@@ -353,6 +353,21 @@ def test_apps_have_their_answers_over_time(shown: Shown) -> None:
         0.03,
     ]
     assert shown.site.send("GET", "/v1/apps/checkout").json() == checkout
+
+
+def test_apps_say_what_checks_found_where_they_are_deployed(shown: Shown) -> None:
+    drift = f"The deployed file has another effect: {DRIFT}"
+    gate = "The recommended file holds on a new image"
+    apps, app = shown.site.get("/").text, shown.site.get("/apps/checkout").text
+    assert drift in apps
+    assert gate not in apps
+    assert drift in app
+    assert gate in app
+    found = shown.site.send("GET", "/v1/apps/checkout").json()["checks"]
+    assert [(check["checker"], check["holds"]) for check in found] == [
+        ("gate", True),
+        ("recommend", False),
+    ]
 
 
 def test_hosts_say_what_keeps_them_from_measuring(shown: Shown) -> None:
