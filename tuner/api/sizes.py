@@ -5,6 +5,7 @@ from itertools import chain
 
 from tuner.model import (
     BASELINE,
+    CONNECT_TIMEOUT_S,
     RUNS_OF_A_BLOCK,
     WARM_UPS_AT_MOST,
     Budget,
@@ -13,6 +14,7 @@ from tuner.model import (
     Phase,
     TargetFacts,
     TrialNumber,
+    connections,
     rungs,
 )
 from tuner.schemas import Size
@@ -86,11 +88,26 @@ def load_s(spec: JobSpec, block: Block, warm_ups: int = 1) -> float:
 
 
 def _duration(spec: JobSpec, blocks: Sequence[Block], takes_s: float) -> str:
-    """`12 min to 19 min`: the second if no arm gets steady. A tuning job may end early."""
+    """`12 min to 19 min`: the second if no arm gets steady, and connections wait in vain.
+
+    A tuning job may end early.
+    """
     if spec.kind is JobKind.TUNE:
         return f"about {estimate(takes_s)} at most"
-    shortest, longest = estimate(takes_s), estimate(expected_s(spec, blocks, WARM_UPS_AT_MOST))
+    longest_s = expected_s(spec, blocks, WARM_UPS_AT_MOST) + _in_vain_s(spec, blocks)
+    shortest, longest = estimate(takes_s), estimate(longest_s)
     return f"about {shortest}" if shortest == longest else f"{shortest} to {longest}"
+
+
+def _in_vain_s(spec: JobSpec, blocks: Sequence[Block]) -> float:
+    """Seconds that runs may end later: more connections than the kernel queues wait and time out.
+
+    All rungs have as many blocks.
+    """
+    loads = [connections(load) for load in rungs(spec.workload).values()]
+    share = sum(each > spec.limits.somaxconn for each in loads) / len(loads)
+    runs = sum(len(arms) * (WARM_UPS_AT_MOST + cycles) for arms, cycles in blocks)
+    return share * runs * CONNECT_TIMEOUT_S
 
 
 def _race(budget: Budget) -> list[Block]:

@@ -114,7 +114,7 @@ def sight(known: CalibrationAnswer) -> str:
     )
     if known.resolves_min_effect:
         return line
-    return f"{line}, more than min_effect: use a quieter host, or the budget standard or noisy"
+    return f"{line}, more than min_effect: use a quieter host, or a budget of more cycles (noisy)"
 
 
 def bias_of(known: CalibrationAnswer) -> str:

@@ -15,10 +15,18 @@ from tuner.load.probing import ask_probe, watched
 from tuner.load.readiness import SLACK_S, headers_of, wait_ready
 from tuner.load.results import CONNECT_TIMEOUT, reading_of
 from tuner.measurement import LoadReading, RunningTarget, target_failed
-from tuner.model import ClosedLoop, FailureCode, HttpRequest, Ladder, OpenLoop, Paths, Target
+from tuner.model import (
+    CONNECT_TIMEOUT_S,
+    ClosedLoop,
+    FailureCode,
+    HttpRequest,
+    Ladder,
+    OpenLoop,
+    Paths,
+    Target,
+)
 
 REQUEST_TIMEOUT_S = 10
-CONNECT_TIMEOUT_S = 10
 HEAD_S = 0.5  # of every run, which is discarded; at most
 HEAD_SHARE = 0.2
 MOST_LINES = 10_000  # of the file with the URLs of a mix

@@ -147,6 +147,7 @@ from tuner.model.windows import (
     by_request,
 )
 from tuner.model.workloads import (
+    CONNECT_TIMEOUT_S,
     MOST_CONNECTIONS,
     Burst,
     ClosedLoop,

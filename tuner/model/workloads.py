@@ -19,6 +19,8 @@ from tuner.model.document import Document, raise_for
 from tuner.model.http_requests import HttpRequest, UserData, refusals
 
 MOST_CONNECTIONS = 10_000
+CONNECT_TIMEOUT_S = 10
+"""After which a client gives up on a connection that the kernel does not accept."""
 
 
 class _Workload(Document):

@@ -31,8 +31,13 @@ def test_a_comparison_tells_its_time_and_the_memory_of_its_largest_block() -> No
     assert (found.blocks, found.arms_at_once, found.memory_mb) == (12, 8, 8 * 512)
     assert found.takes_s == 12 * 8 * (6.5 + 0.75)
     assert found.sentence == (
-        "12 min to 19 min: 3 rungs x 4 rounds x 8 arms; up to 8 arms at once, with 4.1 GB of memory"
+        "12 min to 51 min: 3 rungs x 4 rounds x 8 arms; up to 8 arms at once, with 4.1 GB of memory"
     )
+
+
+def test_connections_that_the_kernel_queues_time_out_in_no_run() -> None:
+    found = size(limits=Limits(somaxconn=10_000))
+    assert found.sentence.startswith("12 min to 19 min: 3 rungs")
 
 
 def test_each_arm_counts_with_its_own_box_and_its_services() -> None:
