@@ -159,6 +159,9 @@ class FakeStore(FakeChecks, FakeLinks):
     def _problems_in(self, job: Job) -> dict[str, str | None]:
         return {host.name: host.problem for host in self._live_hosts(job)}
 
+    def pool_of(self, job_id: JobId) -> str:
+        return self.job(job_id).spec.pool
+
     def version(self, job_id: JobId) -> str:
         return self.status(job_id).version
 

@@ -288,7 +288,7 @@ def queries() -> Iterator[Any]:
             yield pytest.param(query, id=f"{panel['title']} {target['refId']}")
 
 
-@pytest.mark.parametrize("query", queries())
+@pytest.mark.parametrize("query", list(queries()))
 def test_prometheus_has_an_answer_to_a_query_of_the_dashboard(watched: Watched, query: str) -> None:
     assert watched.answered(query)
 

@@ -28,7 +28,7 @@ from tuner.api import (
 )
 from tuner.api.security import OPEN_PATHS, SCHEMES, RefuseOtherSites, RequireKey
 from tuner.api.services import Services
-from tuner.model import REQUESTS, Event
+from tuner.model import REQUESTS, Event, NewCheck
 from tuner.schemas import LintRequest, Problem
 
 DESCRIPTION = """\
@@ -103,6 +103,7 @@ def _schemas() -> dict[str, Any]:
         [
             *((model, "validation") for model in REQUESTS.values()),
             (LintRequest, "validation"),
+            (NewCheck, "validation"),
             (Problem, "serialization"),
             (Event, "serialization"),
         ],

@@ -49,11 +49,12 @@ def recommend(
         found = client.recommendation(app, max_age_days=max_age_days, require=require)
         # By job number: a newer job may be done by now.
         text = found.uwsgi_ini if form == "patched" else client.ini(found.job, form)
+        same = None
         if check is not None and deployed is not None:
-            document = compare(client, check, deployed, found, text, as_json=as_json)
-    if check is not None:
+            same = compare(client, check, deployed, found, text, as_json=as_json)
+    if same is not None:
         if as_json:
-            print_json(document)
+            print_json(same)
         else:
             say(f"{check} has the same effect as the recommendation of job {found.job}")
     elif as_json:

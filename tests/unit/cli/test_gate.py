@@ -22,6 +22,7 @@ from tuner.schemas import RecommendationAnswer
 
 IMAGE = "registry.example/checkout:1.5"
 NEWEST = "GET /v1/apps/checkout/recommendation"
+CHECKS = "POST /v1/apps/checkout/checks"
 ARMS = COMPARE_DONE["report"]["arms"]
 
 
@@ -221,7 +222,7 @@ def test_a_file_that_has_drifted_is_said_before_anything_is_measured(
     file.write_text(INI.replace("processes = 6", "processes = 2"))
     assert run("gate", "checkout", "--image", IMAGE, "--check", str(file)) == 1
     assert "+processes = 6" in capsys.readouterr().out
-    assert [call for call, _, _ in gating.seen] == [NEWEST]
+    assert [call for call, _, _ in gating.seen] == [NEWEST, CHECKS]
     file.write_text(INI)
     assert run("gate", "checkout", "--image", IMAGE, "--check", str(file)) == 0
 

@@ -85,6 +85,7 @@ def test_submit_and_wait_shows_the_course_and_the_answer(
     lines = [line for line in said.err.splitlines() if line]
     assert lines[1:] == [
         "about 8 min at most: 16 trials, 34 blocks; up to 2 arms at once, with 1.0 GB of memory",
+        f"watch it at {service.url}/jobs/7",
         "queued behind 1 job",
         "baseline: 161.4 requests per second; smallest detectable effect: 0.9 %",
         "search · trial 5 of 16 · best so far +12.0 % (trial 3) · about 7 min 01 s left",
