@@ -7,12 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from playwright.sync_api import BrowserContext, Page, sync_playwright
+from playwright.sync_api import BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
 CHANGES_WITHIN_MS = 30_000
+AWAY = ("net::ERR_", "htmx:sendError", "htmx:afterRequest")
 
 
-@dataclass(slots=True)
+@dataclass
 class Reader:
     """One browser, with what went wrong in it and the hosts that it asked."""
 
@@ -27,24 +28,27 @@ class Reader:
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         return page
 
+    def hear(self, said: ConsoleMessage) -> None:
+        """Keep an error of the console with its address."""
+        if said.type == "error":
+            self.errors.append(f"{said.text} at {said.location['url']}")
+
     def faults(self) -> list[str]:
-        """Errors but those of a service that did not answer: the browser writes these itself."""
-        return [error for error in self.errors if "net::ERR_" not in error]
+        """Errors but those of a service that did not answer: browser and htmx write these."""
+        return [error for error in self.errors if not any(word in error for word in AWAY)]
 
 
 @contextmanager
 def reader(**shape: object) -> Iterator[Reader]:
     """A browser of its own; `shape` is of Playwright's `new_context`, such as `color_scheme`."""
+    expect.set_options(timeout=CHANGES_WITHIN_MS)
     program = shutil.which("chromium")
     assert program, "Chromium is not on PATH: `make setup` does not need it, `make test-all` does"
     as_root = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=as_root)
         found = Reader(browser.new_context(**shape))  # type: ignore[arg-type]  # one of many
-        found.context.on(
-            "console",
-            lambda said: found.errors.append(said.text) if said.type == "error" else None,
-        )
+        found.context.on("console", found.hear)
         found.context.on("request", lambda sent: found.hosts.add(urlsplit(sent.url).netloc))
         yield found
         browser.close()

@@ -65,7 +65,11 @@ def test_a_job_from_its_form_to_its_verdict_without_a_reload(service: Service, a
     page.get_by_role("button", name="Sign out").click()
     page.goto(f"{at}/jobs")
     expect(page.locator("#key")).to_be_visible()
-    assert ada.faults() == []
+    unsigned = [
+        f"{at}{path}" for path in ("/new", "/sign-in", "/jobs")
+    ]  # their pages ask for a key
+    assert [each.rpartition(" at ")[2] for each in ada.faults()] == unsigned
+    assert all("401" in each for each in ada.faults())
     assert ada.hosts == {f"127.0.0.1:{service.port}"}
 
 

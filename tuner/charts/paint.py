@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 ARMS = 6  # colours, marks and dashes; a seventh arm has the first colour with the second mark
 
-_COLOURS = ("#0b62b8", "#b8500b", "#1a7f4b", "#8b3fa8", "#a8173a", "#5f6570")
+_COLOURS = ("#0b62b8", "#b8500b", "#187546", "#8b3fa8", "#a8173a", "#5f6570")
 _DARK_COLOURS = ("#6cb2ff", "#ffa657", "#5fd39a", "#d3a0f0", "#ff8fa3", "#b4bac4")
 _DASHES = ("none", "7 3", "2 3", "9 3 2 3", "4 4", "12 4")
 _SHAPES = (

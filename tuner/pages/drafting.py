@@ -32,6 +32,7 @@ _GROUPS: Mapping[str, Sequence[str]] = {
 }
 _ABOUT = {
     "budget.preset": "how much to measure",
+    "limits.somaxconn": "longest listen queue: net.core.somaxconn in production",
     "workload.requests": "paths, one on each line: several are a mix",
 }
 """Where the form asks for less than the field can hold."""
@@ -226,13 +227,18 @@ def _parsed(text: str) -> Json:
 
 
 def by_field(mistakes: Sequence[Mistake]) -> Mapping[str, Sequence[str]]:
-    """What is wrong, by the path of the field; of no field under an empty path."""
+    """What is wrong, by the path of the field; of the whole job under an empty path.
+
+    What has no field of its own can only stand in the YAML.
+    """
     found: defaultdict[str, list[str]] = defaultdict(list)
     for mistake in mistakes:
         place, _, line = mistake.path.partition(":")
-        path = _nearest(place)
-        said = f"line {line}: {mistake.message}" if line else mistake.message
-        found[path].append(said if path else str(mistake))
+        if path := _nearest(place):
+            said = f"line {line}: {mistake.message}" if line else mistake.message
+            found[path].append(said)
+        else:
+            found[REST if place else ""].append(str(mistake))
     return found
 
 
