@@ -6,17 +6,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import pytest
-
-from tests.fake_store import FakeStore
 from tests.filled_rows import Filled, fill
-from tests.postgres import fresh_database
 from tests.sites import Site, Visitor
-from tuner.db import Store, make_engine
-from tuner.queue import Queue
+from tests.stores import store_of
 
 KEY = "correct horse battery staple"
-STORES = ["memory", pytest.param("postgresql", marks=pytest.mark.real)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,15 +39,6 @@ class Keyed:
 
 @contextmanager
 def keyed_site(kind: str) -> Iterator[Keyed]:
-    """One of `STORES`."""
-
-    def of_store(store: Any) -> Keyed:
-        return Keyed(site=Site(store, api_key=KEY), store=store, jobs=fill(store))
-
-    if kind == "memory":
-        yield of_store(FakeStore())
-        return
-    with fresh_database() as url:
-        engine = make_engine(url)
-        yield of_store(Store(engine, Queue()))
-        engine.dispose()
+    """Over one of `STORES`."""
+    with store_of(kind) as store:
+        yield Keyed(site=Site(store, api_key=KEY), store=store, jobs=fill(store))

@@ -5,26 +5,15 @@ from collections.abc import Iterator
 import pytest
 
 from tests import builders
-from tests.fake_store import FakeStore
-from tests.keyed_site import STORES
-from tests.postgres import fresh_database
-from tuner.db import Store, make_engine
+from tests.stores import STORES, AnyStore, store_of
 from tuner.errors import NotFound
 from tuner.model import Checker, JobId, NewCheck
-from tuner.queue import Queue
-
-AnyStore = Store | FakeStore
 
 
 @pytest.fixture(params=STORES)
 def store(request: pytest.FixtureRequest) -> Iterator[AnyStore]:
-    if request.param == "memory":
-        yield FakeStore()
-        return
-    with fresh_database() as url:
-        engine = make_engine(url)
-        yield Store(engine, Queue())
-        engine.dispose()
+    with store_of(request.param) as found:
+        yield found
 
 
 def new_job(store: AnyStore, app: str) -> JobId:

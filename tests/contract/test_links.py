@@ -7,26 +7,19 @@ import pytest
 from sqlalchemy import select, text
 
 from tests import builders
-from tests.fake_store import FakeStore
 from tests.postgres import fresh_database
+from tests.stores import STORES, AnyStore, store_of
 from tuner.db import Store, make_engine
 from tuner.db.tables import links
 from tuner.errors import Conflict, NotFound
 from tuner.model import MOST_LINKS, JobId
 from tuner.queue import Queue
 
-AnyStore = Store | FakeStore
 
-
-@pytest.fixture(params=["memory", pytest.param("postgresql", marks=pytest.mark.real)])
+@pytest.fixture(params=STORES)
 def store(request: pytest.FixtureRequest) -> Iterator[AnyStore]:
-    if request.param == "memory":
-        yield FakeStore()
-        return
-    with fresh_database() as url:
-        engine = make_engine(url)
-        yield Store(engine, Queue())
-        engine.dispose()
+    with store_of(request.param) as found:
+        yield found
 
 
 def new_job(store: AnyStore) -> JobId:

@@ -12,19 +12,16 @@ import pytest
 import yaml
 
 from tests import builders
-from tests.contract.test_pages import STORES, Page
-from tests.fake_store import FakeStore
+from tests.contract.test_pages import Page
 from tests.filled_rows import ended
 from tests.finished_jobs import CALIBRATION
 from tests.planting import PLANT
-from tests.postgres import fresh_database
 from tests.sites import Site
+from tests.stores import STORES, store_of
 from tuner import analysis, wording
-from tuner.db import Store, make_engine
 from tuner.model import ClosedLoop, JobKind, OpenLoop, Succeed
 from tuner.model.budgets import PRESETS
 from tuner.pages.drafting import FIELDS, STARTING
-from tuner.queue import Queue
 
 DRAFT = {**STARTING, "filled": "mixed", "app": "shop", "target.target_app": "mixed"}
 
@@ -47,15 +44,8 @@ class Desk:
 
 @pytest.fixture(params=STORES)
 def desk(request: pytest.FixtureRequest) -> Iterator[Desk]:
-    if request.param == "memory":
-        store = FakeStore()
+    with store_of(request.param) as store:
         yield Desk(site=Site(store), store=store)
-        return
-    with fresh_database() as url:
-        engine = make_engine(url)
-        found = Store(engine, Queue())
-        yield Desk(site=Site(found), store=found)
-        engine.dispose()
 
 
 def values(text: str) -> dict[str, str]:

@@ -15,13 +15,9 @@ import pytest
 from tests.fake_store import FakeStore
 from tests.filled_rows import DRIFT, Filled, fill, hosts
 from tests.planting import PLANT, planted
-from tests.postgres import fresh_database
 from tests.sites import Site
-from tuner.db import Store, make_engine
+from tests.stores import STORES, store_of
 from tuner.model import EventKind, JobState, Phase
-from tuner.queue import Queue
-
-STORES = ["memory", pytest.param("postgresql", marks=pytest.mark.real)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,17 +31,9 @@ class Shown:
 
 
 def _shown(kind: str, **of: Any) -> Iterator[Shown]:
-    def of_store(store: Any) -> Shown:
+    with store_of(kind) as store:
         below = Site(store, root_path="/tuner")
-        return Shown(site=Site(store), store=store, jobs=fill(store, **of), below=below)
-
-    if kind == "memory":
-        yield of_store(FakeStore())
-        return
-    with fresh_database() as url:
-        engine = make_engine(url)
-        yield of_store(Store(engine, Queue()))
-        engine.dispose()
+        yield Shown(site=Site(store), store=store, jobs=fill(store, **of), below=below)
 
 
 @pytest.fixture(scope="module", params=STORES)

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.keyed_site import KEY, STORES, Keyed, keyed_site
+from tests.keyed_site import KEY, Keyed, keyed_site
 from tests.sites import BROWSER
+from tests.stores import STORES
 from tuner.api.sessions import COOKIE
 from tuner.model import Phase
 

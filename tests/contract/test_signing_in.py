@@ -11,8 +11,9 @@ from fastapi.routing import APIRoute, iter_route_contexts
 
 from tests.fake_store import FakeStore
 from tests.filled_rows import NEW
-from tests.keyed_site import KEY, STORES, Keyed, keyed_site
+from tests.keyed_site import KEY, Keyed, keyed_site
 from tests.sites import BROWSER, Site, Visitor, token_in
+from tests.stores import STORES
 from tuner.api.sessions import COOKIE, LASTS_S, new_session, session_in, signed
 from tuner.model import JobState, Phase
 from tuner.pages.forms import _fields, _form

@@ -13,9 +13,9 @@ from sqlalchemy import text
 
 from tests.builders import FACTS, FINGERPRINT, INI, space, spec, window
 from tests.fake_store import FakeStore
-from tests.postgres import fresh_database
 from tests.statuses import blocks_by_trial, status_of, summary_of
-from tuner.db import Store, make_engine
+from tests.stores import STORES, AnyStore, store_of
+from tuner.db import Store
 from tuner.db import host_alive as real_host_alive
 from tuner.errors import Conflict, NotFound
 from tuner.model import (
@@ -77,9 +77,7 @@ from tuner.model import (
     Variant,
     Verdict,
 )
-from tuner.queue import Queue
 
-AnyStore = Store | FakeStore
 WORKERS = itertools.count(1)  # their numbers in the queue
 NEW: Any = {"idempotency_key": None, "request_sha256": "s"}
 COMPARE = spec(
@@ -215,15 +213,10 @@ RESULT = MeasurementResult(
 )
 
 
-@pytest.fixture(params=["memory", pytest.param("postgresql", marks=pytest.mark.real)])
+@pytest.fixture(params=STORES)
 def store(request: pytest.FixtureRequest) -> Iterator[AnyStore]:
-    if request.param == "memory":
-        yield FakeStore()
-        return
-    with fresh_database() as url:
-        engine = make_engine(url)
-        yield Store(engine, Queue())
-        engine.dispose()
+    with store_of(request.param) as found:
+        yield found
 
 
 @contextmanager

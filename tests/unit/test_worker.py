@@ -1,6 +1,5 @@
 """What becomes of a measurement, whatever happens while it is made."""
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -13,6 +12,7 @@ import pytest
 
 from tests.builders import FACTS, INI, block, history, job, space, spec
 from tests.fake_bench import FakeLauncher, FakeWorld
+from tests.log_ids import ids_in
 from tuner import bootstrap, log_context
 from tuner.errors import Aborted, Infrastructure, Unavailable
 from tuner.measurement import Bench
@@ -548,23 +548,10 @@ def test_a_worker_that_stops_does_not_wait_for_postgresql() -> None:
     assert rows.left > 9_990
 
 
-class Ids(logging.Handler):
-    """What is known where a record is made."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: list[log_context.Ids] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.seen.append(log_context.present())
-
-
 @pytest.fixture
 def ids() -> Iterator[list[log_context.Ids]]:
-    handler, logger = Ids(), logging.getLogger("tuner.worker")
-    logger.addHandler(handler)
-    yield handler.seen
-    logger.removeHandler(handler)
+    with ids_in("tuner.worker") as seen:
+        yield seen
 
 
 def test_the_log_knows_the_block_and_its_job(ids: list[log_context.Ids]) -> None:

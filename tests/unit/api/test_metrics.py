@@ -1,6 +1,5 @@
 """What Prometheus reads, and the id of each request."""
 
-import logging
 import re
 from collections.abc import Iterator
 from datetime import timedelta
@@ -9,6 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests import builders
+from tests.log_ids import ids_in
 from tests.unit.api.fakes import Api, FakeHost, FakeStore
 from tuner import log_context
 from tuner.api.metrics import COUNTERS
@@ -234,23 +234,10 @@ def test_refusals_and_faults_name_their_request_too() -> None:
     assert (answer.status_code, answer.headers["x-request-id"]) == (500, "r-1")
 
 
-class Ids(logging.Handler):
-    """What is known where a record is made."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: list[log_context.Ids] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.seen.append(log_context.present())
-
-
 @pytest.fixture
 def ids() -> Iterator[list[log_context.Ids]]:
-    handler, logger = Ids(), logging.getLogger("tuner.api")
-    logger.addHandler(handler)
-    yield handler.seen
-    logger.removeHandler(handler)
+    with ids_in("tuner.api") as seen:
+        yield seen
 
 
 def test_a_log_line_of_a_call_knows_its_request_and_its_job(ids: list[log_context.Ids]) -> None:
