@@ -178,6 +178,8 @@ def test_all_mistakes_stand_at_their_fields_at_once(desk: Desk) -> None:
     )
     assert "cannot rank latency" in wrong_at(closed, "objective")
     assert wrong_at(closed, "baseline.ini").startswith("line 2: ")
+    no_field = desk.check(document="budget: {trials: none}")
+    assert wrong_at(no_field, "document").startswith("budget.trials: ")
     assert not desk.store.jobs(None, None, None, 10, kind=None)
 
 

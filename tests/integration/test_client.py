@@ -368,7 +368,8 @@ def test_the_example_of_the_docs_runs(store: Store, api: Running, tmp_path: Path
         assert process.stdout.readline() == "queued validate 0 blocks\n"
         newest = max(job.id for job in store.jobs("checkout", None, None, 200))
         succeed(store, newest)
-        assert process.stdout.readline() == "succeeded done 0 blocks\n"
-        assert process.stdout.readline().startswith("better ")
+        *states, answer = process.stdout
+        assert states[-1] == "succeeded done 0 blocks\n"  # it may have seen others before
+        assert answer.startswith("better ")
     assert process.returncode == 0
     assert (tmp_path / "uwsgi.ini").read_text() == finished_jobs.recommendation().uwsgi_ini
