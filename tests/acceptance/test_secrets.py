@@ -75,7 +75,14 @@ def answers(service: Service, job: Json) -> Iterator[tuple[str, str]]:
         queries = ("", *(q for end, all_ in more.items() if path.endswith(end) for q in all_))
         for query in queries:
             address = f"{path.format(**known)}?{query}"
-            yield address, service.http.get(address).text
+            yield address, answered(service, address)
+
+
+def answered(service: Service, address: str) -> str:
+    """The text of an answer; of a stream without an end its first part."""
+    with service.http.stream("GET", address) as answer:
+        is_endless = "event-stream" in answer.headers.get("content-type", "")
+        return next(answer.iter_text()) if is_endless else answer.read().decode()
 
 
 def rows(service: Service) -> str:

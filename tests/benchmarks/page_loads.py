@@ -23,6 +23,7 @@ MOST_KB = 120.0
 GROWS_AT_MOST = 1.2
 EVERY_S = 0.1  # between two blocks of each live job
 LOOKS = 12
+LOADED = "performance.getEntriesByType('navigation')[0].loadEventEnd > 0"
 COST = """() => {
     const [page] = performance.getEntriesByType("navigation");
     const all = [page, ...performance.getEntriesByType("resource")];
@@ -62,7 +63,8 @@ def loaded(address: str) -> tuple[float, float]:
     with reader() as somebody:
         page = somebody.page()
         page.goto(address, wait_until="load")
-        page.wait_for_function("performance.getEntriesByType('navigation')[0].loadEventEnd > 0")
+        while not page.evaluate(LOADED):
+            time.sleep(0.05)
         took_ms, size_kb = page.evaluate(COST)
     return float(took_ms), float(size_kb)
 

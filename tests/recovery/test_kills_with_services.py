@@ -33,7 +33,7 @@ def finishing_job(**environ: str) -> Iterator[tuple[Service, int]]:
         job = service.submit(**request, min_effect=0.001)
         yield service, job["id"]
         ended = service.finish(job["id"])
-        assert ended["state"] == "succeeded", (ended, service.log())
+        assert ended["state"] == "succeeded", f"{ended['failure']}\n{service.log()}"
         check_rows(service, job["id"])
         service.wait_for(lambda: not service.leftovers(), 60, "nothing is left over")
 

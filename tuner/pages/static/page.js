@@ -109,6 +109,7 @@ const away = document.getElementById("away");
 const asked = new Map(); // the last answer for each address
 const looks = new Map(); // by part: whether something has changed since its request that is out
 let open = [];
+let focused = ""; // the element that the keyboard was at
 
 const parts = () => document.querySelectorAll("[data-live]");
 const pause = (time) => new Promise((done) => { setTimeout(done, time); });
@@ -169,6 +170,7 @@ function onParts() {
     if (!detail.shouldSwap) return;
     if (address) asked.set(address, detail.serverResponse);
     open = opened(detail.target);
+    focused = detail.target.contains(document.activeElement) ? document.activeElement.id : "";
     for (const part of detail.target.querySelectorAll("[data-hash]")) {
       const same = `id="${part.id}" data-hash="${part.dataset.hash}"`;
       detail.serverResponse = detail.serverResponse.replace(same, `${same} hx-preserve`);
@@ -184,6 +186,7 @@ function onParts() {
     for (const details of detail.elt.querySelectorAll("details")) {
       if (open.includes(nameOf(details))) details.open = true;
     }
+    if (focused && document.activeElement === document.body) document.getElementById(focused)?.focus();
   });
 }
 
