@@ -4,7 +4,6 @@ linting          run rules over a file, repair it
 ├── ruleset      all rules: a page of pages/ and a check each
 │   └── checks   the checks, by subject
 └── fixing       edits → the text
-limited          the same with an end, for a process of its own
 wire             findings → the JSON answer
 rule             page and check
 ├── subject      the file, its entries, the options, the box where it runs
