@@ -21,9 +21,9 @@ MOST_BEHIND = 1_000  # events that a stream has not sent yet
 READY_WITHIN_S = 5.0
 AGAIN_AFTER_MS = (1_000, 3_000)
 """Clients of one process that ended come back within this span, not all at one instant."""
-WOKEN_AT_ONCE = 20
-BETWEEN_S = 0.01
-"""Other calls are answered between two groups of streams: 200 streams take 0.1 s."""
+WOKEN_AT_ONCE = 4
+BETWEEN_S = 0.006
+"""Other calls are answered between two groups of streams: 200 streams take 0.3 s."""
 
 Source = Callable[[], AsyncGenerator[Sequence[Event]]]
 Wanted = Callable[[Event], bool]
