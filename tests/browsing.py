@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import urlsplit
 
 from playwright.sync_api import BrowserContext, ConsoleMessage, Page, expect, sync_playwright
@@ -39,7 +40,7 @@ class Reader:
 
 
 @contextmanager
-def reader(**shape: object) -> Iterator[Reader]:
+def reader(**shape: Any) -> Iterator[Reader]:
     """A browser of its own; `shape` is of Playwright's `new_context`, such as `color_scheme`."""
     expect.set_options(timeout=CHANGES_WITHIN_MS)
     program = shutil.which("chromium")
@@ -47,7 +48,7 @@ def reader(**shape: object) -> Iterator[Reader]:
     as_root = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=as_root)
-        found = Reader(browser.new_context(**shape))  # type: ignore[arg-type]  # one of many
+        found = Reader(browser.new_context(**shape))
         found.context.on("console", found.hear)
         found.context.on("request", lambda sent: found.hosts.add(urlsplit(sent.url).netloc))
         yield found

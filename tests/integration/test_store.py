@@ -315,7 +315,7 @@ def test_the_history_of_a_job_is_read_in_a_few_statements(
     statements.clear()
     store.advance(job_id, once(Settle(number=TrialNumber(1), outcome=OUTCOME)))
     engine.dispose()
-    assert len(statements) <= 6 + 4, statements  # the job, the trial, the event
+    assert len(statements) <= 6 + 4, statements  # lock, trial, job, event
 
 
 def test_a_server_that_is_away_is_called_so(tmp_path: Path) -> None:
