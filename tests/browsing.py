@@ -34,9 +34,10 @@ class Reader:
         if said.type == "error":
             self.errors.append(f"{said.text} at {said.location['url']}")
 
-    def faults(self) -> list[str]:
-        """Errors but those of a service that is away: browser and htmx write these."""
-        return [error for error in self.errors if not any(word in error for word in AWAY)]
+    def faults(self, *, was_away: bool = False) -> list[str]:
+        """Errors; with `was_away` without those that browser and htmx write of a service that is away."""
+        known = AWAY if was_away else ()
+        return [error for error in self.errors if not any(word in error for word in known)]
 
 
 @contextmanager

@@ -181,13 +181,13 @@ function onParts() {
     away.hidden = status > 0 && status < 500;
     if (status === 401 || status === 404) location.reload(); // it says how to sign in, or what is gone
   });
-  document.addEventListener("htmx:load", ({ detail }) => {
-    ready(detail.elt);
-    for (const details of detail.elt.querySelectorAll("details")) {
+  document.addEventListener("htmx:afterSwap", ({ target }) => { // htmx:load comes too late for the next key
+    for (const details of target.querySelectorAll("details")) {
       if (open.includes(nameOf(details))) details.open = true;
     }
     if (focused && document.activeElement === document.body) document.getElementById(focused)?.focus();
   });
+  document.addEventListener("htmx:load", ({ detail }) => ready(detail.elt));
 }
 
 /** The same for the same details of a later answer. */
