@@ -35,7 +35,7 @@ class Reader:
             self.errors.append(f"{said.text} at {said.location['url']}")
 
     def faults(self, *, was_away: bool = False) -> list[str]:
-        """Errors; with `was_away` without those that browser and htmx write of a service that is away."""
+        """Errors; with `was_away` without what browser and htmx write of a service that is away."""
         known = AWAY if was_away else ()
         return [error for error in self.errors if not any(word in error for word in known)]
 

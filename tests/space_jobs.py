@@ -20,6 +20,7 @@ FITTING: Mapping[str, Mapping[str, Any]] = {
         "target": {"target_app": "http-router"},
         "workload": {"kind": "closed_loop", "concurrency": 32, "keep_alive": True},
     },
+    "http-front": {"target": {"target_app": "http-router"}},
     "kernel": {"target": {"target_app": "mixed"}},
     "gevent": {"target": {"target_app": "greenlets"}},
     "cheaper": {

@@ -40,7 +40,7 @@ def test_a_condition_that_does_not_hold_is_told_with_its_values() -> None:
 def test_a_parameter_without_another_value_says_so() -> None:
     found = outlined(job_for("default"))  # 32 connections do not need more than the default 100
     assert parameter(found, "listen").fixed_because == (
-        "every value of the space means the same as the file's own"
+        "no value of the space would change this file"
     )
 
 

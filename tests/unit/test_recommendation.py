@@ -152,6 +152,32 @@ def test_a_kernel_setting_is_in_the_answer_and_its_header_and_no_line_of_the_fil
     assert box_of(its.limits, found.lines).sysctls == {"net.ipv4.tcp_syncookies": 0}
 
 
+def test_an_answer_that_takes_a_line_out_has_no_overlay_and_says_what_else_changes() -> None:
+    fast = {
+        "type": "choice",
+        "values": ["user", "workers"],
+        "emit": {"workers": {"http": None, "http-socket": {"of": "http"}}},
+        "note": "only behind a proxy",
+    }
+    ini = "[uwsgi]\nhttp = :8000\nprocesses = 2\n"
+    its = spec(search_space=space(front=fast), baseline_ini=ini)
+    rows = history(job=job(spec=its, phase=Phase.CONFIRM), measurements=tuple(confirm(FASTER)))
+    trial = finalist(front="workers")
+    found = recommend(rows, derive(its), trial, trial.params, Evidence())
+    assert [(line.option, line.value, line.baseline_value) for line in found.lines] == [
+        ("http", None, ":8000"),
+        ("http-socket", ":8000", None),
+    ]
+    assert found.overlay_ini == ""
+    told = IniFile.parse(found.uwsgi_ini)
+    assert (told.get("http"), told.get("http-socket")) == (None, ":8000")
+    notes = [line for line in found.uwsgi_ini.splitlines() if "only behind a proxy" in line]
+    assert [note.partition(" was ")[0] for note in notes] == [
+        "; uwsgi-tuner: http",
+        "; uwsgi-tuner: http-socket",
+    ]
+
+
 def test_each_tuned_line_has_a_comment_of_ours_above_it() -> None:
     found = answer(confirm(FASTER))
     for text in (found.uwsgi_ini, found.overlay_ini):

@@ -33,7 +33,7 @@ def refusals(space: str, **changes: Any) -> list[str]:
     return [str(mistake) for mistake in refused.value.mistakes]
 
 
-def written(domain: Domain, **values: Any) -> dict[str, str]:
+def written(domain: Domain, **values: Any) -> dict[str, str | None]:
     """The lines that some values write."""
     named = {name.replace("_", "-"): value for name, value in values.items()}
     return domain.changes(domain.settle({**domain.baseline, **named}))
@@ -198,6 +198,48 @@ class TestHttpRouter:
         domain = domain_of("http-router", baseline={"ini": ini})
         assert "http-keepalive" not in free(domain)
         assert all("http-keepalive" not in domain.changes(params) for params in every(domain))
+
+
+class TestHttpFront:
+    """`http-front`."""
+
+    BEGINNING = "[uwsgi]\nwsgi-file = app.py\n"
+
+    def test_a_file_without_the_router_is_refused(self) -> None:
+        ini = "[uwsgi]\nhttp-socket = :8000\n"
+        (told,) = refusals("http-front", baseline={"ini": ini})
+        assert "has no `http`, so there is no router to leave out" in told
+
+    def test_the_workers_take_over_the_address_and_the_router_goes_with_its_options(self) -> None:
+        ini = f"{self.BEGINNING}http = :8000\nhttp-timeout = 9\nlisten = 200\n"
+        domain = domain_of("http-front", baseline={"ini": ini})
+        assert written(domain, front="workers") == {
+            "http": None,
+            "http-socket": ":8000",
+            "http-timeout": None,
+        }
+        told = IniFile.parse(domain.render({**domain.baseline, "front": "workers"}))
+        assert (told.get("http"), told.get("http-socket")) == (None, ":8000")
+        assert "deploy it only behind a proxy" in domain.space.parameters["front"].note
+
+    def test_what_belongs_to_the_router_has_no_meaning_without_it(self) -> None:
+        keeps = {"kind": "closed_loop", "concurrency": 32, "keep_alive": True}
+        domain = domain_of("http-front", workload=keeps, limits={"cpus": 4, **BOX})
+        without = domain.settle(
+            {**domain.baseline, "front": "workers", "http-keepalive": "kept", "http-processes": 3}
+        )
+        assert (without["http-keepalive"], without["http-processes"]) == ("user", 1)
+
+    def test_two_addresses_are_not_made_one(self) -> None:
+        ini = f"{self.BEGINNING}http = :8000\nhttp = :8001\n"
+        assert "front" not in free(domain_of("http-front", baseline={"ini": ini}))
+
+    def test_the_queue_may_be_as_long_as_the_kernel_allows(self) -> None:
+        many = {"kind": "ladder", "concurrencies": [100, 10_000]}
+        box = {"memory_mb": 512, "somaxconn": 16_384}
+        domain = domain_of("http-front", workload=many, limits=box)
+        listen = next(d for d in domain.dimensions if d.name == "listen")
+        assert listen.values == (100, 4096, 16_384)
 
 
 class TestGevent:

@@ -20,12 +20,14 @@ INI_PATH = "/etc/uwsgi/uwsgi.ini"
 def ini_of(found: Recommendation, form: IniForm) -> str:
     """The user's file with the changes in place, or the changes alone for a second --ini.
 
-    Or the whole file as a command line: raises `Conflict` if that cannot have it all.
+    Or the whole file as a command line. Raises `Conflict` if that form cannot have it all.
     """
     match form:
         case "patched":
             return found.uwsgi_ini
         case "overlay":
+            if not found.overlay_ini:
+                raise Conflict("a second --ini cannot take a line out: take the patched file")
             return found.overlay_ini
         case "command":
             try:

@@ -3,7 +3,16 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from tuner.cli.output import columns
-from tuner.model import ChangedLine, Effect, Failure, JobKind, Phase, PreflightFinding, Verdict
+from tuner.model import (
+    ChangedLine,
+    Effect,
+    Failure,
+    JobKind,
+    Phase,
+    PreflightFinding,
+    Verdict,
+    notes_of,
+)
 from tuner.schemas import (
     CalibrationAnswer,
     Incumbent,
@@ -184,13 +193,14 @@ def _changes(
     rows = [
         (
             line.option,
-            f"{_before(line)} -> {line.value}",
+            f"{_or_not_set(line.baseline_value)} -> {_or_not_set(line.value)}",
             described(line.effect) if line.effect else unmeasured,
         )
         for line in changed
     ]
     yield from (f"  {row}" for row in columns(rows))
+    yield from (f"  note: {note}" for note in notes_of(changed))
 
 
-def _before(line: ChangedLine) -> str:
-    return "(not set)" if line.baseline_value is None else line.baseline_value
+def _or_not_set(value: str | None) -> str:
+    return "(not set)" if value is None else value

@@ -18,7 +18,7 @@ from tuner.evidence.document import (
 from tuner.evidence.job_evidence import JobEvidence
 from tuner.evidence.whiskers import whiskers
 from tuner.masking import MASK, masked
-from tuner.model import ChangedLine, Verdict
+from tuner.model import ChangedLine, Verdict, notes_of
 
 _LONGEST_FILE = 12_000  # characters of a listing
 
@@ -29,6 +29,7 @@ def changed(evidence: JobEvidence) -> Section | None:
     if not lines:
         return None
     parts: list[Part] = [_lines_table(lines, [_kept(evidence, line) for line in lines])]
+    parts += [Paragraph((Strong("Note: "), note)) for note in notes_of(lines)]
     if any(line.effect is None for line in lines):
         words = (
             "A line that is not ablated was only measured together with the others. The effect of "
@@ -69,14 +70,18 @@ def _lines_table(lines: Sequence[ChangedLine], notes: Sequence[Words]) -> Table:
     rows = tuple(
         (
             Code(line.option),
-            "not set" if line.baseline_value is None else Code(line.baseline_value),
-            Code(line.value),
+            _or_not_set(line.baseline_value),
+            _or_not_set(line.value),
             words,
         )
         for line, words in zip(lines, notes, strict=True)
     )
     headings = ("option", "yours", "new", "its own effect")
     return Table(headings, rows, whiskers([line.effect for line in lines]))
+
+
+def _or_not_set(value: str | None) -> Words:
+    return "not set" if value is None else Code(value)
 
 
 def changes(evidence: JobEvidence) -> tuple[Section, ...]:

@@ -23,6 +23,7 @@ from tuner.model.answers import (
     ServiceUse,
     Verdict,
     box_of,
+    notes_of,
 )
 from tuner.model.budgets import (
     PRESETS,
@@ -111,8 +112,10 @@ from tuner.model.spaces import (
     BoolParameter,
     ChoiceParameter,
     Constraint,
+    Emitted,
     Expression,
     IntParameter,
+    OwnValue,
     Parameter,
     Params,
     Scalar,

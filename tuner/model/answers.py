@@ -143,16 +143,24 @@ class ChangedLine:
     """
 
     option: Annotated[str, about("in uWSGI's spelling, or a kernel setting")]
-    value: Annotated[str, about("the recommended value")]
+    value: Annotated[str | None, about("the recommended value; null: it comes out of the file")]
     baseline_value: Annotated[str | None, about("the user's value; null: not set")]
     effect: Annotated[
         Effect | None, about("this option's own share; null: not measured separately")
     ] = None
+    note: Annotated[str, about("what else it changes, for people")] = ""
 
 
 def box_of(limits: Limits, lines: Iterable[ChangedLine]) -> Limits:
     """The box that an answer relies on: the job's, with the kernel settings among its lines."""
-    return limits.with_sysctls({x.option: x.value for x in lines if is_sysctl(x.option)})
+    return limits.with_sysctls(
+        {x.option: x.value for x in lines if x.value and is_sysctl(x.option)}
+    )
+
+
+def notes_of(lines: Iterable[ChangedLine]) -> tuple[str, ...]:
+    """What else these changes change, each once."""
+    return tuple(dict.fromkeys(line.note for line in lines if line.note))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +189,7 @@ class Recommendation:
     diagnosis: Diagnosis
     reason: str
     uwsgi_ini: str  # the user's file, patched; unchanged unless the verdict is `better`
-    overlay_ini: str  # the changed options alone, for a second --ini
+    overlay_ini: str  # the changed options alone, for a second --ini; empty: it cannot have them
     doubts: tuple[Doubt, ...] = ()
     evidence: Evidence = NO_EVIDENCE
     services: tuple[ServiceUse, ...] = ()

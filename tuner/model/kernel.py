@@ -30,7 +30,7 @@ class _Numbers:
     high: int
     count: int = 1
 
-    def read(self, given: Sysctl) -> Sysctl:
+    def read(self, given: object) -> Sysctl:
         """The value as it is stored. Raises `ValueError`."""
         words = str(given).split()
         numbers = [int(word) for word in words if _NUMBER.fullmatch(word)]
@@ -78,7 +78,7 @@ def is_sysctl(name: str) -> bool:
     return name.startswith(_ROOTS)
 
 
-def settled(given: Mapping[str, Sysctl]) -> dict[str, Sysctl]:
+def settled(given: Mapping[str, object]) -> dict[str, Sysctl]:
     """The settings as they are stored. Raises a `ValidationError` that names each mistake."""
     found: dict[str, Sysctl] = {}
     mistakes: list[tuple[tuple[str | int, ...], str]] = []
@@ -91,7 +91,7 @@ def settled(given: Mapping[str, Sysctl]) -> dict[str, Sysctl]:
     return found
 
 
-def read(name: str, given: Sysctl) -> Sysctl:
+def read(name: str, given: object) -> Sysctl:
     """The value of one setting as it is stored. Raises `ValueError` with what to do instead."""
     if name in OF_A_NAMESPACE:
         return OF_A_NAMESPACE[name].read(given)

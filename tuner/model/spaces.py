@@ -29,6 +29,16 @@ Setting = bool | int | Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]{0,500}$"
 """What may stand behind the `=`: no control characters, so that it stays one line."""
 
 
+class OwnValue(Document):
+    """The value that the user's file gives another option."""
+
+    of: OptionName = Field(description="the option of the file; it has to be there once")
+
+
+Emitted = Setting | OwnValue | None
+"""What a choice makes of an option: a value, the value of another option, or None: taken out."""
+
+
 class _Parameter(Document):
     when: Expression = Field(True, description="searched only where this holds for the job")
     needs: Expression = Field(True, description="meaningful only where this holds for the others")
@@ -51,15 +61,17 @@ class ChoiceParameter(_Parameter):
     values: tuple[Expression, ...] = Field(
         min_length=1, max_length=64, description="the values to choose from"
     )
-    emit: dict[str, dict[OptionName, Setting]] = Field(
-        {}, description="the options and kernel settings that a value stands for, by value"
+    emit: dict[str, dict[OptionName, Emitted]] = Field(
+        {},
+        description="the options and kernel settings that a value stands for, by value; "
+        "an option at null comes out of the file",
     )
 
     @field_validator("emit")
     @classmethod
     def _sets_what_a_container_has(
-        cls, given: dict[str, dict[str, Scalar]]
-    ) -> dict[str, dict[str, Scalar]]:
+        cls, given: dict[str, dict[str, Emitted]]
+    ) -> dict[str, dict[str, Emitted]]:
         return {
             value: {
                 **options,

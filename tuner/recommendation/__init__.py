@@ -4,7 +4,7 @@ verdict   fresh blocks → better, worse, no difference, inconclusive
 lines     which options the file changes, each with its own effect
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tuner import analysis, diagnosis, wording
@@ -91,7 +91,7 @@ def recommend(
         diagnosis=found,
         reason=f"Deploy it{needs}: {comparison.reason}. With it {found.sentence}.",
         uwsgi_ini=domain.ini.patch(options, notes).annotate(header).dump(),
-        overlay_ini=overlay(options, header, notes),
+        overlay_ini=_overlay(options, header, notes),
         doubts=doubts,
         evidence=evidence,
         services=services,
@@ -181,6 +181,14 @@ def _services(own: Sequence[Window], tried: Sequence[Window] = ()) -> tuple[Serv
         ServiceUse(name=name, baseline=baseline.get(name), candidate=candidate.get(name))
         for name in sorted(baseline | candidate)
     )
+
+
+def _overlay(
+    options: Mapping[str, str | None], header: Sequence[str], notes: Mapping[str, str]
+) -> str:
+    """The changes for a second --ini; empty where one comes out of the file."""
+    set_ = {option: value for option, value in options.items() if value is not None}
+    return overlay(set_, header, notes) if len(set_) == len(options) else ""
 
 
 def _sysctls(lines: Sequence[ChangedLine]) -> str:

@@ -19,6 +19,7 @@ def changed_lines(
             value=value,
             baseline_value=domain.own(option),
             effect=_effect(name, ablation, objective),
+            note=domain.space.parameters[name].note,
         )
         for name in (dimension.name for dimension in domain.dimensions)
         for option, value in domain.changes({**domain.baseline, name: params[name]}).items()
@@ -31,7 +32,10 @@ def notes_on(lines: Sequence[ChangedLine], whole: Effect | None) -> Mapping[str,
     `whole` is the effect of all lines together, which is that of a single line too.
     """
     alone = whole if len(lines) == 1 else None
-    return {line.option: f"{_was(line)}; {_brought(line, lines, alone)}" for line in lines}
+    return {
+        line.option: "; ".join(filter(None, (_was(line), _brought(line, lines, alone), line.note)))
+        for line in lines
+    }
 
 
 def _was(line: ChangedLine) -> str:

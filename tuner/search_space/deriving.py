@@ -12,14 +12,22 @@ from tuner.model import (
     JobSpec,
     Limits,
     MemoryLine,
+    OwnValue,
     Parameter,
     Scalar,
     is_sysctl,
 )
-from tuner.search_space.domain import USERS_OWN, Dimension, Domain, as_names, own_value
+from tuner.search_space.domain import (
+    USERS_OWN,
+    Dimension,
+    Domain,
+    as_names,
+    emitted,
+    own_value,
+)
 from tuner.search_space.expressions import Names, evaluate
 from tuner.search_space.names import names_of
-from tuner.uwsgi.ini import IniFile, as_text
+from tuner.uwsgi.ini import IniFile
 
 LARGEST = 2**31 - 1
 """Beyond this uWSGI could not read a number."""
@@ -119,8 +127,11 @@ def _choices(
             if written != USERS_OWN and written not in parameter.emit:
                 raise ValueError(f"'{written}' has no entry under emit")
             options = parameter.emit.get(str(written), {})
-            if all(own_value(ini, limits, n) == as_text(v) for n, v in options.items()):
+            if all(own_value(ini, limits, n) == emitted(v, ini) for n, v in options.items()):
                 continue  # it changes nothing: the same as the user's own
+            taken = [v.of for v in options.values() if isinstance(v, OwnValue)]
+            if any(len(ini.values(option)) != 1 for option in taken):
+                continue  # nothing to take over, or more than one line can
             value: Scalar = str(written)
         else:
             value = _whole(written, names)

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from tuner.model import (
     ChoiceParameter,
     Constraint,
+    Emitted,
     Expression,
     Limits,
     MemoryLine,
+    OwnValue,
     Params,
     Scalar,
     SearchSpace,
@@ -210,9 +212,9 @@ class Domain:
         """The user's value of an option or a kernel setting; None where there is none."""
         return own_value(self.ini, self.limits, option)
 
-    def changes(self, params: Params) -> dict[str, str]:
-        """The options and kernel settings to set, as text: those that the user has otherwise."""
-        changes: dict[str, str] = {}
+    def changes(self, params: Params) -> dict[str, str | None]:
+        """What the user has otherwise: options and kernel settings as text, None: taken out."""
+        changes: dict[str, str | None] = {}
         for dimension in self.dimensions:  # in the space's order, whatever that of `params`
             name, value = dimension.name, params[dimension.name]
             if value == dimension.users:
@@ -221,11 +223,12 @@ class Domain:
             emit = parameter.emit if isinstance(parameter, ChoiceParameter) else {}
             options = emit.get(str(value), {} if emit else {name: value})
             for option, setting in options.items():
-                if self.own(option) != as_text(setting):
-                    changes[option] = as_text(setting)
+                text = emitted(setting, self.ini)
+                if self.own(option) != text:
+                    changes[option] = text
         return changes
 
-    def options(self, params: Params) -> dict[str, str]:
+    def options(self, params: Params) -> dict[str, str | None]:
         """The changes that are options: lines of the file."""
         return {n: text for n, text in self.changes(params).items() if not is_sysctl(n)}
 
@@ -236,7 +239,7 @@ class Domain:
     def box(self, params: Params) -> Limits:
         """The user's box with the kernel settings of these values: where the file runs."""
         changes = self.changes(params).items()
-        return self.limits.with_sysctls({n: text for n, text in changes if is_sysctl(n)})
+        return self.limits.with_sysctls({n: text for n, text in changes if text and is_sysctl(n)})
 
 
 def own_value(ini: IniFile, limits: Limits, option: str) -> str | None:
@@ -245,6 +248,13 @@ def own_value(ini: IniFile, limits: Limits, option: str) -> str | None:
         return ini.get(option)
     value = limits.sysctls.get(option)
     return None if value is None else str(value)
+
+
+def emitted(setting: Emitted, ini: IniFile) -> str | None:
+    """What a choice makes of an option of this file, as text; None: the option is not there."""
+    if isinstance(setting, OwnValue):
+        return ini.get(setting.of)
+    return None if setting is None else as_text(setting)
 
 
 def as_names(params: Params) -> dict[str, Scalar]:

@@ -83,7 +83,7 @@ def _fixed_because(domain: Domain, dimension: Dimension, parameter: Parameter) -
         )
     if isinstance(parameter, IntParameter):
         return f"its bounds allow only {dimension.low}"
-    return "every value of the space means the same as the file's own"
+    return "no value of the space would change this file"
 
 
 def _values_of(expression: Expression, names: Names) -> str:
@@ -110,7 +110,10 @@ def _lines_by_value(domain: Domain, dimension: Dimension) -> dict[str, tuple[str
 
 
 def _lines(domain: Domain, params: Params) -> tuple[str, ...]:
-    return tuple(f"{option} = {value}" for option, value in domain.changes(params).items())
+    return tuple(
+        f"without {option}" if value is None else f"{option} = {value}"
+        for option, value in domain.changes(params).items()
+    )
 
 
 def _heuristics(domain: Domain) -> tuple[HeuristicOutline, ...]:

@@ -51,6 +51,15 @@ def test_the_overlay_holds_the_changes_alone() -> None:
     assert _api().get("/v1/jobs/1/uwsgi.ini?form=overlay").text == "[uwsgi]\nprocesses = 4\n"
 
 
+def test_an_answer_that_takes_a_line_out_has_no_overlay() -> None:
+    job = finished(1, Verdict.BETTER)
+    assert job.recommendation
+    without = replace(job, recommendation=replace(job.recommendation, overlay_ini=""))
+    answer = _with(without).get("/v1/jobs/1/uwsgi.ini?form=overlay")
+    assert answer.status_code == 409
+    assert "take the patched file" in answer.json()["detail"]
+
+
 def test_the_file_comes_as_a_command_too() -> None:
     answer = _api().get("/v1/jobs/1/uwsgi.ini?form=command")
     assert answer.text == "uwsgi --master --processes 4\n"

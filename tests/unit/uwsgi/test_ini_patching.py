@@ -6,7 +6,7 @@ from tests.ini_bytes import dumped, parsed
 from tuner.uwsgi.ini import IniFile, overlay
 
 
-def patched(text: str, notes: dict[str, str] | None = None, **changes: str) -> str:
+def patched(text: str, notes: dict[str, str] | None = None, **changes: str | None) -> str:
     named = {option.replace("_", "-"): value for option, value in changes.items()}
     once = IniFile.parse(text).patch(named, notes)
     assert IniFile.parse(once.dump()).patch(named, notes).dump() == once.dump()
@@ -55,6 +55,18 @@ def test_a_line_moves_below_another_file_and_leaves_a_comment() -> None:
     assert patched("[uwsgi]\nprocesses = 1\nini = site.ini\n", processes="8") == (
         "[uwsgi]\n; uwsgi-tuner: was: processes = 1\nini = site.ini\nprocesses = 8\n"
     )
+
+
+def test_an_option_that_is_taken_out_leaves_comments() -> None:
+    text = "[uwsgi]\nhttp = :1\nmaster\nif-env = P\nhttp = :2\nendif =\n"
+    assert patched(text, notes={"http": "http was :1"}, http=None) == (
+        "[uwsgi]\n; uwsgi-tuner: http was :1\n; uwsgi-tuner: was: http = :1\nmaster\n"
+        "if-env = P\n; uwsgi-tuner: was: http = :2\nendif =\n"
+    )
+
+
+def test_an_option_that_is_not_there_cannot_be_taken_out() -> None:
+    assert patched("[uwsgi]\nmaster\n", notes={"http": "gone"}, http=None) == "[uwsgi]\nmaster\n"
 
 
 def test_a_percent_sign_at_the_end_does_not_swallow_a_new_line() -> None:

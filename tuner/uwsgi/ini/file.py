@@ -63,9 +63,9 @@ class IniFile:
         return value is not None and is_true(value)
 
     def patch(
-        self, changes: Mapping[str, str], notes: Mapping[str, str] | None = None
+        self, changes: Mapping[str, str | None], notes: Mapping[str, str] | None = None
     ) -> "IniFile":
-        """Set each option so that its value decides; nothing else changes.
+        """Set each option so that its value decides, or take it out (None); nothing else changes.
 
         `notes` puts one of our comments above the line of an option and replaces an older one.
         A second patch with the same values and notes changes nothing. A patch cannot override
@@ -74,7 +74,7 @@ class IniFile:
         """
         file = self
         for option, value in changes.items():
-            wrong = why_unwritable(option, value)
+            wrong = why_unwritable(option, value or "")
             if wrong:
                 raise ValueError(f"{option} {wrong}")
             note = (notes or {}).get(option)

@@ -4,6 +4,7 @@ set without a condition   its last line gets the value, in place
   later copies            become comments
   a later include         may set it too: the line moves below the include
 not set, or only on a condition: a new line at the end of the section's last block
+taken out (None)          all its lines become comments, those on a condition too
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,9 +17,9 @@ _Edits = dict[int, list[str]]  # raw lines that replace the one at that index
 
 
 def with_option(
-    lines: Sequence[Line], read: Walk, option: str, value: str, note: str | None
+    lines: Sequence[Line], read: Walk, option: str, value: str | None, note: str | None
 ) -> tuple[Line, ...]:
-    """The lines with `option` at `value`, and `note` as our only comment on it.
+    """The lines with `option` at `value` or without it, and `note` as our only comment on it.
 
     Without a note, an older one is removed when the value changes. `read` is the walk through
     `lines`.
@@ -28,7 +29,9 @@ def with_option(
         (turn, step) for turn, step in enumerate(read.steps) if _option_of(step.line) == wanted
     ]
     plain = [(turn, step) for turn, step in places if not step.is_conditional]
-    if plain and not _is_overtaken(read, plain[-1][0]):
+    if value is None:
+        edits = _taken_out(lines, [step for _, step in places], note)
+    elif plain and not _is_overtaken(read, plain[-1][0]):
         turn, last = plain[-1]
         edits = _out_of(lines, (s for t, s in places if t > turn and s.index != last.index))
         edits |= _in_place(lines, last.index, value, note)
@@ -72,6 +75,15 @@ def _out_of(lines: Sequence[Line], steps: Iterable[Step]) -> _Edits:
     for step in steps:
         edits[step.index] = [lines[step.index].commented_out().raw]
         edits |= _without_note(lines, step.index)
+    return edits
+
+
+def _taken_out(lines: Sequence[Line], steps: Sequence[Step], note: str | None) -> _Edits:
+    edits = _out_of(lines, steps)
+    if steps and note is not None:
+        line = lines[steps[0].index]
+        ours = _note(note, line.indent, line.ending or ending_of(lines))
+        edits[steps[0].index].insert(0, ours)
     return edits
 
 
