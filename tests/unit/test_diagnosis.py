@@ -142,6 +142,9 @@ def test_a_router_that_fills_its_core_is_the_bottleneck_even_where_the_quota_is_
     assert found.bottleneck is Bottleneck.ROUTER
     shared = seen_with(LIMITS, target_cpu=0.95, busy=1.0, server={"router": 0.4})
     assert shared.bottleneck is Bottleneck.CPU_QUOTA
+    assert "http router takes 40 % of the quota" in shared.sentence
+    little = seen_with(LIMITS, target_cpu=0.95, busy=1.0, server={"router": 0.1})
+    assert "no uWSGI option will help" in little.sentence
 
 
 def test_a_kill_for_memory_comes_before_the_errors_that_it_makes() -> None:

@@ -27,14 +27,16 @@ Block = tuple[Sequence[TrialNumber], int]
 Planned = Mapping[Phase, Sequence[Block]]
 """Every block that a phase may have at most."""
 
+LONG_QUEUE = 4096
+"""Connections; few servers ask the kernel for a longer queue, even where somaxconn allows it."""
+
 PAIR = (BASELINE,) * 2
 
 
 def size_of(spec: JobSpec, plan: Planned) -> Size:
     """What the whole job takes, from the first block to the last."""
     blocks = [*chain(*plan.values())]
-    longest_s = 60 * (spec.budget.minutes or float("inf"))
-    takes_s = round(min(expected_s(spec, blocks), longest_s), 1)
+    takes_s = round(min(expected_s(spec, blocks), _bound_s(spec)), 1)
     arms_at_once = max((len(arms) for arms, _ in blocks), default=0)
     memory_mb = max((needs_mb(spec, arms) for arms, _ in blocks), default=0)
     beside = " and their services" if any(target.services for target in spec.targets) else ""
@@ -92,22 +94,27 @@ def _duration(spec: JobSpec, blocks: Sequence[Block], takes_s: float) -> str:
 
     A tuning job may end early.
     """
-    if spec.kind is JobKind.TUNE:
-        return f"about {estimate(takes_s)} at most"
     longest_s = expected_s(spec, blocks, WARM_UPS_AT_MOST) + _in_vain_s(spec, blocks)
-    shortest, longest = estimate(takes_s), estimate(longest_s)
-    return f"about {shortest}" if shortest == longest else f"{shortest} to {longest}"
+    shortest, longest = estimate(takes_s), estimate(min(longest_s, _bound_s(spec)))
+    duration = f"about {shortest}" if shortest == longest else f"{shortest} to {longest}"
+    return f"{duration}, or less" if spec.kind is JobKind.TUNE else duration
+
+
+def _bound_s(spec: JobSpec) -> float:
+    return 60 * (spec.budget.minutes or float("inf"))
 
 
 def _in_vain_s(spec: JobSpec, blocks: Sequence[Block]) -> float:
-    """Seconds that runs may end later: more connections than the kernel queues wait and time out.
+    """Seconds that runs may end later: more connections than queues hold wait and time out.
 
-    All rungs have as many blocks.
+    All rungs have as many runs.
     """
     loads = [connections(load) for load in rungs(spec.workload).values()]
-    share = sum(each > spec.limits.somaxconn for each in loads) / len(loads)
+    queue = min(spec.limits.somaxconn, LONG_QUEUE)
+    each_block = 1 if spec.kind is JobKind.COMPARE else len(loads)  # has so many of the rungs
+    late = each_block * sum(each > queue for each in loads) / len(loads)
     runs = sum(len(arms) * (WARM_UPS_AT_MOST + cycles) for arms, cycles in blocks)
-    return share * runs * CONNECT_TIMEOUT_S
+    return late * runs * CONNECT_TIMEOUT_S
 
 
 def _race(budget: Budget) -> list[Block]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from tuner import wording
-from tuner.diagnosis.rules import MUCH_FOREIGN_CPU, Seen
+from tuner.diagnosis.rules import MUCH_FOREIGN_CPU, MUCH_ROUTER, Seen
 from tuner.diagnosis.services import FULL, saturated
 from tuner.model import Bottleneck
 
@@ -56,7 +56,18 @@ def _cpu_quota(seen: Seen) -> str:
         cores = f"all {seen.cpus:g} cores are busy {where}"
     else:
         cores = f"the quota of {seen.cpus:g} CPU is used up {where}"
-    return f"{cores}: no uWSGI option will help, only less work per request or more CPU"
+    return f"{cores}: {_way_out(seen)}"
+
+
+def _way_out(seen: Seen) -> str:
+    router = seen.get("router") / seen.cpus
+    if router >= MUCH_ROUTER:
+        return (
+            f"uWSGI's http router takes {wording.share(router, 0)} of the quota and passes each"
+            " request on over a connection of its own: use http-socket, or nginx in front, instead"
+            " of the router"
+        )
+    return "no uWSGI option will help, only less work per request or more CPU"
 
 
 def _backing_service(seen: Seen) -> str:

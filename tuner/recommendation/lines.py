@@ -1,7 +1,7 @@
 """The options that a file changes, each with its own effect where it is known."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tuner import analysis
 from tuner.model import Ablation, ChangedLine, Effect, Objective, Params
@@ -27,15 +27,21 @@ def changed_lines(
 
 
 def notes_on(lines: Sequence[ChangedLine], whole: Effect | None) -> Mapping[str, str]:
-    """The comment above each line: its old value, and the effect of the change.
+    """The comment above each line: its old value, the effect of the change, and what else it does.
 
     `whole` is the effect of all lines together, which is that of a single line too.
     """
     alone = whole if len(lines) == 1 else None
-    return {
-        line.option: "; ".join(filter(None, (_was(line), _brought(line, lines, alone), line.note)))
-        for line in lines
-    }
+    return {line.option: "; ".join(_comment(line, lines, alone)) for line in lines}
+
+
+def _comment(
+    line: ChangedLine, lines: Sequence[ChangedLine], alone: Effect | None
+) -> Iterator[str]:
+    yield _was(line)
+    yield _brought(line, lines, alone)
+    if line.note and line.value is not None:
+        yield line.note
 
 
 def _was(line: ChangedLine) -> str:

@@ -35,9 +35,15 @@ def test_a_comparison_tells_its_time_and_the_memory_of_its_largest_block() -> No
     )
 
 
-def test_connections_that_the_kernel_queues_time_out_in_no_run() -> None:
-    found = size(limits=Limits(somaxconn=10_000))
-    assert found.sentence.startswith("12 min to 19 min: 3 rungs")
+def test_connections_that_a_queue_holds_time_out_in_no_run() -> None:
+    fewer = Ladder(kind="ladder", concurrencies=(100, 1_000, 4_096))
+    assert size(workload=fewer).sentence.startswith("12 min to 19 min: 3 rungs")
+    assert size(limits=Limits(somaxconn=65_535)).sentence == size().sentence
+
+
+def test_a_tuning_job_counts_the_connections_that_time_out_too() -> None:
+    spec = builders.spec(budget=PRESETS["demo"], workload=LADDER)
+    assert size_of(spec, planned(spec)).sentence.startswith("6 min to 44 min, or less: ")
 
 
 def test_each_arm_counts_with_its_own_box_and_its_services() -> None:
@@ -71,7 +77,7 @@ def test_a_tuning_job_tells_the_most_that_it_takes() -> None:
     pairs, race, ablation = 74 * 2 * long_s, (4 * 5 + 8 * 3) * short_s, 24 * 5 * long_s
     assert found.takes_s == pairs + race + ablation
     assert found.sentence == (
-        "about 68 min at most: 30 trials, 110 blocks; up to 5 arms at once, with 2.6 GB of memory"
+        "68 min to 1.9 h, or less: 30 trials, 110 blocks; up to 5 arms at once, with 2.6 GB of memory"
     )
 
 
