@@ -77,7 +77,8 @@ def test_a_tuning_job_tells_the_most_that_it_takes() -> None:
     pairs, race, ablation = 74 * 2 * long_s, (4 * 5 + 8 * 3) * short_s, 24 * 5 * long_s
     assert found.takes_s == pairs + race + ablation
     assert found.sentence == (
-        "68 min to 1.9 h, or less: 30 trials, 110 blocks; up to 5 arms at once, with 2.6 GB of memory"
+        "68 min to 1.9 h, or less: 30 trials, 110 blocks; up to 5 arms at once,"
+        " with 2.6 GB of memory"
     )
 
 
