@@ -77,9 +77,10 @@ def wait_for_phase(service: Service, job_id: int, phase: str) -> bool:
     """Whether the job came to the phase with something running; it may also end before."""
 
     def there() -> bool:
-        job = service.job(job_id)
-        return job["state"] not in ("queued", "running") or (
-            job["phase"] == phase and bool(service.containers())
+        job = service.glance(job_id)  # a server closes a connection that a slow machine left idle
+        return job is not None and (
+            job["state"] not in ("queued", "running")
+            or (job["phase"] == phase and bool(service.containers()))
         )
 
     service.wait_for(there, JOB_ENDS_WITHIN_S, f"job {job_id} is in {phase}")
