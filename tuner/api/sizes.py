@@ -85,8 +85,11 @@ def expected_s(spec: JobSpec, blocks: Sequence[Block], warm_ups: int = 1) -> flo
 def load_s(spec: JobSpec, block: Block, warm_ups: int = 1) -> float:
     """Seconds of load in one block, as the budget asks; a burst may take longer."""
     arms, cycles = block
-    loads = 1 if spec.kind is JobKind.COMPARE else len(rungs(spec.workload))
-    return len(arms) * spec.budget.arm_load_s(cycles * loads, warm_ups)
+    return len(arms) * spec.budget.arm_load_s(cycles * _rungs_of_a_block(spec), warm_ups)
+
+
+def _rungs_of_a_block(spec: JobSpec) -> int:
+    return 1 if spec.kind is JobKind.COMPARE else len(rungs(spec.workload))
 
 
 def _duration(spec: JobSpec, blocks: Sequence[Block], takes_s: float) -> str:
@@ -111,10 +114,9 @@ def _in_vain_s(spec: JobSpec, blocks: Sequence[Block]) -> float:
     """
     loads = [connections(load) for load in rungs(spec.workload).values()]
     queue = min(spec.limits.somaxconn, LONG_QUEUE)
-    each_block = 1 if spec.kind is JobKind.COMPARE else len(loads)  # has so many of the rungs
-    late = each_block * sum(each > queue for each in loads) / len(loads)
-    runs = sum(len(arms) * (WARM_UPS_AT_MOST + cycles) for arms, cycles in blocks)
-    return late * runs * CONNECT_TIMEOUT_S
+    late = sum(each > queue for each in loads) / len(loads)
+    of_a_rung = sum(len(arms) * (WARM_UPS_AT_MOST + cycles) for arms, cycles in blocks)
+    return late * of_a_rung * _rungs_of_a_block(spec) * CONNECT_TIMEOUT_S
 
 
 def _race(budget: Budget) -> list[Block]:
