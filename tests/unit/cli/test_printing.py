@@ -122,6 +122,13 @@ def test_a_kept_line_without_an_effect_of_its_own_is_called_not_ablated() -> Non
     assert "  threads    (not set) -> 2  not ablated" in lines
 
 
+def test_a_line_that_comes_out_and_what_else_it_changes_are_said() -> None:
+    out = {**_line(), "option": "http", "value": None, "baseline_value": ":8000", "effect": None}
+    lines = lines_of(lines=[{**out, "note": "only behind a proxy"}])
+    assert "  http  :8000 -> (not set)  not ablated" in lines
+    assert "  note: only behind a proxy" in lines
+
+
 def test_what_was_skipped_is_said() -> None:
     evidence = {**RECOMMENDATION["evidence"], "skipped": ["no ablation: the budget is too small"]}
     assert lines_of(evidence=evidence)[-1] == "skipped: no ablation: the budget is too small"

@@ -28,6 +28,7 @@ from tuner.evidence.document import (
 from tuner.model import (
     PRESETS,
     Aim,
+    ChangedLine,
     Comparison,
     Danger,
     Evidence,
@@ -192,6 +193,13 @@ def test_a_line_that_was_not_measured_apart_says_so() -> None:
     changed = text(composed(found), "What changes")
     assert "threads | not set | 2 | not ablated" in changed
     assert "the share of this line is unknown" in changed
+
+
+def test_a_line_that_comes_out_and_what_else_it_changes_are_shown() -> None:
+    out = ChangedLine(option="http", value=None, baseline_value=":8000", note="behind a proxy")
+    changed = text(composed(finished_jobs.recommendation(lines=(out,))), "What changes")
+    assert "http | :8000 | not set | not ablated" in changed
+    assert "Note: behind a proxy" in changed
 
 
 def test_lines_put_back_say_whether_they_are_noise_or_harm() -> None:
