@@ -69,7 +69,7 @@ def test_the_job_with_logins_is_one_that_the_service_accepts() -> None:
     options = Namespace(users=50, blocks=2, cycles=None, only=["2-processes-listen-100"])
     whole = login.request(Namespace(users=None, blocks=None, cycles=None, only=None))
     spec = resolve(CompareRequest.model_validate(whole), HostCatalogue.load())
-    assert len(spec.variants) == 6
+    assert len(spec.variants) == 7
     assert isinstance(spec.workload, Burst)
     assert spec.workload.user_data is not None
     short = resolve(CompareRequest.model_validate(login.request(options)), HostCatalogue.load())
