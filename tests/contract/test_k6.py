@@ -91,6 +91,14 @@ def application(environ, start_response):
     start_response(status, [*headers, ("Content-Length", str(len(answer)))])
     return [answer]
 """
+SLOW = """
+import time
+
+def application(environ, start_response):
+    time.sleep(0.1)
+    start_response("200 OK", [("Content-Length", "2")])
+    return [b"ok"]
+"""
 ABSENT = "uwsgi-tuner/load-k6:absent"
 
 
@@ -163,6 +171,26 @@ def test_a_burst_of_users_is_served_to_the_last_request(bench: Bench) -> None:
     assert 0 < reading.connect.p50_ms <= reading.connect.max_ms
     assert reading.host is not None
     assert reading.duration_s < reading.host.wall_s - 0.03  # k6's own start is not part of it
+
+
+def test_users_give_up_at_the_limit_and_the_next_burst_does_not_meet_what_they_left(
+    tmp_path: Path,
+) -> None:
+    """One request takes 0.1 s: with its first burst, uWSGI is busy for seconds beyond the limit."""
+    request = (HttpRequest(),)
+    many, few = (
+        Burst(kind="burst", users=users, requests=request, limit_s=1.0) for users in (60, 4)
+    )
+    with serving(tmp_path, "slow", SLOW) as started:
+        crowded = started.drive(many)
+        calm = started.drive(few)
+
+    assert crowded.sent == 60
+    assert crowded.errors_by_class.keys() == {"read_timeout"}
+    assert crowded.over_limit is not None
+    assert crowded.over_limit > 0.5
+    assert crowded.latency_p95_ms == pytest.approx(1000, rel=0.2)
+    assert (calm.sent, calm.errors_by_class, calm.over_limit) == (4, {}, 0)
 
 
 def test_answers_of_the_wrong_status_are_counted_as_uwsgi_counts_them(bench: Bench) -> None:

@@ -6,8 +6,9 @@ from typing import NamedTuple
 from tuner.charts.frame import BOTTOM, TOP, Frame
 from tuner.charts.svg import Point, mark, path, short, text
 
-MARGIN = 190  # pixels at the right of a frame, for the names
+MARGIN = 205  # pixels at the right of a frame, for the names
 _NAME = 15  # pixels, from one name to the next
+_LETTERS = 26  # of a name: `uwsgi-as-published-tuned` is whole
 
 
 class End(NamedTuple):
@@ -32,7 +33,7 @@ def names_beside(frame: Frame, ends: Iterable[End]) -> list[str]:
         x_end, y_end = end.point
         found.append(path(f"M{x_end + 6:.1f} {y_end:.1f}L{left - 8:.1f} {y:.1f}", "grid"))
         found.append(mark(left, y, end.arm))
-        found.append(text(left + 10, y + 4, short(end.name, 22)))
+        found.append(text(left + 10, y + 4, short(end.name, _LETTERS)))
     return found
 
 

@@ -142,6 +142,7 @@ def recommendation_lines(found: RecommendationAnswer) -> Iterator[str]:
     yield headline(found)
     yield found.reason
     yield from _changes("changed lines", found.lines, effect_with_interval, "not ablated")
+    yield from (f"  note: {note}" for note in notes_of(found.lines))
     yield from _changes("tried, not worth a line", found.reverted, why_not_kept, "")
     yield from _evidence(found)
     yield from ("", f"bottleneck: {found.diagnosis.sentence}")
@@ -199,7 +200,6 @@ def _changes(
         for line in changed
     ]
     yield from (f"  {row}" for row in columns(rows))
-    yield from (f"  note: {note}" for note in notes_of(changed))
 
 
 def _or_not_set(value: str | None) -> str:

@@ -16,7 +16,7 @@ from tuner.load import checks, contents
 from tuner.load.findings import WINDOW, WindowFindings
 from tuner.load.oha import answered, head_s
 from tuner.load.probing import ask_probe, watched
-from tuner.load.readiness import SLACK_S
+from tuner.load.readiness import SLACK_S, WINDOW_SLACK_S
 from tuner.load.results import reading_of
 from tuner.load.scripting import K6Load, longest_s, script
 from tuner.measurement import LoadReading, RunningTarget
@@ -125,7 +125,9 @@ class K6:
             "limit_s": None if isinstance(load, ClosedLoop) else load.limit_s,
             **watched(running, target, self._stats_address),
         }
-        return ask_probe(running, "window", task, longest_s(load, duration_s) + SLACK_S, WINDOW)
+        return ask_probe(
+            running, "window", task, longest_s(load, duration_s) + WINDOW_SLACK_S, WINDOW
+        )
 
 
 def _failure(request: HttpRequest, answer: int | str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from tuner.load import checks, contents
 from tuner.load.findings import WINDOW
 from tuner.load.probing import ask_probe, watched
-from tuner.load.readiness import SLACK_S, headers_of, wait_ready
+from tuner.load.readiness import WINDOW_SLACK_S, headers_of, wait_ready
 from tuner.load.results import CONNECT_TIMEOUT, reading_of
 from tuner.measurement import LoadReading, RunningTarget, target_failed
 from tuner.model import (
@@ -94,7 +94,7 @@ class Oha:
             "head_s": head_s(duration_s),
             **watched(running, target, self._stats_address),
         }
-        limit_s = duration_s + REQUEST_TIMEOUT_S + CONNECT_TIMEOUT_S + SLACK_S
+        limit_s = duration_s + REQUEST_TIMEOUT_S + CONNECT_TIMEOUT_S + WINDOW_SLACK_S
         reading = reading_of(ask_probe(running, "window", task, limit_s, WINDOW), "oha")
         return answered(reading, running)
 

@@ -5,11 +5,13 @@ from collections.abc import Mapping
 from tuner.errors import TargetFailed
 from tuner.load import contents
 from tuner.load.findings import READY, Census, Readiness
+from tuner.load.probe.window import IDLE_WITHIN_S
 from tuner.load.probing import ask_probe
 from tuner.measurement import RunningTarget, target_failed
 from tuner.model import FailureCode, HttpRequest, Target
 
 SLACK_S = 15.0  # for the engine and a busy host
+WINDOW_SLACK_S = SLACK_S + IDLE_WITHIN_S  # the server may work on what clients gave up
 
 
 def wait_ready(

@@ -23,17 +23,21 @@ from tuner.model import (
 )
 
 REQUEST_TIMEOUT_S = 10.0
-BEYOND_LIMIT_S = 5.0  # k6 waits this long beyond the limit, to learn how late an answer is
+BEYOND_LIMIT_S = 5.0  # a user of a journey waits this long beyond the limit
 SHORT_S = 10.0
 
 K6Load = Burst | Journey | ClosedLoop
 
 
 def request_timeout_s(load: K6Load) -> float:
-    """The time-out of one request."""
-    if isinstance(load, ClosedLoop):
-        return REQUEST_TIMEOUT_S
-    return max(REQUEST_TIMEOUT_S, load.limit_s + BEYOND_LIMIT_S)
+    """The time-out of one request: in a burst, each user gives up at the limit."""
+    match load:
+        case Burst():
+            return load.limit_s
+        case Journey():
+            return max(REQUEST_TIMEOUT_S, load.limit_s + BEYOND_LIMIT_S)
+        case ClosedLoop():
+            return REQUEST_TIMEOUT_S
 
 
 def longest_s(load: K6Load, duration_s: float) -> float:

@@ -127,6 +127,8 @@ def test_a_line_that_comes_out_and_what_else_it_changes_are_said() -> None:
     lines = lines_of(lines=[{**out, "note": "only behind a proxy"}])
     assert "  http  :8000 -> (not set)  not ablated" in lines
     assert "  note: only behind a proxy" in lines
+    tried = lines_of(lines=[out], reverted=[{**out, "note": "only behind a proxy"}])
+    assert not any("note:" in line for line in tried)
 
 
 def test_what_was_skipped_is_said() -> None:

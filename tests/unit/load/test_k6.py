@@ -83,7 +83,7 @@ def test_the_users_of_a_burst_start_at_once_and_go_through_once() -> None:
         "vus": 500,
         "executor": "per-vu-iterations",
         "iterations": 1,
-        "maxDuration": "30000ms",
+        "maxDuration": "20000ms",
         "gracefulStop": "0s",
     }
     assert load["options"]["noConnectionReuse"]
@@ -94,8 +94,8 @@ def test_the_users_of_a_burst_start_at_once_and_go_through_once() -> None:
     assert [load["headers"][shape] for shape in load["shapes"]] == [{"A": "b"}, {}]
 
 
-def test_a_request_is_waited_for_beyond_its_limit_so_that_its_time_is_known() -> None:
-    assert loaded(Scripted({}), BURST)["timeout"] == "10000ms"
+def test_a_user_of_a_burst_gives_up_at_the_limit_and_one_of_a_journey_waits_beyond_it() -> None:
+    assert loaded(Scripted({}), BURST)["timeout"] == "5000ms"
     assert loaded(Scripted({}), JOURNEY)["timeout"] == "35000ms"
 
 
@@ -214,6 +214,30 @@ def test_what_takes_longer_than_the_limit_is_over_it_and_still_an_answer(tmp_pat
     assert client["over_limit"] == 0.25
     assert client["rows"]["requests"] == 4
     assert client["errors"] == {}
+
+
+def test_what_a_user_gave_up_counts_with_the_time_of_the_wait(tmp_path: Path) -> None:
+    answered = [f"0,1,0,{ms},0,{ms},200,0," for ms in (1000, 2000)]
+    in_vain = "0,0,0,5003,1,5002,0,1050,request timeout"
+    without_connect = "1,0,0,5001,0,0,0,1211,dial: i/o timeout"
+
+    client = found(*answered, in_vain, without_connect, folder=tmp_path, limit_s=5.0)
+
+    assert client["rows"]["requests"] == 2
+    assert client["over_limit"] == 0.5
+    assert client["rows"]["latency_p50_ms"] == 2000
+    assert client["rows"]["latency_p95_ms"] == pytest.approx(5003)
+    first, second = client["rows"]["by_request"]
+    assert (first["sent"], first["failed"], first["max_ms"]) == (3, 1, pytest.approx(5003))
+    assert (second["sent"], second["failed"], second["max_ms"]) == (1, 1, 5000)
+
+
+def test_a_load_without_a_limit_has_latencies_of_answers_only(tmp_path: Path) -> None:
+    in_vain = "0,0,0,9003,1,9002,0,1050,request timeout"
+
+    client = found("0,1,0,1000,0,1000,200,0,", in_vain, folder=tmp_path)
+
+    assert client["rows"]["latency_p99_ms"] == 1000
 
 
 def test_each_request_has_its_own_figures_and_its_failures_are_its_own(tmp_path: Path) -> None:
@@ -433,9 +457,9 @@ def test_a_killed_k6_is_the_hosts_fault() -> None:
 @pytest.mark.parametrize(
     ("load", "connections", "limit_s", "length_s", "head_s", "timeout_s"),
     [
-        (BURST, None, 5.0, None, 0.0, 45.0),
-        (JOURNEY, 20, 30.0, 2.0, 0.4, 62.0),
-        (MIX, 20, None, 2.0, 0.4, 37.0),
+        (BURST, None, 5.0, None, 0.0, 50.0),
+        (JOURNEY, 20, 30.0, 2.0, 0.4, 77.0),
+        (MIX, 20, None, 2.0, 0.4, 52.0),
     ],
 )
 def test_the_probe_is_told_what_kind_of_run_it_is(

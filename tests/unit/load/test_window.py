@@ -20,7 +20,7 @@ from tuner.load.findings import WINDOW
 from tuner.load.probe import queues, usage
 from tuner.load.probe.counters import StatsGone
 from tuner.load.probe.rows import SERIES_STEP_S
-from tuner.load.probe.window import FOLDERS, Watched, over_time, window
+from tuner.load.probe.window import FOLDERS, Watched, await_idle, over_time, window
 from tuner.load.results import reading_of
 
 OHA = """
@@ -139,6 +139,27 @@ def test_the_count_of_uwsgi_is_awaited_but_not_for_ever(
     assert reading.before is not None
     assert reading.after is not None
     assert reading.after.requests - reading.before.requests == counted
+
+
+@pytest.mark.parametrize(
+    ("errors", "looks"), [({"read_timeout": 2}, 3), ({"http_502": 2}, 0), ({}, 0)]
+)
+def test_what_clients_gave_up_is_over_before_the_next_run(
+    errors: dict[str, int], looks: int
+) -> None:
+    seen = ["busy", "queue", "idle"]
+    answers = {
+        "busy": {"workers": [{"status": "busy"}]},
+        "queue": {"workers": [{"status": "idle"}], "listen_queue": 3},
+        "idle": {"workers": [{"status": "idle"}, {"status": "cheap"}], "listen_queue": 0},
+    }
+
+    def answer(connection: socket.socket) -> None:
+        connection.sendall(json.dumps(answers[seen.pop(0)]).encode())
+
+    with serving(answer) as port:
+        await_idle(errors, f"127.0.0.1:{port}")
+    assert len(seen) == 3 - looks
 
 
 def test_oha_says_which_request_of_a_mix_an_answer_belongs_to(stats: str) -> None:

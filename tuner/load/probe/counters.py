@@ -61,6 +61,16 @@ def requests(stats: str) -> int:
         return 0
 
 
+def is_idle(stats: str) -> bool:
+    """Whether no worker of uWSGI has a request, and none waits; True for stats that are no JSON."""
+    try:
+        found = json.loads(stats)
+        is_busy = any(worker["status"] == "busy" for worker in found["workers"])
+        return not is_busy and not found.get("listen_queue")
+    except (ValueError, KeyError):
+        return True
+
+
 def receive_all(
     connection: socket.socket, is_whole: Callable[[bytes], bool] = lambda _: False
 ) -> str:

@@ -8,6 +8,7 @@ The latency of a request is its connect and `took`; k6's own time before and aft
 `task` has `limit_s` besides the fields of every client.
 """
 
+import math
 import os
 from collections import Counter
 from typing import Any, NamedTuple
@@ -54,6 +55,11 @@ class Sent(NamedTuple):
         return self.status > 0 and (self.error in (0, NOT_TAKEN) or self.error in _STATUS_ERRORS)
 
     @property
+    def is_given_up(self) -> bool:
+        """Whether the user waited in vain."""
+        return self.kind in ("connect_timeout", "read_timeout")
+
+    @property
     def latency_s(self) -> float:
         """The time that the user waited, connect included."""
         return self.connecting_s + self.took_s
@@ -90,7 +96,8 @@ def summarise(folder: str, output: str, task: dict[str, Any]) -> dict[str, Any]:
         head_s=task["head_s"],
         length_s=task["length_s"],
         connections=task["connections"],
-        unanswered=kinds["connect_timeout"] + kinds["read_timeout"],
+        unanswered=sum(one.is_given_up for one in failed),
+        given_up_ms=given_up_ms(failed, task),
     )
     return {
         "rows": {**summary, "by_request": by_request(found, task)},
@@ -134,6 +141,21 @@ def row_of(one: Sent) -> Row:
     return began_s, began_s, one.end_s, one.ok
 
 
+def given_up_ms(found: list[Sent], task: dict[str, Any]) -> list[float]:
+    """Latencies of requests that users with a limit gave up: the limit, or longer.
+
+    Without them, a server that answers few users at all would look fast.
+    """
+    limit_s, head_s, length_s = task["limit_s"], task["head_s"], task["length_s"]
+    return [
+        1000 * max(limit_s, one.latency_s)
+        for one in found
+        if limit_s is not None
+        and one.is_given_up
+        and head_s <= one.sent_s < (math.inf if length_s is None else length_s)
+    ]
+
+
 def over_limit(found: list[Sent], limit_s: float | None) -> float | None:
     """Share of all requests not answered as expected within the limit; None without a limit."""
     late = late_of(found, limit_s)
@@ -162,6 +184,7 @@ def by_request(found: list[Sent], task: dict[str, Any]) -> list[dict[str, Any]]:
             [row_of(one) for one in group if one.is_answered],
             head_s=task["head_s"],
             length_s=task["length_s"],
+            given_up_ms=given_up_ms(group, task),
             request=request,
             sent=len(group),
             failed=sum(not (one.ok and one.is_answered) for one in group),

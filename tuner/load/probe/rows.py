@@ -25,17 +25,19 @@ def summary(
     length_s: float | None,
     connections: int | None = None,
     unanswered: int = 0,
+    given_up_ms: Iterable[float] = (),
 ) -> dict[str, Any]:
     """The figures from `head_s` to `length_s`; without `length_s`, to the last end.
 
     Their names are those of `tuner.model.windows.Answered`. `connections` is set for a closed loop
     only: `stalled` needs it. `unanswered` counts the requests that timed out: they have no row.
+    `given_up_ms` are latencies of those that users gave up, which count among the others.
     """
     found = list(rows)
     if length_s is None:
         length_s = max((end for _, _, end, _ in found), default=head_s)
     ends = [end for _, _, end, ok in found if ok]
-    times_ms = latencies_ms(found, head_s, length_s)
+    times_ms = sorted([*latencies_ms(found, head_s, length_s), *given_up_ms])
     stalled = 0
     if connections is not None:
         stalled = starved(found, head_s, length_s, connections, unanswered)
@@ -54,13 +56,19 @@ def summary(
 
 
 def one_request(
-    rows: Iterable[Row], *, head_s: float, length_s: float | None, **more: Any
+    rows: Iterable[Row],
+    *,
+    head_s: float,
+    length_s: float | None,
+    given_up_ms: Iterable[float] = (),
+    **more: Any,
 ) -> dict[str, Any]:
     """`tuner.model.windows.RequestFigures` from the answers to one request; `more` are its counts.
 
     Successes count from `head_s` to `length_s`, as in `summary`.
     """
-    times_ms = latencies_ms(rows, head_s, math.inf if length_s is None else length_s)
+    ends_s = math.inf if length_s is None else length_s
+    times_ms = sorted([*latencies_ms(rows, head_s, ends_s), *given_up_ms])
     return {**more, **(spread(times_ms) or {}), "histogram": {"counts": histogram(times_ms)}}
 
 

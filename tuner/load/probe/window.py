@@ -37,6 +37,8 @@ SUMMARIES = {"oha": "tuner.load.probe.oha", "k6": "tuner.load.probe.k6"}
 FOLDERS = ("/dev/shm", "/tmp")  # noqa: S108  # the container's own; memory where it may be used
 STDERR_KEPT = 2000
 COUNTED_WITHIN_S = 0.3
+IDLE_WITHIN_S = 15.0
+IDLE_LOOK_S = 0.2
 
 
 class Watched(NamedTuple):
@@ -58,6 +60,7 @@ def window(task: dict[str, Any]) -> dict[str, Any]:
             found["over_time"] = over_time(found, watched)
             if task["stats"] is not None:
                 await_count(found, task["stats"])
+                await_idle(found["client"]["errors"], task["stats"])
         except ValueError as error:
             found["client_error"] = f"{found['client_error']}\n{error}".strip()
         return found
@@ -130,6 +133,21 @@ def await_count(found: dict[str, Any], address: str) -> None:
         time.sleep(counters.PAUSE_S)
         text = counters.read_stats(address, counters.STATS_TIMEOUT_S)
         found["after"]["stats"] = text or found["after"]["stats"]
+
+
+def await_idle(errors: dict[str, int], address: str) -> None:
+    """Wait while uWSGI works on requests that clients gave up: the next run must not meet them.
+
+    Beyond `IDLE_WITHIN_S` there is no wait: a request may hang for ever.
+    """
+    if not any("timeout" in name for name in errors):
+        return
+    ends = time.monotonic() + IDLE_WITHIN_S
+    while time.monotonic() < ends:
+        text = counters.read_stats(address, counters.STATS_TIMEOUT_S)
+        if text is None or counters.is_idle(text):
+            return
+        time.sleep(IDLE_LOOK_S)
 
 
 def make_folder(files: dict[str, str]) -> str:
