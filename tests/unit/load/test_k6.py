@@ -224,6 +224,7 @@ def test_what_a_user_gave_up_counts_with_the_time_of_the_wait(tmp_path: Path) ->
     client = found(*answered, in_vain, without_connect, folder=tmp_path, limit_s=5.0)
 
     assert client["rows"]["requests"] == 2
+    assert client["rows"]["duration_s"] == pytest.approx(5.003)
     assert client["over_limit"] == 0.5
     assert client["rows"]["latency_p50_ms"] == 2000
     assert client["rows"]["latency_p95_ms"] == pytest.approx(5003)

@@ -91,10 +91,13 @@ def summarise(folder: str, output: str, task: dict[str, Any]) -> dict[str, Any]:
     found, first_s = read_rows(lines[:-1])
     failed = [one for one in found if not (one.ok and one.is_answered)]
     kinds = Counter(one.kind for one in failed)
+    length_s = task["length_s"]
+    if length_s is None:  # a burst ends when the last user has an answer, or gives up
+        length_s = max((one.end_s for one in found), default=task["head_s"])
     summary = rows.summary(
         [row_of(one) for one in found if one.is_answered],
         head_s=task["head_s"],
-        length_s=task["length_s"],
+        length_s=length_s,
         connections=task["connections"],
         unanswered=sum(one.is_given_up for one in failed),
         given_up_ms=given_up_ms(failed, task),
