@@ -1,8 +1,9 @@
 """Does a comparison find a slower arm, and leave equal ones equal? `make bench-suites`.
 
 Each suite has three arms through the real service: the app `planted`, the same file again, and the
-same file with 5 % less throughput planted. A suite has 20 rounds. The slower arm is found where its
-interval lies below 0; the equal one is told apart where its interval does not hold 0.
+same file with 5 % less throughput planted. A suite has 20 rounds, and takes some 9 minutes. The
+slower arm is found where its interval lies below 0; the equal one is told apart where its interval
+does not hold 0.
 
 Every suite is one line in the user's cache, written when it has ended; the next run makes the list
 complete. Exit code 1 where too few slower arms are found, or too many equal ones are told apart.
