@@ -104,8 +104,10 @@ def test_after_a_restart_a_stream_goes_on_where_it_was(
         found.append(event)
         if is_verdict(event):
             break
-    assert kinds(found) == ["queue", "job", "job", "verdict"]
-    assert min(event.id for event in found) > last.id
+    # On a busy machine the stream began while the job was submitted: then it has more of that.
+    assert kinds(found)[-4:] == ["queue", "job", "job", "verdict"]
+    ids = [last.id, *(event.id for event in found)]
+    assert ids == sorted({*ids})
 
 
 def test_watching_follows_the_events_and_not_the_clock(

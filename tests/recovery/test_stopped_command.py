@@ -116,7 +116,7 @@ def test_a_killed_comparison_goes_on_and_keeps_the_blocks_that_it_has(shell: She
         with opened_store(service) as store:
             assert store.job(JOB).state is JobState.SUCCEEDED
             after = blocks_in(store)
-        assert service.containers() == []
+        service.wait_for(lambda: not service.containers(), 30, "no container is left")
     assert len(after) == ROUNDS
     assert before.items() <= after.items()
 
