@@ -2,7 +2,7 @@
 
 Submits `target_apps/django-shop/burst/job.yaml` to the real service and prints its report: all
 users start at the same instant, and each logs in, uploads and lists, in this order, through nginx.
-Every request has 5 s. Compared are 2 to 64 processes, and `listen` at 100 and at 4096: some 25
+Every request has 5 s. Compared are 2 to 64 processes, and `listen` at 100 and at 4096: some 30
 minutes. Nothing here asserts.
 """
 

@@ -64,7 +64,7 @@ def request(seed: int, rounds: int) -> Json:
         "target": {"target_app": "planted"},
         "arms": [{"name": name, "ini": ini} for name, ini in files.items()],
         "blocks": rounds,
-        "cycles": 4,  # with one, a round's noise of 12 % hid the 5 % in 5 of 7 suites
+        "cycles": 4,  # with one, intervals of +-4 to 8 % hid the 5 % in 5 of 7 suites
         "window_s": 1.0,
         "warmup_s": 0.6,
         "seed": seed,

@@ -138,7 +138,7 @@ COMMANDS: Mapping[str, Command] = {
         journeys=True,
     ),
     "bench-login": _benchmark(
-        "users log in at once: 2 to 16 processes, listen at 100 and 4096", "login", journeys=True
+        "users log in at once: 2 to 64 processes, listen at 100 and 4096", "login", journeys=True
     ),
     "bench-spent": _benchmark("where the time of a finished job went", "spent", images=False),
     "bench-suites": _benchmark("a planted slower arm, and an equal one: which is found?", "suites"),
