@@ -37,7 +37,7 @@ CHECKS = [
     response_schema_conformance,
 ]
 HERE = {"Host": "localhost"}
-"""A name that the service knows as its own: to others, it answers 403 to everything."""
+"""A name that the service knows as its own. It answers 403 to a request for any other name."""
 
 KEY = {**HERE, "X-API-Key": "the key of this service"}
 STRANGERS = (HERE, {**HERE, "X-API-Key": "another"}, {**HERE, "Authorization": "Bearer "})
