@@ -81,11 +81,13 @@ class FakeWorld:
 
     `throughput` is in requests per second, by options and kernel settings; `memory_mb` in MB.
     `noise_sd` is the standard deviation of a window's log throughput, `start_sd` that of one start.
+    With a `speed_sd`, the speed of the CPU is seen too, and targets fill their CPUs.
     """
 
     throughput: Callable[[Options], float] = _constant_throughput
     noise_sd: float = 0.03
     start_sd: float = 0.0
+    speed_sd: float = 0.0  # of the log speed of the CPU from window to window
     fails: Callable[[Options], FailureCode | None] = _never_fails
     fails_from: int = 1  # connections with which a file fails that fails under load
     fails_at: str = ""  # the only path at which it fails; empty: at any
@@ -200,6 +202,7 @@ class FakeTarget:
     front: Front = Front(topology=Topology.HTTP_SOCKET, port=8000)  # noqa: RUF009  it is frozen
     served: int = 0
     loaded_s: float = 0.0
+    speed: float = 1.0
     start_factor: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -212,15 +215,26 @@ class FakeTarget:
         raise Infrastructure(f"a fake target runs no commands: {argv[:1]}")
 
     def usage(self) -> Usage:
-        """A target that uses nine tenths of its CPUs while it is loaded."""
+        """A target that uses most of its CPUs while it is loaded."""
         cpus = self.arm.limits.cpus
         return Usage(
-            cpu_s=0.9 * cpus * self.loaded_s,
+            cpu_s=(1.0 if self.world.speed_sd else 0.9) * cpus * self.loaded_s,
             periods=round(10 * self.loaded_s),
             throttled_periods=0,
             memory_mb=self.world.memory_mb(options_of(self.arm.ini)),
             system_cpu_s=0.1 * cpus * self.loaded_s,
         )
+
+    @contextmanager
+    def cpu_speed(self) -> Iterator["FakeTarget"]:
+        """The CPU has another speed in each window, if the world says so."""
+        if self.world.speed_sd:
+            self.speed = math.exp(self.noise.gauss(0, self.world.speed_sd))
+        yield self
+
+    def mean(self, since: float, until: float) -> float | None:
+        """The speed of the CPU, if it is seen."""
+        return 20 * self.speed if self.world.speed_sd else None
 
     def service_usage(self) -> Mapping[str, Usage]:
         """Services that use the planted CPUs while the target is loaded."""
@@ -440,7 +454,8 @@ class FakeLoad:
     def _capacity(self, fake: FakeTarget) -> float:
         settings = {name: str(value) for name, value in fake.arm.limits.sysctls.items()}
         planted = self.world.throughput({**options_of(fake.arm.ini), **settings})
-        return planted * fake.start_factor * math.exp(fake.noise.gauss(0, self.world.noise_sd))
+        noise = math.exp(fake.noise.gauss(0, self.world.noise_sd))
+        return planted * fake.speed * fake.start_factor * noise
 
 
 _EPOCH = datetime(2026, 1, 1, tzinfo=UTC)

@@ -5,6 +5,7 @@ and cancels. Bounds are kept apart from the score: a gain never pays for a broke
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from statistics import fmean
@@ -34,6 +35,10 @@ ERRORS_ALLOWED = 0.001
 
 NOTHING_TO_SHOW = 100.0
 """The excess of a bound on a metric without a value: above any real log ratio, and storable."""
+
+
+FULL_FROM = 0.9
+"""Share of its CPU limit from which the speed of the CPU decides how much an arm serves."""
 
 
 THROUGHPUT_KEPT = 0.95
@@ -68,9 +73,42 @@ def log_level(windows: Sequence[Window], metric: Metric) -> float | None:
     return fmean(logs) if logs and len(logs) == len(values) else None
 
 
+def at_equal_speed(windows: Iterable[Window]) -> list[Window]:
+    """Windows of one block that are not void, with the throughput of one speed of the CPU.
+
+    On a shared host the CPU is slower in one window than in the next, through no fault of the arm.
+    An arm that fills its CPU serves in proportion to that speed. The windows of a rung are changed
+    if all of them have a speed and a full CPU, whatever their arms: they then say what each arm
+    would have served at the mean of their speeds.
+    """
+    by_rung: dict[int, list[Window]] = defaultdict(list)
+    for window in windows:
+        if not window.is_void:
+            by_rung[window.connections].append(window)
+    return [window for rung in by_rung.values() for window in _at_mean_speed(rung)]
+
+
+def _at_mean_speed(windows: Sequence[Window]) -> Sequence[Window]:
+    logs = [
+        math.log(window.surroundings.cpu_speed)
+        for window in windows
+        if window.surroundings.cpu_speed and (window.target_cpu or 0.0) >= FULL_FROM
+    ]
+    if len(logs) < len(windows):
+        return windows
+    mean = fmean(logs)
+    return [
+        replace(window, throughput_rps=window.throughput_rps * math.exp(mean - log))
+        for window, log in zip(windows, logs, strict=True)
+    ]
+
+
 def log_ratio(block: Measurement, metric: Metric, *, of: int = 1, to: int = 0) -> float | None:
-    """log(arm `of` / arm `to`) of a metric within one block; None where either has no value."""
-    windows = block.windows
+    """log(arm `of` / arm `to`) of a metric within one block; None where either has no value.
+
+    Throughput is compared at one speed of the CPU (`at_equal_speed`).
+    """
+    windows = at_equal_speed(window for window in block.windows if window.arm in (of, to))
     numerator = log_level(usable(windows, of), metric)
     denominator = log_level(usable(windows, to), metric)
     return None if numerator is None or denominator is None else numerator - denominator
@@ -111,7 +149,7 @@ def excesses(block: Measurement, spec: JobSpec) -> dict[str, float]:
     Throughput must stay above its bound, everything else below. `P95_GUARD` and `MEMORY_GUARD` are
     bounds only if neither the objective nor the SLO names their metric.
     """
-    windows = block.windows
+    windows = at_equal_speed(block.windows)
     theirs, ours = usable(windows, 0), usable(windows, 1)
     found = {"respawns": float(_respawns(ours) - _respawns(theirs))}
     bounds = spec.slo.bounds()

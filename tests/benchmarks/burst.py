@@ -29,7 +29,7 @@ SHARES = (0.5, 0.75, 0.95, 0.99)
 def main() -> None:
     """Run and print."""
     options = parsed()
-    rig.print_machine()
+    rig.begin()
     load = Burst(
         kind="burst",
         users=options.users,

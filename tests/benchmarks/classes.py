@@ -25,7 +25,7 @@ Counts = Mapping[str, Counter[str]]
 def main() -> None:
     """Run and print."""
     options = parsed()
-    rig.print_machine()
+    rig.begin()
     scenes = [scene for scene in SCENES if not options.only or name(scene) in options.only]
     counts = {name(scene): Counter[str]() for scene in scenes}
     ends = time.monotonic() + 60 * options.minutes

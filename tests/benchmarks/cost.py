@@ -34,7 +34,7 @@ JOURNEY = Journey(
 def main() -> None:
     """Run and print."""
     options = parsed()
-    rig.print_machine()
+    rig.begin()
     with opened() as bench:
         for name, front in FRONTS.items():
             beyond = partial(windows, bench, front, options.windows)

@@ -55,7 +55,7 @@ class Block:
 def main() -> None:
     """Run, or go on, and print."""
     options = parsed()
-    rig.print_machine()
+    rig.begin()
     blocks = stored(options.out)
     print(f"{len(blocks)} blocks are in {options.out}\n")
     ends = time.monotonic() + 60 * options.minutes

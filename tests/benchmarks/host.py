@@ -4,14 +4,12 @@ Runs one real job in the demo budget and ten windows of one configuration, and p
 product promises of itself. Nothing here asserts: figures depend on the machine.
 """
 
-import argparse
-import os
-import platform
 import tempfile
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from statistics import mean, median, quantiles, stdev
 
+from tests.benchmarks import rig
 from tests.service import opened_store, running
 from tuner import bootstrap
 from tuner.measurement import ArmSpec, Bench
@@ -23,11 +21,10 @@ WINDOWS = 10
 
 def main() -> None:
     """Run and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = rig.arguments(__doc__)
     parser.add_argument("--target", default="mixed", help="the target app to measure with")
     target = parser.parse_args().target
-    print(f"{platform.machine()}, {os.cpu_count()} CPUs, Linux {platform.release()}")
-    print(f"load average before: {os.getloadavg()[0]:.2f}; target {target}\n")
+    rig.begin()
     with running() as service:
         posted = datetime.now(UTC)
         submitted = service.submit(

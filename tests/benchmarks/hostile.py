@@ -26,7 +26,7 @@ HOSTILE = ("keys without a value", "many unknown keys", "lines that join", "many
 
 def main() -> None:
     """Run and print."""
-    rig.print_machine()
+    rig.begin()
     *others, core = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, others or {core})
     with fresh_database() as url:

@@ -57,7 +57,7 @@ def main() -> int:
     """Measure and print; the exit code."""
     rig.arguments(__doc__).parse_args()
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    rig.print_machine()
+    rig.begin()
     began = time.perf_counter()
     known()
     rig.row("the catalogue, read once, ms", f"{1000 * (time.perf_counter() - began):.1f}")

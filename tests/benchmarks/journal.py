@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
@@ -31,13 +30,8 @@ def complete(
     run: Callable[["Journal"], None],
     report: Callable[[Sequence[Row]], int],
 ) -> int:
-    """Run what the journal of that name does not have yet, and report all; the exit code.
-
-    SIGTERM stops it as Ctrl-C does: it reports what it has, and leaves no service behind.
-    """
-    for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background job ignores SIGINT
-        signal.signal(number, signal.default_int_handler)
-    rig.print_machine()
+    """Run what the journal of that name does not have yet, and report all; the exit code."""
+    rig.begin()
     journal = Journal.named(name, fresh=options.fresh)
     print(f"{len(journal.rows())} results are in {journal.path}\n")
     try:

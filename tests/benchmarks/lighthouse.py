@@ -25,7 +25,7 @@ LEAST = {"performance": 95, "accessibility": 100, "best-practices": 95}
 def main() -> int:
     """Run and print; 1 where a page has less."""
     parsed()
-    rig.print_machine()
+    rig.begin()
     with served("--every-s", "3600") as site:
         for path in PAGES:
             httpx.get(f"{site}{path}", timeout=60)  # the first lint waits for its process

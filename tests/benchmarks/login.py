@@ -23,7 +23,7 @@ LONGEST_JOB_S = 3600.0
 def main() -> int:
     """Run and print; the exit code."""
     options = parsed()
-    rig.print_machine()
+    rig.begin()
     with running(TUNER_READY_TIMEOUT_S="60") as service:
         ended = service.finish(
             service.submit(**request(options))["id"], within_s=LONGEST_JOB_S, every_s=2.0

@@ -34,7 +34,7 @@ COST = """() => {
 def main() -> int:
     """Run and print; 1 where a promise was not kept."""
     options = parsed()
-    rig.print_machine()
+    rig.begin()
     with served("--large", "--every-s", "3600") as site:
         loads = [loaded(f"{site}/jobs/{options.large}") for _ in range(options.loads)]
     took_ms, sizes_kb = zip(*loads, strict=True)

@@ -49,7 +49,7 @@ class Poll:
 def main() -> int:
     """Run and print; 1 where the promise was not kept."""
     options = parsed()
-    rig.print_machine()
+    rig.begin()
     *others, core = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, others or {core})  # what is started from here on inherits it
     with fresh_database() as url:

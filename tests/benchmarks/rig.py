@@ -1,8 +1,9 @@
-"""What the benchmarks print alike: the lines above their figures, and the figures."""
+"""What the benchmarks do alike: how they begin and stop, and how they print figures."""
 
 import argparse
 import os
 import platform
+import signal
 import time
 from collections.abc import Sequence
 from statistics import median, quantiles
@@ -15,8 +16,13 @@ def arguments(description: str | None) -> argparse.ArgumentParser:
     )
 
 
-def print_machine() -> None:
-    """What the figures below were seen on."""
+def begin() -> None:
+    """Print what the figures below were seen on.
+
+    From here on SIGTERM stops the benchmark as Ctrl-C does: it leaves no service behind.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background job ignores SIGINT
+        signal.signal(number, signal.default_int_handler)
     print(f"{platform.machine()}, {os.cpu_count()} CPUs, Linux {platform.release()}")
     print(f"{time.strftime('%F %T')}, load average {os.getloadavg()[0]:.2f}\n", flush=True)
 

@@ -94,7 +94,7 @@ def main() -> None:
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[name] = "1"  # for the processes below, which load their libraries afresh
     options = parsed()
-    rig.print_machine()
+    rig.begin()
     apps = [app for app in APPS if is_recorded(app)]
     for app in sorted(set(APPS) - set(apps)):
         print(f"there is no record of {app}: it is left out")

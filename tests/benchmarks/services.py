@@ -29,7 +29,7 @@ CONNECTIONS = 8
 def main() -> None:
     """Run and print."""
     options = parsed()
-    rig.print_machine()
+    rig.begin()
     known = HostCatalogue.load()
     found = known.apps[APP]
     fields = found.app.model_dump(include=set(Target.model_fields))

@@ -86,7 +86,7 @@ class Seen:
 def main() -> int:
     """Run and print; 1 where a promise was not kept."""
     options = parsed()
-    rig.print_machine()
+    rig.begin()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # what is started inherits it
     *others, core = sorted(os.sched_getaffinity(0))

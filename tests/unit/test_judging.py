@@ -130,11 +130,13 @@ def test_throughput_per_cpu_needs_as_many_requests_as_throughput() -> None:
 
 
 def test_a_window_looks_at_the_host_around() -> None:
-    around = judged().surroundings
+    around = judged(cpu_speed=19.5).surroundings
     assert around.steal == pytest.approx(0.005)
     assert around.foreign_cpu == pytest.approx((2.1 - 0.5 - 1.5 - 0.04) / 2)
     assert around.engine_cpu == pytest.approx(0.02)
     assert around.pressure == pytest.approx(0.15)
+    assert around.cpu_speed == 19.5
+    assert judged().surroundings.cpu_speed is None
 
 
 @pytest.mark.parametrize(

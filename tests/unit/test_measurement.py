@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.builders import INI, spec
+from tests.builders import INI, block, spec
 from tests.fake_bench import FakeWorld, Options, arm, number
 from tuner.errors import Aborted, Infrastructure, TargetFailed
 from tuner.measurement import ArmSpec, Bench, Preparation
@@ -18,6 +18,7 @@ from tuner.model import (
     MeasurementResult,
     Metric,
 )
+from tuner.objective import log_ratio
 from tuner.uwsgi.ini import IniFile
 
 SPEC = spec()
@@ -59,6 +60,15 @@ def test_the_order_is_shuffled_anew_and_the_same_for_the_same_seed() -> None:
 
     assert order(1) == order(1)
     assert len({tuple(order(seed)) for seed in range(12)}) > 3
+
+
+def test_a_cpu_that_is_slow_in_some_windows_is_no_difference_between_equal_arms() -> None:
+    world, budget = FakeWorld(noise_sd=0.0, speed_sd=0.4), BUDGET.model_copy(update={"cycles": 12})
+    result = bench(world).run_block(arms(INI), SPEC.workload, budget, seed=1)
+    windows = result.windows
+    assert max(w.throughput_rps for w in windows) > 2 * min(w.throughput_rps for w in windows)
+    ratio = log_ratio(block(windows), Metric.THROUGHPUT_RPS)
+    assert ratio == pytest.approx(0, abs=0.005)  # requests are whole numbers
 
 
 def test_the_result_names_the_files_that_ran() -> None:

@@ -24,7 +24,9 @@ from tuner.model import (
     RelativeBound,
     ServerFigures,
     Slo,
+    Surroundings,
     TrialState,
+    Window,
     Workload,
 )
 
@@ -279,3 +281,49 @@ def test_a_block_that_was_cut_short_makes_a_pruned_trial_with_a_score() -> None:
     found = objective.outcome_of([cut], spec())
     assert found.state is TrialState.PRUNED
     assert found.is_feasible
+
+
+def at_speed(arm: int, rps: float, speed: float | None, **changes: Any) -> Window:
+    """A window on a full CPU of that speed."""
+    values = {"target_cpu": 0.97, **changes}
+    return window(arm, rps, surroundings=Surroundings(cpu_speed=speed), **values)
+
+
+def throughput_ratio(*windows: Window) -> float | None:
+    return objective.log_ratio(block(windows), Metric.THROUGHPUT_RPS)
+
+
+def test_a_slow_cpu_is_no_fault_of_the_arm_that_met_it() -> None:
+    met_it = at_speed(0, 150, 20), at_speed(0, 100, 13.3333), at_speed(1, 95, 13.3333)
+    assert throughput_ratio(*met_it) == pytest.approx(math.log(0.95), abs=1e-4)
+
+
+def test_equal_speed_keeps_the_level_of_the_block() -> None:
+    windows = [at_speed(0, 100, 10), at_speed(1, 400, 40)]
+    assert [w.throughput_rps for w in objective.at_equal_speed(windows)] == pytest.approx([200] * 2)
+    assert [w.throughput_rps for w in windows] == [100, 400]
+
+
+@pytest.mark.parametrize("other", [at_speed(1, 95, None), at_speed(1, 95, 13, target_cpu=0.89)])
+def test_windows_without_a_speed_or_with_an_idle_cpu_are_compared_as_they_are(
+    other: Window,
+) -> None:
+    assert throughput_ratio(at_speed(0, 100, 20), other) == pytest.approx(math.log(0.95))
+
+
+def test_a_rung_with_an_idle_cpu_leaves_the_others_at_equal_speed() -> None:
+    idle = [
+        at_speed(arm, 10, speed, connections=1, target_cpu=0.1) for arm, speed in ((0, 20), (1, 10))
+    ]
+    full = [at_speed(arm, 10 * speed, speed, connections=8) for arm, speed in ((0, 20), (1, 10))]
+    assert throughput_ratio(*idle, *full) == pytest.approx(0)
+
+
+def test_speed_changes_no_other_metric_than_those_of_throughput() -> None:
+    server = ServerFigures(cores=1.0)
+    windows = [at_speed(0, 200, 20, server=server), at_speed(1, 100, 10, server=server)]
+    measured = block(windows)
+    assert objective.log_ratio(measured, Metric.RPS_PER_CPU) == pytest.approx(0)
+    assert objective.log_ratio(measured, Metric.MEMORY_MB) == pytest.approx(0)
+    raw = [w.latency_p50_ms for w in windows]
+    assert [w.latency_p50_ms for w in objective.at_equal_speed(windows)] == raw

@@ -85,7 +85,8 @@ def mde_after(minutes: float, block_sd: float, block_s: float) -> float | None:
 
 
 def _sum(block: Measurement, metric: Metric) -> float:
-    levels = [objective.log_level(objective.usable(block.windows, arm), metric) for arm in (0, 1)]
+    windows = objective.at_equal_speed(block.windows)
+    levels = [objective.log_level(objective.usable(windows, arm), metric) for arm in (0, 1)]
     return sum(level for level in levels if level is not None)
 
 
@@ -113,7 +114,8 @@ def _components(
 
     Windows are compared within one start and one rung only. None where no start has two windows.
     """
-    starts = [objective.usable(block.windows, arm) for block in blocks for arm in (0, 1)]
+    measured = [objective.at_equal_speed(block.windows) for block in blocks]
+    starts = [objective.usable(windows, arm) for windows in measured for arm in (0, 1)]
     groups = [group for start in starts for group in _logs_by_rung(start, metric)]
     degrees = sum(len(group) - 1 for group in groups)
     if degrees == 0:

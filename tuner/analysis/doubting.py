@@ -58,10 +58,11 @@ def unstable_arms(blocks: Sequence[Measurement]) -> set[TrialNumber]:
 def _starts(blocks: Sequence[Measurement]) -> dict[TrialNumber, list[_Start]]:
     found: dict[TrialNumber, list[_Start]] = defaultdict(list)
     for block in blocks:
+        windows = objective.at_equal_speed(block.windows)
         levels = [
             (number, level)
             for arm, number in enumerate(block.arms)
-            if (level := _level(block, arm)) is not None
+            if (level := _level(windows, arm)) is not None
         ]
         for number, level in levels:
             others = [other for who, other in levels if who != number]
@@ -69,9 +70,8 @@ def _starts(blocks: Sequence[Measurement]) -> dict[TrialNumber, list[_Start]]:
     return found
 
 
-def _level(block: Measurement, arm: int) -> float | None:
-    windows = objective.usable(block.windows, arm)
-    return objective.log_level(windows, Metric.THROUGHPUT_RPS)
+def _level(windows: Sequence[Window], arm: int) -> float | None:
+    return objective.log_level(objective.usable(windows, arm), Metric.THROUGHPUT_RPS)
 
 
 def _is_wide(starts: Sequence[_Start]) -> bool:

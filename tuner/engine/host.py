@@ -60,6 +60,13 @@ class Placement:
     client_cpus: int = 1
 
     @property
+    def only_cpu(self) -> int | None:
+        """The target's, if it has one CPU, and neither load generator nor services run on it."""
+        is_shared = self.shares_cpus or self.services_share_cpus
+        own = cpus_in(self.target)
+        return own[0] if len(own) == 1 and not is_shared else None
+
+    @property
     def services_share_cpus(self) -> bool:
         """Whether services and target share CPUs."""
         return self.services == self.target

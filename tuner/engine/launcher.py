@@ -220,6 +220,7 @@ class DockerLauncher:
                 disk=self._disk,
                 cgroups=cgroups,
                 services=beside.services,
+                only_cpu=placement.only_cpu,
             )
 
     def reap(self, keep: Collection[str] = ()) -> int:

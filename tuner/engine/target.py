@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
-from tuner.engine import cgroup, command, effective, own_cpu
+from tuner.engine import cgroup, command, cpu_speed, effective, own_cpu
 from tuner.engine.connection import Connection
 from tuner.engine.containers import GENERATOR_USER
 from tuner.engine.disk import Disk
@@ -39,6 +40,7 @@ class DockerTarget:
     disk: Disk
     cgroups: cgroup.Cgroups
     services: Mapping[str, str] = field(default_factory=dict)  # containers by name
+    only_cpu: int | None = None  # the target's, if it has one CPU, and for itself
     _has_answered: bool = False
     _effective_ini: str | None = field(default=None)
 
@@ -125,6 +127,10 @@ class DockerTarget:
     def usage(self) -> Usage:
         """Read the target's cgroup from here, else from the generator's container (45 ms)."""
         return replace(self._usage_of(self.container), engine_cpu_s=own_cpu.used_s())
+
+    def cpu_speed(self) -> AbstractContextManager[cpu_speed.Speeds]:
+        """Sample the target's CPU; nothing where it has several, or runs on another machine."""
+        return cpu_speed.sampled(self.only_cpu if self.cgroups.root is not None else None)
 
     def service_usage(self) -> dict[str, Usage]:
         """The same of each service, by name."""

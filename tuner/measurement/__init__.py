@@ -18,6 +18,7 @@ from tuner.measurement.host import (
     ProcessReading,
     QueueReading,
     RunningTarget,
+    Speeds,
     Usage,
     target_failed,
 )

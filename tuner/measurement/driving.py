@@ -95,10 +95,13 @@ class Driver:
     def window(self, load: Load, seconds: float, index: int) -> Window:
         """One window with its doubts."""
         before, services_before = self.running.usage(), self.running.service_usage()
-        reading = self.drive(load, seconds)
+        with self.running.cpu_speed() as speeds:
+            reading = self.drive(load, seconds)
         after, services_after = self.running.usage(), self.running.service_usage()
         with arm_at_fault(self.arm):
             written_mb = self.running.check_disk()
+        # The head comes first, and does not count.
+        counts_from = reading.started_at.timestamp() + max(0.0, seconds - reading.duration_s)
         under = Circumstances(
             arm=self.arm.index,
             load=load,
@@ -121,5 +124,6 @@ class Driver:
             ),
             # Logs are long: they are read only for the cause of an error.
             refusal=self.running.refusal() if reading.errors_by_class else None,
+            cpu_speed=speeds.mean(counts_from, counts_from + reading.duration_s),
         )
         return window_of(reading, before, after, index=index, under=under)

@@ -139,6 +139,13 @@ class LoadReading(ClientFigures):
     host: HostReading | None = None
 
 
+class Speeds(Protocol):
+    """How fast a CPU was over time."""
+
+    def mean(self, since: float, until: float) -> float | None:
+        """Steps per microsecond between two times (seconds since the epoch); None if unknown."""
+
+
 class RunningTarget(Protocol):
     """A started target, with the load generator's container in its network namespace."""
 
@@ -165,6 +172,9 @@ class RunningTarget(Protocol):
 
     def usage(self) -> Usage:
         """Read the target's cgroup."""
+
+    def cpu_speed(self) -> AbstractContextManager[Speeds]:
+        """Sample the speed of the target's CPU as long as the context runs."""
 
     def service_usage(self) -> Mapping[str, Usage]:
         """Read the cgroup of each service beside the target, by name; empty without services."""

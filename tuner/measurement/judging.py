@@ -55,6 +55,7 @@ class Circumstances:
     steady: bool = True
     services: Mapping[str, ServiceFigures] = field(default_factory=dict)  # beside the target
     refusal: str | None = None  # a line of a log: a service refused connections
+    cpu_speed: float | None = None  # steps per microsecond
 
 
 def window_of(
@@ -209,6 +210,7 @@ def _figures(
             ),
             with_services=_per(_arm_s(used_s, wall_s, under), wall_s * under.cpus_with_services),
             refusal=under.refusal,
+            cpu_speed=under.cpu_speed,
         ),
     )
 

@@ -154,6 +154,13 @@ class Surroundings:
     pressure: Annotated[
         float | None, about("share of time in which something waited for a CPU, 0..1")
     ] = None
+    cpu_speed: Annotated[
+        float | None,
+        about(
+            "steps of a loop per microsecond that the target's CPU counted beside it;"
+            " null: the target has several CPUs, or shares its own"
+        ),
+    ] = None
     with_services: Annotated[
         float | None,
         about("share in use of the CPUs that target and services share, 0..1; null: they do not"),

@@ -17,7 +17,7 @@ from difflib import unified_diff
 from functools import partial
 from statistics import fmean, median
 
-from tuner import analysis, diagnosis, grids, wording
+from tuner import analysis, diagnosis, grids, objective, wording
 from tuner.model import (
     BASELINE,
     ArmReport,
@@ -92,7 +92,8 @@ class _AtRung:
         """log(file / file `to`) of each block that has both."""
         found = []
         for block in self.blocks:
-            parts = [_usable(block.windows_of(arm)) for arm in (number, to)]
+            pair = objective.at_equal_speed(block.windows_of(number) + block.windows_of(to))
+            parts = [[w for w in pair if block.arms[w.arm] == each] for each in (number, to)]
             own, other = (value_of(part, metric) if part else None for part in parts)
             if own is not None and other is not None:
                 found.append(math.log(own / other))

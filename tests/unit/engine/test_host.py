@@ -77,6 +77,7 @@ def test_the_generator_has_cpus_of_its_own_where_the_rest_suffices(
     assert (found.target, found.generator, found.shares_cpus) == (target, generator, shares)
     assert found.client_cpus == len(cpus_in(generator))
     assert found.services is None
+    assert found.only_cpu == (0 if target == "0" and not shares else None)
 
 
 @pytest.mark.parametrize(
@@ -96,6 +97,7 @@ def test_services_have_cpus_of_their_own_where_the_rest_suffices(
     found = place(range(count), Limits(cpus=cpus), services)
     assert (found.target, found.services, found.generator) == (target, beside, generator)
     assert found.services_share_cpus is (target == beside)
+    assert found.only_cpu == (0 if target == "0" and beside != "0" else None)
     assert found.services_cpus == len(cpus_in(beside))
 
 

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
-from tuner.measurement import RunningTarget, Usage
+from tuner.measurement import RunningTarget, Speeds, Usage
 from tuner.model import DEFAULT_COMMAND, Target
 from tuner.uwsgi.topology import Front, Topology
 
@@ -134,6 +135,9 @@ class Scripted:
 
     def usage(self) -> Usage:
         raise NotImplementedError  # the load generator never reads the cgroup
+
+    def cpu_speed(self) -> AbstractContextManager[Speeds]:
+        raise NotImplementedError  # the driver of an arm asks
 
     def service_usage(self) -> Mapping[str, Usage]:
         return {}
