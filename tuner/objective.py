@@ -74,12 +74,12 @@ def log_level(windows: Sequence[Window], metric: Metric) -> float | None:
 
 
 def at_equal_speed(windows: Iterable[Window]) -> list[Window]:
-    """Windows of one block that are not void, with the throughput of one speed of the CPU.
+    """Windows of one block that are not void, their throughput and p50 at one CPU speed.
 
     On a shared host the CPU is slower in one window than in the next, through no fault of the arm.
-    An arm that fills its CPU serves in proportion to that speed. The windows of a rung are changed
-    if all of them have a speed and a full CPU, whatever their arms: they then say what each arm
-    would have served at the mean of their speeds.
+    An arm that fills its CPU serves in proportion to that speed, and its p50 is as much longer. The
+    windows of a rung are changed if all of them have a speed and a full CPU, whatever their arms:
+    they then say what each arm would have done at the mean of their speeds.
     """
     by_rung: dict[int, list[Window]] = defaultdict(list)
     for window in windows:
@@ -98,20 +98,33 @@ def _at_mean_speed(windows: Sequence[Window]) -> Sequence[Window]:
         return windows
     mean = fmean(logs)
     return [
-        replace(window, throughput_rps=window.throughput_rps * math.exp(mean - log))
-        for window, log in zip(windows, logs, strict=True)
+        _at_speed(window, math.exp(mean - log)) for window, log in zip(windows, logs, strict=True)
     ]
+
+
+def _at_speed(window: Window, factor: float) -> Window:
+    """p95 and p99 stay: they follow the slowest moments of a window, not its mean speed."""
+    p50 = window.latency_p50_ms
+    return replace(
+        window,
+        throughput_rps=window.throughput_rps * factor,
+        latency_p50_ms=None if p50 is None else p50 / factor,
+    )
 
 
 def log_ratio(block: Measurement, metric: Metric, *, of: int = 1, to: int = 0) -> float | None:
     """log(arm `of` / arm `to`) of a metric within one block; None where either has no value.
 
-    Throughput is compared at one speed of the CPU (`at_equal_speed`).
+    Throughput and p50 are compared at one speed of the CPU (`at_equal_speed`).
     """
     windows = at_equal_speed(window for window in block.windows if window.arm in (of, to))
-    numerator = log_level(usable(windows, of), metric)
-    denominator = log_level(usable(windows, to), metric)
-    return None if numerator is None or denominator is None else numerator - denominator
+    return difference(usable(windows, of), usable(windows, to), metric)
+
+
+def difference(ours: Sequence[Window], theirs: Sequence[Window], metric: Metric) -> float | None:
+    """log(ours / theirs) of a metric; None where either has no value."""
+    own, other = log_level(ours, metric), log_level(theirs, metric)
+    return None if own is None or other is None else own - other
 
 
 def ratios_to_baseline(
@@ -149,18 +162,19 @@ def excesses(block: Measurement, spec: JobSpec) -> dict[str, float]:
     Throughput must stay above its bound, everything else below. `P95_GUARD` and `MEMORY_GUARD` are
     bounds only if neither the objective nor the SLO names their metric.
     """
-    windows = at_equal_speed(block.windows)
-    theirs, ours = usable(windows, 0), usable(windows, 1)
+    theirs, ours = usable(block.windows, 0), usable(block.windows, 1)
     found = {"respawns": float(_respawns(ours) - _respawns(theirs))}
     bounds = spec.slo.bounds()
     allowed = bounds.pop(Metric.ERROR_RATE, None)
     found[Metric.ERROR_RATE.value] = error_excess(allowed, error_rate(ours), error_rate(theirs))
+    at_speed = at_equal_speed(block.windows)
     for metric, bound in bounds.items():
-        levels = log_level(ours, metric), log_level(theirs, metric)
-        found[metric.value] = excess(metric, bound, *levels)
+        windows = at_speed if isinstance(bound, RelativeBound) else block.windows
+        own, baselines = (log_level(usable(windows, arm), metric) for arm in (1, 0))
+        found[metric.value] = excess(metric, bound, own, baselines)
     p95 = log_ratio(block, Metric.LATENCY_P95_MS) if _guards_p95(spec) else None
     if p95 is not None:
-        rate = log_ratio(block, Metric.THROUGHPUT_RPS) or 0.0
+        rate = difference(ours, theirs, Metric.THROUGHPUT_RPS) or 0.0  # as counted, like p95
         found[Metric.LATENCY_P95_MS.value] = p95 + min(0.0, rate) - math.log(P95_GUARD)
     if Metric.MEMORY_MB not in spec.metrics:
         found |= _memory_excess(theirs, ours, MEMORY_GUARD * spec.limits.memory_mb)

@@ -26,7 +26,7 @@ from tuner import analysis
 from tuner.errors import Infrastructure, TargetFailed
 from tuner.measurement import Bench
 from tuner.model import Budget, ClosedLoop, Metric, Window
-from tuner.objective import log_level, usable
+from tuner.objective import at_equal_speed, log_level, usable
 
 AA_BLOCKS = 10
 POWER_BLOCKS = 20
@@ -121,7 +121,8 @@ def one_block(bench: Bench, budget: Budget, *, number: int) -> Block:
         windows, setup_s = result.windows, result.setup_s
     except (Infrastructure, TargetFailed) as error:
         failure = str(error)
-    levels = [log_level(usable(windows, arm), Metric.THROUGHPUT_RPS) for arm in range(3)]
+    compared = at_equal_speed(windows)
+    levels = [log_level(usable(compared, arm), Metric.THROUGHPUT_RPS) for arm in range(3)]
     return Block(
         number=number,
         same=difference(levels[1], levels[0]),

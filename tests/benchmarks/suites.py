@@ -22,7 +22,7 @@ from tests.plants import Planting, gains
 from tests.service import Json, Service, opened_store
 from tuner.analysis import effect_of
 from tuner.model import JobId, Measurement, Metric
-from tuner.objective import log_level, usable
+from tuner.objective import difference, usable
 
 SLOWER = Planting(
     name="slower-arm",
@@ -100,12 +100,10 @@ def throughput_of(arm: Json) -> list[float] | None:
 def as_counted(blocks: Sequence[Measurement], arm: int) -> list[float] | None:
     """The same effect from requests per second as they were counted."""
     metric = Metric.THROUGHPUT_RPS
-    ratios = []
-    for block in blocks:
-        own, first = (log_level(usable(block.windows, each), metric) for each in (arm, 0))
-        if own is not None and first is not None:
-            ratios.append(own - first)
-    effect = effect_of(ratios, metric)
+    ratios = [
+        difference(usable(block.windows, arm), usable(block.windows, 0), metric) for block in blocks
+    ]
+    effect = effect_of([ratio for ratio in ratios if ratio is not None], metric)
     return [effect.estimate, effect.ci_low, effect.ci_high]
 
 

@@ -191,7 +191,11 @@ RESULT = MeasurementResult(
                 "redis": ServiceFigures(cores=0.02, memory_mb=9.0, oom_kills=1),
             },
             surroundings=Surroundings(
-                steal=0.01, foreign_cpu=0.4, pressure=0.0, refusal="FATAL:  too many clients"
+                steal=0.01,
+                foreign_cpu=0.4,
+                pressure=0.0,
+                cpu_speed=19.5,
+                refusal="FATAL:  too many clients",
             ),
             series=(20, 25, 22, 23),
             over_time=OverTime(

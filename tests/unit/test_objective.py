@@ -319,11 +319,49 @@ def test_a_rung_with_an_idle_cpu_leaves_the_others_at_equal_speed() -> None:
     assert throughput_ratio(*idle, *full) == pytest.approx(0)
 
 
-def test_speed_changes_no_other_metric_than_those_of_throughput() -> None:
+@pytest.mark.parametrize(
+    "metric",
+    [
+        Metric.RPS_PER_CPU,
+        Metric.LATENCY_P50_MS,
+        Metric.MEMORY_MB,
+    ],
+)
+def test_a_cpu_at_half_speed_changes_neither_throughput_per_cpu_nor_p50(metric: Metric) -> None:
     server = ServerFigures(cores=1.0)
-    windows = [at_speed(0, 200, 20, server=server), at_speed(1, 100, 10, server=server)]
-    measured = block(windows)
-    assert objective.log_ratio(measured, Metric.RPS_PER_CPU) == pytest.approx(0)
-    assert objective.log_ratio(measured, Metric.MEMORY_MB) == pytest.approx(0)
-    raw = [w.latency_p50_ms for w in windows]
-    assert [w.latency_p50_ms for w in objective.at_equal_speed(windows)] == raw
+    measured = block(
+        [
+            at_speed(0, 200, 20, server=server, latency_p50_ms=10.0),
+            at_speed(1, 100, 10, server=server, latency_p50_ms=20.0),
+        ]
+    )
+    assert objective.log_ratio(measured, metric) == pytest.approx(0)
+
+
+def test_a_tail_is_of_the_slowest_moments_so_it_stays_as_it_was_counted() -> None:
+    measured = block(
+        [
+            at_speed(0, 200, 20, latency_p95_ms=30.0),
+            at_speed(1, 100, 10, latency_p95_ms=60.0),
+        ]
+    )
+    assert objective.log_ratio(measured, Metric.LATENCY_P95_MS) == pytest.approx(math.log(2))
+    # The guard takes off the loss that this block had, not the one at equal speed.
+    guard = objective.excesses(measured, spec())[Metric.LATENCY_P95_MS.value]
+    assert guard == pytest.approx(-math.log(objective.P95_GUARD))
+
+
+def test_a_bound_in_ms_holds_for_what_users_waited_and_a_relative_one_at_equal_speed() -> None:
+    measured = block(
+        [
+            at_speed(0, 200, 20, latency_p50_ms=30.0),
+            at_speed(1, 100, 10, latency_p50_ms=60.0),
+        ]
+    )
+
+    def excess(bound: float | RelativeBound) -> float:
+        slo = Slo(latency_p50_ms=bound)
+        return objective.excesses(measured, spec(slo=slo))[Metric.LATENCY_P50_MS.value]
+
+    assert excess(50.0) == pytest.approx(math.log(60 / 50))
+    assert excess(RelativeBound(relative_to_baseline=1.2)) == pytest.approx(-math.log(1.2))

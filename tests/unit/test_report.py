@@ -220,6 +220,13 @@ def test_p99_needs_requests_enough_in_a_window_or_in_the_block() -> None:
     assert pooled.latency.total == 8 * 5000
 
 
+def test_p99_is_not_below_p95_where_all_have_one_latency() -> None:
+    latencies = histogram([5001.0] * 5000)
+    assert latencies.percentile_ms(0.99) == pytest.approx(4997, abs=1)  # the middle of its bucket
+    given_up = comparison(faster(1.2, latency_p95_ms=5001.0, histogram=latencies)).arms[1]
+    assert figure(given_up, Metric.LATENCY_P99_MS).value == pytest.approx(5001.0)
+
+
 def test_every_rung_of_a_ladder_has_its_figures_and_effects_are_over_all() -> None:
     first, second = comparisons.report_of(rungs=RUNGS).arms
     for rung in RUNGS:

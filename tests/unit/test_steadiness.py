@@ -20,7 +20,7 @@ from tuner.model import Burst, ClosedLoop, HttpRequest, Journey, UserData
     ],
 )
 def test_a_level_run_is_steady(series: tuple[int, ...]) -> None:
-    assert is_steady(series)
+    assert is_steady(series, len(series) / 4)
 
 
 @pytest.mark.parametrize(
@@ -32,13 +32,18 @@ def test_a_level_run_is_steady(series: tuple[int, ...]) -> None:
     ],
 )
 def test_a_run_that_moves_is_not(series: tuple[int, ...]) -> None:
-    assert not is_steady(series)
+    assert not is_steady(series, len(series) / 4)
 
 
 def test_noise_alone_seldom_looks_like_a_drift() -> None:
     dice = random.Random(1)  # noqa: S311  reproducible noise
     runs = [[round(dice.gauss(500, 25)) for _ in range(9)] for _ in range(500)]
-    assert sum(not is_steady(run) for run in runs) < 50
+    assert sum(not is_steady(run, 9 / 4) for run in runs) < 50
+
+
+def test_a_last_step_that_the_load_does_not_fill_is_no_drift() -> None:
+    assert is_steady((40, 160, 64), 0.6)
+    assert not is_steady((40, 160, 64), 0.75)
 
 
 def test_a_burst_is_warmed_up_for_by_a_few_users() -> None:

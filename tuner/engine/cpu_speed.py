@@ -1,9 +1,9 @@
 """How fast a CPU counts while something else runs on it.
 
-A hypervisor may lend the other half of a physical core to another guest. A CPU of ours is then up
-to twice as slow, for milliseconds or for minutes, and no counter of the kernel shows it: `steal`
-stays 0. So a thread of ours counts on that CPU itself, some 1 % of the time. Its own CPU time is
-the clock, so that waiting for the CPU does not count.
+On a shared host a CPU is up to twice as slow at times, for milliseconds or for minutes, likely
+while another guest uses the other half of its physical core. No counter of the kernel shows it:
+`steal` stays 0. So a thread of ours counts on that CPU itself, some 1 % of the time. Its own CPU
+time is the clock, so that waiting for the CPU does not count.
 """
 
 import os

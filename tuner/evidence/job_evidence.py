@@ -37,6 +37,7 @@ class MeasuredJob:
     measured_from: datetime | None
     measured_until: datetime | None
     rendered_by: str
+    slowest_cpu: float | None = None  # speed in the slowest window, as a share of the fastest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +105,9 @@ def measured_job(history: History, *, rendered_by: str = "") -> MeasuredJob:
     """A job of any kind, with the work behind its answer."""
     complete = [m for m in history.measurements if m.state is MeasurementState.COMPLETE]
     results = [m.result for m in complete if m.result is not None]
-    starts = [window.started_at for m in complete for window in m.windows]
+    windows = [window for m in complete for window in m.windows]
+    starts = [window.started_at for window in windows]
+    speeds = [speed for w in windows if (speed := w.surroundings.cpu_speed) is not None]
     return MeasuredJob(
         job=history.job,
         blocks=sum(m.kind is MeasurementKind.BLOCK for m in complete),
@@ -114,4 +117,5 @@ def measured_job(history: History, *, rendered_by: str = "") -> MeasuredJob:
         measured_from=min(starts, default=None),
         measured_until=max(starts, default=None),
         rendered_by=rendered_by,
+        slowest_cpu=min(speeds) / max(speeds) if speeds else None,
     )

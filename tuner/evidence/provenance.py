@@ -25,6 +25,10 @@ def _host(evidence: MeasuredJob) -> Iterable[tuple[str, Words]]:
     machine = f"{host.cpu_model}, {wording.count(host.cpus, 'CPU')}, {host.memory_mb} MB"
     kernel = f"; kernel {host.kernel}, cgroup {host.cgroup_version}, Docker {host.docker_version}"
     yield "machine", machine + kernel
+    if evidence.slowest_cpu is not None:
+        slowest = wording.share(evidence.slowest_cpu)
+        seen = f"in the slowest window at {slowest} of the speed that it had in the fastest"
+        yield "the target's CPU", f"{seen}; arms that fill it are compared at equal speed"
     yield "uWSGI", (facts.uwsgi_version or "none", "; image ", Code(facts.image_digest))
 
 

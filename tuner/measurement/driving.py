@@ -88,7 +88,7 @@ class Driver:
         for _ in range(WARM_UPS_AT_MOST):
             reading = self.drive(warming(self.loads[0]), seconds)
             self.warmup_s += reading.wall_s
-            self.is_steady = is_steady(reading.series)
+            self.is_steady = is_steady(reading.series, seconds)
             if self.is_steady:
                 return
 

@@ -42,5 +42,5 @@ def _ratio(cycle: Sequence[Window], metric: Metric) -> float | None:
     if any(window.is_void for window in cycle):
         return None
     windows = objective.at_equal_speed(cycle)
-    theirs, ours = (objective.log_level(objective.usable(windows, arm), metric) for arm in (0, 1))
-    return None if ours is None or theirs is None else ours - theirs
+    theirs, ours = (objective.usable(windows, arm) for arm in (0, 1))
+    return objective.difference(ours, theirs, metric)

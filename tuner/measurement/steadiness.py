@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from statistics import fmean, stdev
 
-from tuner.model import Burst, Journey, Load
+from tuner.model import SERIES_STEP_S, Burst, Journey, Load
 
 MAY_DRIFT_BY = 0.02
 """A steady run's second half differs from its first by at most this share."""
@@ -15,13 +15,14 @@ SURPRISING = 2.0
 _USERS = 16  # enough for every process; a burst as warm-up would take its whole length
 
 
-def is_steady(series: Sequence[int]) -> bool:
+def is_steady(series: Sequence[int], seconds: float) -> bool:
     """Whether the second half of a run served as much as the first, within the noise.
 
-    `series` counts answers in steps of equal length. The first step, in which connections open,
-    does not count. A series that is too short counts as steady.
+    `series` counts answers in steps of `SERIES_STEP_S`. The first step, in which connections open,
+    does not count, nor does one that the `seconds` of load do not fill. A series that is too short
+    counts as steady.
     """
-    steps = series[1:]
+    steps = series[1 : int(seconds / SERIES_STEP_S + 1e-9)]
     half = len(steps) // 2
     if half < 1:
         return True

@@ -47,6 +47,7 @@ from tuner.model import (
     RequestFigures,
     ServiceFigures,
     ServiceUse,
+    Surroundings,
     Verdict,
 )
 
@@ -361,6 +362,17 @@ def test_provenance_names_all_that_it_takes_to_do_it_again() -> None:
         "windows began: 2026-11-21 12:00",
     ):
         assert words in rows
+
+
+def test_provenance_says_how_much_slower_the_cpu_was_at_times() -> None:
+    history = finished_jobs.history()
+    windows = [
+        builders.window(surroundings=Surroundings(cpu_speed=speed)) for speed in (15.0, 20.0, 13.0)
+    ]
+    seen = replace(history, measurements=(*history.measurements, builders.block(windows)))
+    rows = text(evidence.compose(evidence.collect(seen)), "Where it comes from")
+    assert "the target's CPU: in the slowest window at 65.0 % of the speed" in rows
+    assert "the target's CPU" not in text(composed(), "Where it comes from")
 
 
 def test_the_file_is_shown_as_a_diff_to_the_users_own() -> None:

@@ -66,12 +66,6 @@ def test_without_an_answer_there_is_no_latency() -> None:
     assert found["series"] == [0] * 10
 
 
-def test_without_a_length_the_stretch_ends_with_the_last_answer() -> None:
-    found = rows.summary([(0, 0, 0.5, True), (0, 0, 4.2, True)], head_s=0, length_s=None)
-    assert found["duration_s"] == 4.2
-    assert found["requests"] == 2
-
-
 def test_the_series_covers_the_head_and_drops_what_is_late() -> None:
     ends = [0.0, 0.24, 0.25, 1.2, 1.3]
     found = rows.summary([(0, 0, end, True) for end in ends], head_s=0.25, length_s=1.25)

@@ -22,20 +22,18 @@ def summary(
     rows: Iterable[Row],
     *,
     head_s: float,
-    length_s: float | None,
+    length_s: float,
     connections: int | None = None,
     unanswered: int = 0,
     given_up_ms: Iterable[float] = (),
 ) -> dict[str, Any]:
-    """The figures from `head_s` to `length_s`; without `length_s`, to the last end.
+    """The figures from `head_s` to `length_s`.
 
     Their names are those of `tuner.model.windows.Answered`. `connections` is set for a closed loop
     only: `stalled` needs it. `unanswered` counts the requests that timed out: they have no row.
     `given_up_ms` are latencies of those that users gave up, which count among the others.
     """
     found = list(rows)
-    if length_s is None:
-        length_s = max((end for _, _, end, _ in found), default=head_s)
     ends = [end for _, _, end, ok in found if ok]
     times_ms = sorted([*latencies_ms(found, head_s, length_s), *given_up_ms])
     stalled = 0
