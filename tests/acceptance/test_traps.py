@@ -138,7 +138,7 @@ def test_a_generator_on_the_target_s_own_cpus() -> None:
     result = block(bench_arms.work(units=20, limits=limits), load=closed(16))
     for window in result.windows:
         assert Doubt.SHARED_CPUS in window.doubts
-        assert window.surroundings.cpu_speed is None  # each would make it slower for the other
+        assert window.surroundings.cpu_speed is None
         assert (Doubt.CLIENT_SATURATED in window.doubts) == (window.client_cpu > 0.8)
 
 
@@ -186,7 +186,7 @@ def test_a_neighbour_that_takes_40_percent_of_a_cpu_for_half_of_the_run() -> Non
     assert len(alone) >= 3
     assert all(Doubt.NOISY_HOST in window.doubts for window in beside)
     speeds = [window.surroundings.cpu_speed or 0.0 for window in result.windows]
-    assert min(speeds) > 1  # it is not a speed of 0 to wait for the CPU
+    assert min(speeds) > 1  # a thread that waits for the CPU does not count as a slow CPU
     if of_the_machine < FOREIGN_ABOVE / 2:  # else the neighbour takes its share from other work
         assert foreign_cpu(beside) - foreign_cpu(alone) == pytest.approx(0.4, abs=0.2)
         quiet = [window for window in alone if (window.surroundings.steal or 0.0) <= STEAL_ABOVE]

@@ -28,6 +28,7 @@ from tuner.model import (
     ServerFigures,
     ServiceFigures,
     Spread,
+    Surroundings,
     Variant,
     Verdict,
     Window,
@@ -218,6 +219,21 @@ def test_p99_needs_requests_enough_in_a_window_or_in_the_block() -> None:
     pooled = comparison(faster(1.2, histogram=latencies)).arms[1]
     assert figure(pooled, Metric.LATENCY_P99_MS).value == pytest.approx(80.0, rel=0.01)
     assert pooled.latency.total == 8 * 5000
+
+
+def test_effects_are_at_equal_speed_of_the_cpu_and_figures_are_as_counted() -> None:
+    def at_speed(arm: int, speed: float) -> Window:
+        around = Surroundings(cpu_speed=speed)
+        return window(arm, 5 * speed, target_cpu=0.97, surroundings=around)
+
+    blocks = [
+        compared(at_speed(0, 20.0), at_speed(1, 20.0 - n), sequence=n)
+        for n, _ in enumerate(RATES, 1)
+    ]
+    second = comparison(blocks).arms[1]
+    effects = {effect.metric: effect.estimate for effect in second.effects}
+    assert effects[Metric.THROUGHPUT_RPS] == pytest.approx(0)
+    assert figure(second, Metric.THROUGHPUT_RPS).value < 95
 
 
 def test_p99_is_not_below_p95_where_all_have_one_latency() -> None:

@@ -2,8 +2,8 @@
 
 On a shared host a CPU is up to twice as slow at times, for milliseconds or for minutes, likely
 while another guest uses the other half of its physical core. No counter of the kernel shows it:
-`steal` stays 0. So a thread of ours counts on that CPU itself, some 1 % of the time. Its own CPU
-time is the clock, so that waiting for the CPU does not count.
+`steal` stays below 1 %. So a thread of ours counts on that CPU itself, some 1 % of the time. Its
+own CPU time is the clock, so that waiting for the CPU does not count.
 """
 
 import os
