@@ -1,6 +1,8 @@
 """Nouns with sensible values, so that a test states only what it is about."""
 
+import random
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -29,6 +31,7 @@ from tuner.model import (
     Phase,
     SearchSpace,
     Slo,
+    Surroundings,
     Target,
     TargetFacts,
     TrialNumber,
@@ -146,6 +149,24 @@ def block(
         result=MeasurementResult(windows=tuple(windows)) if complete else None,
         failure=failure,
     )
+
+
+def at_speed(arm: int, rps: float, speed: float | None, **changes: Any) -> Window:
+    """A window on a full CPU of that speed."""
+    values = {"target_cpu": 0.97, **changes}
+    return window(arm, rps, surroundings=Surroundings(cpu_speed=speed), **values)
+
+
+def shaken(windows: Iterable[Window], draw: random.Random) -> list[Window]:
+    """The same windows on a full CPU whose speed is another in each."""
+    speeds = ((each, draw.lognormvariate(0, 0.3)) for each in windows)
+    return [at_speed(w.arm, w.throughput_rps * s, s, index=w.index) for w, s in speeds]
+
+
+def shaken_block(measured: Measurement, draw: random.Random) -> Measurement:
+    """The same block on such a CPU."""
+    result = MeasurementResult(windows=tuple(shaken(measured.windows, draw)))
+    return replace(measured, result=result)
 
 
 def pair(baseline_rps: float, candidate_rps: float, **changes: Any) -> list[Window]:

@@ -176,8 +176,9 @@ def fewest_of_a_kind(starts: Sequence[Measurement]) -> int:
 
 def test_a_neighbour_that_takes_40_percent_of_a_cpu_for_half_of_the_run() -> None:
     budget = SHORT.model_copy(update={"cycles": 18, "window_s": 1.0})
-    neighbour = Neighbour(cpu=min(os.sched_getaffinity(0)), comes_after_s=8.0, stays_s=10.0)
-    arm = bench_arms.work(units=500)
+    cpu = min(os.sched_getaffinity(0))
+    neighbour = Neighbour(cpu=cpu, comes_after_s=8.0, stays_s=10.0)
+    arm = bench_arms.work(units=500, limits=Limits(cpus=1, memory_mb=256, cpuset=str(cpu)))
     of_the_machine = busy_cpus(2.0)
     result = block(arm, load=closed(16), budget=budget, beside=neighbour)
     beside = [window for window in result.windows if neighbour.was_there_all(window)]

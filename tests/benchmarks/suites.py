@@ -82,12 +82,15 @@ def measured(service: Service, seed: int, rounds: int) -> Json:
         return row
     with opened_store(service) as store:
         blocks = store.measurements(JobId(ended["id"]))
-    _, *arms = ended["report"]["arms"]
-    found = {arm["name"]: throughput_of(arm) for arm in arms}
+    return {**row, **effects(ended["report"]["arms"], blocks)}
+
+
+def effects(arms: Sequence[Json], blocks: Sequence[Measurement]) -> Json:
+    """By name, how much each arm of a report differs from the first; and the same as counted."""
+    others = [*enumerate(arms)][1:]
     return {
-        **row,
-        **found,
-        "as_counted": {arm: as_counted(blocks, at) for at, arm in enumerate(found, 1)},
+        **{arm["name"]: throughput_of(arm) for _, arm in others},
+        "as_counted": {arm["name"]: as_counted(blocks, at) for at, arm in others},
     }
 
 
@@ -97,7 +100,7 @@ def throughput_of(arm: Json) -> list[float] | None:
     return jobs.interval(next(found, None))
 
 
-def as_counted(blocks: Sequence[Measurement], arm: int) -> list[float] | None:
+def as_counted(blocks: Sequence[Measurement], arm: int) -> list[float]:
     """The same effect from requests per second as they were counted."""
     metric = Metric.THROUGHPUT_RPS
     ratios = [

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.builders import NOON, block, window
+from tests.builders import NOON, block, shaken_block, window
 from tuner import analysis
 from tuner.analysis.alternating import alternation_period_s
 from tuner.model import SERIES_STEP_S, Calibration, Measurement, MeasurementResult, Metric, Window
@@ -65,6 +65,16 @@ def test_where_only_windows_scatter_no_noise_of_starts_is_made_up() -> None:
 def test_one_window_an_arm_cannot_tell_the_two_noises_apart() -> None:
     found = calibrated([block([window(0), window(1, 103)], arms=(0, 0)) for _ in range(4)])
     assert (found.start_sd, found.window_sd) == (None, None)
+
+
+def test_the_speed_of_the_cpu_is_no_noise() -> None:
+    draw = random.Random(7)  # noqa: S311
+    blocks = set_of(draw, 8)
+    quiet, noisy = calibrated(blocks), calibrated([shaken_block(each, draw) for each in blocks])
+    assert noisy.bias == pytest.approx(quiet.bias)
+    assert noisy.block_sd == pytest.approx(quiet.block_sd)
+    assert noisy.start_sd == pytest.approx(quiet.start_sd)
+    assert noisy.window_sd == pytest.approx(quiet.window_sd)
 
 
 def test_the_rungs_of_a_ladder_are_no_noise() -> None:

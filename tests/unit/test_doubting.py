@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from tests.builders import block, window
+from tests.builders import block, shaken_block, window
 from tuner import analysis
 from tuner.model import Doubt, Measurement
 
@@ -50,6 +50,13 @@ def test_a_host_that_drifts_makes_no_file_unstable() -> None:
     drift = [1.0, 0.9, 0.8, 0.7, 0.6, 0.6, 0.7, 0.8, 0.9, 1.0]
     arms = [[f * r for f, r in zip(drift, steady(draw), strict=True)] for _ in range(2)]
     assert analysis.unstable_arms(blocks_of(*arms)) == set()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_cpu_whose_speed_changes_makes_no_file_unstable(seed: int) -> None:
+    draw = random.Random(seed)  # noqa: S311
+    blocks = blocks_of(steady(draw), steady(draw))
+    assert analysis.unstable_arms([shaken_block(each, draw) for each in blocks]) == set()
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from tests.builders import window
+from tests.builders import shaken, window
 from tuner.measurement.futility import is_futile
 from tuner.model import Doubt, Futility, Metric, Window
 
@@ -65,6 +65,13 @@ def test_rungs_of_a_ladder_are_compared_with_the_same_rung() -> None:
     assert not is_futile([level] * 3, futility(), planned=4)
     without_top = [*level[:3], window(1, high, doubts=(Doubt.COUNTER_MISMATCH,))]
     assert not is_futile([without_top] * 3, futility(), planned=4), "the rungs do not match"
+
+
+def test_a_candidate_that_met_a_slow_cpu_goes_on() -> None:
+    draw = random.Random(1)  # noqa: S311
+    for behind in (0.0, 1.0):
+        cycles = [shaken(cycle(-behind), draw) for _ in range(3)]
+        assert is_futile(cycles, futility(), planned=4) == (behind > 0)
 
 
 def test_the_best_candidate_itself_is_hardly_ever_stopped() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import block, pair, spec, window
+from tests.builders import at_speed, block, pair, spec, window
 from tuner import objective
 from tuner.model import (
     Aim,
@@ -24,7 +24,6 @@ from tuner.model import (
     RelativeBound,
     ServerFigures,
     Slo,
-    Surroundings,
     TrialState,
     Window,
     Workload,
@@ -281,12 +280,6 @@ def test_a_block_that_was_cut_short_makes_a_pruned_trial_with_a_score() -> None:
     found = objective.outcome_of([cut], spec())
     assert found.state is TrialState.PRUNED
     assert found.is_feasible
-
-
-def at_speed(arm: int, rps: float, speed: float | None, **changes: Any) -> Window:
-    """A window on a full CPU of that speed."""
-    values = {"target_cpu": 0.97, **changes}
-    return window(arm, rps, surroundings=Surroundings(cpu_speed=speed), **values)
 
 
 def throughput_ratio(*windows: Window) -> float | None:

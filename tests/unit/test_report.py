@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests import comparisons
-from tests.builders import block, histogram, history, job, spec, window
+from tests.builders import at_speed, block, histogram, history, job, spec, window
 from tests.comparisons import PATHS, RUNGS
 from tuner import report
 from tuner.model import (
@@ -28,7 +28,6 @@ from tuner.model import (
     ServerFigures,
     ServiceFigures,
     Spread,
-    Surroundings,
     Variant,
     Verdict,
     Window,
@@ -222,12 +221,8 @@ def test_p99_needs_requests_enough_in_a_window_or_in_the_block() -> None:
 
 
 def test_effects_are_at_equal_speed_of_the_cpu_and_figures_are_as_counted() -> None:
-    def at_speed(arm: int, speed: float) -> Window:
-        around = Surroundings(cpu_speed=speed)
-        return window(arm, 5 * speed, target_cpu=0.97, surroundings=around)
-
     blocks = [
-        compared(at_speed(0, 20.0), at_speed(1, 20.0 - n), sequence=n)
+        compared(at_speed(0, 100.0, 20.0), at_speed(1, 100.0 - 5 * n, 20.0 - n), sequence=n)
         for n, _ in enumerate(RATES, 1)
     ]
     second = comparison(blocks).arms[1]

@@ -85,8 +85,7 @@ def mde_after(minutes: float, block_sd: float, block_s: float) -> float | None:
 
 
 def _sum(block: Measurement, metric: Metric) -> float:
-    windows = objective.at_equal_speed(block.windows)
-    levels = [objective.log_level(objective.usable(windows, arm), metric) for arm in (0, 1)]
+    levels = [objective.log_level(objective.usable(block.windows, arm), metric) for arm in (0, 1)]
     return sum(level for level in levels if level is not None)
 
 

@@ -10,10 +10,11 @@ import pytest
 from tests import plants
 from tests.benchmarks import jobs, nulls, planted, suites
 from tests.benchmarks.journal import Journal, complete
+from tests.builders import block, window
 from tests.plants import GAIN, PLANTINGS
 from tests.service import Service
 from tuner.catalogue import HostCatalogue
-from tuner.model import CompareRequest
+from tuner.model import CompareRequest, Surroundings
 from tuner.study import resolve
 
 EFFECT = {"metric": "throughput_rps", "estimate": 0.05, "ci_low": 0.03, "ci_high": 0.07}
@@ -121,7 +122,8 @@ def suite(seed: int, slower: float, equal: float, **changes: Any) -> dict[str, A
         name: [effect, effect - 0.01, effect + 0.01]
         for name, effect in {"slower": slower, "equal": equal}.items()
     }
-    return {"seed": seed, "minutes": 4.0, "state": "succeeded", **found, **changes}
+    row = {"seed": seed, "minutes": 4.0, "state": "succeeded", **found, "as_counted": found}
+    return {**row, **changes}
 
 
 @pytest.mark.parametrize(
@@ -154,10 +156,17 @@ def test_a_suite_is_a_job_of_three_arms_that_differ_in_what_is_planted() -> None
     assert (spec.seed, spec.budget.compare_blocks) == (3, 20)
 
 
-def test_a_suite_keeps_the_intervals_of_both_arms() -> None:
-    arms = [{"effects": []}, {"effects": []}, {"effects": [EFFECT]}]
-    row = suites.measured(Serving(report={"arms": arms}), 3, 20)
-    assert (row["seed"], row["equal"], row["slower"]) == (3, None, [0.05, 0.03, 0.07])
+def test_a_suite_keeps_the_intervals_of_both_arms_and_what_was_counted() -> None:
+    found: dict[str, list[Any]] = {"own": [], "equal": [], "slower": [EFFECT]}
+    arms = [{"name": name, "effects": effects} for name, effects in found.items()]
+    fast, slow = (
+        {"target_cpu": 1.0, "surroundings": Surroundings(cpu_speed=speed)} for speed in (20.0, 10.0)
+    )
+    windows = [window(0, 100.0, **fast), window(1, 50.0, **slow), window(2, 95.0, **fast)]
+    row = suites.effects(arms, [block(windows)] * 2)
+    assert (row["equal"], row["slower"]) == (None, [0.05, 0.03, 0.07])
+    assert row["as_counted"]["equal"] == pytest.approx([-0.5] * 3)
+    assert row["as_counted"]["slower"] == pytest.approx([-0.05] * 3)
 
 
 @pytest.fixture(autouse=True)

@@ -1,11 +1,12 @@
 """The ablation: what is measured, what stays, what goes back to the user's value."""
 
+import random
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
-from tests.builders import block
+from tests.builders import block, shaken_block
 from tests.fake_optimiser import Ladder
 from tests.unit.study.scenes import (
     BASE,
@@ -82,6 +83,21 @@ def test_effects_are_told_apart_whatever_the_level_of_their_blocks() -> None:
         ("processes", "threads"),
         ("vacuum",),
     ]
+
+
+def test_effects_are_those_at_equal_speed_of_the_cpu() -> None:
+    history = run(designed(start()), by_concurrency_and_vacuum)
+    draw = random.Random(1)  # noqa: S311
+    shaken = [
+        shaken_block(each, draw) if each.phase is Phase.ABLATE else each
+        for each in history.measurements
+    ]
+    found = state(replace(history, measurements=tuple(shaken))).ablation
+    assert found is not None
+    effects = {factor.parameters: factor.effect for factor in found.factors}
+    assert effects["processes", "threads"] == pytest.approx(0.15, abs=1e-6)
+    assert effects[("vacuum",)] == pytest.approx(0.05, abs=1e-6)
+    assert effects[("master",)] == pytest.approx(0.0, abs=1e-6)
 
 
 def test_the_file_with_the_smallest_diff_goes_on() -> None:
