@@ -24,6 +24,11 @@ class FakeChecks:
         found: dict[tuple[str, Checker], Check] = self.__dict__.setdefault("_checks", {})
         return found
 
+    def forget_checks(self, job_id: JobId) -> None:
+        """The job is deleted."""
+        for known in [known for known, check in self._checked.items() if check.job == job_id]:
+            del self._checked[known]
+
     def report_check(self, app: str, new: NewCheck) -> Check:
         if self.job(JobId(new.job)).spec.app != app:
             raise NotFound(f"job {new.job} is not of app {app!r}")

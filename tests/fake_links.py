@@ -40,6 +40,11 @@ class FakeLinks:
                 return
         raise NotFound(f"job {job_id} has no link {link}")
 
+    def forget_links(self, job_id: JobId) -> None:
+        """The job is deleted."""
+        for token in [token for token, link in self._opened_by.items() if link.job == job_id]:
+            del self._opened_by[token]
+
     def shared_job(self, token: str) -> JobId:
         link = self._opened_by.get(token)
         if link is None or (link.expires_at and link.expires_at <= datetime.now(UTC)):

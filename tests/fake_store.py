@@ -1,6 +1,7 @@
 """The store in memory, for whole studies in milliseconds. `tests/contract` keeps it honest."""
 
 import copy
+import itertools
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
@@ -63,6 +64,7 @@ class FakeStore(FakeChecks, FakeLinks):
         self.deferred: deque[Deferred] = deque()
         self._clock = clock
         self._lock = threading.RLock()
+        self._numbers = itertools.count(1)
         self._jobs: dict[JobId, Job] = {}
         self._revisions: dict[JobId, int] = {}
         self._keys: dict[str, tuple[JobId, str]] = {}
@@ -103,7 +105,7 @@ class FakeStore(FakeChecks, FakeLinks):
                     raise Conflict(f"the idempotency key {idempotency_key!r} is taken")
                 return self.status(job_id), False
             job = Job(
-                id=JobId(len(self._jobs) + 1),
+                id=JobId(next(self._numbers)),
                 spec=spec,
                 state=JobState.QUEUED,
                 phase=Phase.VALIDATE,
@@ -203,6 +205,18 @@ class FakeStore(FakeChecks, FakeLinks):
                 raise Conflict(f"job {job_id} has {job.state.value} and cannot be cancelled")
             self._finish(job, state=JobState.CANCELLED)
             return self.status(job_id)
+
+    def delete_job(self, job_id: JobId) -> None:
+        with self._transaction():
+            job = self.job(job_id)
+            if not job.state.is_final:
+                raise Conflict(f"job {job_id} is {job.state.value}: cancel it first")
+            for made in self.measurements(job_id):
+                del self._measurements[made.id]
+            del self._jobs[job_id], self._trials[job_id], self._revisions[job_id]
+            self._keys = {key: kept for key, kept in self._keys.items() if kept[0] != job_id}
+            self.forget_links(job_id)
+            self.forget_checks(job_id)
 
     def latest_in_brief(self, app: str) -> AnswerInBrief | None:
         found = self.jobs(app=app, state=JobState.SUCCEEDED, limit=1, kind=JobKind.TUNE)

@@ -374,30 +374,39 @@ def stored(
     return made.id
 
 
-def measured(store: Store, job_id: JobId, *, blocks: int, windows: int = 8) -> None:
-    """Let a job search: so many complete blocks, each of a new trial and so many windows."""
-    tried = [_trial(n, {"processes": n}, Origin.SAMPLER, 0.01) for n in range(blocks + 1)]
-    plans = [
-        Plan(
-            sequence=n,
-            kind=MeasurementKind.BLOCK,
-            phase=Phase.SEARCH,
-            arms=(BASELINE, TrialNumber(n)),
-        )
-        for n in range(1, blocks + 1)
-    ]
-    steps: list[Step] = [
-        Enter(phase=Phase.SEARCH, facts=builders.FACTS, calibration=CALIBRATION),
-        Measure(plans=tuple(plans), trials=tuple(tried)),
-    ]
-    store.advance(job_id, lambda _: steps.pop(0) if steps else None)
+def measured(
+    store: Store, job_id: JobId, *, blocks: int, windows: int = 8, phase: Phase = Phase.SEARCH
+) -> None:
+    """Let a job measure: so many complete blocks, each of its own trial and so many windows."""
+    planned(store, job_id, blocks=blocks, phase=phase)
     histogram = Histogram({bucket: 1 for bucket in range(1000, 1200)})
     seen = tuple(
         builders.window(n % 2, 100.0, index=n, series=(25,) * 12, histogram=histogram)
         for n in range(windows)
     )
     for made in store.measurements(job_id, detailed=False):
-        claim = store.claim(made.id, "bench-1")
-        assert claim is not None
-        result = MeasurementResult(windows=seen, load_s=10.0, setup_s=1.0)
-        assert store.complete(made.id, claim.measurement.attempt, result)
+        if made.is_open:
+            claim = store.claim(made.id, "bench-1")
+            assert claim is not None
+            result = MeasurementResult(windows=seen, load_s=10.0, setup_s=1.0)
+            assert store.complete(made.id, claim.measurement.attempt, result)
+
+
+def planned(store: Store, job_id: JobId, *, blocks: int, phase: Phase = Phase.SEARCH) -> None:
+    """Let a job plan such blocks. The search comes first: it makes the trials."""
+    tried = [_trial(n, {"processes": n}, Origin.SAMPLER, 0.01) for n in range(blocks + 1)]
+    first = 1 + len(store.measurements(job_id, detailed=False))
+    plans = [
+        Plan(
+            sequence=first + n,
+            kind=MeasurementKind.BLOCK,
+            phase=phase,
+            arms=(BASELINE, TrialNumber(n + 1)),
+        )
+        for n in range(blocks)
+    ]
+    steps: list[Step] = [
+        Enter(phase=phase, facts=builders.FACTS, calibration=CALIBRATION),
+        Measure(plans=tuple(plans), trials=tuple(tried) if phase is Phase.SEARCH else ()),
+    ]
+    store.advance(job_id, lambda _: steps.pop(0) if steps else None)

@@ -13,11 +13,12 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tuner import db
 from tuner.catalogue import HostCatalogue
-from tuner.db import EmbeddedPostgres, Liveness, Store, make_engine, migrate
+from tuner.db import EmbeddedPostgres, Liveness, Store, dumps, make_engine, migrate
 from tuner.model import Event, History, JobSpec, Params, Request, Step
 from tuner.queue import Queue
 from tuner.settings import PREFIX, Settings
@@ -63,8 +64,29 @@ def host_alive(settings: Settings, pool: str) -> AbstractContextManager[Liveness
 
 
 def upgrade(settings: Settings) -> None:
-    """Bring the database's tables up to date. Raises `Unavailable`."""
-    migrate.upgrade(database_url(settings))
+    """Bring the database's tables up to date, after a dump of an older one.
+
+    Raises `InvalidInput` or `Unavailable`, and then has changed nothing.
+    """
+    url, folder = database_url(settings), settings.dump_dir
+    if folder is None and settings.database_url is None:
+        folder = settings.data_dir / "dumps"
+    if folder is not None:
+        dumps.before_migration(url, folder)
+    migrate.upgrade(url)
+
+
+def dump(settings: Settings, target: Path) -> None:
+    """Write the database to a file. Raises `InvalidInput` or `Unavailable`."""
+    dumps.dump(database_url(settings), target)
+
+
+def restore(settings: Settings, source: Path) -> None:
+    """Fill a database without jobs from such a file.
+
+    Raises `Conflict`, `InvalidInput` or `Unavailable`.
+    """
+    dumps.restore(database_url(settings), source)
 
 
 def catalogue(settings: Settings) -> HostCatalogue:

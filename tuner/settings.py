@@ -3,8 +3,10 @@
 import difflib
 import ipaddress
 import os
+import re
 import socket
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -43,6 +45,14 @@ def _parts(text: str) -> list[str]:
     return [part for part in text.split(os.pathsep) if part.strip()]
 
 
+def age_of(text: str) -> timedelta:
+    """`90d`: an age in days. Raises `ValueError`."""
+    days = re.fullmatch(r"([0-9]{1,5})d?", text)
+    if days is None or int(days[1]) == 0:
+        raise ValueError(f"{text!r} is no number of days")
+    return timedelta(days=int(days[1]))
+
+
 _Text = Annotated[str, StringConstraints(pattern=r"^\P{C}+$")]  # no control characters
 _Path = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
 _Folder = Annotated[_Path, AfterValidator(_existing)]
@@ -57,6 +67,7 @@ _Glob = Annotated[str, StringConstraints(pattern=r"^(\*|[\w.:*?-]+(/[\w.*?-]+)+)
 _Globs = Annotated[tuple[_Glob, ...], NoDecode, BeforeValidator(_globs)]
 _VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_*][\w*]*$")]
 _VariableNames = Annotated[tuple[_VariableName, ...], NoDecode, BeforeValidator(_globs)]
+_Age = Annotated[timedelta | None, BeforeValidator(age_of)]
 _HostName = Annotated[str, StringConstraints(pattern=r"^[\w.*-]+$", to_lower=True)]
 _HostNames = Annotated[tuple[_HostName, ...], NoDecode, BeforeValidator(_globs)]
 
@@ -163,6 +174,13 @@ class Settings(BaseSettings):
         le=3600,
         description="the seconds that a target may take to answer, above 0 and at most 3600",
     )
+    dump_dir: _Path | None = Field(
+        default=None, description="the folder of the dumps that are made before migrations"
+    )
+    windows_kept: _Age = Field(
+        default=None, description="days, such as 90d, after which the windows of old searches go"
+    )
+    jobs_kept: _Age = Field(default=None, description="days, such as 730d, after which a job goes")
     log_level: Annotated[
         Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"], BeforeValidator(str.upper)
     ] = Field(default="INFO", description="DEBUG, INFO, WARNING, ERROR or CRITICAL")

@@ -31,6 +31,9 @@ class Talking:
             time.sleep(0.02)
         say("measured", measurement_id)
 
+    def prune(self) -> None:
+        say("prune", 0)
+
     def sweep(self) -> None:
         self._store.recover("default")
         say("sweep", 0)

@@ -54,6 +54,9 @@ class Recording:
         finally:
             self.running -= 1
 
+    def prune(self) -> None:
+        self._note("prune", 0)
+
     def sweep(self) -> None:
         self.sweeping()
 
@@ -69,7 +72,9 @@ class Recording:
 
 
 @contextmanager
-def working(handlers: Recording, url: str, host: str = "a") -> Iterator[None]:
+def working(
+    handlers: Recording, url: str, host: str = "a", prunes: str | None = None
+) -> Iterator[None]:
     """A worker in a thread, stopped at the end; what it raised is raised here."""
     stopping = threading.Event()
     ends: list[BaseException] = []
@@ -77,7 +82,13 @@ def working(handlers: Recording, url: str, host: str = "a") -> Iterator[None]:
     def work() -> None:
         try:
             run_worker(
-                handlers, handlers, conninfo=url, pool="default", host=host, stopping=stopping
+                handlers,
+                handlers,
+                conninfo=url,
+                pool="default",
+                host=host,
+                stopping=stopping,
+                prunes=prunes,
             )
         except BaseException as error:  # noqa: BLE001  handed to the test's own thread
             ends.append(error)
@@ -331,6 +342,27 @@ def test_a_worker_whose_name_another_has_taken_gives_up(database_url: str) -> No
     with pytest.raises(Conflict, match="'a'"):
         run_worker(handlers, handlers, conninfo=database_url, pool="default", host="a")
     assert rows(database_url) == [("measure", "todo", 1)]
+
+
+def test_one_worker_of_a_pool_prunes_when_it_is_time(database_url: str) -> None:
+    first, second = Recording(), Recording()
+    began, every_second = time.monotonic(), "* * * * * *"
+    with (
+        working(first, database_url, "a", prunes=every_second),
+        working(second, database_url, "b", prunes=every_second),
+    ):
+        wait_for(lambda: len(first.seen + second.seen) >= 8)
+    seen = first.seen + second.seen
+    assert set(seen) == {("prune", 0)}
+    assert len(seen) <= time.monotonic() - began + 2  # both would come to twice as many
+
+
+def test_a_worker_that_is_not_asked_to_prunes_never(database_url: str) -> None:
+    handlers = Recording()
+    with working(handlers, database_url):
+        defer(database_url, advance=(1,))
+        wait_for(lambda: handlers.seen)
+    assert handlers.seen == [("advance", 1)]
 
 
 def test_docker_being_away_does_not_end_the_worker(database_url: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
@@ -43,6 +43,10 @@ KEY = {**HERE, "X-API-Key": "the key of this service"}
 STRANGERS = (HERE, {**HERE, "X-API-Key": "another"}, {**HERE, "Authorization": "Bearer "})
 EXAMPLES = 40  # of each call, many of which differ in what has been left out or is wrong
 
+PHASES = (Phase.generate, Phase.shrink)
+"""Not the examples of the document: of those of a job schemathesis makes some 2 000 calls, one for
+each example of each field. tests/unit/api/test_openapi.py reads them all."""
+
 DOCUMENT = Api(api_key=KEY["X-API-Key"]).app.openapi()
 
 schema = schemathesis.openapi.from_dict(DOCUMENT)
@@ -74,6 +78,7 @@ def calling(path: str, method: str) -> Callable[..., None]:
     @schema.include(path=path, method=method).parametrize()
     @settings(
         max_examples=examples(EXAMPLES),
+        phases=PHASES,
         deadline=None,
         derandomize=True,
         suppress_health_check=list(HealthCheck),

@@ -1,4 +1,4 @@
-"""Jobs of all kinds: submit, list, look at, cancel; their raw data."""
+"""Jobs of all kinds: submit, list, look at, cancel, delete; their raw data."""
 
 from typing import Annotated, Any
 
@@ -123,6 +123,12 @@ def show_job(
 def cancel_job(job_id: Id, services: Wired) -> JobAnswer:
     """Cancel a job: its running measurement stops within 2 s and leaves nothing behind."""
     return views.job_answer(services.store.cancel(JobId(job_id)))
+
+
+@router.delete("/{id}", status_code=204, responses=documented(404, 409, 422))
+def delete_job(job_id: Id, services: Wired) -> None:
+    """Delete a job that has ended, with its trials, windows, answer and links. It cannot return."""
+    services.store.delete_job(JobId(job_id))
 
 
 @router.get("/{id}/windows", response_model=WindowList, responses=documented(404, 422))

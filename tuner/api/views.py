@@ -83,12 +83,12 @@ def trial_answer(trial: Trial, blocks: int) -> TrialAnswer:
 
 def whole_trial_answer(trial: Trial, blocks: int, history: History, *, raw: bool) -> TrialAnswer:
     """A trial with its bottleneck; with `raw`, also with all its windows."""
-    found = diagnosis.of_trial(history, trial.number) if blocks else None
     windows = [
         window_answer(block, window)
         for block in history.measurements
         for window in block.windows_of(trial.number)
     ]
+    found = diagnosis.of_trial(history, trial.number) if windows else None
     shown = {"diagnosis": found, "windows": windows if raw else None}
     return trial_answer(trial, blocks).model_copy(update=shown)
 

@@ -41,6 +41,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "watch": ("jobs", "Follow a job and print its answer."),
     "show": ("jobs", "Print the state of a job, its answer and its report."),
     "cancel": ("jobs", "Cancel a job."),
+    "delete": ("jobs", "Delete a job and all its data."),
     "recommend": ("recommending", "Print the uwsgi.ini to deploy, or check the deployed one."),
     "gate": ("gate", "Check that a recommended file holds on a new image."),
     "measure": ("measure", "Measure one uwsgi.ini, or compare several."),
@@ -54,7 +55,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "app": ("app", "Make a target app from a compose file, or check one."),
     "serve": ("service", "Run the API, a worker and PostgreSQL."),
     "worker": ("service", "Run a worker: it measures on this machine."),
-    "db": ("service", "Upgrade the database."),
+    "db": ("database", "Upgrade, dump, restore the database; remove what is old."),
 }
 """Module and sentence of each command. The function has the name of the command."""
 

@@ -1,4 +1,4 @@
-"""`tuner submit`, `watch`, `show` and `cancel`: jobs of the service."""
+"""`tuner submit`, `watch`, `show`, `cancel` and `delete`: jobs of the service."""
 
 import os
 import sys
@@ -88,6 +88,18 @@ def cancel(job_id: JobNumber, as_json: AsJson = False) -> None:
     with connect() as client:
         job = client.cancel(job_id)
     print_answer(job, [f"job {job.id} is {job.state}"], as_json=as_json)
+
+
+def delete(
+    job_id: JobNumber,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Delete a job that has ended, with its trials, windows, answer and links."""
+    if not yes:
+        typer.confirm(f"Delete job {job_id} and all its data?", abort=True)
+    with connect() as client:
+        client.delete(job_id)
+    typer.echo(f"job {job_id} is deleted")
 
 
 def connect() -> "Client":

@@ -1,4 +1,4 @@
-"""Commands that run the service: serve, worker, api, db upgrade."""
+"""Commands that run the service: serve, worker, api."""
 
 import logging
 import os
@@ -12,8 +12,6 @@ from tuner.cli.output import say
 from tuner.errors import Conflict
 from tuner.settings import Settings
 
-db = typer.Typer(help="Manage the database.", no_args_is_help=True, rich_markup_mode=None)
-
 log = logging.getLogger(__name__)
 
 
@@ -25,7 +23,7 @@ def serve(
     """Run the API, a worker, and PostgreSQL unless TUNER_DATABASE_URL names one."""
     from tuner import bootstrap, supervisor
 
-    settings = _settings()
+    settings = settings_and_log()
     settings.check_may_serve()
     _check_port_is_free(settings)
     bootstrap.catalogue(settings)  # report its mistakes now, not in every child
@@ -56,7 +54,7 @@ def worker(
     """Run a worker: it measures on this machine. Run one for each benchmark host."""
     from tuner import worker as work
 
-    settings = _settings()
+    settings = settings_and_log()
     work.run(settings, pool or settings.pool)
 
 
@@ -66,7 +64,7 @@ def api() -> None:
     from tuner.api import Feed, Services, create_app, serving
     from tuner.db import require_room
 
-    settings = _settings()
+    settings = settings_and_log()
     settings.check_may_serve()
     catalogue, store = bootstrap.catalogue(settings), bootstrap.store(settings)
     if settings.is_open_to_every_image:
@@ -84,24 +82,8 @@ def api() -> None:
     serving.serve(app, settings.host, settings.port, base_path=settings.base_path)
 
 
-@db.command()
-def upgrade() -> None:
-    """Upgrade the tables of the database."""
-    from tuner import bootstrap
-
-    settings = _settings()
-    database = bootstrap.embedded(settings)
-    if database is not None:
-        database.start()
-    try:
-        bootstrap.upgrade(settings)
-    finally:
-        if database is not None:
-            database.stop()
-    typer.echo("the database is up to date")
-
-
-def _settings() -> Settings:
+def settings_and_log() -> Settings:
+    """The settings of the environment; logs go to standard error as these say."""
     settings = Settings.from_environ(os.environ)
     log_to_stderr(settings.log_level, as_json=settings.log_format == "json")
     return settings

@@ -1,7 +1,7 @@
 """The service over HTTP: typed answers, retries, ETags; problems become `tuner.errors`.
 
     client           the client of one service
-    ├── jobs             submit, look at, watch, wait for, cancel; their raw data
+    ├── jobs             submit, look at, watch, wait for, cancel, delete; their raw data
     ├── recommendations  verdicts, files and reports, by job and by app
     └── catalogue        names for requests; lint; health
         watching         a job until it has ended, through restarts of the service

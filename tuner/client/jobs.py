@@ -1,4 +1,4 @@
-"""Jobs of every kind: submit, look at, watch, wait for, cancel; their raw data."""
+"""Jobs of every kind: submit, look at, watch, wait for, cancel, delete; their raw data."""
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -57,6 +57,10 @@ class Jobs:
     def cancel(self, job_id: int) -> JobAnswer:
         """Cancel a job. Cancelling twice is no error. Raises `Conflict` if the job has ended."""
         return self._wire.post(f"{_path(job_id)}/cancel", ReadAs(JobAnswer))
+
+    def delete(self, job_id: int) -> None:
+        """Delete a job with all its data. Raises `Conflict` if it has not ended."""
+        self._wire.delete(_path(job_id))
 
     def watch(self, job_id: int, **how: Unpack[Watching]) -> Iterator[JobAnswer]:
         """The job now and after each change. The last one has a final state.

@@ -97,6 +97,10 @@ class Wire:
         )
         return read(_expected(self._retrying(self._sent, request)))
 
+    def delete(self, path: str) -> None:
+        """DELETE, in one attempt: a second one would say that nothing is there."""
+        _expected(self._sent(self._http.build_request("DELETE", path)))
+
     def stream(
         self, path: str, last: int | None = None, *, silent_s: float = OPENED_WITHIN_S
     ) -> Stream:

@@ -6,6 +6,7 @@
     +- jobs      one job: read, lock, change, finish; the next job of a pool
     +- apps      all apps, each with its newest job and its last answers
     +- links     read-only links to jobs: make, list, revoke, open
+    +- retention  what goes: a job that is deleted, and what is old
     +- status    where a job stands
     +- totals    what is counted for good, over all jobs
     +- history   all rows of one job in a few queries
@@ -17,6 +18,7 @@
     tables     the schema
     engine     connections: their parameters; here driver errors become ours
     migrate    Alembic, driven from code
+    dumps      the database as one file, and back
     embedded   a PostgreSQL server that lives and dies with this process
     +- binaries  where its programs are, and who may run them
     +- cluster   its files

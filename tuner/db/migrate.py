@@ -5,6 +5,8 @@ from typing import Any
 
 from alembic import command
 from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from sqlalchemy import Connection, func, select, text
 
@@ -35,6 +37,18 @@ def upgrade(url: str, revision: str = "head") -> None:
         ) from error
 
 
+def outdated(url: str) -> str | None:
+    """The revision of the database if it is not the newest; None also for one without tables."""
+    newest = ScriptDirectory.from_config(_config()).get_current_head()
+    engine = make_engine(url)
+    try:
+        with translated(), engine.connect() as connection:
+            found = MigrationContext.configure(connection).get_current_revision()
+    finally:
+        engine.dispose()
+    return found if found != newest else None
+
+
 def downgrade(url: str, revision: str) -> None:
     """Bring the database back to `revision` and drop later tables. Raises `Unavailable`."""
     _run(url, command.downgrade, revision)
@@ -50,14 +64,19 @@ def _run(url: str, action: Any, *arguments: str) -> None:
     try:
         with translated(), engine.connect() as connection:
             _wait_for_others(connection)
-            config = Config()
-            config.set_main_option("script_location", str(scripts()).replace("%", "%%"))
-            config.set_main_option("path_separator", "os")
+            config = _config()
             config.attributes["connection"] = connection
             action(config, *arguments)
             connection.commit()
     finally:
         engine.dispose()  # this also frees the lock
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(scripts()).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    return config
 
 
 def _wait_for_others(connection: Connection) -> None:

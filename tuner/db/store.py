@@ -17,6 +17,7 @@ from tuner.db.checks import Checks
 from tuner.db.history import read_blocks_by_trial, read_history, read_measurements, read_trials
 from tuner.db.hosts import Hosts
 from tuner.db.links import Links
+from tuner.db.retention import Retention
 from tuner.db.rows import noun_of, to_json
 from tuner.db.status import OF_NEW, read_status, read_version, waits_for
 from tuner.db.steps import apply_step
@@ -75,7 +76,7 @@ def _created_earlier(connection: Connection, key: str | None, request_sha256: st
     return read_status(connection, JobId(earlier.id))
 
 
-class Store(Work, Hosts, Apps, Checks, Links, Totals):
+class Store(Work, Hosts, Apps, Checks, Links, Totals, Retention):
     """Jobs, trials, measurements and hosts in PostgreSQL. Threads may share one."""
 
     # ---- jobs

@@ -127,6 +127,7 @@ jobs = Table(
     _time("created_at", nullable=False, now=True),
     _time("started_at"),
     _time("finished_at"),
+    _time("pruned_at"),
     Column("revision", BigInteger, nullable=False, server_default=text("1")),
     Index("uq_jobs_pool_running", "pool", unique=True, postgresql_where=text("state = 'running'")),
     Index(

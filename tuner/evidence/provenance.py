@@ -75,5 +75,8 @@ def _budget(evidence: MeasuredJob) -> Iterable[tuple[str, Words]]:
         times = (evidence.measured_from, evidence.measured_until)
         first, last = (time.astimezone(UTC) for time in times)
         yield "windows began", f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC"
+    if job.pruned_at:
+        removed = f"{job.pruned_at.astimezone(UTC):%Y-%m-%d}"
+        yield "removed", f"on {removed}: windows that did not decide the verdict, all time series"
     if evidence.rendered_by:
         yield "page written by", evidence.rendered_by

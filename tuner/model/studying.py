@@ -122,6 +122,7 @@ class Job:
     created_at: datetime
     started_at: datetime | None = None
     finished_at: datetime | None = None
+    pruned_at: datetime | None = None  # when the windows of its search and all series were removed
     facts: TargetFacts | None = None
     calibration: Calibration | None = None
     finalist: TrialNumber | None = None  # what confirm compares with the baseline

@@ -86,6 +86,9 @@ class PatientManager(JobManager):
     async def retry_job(self, *task: Any, **again: Any) -> None:
         await self._patiently(partial(super().retry_job, *task, **again))
 
+    async def defer_periodic_job(self, *task: Any, **when: Any) -> int | None:
+        return await self._answered(partial(super().defer_periodic_job, *task, **when))
+
     async def update_heartbeat(self, worker_id: int) -> None:
         await self._patiently(partial(super().update_heartbeat, worker_id))
 

@@ -20,6 +20,7 @@ from tuner.model import JobId, MeasurementId
 
 ADVANCE = "advance"
 MEASURE = "measure"
+PRUNE = "prune"
 ADVANCE_PRIORITY = 10  # a decision takes milliseconds and gives work to the other hosts
 MEASURE_PRIORITY = 0
 

@@ -2,6 +2,7 @@
 
 Beat and sweep are tasks of the event loop. As periodic tasks of procrastinate they would wait
 behind a measurement of minutes and run on one worker of the pool, but each host has to report.
+Pruning is such a periodic task: it may wait, and would disturb a measurement.
 
 While PostgreSQL is away the worker waits, and a measurement goes on.
 """
@@ -25,7 +26,7 @@ from procrastinate.worker import Worker
 from tuner.errors import Aborted, Infrastructure, Unavailable
 from tuner.model import HOST_IS_STALE_AFTER, JobId, MeasurementId
 from tuner.queue.manager import PatientManager, ProofOfLife
-from tuner.queue.tasks import ADVANCE, MEASURE, queue_of, translated
+from tuner.queue.tasks import ADVANCE, MEASURE, PRUNE, queue_of, translated
 
 RETRY_AFTER_S = 3
 SWEEP_EVERY_S = 5.0
@@ -57,6 +58,9 @@ class Handlers(Protocol):
     def measure(self, measurement_id: MeasurementId, should_abort: Callable[[], bool]) -> None:
         """Make a measurement; soon after `should_abort()` is true, stop and raise `Aborted`."""
 
+    def prune(self) -> None:
+        """Between two measurements: remove what is old."""
+
     def sweep(self) -> None:
         """Every few seconds, also during a measurement: report the host, recover lost work."""
 
@@ -69,14 +73,17 @@ def run_worker(
     pool: str,
     host: str,
     stopping: threading.Event | None = None,
+    prunes: str | None = None,
 ) -> None:
     """Work until SIGTERM, SIGINT or `stopping`; then abort what runs, and return.
+
+    `prunes` are the times (cron) at which one worker of the pool prunes; None: never.
 
     Raises `Unavailable` if PostgreSQL is away at the start, `Conflict` if another worker takes
     the host's name while it is away later.
     """
     stopping = stopping or threading.Event()
-    asyncio.run(_Run(handlers, liveness, conninfo, pool, host, stopping).main())
+    asyncio.run(_Run(handlers, liveness, conninfo, pool, host, stopping, prunes).main())
 
 
 class _Runnable(Protocol):
@@ -113,6 +120,7 @@ class _Run:
     pool: str
     host: str
     stopping: threading.Event
+    prunes: str | None
     _told: threading.Event = field(default_factory=threading.Event)
     """Set only once the worker takes no more tasks: an interrupted one goes back into the queue,
     where this worker would find it again."""
@@ -223,6 +231,14 @@ class _Run:
                 if should_abort():
                     raise _Interrupted from error
                 log.info("measurement %d was cancelled", measurement_id)
+
+        @app.task(name=PRUNE, retry=_Retry())
+        def prune(timestamp: int) -> None:
+            self.handlers.prune()
+
+        if self.prunes is not None:
+            queue, lock = queue_of(self.pool), f"prune-{self.pool}"
+            app.periodic(cron=self.prunes, queue=queue, queueing_lock=lock)(prune)
 
     @contextmanager
     def _signals(self) -> Iterator[None]:

@@ -104,6 +104,10 @@ class JobAnswer(Answer, JobSummary):
     waits_for: str | None = Field(
         description="what keeps every host of the pool from measuring; null: nothing, or it ended"
     )
+    pruned_at: datetime | None = Field(
+        description="when old windows of its search were removed, and the series of all; null: all"
+        " are there"
+    )
 
 
 class JobPage(Answer):

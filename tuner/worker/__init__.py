@@ -7,9 +7,11 @@ on the same machine meanwhile.
 working   the tasks of one host, and the process that runs them
 ├── making    makes a claimed measurement
 ├── attempt   one attempt at a measurement, and its end
-└── patience  how long a measurement waits for an engine that is away
+├── patience  how long a measurement waits for an engine that is away
+└── pruning   what is removed as it is old
 """
 
 from tuner.worker.making import failure_of, make, prepared
 from tuner.worker.patience import Patience
+from tuner.worker.pruning import prune
 from tuner.worker.working import FAULTS_ALLOWED, Worker, run

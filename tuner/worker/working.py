@@ -5,10 +5,18 @@ import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol
 
 from tuner import bootstrap, log_context
-from tuner.errors import Aborted, Infrastructure, TargetFailed, TunerError, Unavailable
+from tuner.errors import (
+    Aborted,
+    Infrastructure,
+    NotFound,
+    TargetFailed,
+    TunerError,
+    Unavailable,
+)
 from tuner.measurement import Bench, Launcher, LoadGenerator
 from tuner.model import (
     Claim,
@@ -28,6 +36,7 @@ from tuner.settings import Settings
 from tuner.worker.attempt import Attempt, FencedWrites
 from tuner.worker.making import failure_of, make
 from tuner.worker.patience import Patience
+from tuner.worker.pruning import PRUNES, prune
 
 log = logging.getLogger(__name__)
 
@@ -103,6 +112,8 @@ class Worker:
     load: LoadGenerator
     decide: Callable[[History], Step | None]
     patience: Patience = field(default_factory=Patience)
+    prune: Callable[[], None] = lambda: None
+    """Removes what is older than the settings allow."""
 
     def advance(self, job_id: JobId) -> None:
         """Take every step of a job that is due.
@@ -112,6 +123,8 @@ class Worker:
         with log_context.about(job=job_id):
             try:
                 self.store.advance(job_id, self.decide)
+            except NotFound:
+                log.info("job %d was deleted", job_id)
             except TunerError:
                 raise
             except Exception as bug:
@@ -273,18 +286,20 @@ def run(settings: Settings, pool: str) -> None:
     Raises `Conflict` if this host already has a worker, `Unavailable` if PostgreSQL is away at
     the start; later the worker waits for it.
     """
-    known = bootstrap.catalogue(settings)
+    known, store = bootstrap.catalogue(settings), bootstrap.store(settings)
     worker = Worker(
         name=settings.worker_name,
         pool=pool,
-        store=bootstrap.store(settings),
+        store=store,
         host=bootstrap.launcher(settings, known),
         load=bootstrap.load_generator(settings),
         decide=bootstrap.decide(),
         patience=Patience(settings.docker_wait_s),
+        prune=partial(prune, store, settings.windows_kept, settings.jobs_kept),
     )
     with bootstrap.host_alive(settings, pool) as liveness:
         worker.start()
         conninfo = bootstrap.conninfo(settings)
-        run_worker(worker, liveness, conninfo=conninfo, pool=pool, host=worker.name)
+        prunes = PRUNES if settings.windows_kept or settings.jobs_kept else None
+        run_worker(worker, liveness, conninfo=conninfo, pool=pool, host=worker.name, prunes=prunes)
         worker.clear()

@@ -164,6 +164,12 @@ class FakeStore(FakeLinks):
         self.kept[job_id] = replace(job, state=JobState.CANCELLED)
         return self.status(job_id)
 
+    def delete_job(self, job_id: JobId) -> None:
+        job = self.job(job_id)
+        if not job.state.is_final:
+            raise Conflict(f"job {job_id} is {job.state}")
+        del self.kept[job_id]
+
     def trials(self, job_id: JobId) -> list[Trial]:
         self.job(job_id)
         return self.of_job.get(job_id, [])

@@ -123,6 +123,24 @@ def test_cancelling_a_finished_job_is_a_conflict(api: Api) -> None:
     assert api.send("POST", "/v1/jobs/1/cancel").status_code == 409
 
 
+def test_only_a_job_that_has_ended_can_be_deleted(api: Api) -> None:
+    api.submit()
+    assert api.send("DELETE", "/v1/jobs/1").status_code == 409
+    api.send("POST", "/v1/jobs/1/cancel")
+    assert api.send("DELETE", "/v1/jobs/1").status_code == 204
+    for call in (api.get("/v1/jobs/1"), api.send("DELETE", "/v1/jobs/1")):
+        assert call.status_code == 404
+    assert api.get("/v1/jobs").json()["jobs"] == []
+
+
+def test_a_trial_without_its_old_windows_has_no_bottleneck(api: Api) -> None:
+    api.store.kept[1] = finished(1)
+    api.store.of_job[1] = [trial(1, 0.1)]
+    api.store.made[1] = [builders.block()]
+    found = api.get("/v1/jobs/1/trials/1?raw=true").json()
+    assert (found["windows"], found["diagnosis"], found["blocks"]) == ([], None, 1)
+
+
 def _timed(block: Measurement, seconds: float) -> Measurement:
     assert block.result is not None
     result = MeasurementResult(windows=block.result.windows, load_s=seconds / 2)

@@ -64,7 +64,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
             self.end_headers()
             self.wfile.write(text.encode())
 
-        do_GET = do_POST = _reply
+        do_GET = do_POST = do_DELETE = _reply
 
         def log_message(self, format: str, *args: Any) -> None:
             pass

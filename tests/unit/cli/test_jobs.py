@@ -225,6 +225,14 @@ def test_cancel_says_what_became_of_the_job(
     assert capsys.readouterr().out == "job 7 is cancelled\n"
 
 
+def test_delete_asks_first(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
+    service.on("DELETE /v1/jobs/7", "", status=204)
+    assert run("delete", "7") == 1  # nobody answers
+    assert service.seen == []
+    assert run("delete", "7", "--yes") == 0
+    assert capsys.readouterr().out.endswith("job 7 is deleted\n")
+
+
 @pytest.mark.parametrize(
     ("status", "more", "code"),
     [

@@ -375,6 +375,14 @@ def test_provenance_says_how_much_slower_the_cpu_was_at_times() -> None:
     assert "the target's CPU" not in text(composed(), "Where it comes from")
 
 
+def test_provenance_says_what_was_removed_as_it_was_old() -> None:
+    found = finished_jobs.history()
+    old = replace(found, job=replace(found.job, pruned_at=builders.NOON))
+    rows = text(evidence.compose(evidence.collect(old)), "Where it comes from")
+    assert "removed: on 2026-11-21: windows that did not decide the verdict" in rows
+    assert "removed:" not in text(composed(), "Where it comes from")
+
+
 def test_the_file_is_shown_as_a_diff_to_the_users_own() -> None:
     file = section(composed(), "The file").parts
     assert isinstance(file[0], Listing)

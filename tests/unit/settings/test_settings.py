@@ -1,4 +1,5 @@
 import os
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,13 @@ def test_a_mistake_says_what_is_wrong_and_what_to_give() -> None:
         "give the port that the API listens on, 1 to 65535"
     )
     assert found["TUNER_LOG_LEVEL"].endswith("give DEBUG, INFO, WARNING, ERROR or CRITICAL")
+
+
+def test_ages_are_days() -> None:
+    kept = Settings.from_environ({"TUNER_WINDOWS_KEPT": "90d", "TUNER_JOBS_KEPT": "730"})
+    assert (kept.windows_kept, kept.jobs_kept) == (timedelta(days=90), timedelta(days=730))
+    for wrong in ("0d", "-1", "1.5d", "90 days", "123456d"):
+        assert "no number of days" in _mistakes({"TUNER_JOBS_KEPT": wrong})["TUNER_JOBS_KEPT"]
 
 
 def test_every_setting_says_which_values_are_right_and_is_documented() -> None:

@@ -1,0 +1,177 @@
+"""The database as a file, and back: by PostgreSQL's own programs, on real databases."""
+
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests import builders, finished_jobs
+from tests.postgres import fresh_database
+from tests.unit.api.fakes import Api
+from tuner.cli import main
+from tuner.db import Store, dumps, make_engine, migrate
+from tuner.errors import Conflict, InvalidInput, Unavailable
+from tuner.queue import Queue
+
+PATHS = (
+    "/v1/jobs",
+    "/v1/jobs/1",
+    "/v1/jobs/1/windows",
+    "/v1/jobs/1/trials",
+    "/v1/jobs/2/recommendation",
+    "/v1/jobs/2/uwsgi.ini",
+    "/v1/jobs/2/report?format=json",
+    "/v1/apps/checkout/recommendation",
+)
+
+
+@contextmanager
+def store_on(url: str) -> Iterator[Store]:
+    engine = make_engine(url)
+    yield Store(engine, Queue())
+    engine.dispose()
+
+
+@pytest.fixture
+def filled(database_url: str) -> str:
+    """A database with a job that searches, and one that has its answer."""
+    with store_on(database_url) as store:
+        made = store.create_job(builders.spec(), idempotency_key="a key", request_sha256="")
+        finished_jobs.measured(store, made[0].job.id, blocks=3)
+        finished_jobs.stored(store, finished_jobs.recommendation(), pool="other")
+    return database_url
+
+
+def answers(url: str) -> dict[str, bytes]:
+    with store_on(url) as store:
+        found = {path: Api(store).get(path) for path in PATHS}
+    assert {path: answer.status_code for path, answer in found.items()} == dict.fromkeys(PATHS, 200)
+    return {path: answer.content for path, answer in found.items()}
+
+
+def revision(url: str) -> str:
+    with psycopg.connect(url) as connection:
+        row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    assert row is not None
+    return str(row[0])
+
+
+def test_what_is_restored_gives_the_same_answers_to_the_byte(filled: str, tmp_path: Path) -> None:
+    file = tmp_path / "tuner.dump"
+    dumps.dump(filled, file)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert [path.name for path in tmp_path.iterdir()] == ["tuner.dump"]
+    for template in ("template0", "migrated"):  # without tables, and with empty ones
+        with fresh_database(template) as url:
+            dumps.restore(url, file)
+            assert answers(url) == answers(filled)
+            migrate.check(url)
+            with store_on(url) as store:  # numbers and events go on
+                made = store.create_job(builders.spec(), idempotency_key=None, request_sha256="")
+                assert made[0].job.id > 2
+                assert not store.create_job(
+                    builders.spec(), idempotency_key="a key", request_sha256=""
+                )[1]
+
+
+def test_a_database_with_jobs_is_not_overwritten(filled: str, tmp_path: Path) -> None:
+    file = tmp_path / "tuner.dump"
+    dumps.dump(filled, file)
+    before = answers(filled)
+    with pytest.raises(Conflict, match="has jobs already; restore into a new one"):
+        dumps.restore(filled, file)
+    assert answers(filled) == before
+
+
+def test_nothing_is_restored_beside_a_service(filled: str, tmp_path: Path) -> None:
+    file = tmp_path / "tuner.dump"
+    dumps.dump(filled, file)
+    with (
+        fresh_database() as url,
+        psycopg.connect(url),
+        pytest.raises(Conflict, match="1 other connection"),
+    ):
+        dumps.restore(url, file)
+
+
+def test_what_is_no_dump_changes_nothing(database_url: str, tmp_path: Path) -> None:
+    file = tmp_path / "odd.dump"
+    with pytest.raises(InvalidInput, match="there is no such file"):
+        dumps.restore(database_url, file)
+    file.write_text("SELECT 1;\n")
+    with pytest.raises(InvalidInput, match="is no dump"):
+        dumps.restore(database_url, file)
+    migrate.check(database_url)
+
+
+def test_a_dump_that_breaks_off_leaves_a_database_that_can_be_filled(
+    filled: str, tmp_path: Path
+) -> None:
+    whole, half = tmp_path / "whole.dump", tmp_path / "half.dump"
+    dumps.dump(filled, whole)
+    half.write_bytes(whole.read_bytes()[: whole.stat().st_size * 2 // 3])
+    with fresh_database() as url:
+        with pytest.raises(Unavailable, match="pg_restore"):
+            dumps.restore(url, half)
+        dumps.restore(url, whole)
+        assert answers(url) == answers(filled)
+
+
+def test_a_dump_of_an_older_version_is_brought_up_to_date(filled: str, tmp_path: Path) -> None:
+    file = tmp_path / "tuner.dump"
+    migrate.downgrade(filled, "20261125_checks")
+    dumps.dump(filled, file)
+    with fresh_database() as url:
+        dumps.restore(url, file)
+        migrate.check(url)
+        assert len(answers(url)) == len(PATHS)
+
+
+def test_before_a_migration_there_is_a_dump_and_only_the_newest_are_kept(
+    filled: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "dumps"
+    dumps.before_migration(filled, folder)
+    assert not folder.exists()  # nothing to migrate
+    for older in ("20261125_checks", "20261125_links", "20261125_totals", "20261125_events"):
+        migrate.downgrade(filled, older)
+        dumps.before_migration(filled, folder)
+    assert {file.stem for file in folder.iterdir()} == {
+        "20261125_links",
+        "20261125_totals",
+        "20261125_events",
+    }
+
+
+def test_where_no_dump_can_be_written_nothing_is_migrated(
+    filled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    migrate.downgrade(filled, "20261125_checks")
+    (tmp_path / "dumps").write_text("in the way")
+    monkeypatch.setenv("TUNER_DATABASE_URL", filled)
+    monkeypatch.setenv("TUNER_DUMP_DIR", str(tmp_path / "dumps"))
+    assert main(["db", "upgrade"]) == 2
+    assert "cannot be created" in capsys.readouterr().err
+    assert revision(filled) == "20261125_checks"
+    monkeypatch.setenv("TUNER_DUMP_DIR", str(tmp_path / "other"))
+    assert main(["db", "upgrade"]) == 0
+    assert [file.name for file in (tmp_path / "other").iterdir()] == ["20261125_checks.dump"]
+    assert migrate.outdated(filled) is None
+
+
+def test_the_commands_dump_and_restore(
+    filled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "tuner.dump"
+    monkeypatch.setenv("TUNER_DATABASE_URL", filled)
+    assert main(["db", "dump", str(file)]) == 0
+    assert main(["db", "restore", str(file)]) == 4
+    assert main(["db", "dump", str(tmp_path / "nowhere" / "x.dump")]) == 2
+    with fresh_database() as url:
+        monkeypatch.setenv("TUNER_DATABASE_URL", url)
+        assert main(["db", "restore", str(file)]) == 0
+        assert answers(url) == answers(filled)
+    assert "is restored" in capsys.readouterr().out

@@ -1,0 +1,101 @@
+"""Commands about the database: upgrade, prune, dump, restore."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tuner import wording
+from tuner.cli.service import settings_and_log
+from tuner.model import BYTES_PER_MB
+from tuner.settings import Settings, age_of
+
+db = typer.Typer(help="Manage the database.", no_args_is_help=True, rich_markup_mode=None)
+
+
+def _age(text: str) -> timedelta:
+    try:
+        return age_of(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{error}; give days, such as 90d") from error
+
+
+@db.command()
+def upgrade() -> None:
+    """Upgrade the tables of the database."""
+    from tuner import bootstrap
+
+    with _running() as settings:
+        bootstrap.upgrade(settings)
+    typer.echo("the database is up to date")
+
+
+@db.command()
+def prune(
+    older_than: Annotated[
+        timedelta,
+        typer.Option(parser=_age, metavar="AGE", help="Of jobs that ended earlier, such as 90d."),
+    ],
+    jobs_older_than: Annotated[
+        timedelta | None,
+        typer.Option(parser=_age, metavar="AGE", help="Delete older jobs as a whole: 730d."),
+    ] = None,
+    compact: Annotated[
+        bool, typer.Option("--compact", help="Give the room to the disk. The service waits.")
+    ] = False,
+) -> None:
+    """Remove the windows of old searches, and all time series of old jobs.
+
+    Verdicts, evidence and files stay, unless whole jobs are deleted. The newest answer of an app
+    always stays.
+    """
+    from tuner import bootstrap
+
+    with _running() as settings:
+        store = bootstrap.store(settings)
+        deleted = store.prune_jobs(jobs_older_than) if jobs_older_than else 0
+        thinned = store.prune_windows(older_than)
+        if compact:
+            store.compact()
+        size_mb = store.size_mb()
+    typer.echo(f"old windows and series removed: of {wording.count(thinned, 'job')}")
+    typer.echo(f"deleted: {wording.count(deleted, 'job')}; the database has {size_mb:,.0f} MB")
+
+
+@db.command()
+def dump(file: Annotated[Path, typer.Argument(help="The file to write.")]) -> None:
+    """Write the whole database to a file. The service may run meanwhile."""
+    from tuner import bootstrap
+
+    with _running() as settings:
+        bootstrap.dump(settings, file)
+    typer.echo(f"{file}: {file.stat().st_size / BYTES_PER_MB:,.1f} MB")
+
+
+@db.command()
+def restore(file: Annotated[Path, typer.Argument(help="A file of `tuner db dump`.")]) -> None:
+    """Fill a database without jobs from a dump. The service must not run."""
+    from tuner import bootstrap
+
+    with _running() as settings:
+        bootstrap.restore(settings, file)
+    typer.echo(f"{file} is restored")
+
+
+@contextmanager
+def _running() -> Iterator[Settings]:
+    """The settings, while PostgreSQL runs: the embedded one too."""
+    from tuner import bootstrap
+
+    settings = settings_and_log()
+    database = bootstrap.embedded(settings)
+    if database is not None:
+        database.start()
+    try:
+        yield settings
+    finally:
+        if database is not None:
+            database.stop()
