@@ -3,11 +3,12 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from tests.fake_keys import FakeKeys
 from tuner.errors import Conflict, NotFound
-from tuner.model import MOST_LINKS, JobId, Link
+from tuner.model import MOST_LINKS, Action, JobId, Link
 
 
-class FakeLinks:
+class FakeLinks(FakeKeys):
     """Part of a store in memory."""
 
     def job(self, job_id: JobId) -> Any:
@@ -19,7 +20,9 @@ class FakeLinks:
         found: dict[str, Link] = self.__dict__.setdefault("_links", {})
         return found
 
-    def share(self, job_id: JobId, token: str, expires_at: datetime | None) -> Link:
+    def share(
+        self, job_id: JobId, token: str, expires_at: datetime | None, *, by: str | None = None
+    ) -> Link:
         self.job(job_id)
         made = self.links(job_id)
         if len(made) >= MOST_LINKS:
@@ -28,15 +31,17 @@ class FakeLinks:
         now = datetime.now(UTC)
         link = Link(id=number, job=job_id, created_at=now, expires_at=expires_at)
         self._opened_by[token] = link
+        self.note(by, Action.SHARE, job_id)
         return link
 
     def links(self, job_id: JobId) -> list[Link]:
         return [link for link in self._opened_by.values() if link.job == job_id]
 
-    def unshare(self, job_id: JobId, link: int) -> None:
+    def unshare(self, job_id: JobId, link: int, *, by: str | None = None) -> None:
         for token, known in self._opened_by.items():
             if (known.job, known.id) == (job_id, link):
                 del self._opened_by[token]
+                self.note(by, Action.UNSHARE, job_id, f"link {link}")
                 return
         raise NotFound(f"job {job_id} has no link {link}")
 

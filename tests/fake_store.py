@@ -17,6 +17,7 @@ from tuner.db.history import DETAILED
 from tuner.errors import Conflict, NotFound
 from tuner.model import (
     HOST_IS_STALE_AFTER,
+    Action,
     AnswerInBrief,
     AppInBrief,
     BenchmarkHost,
@@ -96,7 +97,12 @@ class FakeStore(FakeChecks, FakeLinks):
     # ---- jobs
 
     def create_job(
-        self, spec: JobSpec, *, idempotency_key: str | None, request_sha256: str
+        self,
+        spec: JobSpec,
+        *,
+        idempotency_key: str | None,
+        request_sha256: str,
+        by: str | None = None,
     ) -> tuple[JobStatus, bool]:
         with self._transaction():
             if idempotency_key in self._keys and idempotency_key is not None:
@@ -110,8 +116,10 @@ class FakeStore(FakeChecks, FakeLinks):
                 state=JobState.QUEUED,
                 phase=Phase.VALIDATE,
                 created_at=self._clock(),
+                submitted_by=by,
             )
             self._jobs[job.id] = job
+            self.note(by, Action.SUBMIT, job.id, spec.app)
             self._revisions[job.id] = 1
             self._trials[job.id] = {}
             if idempotency_key is not None:
@@ -196,17 +204,18 @@ class FakeStore(FakeChecks, FakeLinks):
                     self._apply(history.job, step)
         raise RuntimeError(f"job {job_id}: no end after 5000 steps")
 
-    def cancel(self, job_id: JobId) -> JobStatus:
+    def cancel(self, job_id: JobId, *, by: str | None = None) -> JobStatus:
         with self._transaction():
             job = self.job(job_id)
             if job.state is JobState.CANCELLED:
                 return self.status(job_id)
             if job.state.is_final:
                 raise Conflict(f"job {job_id} has {job.state.value} and cannot be cancelled")
+            self.note(by, Action.CANCEL, job_id)
             self._finish(job, state=JobState.CANCELLED)
             return self.status(job_id)
 
-    def delete_job(self, job_id: JobId) -> None:
+    def delete_job(self, job_id: JobId, *, by: str | None = None) -> None:
         with self._transaction():
             job = self.job(job_id)
             if not job.state.is_final:
@@ -215,6 +224,7 @@ class FakeStore(FakeChecks, FakeLinks):
                 del self._measurements[made.id]
             del self._jobs[job_id], self._trials[job_id], self._revisions[job_id]
             self._keys = {key: kept for key, kept in self._keys.items() if kept[0] != job_id}
+            self.note(by, Action.DELETE, job_id, job.spec.app)
             self.forget_links(job_id)
             self.forget_checks(job_id)
 

@@ -37,6 +37,7 @@ def summary_of(job: Job) -> JobSummary:
         created_at=job.created_at,
         started_at=job.started_at,
         finished_at=job.finished_at,
+        submitted_by=job.submitted_by,
     )
 
 

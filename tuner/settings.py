@@ -53,6 +53,7 @@ def age_of(text: str) -> timedelta:
     return timedelta(days=int(days[1]))
 
 
+_API_KEY = r"^[ -~]+$"
 _Text = Annotated[str, StringConstraints(pattern=r"^\P{C}+$")]  # no control characters
 _Path = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
 _Folder = Annotated[_Path, AfterValidator(_existing)]
@@ -97,9 +98,12 @@ class Settings(BaseSettings):
     )
     api_key: str | None = Field(
         default=None,
-        pattern=r"^[ -~]+$",
+        pattern=_API_KEY,
         repr=False,
         description="the key that clients send in a header, in printable ASCII",
+    )
+    api_key_file: _Path | None = Field(
+        default=None, description="a file that holds the key, in place of TUNER_API_KEY"
     )
     secrets_allowed: _VariableNames = Field(
         default=(),
@@ -207,12 +211,28 @@ class Settings(BaseSettings):
         """
         mistakes = [_misspelt(name) for name in sorted(environ) if not _is_known(name)]
         try:
-            settings = cls(**_Environ(cls, environ)())
+            settings = cls(**_Environ(cls, environ)())._with_key_of_file()
         except ValidationError as error:
             raise InvalidInput(mistakes + _mistakes_of(error)) from None
         if mistakes:
             raise InvalidInput(mistakes)
         return settings
+
+    def _with_key_of_file(self) -> Self:
+        """The settings with the key that `api_key_file` holds. Raises `InvalidInput`."""
+        if self.api_key_file is None:
+            return self
+        where = _name_of("api_key_file")
+        if self.api_key is not None:
+            raise InvalidInput.at(where, f"set it or {_name_of('api_key')}, not both")
+        try:
+            key = self.api_key_file.read_text("ascii").strip()
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is no ASCII text"
+            raise InvalidInput.at(where, f"{self.api_key_file}: {reason}") from error
+        if not re.fullmatch(_API_KEY, key):
+            raise InvalidInput.at(where, f"{self.api_key_file} must hold one line, the key")
+        return self.model_copy(update={"api_key": key})
 
     def check_may_serve(self) -> None:
         """Raise `InvalidInput` if the API would be open to the network without a key."""

@@ -12,7 +12,7 @@ from tests import builders, finished_jobs
 from tests.killable_worker import worker_on
 from tests.postgres import fresh_database
 from tests.stores import STORES, AnyStore, store_of
-from tuner.cli import main
+from tests.unit.cli.conftest import run
 from tuner.db import Store, make_engine
 from tuner.db.tables import jobs, links, measurements, trials, windows
 from tuner.errors import Conflict, NotFound
@@ -144,7 +144,7 @@ class TestInPostgreSQL:
         url = engine.url.render_as_string(hide_password=False)
         monkeypatch.setenv("TUNER_DATABASE_URL", url)
         ages = ["--older-than", "90d", "--jobs-older-than", "99d"]
-        assert main(["db", "prune", *ages, "--compact"]) == 0
+        assert run("db", "prune", *ages, "--compact") == 0
         first, second = capsys.readouterr().out.splitlines()
         assert first == "old windows and series removed: of 1 job"
         assert re.fullmatch(r"deleted: 2 jobs; the database has \d+ MB", second)

@@ -97,7 +97,7 @@ def test_html_in_the_address_to_go_back_to_is_text(shown: Keyed) -> None:
 def test_a_wrong_key_makes_no_session(shown: Keyed, key: str) -> None:
     answer = shown.site.post("/sign-in", {"key": key, "next": "/hosts"})
     assert answer.status_code == 401
-    assert "This is not the key" in answer.text
+    assert "This is not a key" in answer.text
     assert "set-cookie" not in answer.headers
     assert 'name="next" value="/hosts"' in answer.text
 

@@ -11,7 +11,7 @@ import pytest
 from tests import builders, finished_jobs
 from tests.postgres import fresh_database
 from tests.unit.api.fakes import Api
-from tuner.cli import main
+from tests.unit.cli.conftest import run
 from tuner.db import Store, dumps, make_engine, migrate
 from tuner.errors import Conflict, InvalidInput, Unavailable
 from tuner.queue import Queue
@@ -112,7 +112,7 @@ def test_a_dump_that_breaks_off_leaves_a_database_that_can_be_filled(
 ) -> None:
     whole, half = tmp_path / "whole.dump", tmp_path / "half.dump"
     dumps.dump(filled, whole)
-    half.write_bytes(whole.read_bytes()[: whole.stat().st_size * 2 // 3])
+    half.write_bytes(whole.read_bytes()[:-50])
     with fresh_database() as url:
         with pytest.raises(Unavailable, match="pg_restore"):
             dumps.restore(url, half)
@@ -153,11 +153,11 @@ def test_where_no_dump_can_be_written_nothing_is_migrated(
     (tmp_path / "dumps").write_text("in the way")
     monkeypatch.setenv("TUNER_DATABASE_URL", filled)
     monkeypatch.setenv("TUNER_DUMP_DIR", str(tmp_path / "dumps"))
-    assert main(["db", "upgrade"]) == 2
+    assert run("db", "upgrade") == 2
     assert "cannot be created" in capsys.readouterr().err
     assert revision(filled) == "20261125_checks"
     monkeypatch.setenv("TUNER_DUMP_DIR", str(tmp_path / "other"))
-    assert main(["db", "upgrade"]) == 0
+    assert run("db", "upgrade") == 0
     assert [file.name for file in (tmp_path / "other").iterdir()] == ["20261125_checks.dump"]
     assert migrate.outdated(filled) is None
 
@@ -167,11 +167,11 @@ def test_the_commands_dump_and_restore(
 ) -> None:
     file = tmp_path / "tuner.dump"
     monkeypatch.setenv("TUNER_DATABASE_URL", filled)
-    assert main(["db", "dump", str(file)]) == 0
-    assert main(["db", "restore", str(file)]) == 4
-    assert main(["db", "dump", str(tmp_path / "nowhere" / "x.dump")]) == 2
+    assert run("db", "dump", str(file)) == 0
+    assert run("db", "restore", str(file)) == 4
+    assert run("db", "dump", str(tmp_path / "nowhere" / "x.dump")) == 2
     with fresh_database() as url:
         monkeypatch.setenv("TUNER_DATABASE_URL", url)
-        assert main(["db", "restore", str(file)]) == 0
+        assert run("db", "restore", str(file)) == 0
         assert answers(url) == answers(filled)
     assert "is restored" in capsys.readouterr().out

@@ -23,10 +23,11 @@ from tests.answers import CALIBRATE_REQUEST, COMPARE_REQUEST
 from tests.budgets import examples
 from tests.killable_worker import SPEC, worker_on
 from tests.postgres import fresh_database
+from tests.scopes import needed
 from tests.unit.api.fakes import Api
 from tuner.api.security import OPEN_PATHS
 from tuner.db import Store, make_engine
-from tuner.model import JobId
+from tuner.model import JobId, Scope
 from tuner.queue import Queue
 
 CHECKS = [
@@ -40,6 +41,7 @@ HERE = {"Host": "localhost"}
 """A name that the service knows as its own. It answers 403 to a request for any other name."""
 
 KEY = {**HERE, "X-API-Key": "the key of this service"}
+SECRETS = {scope: f"the secret of {scope}" for scope in Scope}
 STRANGERS = (HERE, {**HERE, "X-API-Key": "another"}, {**HERE, "Authorization": "Bearer "})
 EXAMPLES = 40  # of each call, many of which differ in what has been left out or is wrong
 
@@ -59,6 +61,8 @@ def api() -> Iterator[Api]:
         store = Store(engine, Queue())
         api = Api(store, api_key=KEY["X-API-Key"])
         store.see_host("bench-1", "default", None, None)
+        for scope, secret in SECRETS.items():
+            store.create_key(scope.value, scope, secret, None, by="operator")
         tuned = store.create_job(SPEC, idempotency_key=None, request_sha256="0")[0].job
         measured = submitted(api, COMPARE_REQUEST)
         calibrated = submitted(api, CALIBRATE_REQUEST)
@@ -84,9 +88,14 @@ def calling(path: str, method: str) -> Callable[..., None]:
         suppress_health_check=list(HealthCheck),
     )
     def test(api: Api, case: schemathesis.Case[Any]) -> None:
-        """The answer is as documented, and nobody else gets one."""
+        """The answer is as documented, for keys of the scope that it needs, and nobody else."""
         answer = case.call_and_validate(app=api.app, headers=KEY, checks=CHECKS)
         assert answer.status_code != 403
+        for scope, secret in SECRETS.items():
+            key = {**HERE, "X-API-Key": secret}
+            answer = case.call_and_validate(app=api.app, headers=key, checks=CHECKS)
+            is_beyond = not scope.includes(needed(method, path)) and path not in OPEN_PATHS
+            assert (answer.status_code == 403) == is_beyond
         for stranger in STRANGERS:
             answer = case.call_and_validate(app=api.app, headers=stranger, checks=CHECKS)
             assert answer.status_code == 401 or path in OPEN_PATHS

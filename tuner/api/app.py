@@ -10,6 +10,7 @@ from pydantic.json_schema import models_json_schema
 
 from tuner.api import (
     apps,
+    audit,
     catalogue,
     events,
     examples,
@@ -52,12 +53,12 @@ def create_app(services: Services) -> FastAPI:
     app.state.services = services
     problems.install(app)
     of_jobs = (jobs, links, events, trials, apps, recommendations, reports)
-    parts = (*of_jobs, pools, catalogue, lint, health, metrics, reference)
+    parts = (*of_jobs, pools, catalogue, lint, audit, health, metrics, reference)
     for part in parts:
         app.include_router(part.router)
-    if services.api_key is not None:
+    if services.callers is not None:
         app.add_middleware(
-            RequireKey, key=services.api_key, wrong_key_takes_s=services.wrong_key_takes_s
+            RequireKey, callers=services.callers, wrong_key_takes_s=services.wrong_key_takes_s
         )
     app.add_middleware(RefuseOtherSites, hosts_allowed=services.hosts_allowed)
     app.state.latencies = observing.new_latencies()

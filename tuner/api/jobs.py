@@ -87,6 +87,7 @@ def submitted(
         spec,
         idempotency_key=idempotency_key,
         request_sha256=sha256_of({**document, "kind": spec.kind}),
+        by=services.by,
     )
 
 
@@ -122,13 +123,13 @@ def show_job(
 @router.post("/{id}/cancel", responses=documented(404, 409, 422))
 def cancel_job(job_id: Id, services: Wired) -> JobAnswer:
     """Cancel a job: its running measurement stops within 2 s and leaves nothing behind."""
-    return views.job_answer(services.store.cancel(JobId(job_id)))
+    return views.job_answer(services.store.cancel(JobId(job_id), by=services.by))
 
 
 @router.delete("/{id}", status_code=204, responses=documented(404, 409, 422))
 def delete_job(job_id: Id, services: Wired) -> None:
     """Delete a job that has ended, with its trials, windows, answer and links. It cannot return."""
-    services.store.delete_job(JobId(job_id))
+    services.store.delete_job(JobId(job_id), by=services.by)
 
 
 @router.get("/{id}/windows", response_model=WindowList, responses=documented(404, 422))

@@ -27,8 +27,8 @@ _STATUS: Mapping[type[TunerError], int] = {
     Conflict: 409,
     Unavailable: 503,
 }
-_DETAILS = {
-    401: "this service asks for a key: send it as X-API-Key or as Authorization: Bearer",
+DETAILS = {
+    401: "this service asks for a key: send it in X-API-Key, or in Authorization as a Bearer token",
     403: "a page of another site sent this request",
     404: "there is nothing at this address",
     405: "this address does not accept that method; the Allow header lists the methods",
@@ -100,7 +100,7 @@ def _body(
 
 def _documentation(status: int) -> dict[str, Any]:
     mistakes = [Mistake("limits.memory_gb", "unknown field")] if status == 422 else None
-    example = _body(status, _DETAILS[status], mistakes, "postgresql" if status == 503 else None)
+    example = _body(status, DETAILS[status], mistakes, "postgresql" if status == 503 else None)
     schema = {"$ref": "#/components/schemas/Problem"}
     content = {MEDIA_TYPE: {"schema": schema, "example": example}}
     return {"description": HTTPStatus(status).phrase, "content": content}
@@ -110,11 +110,14 @@ def _tuner_error(request: Request, error: Exception) -> JSONResponse:
     status = next(code for kind, code in _STATUS.items() if isinstance(error, kind))
     if isinstance(error, InvalidInput):
         return mistaken(error.mistakes)
-    if isinstance(error, Unavailable):
-        log.warning("api.unavailable system=%s detail=%s", error.system, error.detail)
-        headers = {"Retry-After": str(RETRY_AFTER_S)}
-        return problem(status, str(error), system=error.system, headers=headers)
-    return problem(status, str(error))
+    return unavailable(error) if isinstance(error, Unavailable) else problem(status, str(error))
+
+
+def unavailable(error: Unavailable) -> JSONResponse:
+    """503 with the system that is away."""
+    log.warning("api.unavailable system=%s detail=%s", error.system, error.detail)
+    headers = {"Retry-After": str(RETRY_AFTER_S)}
+    return problem(503, str(error), system=error.system, headers=headers)
 
 
 def mistaken(mistakes: Sequence[Mistake]) -> JSONResponse:
@@ -127,7 +130,7 @@ def _http_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)  # noqa: S101  registered for nothing else
     said = error.detail
     is_stock_phrase = said == HTTPStatus(error.status_code).phrase
-    detail = _DETAILS.get(error.status_code, said) if is_stock_phrase else said
+    detail = DETAILS.get(error.status_code, said) if is_stock_phrase else said
     return problem(error.status_code, detail, headers=error.headers)
 
 
@@ -140,4 +143,4 @@ def _bad_parameters(request: Request, error: Exception) -> JSONResponse:
 
 def _own_fault(request: Request, error: Exception) -> JSONResponse:
     # Starlette raises the error again after this answer, so the server logs its traceback.
-    return problem(500, _DETAILS[500], headers=echoed())
+    return problem(500, DETAILS[500], headers=echoed())

@@ -1,30 +1,34 @@
-"""Access control in front of every route: the API key or a session, no pages of other sites."""
+"""Access control in front of every route: a key or a session, no pages of other sites."""
 
 import asyncio
-import hmac
-from collections.abc import Collection
+import logging
+from collections.abc import Collection, Sequence
 from fnmatch import fnmatchcase
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tuner.api.problems import problem
+from tuner.api.callers import CHANGE_NOTHING, SIGN_IN, Callers, scope_needed
+from tuner.api.problems import DETAILS, problem, unavailable
 from tuner.api.sessions import COOKIE, Session, session_in
+from tuner.errors import Unavailable
+from tuner.model import ANYBODY, Caller
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
-SIGN_IN = "/sign-in"
 SHARED = "/shared/"
 """Addresses below it name a secret, which is all the key that they need."""
 
 TOKEN_HEADER = "X-CSRF-Token"  # noqa: S105  a name
 _OPEN_BELOW = ("/static/", SHARED)  # what pages load is the same for everybody
 _CALLS = "/v1/"
-_CHANGE_NOTHING = ("GET", "HEAD", "OPTIONS")
-_SESSION = "tuner.session"  # in the scope of a request
+_SESSION, _CALLER = "tuner.session", "tuner.caller"  # in the scope of a request
+
+log = logging.getLogger(__name__)
 
 SCHEMES = {
     "ApiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
@@ -42,28 +46,28 @@ def _is_open(path: str) -> bool:
     return path in OPEN_PATHS or path == SIGN_IN or path.startswith(_OPEN_BELOW)
 
 
-def is_key(offered: str, key: str) -> bool:
-    """Whether it is the key; how long this takes says nothing about the key."""
-    # Header text is latin-1; compare_digest takes only bytes where it is not ASCII.
-    return hmac.compare_digest(offered.encode(), key.encode())
-
-
 def session_of(request: HTTPConnection) -> Session | None:
     """Who has signed in; None for a program, and where there is no key."""
     found: Session | None = request.scope.get(_SESSION)
     return found
 
 
+def caller_of(request: HTTPConnection) -> Caller:
+    """Who sends the request."""
+    found: Caller = request.scope.get(_CALLER, ANYBODY)
+    return found
+
+
 class RequireKey:
-    """ASGI middleware: 401 without the key and without a session, but for what is open.
+    """ASGI middleware: 401 without a key and without a session, 403 beyond their scope.
 
     A browser sends the cookie of a session whoever made it send the request. So a call that changes
     something needs the token of the session too: here in a header, in `pages.forms` in the form.
     """
 
-    def __init__(self, app: ASGIApp, *, key: str, wrong_key_takes_s: float) -> None:
+    def __init__(self, app: ASGIApp, *, callers: Callers, wrong_key_takes_s: float) -> None:
         self._app = app
-        self._key = key
+        self._callers = callers
         self._wrong_key_takes_s = wrong_key_takes_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -71,22 +75,54 @@ class RequireKey:
         await (refusal or self._app)(scope, receive, send)
 
     async def _refusal(self, scope: Scope) -> Response | None:
-        headers, path = Headers(scope=scope), path_of(scope)
-        offered = _keys_in(headers)
-        if any([is_key(key, self._key) for key in offered]):
+        offered = [key for key in _keys_in(Headers(scope=scope)) if key]
+        cookie = HTTPConnection(scope).cookies.get(COOKIE, "")
+        session = session_in(cookie, self._callers.first_key)
+        if _is_open(path_of(scope)):
+            scope[_SESSION] = session
             return None
-        session = session_in(HTTPConnection(scope).cookies.get(COOKIE, ""), self._key)
-        scope[_SESSION] = session
-        if _is_open(path):
-            return None
-        if session is None:
-            await asyncio.sleep(self._wrong_key_takes_s if any(offered) else 0)
-            return _ask_for_key()
-        if not path.startswith(_CALLS) or scope["method"] in _CHANGE_NOTHING:
-            return None
-        if session.owns(headers.get(TOKEN_HEADER, "")):
-            return None
-        return problem(403, f"with a session, this call needs its token in {TOKEN_HEADER}")
+        try:
+            caller = await self._caller_with(offered)
+            if caller is None and session is not None:
+                caller = await run_in_threadpool(self._callers.of_session, session)
+                scope[_SESSION] = session if caller else None
+        except Unavailable as away:
+            return unavailable(away)
+        if caller is None:
+            return await self._not_known(scope, has_key=bool(offered))
+        scope[_CALLER] = caller
+        return _beyond_scope(scope, caller) or _without_token(scope)
+
+    async def _caller_with(self, offered: Sequence[str]) -> Caller | None:
+        for key in offered:
+            caller = await run_in_threadpool(self._callers.of_key, key)
+            if caller is not None:
+                return caller
+        return None
+
+    async def _not_known(self, scope: Scope, *, has_key: bool) -> Response:
+        if has_key:
+            address = (scope.get("client") or ("?",))[0]
+            log.warning("a wrong key from %s for %s %s", address, scope["method"], path_of(scope))
+            await asyncio.sleep(self._wrong_key_takes_s)
+        return _ask_for_key()
+
+
+def _beyond_scope(scope: Scope, caller: Caller) -> Response | None:
+    needed = scope_needed(scope["method"], path_of(scope))
+    if caller.scope.includes(needed):
+        return None
+    log.warning("%s may not %s %s", caller.name, scope["method"], path_of(scope))
+    return problem(403, f"this needs a key of scope {needed}, and yours has {caller.scope}")
+
+
+def _without_token(scope: Scope) -> Response | None:
+    """For calls of a session that change something."""
+    session: Session | None = scope.get(_SESSION)
+    is_look = not path_of(scope).startswith(_CALLS) or scope["method"] in CHANGE_NOTHING
+    if session is None or is_look or session.owns(Headers(scope=scope).get(TOKEN_HEADER, "")):
+        return None
+    return problem(403, f"with a session, this call needs its token in {TOKEN_HEADER}")
 
 
 def _keys_in(headers: Headers) -> tuple[str, str]:
@@ -95,8 +131,7 @@ def _keys_in(headers: Headers) -> tuple[str, str]:
 
 
 def _ask_for_key() -> Response:
-    detail = "this service asks for a key: send it as X-API-Key or as Authorization: Bearer"
-    return problem(401, detail, headers={"WWW-Authenticate": 'Bearer realm="uwsgi-tuner"'})
+    return problem(401, DETAILS[401], headers={"WWW-Authenticate": 'Bearer realm="uwsgi-tuner"'})
 
 
 class RefuseOtherSites:

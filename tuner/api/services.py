@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Annotated, Protocol
 
@@ -10,14 +10,19 @@ from fastapi import Depends
 from fastapi import Request as HttpRequest
 
 from tuner import log_context
+from tuner.api.callers import Callers
 from tuner.api.feed import Feed
+from tuner.api.security import caller_of
 from tuner.catalogue import HostCatalogue
 from tuner.errors import NotFound
 from tuner.model import (
+    ANYBODY,
     Activity,
     AnswerInBrief,
     AppInBrief,
+    AuditEntry,
     BenchmarkHost,
+    Caller,
     Check,
     History,
     Job,
@@ -27,6 +32,7 @@ from tuner.model import (
     JobState,
     JobStatus,
     JobSummary,
+    Key,
     Link,
     Measurement,
     NewCheck,
@@ -44,7 +50,12 @@ class ServiceStore(Protocol):
     """
 
     def create_job(
-        self, spec: JobSpec, *, idempotency_key: str | None, request_sha256: str
+        self,
+        spec: JobSpec,
+        *,
+        idempotency_key: str | None,
+        request_sha256: str,
+        by: str | None,
     ) -> tuple[JobStatus, bool]: ...
     def job(self, job_id: JobId) -> Job: ...
     def jobs(
@@ -59,8 +70,8 @@ class ServiceStore(Protocol):
     def status(self, job_id: JobId) -> JobStatus: ...
     def version(self, job_id: JobId) -> str: ...
     def pool_of(self, job_id: JobId) -> str: ...
-    def cancel(self, job_id: JobId) -> JobStatus: ...
-    def delete_job(self, job_id: JobId) -> None: ...
+    def cancel(self, job_id: JobId, *, by: str | None) -> JobStatus: ...
+    def delete_job(self, job_id: JobId, *, by: str | None) -> None: ...
     def trials(self, job_id: JobId) -> Sequence[Trial]: ...
     def trial(self, job_id: JobId, number: TrialNumber) -> Trial: ...
     def blocks_by_trial(self, job_id: JobId) -> Mapping[TrialNumber, int]: ...
@@ -73,11 +84,16 @@ class ServiceStore(Protocol):
     def report_check(self, app: str, new: NewCheck) -> Check: ...
     def answer_in_brief(self, job_id: JobId) -> AnswerInBrief | None: ...
     def latest_in_brief(self, app: str) -> AnswerInBrief | None: ...
-    def share(self, job_id: JobId, token: str, expires_at: datetime | None) -> Link: ...
+    def share(
+        self, job_id: JobId, token: str, expires_at: datetime | None, *, by: str | None
+    ) -> Link: ...
     def links(self, job_id: JobId) -> Sequence[Link]: ...
-    def unshare(self, job_id: JobId, link: int) -> None: ...
+    def unshare(self, job_id: JobId, link: int, *, by: str | None) -> None: ...
     def shared_job(self, token: str) -> JobId: ...
     def hosts(self, pool: str | None = None) -> Sequence[BenchmarkHost]: ...
+    def key_of(self, secret: str) -> Key | None: ...
+    def key(self, number: int) -> Key | None: ...
+    def audit(self, after: int | None, limit: int) -> Sequence[AuditEntry]: ...
     def activity(self) -> Activity: ...
     def ping(self) -> None: ...
 
@@ -91,6 +107,7 @@ class Services:
 
     `resolve` raises `InvalidInput` with every mistake in a request, `require_room` `Unavailable`
     where the disk of the rows is full. `hosts_allowed` are globs of the service's own host names.
+    `api_key` is the first key; `caller` is who sends the present request.
     `wrong_key_takes_s` is how long a wrong key waits for its answer: guessing is slow.
     """
 
@@ -103,6 +120,17 @@ class Services:
     hosts_allowed: Sequence[str] = ()
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     require_room: Callable[[], None] = lambda: None
+    caller: Caller = ANYBODY
+
+    @property
+    def callers(self) -> Callers | None:
+        """Who may send requests; None where the service asks for no key."""
+        return Callers(self.api_key, self.store) if self.api_key is not None else None
+
+    @property
+    def by(self) -> str | None:
+        """The name of who sends the request, for what it changes."""
+        return self.caller.name
 
     def tuning_job(self, job_id: int) -> Job:
         """A job of kind tune. Raises `NotFound`, also for a job of another kind."""
@@ -116,7 +144,7 @@ async def _of_request(request: HttpRequest) -> Services:
     if _NUMBER.fullmatch(job_id := request.path_params.get("id", "")):
         log_context.add(job=int(job_id))
     services: Services = request.app.state.services
-    return services
+    return replace(services, caller=caller_of(request))
 
 
 Wired = Annotated[Services, Depends(_of_request)]

@@ -21,15 +21,16 @@ class Session:
 
     name: str
     token: str = field(repr=False)
+    key: int | None = None  # the number of the stored key; None: the key in the settings
 
     def owns(self, token: str) -> bool:
         """Whether this is its token."""
         return hmac.compare_digest(token.encode(), self.token.encode())
 
 
-def new_session(name: str) -> Session:
+def new_session(name: str, key: int | None = None) -> Session:
     """A session with a token of its own."""
-    return Session(name=name, token=secrets.token_urlsafe(32))
+    return Session(name=name, token=secrets.token_urlsafe(32), key=key)
 
 
 def signed(session: Session, api_key: str) -> str:

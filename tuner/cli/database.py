@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,10 +13,14 @@ from tuner.cli.service import settings_and_log
 from tuner.model import BYTES_PER_MB
 from tuner.settings import Settings, age_of
 
+if TYPE_CHECKING:
+    from tuner.db import Store
+
 db = typer.Typer(help="Manage the database.", no_args_is_help=True, rich_markup_mode=None)
 
 
-def _age(text: str) -> timedelta:
+def age(text: str) -> timedelta:
+    """For options: `90d`."""
     try:
         return age_of(text)
     except ValueError as error:
@@ -28,7 +32,7 @@ def upgrade() -> None:
     """Upgrade the tables of the database."""
     from tuner import bootstrap
 
-    with _running() as settings:
+    with database_running() as settings:
         bootstrap.upgrade(settings)
     typer.echo("the database is up to date")
 
@@ -37,11 +41,11 @@ def upgrade() -> None:
 def prune(
     older_than: Annotated[
         timedelta,
-        typer.Option(parser=_age, metavar="AGE", help="Of jobs that ended earlier, such as 90d."),
+        typer.Option(parser=age, metavar="AGE", help="Of jobs that ended earlier, such as 90d."),
     ],
     jobs_older_than: Annotated[
         timedelta | None,
-        typer.Option(parser=_age, metavar="AGE", help="Delete older jobs as a whole: 730d."),
+        typer.Option(parser=age, metavar="AGE", help="Delete older jobs as a whole: 730d."),
     ] = None,
     compact: Annotated[
         bool, typer.Option("--compact", help="Give the room to the disk. The service waits.")
@@ -52,10 +56,7 @@ def prune(
     Verdicts, evidence and files stay, unless whole jobs are deleted. The newest answer of an app
     always stays.
     """
-    from tuner import bootstrap
-
-    with _running() as settings:
-        store = bootstrap.store(settings)
+    with open_store() as store:
         deleted = store.prune_jobs(jobs_older_than) if jobs_older_than else 0
         thinned = store.prune_windows(older_than)
         if compact:
@@ -70,7 +71,7 @@ def dump(file: Annotated[Path, typer.Argument(help="The file to write.")]) -> No
     """Write the whole database to a file. The service may run meanwhile."""
     from tuner import bootstrap
 
-    with _running() as settings:
+    with database_running() as settings:
         bootstrap.dump(settings, file)
     typer.echo(f"{file}: {file.stat().st_size / BYTES_PER_MB:,.1f} MB")
 
@@ -80,13 +81,13 @@ def restore(file: Annotated[Path, typer.Argument(help="A file of `tuner db dump`
     """Fill a database without jobs from a dump. The service must not run."""
     from tuner import bootstrap
 
-    with _running() as settings:
+    with database_running() as settings:
         bootstrap.restore(settings, file)
     typer.echo(f"{file} is restored")
 
 
 @contextmanager
-def _running() -> Iterator[Settings]:
+def database_running() -> Iterator[Settings]:
     """The settings, while PostgreSQL runs: the embedded one too."""
     from tuner import bootstrap
 
@@ -99,3 +100,16 @@ def _running() -> Iterator[Settings]:
     finally:
         if database is not None:
             database.stop()
+
+
+@contextmanager
+def open_store() -> Iterator["Store"]:
+    """The store, while PostgreSQL runs."""
+    from tuner import bootstrap
+
+    with database_running() as settings:
+        store = bootstrap.store(settings)
+        try:
+            yield store
+        finally:
+            store.close()

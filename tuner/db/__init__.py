@@ -5,6 +5,7 @@
     +- hosts     its calls about hosts: which live, and what keeps each from measuring
     +- jobs      one job: read, lock, change, finish; the next job of a pool
     +- apps      all apps, each with its newest job and its last answers
+    +- keys      keys, and the audit of what their callers have changed
     +- links     read-only links to jobs: make, list, revoke, open
     +- retention  what goes: a job that is deleted, and what is old
     +- status    where a job stands

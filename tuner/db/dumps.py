@@ -115,7 +115,7 @@ def _value(connection: psycopg.Connection[Any], query: LiteralString) -> Any:
 
 def _address(url: str) -> str:
     """Without the password: other users can read a command line."""
-    return make_conninfo(**{**conninfo_to_dict(conninfo(url)), "password": None})
+    return make_conninfo("", **{**conninfo_to_dict(conninfo(url)), "password": None})
 
 
 def _run(program: str, *options: str, url: str | None = None) -> str:

@@ -78,6 +78,10 @@ class Database:
         self._engine = engine
         self._queue = queue
 
+    def close(self) -> None:
+        """Close the connections that wait for use."""
+        self._engine.dispose()
+
     @contextmanager
     def _at_once(self) -> Iterator[Connection]:
         """For one reading statement: one round trip, without BEGIN and COMMIT."""

@@ -12,9 +12,10 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, func, select, te
 from tuner.db import events
 from tuner.db import jobs as job_rows
 from tuner.db.engine import Database
+from tuner.db.keys import note
 from tuner.db.tables import checks, jobs, measurements, windows
 from tuner.errors import Conflict
-from tuner.model import BYTES_PER_MB, EventKind, JobId, JobKind, JobState, Phase
+from tuner.model import BYTES_PER_MB, Action, EventKind, JobId, JobKind, JobState, Phase
 
 _DECIDING = (Phase.CONFIRM, Phase.COMPARE)
 _SERIES = ("series", "over_time")
@@ -37,12 +38,13 @@ _is_newest_answer = and_(
 class Retention(Database):
     """The store's calls about what goes."""
 
-    def delete_job(self, job_id: JobId) -> None:
+    def delete_job(self, job_id: JobId, *, by: str | None = None) -> None:
         """Delete a job with all its rows. Raises `NotFound`, or `Conflict` if it has not ended."""
         with self._transaction() as connection:
             job = job_rows.read(connection, job_id, lock=True)
             if not job.state.is_final:
                 raise Conflict(f"job {job_id} is {job.state.value}: cancel it first")
+            note(connection, by, Action.DELETE, job_id, job.spec.app)
             _delete(connection, job_id)
 
     def prune_windows(self, age: timedelta) -> int:

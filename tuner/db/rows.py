@@ -1,5 +1,6 @@
 """Rows <-> nouns. Only this module reads rows back; an odd value fails here."""
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
@@ -34,6 +35,11 @@ def to_json(noun: Any) -> Any:
     """The value of a jsonb column; None stays None, which is SQL's NULL."""
     kind: Any = type(noun)
     return None if noun is None else json.loads(_adapter(kind).dump_json(noun))
+
+
+def sha256_of(secret: str) -> str:
+    """What is stored of a secret, in hex."""
+    return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def params_key(params: Params) -> str:

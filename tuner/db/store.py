@@ -16,6 +16,7 @@ from tuner.db.apps import Apps
 from tuner.db.checks import Checks
 from tuner.db.history import read_blocks_by_trial, read_history, read_measurements, read_trials
 from tuner.db.hosts import Hosts
+from tuner.db.keys import Keys, note
 from tuner.db.links import Links
 from tuner.db.retention import Retention
 from tuner.db.rows import noun_of, to_json
@@ -26,6 +27,7 @@ from tuner.db.totals import Totals
 from tuner.db.work import Work
 from tuner.errors import Conflict, NotFound
 from tuner.model import (
+    Action,
     AnswerInBrief,
     EventKind,
     History,
@@ -76,15 +78,20 @@ def _created_earlier(connection: Connection, key: str | None, request_sha256: st
     return read_status(connection, JobId(earlier.id))
 
 
-class Store(Work, Hosts, Apps, Checks, Links, Totals, Retention):
+class Store(Work, Hosts, Apps, Checks, Links, Totals, Retention, Keys):
     """Jobs, trials, measurements and hosts in PostgreSQL. Threads may share one."""
 
     # ---- jobs
 
     def create_job(
-        self, spec: JobSpec, *, idempotency_key: str | None, request_sha256: str
+        self,
+        spec: JobSpec,
+        *,
+        idempotency_key: str | None,
+        request_sha256: str,
+        by: str | None = None,
     ) -> tuple[JobStatus, bool]:
-        """A queued job and True; for a used key, its job and False.
+        """A queued job and True; for a used key, its job and False. `by` is who submits it.
 
         Raises `Conflict` where the key came with another request.
         """
@@ -97,6 +104,7 @@ class Store(Work, Hosts, Apps, Checks, Links, Totals, Retention):
             "spec": to_json(spec),
             "idempotency_key": idempotency_key,
             "request_sha256": request_sha256,
+            "submitted_by": by,
         }
         created = (
             insert(jobs_table)
@@ -109,6 +117,7 @@ class Store(Work, Hosts, Apps, Checks, Links, Totals, Retention):
             if row is None:
                 return _created_earlier(connection, idempotency_key, request_sha256), False
             job = replace(noun_of(Job, row), spec=spec)
+            note(connection, by, Action.SUBMIT, job.id, spec.app)
             events.write_of_job(connection, job.id, {EventKind.JOB: ()})
             events.write_of_pool(connection, spec.pool, EventKind.QUEUE)
             self._queue.defer_advance(jobs.raw(connection), job.id, spec.pool)
@@ -200,7 +209,7 @@ class Store(Work, Hosts, Apps, Checks, Links, Totals, Retention):
                 return None
             return apply_step(connection, self._queue, history, step)
 
-    def cancel(self, job_id: JobId) -> JobStatus:
+    def cancel(self, job_id: JobId, *, by: str | None = None) -> JobStatus:
         """Cancel a job and all its open measurements; cancelling twice is no error.
 
         Raises `NotFound`, or `Conflict` if the job has ended otherwise.
@@ -210,6 +219,7 @@ class Store(Work, Hosts, Apps, Checks, Links, Totals, Retention):
             if job.state is not JobState.CANCELLED:
                 if job.state.is_final:
                     raise Conflict(f"job {job_id} has {job.state.value} and cannot be cancelled")
+                note(connection, by, Action.CANCEL, job_id)
                 jobs.finish(connection, self._queue, job, state=JobState.CANCELLED)
             return read_status(connection, job_id)
 

@@ -33,6 +33,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSON, JSONB
 from sqlalchemy.types import TypeEngine
 
 from tuner.model import (
+    Action,
     Checker,
     Counted,
     EventKind,
@@ -42,6 +43,7 @@ from tuner.model import (
     MeasurementState,
     Origin,
     Phase,
+    Scope,
     TrialState,
     Verdict,
     Window,
@@ -124,6 +126,7 @@ jobs = Table(
     ),  # also in the recommendation; a column, so that SQL can select by it
     Column("idempotency_key", Text, unique=True),
     Column("request_sha256", Text, nullable=False),
+    Column("submitted_by", Text),
     _time("created_at", nullable=False, now=True),
     _time("started_at"),
     _time("finished_at"),
@@ -227,6 +230,28 @@ links = Table(
     _time("created_at", nullable=False, now=True),
     _time("expires_at"),
     Index("ix_links_job_id", "job_id"),
+)
+
+keys = Table(
+    "keys",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("name", Text, nullable=False),
+    *_one_of("scope", Scope),
+    Column("secret_sha256", Text, nullable=False, unique=True),  # hex; the secret is nowhere
+    _time("created_at", nullable=False, now=True),
+    _time("expires_at"),
+)
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    _time("at", nullable=False, now=True),
+    Column("who", Text),
+    *_one_of("action", Action),
+    Column("job", BigInteger),  # no reference: a job that is deleted stays in the audit
+    Column("said", Text, nullable=False),
 )
 
 checks = Table(  # the last one of each checker

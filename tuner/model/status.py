@@ -27,6 +27,9 @@ class JobSummary(BaseModel):
     created_at: datetime = Field(description="time of submission")
     started_at: datetime | None = Field(description="start of the first measurement")
     finished_at: datetime | None = Field(description="time of the final state")
+    submitted_by: str | None = Field(
+        description="the name of the key; null: the service asked for none"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -122,6 +122,7 @@ class Job:
     created_at: datetime
     started_at: datetime | None = None
     finished_at: datetime | None = None
+    submitted_by: str | None = None  # the name of a key
     pruned_at: datetime | None = None  # when the windows of its search and all series were removed
     facts: TargetFacts | None = None
     calibration: Calibration | None = None

@@ -11,7 +11,8 @@ from typing import Any
 from fastapi import Request, Response
 
 from tuner.api.conditional import kept_by, unchanged
-from tuner.api.security import SHARED, path_of, session_of
+from tuner.api.security import SHARED, caller_of, path_of, session_of
+from tuner.model import Scope
 from tuner.pages.assets import address_of
 from tuner.pages.templating import environment
 
@@ -58,7 +59,8 @@ def is_shared(request: Request) -> bool:
 def rendered(request: Request, template: str, **context: Any) -> str:
     """The text of a page. `at` in it makes addresses, `asset` those of files.
 
-    `session` is the reader's, `has_key` whether the service asks for one.
+    `session` is the reader's, `may_submit` whether it may change something, `has_key` whether the
+    service asks for one.
     """
     base = base_of(request)
     return (
@@ -69,6 +71,7 @@ def rendered(request: Request, template: str, **context: Any) -> str:
             asset=lambda name: f"{base}{address_of(name)}",
             program=PROGRAM,
             session=session_of(request),
+            may_submit=caller_of(request).scope.includes(Scope.SUBMIT),
             has_key=request.app.state.services.api_key is not None,
             shared=is_shared(request),
             **context,

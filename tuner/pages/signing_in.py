@@ -7,9 +7,11 @@ from typing import Annotated
 from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 
-from tuner.api.security import SIGN_IN, is_key, path_of
+from tuner.api.callers import SIGN_IN, SIGN_OUT
+from tuner.api.security import path_of
 from tuner.api.services import Wired
 from tuner.api.sessions import COOKIE, LASTS_S, new_session, signed
 from tuner.pages.answering import base_of, packed, rendered, seen_at
@@ -27,7 +29,7 @@ Next = Annotated[str, Query(alias="next")]
 @router.get(SIGN_IN)
 def form(request: Request, services: Wired, then: Next = "") -> Response:
     """The form; without a key there is nothing to sign in to."""
-    if services.api_key is None:
+    if services.callers is None:
         return _moved(request, _own(then))
     return ask(request, _own(then), status=200)
 
@@ -35,17 +37,18 @@ def form(request: Request, services: Wired, then: Next = "") -> Response:
 @router.post(SIGN_IN)
 async def sign_in(request: Request, fields: Fields, services: Wired) -> Response:
     """A session, and back to the page that was asked for. A wrong key waits for its answer."""
-    then, key = _own(fields.get("next", "")), services.api_key
-    if key is None:
+    then, callers = _own(fields.get("next", "")), services.callers
+    if callers is None:
         return _moved(request, then)
-    if not is_key(fields.get("key", "").strip(), key):
+    caller = await run_in_threadpool(callers.of_key, fields.get("key", "").strip())
+    if caller is None:
         await asyncio.sleep(services.wrong_key_takes_s)
-        return ask(request, then, "This is not the key of this service.")
+        return ask(request, then, "This is not a key of this service.")
     name = " ".join(fields.get("name", "").split())[:_LONGEST_NAME]
     answer = _moved(request, then)
     answer.set_cookie(
         COOKIE,
-        signed(new_session(name), key),
+        signed(new_session(name, caller.key), callers.first_key),
         max_age=LASTS_S,
         path=_path_of_cookie(request),
         secure=seen_at(request).startswith("https:"),
@@ -55,7 +58,7 @@ async def sign_in(request: Request, fields: Fields, services: Wired) -> Response
     return answer
 
 
-@router.post("/sign-out")
+@router.post(SIGN_OUT)
 def sign_out(request: Request, fields: Form) -> Response:
     """Forget the session in this browser."""
     answer = _moved(request, SIGN_IN)

@@ -24,6 +24,7 @@ from tuner.schemas.hosts import (
 from tuner.schemas.jobs import (
     AppAnswer,
     AppPage,
+    AuditPage,
     CircumstancesAnswer,
     Incumbent,
     JobAnswer,

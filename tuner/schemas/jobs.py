@@ -6,6 +6,7 @@ from datetime import datetime
 from pydantic import Field
 
 from tuner.model import (
+    AuditEntry,
     ChangedLine,
     Check,
     Danger,
@@ -114,6 +115,13 @@ class JobPage(Answer):
     """One page of jobs, newest first."""
 
     jobs: Sequence[JobSummary] = Field(description="the jobs of this page")
+    next: int | None = Field(description="`after` of the next page; null on the last page")
+
+
+class AuditPage(Answer):
+    """One page of changes, newest first."""
+
+    entries: Sequence[AuditEntry] = Field(description="the changes of this page")
     next: int | None = Field(description="`after` of the next page; null on the last page")
 
 

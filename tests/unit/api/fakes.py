@@ -35,6 +35,7 @@ from tuner.model import (
     JobState,
     JobStatus,
     JobSummary,
+    Key,
     Measurement,
     Metric,
     Origin,
@@ -80,7 +81,7 @@ class FakeStore(FakeLinks):
     """As `tuner.api.services.Store` describes it; `away` makes every call fail."""
 
     kept: dict[int, Job] = field(default_factory=dict)
-    keys: dict[str, tuple[str, JobId]] = field(default_factory=dict)
+    used: dict[str, tuple[str, JobId]] = field(default_factory=dict)  # idempotency keys
     of_job: dict[int, list[Trial]] = field(default_factory=dict)
     made: dict[int, list[Measurement]] = field(default_factory=dict)
     machines: list[FakeHost] = field(default_factory=list)
@@ -88,21 +89,31 @@ class FakeStore(FakeLinks):
     away: bool = False
 
     def create_job(
-        self, spec: JobSpec, *, idempotency_key: str | None, request_sha256: str
+        self,
+        spec: JobSpec,
+        *,
+        idempotency_key: str | None,
+        request_sha256: str,
+        by: str | None = None,
     ) -> tuple[JobStatus, bool]:
         self.ping()
-        if idempotency_key in self.keys:
-            sha256, known = self.keys[idempotency_key or ""]
+        if idempotency_key in self.used:
+            sha256, known = self.used[idempotency_key or ""]
             if sha256 != request_sha256:
                 raise Conflict(f"the key {idempotency_key!r} belongs to job {known}")
             return self.status(known), False
         job_id = JobId(len(self.kept) + 1)
         job = builders.job(
-            id=job_id, spec=spec, state=JobState.QUEUED, phase=Phase.VALIDATE, started_at=None
+            id=job_id,
+            spec=spec,
+            state=JobState.QUEUED,
+            phase=Phase.VALIDATE,
+            started_at=None,
+            submitted_by=by,
         )
         self.kept[job_id] = job
         if idempotency_key is not None:
-            self.keys[idempotency_key] = (request_sha256, job_id)
+            self.used[idempotency_key] = (request_sha256, job_id)
         return self.status(job_id), True
 
     def job(self, job_id: JobId) -> Job:
@@ -157,14 +168,14 @@ class FakeStore(FakeLinks):
     def blocks_by_trial(self, job_id: JobId) -> dict[TrialNumber, int]:
         return blocks_by_trial(self.measurements(job_id))
 
-    def cancel(self, job_id: JobId) -> JobStatus:
+    def cancel(self, job_id: JobId, *, by: str | None = None) -> JobStatus:
         job = self.job(job_id)
         if job.state.is_final:
             raise Conflict(f"job {job_id} has {job.state}")
         self.kept[job_id] = replace(job, state=JobState.CANCELLED)
         return self.status(job_id)
 
-    def delete_job(self, job_id: JobId) -> None:
+    def delete_job(self, job_id: JobId, *, by: str | None = None) -> None:
         job = self.job(job_id)
         if not job.state.is_final:
             raise Conflict(f"job {job_id} is {job.state}")
@@ -223,6 +234,14 @@ class FakeStore(FakeLinks):
     def hosts(self, pool: str | None = None) -> list[FakeHost]:
         self.ping()
         return [host for host in self.machines if pool is None or host.pool == pool]
+
+    def key_of(self, secret: str) -> Key | None:
+        self.ping()
+        return super().key_of(secret)
+
+    def key(self, number: int) -> Key | None:
+        self.ping()
+        return super().key(number)
 
     def activity(self) -> Activity:
         self.ping()
@@ -313,7 +332,7 @@ class Api:
             now=lambda: builders.NOON,
             require_room=self.require_room,
         )
-        self.app = _app(self._services, self.api_key)
+        self.app = _app(self._services)
 
     def get(self, path: str, **headers: str) -> httpx.Response:
         return self.send("GET", path, headers=headers)
@@ -345,12 +364,13 @@ class Api:
         return asyncio.run(call())
 
 
-_APPS: dict[str | None, FastAPI] = {}
+_OPEN: list[FastAPI] = []
 
 
-def _app(services: Services, api_key: str | None) -> FastAPI:
-    """One app for each key: to build one takes as long as a hundred calls."""
-    if api_key not in _APPS:
-        _APPS[api_key] = create_app(services)
-    _APPS[api_key].state.services = services
-    return _APPS[api_key]
+def _app(services: Services) -> FastAPI:
+    """To build an app takes as long as a hundred calls: one for all that ask for no key."""
+    if services.api_key is not None:
+        return create_app(services)
+    if not _OPEN:
+        _OPEN.append(create_app(services))
+    return _OPEN[0]

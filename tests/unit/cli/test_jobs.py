@@ -225,7 +225,10 @@ def test_cancel_says_what_became_of_the_job(
     assert capsys.readouterr().out == "job 7 is cancelled\n"
 
 
-def test_delete_asks_first(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
+def test_delete_asks_first(
+    service: Service, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
     service.on("DELETE /v1/jobs/7", "", status=204)
     assert run("delete", "7") == 1  # nobody answers
     assert service.seen == []

@@ -110,6 +110,15 @@ def test_calling_off_is_repeated_for_twice_is_once() -> None:
     assert service.calls == ["POST /v1/jobs/7/cancel"] * 2
 
 
+def test_a_job_is_deleted_in_one_attempt() -> None:
+    service = scripted(httpx.Response(204))
+    service.client().delete(7)
+    lost = scripted(httpx.ReadTimeout)
+    with pytest.raises(Unavailable):
+        lost.client().delete(7)
+    assert service.calls == lost.calls == ["DELETE /v1/jobs/7"]
+
+
 def test_readiness_is_asked_for_once() -> None:
     service = scripted(problem(503, "worker is away: none of them", system="worker"))
     with pytest.raises(Unavailable) as caught:

@@ -62,6 +62,23 @@ def test_ages_are_days() -> None:
         assert "no number of days" in _mistakes({"TUNER_JOBS_KEPT": wrong})["TUNER_JOBS_KEPT"]
 
 
+def test_the_key_may_be_in_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    file.write_text("secret\n")
+    environ = {"TUNER_API_KEY_FILE": str(file), "TUNER_HOST": "10.0.0.1"}
+    settings = Settings.from_environ(environ)
+    assert settings.api_key == "secret"
+    settings.check_may_serve()
+    assert "not both" in _mistakes({**environ, "TUNER_API_KEY": "x"})["TUNER_API_KEY_FILE"]
+    for content in ("", "two\nlines", "\n"):
+        file.write_text(content)
+        assert "one line" in _mistakes(environ)["TUNER_API_KEY_FILE"]
+    file.write_bytes(b"\xff")
+    assert "no ASCII" in _mistakes(environ)["TUNER_API_KEY_FILE"]
+    file.unlink()
+    assert "No such file" in _mistakes(environ)["TUNER_API_KEY_FILE"]
+
+
 def test_every_setting_says_which_values_are_right_and_is_documented() -> None:
     page = (Path(__file__).parents[3] / "docs" / "operating.md").read_text()
     for name, declared in Settings.model_fields.items():

@@ -1,0 +1,122 @@
+"""Keys and the audit, in the store in PostgreSQL and in the one in memory."""
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import select, text
+
+from tests import builders
+from tests.postgres import fresh_database
+from tests.stores import STORES, AnyStore, store_of
+from tests.unit.cli.conftest import run
+from tuner.db import Store, make_engine
+from tuner.db.tables import keys
+from tuner.errors import NotFound
+from tuner.model import Action, Scope
+from tuner.queue import Queue
+
+OPERATOR = "root (tuner keys)"
+
+
+@pytest.fixture(params=STORES)
+def store(request: pytest.FixtureRequest) -> Iterator[AnyStore]:
+    with store_of(request.param) as found:
+        yield found
+
+
+def test_a_key_opens_until_it_is_revoked_and_two_may_share_a_name(store: AnyStore) -> None:
+    first = store.create_key("shop", Scope.SUBMIT, "one", None, by=OPERATOR)
+    second = store.create_key("shop", Scope.READ, "two", None, by=OPERATOR)
+    assert (store.key_of("one"), store.key_of("two")) == (first, second)
+    assert (store.key(first.id), store.keys()) == (first, [first, second])
+    assert store.key_of("three") is None
+    assert store.revoke_key(first.id, by=OPERATOR) == first
+    assert (store.key_of("one"), store.key(first.id)) == (None, None)
+    assert store.key_of("two") == second
+    with pytest.raises(NotFound, match=f"no key {first.id}"):
+        store.revoke_key(first.id, by=OPERATOR)
+    assert store.create_key("new", Scope.READ, "one", None, by=OPERATOR).id > second.id
+
+
+def test_a_key_whose_time_is_over_opens_nothing_and_is_listed(store: AnyStore) -> None:
+    now = datetime.now(UTC)
+    over = store.create_key("old", Scope.ADMIN, "old", now - timedelta(seconds=1), by=OPERATOR)
+    lasting = store.create_key("new", Scope.ADMIN, "new", now + timedelta(days=1), by=OPERATOR)
+    assert (store.key_of("old"), store.key(over.id)) == (None, None)
+    assert store.key_of("new") == lasting
+    assert store.keys() == [over, lasting]
+
+
+def test_the_audit_has_every_change_with_who_made_it(store: AnyStore) -> None:
+    key = store.create_key("shop", Scope.ADMIN, "secret", None, by=OPERATOR)
+    request: Any = {"idempotency_key": "k", "request_sha256": ""}
+    job = store.create_job(builders.spec(), **request, by="shop")[0].job
+    store.create_job(builders.spec(), **request, by="another")  # no new job
+    link = store.share(job.id, "token", None, by="shop")
+    store.unshare(job.id, link.id, by="ada (shop)")
+    store.cancel(job.id, by="shop")
+    store.cancel(job.id, by="shop")  # changes nothing
+    store.delete_job(job.id, by=None)
+    store.revoke_key(key.id, by=OPERATOR)
+    newest_first = store.audit(None, 50)
+    found = [(e.who, e.action, e.job, e.said) for e in reversed(newest_first)]
+    app = job.spec.app
+    assert found == [
+        (OPERATOR, Action.CREATE_KEY, None, "key 1, shop, admin"),
+        ("shop", Action.SUBMIT, job.id, app),
+        ("shop", Action.SHARE, job.id, ""),
+        ("ada (shop)", Action.UNSHARE, job.id, f"link {link.id}"),
+        ("shop", Action.CANCEL, job.id, ""),
+        (None, Action.DELETE, job.id, app),
+        (OPERATOR, Action.REVOKE_KEY, None, "key 1, shop"),
+    ]
+    assert "secret" not in str(newest_first)
+    page = store.audit(newest_first[2].id, 2)
+    assert page == newest_first[3:5]
+
+
+def test_a_job_says_who_submitted_it(store: AnyStore) -> None:
+    request: Any = {"idempotency_key": None, "request_sha256": ""}
+    job_id = store.create_job(builders.spec(), **request, by="shop")[0].job.id
+    assert store.job(job_id).submitted_by == "shop"
+    assert [job.submitted_by for job in store.jobs()] == ["shop"]
+
+
+@pytest.fixture
+def database_url() -> Iterator[str]:
+    with fresh_database() as url:
+        yield url
+
+
+@pytest.mark.real
+def test_the_commands_make_list_and_revoke_keys(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TUNER_DATABASE_URL", database_url)
+    assert run("keys", "list") == 0
+    assert "no keys but TUNER_API_KEY" in capsys.readouterr().out
+    assert run("keys", "create", "shop", "--scope", "read", "--lasts", "90d") == 0
+    made = capsys.readouterr()
+    secret = made.out.strip()
+    assert re.fullmatch(r"[\w-]{43}", secret)  # 256 bits
+    assert "key 1: shop, read" in made.err
+    engine = make_engine(database_url)
+    kept = Store(engine, Queue()).key_of(secret)
+    assert kept is not None
+    assert kept.expires_at is not None
+    assert timedelta(days=89) < kept.expires_at - datetime.now(UTC) < timedelta(days=91)
+    with engine.connect() as connection:
+        (row,) = connection.execute(select(keys)).all()
+        assert secret not in str(row)
+        entries = connection.execute(text("SELECT audit::text FROM audit")).scalars().all()
+        assert secret not in str(entries)
+    engine.dispose()
+    assert run("keys", "list", "--json") == 0
+    assert [key["name"] for key in json.loads(capsys.readouterr().out)] == ["shop"]
+    assert run("keys", "revoke", "1") == 0
+    assert run("keys", "revoke", "1") == 3
+    assert run("keys", "create", "x", "--scope", "root") == 2

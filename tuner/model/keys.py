@@ -1,0 +1,75 @@
+"""Keys, who sends a request with them, and what they have changed."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Scope(StrEnum):
+    """What a key opens. Each scope includes those before it."""
+
+    READ = "read"
+    SUBMIT = "submit"
+    ADMIN = "admin"
+
+    def includes(self, other: "Scope") -> bool:
+        """Whether a key of this scope may do what needs the other."""
+        order = list(Scope)
+        return order.index(self) >= order.index(other)
+
+
+class Key(BaseModel):
+    """A key without its secret, which is nowhere: the service keeps its hash."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: int = Field(description="the key's number, to revoke it")
+    name: str = Field(description="who uses it; two keys may share a name while one replaces one")
+    scope: Scope = Field(description="read; submit: and change; admin: and delete")
+    created_at: datetime = Field(description="when it was made")
+    expires_at: datetime | None = Field(description="when it ends by itself; null: never")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who sends a request."""
+
+    name: str | None  # None: the service asks for no key
+    scope: Scope
+    key: int | None = None  # the number of a stored key
+
+    def seen_as(self, person: str) -> "Caller":
+        """Somebody who has signed in with this key under a name, or without one."""
+        name = f"{person} ({self.name})" if person else self.name
+        return Caller(name=name, scope=self.scope, key=self.key)
+
+
+ANYBODY = Caller(name=None, scope=Scope.ADMIN)
+"""The caller of a service without a key."""
+
+
+class Action(StrEnum):
+    """What was changed."""
+
+    SUBMIT = "submit"
+    CANCEL = "cancel"
+    DELETE = "delete"
+    SHARE = "share"
+    UNSHARE = "unshare"
+    CREATE_KEY = "create_key"
+    REVOKE_KEY = "revoke_key"
+
+
+class AuditEntry(BaseModel):
+    """One change that somebody made."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: int = Field(description="grows with time")
+    at: datetime = Field(description="when it was made")
+    who: str | None = Field(description="the key's name; null: the service asked for none")
+    action: Action = Field(description="what was changed")
+    job: int | None = Field(description="the job, which may be deleted; null: none")
+    said: str = Field(description="what else is to say, such as the name of a key")
