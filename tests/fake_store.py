@@ -14,7 +14,7 @@ from tests.fake_checks import FakeChecks
 from tests.fake_links import FakeLinks
 from tests.statuses import apps_of, blocks_by_trial, status_of, summary_of
 from tuner.db.history import DETAILED
-from tuner.errors import Conflict, NotFound
+from tuner.errors import Conflict, LimitReached, NotFound
 from tuner.model import (
     HOST_IS_STALE_AFTER,
     Action,
@@ -52,6 +52,7 @@ from tuner.model import (
     TrialNumber,
     TrialState,
     Verdict,
+    too_many_waiting,
     what_is_missing,
 )
 
@@ -103,6 +104,7 @@ class FakeStore(FakeChecks, FakeLinks):
         idempotency_key: str | None,
         request_sha256: str,
         by: str | None = None,
+        most_waiting: int | None = None,
     ) -> tuple[JobStatus, bool]:
         with self._transaction():
             if idempotency_key in self._keys and idempotency_key is not None:
@@ -110,6 +112,10 @@ class FakeStore(FakeChecks, FakeLinks):
                 if sha != request_sha256:
                     raise Conflict(f"the idempotency key {idempotency_key!r} is taken")
                 return self.status(job_id), False
+            queued = (job for job in self._jobs.values() if job.state is JobState.QUEUED)
+            waiting = sum(job.submitted_by == by for job in queued)
+            if most_waiting is not None and waiting >= most_waiting:
+                raise LimitReached(too_many_waiting(by, most_waiting))
             job = Job(
                 id=JobId(next(self._numbers)),
                 spec=spec,

@@ -4,7 +4,8 @@
     ├── InvalidInput      the request is wrong: every mistake, each with its path   422 · exit 2
     ├── NotFound          nothing under that name                                  404 · exit 3
     ├── Conflict          not in this state, or not with that key                  409 · exit 4
-    │   └── Stale             the answer is older than the request allows          410 · exit 4
+    │   ├── Stale             the answer is older than the request allows          410 · exit 4
+    │   └── LimitReached      the operator allows no more for now                  429 · exit 4
     ├── Unavailable       PostgreSQL, Docker or the API is away; try again         503 · exit 5
     ├── TargetFailed      a configuration's own fault: this is a result, not an accident
     ├── Infrastructure    the benchmark host's fault: the measurement is repeated
@@ -56,6 +57,10 @@ class Conflict(TunerError):
 
 class Stale(Conflict):
     """The stored answer is older than the request allows. A new job must measure it again."""
+
+
+class LimitReached(Conflict):
+    """The operator allows no more for now: try again when something has ended."""
 
 
 class Unavailable(TunerError):

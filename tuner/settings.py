@@ -178,6 +178,12 @@ class Settings(BaseSettings):
         le=3600,
         description="the seconds that a target may take to answer, above 0 and at most 3600",
     )
+    job_minutes: float | None = Field(
+        default=None, gt=0, allow_inf_nan=False, description="the minutes a job may take, above 0"
+    )
+    jobs_waiting: int | None = Field(
+        default=None, ge=1, description="the most jobs of one key that may wait, 1 or more"
+    )
     dump_dir: _Path | None = Field(
         default=None, description="the folder of the dumps that are made before migrations"
     )

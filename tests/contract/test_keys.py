@@ -15,8 +15,8 @@ from tests.stores import STORES, AnyStore, store_of
 from tests.unit.cli.conftest import run
 from tuner.db import Store, make_engine
 from tuner.db.tables import keys
-from tuner.errors import NotFound
-from tuner.model import Action, Scope
+from tuner.errors import LimitReached, NotFound
+from tuner.model import Action, JobId, Scope
 from tuner.queue import Queue
 
 OPERATOR = "root (tuner keys)"
@@ -86,6 +86,26 @@ def test_a_job_says_who_submitted_it(store: AnyStore) -> None:
     assert [job.submitted_by for job in store.jobs()] == ["shop"]
 
 
+def test_a_key_may_have_so_many_jobs_that_wait(store: AnyStore) -> None:
+    def submit(by: str | None, key: str | None = None) -> int:
+        made = store.create_job(
+            builders.spec(), idempotency_key=key, request_sha256="", by=by, most_waiting=2
+        )
+        return made[0].job.id
+
+    first, _ = submit("shop", "k"), submit("shop")
+    assert submit("shop", "k") == first  # no new job
+    with pytest.raises(LimitReached, match="shop has 2 jobs that wait"):
+        submit("shop", "another")
+    assert submit(None) > first
+    assert submit("cart") > first
+    store.cancel(JobId(first))
+    assert submit("shop", "another") > first
+    with pytest.raises(LimitReached):
+        submit("shop")
+    assert len(store.jobs()) == 5
+
+
 @pytest.fixture
 def database_url() -> Iterator[str]:
     with fresh_database() as url:
@@ -120,3 +140,6 @@ def test_the_commands_make_list_and_revoke_keys(
     assert run("keys", "revoke", "1") == 0
     assert run("keys", "revoke", "1") == 3
     assert run("keys", "create", "x", "--scope", "root") == 2
+    for odd in ("", "a\nb", "x" * 61):
+        assert run("keys", "create", odd) == 2
+        assert "give 1 to 60 characters that can be printed" in capsys.readouterr().err

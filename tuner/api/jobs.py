@@ -21,6 +21,7 @@ from tuner.api.parameters import (
 from tuner.api.problems import documented
 from tuner.api.reading import read_request, sha256_of
 from tuner.api.services import Services, Wired
+from tuner.api.sizes import require_allowed_time
 from tuner.model import JobId, JobKind, JobStatus
 from tuner.schemas import JobAnswer, JobPage, WindowList
 
@@ -51,7 +52,7 @@ WithinDays = Annotated[
     status_code=201,
     response_model=JobAnswer,
     openapi_extra=examples.body("TuneRequest", "CompareRequest", "CalibrateRequest"),
-    responses={**examples.created(JobAnswer), **documented(409, 413, 415, 422)},
+    responses={**examples.created(JobAnswer), **documented(409, 413, 415, 422, 429)},
 )
 def submit(
     document: Body,
@@ -78,8 +79,12 @@ def submitted(
     go_on: bool = False,
     max_age_days: float | None = None,
 ) -> tuple[JobStatus, bool]:
-    """The job that a document asks for, and whether it is new. Raises `InvalidInput`."""
+    """The job that a document asks for, and whether it is new.
+
+    Raises `InvalidInput`, or `LimitReached`.
+    """
     spec = read_request(document, services.resolve)
+    require_allowed_time(spec, services.job_minutes)
     known = equal_job(services, spec, max_age_days) if go_on else None
     if known is not None:
         return known, False
@@ -88,6 +93,7 @@ def submitted(
         idempotency_key=idempotency_key,
         request_sha256=sha256_of({**document, "kind": spec.kind}),
         by=services.by,
+        most_waiting=services.jobs_waiting,
     )
 
 

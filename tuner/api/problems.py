@@ -12,18 +12,29 @@ from starlette.exceptions import HTTPException
 
 from tuner import wording
 from tuner.api.observing import echoed
-from tuner.errors import Conflict, InvalidInput, Mistake, NotFound, Stale, TunerError, Unavailable
+from tuner.errors import (
+    Conflict,
+    InvalidInput,
+    LimitReached,
+    Mistake,
+    NotFound,
+    Stale,
+    TunerError,
+    Unavailable,
+)
 from tuner.masking import masked
 from tuner.model import mistakes_of
 from tuner.schemas import MistakeAnswer, Problem
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_S = 5
+LIMIT_LASTS_S = 60  # until a job may have ended
 
 _STATUS: Mapping[type[TunerError], int] = {
     InvalidInput: 422,
     NotFound: 404,
     Stale: 410,  # before Conflict, which it is too
+    LimitReached: 429,
     Conflict: 409,
     Unavailable: 503,
 }
@@ -38,6 +49,7 @@ DETAILS = {
     413: "the request body is larger than 1 MB",
     415: "send the job as JSON with Content-Type: application/json",
     422: "1 mistake in the request",
+    429: "shop has 20 jobs that wait, and the service allows no more: wait, or cancel one",
     500: "the service has a fault; its log has the details",
     503: "postgresql is away: connection refused",
 }
@@ -110,6 +122,8 @@ def _tuner_error(request: Request, error: Exception) -> JSONResponse:
     status = next(code for kind, code in _STATUS.items() if isinstance(error, kind))
     if isinstance(error, InvalidInput):
         return mistaken(error.mistakes)
+    if isinstance(error, LimitReached):
+        return problem(status, str(error), headers={"Retry-After": str(LIMIT_LASTS_S)})
     return unavailable(error) if isinstance(error, Unavailable) else problem(status, str(error))
 
 

@@ -103,7 +103,7 @@ class RequireKey:
     async def _not_known(self, scope: Scope, *, has_key: bool) -> Response:
         if has_key:
             address = (scope.get("client") or ("?",))[0]
-            log.warning("a wrong key from %s for %s %s", address, scope["method"], path_of(scope))
+            log.warning("a wrong key from %s for %s %r", address, scope["method"], path_of(scope))
             await asyncio.sleep(self._wrong_key_takes_s)
         return _ask_for_key()
 
@@ -112,7 +112,7 @@ def _beyond_scope(scope: Scope, caller: Caller) -> Response | None:
     needed = scope_needed(scope["method"], path_of(scope))
     if caller.scope.includes(needed):
         return None
-    log.warning("%s may not %s %s", caller.name, scope["method"], path_of(scope))
+    log.warning("%s may not %s %r", caller.name, scope["method"], path_of(scope))
     return problem(403, f"this needs a key of scope {needed}, and yours has {caller.scope}")
 
 

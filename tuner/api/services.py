@@ -56,6 +56,7 @@ class ServiceStore(Protocol):
         idempotency_key: str | None,
         request_sha256: str,
         by: str | None,
+        most_waiting: int | None,
     ) -> tuple[JobStatus, bool]: ...
     def job(self, job_id: JobId) -> Job: ...
     def jobs(
@@ -121,6 +122,8 @@ class Services:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     require_room: Callable[[], None] = lambda: None
     caller: Caller = ANYBODY
+    job_minutes: float | None = None  # that a job may take; None: any
+    jobs_waiting: int | None = None  # of one key; None: any
 
     @property
     def callers(self) -> Callers | None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
+from tuner.errors import InvalidInput
 from tuner.model import (
     BASELINE,
     CONNECT_TIMEOUT_S,
@@ -51,6 +52,15 @@ def size_of(spec: JobSpec, plan: Planned) -> Size:
             f" with {memory(memory_mb)} of memory"
         ),
     )
+
+
+def require_allowed_time(spec: JobSpec, minutes: float | None) -> None:
+    """Refuse a job that takes longer than the operator allows. Raises `InvalidInput`."""
+    takes_s = size_of(spec, planned(spec)).takes_s if minutes is not None else 0.0
+    if minutes is not None and takes_s > 60 * minutes:
+        allowed = f"this service allows {minutes:g} minutes a job (TUNER_JOB_MINUTES)"
+        advice = "ask for fewer trials, blocks or windows"
+        raise InvalidInput.at("budget", f"it takes {estimate(takes_s)}, and {allowed}; {advice}")
 
 
 def planned(spec: JobSpec, facts: TargetFacts | None = None) -> Planned:

@@ -9,8 +9,11 @@ import typer
 
 from tuner.cli.arguments import AsJson
 from tuner.cli.database import age, open_store
-from tuner.cli.output import print_lines, say
+from tuner.cli.output import print_answer, say
+from tuner.errors import InvalidInput
 from tuner.model import Key, Scope
+
+LONGEST_NAME = 60
 
 keys = typer.Typer(
     help="Make, list and revoke the keys of the service. It runs where the service runs.",
@@ -31,6 +34,8 @@ def create(
     ] = None,
 ) -> None:
     """Make a key and print it: now or never, because only its hash is kept."""
+    if not name.isprintable() or not 1 <= len(name) <= LONGEST_NAME:
+        raise InvalidInput.at("NAME", f"give 1 to {LONGEST_NAME} characters that can be printed")
     secret = secrets.token_urlsafe(32)
     expires_at = datetime.now(UTC) + lasts if lasts is not None else None
     with open_store() as store:
@@ -44,10 +49,8 @@ def list_keys(as_json: AsJson = False) -> None:
     """Print all keys, without their secrets."""
     with open_store() as store:
         found = store.keys()
-    if as_json:
-        typer.echo(f"[{', '.join(key.model_dump_json() for key in found)}]")
-    else:
-        print_lines([_line(key) for key in found] or ["there are no keys but TUNER_API_KEY"])
+    lines = [_line(key) for key in found] or ["there are no keys but TUNER_API_KEY"]
+    print_answer(found, lines, as_json=as_json)
 
 
 @keys.command()

@@ -76,6 +76,8 @@ def api() -> None:
         resolve=bootstrap.resolver(catalogue, store.recommended, settings.images_allowed),
         api_key=settings.api_key,
         hosts_allowed=(settings.host, *settings.hosts_allowed),
+        job_minutes=settings.job_minutes,
+        jobs_waiting=settings.jobs_waiting,
         require_room=lambda: require_room(settings.data_dir),
     )
     app = pages.install(create_app(services))

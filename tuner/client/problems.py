@@ -6,7 +6,16 @@ from typing import Any
 
 import httpx
 
-from tuner.errors import Conflict, InvalidInput, Mistake, NotFound, Stale, TunerError, Unavailable
+from tuner.errors import (
+    Conflict,
+    InvalidInput,
+    LimitReached,
+    Mistake,
+    NotFound,
+    Stale,
+    TunerError,
+    Unavailable,
+)
 
 
 def error_of(answer: httpx.Response) -> TunerError:
@@ -22,6 +31,8 @@ def error_of(answer: httpx.Response) -> TunerError:
             return Conflict(detail)
         case HTTPStatus.GONE:
             return Stale(detail)
+        case HTTPStatus.TOO_MANY_REQUESTS:
+            return LimitReached(detail)
         case HTTPStatus.SERVICE_UNAVAILABLE:
             system = str(problem.get("system") or "api")
             return Unavailable(system, detail.removeprefix(f"{system} is away: "))

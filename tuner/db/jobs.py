@@ -9,7 +9,7 @@ from tuner.db.ports import JobQueue
 from tuner.db.rows import noun_of
 from tuner.db.status import AHEAD
 from tuner.db.tables import jobs, measurements
-from tuner.errors import NotFound
+from tuner.errors import LimitReached, NotFound
 from tuner.model import (
     Counted,
     EventKind,
@@ -20,9 +20,11 @@ from tuner.model import (
     MeasurementState,
     Total,
     end_of_job,
+    too_many_waiting,
 )
 
 _POOL_LOCKS = 7_801  # first key of our advisory locks on pools
+_SUBMITTER_LOCKS = 7_803
 _OPEN_WORK = (MeasurementState.QUEUED, MeasurementState.RUNNING)
 
 
@@ -72,6 +74,19 @@ def lock_pool(connection: Connection, pool: str) -> None:
     running, the other does not see the new one waiting, and no task ever starts it.
     """
     connection.execute(select(func.pg_advisory_xact_lock(_POOL_LOCKS, func.hashtext(pool))))
+
+
+def require_few_waiting(connection: Connection, by: str | None, most: int) -> None:
+    """Raise `LimitReached` if more jobs of `by` wait, one that is just made included.
+
+    One transaction of theirs at a time: two new jobs would not see each other.
+    """
+    lock = func.pg_advisory_xact_lock(_SUBMITTER_LOCKS, func.hashtext(by or ""))
+    connection.execute(select(lock))
+    theirs = jobs.c.submitted_by.is_not_distinct_from(by)
+    waiting = select(func.count()).where(jobs.c.state == JobState.QUEUED, theirs)
+    if connection.execute(waiting).scalar_one() > most:
+        raise LimitReached(too_many_waiting(by, most))
 
 
 def change(connection: Connection, job_id: JobId, changed: events.Changed, **values: Any) -> None:

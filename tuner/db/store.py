@@ -90,8 +90,11 @@ class Store(Work, Hosts, Apps, Checks, Links, Totals, Retention, Keys):
         idempotency_key: str | None,
         request_sha256: str,
         by: str | None = None,
+        most_waiting: int | None = None,
     ) -> tuple[JobStatus, bool]:
         """A queued job and True; for a used key, its job and False. `by` is who submits it.
+
+        Raises `LimitReached` where more than `most_waiting` jobs of theirs would wait.
 
         Raises `Conflict` where the key came with another request.
         """
@@ -116,6 +119,8 @@ class Store(Work, Hosts, Apps, Checks, Links, Totals, Retention, Keys):
             row = connection.execute(created).mappings().one_or_none()
             if row is None:
                 return _created_earlier(connection, idempotency_key, request_sha256), False
+            if most_waiting is not None:
+                jobs.require_few_waiting(connection, by, most_waiting)
             job = replace(noun_of(Job, row), spec=spec)
             note(connection, by, Action.SUBMIT, job.id, spec.app)
             events.write_of_job(connection, job.id, {EventKind.JOB: ()})

@@ -65,7 +65,15 @@ from tuner.model.hosts import BenchmarkHost, what_is_missing
 from tuner.model.http_requests import MOST_ROWS_BYTES, NAMED, HttpRequest, Take, Upload, UserData
 from tuner.model.images import ImageName, ImageText
 from tuner.model.kernel import OF_A_NAMESPACE, SOMAXCONN, is_sysctl
-from tuner.model.keys import ANYBODY, Action, AuditEntry, Caller, Key, Scope
+from tuner.model.keys import (
+    ANYBODY,
+    Action,
+    AuditEntry,
+    Caller,
+    Key,
+    Scope,
+    too_many_waiting,
+)
 from tuner.model.limits import BOX_SIZES, BYTES_PER_MB, Limits, cpus_in
 from tuner.model.links import MOST_LINKS, Link
 from tuner.model.measuring import (

@@ -50,6 +50,14 @@ ANYBODY = Caller(name=None, scope=Scope.ADMIN)
 """The caller of a service without a key."""
 
 
+def too_many_waiting(by: str | None, most: int) -> str:
+    """Why a job is refused."""
+    has = f"{by} has" if by else "there are"
+    jobs = f"{most} job{'s' * (most != 1)}"
+    allowed = "the service allows no more (TUNER_JOBS_WAITING)"
+    return f"{has} {jobs} that wait, and {allowed}: wait, or cancel one"
+
+
 class Action(StrEnum):
     """What was changed."""
 

@@ -95,6 +95,7 @@ class FakeStore(FakeLinks):
         idempotency_key: str | None,
         request_sha256: str,
         by: str | None = None,
+        most_waiting: int | None = None,
     ) -> tuple[JobStatus, bool]:
         self.ping()
         if idempotency_key in self.used:
@@ -314,6 +315,7 @@ class Api:
     api_key: str | None = None
     resolve: Any = None
     require_room: Callable[[], None] = lambda: None
+    limits: Mapping[str, Any] = field(default_factory=dict)  # of the operator
     app: FastAPI = field(init=False)
 
     def __post_init__(self) -> None:
@@ -331,6 +333,7 @@ class Api:
             hosts_allowed=("*.our.example",),
             now=lambda: builders.NOON,
             require_room=self.require_room,
+            **self.limits,
         )
         self.app = _app(self._services)
 

@@ -107,7 +107,7 @@ def test_wrong_keys_are_logged_without_the_key(api: Api, caplog: pytest.LogCaptu
     )
     said = caplog.text
     assert "a wrong key from" in said
-    assert "team read may not POST /v1/jobs" in said
+    assert "team read may not POST '/v1/jobs'" in said
     assert "guessed" not in said
     assert SECRETS[Scope.READ] not in said
 

@@ -4,6 +4,7 @@ from datetime import timedelta
 import pytest
 
 from tests import builders
+from tests.fake_store import FakeStore as MemoryStore
 from tests.unit.api.fakes import Api, FakeStore, finished, trial
 from tuner.model import (
     Failure,
@@ -121,6 +122,28 @@ def test_jobs_are_filtered_by_app_and_state(api: Api) -> None:
 def test_cancelling_a_finished_job_is_a_conflict(api: Api) -> None:
     api.store.kept[1] = finished(1)
     assert api.send("POST", "/v1/jobs/1/cancel").status_code == 409
+
+
+def test_a_job_that_takes_longer_than_the_operator_allows_is_refused_with_both_figures() -> None:
+    api = Api(limits={"job_minutes": 2})
+    answer = api.submit()
+    assert answer.status_code == 422
+    (mistake,) = answer.json()["mistakes"]
+    assert mistake["path"] == "budget"
+    assert "this service allows 2 minutes a job (TUNER_JOB_MINUTES)" in mistake["message"]
+    short = {"kind": "calibrate", "target": {"target_app": "mixed"}, "blocks": 2}
+    assert api.submit(short).status_code == 201
+
+
+def test_more_waiting_jobs_than_the_operator_allows_are_refused_for_a_while() -> None:
+    api = Api(MemoryStore(), limits={"jobs_waiting": 1})
+    assert api.submit().status_code == 201
+    refused = api.submit()
+    assert refused.status_code == 429
+    assert int(refused.headers["retry-after"]) > 0
+    assert "the service allows no more (TUNER_JOBS_WAITING)" in refused.json()["detail"]
+    api.send("POST", "/v1/jobs/1/cancel")
+    assert api.submit().status_code == 201
 
 
 def test_only_a_job_that_has_ended_can_be_deleted(api: Api) -> None:

@@ -9,7 +9,16 @@ from tests.answers import TUNE_QUEUED, TUNE_RUNNING
 from tests.unit.client.scripted import Answer, ok, problem, scripted
 from tuner.api.problems import problem as rendered
 from tuner.client import Client
-from tuner.errors import Conflict, InvalidInput, Mistake, NotFound, Stale, TunerError, Unavailable
+from tuner.errors import (
+    Conflict,
+    InvalidInput,
+    LimitReached,
+    Mistake,
+    NotFound,
+    Stale,
+    TunerError,
+    Unavailable,
+)
 
 ENDLESS: list[object] = []
 ENDLESS.append(ENDLESS)
@@ -17,7 +26,14 @@ ENDLESS.append(ENDLESS)
 
 @pytest.mark.parametrize(
     ("status", "kind"),
-    [(404, NotFound), (409, Conflict), (410, Stale), (503, Unavailable), (500, Unavailable)],
+    [
+        (404, NotFound),
+        (409, Conflict),
+        (410, Stale),
+        (429, LimitReached),
+        (500, Unavailable),
+        (503, Unavailable),
+    ],
 )
 def test_a_problem_of_the_service_is_the_error_that_it_was_made_from(
     status: int, kind: type[TunerError]
