@@ -10,7 +10,7 @@ import pytest
 from tests.answers import TUNE_CANCELLED, TUNE_QUEUED, TUNE_RUNNING
 from tests.unit.client.scripted import Answer, ok, problem, scripted
 from tuner.client.retries import asked_s
-from tuner.errors import Conflict, InvalidInput, NotFound, TunerError, Unavailable
+from tuner.errors import Conflict, InvalidInput, LimitReached, NotFound, TunerError, Unavailable
 
 REQUEST = {"app": "checkout", "target": {"target_app": "mixed"}}
 
@@ -59,7 +59,7 @@ def test_without_retries_there_is_one_attempt_and_no_key() -> None:
         (409, Conflict),
         (413, InvalidInput),
         (422, InvalidInput),
-        (429, InvalidInput),
+        (429, LimitReached),
         (500, Unavailable),
         (501, Unavailable),
     ],
