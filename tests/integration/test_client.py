@@ -2,15 +2,12 @@
 
 import os
 import re
-import signal
-import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
@@ -18,6 +15,7 @@ import pytest
 
 from tests import finished_jobs
 from tests.postgres import fresh_database
+from tests.running_api import KEY, Running, running_api
 from tuner.client import Client, document_of
 from tuner.db import Store, make_engine
 from tuner.errors import Conflict, InvalidInput, NotFound, Stale, Unavailable
@@ -40,55 +38,7 @@ from tuner.model import (
 from tuner.queue import Queue
 
 ROOT = Path(__file__).parents[2]
-KEY = "a-key-of-the-test"
 MIXED = TargetRequest(target_app="mixed")
-
-
-@dataclass
-class Running:
-    """`tuner api` in a process of its own, without any worker."""
-
-    database_url: str
-    home: Path
-    port: int
-    process: subprocess.Popen[bytes] = field(init=False)
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
-
-    def start(self) -> None:
-        inherited = {name: value for name, value in os.environ.items() if "TUNER_" not in name}
-        own = {
-            "TUNER_DATABASE_URL": self.database_url,
-            "TUNER_DATA_DIR": str(self.home),
-            "TUNER_PORT": str(self.port),
-            "TUNER_API_KEY": KEY,
-        }
-        with (self.home / "api.log").open("ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "tuner.cli", "api"],
-                env=inherited | own,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
-
-    def kill(self) -> None:
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait(10)
-
-    def client(self, transport: httpx.BaseTransport | None = None) -> Client:
-        return Client(self.url, KEY, transport=transport)
-
-    def wait_until_it_listens(self) -> None:
-        deadline = time.monotonic() + 60
-        with self.client() as client:
-            while not client.answers():
-                log = (self.home / "api.log").read_text()
-                assert self.process.poll() is None, log
-                assert time.monotonic() < deadline, log
-                time.sleep(0.05)
 
 
 @pytest.fixture(scope="module")
@@ -99,16 +49,8 @@ def database_url() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def api(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    running = Running(database_url, tmp_path_factory.mktemp("api"), port)
-    running.start()
-    try:
-        running.wait_until_it_listens()
+    with running_api(database_url, tmp_path_factory.mktemp("api")) as running:
         yield running
-    finally:
-        running.kill()
 
 
 @pytest.fixture

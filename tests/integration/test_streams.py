@@ -10,8 +10,8 @@ import httpx
 import psycopg
 import pytest
 
-from tests.integration.test_client import KEY, Running, request, succeed
-from tests.service import free_port
+from tests.integration.test_client import request, succeed
+from tests.running_api import KEY, Running, running_api
 from tuner.client import Client
 from tuner.db import Store
 from tuner.model import Event, EventKind, JobId
@@ -21,13 +21,8 @@ WITHIN_S = 20.0
 
 @pytest.fixture
 def api(database_url: str, tmp_path: Path) -> Iterator[Running]:
-    running = Running(database_url, tmp_path, free_port())
-    running.start()
-    try:
-        running.wait_until_it_listens()
+    with running_api(database_url, tmp_path) as running:
         yield running
-    finally:
-        running.kill()
 
 
 @pytest.fixture

@@ -3,6 +3,8 @@
 import resource
 import socket
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
@@ -25,8 +27,21 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def serve(app: FastAPI, host: str, port: int, *, base_path: str = "") -> None:
-    """Serve an app of `create_app` until SIGTERM or SIGINT. Exits where it cannot listen."""
+def serve(
+    app: FastAPI,
+    host: str,
+    port: int,
+    *,
+    base_path: str = "",
+    tls_cert: Path | None = None,
+    tls_key: Path | None = None,
+    proxies: Sequence[str] = (),
+) -> None:
+    """Serve an app of `create_app` until SIGTERM or SIGINT. Exits where it cannot listen.
+
+    With a certificate and its key, https. `proxies` are the addresses whose X-Forwarded-For and
+    X-Forwarded-Proto count.
+    """
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a stream is an open file
     config = uvicorn.Config(
@@ -37,6 +52,9 @@ def serve(app: FastAPI, host: str, port: int, *, base_path: str = "") -> None:
         access_log=False,
         server_header=False,
         root_path=base_path,
+        ssl_certfile=tls_cert,
+        ssl_keyfile=tls_key,
+        forwarded_allow_ips=list(proxies),
         timeout_graceful_shutdown=STOP_WITHIN_S,
     )
     server = _Server(config, app.state.services.feed)

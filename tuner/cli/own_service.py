@@ -19,6 +19,15 @@ from tuner.settings import Settings
 READY_WITHIN_S = 90.0
 STOP_WITHIN_S = 25.0
 
+_OF_ANOTHER = frozenset(
+    f"TUNER_{name}"
+    for name in (
+        *("DATABASE_URL", "POOL", "URL", "BASE_PATH"),
+        *("API_KEY", "API_KEY_FILE", "TLS_CERT", "TLS_KEY"),
+    )
+)
+"""Settings of a service that runs for long, which one for a command leaves out."""
+
 
 @contextmanager
 def reached() -> Iterator[tuple[Client, bool]]:
@@ -100,9 +109,8 @@ def _serving(folder: Path, apps: Path | None) -> Iterator[tuple[subprocess.Popen
 
 
 def _environ(environ: Mapping[str, str], folder: Path, port: int) -> dict[str, str]:
-    """It has nothing in common with any other service: other data, another port, no key."""
-    kept = ("TUNER_DATABASE_URL", "TUNER_API_KEY", "TUNER_POOL", "TUNER_URL")
-    return {name: value for name, value in environ.items() if name not in kept} | {
+    """It has nothing in common with any other service: other data, another port, no key, no TLS."""
+    return {name: value for name, value in environ.items() if name not in _OF_ANOTHER} | {
         "TUNER_DATA_DIR": str(folder),
         "TUNER_HOST": "127.0.0.1",
         "TUNER_PORT": str(port),

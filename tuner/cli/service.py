@@ -30,9 +30,7 @@ def serve(
     children = {"api": supervisor.own_command("api")}
     if with_worker:
         children["worker"] = supervisor.own_command("worker")
-    announcement = (
-        f"tuner serves http://{settings.host}:{settings.port} (pages there, calls at /docs)"
-    )
+    announcement = f"tuner serves {settings.served_at} (pages there, calls at /docs)"
     if settings.log_format == "json":  # standard error then holds nothing else
         log.info(announcement)
     else:
@@ -81,7 +79,15 @@ def api() -> None:
         require_room=lambda: require_room(settings.data_dir),
     )
     app = pages.install(create_app(services))
-    serving.serve(app, settings.host, settings.port, base_path=settings.base_path)
+    serving.serve(
+        app,
+        settings.host,
+        settings.port,
+        base_path=settings.base_path,
+        tls_cert=settings.tls_cert,
+        tls_key=settings.tls_key,
+        proxies=settings.proxies,
+    )
 
 
 def settings_and_log() -> Settings:

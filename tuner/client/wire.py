@@ -1,6 +1,8 @@
 """One call: sent with the key, repeated if that is safe, and read once per ETag."""
 
 import json
+import os
+import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -46,6 +48,7 @@ class Wire:
             headers=_headers(api_key),
             timeout=timeout_s,
             transport=transport,
+            verify=_trusted(),
             trust_env=_host_of(url) not in LOOPBACK,  # no proxy reaches loopback
         )
 
@@ -126,8 +129,8 @@ class Wire:
         """Whether anything accepts connections at the address."""
         try:
             self._http.request("GET", "/healthz")
-        except httpx.ConnectError:
-            return False
+        except httpx.ConnectError as error:
+            return _distrust(error) is not None
         except httpx.RequestError:
             return True
         return True
@@ -141,10 +144,33 @@ class Wire:
         try:
             yield
         except httpx.ConnectError as error:
+            if (reason := _distrust(error)) is not None:
+                raise InvalidInput.at("url", _not_trusted(self.url, reason)) from error
             advice = f"nothing answers at {self.url}; start it with `tuner serve`, or set TUNER_URL"
             raise Unavailable("api", advice) from error
         except httpx.RequestError as error:
             raise Unavailable("api", f"{self.url}: {error or type(error).__name__}") from error
+
+
+def _trusted() -> ssl.SSLContext:
+    """The authorities of SSL_CERT_FILE; httpx alone would leave it out for loopback."""
+    try:
+        return httpx.create_ssl_context()
+    except OSError as error:
+        file = os.environ.get("SSL_CERT_FILE")
+        raise InvalidInput.at("SSL_CERT_FILE", f"{file}: {error.strerror or error}") from error
+
+
+def _distrust(error: BaseException | None) -> str | None:
+    """Why a certificate is not trusted; None: that is not what failed."""
+    while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
+        error = error.__cause__ or error.__context__
+    return error.verify_message if error is not None else None
+
+
+def _not_trusted(url: str, reason: str) -> str:
+    advice = "use a name of the certificate in TUNER_URL, or SSL_CERT_FILE for its authority"
+    return f"the certificate of {url} is not trusted: {reason.rstrip('.')}; {advice}"
 
 
 def _expected(answer: httpx.Response) -> httpx.Response:

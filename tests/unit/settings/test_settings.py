@@ -3,6 +3,8 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+import trustme
+from cryptography.hazmat.primitives import serialization
 
 from tuner.errors import InvalidInput
 from tuner.settings import Settings
@@ -77,6 +79,53 @@ def test_the_key_may_be_in_a_file(tmp_path: Path) -> None:
     assert "no ASCII" in _mistakes(environ)["TUNER_API_KEY_FILE"]
     file.unlink()
     assert "No such file" in _mistakes(environ)["TUNER_API_KEY_FILE"]
+
+
+def test_a_certificate_and_its_key_belong_together(tmp_path: Path) -> None:
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    both = {"TUNER_TLS_CERT": str(cert), "TUNER_TLS_KEY": str(key)}
+
+    def refused(environ: dict[str, str]) -> dict[str, str]:
+        with pytest.raises(InvalidInput) as error:
+            Settings.from_environ(environ).check_may_serve()
+        return {mistake.path: mistake.message for mistake in error.value.mistakes}
+
+    ours, theirs = trustme.CA().issue_cert("tuner.example"), trustme.CA().issue_cert("a.example")
+    ours.private_key_pem.write_to_path(key)
+    assert "cert.pem: No such file" in refused(both)["TUNER_TLS_CERT"]
+    ours.cert_chain_pems[0].write_to_path(cert)
+    Settings.from_environ(both).check_may_serve()
+    assert "set it too" in refused({"TUNER_TLS_CERT": str(cert)})["TUNER_TLS_KEY"]
+    assert "set it too" in refused({"TUNER_TLS_KEY": str(key)})["TUNER_TLS_CERT"]
+    theirs.private_key_pem.write_to_path(key)
+    assert "MISMATCH" in refused(both)["TUNER_TLS_CERT"]
+    known = serialization.load_pem_private_key(ours.private_key_pem.bytes(), None)
+    key.write_bytes(
+        known.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.BestAvailableEncryption(b"hunter2"),
+        )
+    )
+    assert "without a passphrase" in refused(both)["TUNER_TLS_CERT"]
+    cert.write_text("no certificate")
+    assert "give a certificate" in refused(both)["TUNER_TLS_CERT"]
+
+
+def test_with_a_certificate_the_address_is_https() -> None:
+    settings = Settings.from_environ({"TUNER_TLS_CERT": "/c", "TUNER_HOST": "::1"})
+    assert settings.url == "https://127.0.0.1:8321"
+    assert settings.served_at == "https://[::1]:8321"
+
+
+def test_proxies_are_addresses_or_networks() -> None:
+    assert Settings.from_environ({}).proxies == ("127.0.0.1",)
+    given = Settings.from_environ({"TUNER_PROXIES": "10.0.0.5, fd00::/8"})
+    assert given.proxies == ("10.0.0.5", "fd00::/8")
+    for wrong in ("*", "proxy.example", "10.0.0.1/8"):
+        assert (
+            "give the addresses of proxies" in _mistakes({"TUNER_PROXIES": wrong})["TUNER_PROXIES"]
+        )
 
 
 def test_every_setting_says_which_values_are_right_and_is_documented() -> None:

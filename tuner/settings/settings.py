@@ -1,76 +1,32 @@
-"""The environment as one frozen `Settings`; a misspelt `TUNER_*` name is an error."""
+"""All settings, each declared once."""
 
-import difflib
-import ipaddress
-import os
 import re
 import socket
 from collections.abc import Mapping
-from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, ValidationError
-from pydantic_settings import (
-    BaseSettings,
-    EnvSettingsSource,
-    NoDecode,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-)
+from pydantic import BeforeValidator, Field, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from tuner.errors import InvalidInput, Mistake
+from tuner.errors import InvalidInput
 from tuner.model import ImageText
-
-PREFIX = "TUNER_"
-TOLERATED = frozenset(
-    {"TUNER_OHA_IMAGE", "TUNER_K6_IMAGE", "TUNER_PYTHON_IMAGE", "TUNER_PROVISION_PYTHON"}
+from tuner.settings.environ import PREFIX, Environ, misspelt, mistakes_of, name_of
+from tuner.settings.fields import (
+    KEY,
+    AbsolutePath,
+    Age,
+    Folders,
+    Globs,
+    HostNames,
+    Networks,
+    NoSlash,
+    Text,
+    VariableNames,
+    default_data_dir,
+    is_loopback,
 )
-"""Names that only `tuner.provision` reads; they may be set while the product runs."""
-
-
-def _default_data_dir() -> Path:
-    if os.geteuid() == 0:
-        return Path("/var/lib/uwsgi-tuner")
-    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "uwsgi-tuner"
-
-
-def _existing(path: Path) -> Path:
-    if not path.is_dir():
-        raise ValueError(f"there is no folder {path}")
-    return path
-
-
-def _parts(text: str) -> list[str]:
-    return [part for part in text.split(os.pathsep) if part.strip()]
-
-
-def age_of(text: str) -> timedelta:
-    """`90d`: an age in days. Raises `ValueError`."""
-    days = re.fullmatch(r"([0-9]{1,5})d?", text)
-    if days is None or int(days[1]) == 0:
-        raise ValueError(f"{text!r} is no number of days")
-    return timedelta(days=int(days[1]))
-
-
-_API_KEY = r"^[ -~]+$"
-_Text = Annotated[str, StringConstraints(pattern=r"^\P{C}+$")]  # no control characters
-_Path = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
-_Folder = Annotated[_Path, AfterValidator(_existing)]
-_Folders = Annotated[tuple[_Folder, ...], NoDecode, BeforeValidator(_parts)]
-
-
-def _globs(text: str) -> list[str]:
-    return [glob.strip() for glob in text.split(",") if glob.strip()]
-
-
-_Glob = Annotated[str, StringConstraints(pattern=r"^(\*|[\w.:*?-]+(/[\w.*?-]+)+)$")]
-_Globs = Annotated[tuple[_Glob, ...], NoDecode, BeforeValidator(_globs)]
-_VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_*][\w*]*$")]
-_VariableNames = Annotated[tuple[_VariableName, ...], NoDecode, BeforeValidator(_globs)]
-_Age = Annotated[timedelta | None, BeforeValidator(age_of)]
-_HostName = Annotated[str, StringConstraints(pattern=r"^[\w.*-]+$", to_lower=True)]
-_HostNames = Annotated[tuple[_HostName, ...], NoDecode, BeforeValidator(_globs)]
+from tuner.settings.tls import require_pair
 
 
 class Settings(BaseSettings):
@@ -89,39 +45,49 @@ class Settings(BaseSettings):
         repr=False,
         description="postgresql://user:password@host:port/database; not set: embedded",
     )
-    data_dir: _Path = Field(
-        default_factory=_default_data_dir, description="the folder of the embedded PostgreSQL"
+    data_dir: AbsolutePath = Field(
+        default_factory=default_data_dir, description="the folder of the embedded PostgreSQL"
     )
-    host: _Text = Field(default="127.0.0.1", description="the address that the API listens on")
+    host: Text = Field(default="127.0.0.1", description="the address that the API listens on")
     port: int = Field(
         default=8321, ge=1, le=65_535, description="the port that the API listens on, 1 to 65535"
     )
     api_key: str | None = Field(
         default=None,
-        pattern=_API_KEY,
+        pattern=KEY,
         repr=False,
         description="the key that clients send in a header, in printable ASCII",
     )
-    api_key_file: _Path | None = Field(
+    api_key_file: AbsolutePath | None = Field(
         default=None, description="a file that holds the key, in place of TUNER_API_KEY"
     )
-    secrets_allowed: _VariableNames = Field(
+    secrets_allowed: VariableNames = Field(
         default=(),
         description="globs of this worker's environment variables that targets may get, separated"
         " by ',', such as SHOP_*",
     )
-    hosts_allowed: _HostNames = Field(
+    hosts_allowed: HostNames = Field(
         default=(),
         description="globs of the host names that the API answers to, separated by ',', such as "
         "tuner.example",
     )
-    base_path: Annotated[str, AfterValidator(lambda path: path.rstrip("/"))] = Field(
+    base_path: NoSlash = Field(
         default="",
         pattern=r"^(/[\w.~-]+)*/?$",
         description="the path below which a proxy serves the API and its pages, such as /tuner",
     )
-    url: Annotated[str, AfterValidator(lambda url: url.rstrip("/"))] = Field(
-        default_factory=lambda data: f"http://127.0.0.1:{data['port']}",
+    tls_cert: AbsolutePath | None = Field(
+        default=None, description="the PEM file of the API's certificate and its chain, for https"
+    )
+    tls_key: AbsolutePath | None = Field(
+        default=None, description="the PEM file of that certificate's key, without a passphrase"
+    )
+    proxies: Networks = Field(
+        default=("127.0.0.1",),
+        description="the addresses of proxies, separated by ',', such as 10.0.0.5,10.1.0.0/16",
+    )
+    url: NoSlash = Field(
+        default_factory=lambda data: _address("127.0.0.1", data["port"], data["tls_cert"]),
         pattern=r"^https?://[^/\s?#]+(/[^\s?#]*)?$",
         description="the address of the API, such as http://127.0.0.1:8321",
     )
@@ -130,13 +96,13 @@ class Settings(BaseSettings):
         pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$",
         description="the pool of this worker, a name of a-z, 0-9, '.', '_' and '-'",
     )
-    worker_name: _Text = Field(
+    worker_name: Text = Field(
         default_factory=socket.gethostname, description="the name of this worker in its pool"
     )
-    target_apps: _Folders = Field(
+    target_apps: Folders = Field(
         default=(), description="folders with more target apps, separated by ':'"
     )
-    search_spaces: _Folders = Field(
+    search_spaces: Folders = Field(
         default=(), description="folders with more search spaces, separated by ':'"
     )
     base_image: ImageText = Field(
@@ -148,8 +114,8 @@ class Settings(BaseSettings):
     journey_image: ImageText = Field(
         default="uwsgi-tuner/load-k6:1.8.1", description="the image of the load generator k6"
     )
-    build_network: _Text = Field(default="host", description="the network of image builds")
-    images_allowed: _Globs = Field(
+    build_network: Text = Field(default="host", description="the network of image builds")
+    images_allowed: Globs = Field(
         default=(),
         description="globs of registry/repository, separated by ',', such as "
         "registry.example/shop/*; docker.io/library/* for Docker Hub's own",
@@ -184,13 +150,13 @@ class Settings(BaseSettings):
     jobs_waiting: int | None = Field(
         default=None, ge=1, description="the most jobs of one key that may wait, 1 or more"
     )
-    dump_dir: _Path | None = Field(
+    dump_dir: AbsolutePath | None = Field(
         default=None, description="the folder of the dumps that are made before migrations"
     )
-    windows_kept: _Age = Field(
+    windows_kept: Age = Field(
         default=None, description="days, such as 90d, after which the windows of old searches go"
     )
-    jobs_kept: _Age = Field(default=None, description="days, such as 730d, after which a job goes")
+    jobs_kept: Age = Field(default=None, description="days, such as 730d, after which a job goes")
     log_level: Annotated[
         Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"], BeforeValidator(str.upper)
     ] = Field(default="INFO", description="DEBUG, INFO, WARNING, ERROR or CRITICAL")
@@ -215,11 +181,11 @@ class Settings(BaseSettings):
 
         Raises `InvalidInput` with all mistakes: misspelt names and wrong values.
         """
-        mistakes = [_misspelt(name) for name in sorted(environ) if not _is_known(name)]
+        mistakes = misspelt(cls, environ)
         try:
-            settings = cls(**_Environ(cls, environ)())._with_key_of_file()
+            settings = cls(**Environ(cls, environ)())._with_key_of_file()
         except ValidationError as error:
-            raise InvalidInput(mistakes + _mistakes_of(error)) from None
+            raise InvalidInput(mistakes + mistakes_of(cls, error)) from None
         if mistakes:
             raise InvalidInput(mistakes)
         return settings
@@ -228,72 +194,36 @@ class Settings(BaseSettings):
         """The settings with the key that `api_key_file` holds. Raises `InvalidInput`."""
         if self.api_key_file is None:
             return self
-        where = _name_of("api_key_file")
+        where = name_of("api_key_file")
         if self.api_key is not None:
-            raise InvalidInput.at(where, f"set it or {_name_of('api_key')}, not both")
+            raise InvalidInput.at(where, f"set it or {name_of('api_key')}, not both")
         try:
             key = self.api_key_file.read_text("ascii").strip()
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is no ASCII text"
             raise InvalidInput.at(where, f"{self.api_key_file}: {reason}") from error
-        if not re.fullmatch(_API_KEY, key):
+        if not re.fullmatch(KEY, key):
             raise InvalidInput.at(where, f"{self.api_key_file} must hold one line, the key")
         return self.model_copy(update={"api_key": key})
 
     def check_may_serve(self) -> None:
-        """Raise `InvalidInput` if the API would be open to the network without a key."""
-        if self.api_key is None and not _is_loopback(self.host):
+        """Raise `InvalidInput` if the API would be open without a key, or cannot speak TLS."""
+        if self.api_key is None and not is_loopback(self.host):
             advice = f"set it to serve on {self.host}, or leave TUNER_HOST at 127.0.0.1"
-            raise InvalidInput([Mistake("TUNER_API_KEY", advice)])
+            raise InvalidInput.at("TUNER_API_KEY", advice)
+        require_pair(self.tls_cert, self.tls_key)
+
+    @property
+    def served_at(self) -> str:
+        """The address that the API listens on."""
+        return _address(self.host, self.port, self.tls_cert)
 
     @property
     def is_open_to_every_image(self) -> bool:
         """Whether other machines can have this service run any image."""
-        return not self.images_allowed and not _is_loopback(self.host)
+        return not self.images_allowed and not is_loopback(self.host)
 
 
-class _Environ(EnvSettingsSource):
-    """The fields' texts in a mapping in place of `os.environ`."""
-
-    def __init__(self, settings_cls: type[BaseSettings], environ: Mapping[str, str]) -> None:
-        super().__init__(settings_cls)
-        texts = {name.lower(): text.strip() for name, text in environ.items()}
-        self.env_vars = {name: text for name, text in texts.items() if text}
-
-
-def _name_of(field: str) -> str:
-    return f"{PREFIX}{field.upper()}"
-
-
-def _is_known(name: str) -> bool:
-    return (
-        not name.startswith(PREFIX)
-        or name in map(_name_of, Settings.model_fields)
-        or name in TOLERATED
-        or name.startswith("TUNER_TEST_")
-    )
-
-
-def _misspelt(name: str) -> Mistake:
-    names = list(map(_name_of, Settings.model_fields))
-    nearest = difflib.get_close_matches(name, names, n=1, cutoff=0)[0]
-    return Mistake(name, f"there is no such setting; the nearest is {nearest}")
-
-
-def _mistakes_of(error: ValidationError) -> list[Mistake]:
-    """The value itself is not repeated: it may hold a password."""
-    found = []
-    for detail in error.errors(include_input=False):
-        if detail["type"] != "default_factory_not_called":
-            field = str(detail["loc"][0])
-            reason = detail["msg"].removeprefix("Value error, ")
-            wanted = Settings.model_fields[field].description
-            found.append(Mistake(_name_of(field), f"{reason}; give {wanted}"))
-    return found
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+def _address(host: str, port: int, tls_cert: Path | None) -> str:
+    scheme = "https" if tls_cert is not None else "http"
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
