@@ -45,6 +45,7 @@ from tuner.model import (
     Params,
     Phase,
     Plan,
+    Priority,
     Settle,
     Step,
     Succeed,
@@ -512,11 +513,24 @@ class FakeStore(FakeChecks, FakeLinks):
 
     def _ahead_of(self, job: Job) -> int:
         others = [o for o in self._jobs.values() if o.spec.pool == job.spec.pool and o.id != job.id]
-        return sum(
-            other.state is JobState.RUNNING
-            or (other.state is JobState.QUEUED and other.id < job.id)
-            for other in others
-        )
+        running = sum(other.state is JobState.RUNNING for other in others)
+        if job.state is not JobState.QUEUED:
+            return running
+        queued = [o for o in others if o.state is JobState.QUEUED]
+        return running + sum(self._turn_of(other) < self._turn_of(job) for other in queued)
+
+    def _turn_of(self, job: Job) -> tuple[bool, int, float, int]:
+        """Jobs with a smaller one come before it."""
+        of_app = [o for o in self._jobs.values() if (o.spec.pool, o.spec.app) == _queue_of(job)]
+        started = [o.started_at for o in sorted(of_app, key=_number) if o.started_at is not None]
+        like = [
+            o.id
+            for o in of_app
+            if o.state is JobState.QUEUED and o.spec.priority is job.spec.priority
+        ]
+        last_start = started[-1].timestamp() if started else -1.0
+        is_nightly = job.spec.priority is not Priority.INTERACTIVE
+        return is_nightly, sum(other <= job.id for other in like), last_start, min(like)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -533,6 +547,14 @@ class FakeStore(FakeChecks, FakeLinks):
             except BaseException:
                 vars(self).update(before | {"_trials": trials})
                 raise
+
+
+def _number(job: Job) -> int:
+    return job.id
+
+
+def _queue_of(job: Job) -> tuple[str, str]:
+    return job.spec.pool, job.spec.app
 
 
 def _without_windows(measurement: Measurement) -> Measurement:

@@ -31,6 +31,7 @@ def summary_of(job: Job) -> JobSummary:
         kind=job.spec.kind,
         app=job.spec.app,
         pool=job.spec.pool,
+        priority=job.spec.priority,
         state=job.state,
         phase=job.phase,
         verdict=job.recommendation.verdict if job.recommendation else None,

@@ -12,12 +12,13 @@ from typing import Any
 import httpx
 import pytest
 
+from tests import builders
 from tests.fake_store import FakeStore
 from tests.filled_rows import DRIFT, Filled, fill, hosts
 from tests.planting import PLANT, planted
 from tests.sites import Site
 from tests.stores import STORES, store_of
-from tuner.model import EventKind, JobState, Phase
+from tuner.model import EventKind, JobState, Phase, Priority
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -381,3 +382,14 @@ def test_without_any_job_the_first_page_says_what_to_do() -> None:
     assert "target_app: mixed" in site.get("/").text
     assert "tuner worker" in site.get("/hosts").text
     assert "Nothing runs" in site.get("/jobs").text
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_jobs_that_wait_are_listed_in_their_order(kind: str) -> None:
+    with store_of(kind) as store:
+        for priority in (Priority.NIGHTLY, Priority.INTERACTIVE):
+            asked = builders.spec(priority=priority)
+            store.create_job(asked, idempotency_key=priority, request_sha256="")
+        text = Site(store).get("/jobs").text
+        first, second = (store.jobs()[place].id for place in (0, 1))
+        assert text.index(f"Job {first}<") < text.index(f"Job {second}<")

@@ -57,6 +57,7 @@ from tuner.model import (
     Params,
     Phase,
     Plan,
+    Priority,
     ProxyTimes,
     Recommendation,
     Report,
@@ -273,6 +274,17 @@ PARAMS: Params = {"processes": 4, "thunder_lock": True, "logging": "errors"}
 START = Enter(phase=Phase.PREPARE)
 
 
+def queued(store: AnyStore, app: str, priority: Priority = Priority.INTERACTIVE) -> JobId:
+    asked = spec(app=app, priority=priority)
+    return store.create_job(asked, idempotency_key=None, request_sha256="")[0].job.id
+
+
+def order(store: AnyStore, *job_ids: JobId) -> list[JobId]:
+    """Jobs that wait, the next one first."""
+    places = {job_id: store.status(job_id).queue_position for job_id in job_ids}
+    return sorted(places, key=lambda job_id: places[job_id] or 0)
+
+
 def started(store: AnyStore, pool: str = "default") -> JobId:
     """A running job with one queued block of trials 0 and 1."""
     job = create(store, pool=pool)
@@ -433,6 +445,31 @@ class TestJobs:
         elsewhere = create(store, pool="other").id
         positions = [store.status(id_).queue_position for id_ in (first, second, third, elsewhere)]
         assert positions == [None, 1, 2, 0]
+
+    def test_apps_take_turns(self, store: AnyStore) -> None:
+        shop = [queued(store, "shop") for _ in range(3)]
+        cart = [queued(store, "cart") for _ in range(2)]
+        assert order(store, *shop, *cart) == [shop[0], cart[0], shop[1], cart[1], shop[2]]
+        store.advance(shop[0], once(START))
+        new = queued(store, "new")
+        waiting = [*shop[1:], *cart, new]
+        assert order(store, *waiting) == [cart[0], new, shop[1], cart[1], shop[2]]
+        for ended in (shop[0], cart[0]):
+            store.cancel(ended)
+        assert order(store, *shop[1:], cart[1], new) == [cart[1], new, shop[1], shop[2]]
+        store.advance(cart[1], once(START))
+        store.cancel(cart[1])
+        last = queued(store, "cart")
+        assert order(store, *shop[1:], new, last) == [new, shop[1], last, shop[2]]
+
+    def test_interactive_jobs_come_before_nightly_ones(self, store: AnyStore) -> None:
+        nightly = [queued(store, "shop", Priority.NIGHTLY) for _ in range(2)]
+        assert store.history(nightly[0]).pool_is_free
+        interactive = [queued(store, "shop") for _ in range(2)]
+        assert order(store, *nightly, *interactive) == [*interactive, *nightly]
+        assert not store.history(nightly[0]).pool_is_free
+        store.advance(interactive[0], once(START))
+        assert [job.priority for job in store.jobs()] == ["interactive"] * 2 + ["nightly"] * 2
 
 
 class TestAdvance:

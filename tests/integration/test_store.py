@@ -29,6 +29,7 @@ from tuner.model import (
     Outcome,
     Phase,
     Plan,
+    Priority,
     Settle,
     Step,
     Trial,
@@ -140,6 +141,30 @@ def test_the_end_of_a_job_wakes_the_pools_next(postgres_store: Store, database_u
     failure = Failure(code=FailureCode.NOT_READY, message="no")
     postgres_store.advance(first, once(Fail(failure=failure)))
     assert [row[2] for row in queued(database_url)] == [{"job_id": second}]
+
+
+def test_the_end_of_a_job_wakes_an_interactive_one_before_a_nightly_one(
+    postgres_store: Store, database_url: str
+) -> None:
+    running = create(postgres_store)
+    postgres_store.advance(running, once(START))
+    nightly = spec(priority=Priority.NIGHTLY)
+    postgres_store.create_job(nightly, idempotency_key=None, request_sha256="")
+    interactive = create(postgres_store)
+    forget_queue(database_url)
+    postgres_store.cancel(running)
+    assert [row[2] for row in queued(database_url)] == [{"job_id": interactive}]
+
+
+def test_the_next_job_is_started_again_where_its_task_was_lost(
+    postgres_store: Store, database_url: str
+) -> None:
+    nightly = spec(priority=Priority.NIGHTLY)
+    postgres_store.create_job(nightly, idempotency_key=None, request_sha256="")
+    interactive = create(postgres_store)
+    forget_queue(database_url)
+    assert postgres_store.recover("default") == 1
+    assert [row[2] for row in queued(database_url)] == [{"job_id": interactive}]
 
 
 def test_the_same_params_twice_in_a_job_are_refused(postgres_store: Store) -> None:

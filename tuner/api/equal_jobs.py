@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from tuner.api.services import Services
-from tuner.model import JobSpec, JobState, JobStatus, JobSummary
+from tuner.model import JobSpec, JobState, JobStatus, JobSummary, Priority
 
 _MOST = 200
 """Newest jobs of an app in one state that are looked at."""
@@ -40,6 +40,10 @@ def _candidates(
 
 
 def _as_asked(spec: JobSpec, like: JobSpec) -> JobSpec:
-    """Without what came from elsewhere: answers of earlier jobs, the file that was in the image."""
+    """Without what came from elsewhere: answers of earlier jobs, the file that was in the image.
+
+    Also without the priority: it decides when a job starts, not what it finds.
+    """
     read_later = {"baseline_ini": ""} if like.awaits_file else {}
-    return spec.model_copy(update={"seeds": (), **read_later})
+    update = {"seeds": (), "priority": Priority.INTERACTIVE, **read_later}
+    return spec.model_copy(update=update)

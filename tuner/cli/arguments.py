@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from tuner.model import Priority
+
 JobNumber = Annotated[int, typer.Argument(metavar="JOB", min=1, help="The number of the job.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Target = Annotated[str, typer.Argument(metavar="APP", help="The name of a target app.")]
@@ -16,6 +18,9 @@ Image = Annotated[
     str | None, typer.Option(help="Read the options and the command of this Docker image.")
 ]
 Pool = Annotated[str | None, typer.Option(help="The pool of benchmark hosts that measures.")]
+PriorityOption = Annotated[
+    Priority | None, typer.Option("--priority", help="Nightly jobs wait for interactive ones.")
+]
 Cpus = Annotated[float | None, typer.Option(min=0.01, help="CPU limit, in cores.")]
 MemoryMb = Annotated[int | None, typer.Option("--memory", min=1, help="Memory limit, in MB.")]
 Somaxconn = Annotated[int | None, typer.Option(min=1, help="net.core.somaxconn of the container.")]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tuner.cli.arguments import AsJson, CsvFile, Fresh, Pool, ReportFile, Svg
+from tuner.cli.arguments import AsJson, CsvFile, Fresh, Pool, PriorityOption, ReportFile, Svg
 from tuner.cli.jobs import check_succeeded
 from tuner.cli.output import say
 from tuner.model import box_of
@@ -39,6 +39,7 @@ def compare(
     preset: Annotated[str, typer.Option(help="How much --tune measures.")] = "standard",
     space: Annotated[str | None, typer.Option(help="The search space of --tune.")] = None,
     pool: Pool = None,
+    priority: PriorityOption = None,
     fresh: Fresh = False,
     as_json: AsJson = False,
     svg: Svg = None,
@@ -52,7 +53,7 @@ def compare(
     from tuner.cli import asking, compared, following, own_service, suites
 
     chosen = suites.suite_of(suite, only or (), rounds, keep_alive=keep_alive)
-    request = asking.given(**chosen | {"pool": pool})
+    request = asking.given(**chosen | {"pool": pool, "priority": priority})
     tuning = suites.tuning_of(request, tune, preset, space) if tune else None
     written = compared.Written.of(svg, report, csv)
     with own_service.reached() as (client, runs_on):

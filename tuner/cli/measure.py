@@ -14,6 +14,7 @@ from tuner.cli.arguments import (
     Fresh,
     Nofile,
     Pool,
+    PriorityOption,
     ReportFile,
     Somaxconn,
     Svg,
@@ -87,6 +88,7 @@ def measure(
         typer.Option(help="Allow options of the files to do this. Repeatable."),
     ] = None,
     pool: Pool = None,
+    priority: PriorityOption = None,
     fresh: Fresh = False,
     as_json: AsJson = False,
     svg: Svg = None,
@@ -143,6 +145,7 @@ def measure(
             min_effect=min_effect,
             allow=allow or None,
             pool=pool,
+            priority=priority,
         )
         job = following.run(client, request, runs_on=runs_on, quiet=as_json, goes_on=not fresh)
         written.write(client, job)
@@ -156,6 +159,7 @@ def calibrate(
     window_s: WindowS = None,
     warmup_s: WarmupS = None,
     pool: Pool = None,
+    priority: PriorityOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure one file against itself: the noise of a host, and the effects that it can detect."""
@@ -169,6 +173,7 @@ def calibrate(
         window_s=window_s,
         warmup_s=warmup_s,
         pool=pool,
+        priority=priority,
     )
     with own_service.reached() as (client, runs_on):
         job = following.run(client, request, runs_on=runs_on, quiet=as_json)

@@ -10,6 +10,7 @@ from tuner.model import (
     JobKind,
     Phase,
     PreflightFinding,
+    Priority,
     Verdict,
     notes_of,
 )
@@ -85,7 +86,8 @@ def _incumbent(incumbent: Incumbent) -> str:
 
 def job_lines(job: JobAnswer) -> Iterator[str]:
     """A job without its answer."""
-    yield f"job {job.id} · {job.app} · pool {job.pool}"
+    nightly = "" if job.priority is Priority.INTERACTIVE else f" · {job.priority}"
+    yield f"job {job.id} · {job.app} · pool {job.pool}{nightly}"
     yield progress(job)
     if job.calibration is not None and job.kind is JobKind.TUNE:
         yield sight(job.calibration)

@@ -39,6 +39,7 @@ def tuning_of(request: Json, arm: str, preset: str, space: str | None) -> Json:
         workload=_as_one(request.get("workload")),
         allow=request.get("allow"),
         pool=request.get("pool"),
+        priority=request.get("priority"),
         search_space=space,
         budget={"preset": preset},
     )

@@ -7,8 +7,8 @@ from sqlalchemy import Connection, RowMapping, func, select, update
 from tuner.db import events, totals
 from tuner.db.ports import JobQueue
 from tuner.db.rows import noun_of
-from tuner.db.status import AHEAD
 from tuner.db.tables import jobs, measurements
+from tuner.db.turns import AHEAD, next_of
 from tuner.errors import LimitReached, NotFound
 from tuner.model import (
     Counted,
@@ -63,7 +63,7 @@ def lock_unchanged(connection: Connection, history: History) -> bool:
 
 
 def is_next(connection: Connection, job_id: JobId) -> bool:
-    """Whether no job of the pool runs or was queued before this one."""
+    """Whether no other job of the pool runs or comes before this one."""
     return connection.execute(select(AHEAD == 0).where(jobs.c.id == job_id)).scalar_one()
 
 
@@ -118,7 +118,6 @@ def finish(connection: Connection, queue: JobQueue, job: Job, **values: Any) -> 
 
 def _wake_next(connection: Connection, queue: JobQueue, pool: str) -> None:
     lock_pool(connection, pool)
-    oldest = select(func.min(jobs.c.id)).where(jobs.c.pool == pool, jobs.c.state == JobState.QUEUED)
-    next_id = connection.execute(oldest).scalar_one()
+    next_id = next_of(connection, pool)
     if next_id is not None:
-        queue.defer_advance(raw(connection), JobId(next_id), pool)
+        queue.defer_advance(raw(connection), next_id, pool)

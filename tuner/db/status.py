@@ -1,18 +1,13 @@
 """Where a job stands: two statements, however many trials and windows it has."""
 
 from sqlalchemy import (
-    ColumnElement,
     Connection,
     RowMapping,
-    ScalarSelect,
-    and_,
     bindparam,
     case,
     cast,
     func,
-    literal_column,
     not_,
-    or_,
     select,
     true,
 )
@@ -21,6 +16,7 @@ from sqlalchemy.dialects.postgresql import JSONPATH
 from tuner.db.hosts import problems_in
 from tuner.db.rows import noun_of
 from tuner.db.tables import jobs, measurements, trials, windows
+from tuner.db.turns import AHEAD
 from tuner.errors import NotFound
 from tuner.model import (
     BASELINE,
@@ -36,33 +32,6 @@ from tuner.model import (
 )
 
 _BROKEN_BOUND = '$.constraints.* ? (@ > 0 || @ == "Infinity")'
-
-_others = jobs.alias("others")
-
-
-def _ahead_of(pool: ColumnElement[str], job_id: ColumnElement[int]) -> ScalarSelect[int]:
-    is_before = and_(_others.c.state == JobState.QUEUED, _others.c.id < job_id)
-    return (
-        select(func.count())
-        .select_from(_others)
-        .where(
-            _others.c.pool == pool,
-            _others.c.id != job_id,
-            or_(_others.c.state == JobState.RUNNING, is_before),
-        )
-        .correlate(jobs)
-        .scalar_subquery()
-    )
-
-
-AHEAD = _ahead_of(jobs.c.pool, jobs.c.id)
-"""How many jobs of the pool run, or were queued before this one."""
-
-OF_NEW = (
-    _ahead_of(literal_column("jobs.pool"), literal_column("jobs.id")).label("ahead"),
-    problems_in(literal_column("jobs.pool")).label("problems"),
-)
-"""Both for the RETURNING of an INSERT: SQLAlchemy does not correlate to that."""
 
 _queue_position = case((jobs.c.state == JobState.QUEUED, AHEAD)).label("queue_position")
 _is_open = jobs.c.state.in_((JobState.QUEUED, JobState.RUNNING))
@@ -140,7 +109,7 @@ _TALLIES = (
 def read_version(connection: Connection, job_id: JobId) -> str:
     """The version alone. Raises `NotFound`."""
     row = _found(connection.execute(_VERSION, {"job_id": job_id}).mappings().first(), job_id)
-    return version_of(row["revision"], row["queue_position"], waits_for(row))
+    return version_of(row["revision"], row["queue_position"], _waits_for(row))
 
 
 def read_status(connection: Connection, job_id: JobId) -> JobStatus:
@@ -152,7 +121,7 @@ def read_status(connection: Connection, job_id: JobId) -> JobStatus:
         job=noun_of(Job, row),
         revision=row["revision"],
         queue_position=row["queue_position"],
-        waits_for=waits_for(row),
+        waits_for=_waits_for(row),
         candidates=row["candidates"],
         settled=row["settled"],
         best=noun_of(Trial, best) if best["number"] is not None else None,
@@ -160,7 +129,18 @@ def read_status(connection: Connection, job_id: JobId) -> JobStatus:
     )
 
 
-def waits_for(row: RowMapping) -> str | None:
+def status_of_new(connection: Connection, job: Job) -> JobStatus:
+    """The status of a job that was just made: it has no trials and no measurements."""
+    row = connection.execute(_VERSION, {"job_id": job.id}).mappings().one()
+    return JobStatus(
+        job=job,
+        revision=row["revision"],
+        queue_position=row["queue_position"],
+        waits_for=_waits_for(row),
+    )
+
+
+def _waits_for(row: RowMapping) -> str | None:
     """What the job waits for, from its column `problems`."""
     return None if row["problems"] is None else what_is_missing(row["problems"])
 

@@ -20,7 +20,7 @@ from tuner.db.keys import Keys, note
 from tuner.db.links import Links
 from tuner.db.retention import Retention
 from tuner.db.rows import noun_of, to_json
-from tuner.db.status import OF_NEW, read_status, read_version, waits_for
+from tuner.db.status import read_status, read_version, status_of_new
 from tuner.db.steps import apply_step
 from tuner.db.tables import jobs as jobs_table
 from tuner.db.totals import Totals
@@ -102,6 +102,7 @@ class Store(Work, Hosts, Apps, Checks, Links, Totals, Retention, Keys):
             "kind": spec.kind,
             "app": spec.app,
             "pool": spec.pool,
+            "priority": spec.priority,
             "state": JobState.QUEUED,
             "phase": Phase.VALIDATE,
             "spec": to_json(spec),
@@ -113,7 +114,7 @@ class Store(Work, Hosts, Apps, Checks, Links, Totals, Retention, Keys):
             insert(jobs_table)
             .values(values)
             .on_conflict_do_nothing(index_elements=["idempotency_key"])
-            .returning(jobs_table, *OF_NEW)
+            .returning(jobs_table)
         )
         with self._transaction() as connection:
             row = connection.execute(created).mappings().one_or_none()
@@ -126,10 +127,7 @@ class Store(Work, Hosts, Apps, Checks, Links, Totals, Retention, Keys):
             events.write_of_job(connection, job.id, {EventKind.JOB: ()})
             events.write_of_pool(connection, spec.pool, EventKind.QUEUE)
             self._queue.defer_advance(jobs.raw(connection), job.id, spec.pool)
-            status = JobStatus(
-                job=job, revision=1, queue_position=row["ahead"], waits_for=waits_for(row)
-            )
-            return status, True
+            return status_of_new(connection, job), True
 
     def job(self, job_id: JobId) -> Job:
         """One job. Raises `NotFound`."""

@@ -24,6 +24,7 @@ from tuner.db.engine import Database
 from tuner.db.hosts import living_workers
 from tuner.db.rows import measurement_of, noun_of, result_header, to_json, window_row
 from tuner.db.tables import hosts, jobs, measurements, trials, windows
+from tuner.db.turns import next_of
 from tuner.model import (
     Claim,
     Counted,
@@ -189,18 +190,13 @@ def _startable(connection: Connection, pool: str) -> set[MeasurementId]:
 
 
 def _idle_jobs(connection: Connection, pool: str) -> set[JobId]:
-    """The pool's running job, else its oldest queued one, if it has no open measurement."""
+    """The pool's running job, else its next queued one, if it has no open measurement."""
     open_work = select(measurements.c.id).where(
         measurements.c.job_id == jobs.c.id,
         measurements.c.state.in_((MeasurementState.QUEUED, MeasurementState.RUNNING)),
     )
-    first = (
-        select(jobs.c.id)
-        .where(jobs.c.pool == pool, jobs.c.state.in_((JobState.QUEUED, JobState.RUNNING)))
-        .order_by(jobs.c.state.desc(), jobs.c.id)  # running stands before queued
-        .limit(1)
-        .scalar_subquery()
-    )
+    is_running = select(jobs.c.id).where(jobs.c.pool == pool, jobs.c.state == JobState.RUNNING)
+    first = connection.execute(is_running).scalar() or next_of(connection, pool)
     query = select(jobs.c.id).where(jobs.c.id == first, ~open_work.exists())
     return set(connection.execute(query).scalars())
 

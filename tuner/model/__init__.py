@@ -35,7 +35,7 @@ from tuner.model.budgets import (
 from tuner.model.checks import MOST_SAID, Check, Checker, NewCheck
 from tuner.model.curves import Curve
 from tuner.model.document import Document, Name
-from tuner.model.documents import JobKind, JobSpec, SamplerName, Variant, mistakes_of
+from tuner.model.documents import JobKind, JobSpec, Priority, SamplerName, Variant, mistakes_of
 from tuner.model.doubts import Doubt
 from tuner.model.events import EVENTS_KEPT, Event, EventKind
 from tuner.model.evidence import (

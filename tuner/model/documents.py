@@ -94,6 +94,13 @@ class JobKind(StrEnum):
     CALIBRATE = "calibrate"  # measure one file against itself: what this host can tell apart
 
 
+class Priority(StrEnum):
+    """Which jobs of a pool come first."""
+
+    INTERACTIVE = "interactive"
+    NIGHTLY = "nightly"  # when no interactive one waits
+
+
 class JobSpec(Document):
     """A job request with every default filled in. The study reads nothing else about a job.
 
@@ -126,6 +133,7 @@ class JobSpec(Document):
     min_effect: float
     allow: Allowed = ()
     pool: str
+    priority: Priority = Priority.INTERACTIVE  # of jobs before there was a choice
     seed: int
 
     @property

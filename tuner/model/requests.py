@@ -7,7 +7,7 @@ from pydantic import Field, field_validator, model_validator
 
 from tuner.model.budgets import PresetBudget
 from tuner.model.document import Document, Name
-from tuner.model.documents import CompareWith, JobKind, SamplerName, Variant
+from tuner.model.documents import CompareWith, JobKind, Priority, SamplerName, Variant
 from tuner.model.limits import Limits
 from tuner.model.needs import File
 from tuner.model.objectives import Metric, Objective, Slo
@@ -45,6 +45,9 @@ class _AnyRequest(Document):
     min_effect: float = Field(0.02, gt=0, lt=1, description="smallest difference that matters")
     allow: Allowed = ()
     pool: Name = Field("default", description="the set of like hosts that measures")
+    priority: Priority = Field(
+        Priority.INTERACTIVE, description="nightly jobs wait for all interactive ones"
+    )
     seed: int = Field(1, ge=0, le=2**31 - 1, description="of everything that is drawn at random")
 
 

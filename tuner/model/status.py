@@ -7,7 +7,7 @@ from zlib import crc32
 from pydantic import BaseModel, ConfigDict, Field
 
 from tuner.model.answers import Verdict
-from tuner.model.documents import JobKind
+from tuner.model.documents import JobKind, Priority
 from tuner.model.measuring import JobId, MeasurementKind, MeasurementState
 from tuner.model.studying import Job, JobState, Phase, Trial
 
@@ -21,6 +21,7 @@ class JobSummary(BaseModel):
     kind: JobKind = Field(description="what was asked for")
     app: str = Field(description="the app's name; CI fetches the recommendation under it")
     pool: str = Field(description="the set of like hosts that measures the job")
+    priority: Priority = Field(description="nightly jobs wait for all interactive ones")
     state: JobState = Field(description="succeeded, failed and cancelled are final")
     phase: Phase = Field(description="the present phase; of a job that has ended, the last one")
     verdict: Verdict | None = Field(description="null until a job of kind tune has its answer")

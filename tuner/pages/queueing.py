@@ -33,8 +33,8 @@ def open_jobs(services: Services) -> Sequence[Open]:
     found = []
     for state in (JobState.RUNNING, JobState.QUEUED):
         listed = services.store.jobs(None, state, None, _MOST, kind=None)
-        for summary in sorted(listed, key=lambda job: job.id):
-            answer = job_answer(services.store.status(JobId(summary.id)))
+        answers = (job_answer(services.store.status(JobId(job.id))) for job in listed)
+        for answer in sorted(answers, key=lambda job: (job.queue_position or 0, job.id)):
             if answer.state.is_final:
                 continue  # it ended meanwhile
             starts_at = None if answer.waits_for else free_at[answer.pool]

@@ -80,6 +80,7 @@ def resolve(
         min_effect=request.min_effect,
         allow=tuple(dict.fromkeys(request.allow)),
         pool=request.pool,
+        priority=request.priority,
         seed=request.seed,
     )
     if isinstance(request, TuneRequest):

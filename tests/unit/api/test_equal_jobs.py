@@ -47,6 +47,11 @@ def test_a_job_that_has_not_ended_is_the_answer(api: Api, state: JobState) -> No
     assert [*api.store.kept] == [1]
 
 
+def test_the_priority_makes_no_other_job(api: Api) -> None:
+    api.submit({**TWO, "priority": "nightly"})
+    assert again(api, TWO).json()["id"] == 1
+
+
 def test_without_go_on_each_request_is_a_job_of_its_own(api: Api) -> None:
     assert [api.submit(TWO).status_code for _ in range(2)] == [201, 201]
 

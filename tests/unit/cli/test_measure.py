@@ -269,8 +269,9 @@ def test_a_calibration_says_what_the_host_can_see(
 ) -> None:
     service.on("POST /v1/jobs", CALIBRATE_QUEUED, status=201)
     service.on("GET /v1/jobs/9", CALIBRATE_DONE)
-    assert run("calibrate", "--pool", "default") == 0
+    assert run("calibrate", "--pool", "default", "--priority", "nightly") == 0
     assert service.submitted()[0]["pool"] == "default"
+    assert service.submitted()[0]["priority"] == "nightly"
     said = capsys.readouterr().out
     assert "smallest detectable effect in 20 minutes: 0.8 %" in said
     assert "99.9 % CI -1.1 % .. +1.5 %" in said
