@@ -59,7 +59,7 @@ def test_reads_cost_few_statements_whatever_the_number_of_windows(
 ) -> None:
     with counted(postgres_store) as sent:
         path = api.submit().headers["location"]
-    assert len(sent) == 4  # the job, its line of the audit, two events; nothing is read back
+    assert len(sent) == 5  # the job, its line of the audit, two events, its place in the queue
     job_id = JobId(int(path.rpartition("/")[2]))
     finished_jobs.measured(postgres_store, job_id, blocks=20)
     with counted(postgres_store) as sent:

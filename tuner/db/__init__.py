@@ -3,7 +3,8 @@
     store      what the rest of the product calls: nouns in, nouns out
     +- work      its calls about measurements: claim, complete, fail, release, recover
     +- hosts     its calls about hosts: which live, and what keeps each from measuring
-    +- jobs      one job: read, lock, change, finish; the next job of a pool
+    +- jobs      one job: read, lock, change, finish
+    +- turns     which queued job of a pool is next
     +- apps      all apps, each with its newest job and its last answers
     +- keys      keys, and the audit of what their callers have changed
     +- links     read-only links to jobs: make, list, revoke, open
