@@ -133,11 +133,15 @@ def test_arms_of_one_load_are_points_with_intervals_one_below_the_other() -> Non
     assert {"today.ini", "threads.ini"} <= set(words(chart))
 
 
-def test_an_interval_without_an_end_reaches_the_edge_and_one_block_has_none() -> None:
-    open_end = replace(one(100.0), ci_high=None)
-    chart = arms_chart(RPS, {"a": open_end, "b": one(50.0)})
-    line = next(p for p in parsed(chart).iter(f"{SVG}path") if "line" in p.attrib["class"].split())
-    assert float(line.attrib["d"].rpartition("H")[2]) == pytest.approx(760 - 28)
+def test_an_interval_beyond_the_edge_ends_in_an_arrow_there_and_one_block_has_none() -> None:
+    for high in (None, 1000.0):
+        arms = {"a": replace(one(100.0), ci_high=high), "b": one(50.0)}
+        paths = parsed(arms_chart(RPS, arms)).iter(f"{SVG}path")
+        goes_on, ends_here = (p.attrib["d"] for p in paths if "line" in p.attrib["class"].split())
+        interval, *arrow = goes_on.rpartition("H")[2].split("M")
+        assert float(interval) == pytest.approx(760 - 28)
+        assert len(arrow) == 1
+        assert ends_here.count("M") == 1
     alone = replace(one(100.0), ci_low=None, ci_high=None)
     assert classes(arms_chart(RPS, {"a": alone}), "line") == []
     with_rung = replace(alone, rung=10)

@@ -148,7 +148,10 @@ class _Line:
 
 
 def arms_chart(metric: Metric, arms: Mapping[str, Figure]) -> str:
-    """A point with its interval for each arm, one below the other."""
+    """A point with its interval for each arm, one below the other.
+
+    An arrow: the interval goes on beyond the chart.
+    """
     across = _axis(metric, [[found] for found in arms.values()], COLUMNS[metric])
     rows = [Tick(float(row), short(name, 26)) for row, name in enumerate(arms)]
     frame = Frame(
@@ -166,9 +169,11 @@ def arms_chart(metric: Metric, arms: Mapping[str, Figure]) -> str:
         x, y = frame.clipped_x(in_unit(found.value, metric)), frame.y(row)
         if found.ci_low is not None:
             high = across.high if found.ci_high is None else in_unit(found.ci_high, metric)
+            goes_on = found.ci_high is None or high > across.high
             low, high = max(in_unit(found.ci_low, metric), across.low), min(high, across.high)
             steps = f"M{frame.x(low):.1f} {y:.1f}H{frame.x(high):.1f}"
-            body.append(path(steps, f"s{row % ARMS} line"))
+            arrow = f"M{frame.right - 6:.1f} {y - 4:.1f}l6 4l-6 4" if goes_on else ""
+            body.append(path(steps + arrow, f"s{row % ARMS} line"))
         body.append(mark(x, y, row, hint=f"{name}: {_in_words(found)}"))
     return frame.drawn(body, [])
 
