@@ -5,11 +5,14 @@ from functools import partial
 
 import psycopg
 import pytest
+from sqlalchemy import select
 
 from tests import builders, finished_jobs
 from tests.integration.test_store import START, create, in_threads, once, plan, trial
 from tuner.db import Store, make_engine, migrate
+from tuner.db.tables import jobs
 from tuner.db.totals import _OPEN
+from tuner.db.turns import AHEAD
 from tuner.model import (
     Counted,
     Doubt,
@@ -185,16 +188,18 @@ def test_jobs_that_have_ended_are_not_read_for_the_queue(
     postgres_store: Store, database_url: str
 ) -> None:
     job_id = create(postgres_store)
-    columns = "kind, app, pool, state, phase, spec, request_sha256"
+    columns = "kind, app, pool, priority, state, phase, spec, request_sha256, started_at"
     with psycopg.connect(database_url, autocommit=True) as connection:
-        copy = columns.replace("state", "'succeeded'")
+        copy = columns.replace(" state", " 'succeeded'").replace("started_at", "now()")
         connection.execute(
             f"INSERT INTO jobs ({columns})"  # noqa: S608
             f" SELECT {copy} FROM jobs, generate_series(1, 5000) WHERE jobs.id = {job_id}".encode()
         )
         connection.execute("ANALYZE jobs")
         engine = make_engine(database_url)
-        query = _OPEN.compile(engine, compile_kwargs={"literal_binds": True})
+        for query in (_OPEN, select(AHEAD).where(jobs.c.id == job_id)):
+            asked = query.compile(engine, compile_kwargs={"literal_binds": True})
+            plan = str(connection.execute(f"EXPLAIN {asked}".encode()).fetchall())
+            assert "ix_jobs_pool_open" in plan
+            assert "Seq Scan on jobs" not in plan
         engine.dispose()
-        plan_of = connection.execute(f"EXPLAIN {query}".encode()).fetchall()
-    assert "ix_jobs_pool_open" in str(plan_of)
