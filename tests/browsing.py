@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
 CHANGES_WITHIN_MS = 30_000
+LOADS_WITHIN_MS = 120_000  # beside other tests; how fast pages are is for the benchmarks
 AWAY = ("net::ERR_", "status of 503", "Code 503", "htmx:sendError", "htmx:afterRequest")
 
 
@@ -26,6 +27,7 @@ class Reader:
         """A new tab."""
         page = self.context.new_page()
         page.set_default_timeout(CHANGES_WITHIN_MS)
+        page.set_default_navigation_timeout(LOADS_WITHIN_MS)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         return page
 
