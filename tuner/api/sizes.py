@@ -56,8 +56,10 @@ def size_of(spec: JobSpec, plan: Planned) -> Size:
 
 def require_allowed_time(spec: JobSpec, minutes: float | None) -> None:
     """Refuse a job that takes longer than the operator allows. Raises `InvalidInput`."""
-    takes_s = size_of(spec, planned(spec)).takes_s if minutes is not None else 0.0
-    if minutes is not None and takes_s > 60 * minutes:
+    if minutes is None:
+        return
+    takes_s = size_of(spec, planned(spec)).takes_s
+    if takes_s > 60 * minutes:
         allowed = f"this service allows {minutes:g} minutes a job (TUNER_JOB_MINUTES)"
         advice = "ask for fewer trials, blocks or windows"
         raise InvalidInput.at("budget", f"it takes {estimate(takes_s)}, and {allowed}; {advice}")

@@ -142,7 +142,7 @@ class History:
     now: datetime
     revision: int = 1  # of the job; every change of its rows raises it
     hosts: int = 1  # live workers in the job's pool
-    pool_is_free: bool = True  # no other job of the pool runs or was queued earlier
+    pool_is_free: bool = True  # no other job of the pool runs or comes before it
 
     def blocks(self, phase: Phase) -> tuple[Measurement, ...]:
         """The blocks of one phase, in the order in which they were planned."""

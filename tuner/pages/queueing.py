@@ -27,7 +27,8 @@ def open_jobs(services: Services) -> Sequence[Open]:
     """Jobs that run, then those that wait in their order.
 
     Each pool measures one job at a time, so a job waits for all before it. A tuning job may end
-    early, and so may those that wait for it: a start is expected at the latest.
+    early, and so may those that wait for it: a start is expected at the latest, unless a job comes
+    that goes first.
     """
     free_at: defaultdict[str, datetime | None] = defaultdict(services.now)
     found = []

@@ -82,8 +82,10 @@ def test_a_tuned_file_joins_the_arms_in_its_box(comparing: Service, is_better: b
     comparing.on("GET /v1/jobs/7", {**TUNE_RUNNING, "state": "succeeded", "phase": "done"})
     comparing.on("GET /v1/jobs/7/recommendation", found)
     name = "uwsgi-as-published"
-    assert run("compare", "wsgi-servers", "--tune", name, "--preset", "quick") == 0
+    chosen = ("--tune", name, "--preset", "quick", "--priority", "nightly")
+    assert run("compare", "wsgi-servers", *chosen) == 0
     tuning, comparison = comparing.submitted()
+    assert tuning["priority"] == comparison["priority"] == "nightly"
     own, *_ = suite_of("wsgi-servers")["arms"]
     assert (tuning["kind"], tuning["baseline"]["ini"]) == ("tune", own["ini"])
     assert (tuning["app"], tuning["budget"]) == ("wsgi-servers", {"preset": "quick"})

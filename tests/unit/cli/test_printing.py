@@ -23,6 +23,12 @@ def test_a_job_that_is_next_is_behind_nothing() -> None:
     assert printing.progress(behind) == "queued behind 2 jobs"
 
 
+def test_a_nightly_job_says_so() -> None:
+    first, *_ = printing.job_lines(job(priority="nightly"))
+    assert first == "job 7 · checkout · pool default · nightly"
+    assert "interactive" not in next(printing.job_lines(job()))
+
+
 def test_a_job_that_nobody_can_measure_says_why() -> None:
     for asked in (TUNE_QUEUED, TUNE_RUNNING):
         waiting = job(**{**asked, "waits_for": "bench-1: no image"})

@@ -49,6 +49,8 @@ def test_a_port_that_is_taken_is_said_before_anything_starts(
 
 def test_a_service_of_its_own_has_nothing_in_common_with_another() -> None:
     mine = {"TUNER_DATABASE_URL": "postgresql://db/x", "TUNER_API_KEY": "k", "HOME": "/root"}
+    mine |= {"TUNER_URL": "https://tuner.example", "TUNER_POOL": "a", "TUNER_BASE_PATH": "/tuner"}
+    mine |= {f"TUNER_{name}": "/etc/file" for name in ("API_KEY_FILE", "TLS_CERT", "TLS_KEY")}
     environ = own_service._environ(mine, Path("/data/demo"), 9000)
     assert environ == {
         "HOME": "/root",
