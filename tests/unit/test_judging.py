@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tuner.load.probe.rows import bucket
 from tuner.measurement import (
     Circumstances,
     HostReading,
@@ -20,6 +21,7 @@ from tuner.measurement import (
 from tuner.model import (
     ClosedLoop,
     Doubt,
+    Histogram,
     Limits,
     Metric,
     OpenLoop,
@@ -338,3 +340,41 @@ def test_requests_of_another_server_are_counted_by_their_connections(
     assert counts == ({doubt} if doubt else set())
     assert found.served is None
     assert found.is_void is (doubt is Doubt.COUNTER_MISMATCH)
+
+
+def slow(requests: int, latency_s: float | None, errors: int = 0) -> LoadReading:
+    """1 000 connections for 2 s."""
+    counts = {} if latency_s is None else {bucket(round(1e6 * latency_s)): 1_000}
+    return replace(
+        READING,
+        duration_s=2.0,
+        sent=3_000,
+        requests=requests,
+        errors_by_class={"refused": errors} if errors else {},
+        histogram=Histogram(counts),
+    )
+
+
+@pytest.mark.parametrize(
+    ("requests", "latency_s", "is_doubted"),
+    [
+        (2_000, 1.0, False),  # 1 000 requests/s x 1.0 s are all connections
+        (2_000, 1.23, True),  # a wave too many
+        (2_000, 0.8, True),  # a wave too few
+        (2_000, 1.07, False),
+        (4_000, 0.3, False),  # the client was slow: it had 600 requests under way
+        (0, None, True),  # the first wave took longer than the window
+    ],
+)
+def test_a_rate_that_the_latencies_contradict_is_doubted(
+    requests: int, latency_s: float | None, is_doubted: bool
+) -> None:
+    window = judged(slow(requests, latency_s), load=ClosedLoop(concurrency=1000))
+    assert (Doubt.WINDOW_TOO_SHORT in window.doubts) == is_doubted
+
+
+def test_where_requests_fail_or_come_at_a_rate_latencies_contradict_nothing() -> None:
+    failing = judged(slow(2_000, 1.23, errors=100), load=ClosedLoop(concurrency=1000))
+    at_a_rate = judged(slow(2_000, 1.23), load=OpenLoop(kind="open_loop", rate_rps=1000, concurrency=1000))
+    for window in (failing, at_a_rate):
+        assert Doubt.WINDOW_TOO_SHORT not in window.doubts

@@ -12,6 +12,7 @@ from tuner.measurement import ArmSpec, Bench, Preparation
 from tuner.model import (
     BlockOptions,
     Budget,
+    ClosedLoop,
     FailureCode,
     Futility,
     Ladder,
@@ -199,6 +200,22 @@ def by_processes() -> FakeWorld:
 
 def futile_beyond(best: float) -> BlockOptions:
     return BlockOptions(futility=Futility(metric=Metric.THROUGHPUT_RPS, best=best, sd=0.01))
+
+
+def test_windows_of_a_comparison_are_longer_where_requests_take_long() -> None:
+    """8 connections: a request of the slow arm takes 0.8 s, one of the other 0.08 s."""
+    world = FakeWorld(
+        throughput=lambda o: 5.0 * number(o, "processes"), noise_sd=0, speed_sd=0, start_sd=0
+    )
+    both = arms(INI.replace("processes = 2", "processes = 20"))
+    workload, budget = ClosedLoop(concurrency=8), BUDGET.model_copy(update={"window_s": 2.0})
+
+    def lengths(options: BlockOptions) -> dict[int, float]:
+        found = bench(world).run_block(both, workload, budget, seed=1, block_options=options)
+        return {window.arm: round(window.duration_s, 1) for window in found.windows}
+
+    assert lengths(BlockOptions(lengthens=True)) == {0: 4.0, 1: 2.0}
+    assert lengths(BlockOptions()) == {0: 2.0, 1: 2.0}
 
 
 def test_a_course_may_ask_for_another_number_of_cycles() -> None:

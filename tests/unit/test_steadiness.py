@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from tuner.measurement.steadiness import is_steady, warming
-from tuner.model import Burst, ClosedLoop, HttpRequest, Journey, UserData
+from tuner.measurement.steadiness import is_steady, lengthened, warming
+from tuner.model import Burst, ClosedLoop, HttpRequest, Journey, OpenLoop, UserData
 
 
 @pytest.mark.parametrize(
@@ -54,3 +54,21 @@ def test_a_burst_is_warmed_up_for_by_a_few_users() -> None:
     assert isinstance(gentle, Journey)
     assert (gentle.users, gentle.requests, gentle.user_data) == (16, requests, data)
     assert warming(ClosedLoop()) == ClosedLoop()
+
+
+@pytest.mark.parametrize(
+    ("requests", "seconds"),
+    [
+        (10_000, 2.5),  # a request takes 0.2 s
+        (2_500, 4.0),  # 0.8 s
+        (1_000, 10.0),  # 2 s: four windows at most
+        (0, 10.0),
+    ],
+)
+def test_a_window_is_as_long_as_five_requests(requests: int, seconds: float) -> None:
+    load = ClosedLoop(concurrency=1000)
+    assert lengthened(2.5, load, requests, duration_s=2.0) == pytest.approx(seconds)
+
+
+def test_windows_of_a_fixed_rate_keep_their_length() -> None:
+    assert lengthened(2.5, OpenLoop(kind="open_loop", rate_rps=5), 0, duration_s=2.0) == 2.5

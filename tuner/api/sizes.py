@@ -5,11 +5,13 @@ from itertools import chain
 
 from tuner.errors import InvalidInput
 from tuner.model import (
+    ANSWERS_OF_A_CONNECTION,
     BASELINE,
     CONNECT_TIMEOUT_S,
     RUNS_OF_A_BLOCK,
     WARM_UPS_AT_MOST,
     Budget,
+    ClosedLoop,
     JobKind,
     JobSpec,
     Phase,
@@ -49,7 +51,7 @@ def size_of(spec: JobSpec, plan: Planned) -> Size:
         sentence=(
             f"{_duration(spec, blocks, takes_s)}:"
             f" {_measured(spec, len(blocks))}; up to {count(arms_at_once, 'arm')}{beside} at once,"
-            f" with {memory(memory_mb)} of memory"
+            f" with {memory(memory_mb)} of memory{_if_slow(spec)}"
         ),
     )
 
@@ -113,6 +115,15 @@ def _duration(spec: JobSpec, blocks: Sequence[Block], takes_s: float) -> str:
     shortest, longest = estimate(takes_s), estimate(min(longest_s, _bound_s(spec)))
     duration = f"about {shortest}" if shortest == longest else f"{shortest} to {longest}"
     return f"{duration}, or less" if spec.kind is JobKind.TUNE else duration
+
+
+def _if_slow(spec: JobSpec) -> str:
+    """What makes windows longer."""
+    is_closed = any(isinstance(load, ClosedLoop) for load in rungs(spec.workload).values())
+    if spec.kind is not JobKind.COMPARE or not is_closed:
+        return ""
+    longest_s = spec.budget.window_s / ANSWERS_OF_A_CONNECTION
+    return f"; longer where a request takes over {longest_s:g} s"
 
 
 def _bound_s(spec: JobSpec) -> float:

@@ -22,7 +22,8 @@ from tuner.measurement.host import (
     Usage,
     target_failed,
 )
-from tuner.measurement.judging import Circumstances, counters_agree, service_figures, window_of
+from tuner.measurement.judging import counters_agree, window_of
 from tuner.measurement.preflight import completed, strict_copy
 from tuner.measurement.preparing import MEMORY_PROBE_MORE, Preparation
 from tuner.measurement.refusals import refusal_in
+from tuner.measurement.windows import Circumstances, service_figures

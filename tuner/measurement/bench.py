@@ -71,13 +71,17 @@ class Bench:
             for driver in order.sample(drivers, len(drivers)):
                 self.check_wanted()
                 driver.warm_up(budget.warmup_s)
-            turns = [(driver, load) for driver in drivers for load in driver.loads]
+            turns = [
+                (driver, load, driver.enough_s(budget.window_s, block_options))
+                for driver in drivers
+                for load in driver.loads
+            ]
             for number in range(planned):
                 if futility and is_futile(cycles, futility, planned=planned):
                     break
                 shuffled = order.sample(turns, len(turns))
                 first = number * len(turns)
-                cycles.append(self._cycle(shuffled, budget.window_s, first))
+                cycles.append(self._cycle(shuffled, first))
         return MeasurementResult(
             windows=tuple(window for cycle in cycles for window in cycle),
             setup_s=watch.setup_s,
@@ -137,12 +141,10 @@ class Bench:
                     running.rest()
             yield [running for running, _ in started], tuple(seconds for _, seconds in started)
 
-    def _cycle(
-        self, turns: Sequence[tuple[Driver, Load]], seconds: float, first: int
-    ) -> list[Window]:
+    def _cycle(self, turns: Sequence[tuple[Driver, Load, float]], first: int) -> list[Window]:
         """One window of every turn, in this order; `first` is the index of the first window."""
         windows = []
-        for index, (driver, load) in enumerate(turns, first):
+        for index, (driver, load, seconds) in enumerate(turns, first):
             self.check_wanted()
             try:
                 window = driver.window(load, seconds, index)

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 from tuner.errors import Infrastructure, TargetFailed
 from tuner.measurement.host import ArmSpec, LoadGenerator, LoadReading, RunningTarget
-from tuner.measurement.judging import Circumstances, service_figures, window_of
-from tuner.measurement.steadiness import is_steady, warming
-from tuner.model import WARM_UPS_AT_MOST, Load, Metric, Window
+from tuner.measurement.judging import window_of
+from tuner.measurement.steadiness import is_steady, lengthened, warming
+from tuner.measurement.windows import Circumstances, service_figures
+from tuner.model import WARM_UPS_AT_MOST, BlockOptions, Load, Metric, Window
 
 
 @dataclass(slots=True)
@@ -75,6 +76,7 @@ class Driver:
     watch: Stopwatch
     warmup_s: float = 0.0
     is_steady: bool = True
+    last_warm_up: LoadReading | None = None
 
     def drive(self, load: Load, seconds: float) -> LoadReading:
         """One run of load. A `TargetFailed` names the arm."""
@@ -88,9 +90,17 @@ class Driver:
         for _ in range(WARM_UPS_AT_MOST):
             reading = self.drive(warming(self.loads[0]), seconds)
             self.warmup_s += reading.wall_s
+            self.last_warm_up = reading
             self.is_steady = is_steady(reading.series, seconds)
             if self.is_steady:
                 return
+
+    def enough_s(self, window_s: float, block_options: BlockOptions) -> float:
+        """Seconds of a window: `window_s`, or longer where the block asks for it."""
+        warm_up = self.last_warm_up
+        if warm_up is None or not block_options.lengthens:
+            return window_s
+        return lengthened(window_s, self.loads[0], warm_up.requests, warm_up.duration_s)
 
     def window(self, load: Load, seconds: float, index: int) -> Window:
         """One window with its doubts."""

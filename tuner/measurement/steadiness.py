@@ -1,10 +1,18 @@
-"""Warm-up: its length is measured, not assumed."""
+"""Warm-up and windows: their length is measured, not assumed."""
 
 import math
 from collections.abc import Sequence
 from statistics import fmean, stdev
 
-from tuner.model import SERIES_STEP_S, Burst, Journey, Load
+from tuner.model import (
+    ANSWERS_OF_A_CONNECTION,
+    LONGER_AT_MOST,
+    SERIES_STEP_S,
+    Burst,
+    ClosedLoop,
+    Journey,
+    Load,
+)
 
 MAY_DRIFT_BY = 0.02
 """A steady run's second half differs from its first by at most this share."""
@@ -32,6 +40,18 @@ def is_steady(series: Sequence[int], seconds: float) -> bool:
         return True
     drift = abs(fmean(second) - fmean(first))
     return drift <= max(MAY_DRIFT_BY * level, SURPRISING * _standard_error(first, second, level))
+
+
+def lengthened(window_s: float, load: Load, requests: int, duration_s: float) -> float:
+    """Seconds in which each connection of a closed loop gets some answers, at least `window_s`.
+
+    `requests` were answered in `duration_s` of a warm-up. A request takes `connections / rate`
+    (Little's law).
+    """
+    if not isinstance(load, ClosedLoop):
+        return window_s
+    request_s = load.concurrency * duration_s / max(requests, 1)
+    return min(max(window_s, ANSWERS_OF_A_CONNECTION * request_s), LONGER_AT_MOST * window_s)
 
 
 def _standard_error(first: Sequence[int], second: Sequence[int], level: float) -> float:

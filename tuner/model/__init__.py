@@ -26,6 +26,8 @@ from tuner.model.answers import (
     notes_of,
 )
 from tuner.model.budgets import (
+    ANSWERS_OF_A_CONNECTION,
+    LONGER_AT_MOST,
     PRESETS,
     RUNS_OF_A_BLOCK,
     WARM_UPS_AT_MOST,

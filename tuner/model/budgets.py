@@ -12,6 +12,12 @@ RUNS_OF_A_BLOCK = 4
 WARM_UPS_AT_MOST = 4
 """The longest warm-up of an arm that does not get steady, in multiples of `warmup_s`."""
 
+ANSWERS_OF_A_CONNECTION = 5
+"""A window of fewer may begin or end within a wave of answers, which moves its count."""
+
+LONGER_AT_MOST = 4
+"""The longest window of a comparison in which requests take long, in multiples of `window_s`."""
+
 
 class Budget(Document):
     """How much measuring a job may do. Times are seconds of load; starts come on top."""

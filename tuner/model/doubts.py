@@ -29,6 +29,7 @@ class Doubt(StrEnum):
     SERVICES_SATURATED = "services_saturated"
     SERVICE_REFUSED = "service_refused"
     UNCOUNTED = "uncounted"
+    WINDOW_TOO_SHORT = "window_too_short"
 
     @property
     def sentence(self) -> str:
@@ -91,5 +92,9 @@ _TABLE = {
     Doubt.UNCOUNTED: _Meaning(
         "only the load generator counted the requests: the server has no count that is read, and"
         " its connections carry several requests"
+    ),
+    Doubt.WINDOW_TOO_SHORT: _Meaning(
+        "requests take long against the window, and rate x latency is not the number of"
+        " connections: the rate may be wrong by more than 10 %"
     ),
 }

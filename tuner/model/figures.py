@@ -48,6 +48,12 @@ class Histogram:
         """How many times it holds."""
         return sum(self.counts.values())
 
+    @property
+    def mean_ms(self) -> float | None:
+        """The mean of all times; None where there is none."""
+        times_ms = sum(self.middle_ms(bucket) * count for bucket, count in self.counts.items())
+        return times_ms / self.total if self.total else None
+
     def percentile_ms(self, share: float) -> float | None:
         """The time that `share` (0..1) of all times do not exceed; None where there is none."""
         wanted, seen = math.ceil(share * self.total), 0

@@ -165,6 +165,7 @@ class BlockOptions:
     cycles: int | None = None
     futility: Futility | None = None
     rung: Rung | None = None  # the only one that it measures
+    lengthens: bool = False  # windows last longer where requests take long
 
 
 AS_BUDGETED = BlockOptions()

@@ -55,7 +55,12 @@ class _BlocksRequest(_AnyRequest):
     """A request for blocks without a search."""
 
     cycles: int = Field(2, ge=1, le=64, description="windows of each arm in one block")
-    window_s: float = Field(2.5, ge=0.5, le=120, description="seconds of load in one window")
+    window_s: float = Field(
+        2.5,
+        ge=0.5,
+        le=120,
+        description="seconds of load in one window; a comparison may make it four times as long",
+    )
     warmup_s: float = Field(1.5, ge=0, le=120, description="seconds of load before the first one")
 
 

@@ -97,7 +97,7 @@ def _working(state: StudyState, blocks: Sequence[Measurement]) -> Mapping[Rung |
 def _measure(state: StudyState, asked: Sequence[Asked]) -> Measure:
     planned = state.measure([arms for arms, _ in asked])
     plans = (
-        replace(plan, block_options=BlockOptions(rung=rung))
+        replace(plan, block_options=BlockOptions(rung=rung, lengthens=True))
         for plan, (_, rung) in zip(planned.plans, asked, strict=True)
     )
     return replace(planned, plans=tuple(plans))

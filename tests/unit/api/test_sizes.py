@@ -32,6 +32,7 @@ def test_a_comparison_tells_its_time_and_the_memory_of_its_largest_block() -> No
     assert found.takes_s == 12 * 8 * (6.5 + 0.75)
     assert found.sentence == (
         "12 min to 51 min: 3 rungs x 4 rounds x 8 arms; up to 8 arms at once, with 4.1 GB of memory"
+        "; longer where a request takes over 0.5 s"
     )
 
 
@@ -57,6 +58,7 @@ def test_each_arm_counts_with_its_own_box_and_its_services() -> None:
     assert found.takes_s == 4 * 2 * (6.5 + 0.75 + 3.0)
     assert found.sentence.endswith(
         ": 4 rounds x 2 arms; up to 2 arms and their services at once, with 928 MB of memory"
+        "; longer where a request takes over 0.5 s"
     )
 
 
