@@ -2,7 +2,7 @@
 honest."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -34,12 +34,26 @@ class FakeKeys:
         entries.append(made)
 
     def create_key(
-        self, name: str, scope: Scope, secret: str, expires_at: datetime | None, *, by: str
+        self,
+        name: str,
+        scope: Scope,
+        secret: str,
+        expires_at: datetime | None,
+        *,
+        by: str,
+        apps: Sequence[str] = (),
     ) -> Key:
         number, now = next(self._of_keys.numbers), datetime.now(UTC)
-        key = Key(id=number, name=name, scope=scope, created_at=now, expires_at=expires_at)
+        key = Key(
+            id=number,
+            name=name,
+            scope=scope,
+            apps=tuple(apps),
+            created_at=now,
+            expires_at=expires_at,
+        )
         self._of_keys.by_secret[secret] = key
-        self.note(by, Action.CREATE_KEY, said=f"key {key.id}, {name}, {scope.value}")
+        self.note(by, Action.CREATE_KEY, said=f"key {key.id}, {key.what}")
         return key
 
     def keys(self) -> list[Key]:

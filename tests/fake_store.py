@@ -179,6 +179,9 @@ class FakeStore(FakeChecks, FakeLinks):
     def pool_of(self, job_id: JobId) -> str:
         return self.job(job_id).spec.pool
 
+    def app_of(self, job_id: JobId) -> str:
+        return self.job(job_id).spec.app
+
     def version(self, job_id: JobId) -> str:
         return self.status(job_id).version
 

@@ -8,6 +8,7 @@ one that was not is the product's doing.
 
 import ctypes
 import multiprocessing
+import os
 import signal
 import sys
 import time
@@ -120,11 +121,13 @@ class Announced(FakeLoad):
         return FakeLoad.drive(self, running, target, load, duration_s)
 
 
-def worker_on(rows: Rows, begins: Callable[[], None] = lambda: None) -> worker.Worker:
+def worker_on(
+    rows: Rows, begins: Callable[[], None] = lambda: None, name: str = HOST
+) -> worker.Worker:
     """The product's worker on the invented host; `begins` is called before every run of load."""
     world = FakeWorld(throughput=throughput, fails=does_not_fit, noise_sd=0.03, start_sd=0.015)
     return worker.Worker(
-        name=HOST,
+        name=name,
         pool=POOL,
         store=rows,
         host=Repeatable(world, rows=rows),
@@ -133,7 +136,7 @@ def worker_on(rows: Rows, begins: Callable[[], None] = lambda: None) -> worker.W
     )
 
 
-def work(url: str, pause_s: float, runs: ctypes.c_int) -> None:
+def work(url: str, host: str, pause_s: float, runs: ctypes.c_int) -> None:
     """What the process does: as `tuner.worker.run`, on the invented host.
 
     Every run of load takes `pause_s` and is counted in `runs`.
@@ -143,11 +146,11 @@ def work(url: str, pause_s: float, runs: ctypes.c_int) -> None:
         runs.value += 1
         time.sleep(pause_s)
 
-    working = worker_on(Store(make_engine(url), Queue()), begins)
+    working = worker_on(Store(make_engine(url), Queue()), begins, host)
     try:
-        with host_alive(url, HOST, POOL) as liveness:
+        with host_alive(url, host, POOL) as liveness:
             working.start()
-            run_worker(working, liveness, conninfo=conninfo(url), pool=POOL, host=HOST)
+            run_worker(working, liveness, conninfo=conninfo(url), pool=POOL, host=host)
     except Conflict:
         sys.exit(ANOTHER_IS_AT_WORK)
 
@@ -158,10 +161,11 @@ _forking.set_forkserver_preload([__name__, "tuner.sampler"])  # seconds of impor
 
 @dataclass(slots=True)
 class Killable:
-    """The one worker of a database, life after life."""
+    """A worker of a database, life after life."""
 
     url: str
     pause_s: float
+    host: str = HOST
     _process: BaseProcess | None = None
     _runs: ctypes.c_int = field(default_factory=ctypes.c_int)
 
@@ -173,7 +177,7 @@ class Killable:
     def start(self) -> None:
         """Begin a life; the one before must have ended."""
         self._runs = _forking.RawValue(ctypes.c_int, 0)  # without a lock that could die held
-        arguments = (self.url, self.pause_s, self._runs)
+        arguments = (self.url, self.host, self.pause_s, self._runs)
         self._process = _forking.Process(target=work, args=arguments)
         self._process.start()
 
@@ -185,6 +189,18 @@ class Killable:
         assert process.exitcode == ANOTHER_IS_AT_WORK, f"it ended by itself: {process.exitcode}"
         process.close()
         self.start()
+
+    def gives_way(self) -> bool:
+        """Wait for its end; whether it ended because another has its name."""
+        assert self._process is not None
+        self._process.join(ENDS_WITHIN_S)
+        return self._process.exitcode == ANOTHER_IS_AT_WORK
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal to the process."""
+        assert self._process is not None
+        assert self._process.pid is not None
+        os.kill(self._process.pid, number)
 
     def kill(self) -> bool:
         """SIGKILL, and wait until it is dead; whether there was something to kill."""

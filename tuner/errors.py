@@ -51,6 +51,10 @@ class NotFound(TunerError):
     """Nothing is stored under that id or name."""
 
 
+class Forbidden(TunerError):
+    """The caller's key does not open this."""
+
+
 class Conflict(TunerError):
     """The request is well formed but does not fit the present state."""
 

@@ -14,11 +14,13 @@ import random
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from itertools import cycle
+from typing import Any
 
 from tests.bench_arms import JOURNEY_IMAGE, opened
 from tests.benchmarks import rig
@@ -47,6 +49,7 @@ BUDGET = {
     "window_s": 2.0,
     "warmup_s": 1.0,
 }
+REQUEST = {"app": APP, "target": {"target_app": APP}, "budget": BUDGET, "min_effect": 0.001}
 
 
 def main() -> int:
@@ -79,7 +82,8 @@ def run(wanted: int, journal: Journal) -> None:
         engine = stack.enter_context(own_engine(images))
         service = stack.enter_context(running(DOCKER_HOST=engine.address))
         while (done := len(kills_of(journal.rows()))) < wanted:
-            killer = Killer(service, engine, seed=len(journal.rows()) + 1)
+            seed = len(journal.rows()) + 1
+            killer = Killer(service, engine, seed, request=REQUEST, victims=VICTIMS, calm_s=CALM_S)
             journal.add(killer.job(most=wanted - done))
 
 
@@ -92,27 +96,37 @@ def built() -> list[str]:
     return here(f"uwsgi-tuner/target-{APP}*")
 
 
+@dataclass(slots=True)
 class Killer:
     """One job, and the kills that it meets."""
 
-    def __init__(self, service: Service, engine: OwnEngine, *, seed: int) -> None:
-        self.service, self.engine, self.seed = service, engine, seed
-        self.drawn = random.Random(seed)  # noqa: S311
-        self.victims = cycle(self.drawn.sample(VICTIMS, len(VICTIMS)))
+    service: Service
+    engine: OwnEngine
+    seed: int
+    _: KW_ONLY
+    request: Mapping[str, Any]
+    victims: Sequence[str]
+    calm_s: tuple[float, float]
+    drawn: random.Random = field(init=False)
+    turns: Iterator[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.drawn = random.Random(self.seed)  # noqa: S311
+        self.turns = cycle(self.drawn.sample(self.victims, len(self.victims)))
 
     def job(self, *, most: int) -> Json:
         """Run the job to its end, with at most so many kills; what the journal keeps of it."""
         began = time.monotonic()
-        request = {"app": APP, "target": {"target_app": APP}, "budget": BUDGET, "seed": self.seed}
-        job_id = self.service.submit(**request, min_effect=0.001)["id"]
+        job_id = self.service.submit(**self.request, seed=self.seed)["id"]
         kills: list[Json] = []
-        while len(kills) < most and (phase := self.phase_after(self.calm_s(), job_id)):
+        while len(kills) < most and (phase := self.phase_after(self.calm(), job_id)):
             kills.append({"phase": phase, **self.kill(job_id)})
             print(f"  job {self.seed}: {in_words(kills[-1])}", flush=True)
         ended = self.service.finish(job_id, within_s=LONGEST_JOB_S, every_s=1.0)
         failure = ended["failure"] or {}
         return {
             "seed": self.seed,
+            "id": job_id,
             "minutes": round((time.monotonic() - began) / 60, 1),
             "state": ended["state"],
             "reason": failure.get("message", ""),
@@ -120,9 +134,9 @@ class Killer:
             "left": self.left(),
         }
 
-    def calm_s(self) -> float:
-        """How long nothing is killed now."""
-        return self.drawn.uniform(*CALM_S)
+    def calm(self) -> float:
+        """For how many seconds nothing is killed now."""
+        return self.drawn.uniform(*self.calm_s)
 
     def phase_after(self, seconds: float, job_id: int) -> str | None:
         """The phase of the job after so long; None if it has ended before."""
@@ -138,11 +152,15 @@ class Killer:
 
     def kill(self, job_id: int) -> Json:
         """Kill one part, start it again if nobody else does, and wait for a measurement."""
-        victim, since, began = next(self.victims), datetime.now(UTC), time.monotonic()
+        victim, since, began = next(self.turns), datetime.now(UTC), time.monotonic()
         if victim == "dockerd":
             self.engine.kill()
             time.sleep(self.drawn.uniform(*AWAY_S))
             self.engine.start()
+        elif victim == "service":
+            self.service.process.kill()
+            self.service.process.wait()
+            self.service.start()
         else:
             self.service.kill(victim)
         self.service.wait_for(

@@ -42,6 +42,18 @@ def test_a_key_opens_until_it_is_revoked_and_two_may_share_a_name(store: AnyStor
     assert store.create_key("new", Scope.READ, "one", None, by=OPERATOR).id > second.id
 
 
+def test_a_key_keeps_its_apps_and_the_audit_names_them(store: AnyStore) -> None:
+    made = store.create_key("shop", Scope.SUBMIT, "one", None, by=OPERATOR, apps=("shop*", "till"))
+    assert made.apps == ("shop*", "till")
+    assert store.key_of("one") == made
+    (entry,) = store.audit(None, 10)
+    assert entry.said == f"key {made.id}, shop, submit for shop*, till"
+    job = store.create_job(builders.spec(), idempotency_key=None, request_sha256="")[0].job
+    assert store.app_of(job.id) == builders.spec().app
+    with pytest.raises(NotFound, match="no job 99"):
+        store.app_of(JobId(99))
+
+
 def test_a_key_whose_time_is_over_opens_nothing_and_is_listed(store: AnyStore) -> None:
     now = datetime.now(UTC)
     over = store.create_key("old", Scope.ADMIN, "old", now - timedelta(seconds=1), by=OPERATOR)
@@ -135,8 +147,10 @@ def test_the_commands_make_list_and_revoke_keys(
         entries = connection.execute(text("SELECT audit::text FROM audit")).scalars().all()
         assert secret not in str(entries)
     engine.dispose()
+    assert run("keys", "create", "ci", "--app", "shop*", "--app", "till") == 0
+    assert "key 2: ci, submit for shop*, till, made" in capsys.readouterr().err
     assert run("keys", "list", "--json") == 0
-    assert [key["name"] for key in json.loads(capsys.readouterr().out)] == ["shop"]
+    assert [key["name"] for key in json.loads(capsys.readouterr().out)] == ["shop", "ci"]
     assert run("keys", "revoke", "1") == 0
     assert run("keys", "revoke", "1") == 3
     assert run("keys", "create", "x", "--scope", "root") == 2

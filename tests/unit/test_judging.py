@@ -375,6 +375,8 @@ def test_a_rate_that_the_latencies_contradict_is_doubted(
 
 def test_where_requests_fail_or_come_at_a_rate_latencies_contradict_nothing() -> None:
     failing = judged(slow(2_000, 1.23, errors=100), load=ClosedLoop(concurrency=1000))
-    at_a_rate = judged(slow(2_000, 1.23), load=OpenLoop(kind="open_loop", rate_rps=1000, concurrency=1000))
+    at_a_rate = judged(
+        slow(2_000, 1.23), load=OpenLoop(kind="open_loop", rate_rps=1000, concurrency=1000)
+    )
     for window in (failing, at_a_rate):
         assert Doubt.WINDOW_TOO_SHORT not in window.doubts

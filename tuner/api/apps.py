@@ -47,6 +47,7 @@ def report_check(app: App, document: Body, services: Wired) -> Check:
 
     `tuner recommend --check` and `tuner gate` do it by themselves.
     """
+    services.require_theirs(app)
     try:
         new = NewCheck.model_validate(document)
     except ValidationError as error:

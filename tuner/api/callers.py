@@ -67,4 +67,6 @@ class Callers:
 
 
 def _caller(key: Key | None) -> Caller | None:
-    return Caller(name=key.name, scope=key.scope, key=key.id) if key is not None else None
+    if key is None:
+        return None
+    return Caller(name=key.name, scope=key.scope, key=key.id, apps=key.apps)

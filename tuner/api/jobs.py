@@ -81,9 +81,10 @@ def submitted(
 ) -> tuple[JobStatus, bool]:
     """The job that a document asks for, and whether it is new.
 
-    Raises `InvalidInput`, or `LimitReached`.
+    Raises `InvalidInput`, `Forbidden` or `LimitReached`.
     """
     spec = read_request(document, services.resolve)
+    services.require_theirs(spec.app)
     require_allowed_time(spec, services.job_minutes)
     known = equal_job(services, spec, max_age_days) if go_on else None
     if known is not None:
@@ -129,13 +130,13 @@ def show_job(
 @router.post("/{id}/cancel", responses=documented(404, 409, 422))
 def cancel_job(job_id: Id, services: Wired) -> JobAnswer:
     """Cancel a job: its running measurement stops within 2 s and leaves nothing behind."""
-    return views.job_answer(services.store.cancel(JobId(job_id), by=services.by))
+    return views.job_answer(services.store.cancel(services.changed(job_id), by=services.by))
 
 
 @router.delete("/{id}", status_code=204, responses=documented(404, 409, 422))
 def delete_job(job_id: Id, services: Wired) -> None:
     """Delete a job that has ended, with its trials, windows, answer and links. It cannot return."""
-    services.store.delete_job(JobId(job_id), by=services.by)
+    services.store.delete_job(services.changed(job_id), by=services.by)
 
 
 @router.get("/{id}/windows", response_model=WindowList, responses=documented(404, 422))

@@ -40,12 +40,12 @@ def list_links(job_id: Id, services: Wired) -> LinkList:
 @router.delete("/{link}", status_code=204, responses=documented(404, 422))
 def revoke_link(job_id: Id, link: LinkId, services: Wired) -> None:
     """Revoke a link: its address then leads nowhere."""
-    services.store.unshare(JobId(job_id), link, by=services.by)
+    services.store.unshare(services.changed(job_id), link, by=services.by)
 
 
 def new_link(services: Services, job_id: int, days: float | None) -> NewLink:
     """A link that lasts so many days, or until it is revoked."""
     token = secrets.token_urlsafe(32)
     expires_at = None if days is None else services.now() + timedelta(days=days)
-    link = services.store.share(JobId(job_id), token, expires_at, by=services.by)
+    link = services.store.share(services.changed(job_id), token, expires_at, by=services.by)
     return NewLink.of(link, path=f"{SHARED}{token}")

@@ -14,6 +14,7 @@ from tuner import wording
 from tuner.api.observing import echoed
 from tuner.errors import (
     Conflict,
+    Forbidden,
     InvalidInput,
     LimitReached,
     Mistake,
@@ -32,6 +33,7 @@ LIMIT_LASTS_S = 60  # until a job may have ended
 
 _STATUS: Mapping[type[TunerError], int] = {
     InvalidInput: 422,
+    Forbidden: 403,
     NotFound: 404,
     Stale: 410,  # before Conflict, which it is too
     LimitReached: 429,

@@ -14,7 +14,7 @@ from tuner.api.callers import Callers
 from tuner.api.feed import Feed
 from tuner.api.security import caller_of
 from tuner.catalogue import HostCatalogue
-from tuner.errors import NotFound
+from tuner.errors import Forbidden, NotFound
 from tuner.model import (
     ANYBODY,
     Activity,
@@ -71,6 +71,8 @@ class ServiceStore(Protocol):
     def status(self, job_id: JobId) -> JobStatus: ...
     def version(self, job_id: JobId) -> str: ...
     def pool_of(self, job_id: JobId) -> str: ...
+
+    def app_of(self, job_id: JobId) -> str: ...
     def cancel(self, job_id: JobId, *, by: str | None) -> JobStatus: ...
     def delete_job(self, job_id: JobId, *, by: str | None) -> None: ...
     def trials(self, job_id: JobId) -> Sequence[Trial]: ...
@@ -134,6 +136,17 @@ class Services:
     def by(self) -> str | None:
         """The name of who sends the request, for what it changes."""
         return self.caller.name
+
+    def require_theirs(self, app: str) -> None:
+        """Refuse an app that the caller's key may not change. Raises `Forbidden`."""
+        if not self.caller.may_change(app):
+            raise Forbidden(f"this key may change {', '.join(self.caller.apps)}, and not {app}")
+
+    def changed(self, job_id: int) -> JobId:
+        """A job that the caller may change. Raises `NotFound`, `Forbidden`."""
+        if self.caller.apps:
+            self.require_theirs(self.store.app_of(JobId(job_id)))
+        return JobId(job_id)
 
     def tuning_job(self, job_id: int) -> Job:
         """A job of kind tune. Raises `NotFound`, also for a job of another kind."""

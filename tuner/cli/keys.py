@@ -28,6 +28,12 @@ def create(
     scope: Annotated[
         Scope, typer.Option(help="read; submit: also submit and cancel jobs; admin: also delete.")
     ] = Scope.SUBMIT,
+    app: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="GLOB", help="It may change only these apps. Repeatable [default: all]."
+        ),
+    ] = None,
     lasts: Annotated[
         timedelta | None,
         typer.Option(parser=age, metavar="AGE", help="It ends then, such as 90d [default: never]."),
@@ -39,7 +45,7 @@ def create(
     secret = secrets.token_urlsafe(32)
     expires_at = datetime.now(UTC) + lasts if lasts is not None else None
     with open_store() as store:
-        key = store.create_key(name, scope, secret, expires_at, by=_operator())
+        key = store.create_key(name, scope, secret, expires_at, by=_operator(), apps=app or ())
     say(_line(key))
     typer.echo(secret)
 
@@ -70,4 +76,4 @@ def _line(key: Key) -> str:
     if key.expires_at is not None:
         over = key.expires_at <= datetime.now(UTC)
         ends = f"{'ended' if over else 'ends'} {key.expires_at:%Y-%m-%d %H:%M} UTC"
-    return f"key {key.id}: {key.name}, {key.scope}, made {key.created_at:%Y-%m-%d}, {ends}"
+    return f"key {key.id}: {key.what}, made {key.created_at:%Y-%m-%d}, {ends}"

@@ -31,14 +31,21 @@ class Keys(Database):
     """The store's calls about keys and the audit."""
 
     def create_key(
-        self, name: str, scope: Scope, secret: str, expires_at: datetime | None, *, by: str
+        self,
+        name: str,
+        scope: Scope,
+        secret: str,
+        expires_at: datetime | None,
+        *,
+        by: str,
+        apps: Sequence[str] = (),
     ) -> Key:
-        """A new key, which `secret` opens."""
-        values = {"name": name, "scope": scope, "expires_at": expires_at}
+        """A new key, which `secret` opens. `apps` are globs of those that it may change."""
+        values = {"name": name, "scope": scope, "expires_at": expires_at, "apps": [*apps]}
         created = insert(keys).values(**values, secret_sha256=sha256_of(secret)).returning(*_KEY)
         with self._transaction() as connection:
             key = Key(**connection.execute(created).mappings().one())
-            note(connection, by, Action.CREATE_KEY, said=f"key {key.id}, {name}, {scope.value}")
+            note(connection, by, Action.CREATE_KEY, said=f"key {key.id}, {key.what}")
             return key
 
     def keys(self) -> list[Key]:

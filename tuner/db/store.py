@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, bindparam, select
+from sqlalchemy import Column, Connection, Select, and_, bindparam, select
 from sqlalchemy.dialects.postgresql import insert
 
 from tuner.db import events, jobs
@@ -136,12 +136,18 @@ class Store(Work, Hosts, Apps, Checks, Links, Totals, Retention, Keys):
 
     def pool_of(self, job_id: JobId) -> str:
         """The pool of a job, in one statement. Raises `NotFound`."""
+        return self._of(job_id, jobs_table.c.pool)
+
+    def app_of(self, job_id: JobId) -> str:
+        """The app of a job, in one statement. Raises `NotFound`."""
+        return self._of(job_id, jobs_table.c.app)
+
+    def _of(self, job_id: JobId, column: Column[str]) -> str:
         with self._at_once() as connection:
-            query = select(jobs_table.c.pool).where(jobs_table.c.id == job_id)
-            pool: str | None = connection.execute(query).scalar()
-        if pool is None:
+            found = connection.execute(select(column).where(jobs_table.c.id == job_id)).scalar()
+        if found is None:
             raise NotFound(f"there is no job {job_id}")
-        return pool
+        return found
 
     def jobs(
         self,

@@ -1,8 +1,9 @@
 """Keys, who sends a request with them, and what they have changed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from fnmatch import fnmatchcase
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -28,8 +29,16 @@ class Key(BaseModel):
     id: int = Field(description="the key's number, to revoke it")
     name: str = Field(description="who uses it; two keys may share a name while one replaces one")
     scope: Scope = Field(description="read; submit: and change; admin: and delete")
+    apps: tuple[str, ...] = Field(
+        (), description="it may change only these apps and their jobs (globs); empty: all"
+    )
     created_at: datetime = Field(description="when it was made")
     expires_at: datetime | None = Field(description="when it ends by itself; null: never")
+
+    @property
+    def what(self) -> str:
+        """Who may do what with it, for a person."""
+        return f"{self.name}, {self.scope}" + (f" for {', '.join(self.apps)}" if self.apps else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,11 +48,16 @@ class Caller:
     name: str | None  # None: the service asks for no key
     scope: Scope
     key: int | None = None  # the number of a stored key
+    apps: tuple[str, ...] = ()  # globs of those that it may change; empty: all
 
     def seen_as(self, person: str) -> "Caller":
         """Somebody who has signed in with this key under a name, or without one."""
-        name = f"{person} ({self.name})" if person else self.name
-        return Caller(name=name, scope=self.scope, key=self.key)
+        return replace(self, name=f"{person} ({self.name})") if person else self
+
+    def may_change(self, app: str) -> bool:
+        """Whether it may submit, cancel, share and delete jobs of the app."""
+        is_theirs = not self.apps or any(fnmatchcase(app, glob) for glob in self.apps)
+        return is_theirs and self.scope.includes(Scope.SUBMIT)
 
 
 ANYBODY = Caller(name=None, scope=Scope.ADMIN)

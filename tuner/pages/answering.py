@@ -59,10 +59,10 @@ def is_shared(request: Request) -> bool:
 def rendered(request: Request, template: str, **context: Any) -> str:
     """The text of a page. `at` in it makes addresses, `asset` those of files.
 
-    `session` is the reader's, `may_submit` whether it may change something, `has_key` whether the
-    service asks for one.
+    `session` is the reader's, `may_submit` whether it may change something, `may_change` whether an
+    app, `has_key` whether the service asks for a key.
     """
-    base = base_of(request)
+    base, caller = base_of(request), caller_of(request)
     return (
         environment()
         .get_template(template)
@@ -71,7 +71,8 @@ def rendered(request: Request, template: str, **context: Any) -> str:
             asset=lambda name: f"{base}{address_of(name)}",
             program=PROGRAM,
             session=session_of(request),
-            may_submit=caller_of(request).scope.includes(Scope.SUBMIT),
+            may_submit=caller.scope.includes(Scope.SUBMIT),
+            may_change=caller.may_change,
             has_key=request.app.state.services.api_key is not None,
             shared=is_shared(request),
             **context,

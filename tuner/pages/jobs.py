@@ -55,5 +55,5 @@ def _query(fields: dict[str, Any]) -> str:
 @router.post("/jobs/{id}/cancel")
 def cancel(job_id: Id, request: Request, form: Form, services: Wired) -> Response:
     """Cancel a job, and show it."""
-    services.store.cancel(JobId(job_id), by=services.by)
+    services.store.cancel(services.changed(job_id), by=services.by)
     return RedirectResponse(f"{base_of(request)}/jobs/{job_id}", status_code=303)

@@ -33,7 +33,7 @@ def share(job_id: Id, request: Request, form: Form, services: Wired) -> Response
 @router.post("/jobs/{id}/links/{link}/revoke")
 def revoke(job_id: Id, link: LinkId, request: Request, form: Form, services: Wired) -> Response:
     """Revoke a link, and show the others."""
-    services.store.unshare(JobId(job_id), link, by=services.by)
+    services.store.unshare(services.changed(job_id), link, by=services.by)
     return RedirectResponse(f"{base_of(request)}/jobs/{job_id}#links", status_code=303)
 
 

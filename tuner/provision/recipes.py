@@ -137,6 +137,9 @@ COMMANDS: Mapping[str, Command] = {
         "kills",
         journeys=True,
     ),
+    "bench-faults": _benchmark(
+        "kills, outages, full disks, moved clocks, lost packets; needs root", "faults"
+    ),
     "bench-login": _benchmark(
         "users log in at once: 2 to 64 processes, listen at 100 and 4096", "login", journeys=True
     ),

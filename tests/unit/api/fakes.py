@@ -166,6 +166,9 @@ class FakeStore(FakeLinks):
     def pool_of(self, job_id: JobId) -> str:
         return self.job(job_id).spec.pool
 
+    def app_of(self, job_id: JobId) -> str:
+        return self.job(job_id).spec.app
+
     def blocks_by_trial(self, job_id: JobId) -> dict[TrialNumber, int]:
         return blocks_by_trial(self.measurements(job_id))
 

@@ -9,7 +9,7 @@ from tests.scopes import needed
 from tests.sites import Site, Visitor
 from tests.unit.api.fakes import Api, finished
 from tuner.api.security import OPEN_PATHS
-from tuner.model import Scope
+from tuner.model import JobId, Scope
 
 FIRST = "the first key"
 SECRETS = {scope: f"the secret of {scope}" for scope in Scope}
@@ -73,6 +73,38 @@ def test_a_job_and_the_audit_say_whose_key_it_was(api: Api) -> None:
     assert api.submit(**{"X-API-Key": FIRST}).json()["submitted_by"] == "TUNER_API_KEY"
     entries = api.get("/v1/audit", **{"X-API-Key": SECRETS[Scope.ADMIN]}).json()["entries"]
     assert {entry["action"] for entry in entries} >= {"create_key"}
+
+
+def test_a_key_of_certain_apps_reads_all_and_changes_only_those(api: Api) -> None:
+    api.store.create_key("shops", Scope.ADMIN, "s", None, by="operator", apps=("shop*", "till"))
+    headers = {"X-API-Key": "s"}
+    mixed = {"target_app": "mixed"}
+    own, other = (
+        api.submit({"app": app, "target": mixed}, **{"X-API-Key": FIRST}).json()
+        for app in ("shop-eu", "bank")
+    )
+    assert {job["id"] for job in api.get("/v1/jobs", **headers).json()["jobs"]} == {
+        own["id"],
+        other["id"],
+    }
+    changes = [
+        ("POST", "/v1/jobs/{}/links"),
+        ("DELETE", "/v1/jobs/{}/links/1"),
+        ("POST", "/v1/jobs/{}/cancel"),
+        ("DELETE", "/v1/jobs/{}"),
+    ]
+    for method, path in changes:
+        refused = api.send(method, path.format(other["id"]), headers=headers)
+        assert refused.status_code == 403, path
+        assert refused.json()["detail"] == "this key may change shop*, till, and not bank"
+        assert api.send(method, path.format(own["id"]), headers=headers).status_code < 300, path
+    assert api.get(f"/v1/jobs/{other['id']}", **headers).json()["state"] == "queued"
+    for app, status in (("till", 201), ("tills", 403), ("bank", 403)):
+        answer = api.submit({"app": app, "target": mixed}, **headers)
+        assert answer.status_code == status, app
+    refused = api.send("POST", "/v1/apps/bank/checks", headers=headers, json={})
+    assert refused.status_code == 403
+    assert api.send("POST", "/v1/jobs/99/cancel", headers=headers).status_code == 404
 
 
 def test_a_revoked_or_expired_key_is_refused_at_once(api: Api) -> None:
@@ -140,6 +172,17 @@ def test_a_reader_is_not_offered_what_the_key_does_not_open(site: Site) -> None:
     assert refused.status_code == 403
     assert "needs a key of scope submit" in refused.text
     assert submitter.get("/new").status_code == 200
+
+
+def test_who_may_change_other_apps_only_is_not_offered_it(api: Api, site: Site) -> None:
+    app = api.store.job(JobId(1)).spec.app
+    for glob, offers in ((app, True), ("bank", False)):
+        api.store.create_key("team", Scope.SUBMIT, glob, None, by="operator", apps=(glob,))
+        visitor = Visitor(site)
+        assert visitor.sign_in(glob).status_code == 303
+        assert ("Make a link" in visitor.get("/jobs/1").text) == offers
+        answer = visitor.post("/jobs/1/links", {"token": visitor.token})
+        assert answer.status_code == (201 if offers else 403)
 
 
 def test_a_reader_cannot_send_the_forms_either(site: Site) -> None:
