@@ -22,14 +22,15 @@ from pathlib import Path
 from tests import misbehaving
 from tests.benchmarks import rig, scenes
 from tests.benchmarks.journal import Journal, Row, arguments, complete
-from tests.benchmarks.kills import Killer
+from tests.benchmarks.kills import LONG_AWAY, Killer
 from tests.own_engine import own_engine
 from tests.real_bench import BASE_IMAGE, LOAD_IMAGE
 from tests.recovery.test_kills import BUDGET, check_rows
 from tests.service import running
 
-VICTIMS = ("worker", "api", "postgres", "dockerd", "service")
+VICTIMS = ("worker", "api", "postgres", "dockerd", "service", LONG_AWAY)
 KILLS = 20
+OUTAGES = 2
 CALM_S = (0.5, 6.0)
 REQUEST = {"app": "fine", "target": {"target_app": "fine"}, "budget": BUDGET, "min_effect": 0.001}
 SCENE_ENDS_WITHIN_S = 1800
@@ -77,9 +78,10 @@ def played(fault: str, seed: int) -> Row:
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
-def in_containers(wanted: int, journal: Journal) -> None:
+def in_containers(kills: int, journal: Journal) -> None:
     """Kills of every part of the whole product, until the journal has so many."""
     for victim in VICTIMS:
+        wanted = min(kills, OUTAGES) if victim == LONG_AWAY else kills
         if struck(journal.rows(), victim) >= wanted:
             continue
         with ExitStack() as stack:

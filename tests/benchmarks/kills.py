@@ -37,6 +37,7 @@ APP = "django-shop"
 VICTIMS = ("worker", "postgres", "dockerd")
 KILLS = 20
 CALM_S = (5.0, 45.0)  # between a kill, or the job's start, and the next kill
+LONG_AWAY = "60 s without dockerd"
 AWAY_S = (0.0, 8.0)  # from the death of dockerd to its next start
 LONGEST_JOB_S = 1800.0
 CLEARED_WITHIN_S = 60.0
@@ -153,9 +154,9 @@ class Killer:
     def kill(self, job_id: int) -> Json:
         """Kill one part, start it again if nobody else does, and wait for a measurement."""
         victim, since, began = next(self.turns), datetime.now(UTC), time.monotonic()
-        if victim == "dockerd":
+        if victim in ("dockerd", LONG_AWAY):
             self.engine.kill()
-            time.sleep(self.drawn.uniform(*AWAY_S))
+            time.sleep(60.0 if victim == LONG_AWAY else self.drawn.uniform(*AWAY_S))
             self.engine.start()
         elif victim == "service":
             self.service.process.kill()

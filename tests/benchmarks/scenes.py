@@ -47,6 +47,17 @@ CLOCK_SETTLES_S = 3.0
 HOUR_S = 3600
 SLEEP = "import select, time\ntime.sleep = lambda s: select.select((), (), (), s) and None\n"
 """libfaketime 0.9.10 breaks time.sleep of Python 3.11, which sleeps until a moment."""
+MEMORY = Path("/sys/fs/cgroup/memory")  # of cgroup v1
+BOX_MB = 700
+EATS_WITHIN_S = 30.0
+EATER = """
+import pathlib, time
+pathlib.Path("/proc/self/oom_score_adj").write_text("-500")  # the kernel is to choose another
+kept = []
+while True:
+    kept.append(b"x" * (8 << 20))
+    time.sleep(0.02)
+"""
 LIBRARY = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
 
 
@@ -120,6 +131,20 @@ class Scene:
         fill(disk / "filler")
         time.sleep(FULL_S)
         (disk / "filler").unlink()
+        if self.postgres.poll() is not None:
+            self.postgres.start()
+
+    def eat_memory(self, box: Path) -> None:
+        """A neighbour takes memory until the kernel kills one of ours, which begins anew."""
+        before = oom_kills(box)
+        eater = subprocess.Popen([sys.executable, "-c", EATER])
+        deadline = time.monotonic() + EATS_WITHIN_S
+        while oom_kills(box) == before:
+            assert time.monotonic() < deadline, "the memory is not used up"
+            time.sleep(0.02)
+        eater.kill()
+        eater.wait()
+        self.kill_worker()
         if self.postgres.poll() is not None:
             self.postgres.start()
 
@@ -198,6 +223,26 @@ def moved_clock(dice: random.Random) -> dict[str, object]:
         return scene.verdict()
 
 
+def eaten_memory(dice: random.Random) -> dict[str, object]:
+    """All processes of the scene but this one share a box of memory with a hungry neighbour."""
+    box = MEMORY / f"tuner-scene-{os.getpid()}"
+    box.mkdir()
+    try:
+        (box / "memory.limit_in_bytes").write_text(str(BOX_MB << 20))
+        (box / "cgroup.procs").write_text(str(os.getpid()))  # for the children too
+        with on_server(dice) as scene:
+            Path("/proc/self/oom_score_adj").write_text("-1000")  # of this process only
+            scene.strike(lambda: scene.eat_memory(box), FEW)
+            return scene.verdict()
+    finally:
+        (MEMORY / "cgroup.procs").write_text(str(os.getpid()))
+
+
+def oom_kills(box: Path) -> int:
+    """How many processes the kernel has killed in it."""
+    return int((box / "memory.oom_control").read_text().split()[-1])
+
+
 def lost_packets(dice: random.Random) -> dict[str, object]:
     """One packet of ten between worker and PostgreSQL is lost, each way, for the whole job."""
     with (
@@ -265,6 +310,7 @@ FAULTS: Mapping[str, Fault] = {
     "the clock jumps by an hour, four times": moved_clock,
     "a second worker of the same name": killed(Scene.start_rival, FEW),
     "a worker hangs for 30 s beside another": killed(Scene.freeze_worker, FEW[1:3]),
+    "a neighbour eats the memory": eaten_memory,
     "10 % of the packets are lost": lost_packets,
 }
 
@@ -287,8 +333,10 @@ def environ_of(fault: str, folder: Path) -> dict[str, str]:
 
 def missing(fault: str) -> str | None:
     """What this machine lacks for a fault; None: nothing."""
-    if os.geteuid() != 0 and FAULTS[fault] in (full_disk, lost_packets):
+    if os.geteuid() != 0 and FAULTS[fault] in (full_disk, lost_packets, eaten_memory):
         return "root"
+    if FAULTS[fault] is eaten_memory and not (MEMORY / "memory.limit_in_bytes").exists():
+        return "cgroup v1"
     if FAULTS[fault] is moved_clock and not LIBRARY.exists():
         return f"{LIBRARY} (Debian: libfaketime)"
     programs = ("ip", "iptables", "socat") if FAULTS[fault] is lost_packets else ()
