@@ -174,6 +174,13 @@ class Killable:
         """Runs of load that were begun in this life."""
         return self._runs.value
 
+    @property
+    def pid(self) -> int:
+        """Of its present process."""
+        assert self._process is not None
+        assert self._process.pid is not None
+        return self._process.pid
+
     def start(self) -> None:
         """Begin a life; the one before must have ended."""
         self._runs = _forking.RawValue(ctypes.c_int, 0)  # without a lock that could die held
@@ -198,9 +205,7 @@ class Killable:
 
     def send(self, number: signal.Signals) -> None:
         """Send a signal to the process."""
-        assert self._process is not None
-        assert self._process.pid is not None
-        os.kill(self._process.pid, number)
+        os.kill(self.pid, number)
 
     def kill(self) -> bool:
         """SIGKILL, and wait until it is dead; whether there was something to kill."""

@@ -73,6 +73,8 @@ def played(fault: str, seed: int) -> Row:
             text=True,
             check=False,
         )
+    for box in scenes.MEMORY.glob("tuner-scene-*"):
+        box.rmdir()
     if done.returncode != 0:
         return {"differs": ["the scene ended"], "said": done.stderr[-2000:], "struck": {}}
     return dict(json.loads(done.stdout.splitlines()[-1]))

@@ -21,6 +21,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psycopg
+import pytest
+
 from tests.killable_worker import SPEC, Killable
 from tests.postgres import fresh_database, server
 from tests.recovery.test_full_disk import fill, small_disk
@@ -51,8 +54,7 @@ MEMORY = Path("/sys/fs/cgroup/memory")  # of cgroup v1
 BOX_MB = 700
 EATS_WITHIN_S = 30.0
 EATER = """
-import pathlib, time
-pathlib.Path("/proc/self/oom_score_adj").write_text("-500")  # the kernel is to choose another
+import time
 kept = []
 while True:
     kept.append(b"x" * (8 << 20))
@@ -129,13 +131,19 @@ class Scene:
     def fill_disk(self, disk: Path) -> None:
         """No byte is left for PostgreSQL; the supervisor's part is to start it again."""
         fill(disk / "filler")
+        with pytest.raises(psycopg.Error), psycopg.connect(self.url) as connection:
+            connection.execute(
+                "CREATE TABLE t AS SELECT repeat('x', 1000) FROM generate_series(1, 9999)"
+            )
         time.sleep(FULL_S)
         (disk / "filler").unlink()
         if self.postgres.poll() is not None:
             self.postgres.start()
 
     def eat_memory(self, box: Path) -> None:
-        """A neighbour takes memory until the kernel kills one of ours, which begins anew."""
+        """A neighbour takes memory until the kernel kills the worker or PostgreSQL."""
+        victim = self.dice.choice((self.worker.pid, self.postgres.pid))
+        Path(f"/proc/{victim}/oom_score_adj").write_text("1000")  # not the neighbour
         before = oom_kills(box)
         eater = subprocess.Popen([sys.executable, "-c", EATER])
         deadline = time.monotonic() + EATS_WITHIN_S
@@ -224,14 +232,13 @@ def moved_clock(dice: random.Random) -> dict[str, object]:
 
 
 def eaten_memory(dice: random.Random) -> dict[str, object]:
-    """All processes of the scene but this one share a box of memory with a hungry neighbour."""
+    """All processes of the scene share a box of memory with a hungry neighbour."""
     box = MEMORY / f"tuner-scene-{os.getpid()}"
     box.mkdir()
     try:
         (box / "memory.limit_in_bytes").write_text(str(BOX_MB << 20))
         (box / "cgroup.procs").write_text(str(os.getpid()))  # for the children too
         with on_server(dice) as scene:
-            Path("/proc/self/oom_score_adj").write_text("-1000")  # of this process only
             scene.strike(lambda: scene.eat_memory(box), FEW)
             return scene.verdict()
     finally:

@@ -7,6 +7,7 @@ destroy any: the operator names a new one.
 import os
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 from typing import Any, LiteralString
 
@@ -20,6 +21,7 @@ from tuner.errors import Conflict, InvalidInput, Unavailable
 
 SCHEMA = "public"
 LOCK_TIMEOUT_S = 5
+CLOSES_WITHIN_S = 3.0
 KEPT = 3
 
 _OTHERS = """
@@ -101,7 +103,10 @@ def _require_unused(connection: psycopg.Connection[Any]) -> None:
     has_tables = _value(connection, "SELECT to_regclass('public.jobs') IS NOT NULL")
     if has_tables and _value(connection, "SELECT EXISTS (SELECT FROM public.jobs)"):
         raise Conflict(f"this database has jobs already; {advice}")
-    if (others := _value(connection, _OTHERS)) > 0:
+    deadline = time.monotonic() + CLOSES_WITHIN_S
+    while (others := _value(connection, _OTHERS)) > 0 and time.monotonic() < deadline:
+        time.sleep(0.1)  # the server notices late that a client has ended
+    if others > 0:
         users = wording.count(others, "other connection")
         raise Conflict(f"{users} to this database: stop the service first")
     if extensions := _value(connection, _EXTENSIONS):
