@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests import misbehaving
+from tests import memory_box, misbehaving
 from tests.benchmarks import rig, scenes
 from tests.benchmarks.journal import Journal, Row, arguments, complete
 from tests.benchmarks.kills import LONG_AWAY, Killer
@@ -73,8 +73,7 @@ def played(fault: str, seed: int) -> Row:
             text=True,
             check=False,
         )
-    for box in scenes.MEMORY.glob("tuner-scene-*"):
-        box.rmdir()
+    memory_box.remove_empty()
     if done.returncode != 0:
         return {"differs": ["the scene ended"], "said": done.stderr[-2000:], "struck": {}}
     return dict(json.loads(done.stdout.splitlines()[-1]))

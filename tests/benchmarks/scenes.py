@@ -11,7 +11,6 @@ import os
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -24,7 +23,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from tests import memory_box
 from tests.killable_worker import SPEC, Killable
+from tests.lossy_link import lossy_link, relay, relayed
 from tests.postgres import fresh_database, server
 from tests.recovery.test_full_disk import fill, small_disk
 from tests.recovery.test_resume import (
@@ -50,16 +51,6 @@ CLOCK_SETTLES_S = 3.0
 HOUR_S = 3600
 SLEEP = "import select, time\ntime.sleep = lambda s: select.select((), (), (), s) and None\n"
 """libfaketime 0.9.10 breaks time.sleep of Python 3.11, which sleeps until a moment."""
-MEMORY = Path("/sys/fs/cgroup/memory")  # of cgroup v1
-BOX_MB = 700
-EATS_WITHIN_S = 30.0
-EATER = """
-import time
-kept = []
-while True:
-    kept.append(b"x" * (8 << 20))
-    time.sleep(0.02)
-"""
 LIBRARY = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
 
 
@@ -144,14 +135,7 @@ class Scene:
         """A neighbour takes memory until the kernel kills the worker or PostgreSQL."""
         victim = self.dice.choice((self.worker.pid, self.postgres.pid))
         Path(f"/proc/{victim}/oom_score_adj").write_text("1000")  # not the neighbour
-        before = oom_kills(box)
-        eater = subprocess.Popen([sys.executable, "-c", EATER])
-        deadline = time.monotonic() + EATS_WITHIN_S
-        while oom_kills(box) == before:
-            assert time.monotonic() < deadline, "the memory is not used up"
-            time.sleep(0.02)
-        eater.kill()
-        eater.wait()
+        memory_box.eat_until_one_is_killed(box)
         self.kill_worker()
         if self.postgres.poll() is not None:
             self.postgres.start()
@@ -233,21 +217,9 @@ def moved_clock(dice: random.Random) -> dict[str, object]:
 
 def eaten_memory(dice: random.Random) -> dict[str, object]:
     """All processes of the scene share a box of memory with a hungry neighbour."""
-    box = MEMORY / f"tuner-scene-{os.getpid()}"
-    box.mkdir()
-    try:
-        (box / "memory.limit_in_bytes").write_text(str(BOX_MB << 20))
-        (box / "cgroup.procs").write_text(str(os.getpid()))  # for the children too
-        with on_server(dice) as scene:
-            scene.strike(lambda: scene.eat_memory(box), FEW)
-            return scene.verdict()
-    finally:
-        (MEMORY / "cgroup.procs").write_text(str(os.getpid()))
-
-
-def oom_kills(box: Path) -> int:
-    """How many processes the kernel has killed in it."""
-    return int((box / "memory.oom_control").read_text().split()[-1])
+    with memory_box.entered() as box, on_server(dice) as scene:
+        scene.strike(lambda: scene.eat_memory(box), FEW)
+        return scene.verdict()
 
 
 def lost_packets(dice: random.Random) -> dict[str, object]:
@@ -259,51 +231,6 @@ def lost_packets(dice: random.Random) -> dict[str, object]:
     ):
         scene.strike(lambda: None, FEW)  # to see that all phases had the loss
         return scene.verdict()
-
-
-def relayed(url: str, address: str) -> str:
-    """The URL of the same database behind the relay."""
-    return f"{url.partition('?')[0].replace('@/', f'@{address}:5432/')}"
-
-
-@contextmanager
-def lossy_link(share: float) -> Iterator[str]:
-    """A network namespace that loses packets, and its address."""
-    name, near, far = f"tuner-{os.getpid()}", f"tn{os.getpid()}", f"tf{os.getpid()}"
-    inside = ("ip", "netns", "exec", name)
-    drop = ("-m", "statistic", "--mode", "random", "--probability", str(share), "-j", "DROP")
-    commands = [
-        ("ip", "netns", "add", name),
-        ("ip", "link", "add", near, "type", "veth", "peer", "name", far, "netns", name),
-        ("ip", "addr", "add", "10.213.7.1/30", "dev", near),
-        ("ip", "link", "set", near, "up"),
-        (*inside, "ip", "addr", "add", "10.213.7.2/30", "dev", far),
-        (*inside, "ip", "link", "set", far, "up"),
-        (*inside, "iptables", "-A", "INPUT", "-i", far, *drop),
-        (*inside, "iptables", "-A", "OUTPUT", "-o", far, *drop),
-    ]
-    try:
-        for command in commands:
-            subprocess.run(command, check=True)
-        yield "10.213.7.2"
-    finally:
-        subprocess.run(["ip", "netns", "del", name], check=False)  # with it goes the link
-
-
-@contextmanager
-def relay(url: str, address: str) -> Iterator[None]:
-    """Hands connections to the server's socket, which no network namespace hides."""
-    folder = url.partition("host=")[2].replace("%2F", "/")
-    name = f"tuner-{os.getpid()}"
-    listening = f"TCP-LISTEN:5432,bind={address},fork,reuseaddr"
-    relaying = subprocess.Popen(
-        ["ip", "netns", "exec", name, "socat", listening, f"UNIX-CONNECT:{folder}/.s.PGSQL.5432"]
-    )
-    try:
-        yield
-    finally:
-        relaying.terminate()
-        relaying.wait()
 
 
 Fault = Callable[[random.Random], dict[str, object]]
@@ -342,7 +269,7 @@ def missing(fault: str) -> str | None:
     """What this machine lacks for a fault; None: nothing."""
     if os.geteuid() != 0 and FAULTS[fault] in (full_disk, lost_packets, eaten_memory):
         return "root"
-    if FAULTS[fault] is eaten_memory and not (MEMORY / "memory.limit_in_bytes").exists():
+    if FAULTS[fault] is eaten_memory and not memory_box.may_be_made():
         return "cgroup v1"
     if FAULTS[fault] is moved_clock and not LIBRARY.exists():
         return f"{LIBRARY} (Debian: libfaketime)"

@@ -9,6 +9,7 @@ from tests.builders import INI, spec
 from tests.fake_bench import FakeWorld, Options, number
 from tests.unit.study.test_whole_study import run
 from tuner.model import (
+    LONGER_AT_MOST,
     Budget,
     FailureCode,
     HttpRequest,
@@ -183,6 +184,18 @@ def test_every_block_of_a_ladder_is_one_rung_and_rungs_take_turns() -> None:
         assert {window.connections for window in block.windows} == {block.block_options.rung}
     starts = len(world.launches)
     assert starts >= 2 * len(blocks), "each rung has containers of its own"
+
+
+def test_a_comparison_asks_for_longer_windows_where_requests_take_long() -> None:
+    """At 200 requests/s, a request takes 0.05 s of 10 connections, and 5 s of 1 000."""
+    world = FakeWorld(throughput=lambda _: 200.0, noise_sd=0.001)
+    chosen = comparison(with_processes(2), with_processes(3), blocks=3, workload=LADDER)
+    store, job = run(world, chosen)
+    asked_s = job.spec.budget.window_s
+    blocks = [m for m in store.measurements(job.id) if m.kind is MeasurementKind.BLOCK]
+    lasted = {(w.connections, w.duration_s) for block in blocks for w in block.windows}
+    assert {length for rung, length in lasted if rung == 10} == {asked_s}
+    assert {length for rung, length in lasted if rung == 1_000} == {LONGER_AT_MOST * asked_s}
 
 
 def test_a_file_that_breaks_at_a_rung_is_measured_at_the_rungs_below() -> None:
