@@ -34,6 +34,9 @@ class Talking:
     def prune(self) -> None:
         say("prune", 0)
 
+    def submit_due(self) -> None:
+        say("submit_due", 0)
+
     def sweep(self) -> None:
         self._store.recover("default")
         say("sweep", 0)

@@ -57,6 +57,9 @@ class Recording:
     def prune(self) -> None:
         self._note("prune", 0)
 
+    def submit_due(self) -> None:
+        self._note("submit_due", 0)
+
     def sweep(self) -> None:
         self.sweeping()
 

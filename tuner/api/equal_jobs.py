@@ -45,5 +45,6 @@ def _as_asked(spec: JobSpec, like: JobSpec) -> JobSpec:
     Also without the priority: it decides when a job starts, not what it finds.
     """
     read_later = {"baseline_ini": ""} if like.awaits_file else {}
-    update = {"seeds": (), "priority": Priority.INTERACTIVE, **read_later}
+    by_itself = {"because": (), "follows": None}  # of a schedule
+    update = {"seeds": (), "priority": Priority.INTERACTIVE, **by_itself, **read_later}
     return spec.model_copy(update=update)

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import re
 import tarfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,12 @@ class Context:
         for path, mode, content in self.files:
             digest.update(f"{path}\0{mode:o}\0{len(content)}\0".encode() + content)
         return digest.hexdigest()
+
+    def tag(self, app: str, base: str, part: str = "") -> str:
+        """The name of its image on the base with that id; `part` is its folder within the app."""
+        name = hashlib.sha256(f"{self.sha256} {base}".encode()).hexdigest()[:16]
+        suffix = f"-{_safe(part)}" if part else ""
+        return f"uwsgi-tuner/target-{app}{suffix}:{name}"
 
     def archive(self) -> bytes:
         """A tar for the engine."""
@@ -54,3 +61,8 @@ def read(folder: Path) -> Context:
             for path in regular
         )
     )
+
+
+def _safe(folder: str) -> str:
+    """A folder's path as part of an image's name."""
+    return re.sub(r"[^a-z0-9]+", "-", folder.lower()).strip("-") or "part"

@@ -1,6 +1,5 @@
 """Images of targets: built from a target app's folder or found by name; their uWSGI."""
 
-import hashlib
 import logging
 import re
 import threading
@@ -83,6 +82,21 @@ class Images:
                 raise
             raise Infrastructure(f"this host cannot have {digest}: {failure.message}") from failure
         raise target_failed(FailureCode.IMAGE_MISSING, "the target names no image and no app")
+
+    def named(self, target: Target) -> str | None:
+        """The digest that `find` would have, without a build or a pull; None: not known here.
+
+        Raises `NotFound` of ours if this host does not know the target app.
+        """
+        if target.image is not None:
+            name = ImageName.parse(target.image)
+            found = self._inspected(name.reference)
+            return [*_registry_digests(found, name), found["Id"]][0] if found else None
+        base = self._inspected(self.config.base_image)
+        if base is None or target.target_app is None:
+            return None
+        folder = context.read(self.build_dir(target.target_app))
+        return folder.tag(target.target_app, base["Id"])
 
     def find_service(
         self, target: Target, name: str, aborted: Callable[[], bool] = lambda: False
@@ -202,9 +216,7 @@ class Images:
         if base is None:
             raise no_image(self.config.base_image)
         folder = context.read(self.build_dir(app) / part)
-        name = hashlib.sha256(f"{folder.sha256} {base['Id']}".encode()).hexdigest()[:16]
-        suffix = f"-{_safe(part)}" if part else ""
-        tag = _agreed(digest, [f"uwsgi-tuner/target-{app}{suffix}:{name}"], f"target app {app}")
+        tag = _agreed(digest, [folder.tag(app, base["Id"], part)], f"target app {app}")
         with self._fetching:
             image = self._id(tag)
             if image is None:
@@ -254,11 +266,6 @@ class Images:
         if self.config.cache_dir is None:
             return None
         return self.config.cache_dir / f"uwsgi-{image.removeprefix('sha256:')[:32]}.json"
-
-
-def _safe(folder: str) -> str:
-    """A folder's path as part of an image's name."""
-    return re.sub(r"[^a-z0-9]+", "-", folder.lower()).strip("-") or "part"
 
 
 def _registry_digests(found: Mapping[str, Any], name: ImageName) -> list[str]:

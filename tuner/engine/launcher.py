@@ -135,6 +135,13 @@ class DockerLauncher:
         data = self._starting.parts(target, found).sha256 if target.has_data else None
         return replace(info, image_digest=found.digest, data_sha256=data, command=started)
 
+    def image(self, target: Target) -> str | None:
+        """The digest of the target's image, without a build or a pull; None: not known here.
+
+        Raises `NotFound` for an app that this host does not know, `Unavailable` without an engine.
+        """
+        return self._host.images.named(target)
+
     def own_file(self, target: Target) -> str:
         """The text of the file at `ini_path` in the target's image. Raises `TargetFailed`."""
         found = self._starting.found(target)

@@ -21,6 +21,7 @@ from tuner.model.answers import (
     MissedBound,
     Recommendation,
     ServiceUse,
+    Since,
     Verdict,
     box_of,
     notes_of,
@@ -106,11 +107,13 @@ from tuner.model.reports import ArmReport, Figure, Report, RungReport, StepEffec
 from tuner.model.requests import (
     MOST_ARMS,
     REQUESTS,
+    Baseline,
     CalibrateRequest,
     CompareRequest,
     Request,
     TuneRequest,
 )
+from tuner.model.schedules import Followed, Schedule
 from tuner.model.services import (
     APP,
     Backed,

@@ -178,6 +178,22 @@ class ServiceUse:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Since:
+    """What has changed since the answer that this job follows, and whether that one still holds."""
+
+    job: Annotated[int, about("the job whose answer this one follows")]
+    because: Annotated[tuple[str, ...], about("why the schedule submitted this job")]
+    holds: Annotated[
+        bool | None,
+        about("false: the new file was proven better than the old one; null: not known"),
+    ]
+    sentence: Annotated[str, about("whether the old file holds, in a sentence")]
+    changed: Annotated[
+        tuple[str, ...], about("options that differ between both recommended files")
+    ] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Recommendation:
     """The answer to a job: which file to deploy, and why."""
 
@@ -193,6 +209,7 @@ class Recommendation:
     doubts: tuple[Doubt, ...] = ()
     evidence: Evidence = NO_EVIDENCE
     services: tuple[ServiceUse, ...] = ()
+    since: Since | None = None  # of a job that follows another one
 
     @property
     def verdict(self) -> Verdict:

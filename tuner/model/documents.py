@@ -17,6 +17,7 @@ from tuner.model.images import ImageText
 from tuner.model.limits import Limits
 from tuner.model.needs import EnvName, EnvValue
 from tuner.model.objectives import Metric, Objective, Slo
+from tuner.model.schedules import Followed
 from tuner.model.spaces import Scalar, SearchSpace
 from tuner.model.targets import Allowed, Target, reads_ini
 from tuner.model.workloads import Workload, with_keep_alive
@@ -109,6 +110,7 @@ class JobSpec(Document):
     a grid. `limits` is the box of the baseline. `seeds` are values of parameters that earlier jobs
     of the app recommended. `own_bounds` names the metrics of `slo` that the tuner bounds, not the
     user. `allow` is what options of the files may do besides serving: trials leave out all others.
+    `because` has the reasons of a schedule, and `follows` the answer that its job looks at again.
     `baseline_ini` is empty until the first host has read it out of the image, if it is there.
     """
 
@@ -135,6 +137,8 @@ class JobSpec(Document):
     pool: str
     priority: Priority = Priority.INTERACTIVE  # of jobs before there was a choice
     seed: int
+    because: tuple[str, ...] = ()
+    follows: Followed | None = None
 
     @property
     def awaits_file(self) -> bool:

@@ -11,6 +11,7 @@ from tuner.model.images import ImageText
 from tuner.model.limits import Limits
 from tuner.model.needs import File, FromFile, Needs
 from tuner.model.preflight import Danger
+from tuner.model.schedules import Scheduled
 from tuner.model.services import Backed
 from tuner.model.workloads import ClosedLoop, Workload
 
@@ -105,6 +106,7 @@ class TargetApp(_Serving):
     memory_per_process_mb: int = Field(32, ge=1, description="rough; measured before the search")
     limits: Limits = Limits()
     workload: Workload = ClosedLoop()
+    schedule: Scheduled = Field(None, description="when to tune it again by itself; null: never")
 
     @field_validator("command")
     @classmethod

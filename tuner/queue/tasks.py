@@ -21,6 +21,7 @@ from tuner.model import JobId, MeasurementId
 ADVANCE = "advance"
 MEASURE = "measure"
 PRUNE = "prune"
+SUBMIT_DUE = "submit_due"
 ADVANCE_PRIORITY = 10  # a decision takes milliseconds and gives work to the other hosts
 MEASURE_PRIORITY = 0
 

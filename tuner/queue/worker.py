@@ -2,7 +2,7 @@
 
 Beat and sweep are tasks of the event loop. As periodic tasks of procrastinate they would wait
 behind a measurement of minutes and run on one worker of the pool, but each host has to report.
-Pruning is such a periodic task: it may wait, and would disturb a measurement.
+Pruning and schedules are such periodic tasks: they may wait, and would disturb a measurement.
 
 While PostgreSQL is away the worker waits, and a measurement goes on.
 """
@@ -26,7 +26,7 @@ from procrastinate.worker import Worker
 from tuner.errors import Aborted, Infrastructure, Unavailable
 from tuner.model import HOST_IS_STALE_AFTER, JobId, MeasurementId
 from tuner.queue.manager import PatientManager, ProofOfLife
-from tuner.queue.tasks import ADVANCE, MEASURE, PRUNE, queue_of, translated
+from tuner.queue.tasks import ADVANCE, MEASURE, PRUNE, SUBMIT_DUE, queue_of, translated
 
 RETRY_AFTER_S = 3
 SWEEP_EVERY_S = 5.0
@@ -61,6 +61,9 @@ class Handlers(Protocol):
     def prune(self) -> None:
         """Between two measurements: remove what is old."""
 
+    def submit_due(self) -> None:
+        """Between two measurements: submit the jobs that schedules ask for."""
+
     def sweep(self) -> None:
         """Every few seconds, also during a measurement: report the host, recover lost work."""
 
@@ -74,16 +77,18 @@ def run_worker(
     host: str,
     stopping: threading.Event | None = None,
     prunes: str | None = None,
+    looks: str | None = None,
 ) -> None:
     """Work until SIGTERM, SIGINT or `stopping`; then abort what runs, and return.
 
-    `prunes` are the times (cron) at which one worker of the pool prunes; None: never.
+    `prunes` are the times (cron) at which one worker of the pool prunes, and `looks` those at which
+    one looks at the schedules; None: never.
 
     Raises `Unavailable` if PostgreSQL is away at the start, `Conflict` if another worker takes
     the host's name while it is away later.
     """
     stopping = stopping or threading.Event()
-    asyncio.run(_Run(handlers, liveness, conninfo, pool, host, stopping, prunes).main())
+    asyncio.run(_Run(handlers, liveness, conninfo, pool, host, stopping, prunes, looks).main())
 
 
 class _Runnable(Protocol):
@@ -121,6 +126,7 @@ class _Run:
     host: str
     stopping: threading.Event
     prunes: str | None
+    looks: str | None
     _told: threading.Event = field(default_factory=threading.Event)
     """Set only once the worker takes no more tasks: an interrupted one goes back into the queue,
     where this worker would find it again."""
@@ -236,9 +242,14 @@ class _Run:
         def prune(timestamp: int) -> None:
             self.handlers.prune()
 
-        if self.prunes is not None:
-            queue, lock = queue_of(self.pool), f"prune-{self.pool}"
-            app.periodic(cron=self.prunes, queue=queue, queueing_lock=lock)(prune)
+        @app.task(name=SUBMIT_DUE, retry=_Retry())
+        def submit_due(timestamp: int) -> None:
+            self.handlers.submit_due()
+
+        for task, cron in ((prune, self.prunes), (submit_due, self.looks)):
+            if cron is not None:
+                queue, lock = queue_of(self.pool), f"{task.name}-{self.pool}"
+                app.periodic(cron=cron, queue=queue, queueing_lock=lock)(task)
 
     @contextmanager
     def _signals(self) -> Iterator[None]:

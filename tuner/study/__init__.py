@@ -3,6 +3,7 @@
 intake     a request → a job, or every mistake in it
 ├── targets      the app of the job, and those of arms that name their own
 └── mistakes     errors of a job whose parts are all well formed
+renewing   a job of a schedule: its reasons, its request, and what changed since the answer before
 decide     a job's rows → its next step, by phase; no phase knows another one:
 ├── calibrating  the baseline against itself
 ├── searching    seeds, then what the optimiser proposes
@@ -28,5 +29,6 @@ from tuner.study.blocks import arms_at_once, needs_mb, passes, rounds
 from tuner.study.decide import decide, decider
 from tuner.study.intake import resolve
 from tuner.study.mistakes import mistakes_in
+from tuner.study.renewing import followed, reasons, renewed, target_of
 from tuner.study.so_far import Scored, answer_so_far, searched
 from tuner.study.state import derived_seed

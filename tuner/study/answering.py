@@ -17,6 +17,7 @@ from tuner.model import (
 )
 from tuner.search_space import Dimension
 from tuner.study.candidates import PATIENCE
+from tuner.study.renewing import since
 from tuner.study.state import StudyState
 
 
@@ -43,6 +44,7 @@ def _end(state: StudyState, found: Recommendation) -> Succeed:
         names = options_of(preflight.left_out)
         reason = f"{found.reason} All files were measured without {names}, which trials do not run."
         found = replace(found, reason=reason)
+    found = replace(found, since=since(state.spec, found))
     return Succeed(recommendation=found)
 
 

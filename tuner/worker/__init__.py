@@ -4,14 +4,17 @@ Parallel measurements disturb each other. So a host has one worker (an advisory 
 database), a worker does one thing at a time, and the engine's lock stops workers of other databases
 on the same machine meanwhile.
 
-working   the tasks of one host, and the process that runs them
-├── making    makes a claimed measurement
-├── attempt   one attempt at a measurement, and its end
-├── patience  how long a measurement waits for an engine that is away
-└── pruning   what is removed as it is old
+running         the process of one host
+├── working     its tasks
+│   ├── making    makes a claimed measurement
+│   ├── attempt   one attempt at a measurement, and its end
+│   └── patience  how long a measurement waits for an engine that is away
+├── scheduling  which apps are tuned again by themselves
+└── pruning     what is removed as it is old
 """
 
 from tuner.worker.making import failure_of, make, prepared
 from tuner.worker.patience import Patience
 from tuner.worker.pruning import prune
-from tuner.worker.working import FAULTS_ALLOWED, Worker, run
+from tuner.worker.running import run
+from tuner.worker.working import FAULTS_ALLOWED, Worker

@@ -1,14 +1,13 @@
-"""The tasks of one benchmark host, and the process that runs them."""
+"""The tasks of one benchmark host."""
 
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Protocol
 
-from tuner import bootstrap, log_context
+from tuner import log_context
 from tuner.errors import (
     Aborted,
     Infrastructure,
@@ -31,12 +30,9 @@ from tuner.model import (
     MeasurementResult,
     Step,
 )
-from tuner.queue import run_worker
-from tuner.settings import Settings
 from tuner.worker.attempt import Attempt, FencedWrites
 from tuner.worker.making import failure_of, make
 from tuner.worker.patience import Patience
-from tuner.worker.pruning import PRUNES, prune
 
 log = logging.getLogger(__name__)
 
@@ -114,6 +110,8 @@ class Worker:
     patience: Patience = field(default_factory=Patience)
     prune: Callable[[], None] = lambda: None
     """Removes what is older than the settings allow."""
+    submit_due: Callable[[], None] = lambda: None
+    """Submits the jobs that schedules ask for."""
 
     def advance(self, job_id: JobId) -> None:
         """Take every step of a job that is due.
@@ -278,28 +276,3 @@ class Worker:
 
 def _our_fault(bug: Exception) -> str:
     return f"a bug in the tuner, please report it: {bug!r}"
-
-
-def run(settings: Settings, pool: str) -> None:
-    """Work for a pool until SIGTERM or SIGINT.
-
-    Raises `Conflict` if this host already has a worker, `Unavailable` if PostgreSQL is away at
-    the start; later the worker waits for it.
-    """
-    known, store = bootstrap.catalogue(settings), bootstrap.store(settings)
-    worker = Worker(
-        name=settings.worker_name,
-        pool=pool,
-        store=store,
-        host=bootstrap.launcher(settings, known),
-        load=bootstrap.load_generator(settings),
-        decide=bootstrap.decide(),
-        patience=Patience(settings.docker_wait_s),
-        prune=partial(prune, store, settings.windows_kept, settings.jobs_kept),
-    )
-    with bootstrap.host_alive(settings, pool) as liveness:
-        worker.start()
-        conninfo = bootstrap.conninfo(settings)
-        prunes = PRUNES if settings.windows_kept or settings.jobs_kept else None
-        run_worker(worker, liveness, conninfo=conninfo, pool=pool, host=worker.name, prunes=prunes)
-        worker.clear()
