@@ -137,6 +137,24 @@ def test_a_local_image_that_is_built_anew_is_refused_with_both_identities(tmp_pa
     assert now.digest in str(refused.value)
 
 
+def test_the_name_of_now_needs_neither_a_build_nor_a_pull(served: Registry, tmp_path: Path) -> None:
+    served.put("1", "one")
+    pulled, app = target(image=f"{served.address}/shop/cart:1"), app_that(tmp_path, "RUN true")
+    with images_of(tmp_path) as images:
+        assert images.named(pulled) is None
+        assert not served.asked
+        promised = images.named(app)
+        built = images.find(app)
+        assert images.named(pulled) != images.find(pulled).digest
+        assert images.named(pulled) == images.find(pulled).digest
+        app_that(tmp_path, "RUN echo another")
+        changed = images.named(app)
+        with images.connection.api() as api:
+            api.remove_image(built.id)
+    assert promised == built.digest
+    assert changed not in (promised, None)
+
+
 def test_a_pull_that_is_called_off_ends_on_the_engine_too(served: Registry) -> None:
     served.put("1", "one")
     served.is_stuck = True

@@ -76,7 +76,11 @@ class Recording:
 
 @contextmanager
 def working(
-    handlers: Recording, url: str, host: str = "a", prunes: str | None = None
+    handlers: Recording,
+    url: str,
+    host: str = "a",
+    prunes: str | None = None,
+    looks: str | None = None,
 ) -> Iterator[None]:
     """A worker in a thread, stopped at the end; what it raised is raised here."""
     stopping = threading.Event()
@@ -92,6 +96,7 @@ def working(
                 host=host,
                 stopping=stopping,
                 prunes=prunes,
+                looks=looks,
             )
         except BaseException as error:  # noqa: BLE001  handed to the test's own thread
             ends.append(error)

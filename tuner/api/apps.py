@@ -14,7 +14,7 @@ from tuner.api.shape import mistakes_of_shape
 from tuner.errors import InvalidInput
 from tuner.masking import masked
 from tuner.model import AppInBrief, Check, NewCheck
-from tuner.schemas import AppAnswer, AppPage
+from tuner.schemas import AppAnswer, AppPage, ScheduleAnswer
 
 router = APIRouter(prefix="/v1/apps", tags=["apps"])
 
@@ -33,7 +33,7 @@ def list_apps(services: Wired, after: AfterApp = None, limit: Limit = 50) -> App
 @router.get("/{app}", responses=documented(404, 422))
 def show_app(app: App, services: Wired) -> AppAnswer:
     """One app with its answers so far, the newest first."""
-    return app_answer(services.store.app(app))
+    return app_answer(services, services.store.app(app))
 
 
 @router.post(
@@ -58,10 +58,18 @@ def report_check(app: App, document: Body, services: Wired) -> Check:
 def app_page(services: Services, after: str | None, limit: int) -> AppPage:
     """A page of apps; a full page may have a successor."""
     found = services.store.apps(after=after, limit=limit)
-    answers = [app_answer(each) for each in found]
+    answers = [app_answer(services, each) for each in found]
     return AppPage(apps=answers, next=found[-1].app if len(found) == limit else None)
 
 
-def app_answer(found: AppInBrief) -> AppAnswer:
+def app_answer(services: Services, found: AppInBrief) -> AppAnswer:
     """An app as it is sent. Changed lines may hold secrets."""
-    return masked(AppAnswer.of(found))
+    return masked(AppAnswer.of(found, schedule=_schedule(services, found.app)))
+
+
+def _schedule(services: Services, app: str) -> ScheduleAnswer | None:
+    known = services.catalogue.apps.get(app)
+    if known is None or known.app.schedule is None:
+        return None
+    schedule = known.app.schedule
+    return ScheduleAnswer(**schedule.model_dump(), next_at=schedule.following(services.now()))

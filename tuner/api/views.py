@@ -46,6 +46,7 @@ def job_answer(status: JobStatus) -> JobAnswer:
         job,
         verdict=job.recommendation.verdict if job.recommendation else None,
         files=_files(job),
+        follows=spec.follows.job if spec.follows else None,
         metric=spec.objective.metric,
         size=size_of(spec, plan),
         progress=progress_of(status, plan),

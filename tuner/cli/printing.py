@@ -11,6 +11,7 @@ from tuner.model import (
     Phase,
     PreflightFinding,
     Priority,
+    Since,
     Verdict,
     notes_of,
 )
@@ -88,6 +89,9 @@ def job_lines(job: JobAnswer) -> Iterator[str]:
     """A job without its answer."""
     nightly = "" if job.priority is Priority.INTERACTIVE else f" · {job.priority}"
     yield f"job {job.id} · {job.app} · pool {job.pool}{nightly}"
+    if job.because:
+        follows = f", follows job {job.follows}" if job.follows else ""
+        yield f"submitted by the schedule{follows}: {'; '.join(job.because)}"
     yield progress(job)
     if job.calibration is not None and job.kind is JobKind.TUNE:
         yield sight(job.calibration)
@@ -143,6 +147,7 @@ def recommendation_lines(found: RecommendationAnswer) -> Iterator[str]:
     """The verdict, the changed lines, the evidence, the bottleneck and the doubts."""
     yield headline(found)
     yield found.reason
+    yield from _since(found.since)
     yield from _changes("changed lines", found.lines, effect_with_interval, "not ablated")
     yield from (f"  note: {note}" for note in notes_of(found.lines))
     yield from _changes("tried, not worth a line", found.reverted, why_not_kept, "")
@@ -154,6 +159,17 @@ def recommendation_lines(found: RecommendationAnswer) -> Iterator[str]:
         yield f"service {each.name}: {service(each.baseline)}{compared}"
     yield from (f"doubt: {doubt.sentence}" for doubt in found.doubts)
     yield from (f"skipped: {sentence}" for sentence in found.evidence.skipped)
+
+
+def _since(last: Since | None) -> Iterator[str]:
+    """What has changed since the last answer, and whether its file holds."""
+    if last is None:
+        return
+    yield from ("", f"since job {last.job}:")
+    yield from (f"  {reason}" for reason in last.because)
+    changed = last.changed or ("the recommended file is the same",)
+    yield from (f"  {line}" for line in changed)
+    yield f"  {last.sentence}"
 
 
 def headline(found: RecommendationAnswer) -> str:

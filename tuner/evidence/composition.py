@@ -15,6 +15,7 @@ from tuner.evidence.job_evidence import JobEvidence
 from tuner.masking import masked
 
 _SECTIONS = (
+    file_changes.since,
     file_changes.changed,
     file_changes.put_back,
     file_changes.side_effects,

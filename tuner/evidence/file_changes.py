@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from tuner import wording
 from tuner.evidence.document import (
+    Bullets,
     Code,
     Folded,
     Listing,
@@ -21,6 +22,20 @@ from tuner.masking import MASK, masked
 from tuner.model import ChangedLine, Verdict, notes_of
 
 _LONGEST_FILE = 12_000  # characters of a listing
+
+
+def since(evidence: JobEvidence) -> Section | None:
+    """What has changed since the answer that the job follows; None where it follows none."""
+    last = evidence.recommendation.since
+    if last is None:
+        return None
+    reasons = Bullets(tuple(wording.sentence(reason) for reason in last.because))
+    holds = Paragraph(wording.sentence(last.sentence))
+    lines = Bullets(tuple(Code(line) for line in last.changed))
+    same = Paragraph("Both recommended files have the same effect.")
+    return Section(
+        title=f"Since job {last.job}", parts=(holds, reasons, lines if last.changed else same)
+    )
 
 
 def changed(evidence: JobEvidence) -> Section | None:

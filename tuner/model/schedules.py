@@ -39,10 +39,10 @@ class Schedule(Document):
         newest: datetime = croniter(self.cron, whole).get_prev(datetime)
         return newest if now - newest <= LATE_BY else None
 
-    def next_at(self, now: datetime) -> datetime:
+    def following(self, now: datetime) -> datetime:
         """The first time after `now`."""
-        following: datetime = croniter(self.cron, now.astimezone(UTC)).get_next(datetime)
-        return following
+        found: datetime = croniter(self.cron, now.astimezone(UTC)).get_next(datetime)
+        return found
 
 
 def _as_document(given: Any) -> Any:

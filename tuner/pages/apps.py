@@ -75,7 +75,7 @@ def app(
         request,
         "app.html.j2",
         calls=[f"/v1/apps/{app}", f"/v1/jobs?app={app}", *_calls_of_answer(found)],
-        found=app_answer(found),
+        found=app_answer(services, found),
         spark=_sparkline(found.answers),
         jobs=job_page(listed, _MOST_JOBS),
         answered=answered,

@@ -33,6 +33,7 @@ from tuner.schemas.jobs import (
     NewLink,
     Progress,
     RecommendationAnswer,
+    ScheduleAnswer,
     Size,
     TrialAnswer,
     TrialList,

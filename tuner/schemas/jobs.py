@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from tuner.model import (
     AuditEntry,
@@ -23,7 +23,9 @@ from tuner.model import (
     Origin,
     PastAnswer,
     Scalar,
+    Schedule,
     ServiceUse,
+    Since,
     Slo,
     Target,
     TrialState,
@@ -99,6 +101,12 @@ class JobAnswer(Answer, JobSummary):
     )
     preflight: PreflightAnswer = Field(description="findings in the job's files before the load")
     failure: Failure | None = Field(description="why the job failed")
+    because: Sequence[str] = Field(
+        (), description="why a schedule submitted it; empty: a person or a program did"
+    )
+    follows: int | None = Field(
+        None, description="the job of the last answer, which a job of a schedule looks at again"
+    )
     queue_position: int | None = Field(
         description="jobs of the pool before this one; null unless the job is queued"
     )
@@ -137,6 +145,14 @@ class LinkList(Answer):
     links: Sequence[Link] = Field(description="the oldest first, also those that have expired")
 
 
+class ScheduleAnswer(Answer, Schedule):
+    """When an app is looked at again."""
+
+    model_config = ConfigDict(extra="ignore")  # a client may be older
+
+    next_at: datetime = Field(description="the next time")
+
+
 class AppAnswer(Answer):
     """An app that has been tuned or compared, or will be."""
 
@@ -145,6 +161,9 @@ class AppAnswer(Answer):
     open_jobs: int = Field(description="jobs that are queued or run")
     answers: Sequence[PastAnswer] = Field(description="of kind tune, the newest first, at most 20")
     checks: Sequence[Check] = Field((), description="what checks found where it is deployed")
+    schedule: ScheduleAnswer | None = Field(
+        None, description="when it is tuned again by itself; null: its target.yaml has no schedule"
+    )
 
 
 class AppPage(Answer):
@@ -224,6 +243,9 @@ class RecommendationAnswer(Answer):
     reverted: Sequence[ChangedLine] = Field(description="options without a gain of their own")
     diagnosis: Diagnosis = Field(description="what limits the app")
     services: Sequence[ServiceUse] = Field(description="what ran beside the app")
+    since: Since | None = Field(
+        None, description="what has changed since the last answer; null unless a schedule asked"
+    )
     reason: str = Field(description="the verdict in a sentence")
     doubts: Sequence[Doubt] = Field(description="reasons to doubt the figures")
     doubt_sentences: Sequence[str] = Field(description="each of the doubts in a sentence")

@@ -17,4 +17,5 @@ from tuner.worker.making import failure_of, make, prepared
 from tuner.worker.patience import Patience
 from tuner.worker.pruning import prune
 from tuner.worker.running import run
+from tuner.worker.scheduling import Schedules
 from tuner.worker.working import FAULTS_ALLOWED, Worker

@@ -29,6 +29,22 @@ def test_a_nightly_job_says_so() -> None:
     assert "interactive" not in next(printing.job_lines(job()))
 
 
+def test_a_job_of_a_schedule_says_why_it_was_submitted() -> None:
+    lines = list(printing.job_lines(job(because=["a", "b"], follows=5)))
+    assert "submitted by the schedule, follows job 5: a; b" in lines
+    assert "submitted by the schedule: a" in list(printing.job_lines(job(because=["a"])))
+    assert not any("schedule" in line for line in printing.job_lines(job()))
+
+
+def test_an_answer_says_what_has_changed_since_the_last_one() -> None:
+    last = {"job": 5, "because": ["a"], "holds": True, "sentence": "it holds", "changed": ["b"]}
+    lines = lines_of(since=last)
+    at = lines.index("since job 5:")
+    assert lines[at + 1 : at + 4] == ["  a", "  b", "  it holds"]
+    assert "  the recommended file is the same" in lines_of(since={**last, "changed": []})
+    assert not any(line.startswith("since") for line in lines_of(since=None))
+
+
 def test_a_job_that_nobody_can_measure_says_why() -> None:
     for asked in (TUNE_QUEUED, TUNE_RUNNING):
         waiting = job(**{**asked, "waits_for": "bench-1: no image"})
