@@ -67,7 +67,7 @@ def test_another_file_is_a_reason(tmp_path: Path) -> None:
     last = answered(tmp_path, store)
     write_app(tmp_path, INI.replace("processes = 2", "processes = 3\nharakiri = 9"))
     (reason,) = reasons(tmp_path, store)
-    assert reason == f"uwsgi.ini has changed since job {last}: harakiri, processes"
+    assert reason == f"the file uwsgi.ini has changed since job {last}: harakiri, processes"
     assert "processes = 3" in newest(store).spec.baseline_ini
 
 
@@ -86,7 +86,7 @@ def test_another_target_is_a_reason(tmp_path: Path) -> None:
     last = answered(tmp_path, store)
     write_app(tmp_path, env={"MODE": "fast"}, thread_safe=True)
     assert reasons(tmp_path, store) == (
-        f"target.yaml has changed since job {last}: env, thread_safe",
+        f"the file target.yaml has changed since job {last}: env, thread_safe",
     )
 
 

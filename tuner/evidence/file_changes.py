@@ -31,11 +31,11 @@ def since(evidence: JobEvidence) -> Section | None:
         return None
     reasons = Bullets(tuple(wording.sentence(reason) for reason in last.because))
     holds = Paragraph(wording.sentence(last.sentence))
-    lines = Bullets(tuple(Code(line) for line in last.changed))
-    same = Paragraph("Both recommended files have the same effect.")
-    return Section(
-        title=f"Since job {last.job}", parts=(holds, reasons, lines if last.changed else same)
-    )
+    parts: tuple[Part, ...] = (Paragraph("Both recommended files have the same effect."),)
+    if last.changed:
+        lines = Bullets(tuple(Code(line) for line in last.changed))
+        parts = (Paragraph("The recommended files differ, from the old to the new one:"), lines)
+    return Section(title=f"Since job {last.job}", parts=(holds, reasons, *parts))
 
 
 def changed(evidence: JobEvidence) -> Section | None:

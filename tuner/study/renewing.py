@@ -58,10 +58,11 @@ def _reasons(
         )
         if own and new:
             names = ", ".join([one.option for one in own][:MOST_NAMES])
-            yield f"uwsgi.ini has changed since job {last.id}: {names}"
+            yield f"the file uwsgi.ini has changed since job {last.id}: {names}"
     fields = _changed_fields(spec.target, target_of(spec, known))
     if fields:
-        yield f"target.yaml has changed since job {last.id}: {', '.join(fields[:MOST_NAMES])}"
+        names = ", ".join(fields[:MOST_NAMES])
+        yield f"the file target.yaml has changed since job {last.id}: {names}"
     measured = last.facts.image_digest if last.facts else None
     if image is not None and measured is not None and image != measured:
         yield f"the image has changed since job {last.id}: {image}"
@@ -147,7 +148,7 @@ def _holds(spec: JobSpec, old: Followed, found: Recommendation) -> tuple[bool | 
     gain = f": {effect_with_interval(effect)}" if effect is not None else ""
     name, verdict = f"the file of job {old.job}", found.verdict
     is_yours = spec.limits == old.limits and not _differ(old.uwsgi_ini, spec.baseline_ini)
-    if verdict is Verdict.INCONCLUSIVE:
+    if is_yours and verdict is Verdict.INCONCLUSIVE:
         return None, f"it is not known whether {name} holds: the noise was too large"
     if is_yours and verdict is Verdict.BETTER:
         return False, f"{name} does not hold: the new file is better than it{gain}"

@@ -11,7 +11,7 @@ from tuner.study.renewing import since
 
 OLD = INI.replace("processes = 2", "processes = 4")
 NEW = INI.replace("processes = 2", "processes = 6\nthreads = 2")
-BECAUSE = ("uwsgi.ini has changed since job 7: processes",)
+BECAUSE = ("the file uwsgi.ini has changed since job 7: processes",)
 
 
 def following(
@@ -62,9 +62,11 @@ def test_a_deployed_file_that_nothing_beat_holds(verdict: Verdict) -> None:
     assert told.changed == ()
 
 
-@pytest.mark.parametrize("baseline", [OLD, INI])
-def test_where_the_noise_was_too_large_it_is_not_known(baseline: str) -> None:
-    assert said(following(baseline), Verdict.INCONCLUSIVE, baseline).holds is None
+@pytest.mark.parametrize(("baseline", "why"), [(OLD, "noise"), (INI, "not your file of now")])
+def test_after_an_inconclusive_job_it_is_not_known(baseline: str, why: str) -> None:
+    told = said(following(baseline), Verdict.INCONCLUSIVE, baseline)
+    assert told.holds is None
+    assert why in told.sentence
 
 
 def test_a_file_that_was_not_deployed_holds_if_its_values_win_again() -> None:
