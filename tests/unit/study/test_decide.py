@@ -183,6 +183,29 @@ def test_a_baseline_that_answers_nothing_under_load_fails_with_its_error_classes
     assert "http_500" in failed.failure.message
 
 
+def unanswered(sequence: int) -> Measurement:
+    silent = [window(0, 100), window(1, 0, requests=0)]
+    return block(silent, arms=(0, 0), phase=Phase.CALIBRATE, sequence=sequence)
+
+
+def test_windows_without_an_answer_are_measured_again_and_then_named() -> None:
+    calibrating = job(phase=Phase.CALIBRATE)
+    first = (prepared(), aa(0.01, 1), unanswered(2))
+    again = step(history(job=calibrating, trials=(trial(0),), measurements=first))
+    assert isinstance(again, Measure)
+    assert [plan.sequence for plan in again.plans] == [3, 4]
+    usable = (*first, aa(0.01, 3), aa(-0.01, 4))
+    assert isinstance(
+        step(history(job=calibrating, trials=(trial(0),), measurements=usable)), Settle
+    )
+    silent = (*first, unanswered(3), aa(0.01, 4))
+    failed = step(history(job=calibrating, trials=(trial(0),), measurements=silent))
+    assert isinstance(failed, Fail)
+    assert failed.failure.message == (
+        "the windows of the baseline cannot be used: 2 of 8 have no answer"
+    )
+
+
 def test_the_search_asks_for_one_trial_per_host() -> None:
     asked = step(history(trials=(BASE,), measurements=(prepared(),)))
     assert isinstance(asked, Measure)
