@@ -78,9 +78,9 @@ def aa(ratio: float, sequence: int) -> Measurement:
     return block(windows, arms=(0, 0), phase=Phase.CALIBRATE, sequence=sequence)
 
 
-def test_a_job_waits_until_its_pool_is_free() -> None:
+def test_a_job_waits_until_its_may_start() -> None:
     queued = job(state=JobState.QUEUED, phase=Phase.VALIDATE, started_at=None)
-    assert step(history(job=queued, pool_is_free=False)) is None
+    assert step(history(job=queued, may_start=False)) is None
     assert step(history(job=queued)) == Enter(phase=Phase.PREPARE)
 
 
@@ -206,16 +206,13 @@ def test_windows_without_an_answer_are_measured_again_and_then_named() -> None:
     )
 
 
-def test_the_search_asks_for_one_trial_per_host() -> None:
+def test_the_search_asks_for_one_trial_at_a_time() -> None:
     asked = step(history(trials=(BASE,), measurements=(prepared(),)))
     assert isinstance(asked, Measure)
     assert [plan.arms for plan in asked.plans] == [(0, 1)]
     open_block = block(sequence=1, state=MeasurementState.RUNNING)
     one_open = history(trials=(BASE, trial(1)), measurements=(prepared(), open_block))
     assert step(one_open) is None
-    more = step(replace(one_open, hosts=2))
-    assert isinstance(more, Measure)
-    assert more.plans[0].arms == (0, 2)
 
 
 def test_a_finished_block_settles_its_own_trial() -> None:
