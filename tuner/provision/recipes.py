@@ -140,6 +140,9 @@ COMMANDS: Mapping[str, Command] = {
     "bench-faults": _benchmark(
         "kills, outages, full disks, moved clocks, lost packets; needs root", "faults"
     ),
+    "bench-pool": _benchmark(
+        "1 to 16 hosts on one PostgreSQL; a host is killed, drained, added", "pool", images=False
+    ),
     "bench-login": _benchmark(
         "users log in at once: 2 to 64 processes, listen at 100 and 4096", "login", journeys=True
     ),
