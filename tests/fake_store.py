@@ -199,8 +199,7 @@ class FakeStore(FakeChecks, FakeLinks):
             measurements=made,
             now=self._clock(),
             revision=self._revisions[job_id],
-            hosts=max(1, len(self._live_hosts(job))),
-            pool_is_free=self._ahead_of(job) == 0,
+            may_start=self._ahead_of(job) == 0,
         )
 
     def advance(self, job_id: JobId, decide: Callable[[History], Step | None]) -> None:

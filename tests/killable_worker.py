@@ -146,7 +146,12 @@ def work(url: str, host: str, pause_s: float, runs: ctypes.c_int) -> None:
         runs.value += 1
         time.sleep(pause_s)
 
-    working = worker_on(Store(make_engine(url), Queue()), begins, host)
+    work_on(Store(make_engine(url), Queue()), url, host, begins)
+
+
+def work_on(rows: Rows, url: str, host: str, begins: Callable[[], None]) -> None:
+    """Be the worker of that name until the process ends."""
+    working = worker_on(rows, begins, host)
     try:
         with host_alive(url, host, POOL) as liveness:
             working.start()
@@ -155,8 +160,8 @@ def work(url: str, host: str, pause_s: float, runs: ctypes.c_int) -> None:
         sys.exit(ANOTHER_IS_AT_WORK)
 
 
-_forking = multiprocessing.get_context("forkserver")
-_forking.set_forkserver_preload([__name__, "tuner.sampler"])  # seconds of imports, made once
+forking = multiprocessing.get_context("forkserver")
+forking.set_forkserver_preload([__name__, "tuner.sampler"])  # seconds of imports, made once
 
 
 @dataclass(slots=True)
@@ -183,9 +188,9 @@ class Killable:
 
     def start(self) -> None:
         """Begin a life; the one before must have ended."""
-        self._runs = _forking.RawValue(ctypes.c_int, 0)  # without a lock that could die held
+        self._runs = forking.RawValue(ctypes.c_int, 0)  # without a lock that could die held
         arguments = (self.url, self.host, self.pause_s, self._runs)
-        self._process = _forking.Process(target=work, args=arguments)
+        self._process = forking.Process(target=work, args=arguments)
         self._process.start()
 
     def keep(self) -> None:

@@ -48,7 +48,7 @@ def once(*steps: Step) -> Callable[[History], Step | None]:
 
 
 def start_if_free(history: History) -> Step | None:
-    waits = history.job.state is JobState.QUEUED and history.pool_is_free
+    waits = history.job.state is JobState.QUEUED and history.may_start
     return START if waits else None
 
 
@@ -74,7 +74,7 @@ def plan(sequence: int, *arms: int) -> Plan:
     )
 
 
-def queued(url: str) -> list[tuple[str, str, dict[str, int]]]:
+def queued(url: str) -> list[tuple[str, str, dict[str, Any]]]:
     query = "SELECT task_name, queue_name, args FROM procrastinate_jobs ORDER BY id"
     with psycopg.connect(url) as connection:
         return connection.execute(query).fetchall()
@@ -94,8 +94,8 @@ def test_the_queue_holds_what_the_rows_ask_for(postgres_store: Store, database_u
     postgres_store.complete(blocks[0], 1, MeasurementResult())
     assert queued(database_url) == [
         ("advance", "pool-default", {"job_id": job_id}),
-        ("measure", "pool-default", {"measurement_id": blocks[0]}),
-        ("measure", "pool-default", {"measurement_id": blocks[1]}),
+        ("measure", "pool-default", {"measurement_id": blocks[0], "host": None}),
+        ("measure", "pool-default", {"measurement_id": blocks[1], "host": None}),
         ("advance", "pool-default", {"job_id": job_id}),
     ]
 

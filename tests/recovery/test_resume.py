@@ -15,7 +15,7 @@ import pytest
 from tests.fake_store import FakeStore
 from tests.killable_worker import SPEC, Killable, worker_on
 from tuner.db import Store
-from tuner.model import Job, JobId, JobState, Measurement, MeasurementId, Origin, Phase
+from tuner.model import Job, JobId, JobSpec, JobState, Measurement, MeasurementId, Origin, Phase
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
 
@@ -112,12 +112,12 @@ def wait_until(
         time.sleep(0.01)
 
 
-def in_memory(at: datetime | None) -> tuple[FakeStore, Job]:
+def in_memory(at: datetime | None, spec: JobSpec = SPEC) -> tuple[FakeStore, Job]:
     """The same job without a process to kill; `at` is the time that its answer names."""
     assert at is not None
     store = FakeStore(clock=lambda: at)
     working = worker_on(store)
-    job = store.create_job(SPEC, idempotency_key=None, request_sha256="0")[0].job
+    job = store.create_job(spec, idempotency_key=None, request_sha256="0")[0].job
     store.drain(working.advance, lambda id_: working.measure(id_, lambda: False))
     return store, store.job(job.id)
 

@@ -1,5 +1,6 @@
 """The statistics: from numbers of a benchmark to effects, intervals and verdicts.
 
+    alike        equal files on another host → whether it may help
     calibrating  equal files against each other: noise, bias, smallest detectable effect
     │  └── alternating  how often to change arms
     comparing    log ratios of fresh blocks → effect and verdict
@@ -16,6 +17,7 @@ The block is the unit of replication. The caller passes fresh blocks only, so th
 uses a number that helped to choose the candidate.
 """
 
+from tuner.analysis.alike import FEWEST_A_A, unlike
 from tuner.analysis.calibrating import calibrate, is_biased, mde_after, smallest_bias
 from tuner.analysis.comparing import as_effect, compare, effect_of
 from tuner.analysis.doubting import frequent, unstable_arms

@@ -14,10 +14,19 @@ from prometheus_client import CollectorRegistry, Metric, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.exposition import choose_encoder
 
-from tuner.api.pools import is_live
 from tuner.api.services import Services, Wired
 from tuner.errors import Unavailable
-from tuner.model import LABELS, Activity, BenchmarkHost, Counted, JobState, Labels, OpenJobs, Total
+from tuner.model import (
+    LABELS,
+    Activity,
+    BenchmarkHost,
+    Counted,
+    JobState,
+    Labels,
+    OpenJobs,
+    Total,
+    is_live,
+)
 
 NO_POOL = "unknown"
 """The label of all pools without a host: anybody who submits jobs can name such a pool."""

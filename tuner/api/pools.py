@@ -12,7 +12,7 @@ from tuner.api.parameters import NAME
 from tuner.api.problems import documented
 from tuner.api.services import Wired
 from tuner.errors import NotFound
-from tuner.model import HOST_IS_STALE_AFTER, BenchmarkHost, extended, what_is_missing
+from tuner.model import BenchmarkHost, extended, is_live, what_is_missing
 from tuner.schemas import HostAnswer, PoolAnswer, PoolList
 
 router = APIRouter(prefix="/v1/pools", tags=["pools"])
@@ -38,15 +38,10 @@ def list_hosts(
     return _pool(pool, hosts, now)
 
 
-def is_live(host: BenchmarkHost, now: datetime) -> bool:
-    """Whether its worker reported lately."""
-    return now - host.last_seen <= HOST_IS_STALE_AFTER
-
-
 def what_is_away(hosts: Sequence[BenchmarkHost], now: datetime) -> tuple[str, str] | None:
     """What keeps every host from measuring, as a system and a sentence; None where one can."""
     live = [host for host in hosts if is_live(host, now)]
-    missing = what_is_missing({host.name: host.problem for host in live})
+    missing = what_is_missing({host.name: host.hindrance for host in live})
     return ("host" if live else "worker", missing) if missing else None
 
 

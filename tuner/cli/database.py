@@ -1,5 +1,6 @@
 """Commands about the database: upgrade, prune, dump, restore."""
 
+import getpass
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -113,3 +114,8 @@ def open_store() -> Iterator["Store"]:
             yield store
         finally:
             store.close()
+
+
+def operator(command: str) -> str:
+    """Who changes something here, for the audit."""
+    return f"{getpass.getuser()} (tuner {command})"

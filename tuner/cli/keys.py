@@ -1,6 +1,5 @@
 """`tuner keys`: the keys of the service, in its database."""
 
-import getpass
 import secrets
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
@@ -8,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tuner.cli.arguments import AsJson
-from tuner.cli.database import age, open_store
+from tuner.cli.database import age, open_store, operator
 from tuner.cli.output import print_answer, say
 from tuner.errors import InvalidInput
 from tuner.model import Key, Scope
@@ -45,7 +44,7 @@ def create(
     secret = secrets.token_urlsafe(32)
     expires_at = datetime.now(UTC) + lasts if lasts is not None else None
     with open_store() as store:
-        key = store.create_key(name, scope, secret, expires_at, by=_operator(), apps=app or ())
+        key = store.create_key(name, scope, secret, expires_at, by=operator("keys"), apps=app or ())
     say(_line(key))
     typer.echo(secret)
 
@@ -63,12 +62,8 @@ def list_keys(as_json: AsJson = False) -> None:
 def revoke(number: Annotated[int, typer.Argument(min=1, help="The number of the key.")]) -> None:
     """Revoke a key: the next request with it, or with a session of it, is refused."""
     with open_store() as store:
-        key = store.revoke_key(number, by=_operator())
+        key = store.revoke_key(number, by=operator("keys"))
     typer.echo(f"key {key.id} of {key.name} is revoked")
-
-
-def _operator() -> str:
-    return f"{getpass.getuser()} (tuner keys)"
 
 
 def _line(key: Key) -> str:

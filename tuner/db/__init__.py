@@ -1,7 +1,9 @@
 """PostgreSQL: our tables, the store over them, their migrations, and a server of our own.
 
     store      what the rest of the product calls: nouns in, nouns out
-    +- work      its calls about measurements: claim, complete, fail, release, recover
+    +- work      its calls about measurements: claim, complete, fail, release
+    +- recovery  its calls that give lost work a host and a task again, and that drain a host
+    +- placing   which host measures a job
     +- hosts     its calls about hosts: which live, and what keeps each from measuring
     +- jobs      one job: read, lock, change, finish
     +- turns     which queued job of a pool is next

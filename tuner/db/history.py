@@ -7,9 +7,9 @@ from typing import Any
 from sqlalchemy import Column, ColumnElement, Connection, RowMapping, case, func, select, true
 
 from tuner.db import jobs as job_rows
-from tuner.db.hosts import seen_lately
+from tuner.db.hosts import idle_hosts
 from tuner.db.rows import measurement_of, noun_of, window_of
-from tuner.db.tables import hosts, measurements, trials, windows
+from tuner.db.tables import measurements, trials, windows
 from tuner.model import (
     History,
     Job,
@@ -40,18 +40,16 @@ def read_history(
     `windows_of`, windows of other phases are left out: a search has most of them.
     """
     job = noun_of(Job, row)
-    live = select(func.count()).where(hosts.c.pool == job.spec.pool, seen_lately())
-    now, live_hosts = connection.execute(select(func.now(), live.scalar_subquery())).one()
     return History(
         job=job,
         trials=read_trials(connection, job.id),
         measurements=read_measurements(
             connection, job.id, detailed=DETAILED & {job.phase}, windows_of=windows_of
         ),
-        now=now,
+        now=connection.execute(select(func.now())).scalar_one(),
         revision=row["revision"],
-        hosts=max(1, live_hosts),
-        pool_is_free=job_rows.is_next(connection, job.id),
+        idle_hosts=tuple(idle_hosts(connection, job)),
+        may_start=job_rows.may_start(connection, job.id),
     )
 
 

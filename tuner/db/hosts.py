@@ -4,19 +4,37 @@
 starts again elsewhere; everything that asks this asks here.
 """
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, func, select, text, update
+from collections.abc import Sequence
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    ScalarSelect,
+    Select,
+    and_,
+    case,
+    func,
+    select,
+    text,
+    update,
+)
 from sqlalchemy.dialects.postgresql import insert
 
 from tuner.db import events
 from tuner.db.engine import Database
 from tuner.db.rows import noun_of, to_json
-from tuner.db.tables import hosts, jobs
+from tuner.db.tables import hosts, jobs, measurements
 from tuner.model import (
+    HAS_A_JOB,
     HOST_IS_STALE_AFTER,
+    IS_DRAINED,
     BenchmarkHost,
     Calibration,
     EventKind,
     HostFingerprint,
+    Job,
+    JobState,
+    MeasurementState,
 )
 
 HOST_LOCKS = 7_803  # first key of the advisory locks on host names
@@ -29,6 +47,18 @@ _LOCK_IS_HELD = text("""EXISTS (
 """).bindparams(host_locks=HOST_LOCKS)
 
 
+_running = jobs.alias("running")
+_measured = (
+    select(measurements.c.job_id)
+    .where(
+        measurements.c.host == hosts.c.name,
+        measurements.c.state == MeasurementState.RUNNING,
+    )
+    .limit(1)
+    .scalar_subquery()
+)
+
+
 def seen_lately() -> ColumnElement[bool]:
     """Whether a host has reported within the limit that everything here shares."""
     return hosts.c.last_seen > func.now() - HOST_IS_STALE_AFTER
@@ -39,15 +69,75 @@ def lives() -> ColumnElement[bool]:
     return and_(seen_lately(), _LOCK_IS_HELD)
 
 
+def takes_work() -> ColumnElement[bool]:
+    """Whether a host lives and is not drained."""
+    return and_(lives(), hosts.c.drained_at.is_(None))
+
+
+def drained_hosts() -> Select[tuple[str]]:
+    """The names of the hosts that take no more work."""
+    return select(hosts.c.name).where(hosts.c.drained_at.is_not(None))
+
+
+def slots(pool: ColumnElement[str]) -> ScalarSelect[int]:
+    """How many jobs of a pool may run: one for each host; one where no host lives."""
+    counted = func.count().filter(takes_work())
+    found = case((func.count().filter(lives()) == 0, 1), else_=counted)
+    return select(found).where(hosts.c.pool == pool).correlate(jobs).scalar_subquery()
+
+
 def living_workers() -> Select[tuple[int]]:
     """The queue's numbers of the workers that live."""
     return select(hosts.c.worker_id).where(hosts.c.worker_id.is_not(None), lives())
 
 
-def problems_in(pool: ColumnElement[str]) -> ColumnElement[dict[str, str | None]]:
-    """The problems of the live hosts of a job's pool, by name; null for a host without one."""
-    found = func.coalesce(func.json_object_agg(hosts.c.name, hosts.c.problem), text("'{}'::json"))
-    live = select(found).where(hosts.c.pool == pool, seen_lately())
+def of_a_job() -> ColumnElement[bool]:
+    """Whether a host has a job that runs."""
+    theirs = select(_running.c.id).where(
+        _running.c.state == JobState.RUNNING, _running.c.host == hosts.c.name
+    )
+    return theirs.exists()
+
+
+def is_free(pool: str) -> ColumnElement[bool]:
+    """Whether a host of the pool takes work and has no job."""
+    return and_(hosts.c.pool == pool, takes_work(), ~of_a_job())
+
+
+def idle_hosts(connection: Connection, job: Job) -> Sequence[str]:
+    """Hosts that could help a job: free, able, with the fingerprint of the job's own host.
+
+    None where a queued job needs them, and none that helps another job.
+    """
+    if job.host is None:
+        return ()
+    own = hosts.alias("own")
+    fingerprint = select(own.c.fingerprint).where(own.c.name == job.host).scalar_subquery()
+    waits = select(jobs.c.id).where(jobs.c.pool == job.spec.pool, jobs.c.state == JobState.QUEUED)
+    helps_another = select(measurements.c.id).where(
+        measurements.c.host == hosts.c.name,
+        measurements.c.state.in_((MeasurementState.QUEUED, MeasurementState.RUNNING)),
+        measurements.c.job_id != job.id,
+    )
+    query = (
+        select(hosts.c.name)
+        .where(is_free(job.spec.pool), hosts.c.problem.is_(None))
+        .where(hosts.c.fingerprint == fingerprint, ~waits.exists(), ~helps_another.exists())
+        .order_by(hosts.c.name)
+    )
+    return connection.execute(query).scalars().all()
+
+
+def problems_of_job() -> ColumnElement[dict[str, str | None]]:
+    """What keeps the live hosts of a job's pool from it, by name; null for a host that can."""
+    is_elsewhere = and_(jobs.c.host != hosts.c.name, of_a_job())
+    problem = case(
+        (hosts.c.problem.is_not(None), hosts.c.problem),
+        (hosts.c.drained_at.is_not(None), IS_DRAINED),
+        (is_elsewhere, HAS_A_JOB),
+    )
+    found = func.coalesce(func.json_object_agg(hosts.c.name, problem), text("'{}'::json"))
+    live = select(found).where(hosts.c.pool == jobs.c.pool, seen_lately())
     return live.correlate(jobs).scalar_subquery()
 
 
@@ -97,7 +187,7 @@ class Hosts(Database):
 
     def hosts(self, pool: str | None = None) -> list[BenchmarkHost]:
         """All hosts by name, also those that are gone: see `last_seen`."""
-        query = select(hosts).order_by(hosts.c.name)
+        query = select(hosts, _measured.label("job")).order_by(hosts.c.name)
         if pool is not None:
             query = query.where(hosts.c.pool == pool)
         with self._transaction() as connection:

@@ -5,6 +5,7 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, func, select, update
 
 from tuner.db import events, totals
+from tuner.db.hosts import slots
 from tuner.db.ports import JobQueue
 from tuner.db.rows import noun_of
 from tuner.db.tables import jobs, measurements
@@ -59,18 +60,19 @@ def lock_unchanged(connection: Connection, history: History) -> bool:
     if job.state is not JobState.QUEUED:
         return True
     lock_pool(connection, job.spec.pool)
-    return is_next(connection, job.id) == history.pool_is_free
+    return may_start(connection, job.id) == history.may_start
 
 
-def is_next(connection: Connection, job_id: JobId) -> bool:
-    """Whether no other job of the pool runs or comes before this one."""
-    return connection.execute(select(AHEAD == 0).where(jobs.c.id == job_id)).scalar_one()
+def may_start(connection: Connection, job_id: JobId) -> bool:
+    """Whether the pool has a host for the job beside those for the jobs ahead of it."""
+    query = select(slots(jobs.c.pool) > AHEAD).where(jobs.c.id == job_id)
+    return connection.execute(query).scalar_one()
 
 
 def lock_pool(connection: Connection, pool: str) -> None:
-    """One transaction at a time may ask whether the pool is free, or which job is next.
+    """One transaction at a time may ask whether a host is free, or which job is next.
 
-    Otherwise a new job could ask while the running job ends: the new one still sees the other
+    Otherwise a new job could ask while a running job ends: the new one still sees the other
     running, the other does not see the new one waiting, and no task ever starts it.
     """
     connection.execute(select(func.pg_advisory_xact_lock(_POOL_LOCKS, func.hashtext(pool))))
@@ -111,13 +113,14 @@ def finish(connection: Connection, queue: JobQueue, job: Job, **values: Any) -> 
         .where(measurements.c.job_id == job.id, measurements.c.state.in_(_OPEN_WORK))
         .values(state=MeasurementState.CANCELLED, finished_at=func.now())
     )
-    _wake_next(connection, queue, job.spec.pool)
+    wake_next(connection, queue, job.spec.pool)
     labels = end_of_job(job.spec.kind, values["state"], values.get("verdict"))
     totals.add(connection, [Total(counted=Counted.JOBS_ENDED, pool=job.spec.pool, labels=labels)])
 
 
-def _wake_next(connection: Connection, queue: JobQueue, pool: str) -> None:
+def wake_next(connection: Connection, queue: JobQueue, pool: str) -> None:
+    """Have the next job of a pool start if there is a host for it."""
     lock_pool(connection, pool)
     next_id = next_of(connection, pool)
-    if next_id is not None:
+    if next_id is not None and may_start(connection, next_id):
         queue.defer_advance(raw(connection), next_id, pool)

@@ -13,7 +13,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONPATH
 
-from tuner.db.hosts import problems_in
+from tuner.db.hosts import problems_of_job
 from tuner.db.rows import noun_of
 from tuner.db.tables import jobs, measurements, trials, windows
 from tuner.db.turns import AHEAD
@@ -35,7 +35,7 @@ _BROKEN_BOUND = '$.constraints.* ? (@ > 0 || @ == "Infinity")'
 
 _queue_position = case((jobs.c.state == JobState.QUEUED, AHEAD)).label("queue_position")
 _is_open = jobs.c.state.in_((JobState.QUEUED, JobState.RUNNING))
-_problems = case((_is_open, problems_in(jobs.c.pool))).label("problems")
+_problems = case((_is_open, problems_of_job())).label("problems")
 _of_this_job = jobs.c.id == bindparam("job_id")
 
 # Queries are built once, not for every poll.

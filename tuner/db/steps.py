@@ -7,7 +7,7 @@ from typing import Any, assert_never
 from sqlalchemy import Connection, func, or_, update
 from sqlalchemy.dialects.postgresql import insert
 
-from tuner.db import events, hosts, jobs, totals
+from tuner.db import events, hosts, jobs, placing, totals
 from tuner.db.ports import JobQueue
 from tuner.db.rows import block_options_column, measurement_of, to_json, trial_row
 from tuner.db.tables import measurements, trials
@@ -49,7 +49,7 @@ def apply_step(
         case Measure():
             return _measure(connection, queue, history, step)
         case Enter():
-            _enter(connection, job, step)
+            _enter(connection, queue, job, step)
         case Succeed():
             _succeed(connection, queue, job, step)
         case Fail(failure=failure):
@@ -60,10 +60,12 @@ def apply_step(
     return None
 
 
-def _enter(connection: Connection, job: Job, step: Enter) -> None:
+def _enter(connection: Connection, queue: JobQueue, job: Job, step: Enter) -> None:
     values: dict[str, Any] = {"phase": step.phase}
     if job.state is JobState.QUEUED:
-        values |= {"state": JobState.RUNNING, "started_at": func.now()}
+        free = placing.free_hosts(connection, job.spec.pool, that_measure=False)
+        host = free[0] if free else None
+        values |= {"state": JobState.RUNNING, "started_at": func.now(), "host": host}
         events.write_of_pool(connection, job.spec.pool, EventKind.QUEUE)
     if step.baseline_ini is not None:
         values["spec"] = to_json(job.spec.with_file(step.baseline_ini))
@@ -75,6 +77,7 @@ def _enter(connection: Connection, job: Job, step: Enter) -> None:
         values["finalist"] = step.finalist
     jobs.change(connection, job.id, {EventKind.JOB: ()}, **values)
     if job.state is JobState.QUEUED:
+        jobs.wake_next(connection, queue, job.spec.pool)
         totals.add(connection, totals.of_start(connection, job.id, job.spec.pool))
 
 
@@ -124,7 +127,8 @@ def _measure(connection: Connection, queue: JobQueue, history: History, step: Me
     created = _create_trials(connection, history.job, step.trials) if step.trials else ()
     planned = _create_measurements(connection, history.job, step.plans) if step.plans else ()
     for measurement in planned:
-        queue.defer_measure(jobs.raw(connection), measurement.id, history.job.spec.pool)
+        pool = history.job.spec.pool
+        queue.defer_measure(jobs.raw(connection), measurement.id, pool, measurement.host)
     changed: events.Changed = {
         EventKind.TRIAL: [trial.number for trial in created],
         EventKind.BLOCK: [measurement.sequence for measurement in planned],
@@ -158,6 +162,7 @@ def _create_measurements(
             "arms": list(plan.arms),
             "block_options": block_options_column(plan.block_options),
             "state": MeasurementState.QUEUED,
+            "host": plan.host or job.host,
         }
         for plan in plans
     ]

@@ -18,6 +18,7 @@ from tuner.db.history import read_blocks_by_trial, read_history, read_measuremen
 from tuner.db.hosts import Hosts
 from tuner.db.keys import Keys, note
 from tuner.db.links import Links
+from tuner.db.recovery import Recovery
 from tuner.db.retention import Retention
 from tuner.db.rows import noun_of, to_json
 from tuner.db.status import read_status, read_version, status_of_new
@@ -78,7 +79,7 @@ def _created_earlier(connection: Connection, key: str | None, request_sha256: st
     return read_status(connection, JobId(earlier.id))
 
 
-class Store(Work, Hosts, Apps, Checks, Links, Totals, Retention, Keys):
+class Store(Work, Recovery, Hosts, Apps, Checks, Links, Totals, Retention, Keys):
     """Jobs, trials, measurements and hosts in PostgreSQL. Threads may share one."""
 
     # ---- jobs

@@ -113,6 +113,7 @@ jobs = Table(
     *_one_of("kind", JobKind),
     Column("app", Text, nullable=False),
     Column("pool", Text, nullable=False),
+    Column("host", Text),  # that measures it; see `tuner.db.placing`
     *_one_of("priority", Priority),
     *_one_of("state", JobState),
     *_one_of("phase", Phase),
@@ -134,7 +135,7 @@ jobs = Table(
     _time("finished_at"),
     _time("pruned_at"),
     Column("revision", BigInteger, nullable=False, server_default=text("1")),
-    Index("uq_jobs_pool_running", "pool", unique=True, postgresql_where=text("state = 'running'")),
+    Index("uq_jobs_host_running", "host", unique=True, postgresql_where=text("state = 'running'")),
     Index(
         "ix_jobs_pool_open", "pool", "id", postgresql_where=text("state IN ('queued', 'running')")
     ),
@@ -169,7 +170,7 @@ measurements = Table(
     Column("attempt", Integer, nullable=False, server_default=text("0")),
     Column("faults", Integer, nullable=False, server_default=text("0")),
     Column("last_fault", Text),
-    Column("host", Text),
+    Column("host", Text),  # that measures it, or will; null: any host of the pool
     Column("worker_id", BigInteger),  # the holder; see `hosts.lives`
     _time("started_at"),
     _time("finished_at"),
@@ -197,6 +198,7 @@ hosts = Table(
     _time("last_seen", nullable=False),
     Column("worker_id", BigInteger),  # the queue's number of its worker
     Column("problem", Text),
+    _time("drained_at"),
     Column("calibration", _DOCUMENT),  # the last one, of any job
     _time("calibrated_at"),
     Column("calibrated_with", Text),  # the target app or image

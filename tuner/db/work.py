@@ -13,18 +13,18 @@ from sqlalchemy import (
     and_,
     func,
     insert,
+    literal,
     or_,
     select,
     update,
 )
 
-from tuner.db import events, totals
+from tuner.db import events, placing, totals
 from tuner.db import jobs as job_rows
 from tuner.db.engine import Database
-from tuner.db.hosts import living_workers
+from tuner.db.hosts import drained_hosts
 from tuner.db.rows import measurement_of, noun_of, result_header, to_json, window_row
 from tuner.db.tables import hosts, jobs, measurements, trials, windows
-from tuner.db.turns import next_of
 from tuner.model import (
     Claim,
     Counted,
@@ -110,12 +110,13 @@ class Work(Database):
         Without a `fault` (shutdown, Docker away) the count stays. The queue's retry, or else
         `recover`, runs it again.
         """
-        values: dict[str, Any] = {"state": MeasurementState.QUEUED, "host": None, "worker_id": None}
+        values: dict[str, Any] = {"state": MeasurementState.QUEUED, "worker_id": None}
         if fault is not None:
             values |= {"faults": measurements.c.faults + 1, "last_fault": fault}
         faults = select(measurements.c.faults).where(measurements.c.id == measurement_id)
         with self._transaction() as connection:
             job_row = _lock_job_of(connection, measurement_id)
+            values["host"] = job_row["host"] if job_row else None
             row = _write_if_current(connection, measurement_id, attempt, **values)
             if row and job_row:
                 job_rows.change(connection, JobId(job_row["id"]), _block(row))
@@ -129,30 +130,6 @@ class Work(Database):
         wanted = select(jobs.c.id).where(jobs.c.state.in_((JobState.QUEUED, JobState.RUNNING)))
         with self._transaction() as connection:
             return {JobId(found) for found in connection.execute(wanted).scalars()}
-
-    def recover(self, pool: str) -> int:
-        """Put work of workers that are gone, and work that is missing, into the queue.
-
-        Returns how many tasks. The queue and our rows change together, so tasks should never be
-        missing. It happens when a worker hangs until others take over its task, and then comes
-        back and ends that task. It also deletes old events.
-        """
-        queue = self._queue
-        with self._transaction() as connection:
-            raw = job_rows.raw(connection)
-            # First who is busy, then who lives: a worker that registers in between is not taken
-            # for gone.
-            busy = queue.busy_workers(raw, pool)
-            gone = busy - set(connection.execute(living_workers()).scalars())
-            put_back = queue.put_back(raw, pool, gone) if gone else 0
-            lost = _startable(connection, pool) - queue.waiting_measurements(raw)
-            for measurement_id in sorted(lost):
-                queue.defer_measure(raw, measurement_id, pool)
-            stuck = _idle_jobs(connection, pool) - queue.waiting_jobs(raw)
-            for job_id in stuck:
-                queue.defer_advance(raw, job_id, pool)
-            events.trim(connection)
-        return put_back + len(lost) + len(stuck)
 
 
 def _take(connection: Connection, measurement_id: MeasurementId, host: str) -> RowMapping | None:
@@ -174,31 +151,6 @@ def _take(connection: Connection, measurement_id: MeasurementId, host: str) -> R
 
 def _block(row: RowMapping) -> events.Changed:
     return {EventKind.BLOCK: [row["sequence"]]}
-
-
-def _startable(connection: Connection, pool: str) -> set[MeasurementId]:
-    """The pool's open measurements without a living worker."""
-    query = (
-        select(measurements.c.id)
-        .join(jobs, jobs.c.id == measurements.c.job_id)
-        .where(
-            jobs.c.pool == pool,
-            or_(measurements.c.state == MeasurementState.QUEUED, _is_lost()),
-        )
-    )
-    return set(connection.execute(query).scalars())
-
-
-def _idle_jobs(connection: Connection, pool: str) -> set[JobId]:
-    """The pool's running job, else its next queued one, if it has no open measurement."""
-    open_work = select(measurements.c.id).where(
-        measurements.c.job_id == jobs.c.id,
-        measurements.c.state.in_((MeasurementState.QUEUED, MeasurementState.RUNNING)),
-    )
-    is_running = select(jobs.c.id).where(jobs.c.pool == pool, jobs.c.state == JobState.RUNNING)
-    first = connection.execute(is_running).scalar() or next_of(connection, pool)
-    query = select(jobs.c.id).where(jobs.c.id == first, ~open_work.exists())
-    return set(connection.execute(query).scalars())
 
 
 def _lock_job_of(connection: Connection, measurement_id: MeasurementId) -> RowMapping | None:
@@ -232,18 +184,19 @@ def _is_current(measurement_id: MeasurementId, attempt: int) -> ColumnElement[bo
     )
 
 
-def _is_lost() -> ColumnElement[bool]:
-    """The worker that runs it is gone."""
-    return and_(
-        measurements.c.state == MeasurementState.RUNNING,
-        func.coalesce(measurements.c.worker_id, 0).not_in(living_workers()),
-    )
-
-
 def _may_be_taken_by(host: str) -> ColumnElement[bool]:
-    """Waiting, or lost, or held by this host, whose worker does one thing at a time."""
-    return or_(
-        measurements.c.state == MeasurementState.QUEUED,
-        and_(measurements.c.state == MeasurementState.RUNNING, measurements.c.host == host),
-        _is_lost(),
+    """Waiting for this host, or lost, or held by this host, whose worker does one thing at a time.
+
+    A drained host takes nothing.
+    """
+    return and_(
+        or_(
+            and_(
+                measurements.c.state == MeasurementState.QUEUED,
+                func.coalesce(measurements.c.host, host) == host,
+            ),
+            and_(measurements.c.state == MeasurementState.RUNNING, measurements.c.host == host),
+            placing.is_lost(),
+        ),
+        literal(host).not_in(drained_hosts()),
     )

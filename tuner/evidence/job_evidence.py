@@ -1,9 +1,10 @@
 """Rows of a job to the nouns from which every section is written."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from tuner import objective
+from tuner import analysis, objective
 from tuner.model import (
     ByRequest,
     Comparison,
@@ -34,6 +35,7 @@ class MeasuredJob:
     load_s: float  # seconds of load, of all phases
     setup_s: float  # seconds of starting and stopping containers
     hosts: tuple[str, ...]
+    unlike: Mapping[str, str]  # hosts that did not help, and why
     measured_from: datetime | None
     measured_until: datetime | None
     rendered_by: str
@@ -114,8 +116,22 @@ def measured_job(history: History, *, rendered_by: str = "") -> MeasuredJob:
         load_s=sum(result.load_s for result in results),
         setup_s=sum(result.setup_s for result in results),
         hosts=tuple(sorted({m.host for m in complete if m.host})),
+        unlike=_unlike(history),
         measured_from=min(starts, default=None),
         measured_until=max(starts, default=None),
         rendered_by=rendered_by,
         slowest_cpu=min(speeds) / max(speeds) if speeds else None,
     )
+
+
+def _unlike(history: History) -> Mapping[str, str]:
+    """The hosts that measured A/A blocks besides the job's own, if these are not alike."""
+    known, metric = history.job.calibration, history.job.spec.objective.metric
+    if known is None:
+        return {}
+    blocks = history.blocks(Phase.CALIBRATE)
+    found = {
+        host: analysis.unlike(known, [block for block in blocks if block.host == host], metric)
+        for host in sorted({block.host for block in blocks if block.host} - {*known.hosts})
+    }
+    return {host: reason for host, reason in found.items() if reason is not None}

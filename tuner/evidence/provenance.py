@@ -18,6 +18,8 @@ def provenance(evidence: MeasuredJob) -> Section:
 def _host(evidence: MeasuredJob) -> Iterable[tuple[str, Words]]:
     if evidence.hosts:
         yield "hosts", (Code(", ".join(evidence.hosts)), f" of pool {evidence.job.spec.pool}")
+    for name, reason in evidence.unlike.items():
+        yield "did not help", (Code(name), f": {reason}")
     facts = evidence.job.facts
     if facts is None:
         return

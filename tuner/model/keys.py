@@ -82,6 +82,8 @@ class Action(StrEnum):
     UNSHARE = "unshare"
     CREATE_KEY = "create_key"
     REVOKE_KEY = "revoke_key"
+    DRAIN = "drain"
+    RESUME = "resume"
 
 
 class AuditEntry(BaseModel):

@@ -123,6 +123,7 @@ class Job:
     started_at: datetime | None = None
     finished_at: datetime | None = None
     submitted_by: str | None = None  # the name of a key
+    host: str | None = None  # that measures it; None: any of its pool
     pruned_at: datetime | None = None  # when the windows of its search and all series were removed
     facts: TargetFacts | None = None
     calibration: Calibration | None = None
@@ -141,8 +142,8 @@ class History:
     measurements: tuple[Measurement, ...]
     now: datetime
     revision: int = 1  # of the job; every change of its rows raises it
-    hosts: int = 1  # live workers in the job's pool
-    pool_is_free: bool = True  # no other job of the pool runs or comes before it
+    idle_hosts: tuple[str, ...] = ()  # of the pool, like the job's own: they could help it
+    may_start: bool = True  # the pool has a host for it, beside those for the jobs ahead of it
 
     def blocks(self, phase: Phase) -> tuple[Measurement, ...]:
         """The blocks of one phase, in the order in which they were planned."""
@@ -177,6 +178,7 @@ class Plan:
     phase: Phase
     arms: tuple[TrialNumber, ...]
     block_options: BlockOptions = AS_BUDGETED
+    host: str | None = None  # that will make it; None: the job's own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,11 +8,10 @@ from typing import Any
 import yaml
 
 from tuner import analysis
-from tuner.api.pools import is_live
 from tuner.api.reading import read_request
 from tuner.api.services import Services
 from tuner.api.sizes import Planned, expected_s, planned, size_of
-from tuner.model import BenchmarkHost, JobSpec, Phase
+from tuner.model import BenchmarkHost, JobSpec, Phase, is_live
 from tuner.schemas import Size
 
 

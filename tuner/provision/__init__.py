@@ -20,6 +20,7 @@ do.
     images         the images the product starts its containers from
     compose        Docker Compose, which one acceptance test drives
     chromium       the browser that the tests of the pages drive
+    faults         socat and faketime, for the tests that lose packets and move clocks
     prometheus     Prometheus and promtool, which read what the product's metrics say
     checks         the commands of `make check`, `make test` and `make test-all`, once
     recipes        what each command needs, in which order, and what it hands over to

@@ -18,6 +18,7 @@ from tuner.provision import (
     compose,
     docker_build,
     docker_engine,
+    faults,
     images,
     k6,
     oha,
@@ -48,6 +49,7 @@ class Command:
     compose: bool = False
     prometheus: bool = False
     chromium: bool = False
+    faults: bool = False
     handover: tuple[str, ...] = ()
     tiers: tuple[checks.Argv, ...] = ()
 
@@ -63,15 +65,29 @@ def _benchmark(
     images: bool = True,
     journeys: bool = False,
     chromium: bool = False,
+    faults: bool = False,
 ) -> Command:
     handover = ("python", "-m", f"tests.benchmarks.{module}")
-    return Command(help, images=images, journeys=journeys, chromium=chromium, handover=handover)
+    return Command(
+        help,
+        images=images,
+        journeys=journeys,
+        chromium=chromium,
+        faults=faults,
+        handover=handover,
+    )
 
 
 def _tests(help: str, *tiers: checks.Argv) -> Command:
-    sees_pages = checks.FULL in tiers
+    has_all = checks.FULL in tiers
     return Command(
-        help, journeys=True, compose=True, prometheus=True, chromium=sees_pages, tiers=tiers
+        help,
+        journeys=True,
+        compose=True,
+        prometheus=True,
+        chromium=has_all,
+        faults=has_all,
+        tiers=tiers,
     )
 
 
@@ -138,7 +154,12 @@ COMMANDS: Mapping[str, Command] = {
         journeys=True,
     ),
     "bench-faults": _benchmark(
-        "kills, outages, full disks, moved clocks, lost packets; needs root", "faults"
+        "kills, outages, full disks, moved clocks, lost packets; needs root",
+        "faults",
+        faults=True,
+    ),
+    "bench-pool": _benchmark(
+        "1 to 16 hosts on one PostgreSQL; a host is killed, drained, added", "pool", images=False
     ),
     "bench-login": _benchmark(
         "users log in at once: 2 to 64 processes, listen at 100 and 4096", "login", journeys=True
@@ -167,6 +188,8 @@ def _started(
         yield pool.submit(uv.sync, machine, compiled=command.images)
     if command.chromium:
         yield pool.submit(chromium.ensure, machine)
+    if command.faults:
+        yield pool.submit(faults.ensure, machine)
     if not command.images:
         return
     python = pool.submit(_python_image, machine)

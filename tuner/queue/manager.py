@@ -70,10 +70,7 @@ class PatientManager(JobManager):
         try:
             with translated():
                 if self._answer_was_lost:
-                    (queue,) = queues or ()
-                    await self.connector.execute_query_async(
-                        PUT_BACK, queue=queue, workers=[worker_id]
-                    )
+                    await self.connector.execute_query_async(PUT_BACK, workers=[worker_id])
                     self._answer_was_lost = False
                 return await super().fetch_job(queues, worker_id)
         except Unavailable:

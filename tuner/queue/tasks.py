@@ -30,28 +30,30 @@ RawConnection = psycopg.Connection[Any]
 _LONGEST_QUEUE_NAME = 40  # NOTIFY takes a channel of 63 bytes; procrastinate adds 23
 
 _WAITING = """
-SELECT (args->>%s)::bigint FROM procrastinate_jobs
+SELECT (args->>%s)::bigint, args->>'host' FROM procrastinate_jobs
  WHERE task_name = %s AND status IN ('todo', 'doing')
 """
 _BUSY = """
-SELECT DISTINCT coalesce(worker_id, 0) FROM procrastinate_jobs
- WHERE queue_name = %s AND status = 'doing'
+SELECT DISTINCT coalesce(worker_id, 0) FROM procrastinate_jobs WHERE status = 'doing'
 """
 PUT_BACK = """
 SELECT procrastinate_retry_job_v2(id, NULL, NULL, NULL, NULL)
   FROM (SELECT id FROM procrastinate_jobs
-         WHERE queue_name = %(queue)s AND status = 'doing'
-           AND coalesce(worker_id, 0) = ANY(%(workers)s)
+         WHERE status = 'doing' AND coalesce(worker_id, 0) = ANY(%(workers)s)
            FOR UPDATE SKIP LOCKED) AS lost
 """
 
 
-def queue_of(pool: str) -> str:
-    """The queue of a pool's workers; a name too long for NOTIFY ends in its digest."""
-    name = f"pool-{pool}"
+def queue_of(pool: str, host: str | None = None) -> str:
+    """The queue of one host, or of all hosts of a pool.
+
+    A name too long for NOTIFY ends in its digest.
+    """
+    workers = pool if host is None else f"{pool}/{host}"
+    name = f"pool-{workers}"
     if len(name) <= _LONGEST_QUEUE_NAME:
         return name
-    digest = hashlib.sha256(pool.encode()).hexdigest()[:12]
+    digest = hashlib.sha256(workers.encode()).hexdigest()[:12]
     return f"{name[: _LONGEST_QUEUE_NAME - 13]}-{digest}"
 
 
@@ -64,53 +66,53 @@ class Queue:
 
     def defer_advance(self, connection: RawConnection, job_id: JobId, pool: str) -> None:
         """Have `advance(job_id)` run; one at a time for each job."""
-        lock = f"job-{job_id}"
-        self._defer(connection, ADVANCE, pool, ADVANCE_PRIORITY, lock=lock, job_id=job_id)
+        deferrer = self._app.configure_task(
+            ADVANCE,
+            queue=queue_of(pool),
+            priority=ADVANCE_PRIORITY,
+            lock=f"job-{job_id}",
+            connection=connection,
+        )
+        with translated():
+            deferrer.defer(job_id=job_id)
 
     def defer_measure(
-        self, connection: RawConnection, measurement_id: MeasurementId, pool: str
+        self,
+        connection: RawConnection,
+        measurement_id: MeasurementId,
+        pool: str,
+        host: str | None = None,
     ) -> None:
-        """Have `measure(measurement_id)` run on a host of the pool."""
-        self._defer(connection, MEASURE, pool, MEASURE_PRIORITY, measurement_id=measurement_id)
+        """Have `measure(measurement_id)` run on a host of the pool; None: on any."""
+        deferrer = self._app.configure_task(
+            MEASURE, queue=queue_of(pool, host), priority=MEASURE_PRIORITY, connection=connection
+        )
+        with translated():
+            deferrer.defer(measurement_id=measurement_id, host=host)
 
     def waiting_jobs(self, connection: RawConnection) -> AbstractSet[JobId]:
         """Jobs with an `advance` that waits or runs."""
-        return set(_ids(connection, _WAITING, "job_id", ADVANCE))
+        return {job_id for job_id, _ in _rows(connection, _WAITING, "job_id", ADVANCE)}
 
-    def waiting_measurements(self, connection: RawConnection) -> AbstractSet[MeasurementId]:
-        """Measurements with a `measure` that waits or runs."""
-        return set(_ids(connection, _WAITING, "measurement_id", MEASURE))
+    def waiting_measurements(
+        self, connection: RawConnection
+    ) -> AbstractSet[tuple[MeasurementId, str | None]]:
+        """Measurements with a `measure` that waits or runs, each with the host of that task."""
+        return set(_rows(connection, _WAITING, "measurement_id", MEASURE))
 
-    def busy_workers(self, connection: RawConnection, pool: str) -> AbstractSet[int]:
-        """The workers that run the pool's tasks; 0 stands for a worker without a row."""
-        return set(_ids(connection, _BUSY, queue_of(pool)))
+    def busy_workers(self, connection: RawConnection) -> AbstractSet[int]:
+        """The workers that run a task; 0 stands for a worker without a row."""
+        return {worker for (worker,) in _rows(connection, _BUSY)}
 
-    def put_back(self, connection: RawConnection, pool: str, workers: Collection[int]) -> int:
+    def put_back(self, connection: RawConnection, workers: Collection[int]) -> int:
         """Have the running tasks of these workers run again; how many tasks."""
-        values = {"queue": queue_of(pool), "workers": list(workers)}
         with translated():
-            return connection.execute(PUT_BACK, values).rowcount
-
-    def _defer(
-        self,
-        connection: RawConnection,
-        task: str,
-        pool: str,
-        priority: int,
-        *,
-        lock: str | None = None,
-        **arguments: int,
-    ) -> None:
-        deferrer = self._app.configure_task(
-            task, queue=queue_of(pool), priority=priority, lock=lock, connection=connection
-        )
-        with translated():
-            deferrer.defer(**arguments)
+            return connection.execute(PUT_BACK, {"workers": list(workers)}).rowcount
 
 
-def _ids(connection: RawConnection, query: str, *values: str) -> list[Any]:
+def _rows(connection: RawConnection, query: str, *values: str) -> list[Any]:
     with translated():
-        return [row[0] for row in connection.execute(query, values).fetchall()]
+        return connection.execute(query, values).fetchall()
 
 
 @contextmanager

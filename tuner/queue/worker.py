@@ -157,7 +157,7 @@ class _Run:
         async with app.open_async():
             worker: _Runnable = Worker(
                 app,
-                queues=[queue_of(self.pool)],
+                queues=[queue_of(self.pool), queue_of(self.pool, self.host)],
                 name=self.host,
                 concurrency=1,
                 fetch_job_polling_interval=POLL_EVERY_S,
@@ -227,7 +227,9 @@ class _Run:
             self.handlers.advance(JobId(job_id))
 
         @app.task(name=MEASURE, retry=_Retry(), pass_context=True)
-        def measure(context: procrastinate.JobContext, measurement_id: int) -> None:
+        def measure(
+            context: procrastinate.JobContext, measurement_id: int, host: str | None = None
+        ) -> None:
             def should_abort() -> bool:
                 return self._told.is_set() or context.should_abort()
 

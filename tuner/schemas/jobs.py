@@ -108,10 +108,10 @@ class JobAnswer(Answer, JobSummary):
         None, description="the job of the last answer, which a job of a schedule looks at again"
     )
     queue_position: int | None = Field(
-        description="jobs of the pool before this one; null unless the job is queued"
+        description="jobs of the pool that run or come before this one; null unless it is queued"
     )
     waits_for: str | None = Field(
-        description="what keeps every host of the pool from measuring; null: nothing, or it ended"
+        description="what keeps each host of the pool from this job; null: nothing, or it ended"
     )
     pruned_at: datetime | None = Field(
         description="when old windows of its search were removed, and the series of all; null: all"

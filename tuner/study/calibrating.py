@@ -22,7 +22,7 @@ from tuner.model import (
 from tuner.study.state import StudyState
 
 CALIBRATION_SETS = 2
-"""If a first set of A/A blocks looks biased, a second one checks it."""
+"""A second set of A/A blocks is measured if the first one looks biased or has too few figures."""
 
 
 def calibrate(state: StudyState) -> Step | None:
@@ -42,11 +42,14 @@ def calibrate(state: StudyState) -> Step | None:
         confirm_blocks=job.spec.budget.confirm_blocks,
         min_effect=job.spec.min_effect,
     )
+    has_another_set = len(blocks) < CALIBRATION_SETS * size
     if calibration is None:
         windows = [window for block in blocks for window in block.windows]
+        if has_another_set and any(window.requests for window in windows):
+            return state.measure([(BASELINE, BASELINE)] * size)
         return Fail(failure=_unusable_baseline(windows))
     if analysis.is_biased(calibration):
-        if len(blocks) < CALIBRATION_SETS * size:
+        if has_another_set:
             return state.measure([(BASELINE, BASELINE)] * size)
         return Fail(failure=_biased(calibration.bias))
     if state.history.baseline.outcome is None:
@@ -59,12 +62,14 @@ def calibrate(state: StudyState) -> Step | None:
 
 def _unusable_baseline(windows: Sequence[Window]) -> Failure:
     doubts = sorted({doubt for window in windows for doubt in window.doubts if doubt.voids})
-    if not any(window.requests for window in windows):
+    silent = sum(not window.requests for window in windows)
+    if silent == len(windows):
         classes = sorted({name for window in windows for name in window.errors_by_class})
         message = f"the baseline answers no request under load: {', '.join(classes) or 'nothing'}"
         return Failure(code=FailureCode.ERRORS_ONLY, message=message)
-    reasons = "; ".join(Doubt(doubt).sentence for doubt in doubts)
-    message = f"the windows of the baseline cannot be used: {reasons or 'no value for the metric'}"
+    unknown = f"{silent} of {len(windows)} have no answer" if silent else "no value for the metric"
+    reasons = "; ".join(Doubt(doubt).sentence for doubt in doubts) or unknown
+    message = f"the windows of the baseline cannot be used: {reasons}"
     return Failure(code=FailureCode.INFRASTRUCTURE, message=message)
 
 

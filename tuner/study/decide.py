@@ -63,7 +63,7 @@ def _in_phase(state: StudyState) -> Step | None:
     phase = state.history.job.phase
     match phase:
         case Phase.VALIDATE:
-            return Enter(phase=Phase.PREPARE) if state.history.pool_is_free else None
+            return Enter(phase=Phase.PREPARE) if state.history.may_start else None
         case Phase.PREPARE:
             return _prepare(state.history)
         case Phase.CALIBRATE:

@@ -20,6 +20,7 @@ from tuner.model import (
     Settle,
     Step,
 )
+from tuner.study import helping
 from tuner.study.state import StudyState, derived_seed
 
 WORTH_A_BLOCK = 0.003
@@ -30,12 +31,15 @@ CYCLES_TO_CUT = 3
 
 
 def search(state: StudyState) -> Step | None:
-    """Settle closed blocks, keep every host of the pool busy, and go on to the race at the end."""
+    """Settle closed blocks, keep the job's hosts busy, and go on to the race at the end."""
     due = _settle_next(state) or state.baseline_failed(Phase.SEARCH)
     if due is not None:
         return due
+    newcomer = helping.newcomer(state.history)
+    if newcomer is not None:
+        return state.calibrate(newcomer)
     waiting = sum(block.is_open for block in state.history.blocks(Phase.SEARCH))
-    if waiting < state.history.hosts and not state.is_spent:
+    if waiting < 1 + len(state.helpers) and not state.is_spent:
         step = _next_seed(state) or _proposed(state)
         if step is not None:
             return step

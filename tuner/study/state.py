@@ -1,8 +1,10 @@
 """The state of a study at one step: the rows of a job, and what the phases derive from them."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count
 
 from tuner import analysis, objective
 from tuner.model import (
@@ -27,6 +29,7 @@ from tuner.model import (
     TrialState,
 )
 from tuner.search_space import Domain, derive
+from tuner.study import helping
 from tuner.study.ablation import ablation_of, wide_of
 from tuner.study.advice import Belief, Observation, Optimiser
 from tuner.study.candidates import Candidates
@@ -56,6 +59,11 @@ class StudyState:
     def spec(self) -> JobSpec:
         """What the job asks for."""
         return self.history.job.spec
+
+    @cached_property
+    def helpers(self) -> tuple[str, ...]:
+        """The hosts that measure the job beside its own."""
+        return helping.helpers(self.history)
 
     @cached_property
     def domain(self) -> Domain:
@@ -153,18 +161,44 @@ class StudyState:
         options: BlockOptions = AS_BUDGETED,
     ) -> Measure:
         """One block of the present phase for each of `arms`; `trials` are the new ones."""
+        phase = self.history.job.phase
+        plans = self._plans(phase, arms, self._hosts_of(len(arms)), options)
+        return Measure(plans=plans, trials=tuple(trials))
+
+    def calibrate(self, host: str) -> Measure:
+        """A/A blocks on a host that would help."""
+        arms = [(BASELINE, BASELINE)] * helping.A_A_BLOCKS
+        return Measure(plans=self._plans(Phase.CALIBRATE, arms, [host] * len(arms), AS_BUDGETED))
+
+    def _plans(
+        self,
+        phase: Phase,
+        arms: Sequence[Arms],
+        hosts: Sequence[str | None],
+        options: BlockOptions,
+    ) -> tuple[Plan, ...]:
         first = len(self.history.measurements)
-        plans = (
+        return tuple(
             Plan(
                 sequence=sequence,
                 kind=MeasurementKind.BLOCK,
-                phase=self.history.job.phase,
+                phase=phase,
                 arms=of_block,
                 block_options=options,
+                host=host,
             )
-            for sequence, of_block in enumerate(arms, first)
+            for sequence, of_block, host in zip(count(first), arms, hosts, strict=False)
         )
-        return Measure(plans=tuple(plans), trials=tuple(trials))
+
+    def _hosts_of(self, blocks: int) -> Sequence[str | None]:
+        """The hosts of new blocks: each goes to the one with the fewest open ones."""
+        own = self.history.job.host
+        taken = Counter(block.host for block in self.history.measurements if block.is_open)
+        chosen: list[str | None] = []
+        for _ in range(blocks):
+            chosen.append(min((own, *self.helpers), key=lambda host: taken[host]))
+            taken[chosen[-1]] += 1
+        return chosen
 
     def _placed(
         self, blocks: Sequence[Measurement], racing: Sequence[TrialNumber]

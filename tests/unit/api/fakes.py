@@ -20,6 +20,7 @@ from tuner.model import (
     Activity,
     AnswerInBrief,
     AppInBrief,
+    BenchmarkHost,
     Bottleneck,
     Calibration,
     ChangedLine,
@@ -65,15 +66,14 @@ CALIBRATION = Calibration(
 
 
 @dataclass(frozen=True, kw_only=True)
-class FakeHost:
+class FakeHost(BenchmarkHost):
+    """One that is ready."""
+
     name: str = "bench-1"
     pool: str = "default"
     fingerprint: HostFingerprint | None = builders.FINGERPRINT
     last_seen: datetime = builders.NOON
     problem: str | None = None
-    calibration: Calibration | None = None
-    calibrated_at: datetime | None = None
-    calibrated_with: str | None = None
 
 
 @dataclass

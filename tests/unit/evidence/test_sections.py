@@ -375,6 +375,27 @@ def test_provenance_says_how_much_slower_the_cpu_was_at_times() -> None:
     assert "the target's CPU" not in text(composed(), "Where it comes from")
 
 
+def test_provenance_says_which_host_did_not_help_and_why() -> None:
+    found = finished_jobs.history()
+    calibration = replace(finished_jobs.CALIBRATION, hosts=("bench-1",), throughput_rps=100.0)
+    rates = {"bench-1": 100.0, "bench-2": 60.0, "bench-3": 99.0}
+    measured = tuple(
+        replace(
+            builders.block(builders.pair(rps, rps), arms=(0, 0), phase=Phase.CALIBRATE), host=host
+        )
+        for host, rps in rates.items()
+        for _ in range(3)
+    )
+    helped = replace(
+        found,
+        job=replace(found.job, calibration=calibration),
+        measurements=(*found.measurements, *measured),
+    )
+    rows = text(evidence.compose(evidence.collect(helped)), "Where it comes from")
+    assert "did not help: bench-2: it serves -40.0 % requests with the same file" in rows
+    assert rows.count("did not help") == 1
+
+
 def test_provenance_says_what_was_removed_as_it_was_old() -> None:
     found = finished_jobs.history()
     old = replace(found, job=replace(found.job, pruned_at=builders.NOON))

@@ -78,9 +78,9 @@ def aa(ratio: float, sequence: int) -> Measurement:
     return block(windows, arms=(0, 0), phase=Phase.CALIBRATE, sequence=sequence)
 
 
-def test_a_job_waits_until_its_pool_is_free() -> None:
+def test_a_job_waits_until_its_may_start() -> None:
     queued = job(state=JobState.QUEUED, phase=Phase.VALIDATE, started_at=None)
-    assert step(history(job=queued, pool_is_free=False)) is None
+    assert step(history(job=queued, may_start=False)) is None
     assert step(history(job=queued)) == Enter(phase=Phase.PREPARE)
 
 
@@ -183,16 +183,36 @@ def test_a_baseline_that_answers_nothing_under_load_fails_with_its_error_classes
     assert "http_500" in failed.failure.message
 
 
-def test_the_search_asks_for_one_trial_per_host() -> None:
+def unanswered(sequence: int) -> Measurement:
+    silent = [window(0, 100), window(1, 0, requests=0)]
+    return block(silent, arms=(0, 0), phase=Phase.CALIBRATE, sequence=sequence)
+
+
+def test_windows_without_an_answer_are_measured_again_and_then_named() -> None:
+    calibrating = job(phase=Phase.CALIBRATE)
+    first = (prepared(), aa(0.01, 1), unanswered(2))
+    again = step(history(job=calibrating, trials=(trial(0),), measurements=first))
+    assert isinstance(again, Measure)
+    assert [plan.sequence for plan in again.plans] == [3, 4]
+    usable = (*first, aa(0.01, 3), aa(-0.01, 4))
+    assert isinstance(
+        step(history(job=calibrating, trials=(trial(0),), measurements=usable)), Settle
+    )
+    silent = (*first, unanswered(3), aa(0.01, 4))
+    failed = step(history(job=calibrating, trials=(trial(0),), measurements=silent))
+    assert isinstance(failed, Fail)
+    assert failed.failure.message == (
+        "the windows of the baseline cannot be used: 2 of 8 have no answer"
+    )
+
+
+def test_the_search_asks_for_one_trial_at_a_time() -> None:
     asked = step(history(trials=(BASE,), measurements=(prepared(),)))
     assert isinstance(asked, Measure)
     assert [plan.arms for plan in asked.plans] == [(0, 1)]
     open_block = block(sequence=1, state=MeasurementState.RUNNING)
     one_open = history(trials=(BASE, trial(1)), measurements=(prepared(), open_block))
     assert step(one_open) is None
-    more = step(replace(one_open, hosts=2))
-    assert isinstance(more, Measure)
-    assert more.plans[0].arms == (0, 2)
 
 
 def test_a_finished_block_settles_its_own_trial() -> None:

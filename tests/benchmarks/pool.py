@@ -1,0 +1,235 @@
+"""How a pool grows with its hosts: `make bench-pool`, or `python -m tests.benchmarks.pool`.
+
+1, 2, 4, 8 and 16 workers share one real PostgreSQL, queue and store. Their hosts are invented: a
+window sleeps for `--window-s` instead of loading a container. Each pool gets as many equal jobs per
+host. What counts is jobs an hour against one host, and how long the queue and the decisions take.
+All workers share this machine's CPUs; on real hosts each has its own.
+
+Then comes a pool of four in which, in the middle, one host is killed, one is drained, and two new
+ones join. Each of its jobs must have the rows and the answer of one that nothing disturbed.
+"""
+
+import sys
+import tempfile
+import time
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+
+import psycopg
+
+from tests.benchmarks import rig
+from tests.benchmarks.journal import Journal, Row, arguments, complete
+from tests.benchmarks.polling import percentile
+from tests.benchmarks.pool_worker import SPEC, PoolWorker, Span, spans_in
+from tests.recovery.test_resume import figures, in_memory
+from tuner.db import EmbeddedPostgres, Store, make_engine, migrate
+from tuner.model import JobId, JobState
+from tuner.queue import Queue
+
+SIZES = (1, 2, 4, 8, 16)
+PROMISED = {4: 3.6, 16: 13.0}  # times the jobs an hour of one host
+ADVANCE_WITHIN_S = 0.1
+STATEMENTS = "SELECT sum(calls), sum(total_exec_time) FROM pg_stat_statements"
+SETTINGS = {"max_connections": "300", "shared_preload_libraries": "pg_stat_statements"}
+JOB_ENDS_WITHIN_S = 1800.0
+
+
+@dataclass(slots=True)
+class Pool:
+    """Workers on one database, and the jobs that they have to do."""
+
+    url: str
+    folder: Path
+    window_s: float
+    store: Store
+    workers: dict[str, PoolWorker]
+
+    def start(self, *names: str) -> None:
+        """More hosts join."""
+        for name in names:
+            self.workers[name] = PoolWorker(self.url, name, self.window_s, self.folder)
+
+    def submit(self, count: int) -> list[JobId]:
+        """Equal jobs, each of an app of its own."""
+        specs = [SPEC.model_copy(update={"app": f"app-{number}"}) for number in range(count)]
+        made = (self.store.create_job(s, idempotency_key=None, request_sha256="0") for s in specs)
+        return [status.job.id for status, _ in made]
+
+    def wait(self, jobs: Sequence[JobId]) -> float:
+        """Until all have ended; when the last one did, in seconds from now."""
+        began = time.monotonic()
+        while any(not self.store.job(job).state.is_final for job in jobs):
+            assert time.monotonic() - began < JOB_ENDS_WITHIN_S, self.store.jobs()
+            time.sleep(0.5)
+        return time.monotonic() - began
+
+    def done(self) -> int:
+        """Jobs that have ended."""
+        return len(self.store.jobs(state=JobState.SUCCEEDED, limit=1000))
+
+
+@contextmanager
+def pool(window_s: float, *names: str) -> Iterator[Pool]:
+    """These hosts, on a PostgreSQL of their own that writes as in production."""
+    with tempfile.TemporaryDirectory(prefix="tuner-pool-") as place:
+        folder = Path(place)
+        folder.chmod(0o711)  # as root, the server runs as another user
+        (folder / "spans").mkdir()
+        with EmbeddedPostgres(folder / "data", settings=SETTINGS) as postgres:
+            migrate.upgrade(postgres.url)
+            engine = make_engine(postgres.url)
+            found = Pool(postgres.url, folder / "spans", window_s, Store(engine, Queue()), {})
+            found.start(*names)
+            try:
+                yield found
+            finally:
+                for worker in found.workers.values():
+                    worker.kill()
+                engine.dispose()
+
+
+def grown(size: int, options: Namespace) -> Row:
+    """What a pool of that many hosts does in an hour."""
+    names = [f"host-{number}" for number in range(1, size + 1)]
+    with pool(options.window_s, *names) as found:
+        found.wait(found.submit(size))  # imports, plans of statements, files of the database
+        before = statements(found)
+        began = time.time()
+        jobs = found.submit(options.jobs * size)
+        took_s = found.wait(jobs)
+        calls, busy_ms = (after - b for after, b in zip(statements(found), before, strict=True))
+        spans = [span for span in spans_in(found.folder) if span.began >= began]
+        assert all(found.store.job(job).state is JobState.SUCCEEDED for job in jobs)
+        blocks = sum(len(found.store.measurements(job, detailed=False)) for job in jobs)
+    advances = sorted(s.took_s - s.thought_s for s in spans if s.task == "advance")
+    waits = sorted(waits_of(spans))
+    return {
+        "kind": "size",
+        "hosts": size,
+        "jobs": len(jobs),
+        "blocks": blocks,
+        "window_s": options.window_s,
+        "jobs_per_hour": 3600 * len(jobs) / took_s,
+        "statements_per_s": calls / took_s,
+        "postgres_busy": busy_ms / 1000 / took_s,
+        "advance_p50_s": median(advances),
+        "advance_p99_s": percentile(advances, 0.99),
+        "wait_p50_s": median(waits),
+        "wait_p99_s": percentile(waits, 0.99),
+    }
+
+
+def statements(found: Pool) -> tuple[float, float]:
+    """How many PostgreSQL has done, and the milliseconds that they took."""
+    with psycopg.connect(found.url) as connection:
+        connection.execute("CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
+        calls, busy_ms = connection.execute(STATEMENTS).fetchone() or (0, 0)
+    return float(calls), float(busy_ms)
+
+
+def waits_of(spans: Sequence[Span]) -> Iterator[float]:
+    """Seconds in the queue: from the end of a task to the start of the next one of its job."""
+    of_job: dict[int, list[Span]] = {}
+    for span in sorted(spans, key=lambda span: span.began):
+        of_job.setdefault(span.job, []).append(span)
+    for tasks in of_job.values():
+        for earlier, later in pairwise(tasks):
+            if {earlier.task, later.task} == {"advance", "measure"}:
+                yield max(0.0, later.began - earlier.began - earlier.took_s)
+
+
+def disturbed(options: Namespace) -> Row:
+    """A pool of four: one host dies, one is drained, two join."""
+    with pool(options.window_s, "host-1", "host-2", "host-3", "host-4") as found:
+        jobs = found.submit(10)
+        while found.done() < 2:
+            time.sleep(0.2)
+        found.workers["host-1"].kill()
+        found.store.drain("host-2", by=None)
+        found.start("host-5", "host-6")
+        found.wait(jobs)
+        differ = [job for job in jobs if differs(found.store, job)]
+        measured = [m for job in jobs for m in found.store.measurements(job, detailed=False)]
+        drained = next(host for host in found.store.hosts() if host.name == "host-2")
+        late = [
+            m.id
+            for m in measured
+            if m.host == "host-2"
+            and m.started_at is not None
+            and drained.drained_at is not None
+            and m.started_at > drained.drained_at
+        ]
+    return {
+        "kind": "disturbed",
+        "jobs": len(jobs),
+        "differ": differ,
+        "again": sum(m.attempt - 1 for m in measured),
+        "open": sum(m.is_open for m in measured),
+        "late": late,
+        "hosts": sorted({m.host for m in measured if m.host}),
+    }
+
+
+def differs(store: Store, job_id: JobId) -> bool:
+    """Whether its rows or its answer are others than those of a job that nothing disturbed."""
+    ended = store.job(job_id)
+    memory, undisturbed = in_memory(at=ended.finished_at, spec=SPEC)
+    ours, theirs = store.measurements(job_id), memory.measurements(undisturbed.id)
+    return (
+        [*map(figures, ours)] != [*map(figures, theirs)]
+        or store.trials(job_id) != memory.trials(undisturbed.id)
+        or ended.recommendation != undisturbed.recommendation
+    )
+
+
+def main() -> int:
+    """Run what is missing, and report."""
+    parser = arguments(__doc__)
+    parser.add_argument("--window-s", type=float, default=1.0, help="a window sleeps so long")
+    parser.add_argument("--jobs", type=int, default=2, help="of each host")
+    parser.add_argument("--sizes", type=int, nargs="*", default=SIZES)
+    options = parser.parse_args()
+
+    def run(journal: Journal) -> None:
+        known = {row["hosts"] for row in journal.rows() if row["kind"] == "size"}
+        for size in options.sizes:
+            if size not in known:
+                journal.add(grown(size, options))
+        if not any(row["kind"] == "disturbed" for row in journal.rows()):
+            journal.add(disturbed(options))
+
+    return complete("bench-pool", options, run, report)
+
+
+def report(rows: Sequence[Row]) -> int:
+    """Print the figures; 1 where a promise was not kept."""
+    by_size = {row["hosts"]: row for row in rows if row["kind"] == "size"}
+    one = by_size.get(1)
+    kept = True
+    for size, row in sorted(by_size.items()):
+        times = row["jobs_per_hour"] / one["jobs_per_hour"] if one else float("nan")
+        rig.row(f"{size} hosts", f"{row['jobs_per_hour']:.1f} jobs/h, {times:.2f} times one host")
+        load = f"{row['statements_per_s']:.0f}; {row['postgres_busy']:.1%}"
+        rig.row("  statements/s; of a core", load)
+        for name, what in (("advance", "advance without thinking"), ("wait", "in the queue")):
+            low, high = 1000 * row[f"{name}_p50_s"], 1000 * row[f"{name}_p99_s"]
+            rig.row(f"  {what}, p50 and p99, ms", f"{low:.0f}, {high:.0f}")
+        kept &= one is None or times >= PROMISED.get(size, 0.0)
+        kept &= size != max(SIZES) or row["advance_p99_s"] <= ADVANCE_WITHIN_S
+    for row in rows:
+        if row["kind"] == "disturbed":
+            rig.row("killed, drained, joined", f"{row['jobs']} jobs, {row['again']} blocks again")
+            wrong = f"{row['differ']}; {row['open']}; {row['late']}"
+            rig.row("  jobs that differ; open; begun after", wrong)
+            kept &= not (row["differ"] or row["open"] or row["late"])
+    rig.row("4 hosts 3.6 times, 16 hosts 13 times, 100 ms", "kept" if kept else "NOT KEPT")
+    return 0 if kept else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
