@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 from tuner import db
 from tuner.catalogue import HostCatalogue
-from tuner.db import EmbeddedPostgres, Liveness, Store, dumps, make_engine, migrate
+from tuner.db import EmbeddedPostgres, Liveness, Store, dumps, make_engine, migrate, upgrading
+from tuner.errors import InvalidInput
 from tuner.model import Event, History, JobSpec, Params, Request, Step
 from tuner.queue import Queue
 from tuner.settings import PREFIX, Settings
@@ -61,6 +62,24 @@ def new_events(settings: Settings) -> Callable[[], AsyncGenerator[Sequence[Event
 def host_alive(settings: Settings, pool: str) -> AbstractContextManager[Liveness]:
     """Be the one worker of this host. Raises `Conflict` or `Unavailable`."""
     return db.host_alive(database_url(settings), settings.worker_name, pool)
+
+
+def upgrade_cluster(settings: Settings, old_bin: Path | None, say: Callable[[str], None]) -> None:
+    """Bring the embedded PostgreSQL's files to our major version; `say` hears each step.
+
+    `old_bin` has the programs of the older one, default: found. Raises `Conflict`, `InvalidInput`
+    or `Unavailable`, and then has changed nothing.
+    """
+    if settings.database_url is None:
+        upgrading.upgrade(settings.data_dir, old_bin, say)
+    elif old_bin is not None:
+        message = "is for the embedded PostgreSQL, and TUNER_DATABASE_URL names another"
+        raise InvalidInput.at("--old-bin", message)
+
+
+def kept_clusters(settings: Settings) -> Mapping[Path, int]:
+    """What upgrades of the embedded PostgreSQL have kept: folders, each with its bytes."""
+    return {} if settings.database_url else upgrading.kept_clusters(settings.data_dir)
 
 
 def upgrade(settings: Settings) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tuner import wording
+from tuner.cli.output import say
 from tuner.cli.service import settings_and_log
 from tuner.model import BYTES_PER_MB
 from tuner.settings import Settings, age_of
@@ -29,12 +30,28 @@ def age(text: str) -> timedelta:
 
 
 @db.command()
-def upgrade() -> None:
-    """Upgrade the tables of the database."""
+def upgrade(
+    old_bin: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="The programs of the older PostgreSQL [default: found or fetched].",
+        ),
+    ] = None,
+) -> None:
+    """Bring the database up to date: the tables, and the files of an older PostgreSQL.
+
+    The service must not run while files are upgraded. The old files are kept.
+    """
     from tuner import bootstrap
 
-    with database_running() as settings:
+    settings = settings_and_log()
+    bootstrap.upgrade_cluster(settings, old_bin, say)
+    with _running(settings):
         bootstrap.upgrade(settings)
+    for folder, size in bootstrap.kept_clusters(settings).items():
+        mb = size / BYTES_PER_MB
+        say(f"{folder} keeps the files before the upgrade, {mb:,.0f} MB; remove it when you like")
     typer.echo("the database is up to date")
 
 
@@ -90,14 +107,20 @@ def restore(file: Annotated[Path, typer.Argument(help="A file of `tuner db dump`
 @contextmanager
 def database_running() -> Iterator[Settings]:
     """The settings, while PostgreSQL runs: the embedded one too."""
+    settings = settings_and_log()
+    with _running(settings):
+        yield settings
+
+
+@contextmanager
+def _running(settings: Settings) -> Iterator[None]:
     from tuner import bootstrap
 
-    settings = settings_and_log()
     database = bootstrap.embedded(settings)
     if database is not None:
         database.start()
     try:
-        yield settings
+        yield
     finally:
         if database is not None:
             database.stop()

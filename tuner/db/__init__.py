@@ -24,8 +24,13 @@
     migrate    Alembic, driven from code
     dumps      the database as one file, and back
     embedded   a PostgreSQL server that lives and dies with this process
+    +- home      the data directory: its places and its lock
+    +- server    one process on one cluster
     +- binaries  where its programs are, and who may run them
     +- cluster   its files
+    upgrading  the files of an older PostgreSQL become files of ours
+    +- older     where its programs are, or where they come from
+    +- digests   whether two databases hold the same
 
 Nothing else imports sqlalchemy or alembic.
 """

@@ -110,13 +110,14 @@ def _copy(bindir: Path, target: Path) -> None:
             shutil.copytree(install, inner, ignore=ignore, symlinks=True)
             if libraries.is_dir():
                 shutil.copytree(libraries, root / libraries.name)
-            _open_to_all(root)
+            open_to_all(root)
             root.rename(target)
     except OSError as error:
         raise Unavailable("postgresql", f"cannot copy its programs to {target}: {error}") from error
 
 
-def _open_to_all(root: Path) -> None:
+def open_to_all(root: Path) -> None:
+    """Let any user enter the folder and read what is in it."""
     for folder, _, names in os.walk(root):
         Path(folder).chmod(0o755)
         for name in names:

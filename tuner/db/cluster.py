@@ -1,6 +1,7 @@
 """The files of the embedded server: created once, checked before every start."""
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from psycopg.errors import DuplicateDatabase, UniqueViolation
 
 from tuner.db.binaries import MAJOR, Account
 from tuner.db.engine import connect
-from tuner.errors import InvalidInput, Mistake, Unavailable
+from tuner.errors import InvalidInput, Unavailable
 
 USER = "tuner"
 DATABASE = "tuner"
@@ -48,19 +49,36 @@ def create(bindir: Path, target: Path, account: Account) -> None:
     scratch.rename(target)
 
 
+def major_of(cluster: Path) -> int:
+    """The major version of PostgreSQL that made the cluster. Raises `InvalidInput` for none."""
+    try:
+        return int((cluster / "PG_VERSION").read_text().partition(".")[0])
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "its PG_VERSION is no number"
+        message = f"{cluster} holds no PostgreSQL cluster ({why}); move it away"
+        raise InvalidInput.at("TUNER_DATA_DIR", message) from error
+
+
+def check_not_newer(cluster: Path) -> None:
+    """Raise `InvalidInput` for a cluster of a later major version, or for no cluster."""
+    if (found := major_of(cluster)) > int(MAJOR):
+        message = (
+            f"PostgreSQL {found} initialized {cluster}, and this version of tuner has {MAJOR}; "
+            "install the version that used it last"
+        )
+        raise InvalidInput.at("TUNER_DATA_DIR", message)
+
+
 def check_major(cluster: Path) -> None:
     """Raise `InvalidInput` for a cluster of another major version, or for no cluster."""
-    try:
-        found = (cluster / "PG_VERSION").read_text().strip()
-    except OSError as error:
-        message = f"{cluster} holds no PostgreSQL cluster ({error.strerror}); move it away"
-        raise InvalidInput([Mistake("TUNER_DATA_DIR", message)]) from error
-    if found != MAJOR:
+    check_not_newer(cluster)
+    if (found := major_of(cluster)) < int(MAJOR):
+        command = f"TUNER_DATA_DIR={shlex.quote(str(cluster.parent))} tuner db upgrade"
         message = (
-            f"PostgreSQL {found} initialized {cluster}, and {MAJOR} cannot read it; dump it with "
-            f"pg_dump of {found}, move the directory away, start again and restore the dump"
+            f"PostgreSQL {found} initialized {cluster}, and {MAJOR} cannot read it; run "
+            f"`{command}`, which brings it to {MAJOR} and keeps the old files"
         )
-        raise InvalidInput([Mistake("TUNER_DATA_DIR", message)])
+        raise InvalidInput.at("TUNER_DATA_DIR", message)
 
 
 def clear_stale_locks(cluster: Path, socket: Path) -> None:

@@ -76,6 +76,15 @@ def restore(url: str, source: Path) -> None:
     Raises `Conflict` where the database has jobs or is in use, `InvalidInput` for a file that is no
     dump, `Unavailable`.
     """
+    fill(url, source)
+    migrate.upgrade(url)
+
+
+def fill(url: str, source: Path) -> None:
+    """Fill a database without jobs from a dump, and leave its tables as they were dumped.
+
+    Raises as `restore` does.
+    """
     _require_dump(source)
     with translated(), connect(url) as connection:
         _require_unused(connection)
@@ -84,7 +93,6 @@ def restore(url: str, source: Path) -> None:
     # The dump makes the schema. One transaction: a dump that breaks off leaves nothing behind.
     options = ("--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges")
     _run("pg_restore", *options, f"--dbname={_address(url)}", str(source), url=url)
-    migrate.upgrade(url)
 
 
 def _require_dump(source: Path) -> None:
