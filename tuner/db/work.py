@@ -10,6 +10,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     RowMapping,
+    Select,
     and_,
     func,
     insert,
@@ -145,7 +146,8 @@ class Work(Database):
             busy = queue.busy_workers(raw, pool)
             gone = busy - set(connection.execute(living_workers()).scalars())
             put_back = queue.put_back(raw, pool, gone) if gone else 0
-            lost = _startable(connection, pool) - queue.waiting_measurements(raw)
+            startable = set(connection.execute(_startable(pool)).scalars())
+            lost = startable - queue.waiting_measurements(raw)
             for measurement_id in sorted(lost):
                 queue.defer_measure(raw, measurement_id, pool)
             stuck = _idle_jobs(connection, pool) - queue.waiting_jobs(raw)
@@ -176,24 +178,24 @@ def _block(row: RowMapping) -> events.Changed:
     return {EventKind.BLOCK: [row["sequence"]]}
 
 
-def _startable(connection: Connection, pool: str) -> set[MeasurementId]:
-    """The pool's open measurements without a living worker."""
-    query = (
+def _startable(pool: str) -> Select[Any]:
+    """The pool's open measurements without a living worker; an index has all that are open."""
+    return (
         select(measurements.c.id)
         .join(jobs, jobs.c.id == measurements.c.job_id)
         .where(
             jobs.c.pool == pool,
+            measurements.c.state.in_(job_rows.OPEN_WORK),
             or_(measurements.c.state == MeasurementState.QUEUED, _is_lost()),
         )
     )
-    return set(connection.execute(query).scalars())
 
 
 def _idle_jobs(connection: Connection, pool: str) -> set[JobId]:
     """The pool's running job, else its next queued one, if it has no open measurement."""
     open_work = select(measurements.c.id).where(
         measurements.c.job_id == jobs.c.id,
-        measurements.c.state.in_((MeasurementState.QUEUED, MeasurementState.RUNNING)),
+        measurements.c.state.in_(job_rows.OPEN_WORK),
     )
     is_running = select(jobs.c.id).where(jobs.c.pool == pool, jobs.c.state == JobState.RUNNING)
     first = connection.execute(is_running).scalar() or next_of(connection, pool)
