@@ -84,7 +84,7 @@ def test_neither_jobs_nor_blocks_of_years_are_read_for_what_is_new(
         newest = plan(engine, _newest(None, None, 50))
         assert "Seq Scan on jobs" not in newest
         assert "ix_jobs_app_id" in newest
-        last = plan(engine, _answers(["app-00", "app-01"]))
+        last = plan(engine, _answers(["app-00", "app-01"], 5))
         assert "Seq Scan" not in last
         assert "ix_jobs_answered" in last
         waiting = plan(engine, _startable(POOL))

@@ -13,6 +13,7 @@ from tuner.db.tables import jobs
 from tuner.errors import NotFound
 from tuner.model import (
     MOST_ANSWERS,
+    MOST_LISTED,
     AppInBrief,
     JobKind,
     JobState,
@@ -68,7 +69,7 @@ def _newest(app: str | None, after: str | None, limit: int) -> Select[Any]:
     )
 
 
-def _answers(apps: list[str]) -> Select[Any]:
+def _answers(apps: list[str], most: int) -> Select[Any]:
     """The last ones of each app: no others are read, and the document of each is read once."""
     names = func.unnest(cast(apps, ARRAY(Text))).table_valued("app").render_derived(name="names")
     document = (
@@ -89,7 +90,7 @@ def _answers(apps: list[str]) -> Select[Any]:
         .select_from(jobs.join(document, true()))
         .where(_is_answered, jobs.c.app == names.c.app)
         .order_by(jobs.c.id.desc())
-        .limit(MOST_ANSWERS)
+        .limit(most)
         .lateral("last")
     )
     return select(last).select_from(names.join(last, true())).order_by(last.c.job.desc())
@@ -106,7 +107,8 @@ class Apps(Database):
             rows = connection.execute(_newest(app, after, limit)).mappings().all()
             names = [row["app"] for row in rows]
             answers: defaultdict[str, list[PastAnswer]] = defaultdict(list)
-            for row in connection.execute(_answers(names)).mappings() if names else ():
+            most = MOST_LISTED if app is None else MOST_ANSWERS
+            for row in connection.execute(_answers(names, most)).mappings() if names else ():
                 answers[row["app"]].append(noun_of(PastAnswer, row))
             checked = checks.of_apps(connection, names)
         return [
