@@ -87,6 +87,10 @@ def restore(url: str, source: Path) -> None:
     options = ("--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges")
     _run("pg_restore", *options, f"--dbname={_address(url)}", str(source), url=url)
     migrate.upgrade(url)
+    with translated(), connect(url) as connection:
+        # A dump has no statistics. Without them the windows of one job were not found within 10 s.
+        connection.execute("SET statement_timeout = 0")
+        connection.execute("ANALYZE")
 
 
 def _require_dump(source: Path) -> None:

@@ -25,7 +25,7 @@ from tuner.model import (
 
 _POOL_LOCKS = 7_801  # first key of our advisory locks on pools
 _SUBMITTER_LOCKS = 7_803
-OPEN_WORK = (MeasurementState.QUEUED, MeasurementState.RUNNING)
+_OPEN_WORK = (MeasurementState.QUEUED, MeasurementState.RUNNING)
 
 
 def raw(connection: Connection) -> Any:
@@ -108,7 +108,7 @@ def finish(connection: Connection, queue: JobQueue, job: Job, **values: Any) -> 
     events.write_of_pool(connection, job.spec.pool, EventKind.QUEUE)
     connection.execute(
         update(measurements)
-        .where(measurements.c.job_id == job.id, measurements.c.state.in_(OPEN_WORK))
+        .where(measurements.c.job_id == job.id, measurements.c.state.in_(_OPEN_WORK))
         .values(state=MeasurementState.CANCELLED, finished_at=func.now())
     )
     _wake_next(connection, queue, job.spec.pool)

@@ -179,13 +179,12 @@ def _block(row: RowMapping) -> events.Changed:
 
 
 def _startable(pool: str) -> Select[Any]:
-    """The pool's open measurements without a living worker; an index has all that are open."""
+    """The pool's open measurements without a living worker; those that are open have an index."""
     return (
         select(measurements.c.id)
         .join(jobs, jobs.c.id == measurements.c.job_id)
         .where(
             jobs.c.pool == pool,
-            measurements.c.state.in_(job_rows.OPEN_WORK),
             or_(measurements.c.state == MeasurementState.QUEUED, _is_lost()),
         )
     )
@@ -195,7 +194,7 @@ def _idle_jobs(connection: Connection, pool: str) -> set[JobId]:
     """The pool's running job, else its next queued one, if it has no open measurement."""
     open_work = select(measurements.c.id).where(
         measurements.c.job_id == jobs.c.id,
-        measurements.c.state.in_(job_rows.OPEN_WORK),
+        measurements.c.state.in_((MeasurementState.QUEUED, MeasurementState.RUNNING)),
     )
     is_running = select(jobs.c.id).where(jobs.c.pool == pool, jobs.c.state == JobState.RUNNING)
     first = connection.execute(is_running).scalar() or next_of(connection, pool)
