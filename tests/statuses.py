@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from tuner.model import (
     BASELINE,
     MOST_ANSWERS,
+    MOST_LISTED,
     AppInBrief,
     Check,
     Job,
@@ -60,7 +61,7 @@ def apps_of(
             app=name,
             newest=summary_of(of_app[name][0]),
             open_jobs=sum(not job.state.is_final for job in of_app[name]),
-            answers=tuple(_answers(of_app[name]))[:MOST_ANSWERS],
+            answers=tuple(_answers(of_app[name]))[: MOST_LISTED if app is None else MOST_ANSWERS],
             checks=tuple(check for of, check in checks if of == name),
         )
         for name in names[:limit]

@@ -4,10 +4,12 @@ The names stay, so a reader sees that there is a value. The file to deploy is ne
 pattern takes linear time: it starts only where a name starts, and never goes back.
 """
 
+import operator
 import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
+from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -41,6 +43,8 @@ _PATTERNS = (
     re.compile(r"(-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----)([^-]++)"),
 )
 _AUTHORITY = re.compile(r"(?<=://)[^\s/\"'<>]++")
+_MARKS = re.compile(r"[=:> \t]")
+"""Each of the patterns needs one of these: most texts are names and numbers, and have none."""
 
 
 def is_secret(name: str) -> bool:
@@ -65,14 +69,25 @@ def _masked(value: Any, leave: tuple[type, ...]) -> Any:
     if isinstance(value, Mapping):
         return {name: _masked_item(name, item, leave) for name, item in value.items()}
     if isinstance(value, tuple | list):
-        return type(value)([_masked(item, leave) for item in value])
+        new = [_masked(item, leave) for item in value]
+        is_same = isinstance(value, tuple) and all(map(operator.is_, new, value))
+        return value if is_same else type(value)(new)
+    if value is None or isinstance(value, bool | int | float):
+        return value
     if isinstance(value, BaseModel):
         items = {name: getattr(value, name) for name in type(value).model_fields}
         return value.model_copy(update=_masked(items, leave))
     if is_dataclass(value) and not isinstance(value, type):
-        own = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
-        return replace(value, **_masked(own, leave))
+        own = {name: getattr(value, name) for name in _names_of(type(value))}
+        changed = {k: item for k, item in _masked(own, leave).items() if item is not own[k]}
+        return replace(value, **changed) if changed else value
     return value
+
+
+@cache
+def _names_of(kind: type) -> tuple[str, ...]:
+    dataclass: Any = kind
+    return tuple(field.name for field in fields(dataclass) if field.init)
 
 
 def _masked_item(name: object, item: Any, leave: tuple[type, ...]) -> Any:
@@ -88,6 +103,8 @@ def _masked_item(name: object, item: Any, leave: tuple[type, ...]) -> Any:
 
 
 def _masked_text(text: str) -> str:
+    if _MARKS.search(text) is None:
+        return text
     for pattern in _PATTERNS:
         text = pattern.sub(_without_value, text)
     return _AUTHORITY.sub(_without_password, text)

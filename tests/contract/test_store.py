@@ -21,6 +21,7 @@ from tuner.errors import Conflict, NotFound
 from tuner.model import (
     AS_BUDGETED,
     BASELINE,
+    MOST_LISTED,
     AnswerInBrief,
     ArmReport,
     BlockOptions,
@@ -731,6 +732,14 @@ class TestAdvance:
         assert store.apps(limit=1) == [basket]
         with pytest.raises(NotFound):
             store.app("mixed")
+
+    def test_an_app_has_more_answers_by_itself_than_in_a_list(self, store: AnyStore) -> None:
+        made = [store.create_job(spec(app="shop"), **NEW)[0].job.id for _ in range(MOST_LISTED + 2)]
+        for job_id in made:
+            store.advance(job_id, once(START, Succeed(recommendation=RECOMMENDATION)))
+        (listed,), alone = store.apps(), store.app("shop")
+        assert [found.job for found in listed.answers] == made[: -MOST_LISTED - 1 : -1]
+        assert [found.job for found in alone.answers] == made[::-1]
 
     def test_a_history_may_leave_out_the_windows_of_some_phases(self, store: AnyStore) -> None:
         job_id = started(store)

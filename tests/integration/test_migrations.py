@@ -12,7 +12,7 @@ from tuner.db.tables import metadata
 from tuner.errors import Unavailable
 from tuner.queue import Queue
 
-NEWEST = "20261127_job_hosts"
+NEWEST = "20261127_years"
 
 
 def relations(

@@ -3,7 +3,8 @@
 from collections import defaultdict
 from typing import Any
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import CTE, Select, Text, and_, cast, column, func, literal, select, true
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 from tuner.db import checks
 from tuner.db.engine import Database
@@ -12,6 +13,7 @@ from tuner.db.tables import jobs
 from tuner.errors import NotFound
 from tuner.model import (
     MOST_ANSWERS,
+    MOST_LISTED,
     AppInBrief,
     JobKind,
     JobState,
@@ -21,54 +23,77 @@ from tuner.model import (
 
 _IS_OF_AN_APP = jobs.c.kind != JobKind.CALIBRATE
 _IS_OPEN = jobs.c.state.in_((JobState.QUEUED, JobState.RUNNING))
-_from_newest = func.row_number().over(partition_by=jobs.c.app, order_by=jobs.c.id.desc())
+_is_answered = and_(jobs.c.kind == JobKind.TUNE, jobs.c.state == JobState.SUCCEEDED)
+
+
+def _names(app: str | None, after: str | None, limit: int) -> CTE:
+    """The first apps by name. Each is found in the index after the one before it.
+
+    So their jobs are not read: there are many more of them than apps.
+    """
+    least = select(func.min(jobs.c.app).label("app"), literal(1).label("place"))
+    first = least.where(_IS_OF_AN_APP)
+    if app is not None:
+        first = first.where(jobs.c.app == app)
+    if after is not None:
+        first = first.where(jobs.c.app > after)
+    names = first.cte("names", recursive=True)
+    next_name = select(func.min(jobs.c.app)).where(_IS_OF_AN_APP, jobs.c.app > names.c.app)
+    is_wanted = and_(names.c.app.is_not(None), names.c.place < (limit if app is None else 1))
+    return names.union_all(
+        select(next_name.correlate(names).scalar_subquery(), names.c.place + 1).where(is_wanted)
+    )
 
 
 def _newest(app: str | None, after: str | None, limit: int) -> Select[Any]:
-    placed = select(
-        jobs.c.id,
-        _from_newest.label("place"),
-        func.count().filter(_IS_OPEN).over(partition_by=jobs.c.app).label("open_jobs"),
-    ).where(_IS_OF_AN_APP)
-    if app is not None:
-        placed = placed.where(jobs.c.app == app)
-    if after is not None:
-        placed = placed.where(jobs.c.app > after)
-    found = placed.subquery()
-    columns = (jobs.c[name] for name in JobSummary.model_fields)
-    return (
-        select(*columns, found.c.open_jobs)
-        .select_from(jobs.join(found, found.c.id == jobs.c.id))
-        .where(found.c.place == 1)
-        .order_by(jobs.c.app)
-        .limit(limit)
+    names = _names(app, after, limit)
+    newest = (
+        select(*(jobs.c[name] for name in JobSummary.model_fields))
+        .where(_IS_OF_AN_APP, jobs.c.app == names.c.app)
+        .order_by(jobs.c.id.desc())
+        .limit(1)
+        .lateral("newest")
     )
-
-
-def _answers(apps: list[str]) -> Select[Any]:
-    """Only the chosen rows have their documents read: the places are found by the columns."""
-    placed = (
-        select(jobs.c.id, _from_newest.label("place"))
-        .where(
-            jobs.c.app.in_(apps),
-            jobs.c.kind == JobKind.TUNE,
-            jobs.c.state == JobState.SUCCEEDED,
+    open_jobs = (
+        select(jobs.c.app, func.count().label("count"))
+        .where(_IS_OF_AN_APP, _IS_OPEN)
+        .group_by(jobs.c.app)
+        .subquery("open_jobs")
+    )
+    return (
+        select(*newest.c, func.coalesce(open_jobs.c.count, 0).label("open_jobs"))
+        .select_from(
+            names.join(newest, true()).outerjoin(open_jobs, open_jobs.c.app == names.c.app)
         )
-        .subquery()
+        .order_by(names.c.app)
     )
-    return (
+
+
+def _answers(apps: list[str], most: int) -> Select[Any]:
+    """The last ones of each app: no others are read, and the document of each is read once."""
+    names = func.unnest(cast(apps, ARRAY(Text))).table_valued("app").render_derived(name="names")
+    document = (
+        func.jsonb_to_record(jobs.c.recommendation)
+        .table_valued(column("comparison", JSONB), column("lines", JSONB))
+        .render_derived(name="document", with_types=True)
+        .lateral()
+    )
+    last = (
         select(
             jobs.c.app,
             jobs.c.id.label("job"),
             jobs.c.verdict,
             jobs.c.finished_at,
-            jobs.c.recommendation["comparison"]["effect"].label("effect"),
-            jobs.c.recommendation["lines"].label("lines"),
+            document.c.comparison["effect"].label("effect"),
+            document.c.lines,
         )
-        .select_from(jobs.join(placed, placed.c.id == jobs.c.id))
-        .where(placed.c.place <= MOST_ANSWERS)
+        .select_from(jobs.join(document, true()))
+        .where(_is_answered, jobs.c.app == names.c.app)
         .order_by(jobs.c.id.desc())
+        .limit(most)
+        .lateral("last")
     )
+    return select(last).select_from(names.join(last, true())).order_by(last.c.job.desc())
 
 
 class Apps(Database):
@@ -82,7 +107,8 @@ class Apps(Database):
             rows = connection.execute(_newest(app, after, limit)).mappings().all()
             names = [row["app"] for row in rows]
             answers: defaultdict[str, list[PastAnswer]] = defaultdict(list)
-            for row in connection.execute(_answers(names)).mappings() if names else ():
+            most = MOST_LISTED if app is None else MOST_ANSWERS
+            for row in connection.execute(_answers(names, most)).mappings() if names else ():
                 answers[row["app"]].append(noun_of(PastAnswer, row))
             checked = checks.of_apps(connection, names)
         return [

@@ -45,7 +45,9 @@ def dump(url: str, target: Path) -> None:
     os.close(handle)
     scratch = Path(name)
     try:
-        options = ("--format=custom", f"--schema={SCHEMA}", "--no-owner", "--no-privileges")
+        # A fifth of the CPU time of the default level, for a file that is 1.4 times as large.
+        form = ("--format=custom", "--compress=1")
+        options = (*form, f"--schema={SCHEMA}", "--no-owner", "--no-privileges")
         _run("pg_dump", *options, f"--dbname={_address(url)}", f"--file={scratch}", url=url)
         scratch.replace(target)
     finally:
@@ -93,6 +95,10 @@ def fill(url: str, source: Path) -> None:
     # The dump makes the schema. One transaction: a dump that breaks off leaves nothing behind.
     options = ("--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges")
     _run("pg_restore", *options, f"--dbname={_address(url)}", str(source), url=url)
+    with translated(), connect(url) as connection:
+        # A dump has no statistics. Without them the windows of one job were not found within 10 s.
+        connection.execute("SET statement_timeout = 0")
+        connection.execute("ANALYZE")
 
 
 def _require_dump(source: Path) -> None:

@@ -1,6 +1,6 @@
 """Work that has lost its worker or its place in the queue, and hosts that are drained."""
 
-from sqlalchemy import Connection, func, or_, select, update
+from sqlalchemy import Connection, Select, func, or_, select, update
 
 from tuner.db import events, placing
 from tuner.db import jobs as job_rows
@@ -34,7 +34,9 @@ class Recovery(Database):
             busy = queue.busy_workers(raw)
             gone = busy - set(connection.execute(living_workers()).scalars())
             put_back = queue.put_back(raw, gone) if gone else 0
-            lost = _startable(connection, pool) - queue.waiting_measurements(raw)
+            found = connection.execute(_startable(pool)).tuples()
+            startable = {(MeasurementId(block), host) for block, host in found}
+            lost = startable - queue.waiting_measurements(raw)
             for measurement_id, host in sorted(lost):
                 queue.defer_measure(raw, measurement_id, pool, host)
             stuck = _idle_jobs(connection, pool) - queue.waiting_jobs(raw)
@@ -66,9 +68,12 @@ class Recovery(Database):
         self.recover(pool)
 
 
-def _startable(connection: Connection, pool: str) -> set[tuple[MeasurementId, str | None]]:
-    """The pool's open measurements without a living worker, with the hosts that may take them."""
-    query = (
+def _startable(pool: str) -> Select[tuple[int, str | None]]:
+    """The pool's open measurements without a living worker, with the hosts that may take them.
+
+    Those that are open have an index.
+    """
+    return (
         select(measurements.c.id, measurements.c.host)
         .join(jobs, jobs.c.id == measurements.c.job_id)
         .where(
@@ -77,7 +82,6 @@ def _startable(connection: Connection, pool: str) -> set[tuple[MeasurementId, st
             func.coalesce(measurements.c.host, "").not_in(drained_hosts()),
         )
     )
-    return {(MeasurementId(found), host) for found, host in connection.execute(query)}
 
 
 def _idle_jobs(connection: Connection, pool: str) -> set[JobId]:

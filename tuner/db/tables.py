@@ -140,6 +140,13 @@ jobs = Table(
         "ix_jobs_pool_open", "pool", "id", postgresql_where=text("state IN ('queued', 'running')")
     ),
     Index("ix_jobs_app_id", "app", "id"),
+    Index("ix_jobs_kind_state_id", "kind", "state", "id"),
+    Index(
+        "ix_jobs_answered",
+        "app",
+        "id",
+        postgresql_where=text("kind = 'tune' AND state = 'succeeded'"),
+    ),
 )
 
 trials = Table(
@@ -178,6 +185,11 @@ measurements = Table(
     Column("failure", _DOCUMENT),
     UniqueConstraint("job_id", "sequence"),
     Index("ix_measurements_host_running", "host", postgresql_where=text("state = 'running'")),
+    Index(
+        "ix_measurements_open",
+        "job_id",
+        postgresql_where=text("state IN ('queued', 'running')"),
+    ),
 )
 
 windows = Table(

@@ -63,7 +63,7 @@ from tuner.model.figures import (
     Surroundings,
     UsageSeries,
 )
-from tuner.model.fleet import MOST_ANSWERS, AppInBrief, PastAnswer
+from tuner.model.fleet import MOST_ANSWERS, MOST_LISTED, AppInBrief, PastAnswer
 from tuner.model.hosts import HAS_A_JOB, IS_DRAINED, BenchmarkHost, is_live, what_is_missing
 from tuner.model.http_requests import MOST_ROWS_BYTES, NAMED, HttpRequest, Take, Upload, UserData
 from tuner.model.images import ImageName, ImageText

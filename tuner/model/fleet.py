@@ -11,7 +11,10 @@ from tuner.model.noun import about
 from tuner.model.status import JobSummary
 
 MOST_ANSWERS = 20
-"""Of one app, in a list of apps: the newest."""
+"""Of one app: the newest."""
+
+MOST_LISTED = 5
+"""Of each app in a list of apps: with more, the list of an old service would be half a megabyte."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,5 +35,5 @@ class AppInBrief:
     app: str
     newest: JobSummary  # of kind tune or compare
     open_jobs: int  # that are queued or run
-    answers: tuple[PastAnswer, ...]  # the newest first, at most `MOST_ANSWERS`
+    answers: tuple[PastAnswer, ...]  # the newest first: `MOST_ANSWERS`, or `MOST_LISTED` in a list
     checks: tuple[Check, ...] = ()  # at most one of each checker

@@ -23,7 +23,7 @@ STATIC: Sequence[Argv] = (
 )
 # tests/conftest.py says which test belongs to which tier. Containers wait most of the time: so
 # there are more processes than CPUs, and the modules that take longest come first.
-_WAITING = ("-n", "4", "--no-loadscope-reorder")
+_WAITING = ("-n", "4", "--no-loadscope-reorder", "--durations", "15")
 FAST: Argv = (
     *("pytest", "--tier", "fast", "-n", "2"),
     *("-p", "no:schemathesis"),  # no fast test needs it, and every process would import it

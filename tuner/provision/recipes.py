@@ -165,6 +165,11 @@ COMMANDS: Mapping[str, Command] = {
         "users log in at once: 2 to 64 processes, listen at 100 and 4096", "login", journeys=True
     ),
     "bench-spent": _benchmark("where the time of a finished job went", "spent", images=False),
+    "bench-years": _benchmark(
+        "100 000 trials and 2 million windows: times, dump, restore, prune; 10 GB",
+        "years",
+        images=False,
+    ),
     "bench-suites": _benchmark("a planted slower arm, and an equal one: which is found?", "suites"),
 }
 

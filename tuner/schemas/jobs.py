@@ -159,7 +159,9 @@ class AppAnswer(Answer):
     app: str = Field(description="its name in its jobs")
     newest: JobSummary = Field(description="its newest job of kind tune or compare")
     open_jobs: int = Field(description="jobs that are queued or run")
-    answers: Sequence[PastAnswer] = Field(description="of kind tune, the newest first, at most 20")
+    answers: Sequence[PastAnswer] = Field(
+        description="of kind tune, the newest first: at most 20, in a list of apps 5"
+    )
     checks: Sequence[Check] = Field((), description="what checks found where it is deployed")
     schedule: ScheduleAnswer | None = Field(
         None, description="when it is tuned again by itself; null: its target.yaml has no schedule"
