@@ -112,6 +112,7 @@ def test_a_cluster_without_tables_is_upgraded_too(
         assert major(folder / "postgres") == 18
 
 
+@pytest.mark.full
 @pytest.mark.timeout(900)  # seconds; eight upgrades one after the other
 def test_an_upgrade_that_is_killed_at_every_step_goes_through_when_it_runs_again(
     home: Path, filled: tuple[Path, Answers], programs: Path

@@ -34,7 +34,7 @@ class Recovery(Database):
             busy = queue.busy_workers(raw)
             gone = busy - set(connection.execute(living_workers()).scalars())
             put_back = queue.put_back(raw, gone) if gone else 0
-            found = connection.execute(_startable(pool)).tuples()
+            found = connection.execute(_startable(pool))
             startable = {(MeasurementId(block), host) for block, host in found}
             lost = startable - queue.waiting_measurements(raw)
             for measurement_id, host in sorted(lost):
@@ -68,7 +68,7 @@ class Recovery(Database):
         self.recover(pool)
 
 
-def _startable(pool: str) -> Select[tuple[int, str | None]]:
+def _startable(pool: str) -> Select[int, str | None]:
     """The pool's open measurements without a living worker, with the hosts that may take them.
 
     Those that are open have an index.
