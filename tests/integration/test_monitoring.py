@@ -67,6 +67,14 @@ LIVE = {
     'tuner_host_live{pool="default", host="a"}': "1+0x400",
     'tuner_host_problem{pool="default", host="a"}': "0+0x400",
 }
+DRAINED = {
+    'tuner_host_live{pool="default", host="drained"}': "1+0x3 0+0x397",
+    'tuner_host_problem{pool="default", host="drained"}': "0+0x400",
+    'tuner_host_drained{pool="default", host="drained"}': "1+0x400",
+    'tuner_host_live{pool="unknown", host="drained too"}': "1+0x400",
+    'tuner_host_problem{pool="unknown", host="drained too"}': "0+0x400",
+    'tuner_host_drained{pool="unknown", host="drained too"}': "1+0x400",
+}
 WELL = {
     **LIVE,
     'up{job="uwsgi-tuner", instance="a"}': "1+0x400",
@@ -92,6 +100,7 @@ SCENES: Mapping[str, Scene] = {
     "TunerNoHost": Scene(
         {
             **LIVE,
+            **DRAINED,
             'tuner_jobs{pool="unknown", state="queued", instance="a"}': "1+0x9",
             'tuner_jobs{pool="unknown", state="queued", instance="b"}': "1+0x9",
             'tuner_jobs{pool="default", state="queued", instance="a"}': "1+0x9",
@@ -103,6 +112,7 @@ SCENES: Mapping[str, Scene] = {
     ),
     "TunerHostGone": Scene(
         {
+            **DRAINED,
             'tuner_host_live{pool="default", host="a"}': "1+0x5 0+0x20",
             'tuner_host_live{pool="default", host="gone for days"}': "0+0x25",
         },

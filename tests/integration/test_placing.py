@@ -114,7 +114,7 @@ def test_each_job_has_a_host_of_its_own(postgres_store: Store, url: str) -> None
         ]
         assert store.claim(of_first[0], "b") is None, "it is for another host"
         claimed(store, of_first[0], "a")
-        assert {host.name: host.job for host in store.hosts()} == {"a": first, "b": None}
+        assert {host.name: host.job for host in store.hosts()} == {"a": first, "b": second}
         forget_queue(url)
         end(store, second)
         assert [task for task, _, _ in queued(url)] == ["advance"], "the third one may start"

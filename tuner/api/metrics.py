@@ -152,3 +152,6 @@ def _of_hosts(hosts: Iterable[BenchmarkHost], now: datetime) -> Iterator[Metric]
     yield _family(GaugeMetricFamily, "tuner_host_live", text, live)
     text = "Whether something keeps a live host from measuring"
     yield _family(GaugeMetricFamily, "tuner_host_problem", text, problem)
+    drained = [(labels, int(host.drained_at is not None)) for labels, host in labelled]
+    text = "Whether an operator has drained the host"
+    yield _family(GaugeMetricFamily, "tuner_host_drained", text, drained)

@@ -57,6 +57,15 @@ _measured = (
     .limit(1)
     .scalar_subquery()
 )
+_own = (
+    select(_running.c.id)
+    .where(
+        _running.c.state == JobState.RUNNING,
+        _running.c.host == hosts.c.name,
+        hosts.c.drained_at.is_(None),
+    )
+    .scalar_subquery()
+)
 
 
 def seen_lately() -> ColumnElement[bool]:
@@ -187,7 +196,7 @@ class Hosts(Database):
 
     def hosts(self, pool: str | None = None) -> list[BenchmarkHost]:
         """All hosts by name, also those that are gone: see `last_seen`."""
-        query = select(hosts, _measured.label("job")).order_by(hosts.c.name)
+        query = select(hosts, func.coalesce(_measured, _own).label("job")).order_by(hosts.c.name)
         if pool is not None:
             query = query.where(hosts.c.pool == pool)
         with self._transaction() as connection:

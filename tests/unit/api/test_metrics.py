@@ -114,13 +114,14 @@ def test_hosts_are_live_or_not_and_a_gone_one_has_no_problem() -> None:
     machines = [
         FakeHost(name="a"),
         FakeHost(name='b"\n', problem='docker is away: "no socket"'),
-        FakeHost(name="c", last_seen=LONG_AGO, problem="docker is away"),
+        FakeHost(name="c", last_seen=LONG_AGO, problem="docker is away", drained_at=LONG_AGO),
     ]
     found = scraped(FakeStore(machines=machines))
     hosts = ("a", 'b"\n', "c")
     live = [value(found, "tuner_host_live", pool="default", host=host) for host in hosts]
     problem = [value(found, "tuner_host_problem", pool="default", host=host) for host in hosts]
-    assert (live, problem) == ([1, 1, 0], [0, 1, 0])
+    drained = [value(found, "tuner_host_drained", pool="default", host=host) for host in hosts]
+    assert (live, problem, drained) == ([1, 1, 0], [0, 1, 0], [0, 0, 1])
     assert not any("socket" in text for _, labels in found for _, text in labels)
 
 
