@@ -36,6 +36,7 @@ PROMISED = {4: 3.6, 16: 13.0}  # times the jobs an hour of one host
 ADVANCE_WITHIN_S = 0.1
 STATEMENTS = "SELECT sum(calls), sum(total_exec_time) FROM pg_stat_statements"
 SETTINGS = {"max_connections": "300", "shared_preload_libraries": "pg_stat_statements"}
+DISTURBED_JOBS = 10
 JOB_ENDS_WITHIN_S = 1800.0
 
 
@@ -143,11 +144,11 @@ def waits_of(spans: Sequence[Span]) -> Iterator[float]:
                 yield max(0.0, later.began - earlier.began - earlier.took_s)
 
 
-def disturbed(options: Namespace) -> Row:
-    """A pool of four: one host dies, one is drained, two join."""
-    with pool(options.window_s, "host-1", "host-2", "host-3", "host-4") as found:
-        jobs = found.submit(10)
-        while found.done() < 2:
+def disturbed(window_s: float, count: int) -> Row:
+    """A pool of four: after its first job, one host dies, one is drained, two join."""
+    with pool(window_s, "host-1", "host-2", "host-3", "host-4") as found:
+        jobs = found.submit(count)
+        while not found.done():
             time.sleep(0.2)
         found.workers["host-1"].kill()
         found.store.drain("host-2", by=None)
@@ -201,7 +202,7 @@ def main() -> int:
             if size not in known:
                 journal.add(grown(size, options))
         if not any(row["kind"] == "disturbed" for row in journal.rows()):
-            journal.add(disturbed(options))
+            journal.add(disturbed(options.window_s, DISTURBED_JOBS))
 
     return complete("bench-pool", options, run, report)
 
