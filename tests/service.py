@@ -100,7 +100,7 @@ class Service:
         return ended
 
     def finish(
-        self, job_id: int, *, within_s: float = JOB_ENDS_WITHIN_S, every_s: float = 0.05
+        self, job_id: int, *, within_s: float = JOB_ENDS_WITHIN_S, every_s: float = 0.25
     ) -> Json:
         """Wait until a job has ended, whatever the service does meanwhile.
 
@@ -115,7 +115,7 @@ class Service:
         return self.job(job_id)
 
     def wait_for(
-        self, holds: Callable[[], bool], within_s: float, what: str, *, every_s: float = 0.05
+        self, holds: Callable[[], bool], within_s: float, what: str, *, every_s: float = 0.1
     ) -> None:
         """Poll until something holds. Fails with the service's log where it does not in time."""
         deadline = time.monotonic() + within_s
