@@ -15,7 +15,7 @@ import time
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -28,7 +28,7 @@ from tests.benchmarks.polling import percentile
 from tests.benchmarks.pool_worker import SPEC, PoolWorker, Span, spans_in
 from tests.recovery.test_resume import figures, in_memory
 from tuner.db import EmbeddedPostgres, Store, make_engine, migrate
-from tuner.model import JobId, JobState
+from tuner.model import JobId, JobState, Recommendation
 from tuner.queue import Queue
 
 SIZES = (1, 2, 4, 8, 16)
@@ -180,12 +180,23 @@ def differs(store: Store, job_id: JobId) -> bool:
     """Whether its rows or its answer are others than those of a job that nothing disturbed."""
     ended = store.job(job_id)
     memory, undisturbed = in_memory(at=ended.finished_at, spec=SPEC)
-    ours, theirs = store.measurements(job_id), memory.measurements(undisturbed.id)
-    return (
-        [*map(figures, ours)] != [*map(figures, theirs)]
-        or store.trials(job_id) != memory.trials(undisturbed.id)
-        or ended.recommendation != undisturbed.recommendation
+    ours, theirs = (
+        [replace(figures(one), job_id=undisturbed.id) for one in found]
+        for found in (store.measurements(job_id), memory.measurements(undisturbed.id))
     )
+    return (
+        ours != theirs
+        or store.trials(job_id) != memory.trials(undisturbed.id)
+        or _nameless(ended.recommendation) != _nameless(undisturbed.recommendation)
+    )
+
+
+def _nameless(found: Recommendation | None) -> Recommendation | None:
+    """An answer whose files do not name job and app, as their first line does."""
+    if found is None:
+        return None
+    ini, overlay = (text.partition("\n")[2] for text in (found.uwsgi_ini, found.overlay_ini))
+    return replace(found, uwsgi_ini=ini, overlay_ini=overlay)
 
 
 def main() -> int:

@@ -9,7 +9,7 @@ pytestmark = [pytest.mark.full, pytest.mark.timeout(TEST_ENDS_WITHIN_S)]
 
 
 def test_jobs_end_as_undisturbed_though_a_host_dies_one_is_drained_and_two_join() -> None:
-    found = disturbed(window_s=0.05, count=6)
+    found = disturbed(window_s=0.05, count=10)
     assert found["differ"] == [], found
     assert (found["open"], found["late"]) == (0, []), found
-    assert {"host-1", "host-2", "host-5"} <= {*found["hosts"]}, found
+    assert {"host-5", "host-6"} & {*found["hosts"]}, "those that joined took work"
