@@ -9,6 +9,8 @@ Then comes a pool of four in which, in the middle, one host is killed, one is dr
 ones join. Each of its jobs must have the rows and the answer of one that nothing disturbed.
 """
 
+import math
+import signal
 import sys
 import tempfile
 import time
@@ -28,7 +30,7 @@ from tests.benchmarks.polling import percentile
 from tests.benchmarks.pool_worker import SPEC, PoolWorker, Span, spans_in
 from tests.recovery.test_resume import figures, in_memory
 from tuner.db import EmbeddedPostgres, Store, make_engine, migrate
-from tuner.model import JobId, JobState, Recommendation
+from tuner.model import JobId, JobState, MeasurementState, Recommendation
 from tuner.queue import Queue
 
 SIZES = (1, 2, 4, 8, 16)
@@ -145,22 +147,23 @@ def waits_of(spans: Sequence[Span]) -> Iterator[float]:
 
 
 def disturbed(window_s: float, count: int) -> Row:
-    """A pool of four: after its first job, one host dies, one is drained, two join."""
+    """A pool of four: after its first job, one host dies in a block, one is drained, two join."""
     with pool(window_s, "host-1", "host-2", "host-3", "host-4") as found:
         jobs = found.submit(count)
         while not found.done():
             time.sleep(0.2)
-        found.workers["host-1"].kill()
-        found.store.drain("host-2", by=None)
+        dies = kill_in_a_block(found, jobs)
+        leaves = next(name for name in found.workers if name != dies)
+        found.store.drain(leaves, by=None)
         found.start("host-5", "host-6")
         found.wait(jobs)
         differ = [job for job in jobs if differs(found.store, job)]
         measured = [m for job in jobs for m in found.store.measurements(job, detailed=False)]
-        drained = next(host for host in found.store.hosts() if host.name == "host-2")
+        drained = next(host for host in found.store.hosts() if host.name == leaves)
         late = [
             m.id
             for m in measured
-            if m.host == "host-2"
+            if m.host == leaves
             and m.started_at is not None
             and drained.drained_at is not None
             and m.started_at > drained.drained_at
@@ -174,6 +177,25 @@ def disturbed(window_s: float, count: int) -> Row:
         "late": late,
         "hosts": sorted({m.host for m in measured if m.host}),
     }
+
+
+def kill_in_a_block(found: Pool, jobs: Sequence[JobId]) -> str:
+    """SIGKILL a worker that measures; its name. It is frozen first: a block may end meanwhile."""
+    while True:
+        for name in at_work(found.store, jobs):
+            worker = found.workers[name]
+            worker.send(signal.SIGSTOP)
+            if name in at_work(found.store, jobs):
+                worker.kill()
+                return name
+            worker.send(signal.SIGCONT)
+
+
+def at_work(store: Store, jobs: Sequence[JobId]) -> list[str]:
+    """The hosts that measure a block just now."""
+    measured = (m for job in jobs for m in store.measurements(job, detailed=False))
+    running = (m.host for m in measured if m.state is MeasurementState.RUNNING)
+    return sorted(host for host in running if host is not None)
 
 
 def differs(store: Store, job_id: JobId) -> bool:
@@ -224,14 +246,14 @@ def report(rows: Sequence[Row]) -> int:
     one = by_size.get(1)
     kept = True
     for size, row in sorted(by_size.items()):
-        times = row["jobs_per_hour"] / one["jobs_per_hour"] if one else float("nan")
+        times = row["jobs_per_hour"] / one["jobs_per_hour"] if one else math.nan
         rig.row(f"{size} hosts", f"{row['jobs_per_hour']:.1f} jobs/h, {times:.2f} times one host")
         load = f"{row['statements_per_s']:.0f}; {row['postgres_busy']:.1%}"
         rig.row("  statements/s; of a core", load)
         for name, what in (("advance", "advance without thinking"), ("wait", "in the queue")):
             low, high = 1000 * row[f"{name}_p50_s"], 1000 * row[f"{name}_p99_s"]
             rig.row(f"  {what}, p50 and p99, ms", f"{low:.0f}, {high:.0f}")
-        kept &= one is None or times >= PROMISED.get(size, 0.0)
+        kept &= times >= PROMISED.get(size, 0.0)
         kept &= size != max(SIZES) or row["advance_p99_s"] <= ADVANCE_WITHIN_S
     for row in rows:
         if row["kind"] == "disturbed":
@@ -239,8 +261,10 @@ def report(rows: Sequence[Row]) -> int:
             wrong = f"{row['differ']}; {row['open']}; {row['late']}"
             rig.row("  jobs that differ; open; begun after", wrong)
             kept &= not (row["differ"] or row["open"] or row["late"])
-    rig.row("4 hosts 3.6 times, 16 hosts 13 times, 100 ms", "kept" if kept else "NOT KEPT")
-    return 0 if kept else 1
+    is_whole = {1, *PROMISED} <= {*by_size} and len(rows) > len(by_size)
+    said = ("kept" if kept else "NOT KEPT") if is_whole else "not all measured"
+    rig.row("4 hosts 3.6 times, 16 hosts 13 times, 100 ms", said)
+    return 0 if kept and is_whole else 1
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """One host of `tests.benchmarks.pool`: the product's worker, which notes the time of its tasks."""
 
 import json
+import os
+import signal
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -96,6 +98,11 @@ class PoolWorker:
     def __init__(self, url: str, host: str, window_s: float, folder: Path) -> None:
         self._process = forking.Process(target=work, args=(url, host, window_s, folder / host))
         self._process.start()
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal to the process."""
+        assert self._process.pid is not None
+        os.kill(self._process.pid, number)
 
     def kill(self) -> None:
         """SIGKILL, and wait until it is dead."""

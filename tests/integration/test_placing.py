@@ -6,9 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import Any
 
-import psycopg
 import pytest
 
 from tests.builders import FINGERPRINT
@@ -260,7 +258,7 @@ def test_a_fault_gives_the_block_back_to_the_jobs_host(postgres_store: Store, ur
         assert store.release(block, 1, fault="docker hung") == 1
         measurement = store.measurements(job_id)[0]
         assert (measurement.state, measurement.host) == (MeasurementState.QUEUED, "b")
-        assert row(url, "SELECT count(*) FROM jobs WHERE host = 'b'") == (1,)
+        assert store.job(job_id).host == "b"
 
 
 def test_the_commands_list_drain_and_resume_hosts(
@@ -313,11 +311,6 @@ def test_pools_and_their_page_show_what_each_host_does(postgres_store: Store, ur
         assert "tuner hosts resume b" in page
         store.drain("a", by=None)
         assert "is drained" in site.send("GET", "/readyz").text
-
-
-def row(url: str, query: str) -> Any:
-    with psycopg.connect(url) as connection:
-        return connection.execute(query.encode()).fetchone()
 
 
 def idle_hosts(store: Store, job_id: JobId) -> tuple[str, ...]:

@@ -272,6 +272,15 @@ def test_a_key_used_by_many_at_once_makes_one_job(postgres_store: Store) -> None
     assert sorted(made) == [False] * 7 + [True]
 
 
+def test_a_key_may_have_the_name_of_a_worker(postgres_store: Store, database_url: str) -> None:
+    """Both names are locked: the worker's as long as it lives."""
+    with host_alive(database_url, "ci", "default"):
+        made, _ = postgres_store.create_job(
+            spec(), idempotency_key=None, request_sha256="s", by="ci", most_waiting=1
+        )
+    assert made.job.submitted_by == "ci"
+
+
 def test_results_and_a_cancel_at_once_do_not_deadlock(postgres_store: Store) -> None:
     for _ in range(10):
         job_id = create(postgres_store)

@@ -12,4 +12,5 @@ def test_jobs_end_as_undisturbed_though_a_host_dies_one_is_drained_and_two_join(
     found = disturbed(window_s=0.05, count=10)
     assert found["differ"] == [], found
     assert (found["open"], found["late"]) == (0, []), found
+    assert found["again"] > 0, "the host that died had a block"
     assert {"host-5", "host-6"} & {*found["hosts"]}, "those that joined took work"

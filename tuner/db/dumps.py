@@ -45,7 +45,7 @@ def dump(url: str, target: Path) -> None:
     os.close(handle)
     scratch = Path(name)
     try:
-        # A fifth of the CPU time of the default level, for a file that is 1.4 times as large.
+        # Of a small database: a fifth of the default level's CPU time, a file 1.4 times as large.
         form = ("--format=custom", "--compress=1")
         options = (*form, f"--schema={SCHEMA}", "--no-owner", "--no-privileges")
         _run("pg_dump", *options, f"--dbname={_address(url)}", f"--file={scratch}", url=url)

@@ -57,14 +57,8 @@ _measured = (
     .limit(1)
     .scalar_subquery()
 )
-_own = (
-    select(_running.c.id)
-    .where(
-        _running.c.state == JobState.RUNNING,
-        _running.c.host == hosts.c.name,
-        hosts.c.drained_at.is_(None),
-    )
-    .scalar_subquery()
+_own = select(_running.c.id).where(
+    _running.c.state == JobState.RUNNING, _running.c.host == hosts.c.name
 )
 
 
@@ -102,10 +96,7 @@ def living_workers() -> Select[tuple[int]]:
 
 def of_a_job() -> ColumnElement[bool]:
     """Whether a host has a job that runs."""
-    theirs = select(_running.c.id).where(
-        _running.c.state == JobState.RUNNING, _running.c.host == hosts.c.name
-    )
-    return theirs.exists()
+    return _own.exists()
 
 
 def is_free(pool: str) -> ColumnElement[bool]:
@@ -196,7 +187,8 @@ class Hosts(Database):
 
     def hosts(self, pool: str | None = None) -> list[BenchmarkHost]:
         """All hosts by name, also those that are gone: see `last_seen`."""
-        query = select(hosts, func.coalesce(_measured, _own).label("job")).order_by(hosts.c.name)
+        own = _own.where(hosts.c.drained_at.is_(None)).scalar_subquery()
+        query = select(hosts, func.coalesce(_measured, own).label("job")).order_by(hosts.c.name)
         if pool is not None:
             query = query.where(hosts.c.pool == pool)
         with self._transaction() as connection:

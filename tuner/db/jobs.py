@@ -25,7 +25,7 @@ from tuner.model import (
 )
 
 _POOL_LOCKS = 7_801  # first key of our advisory locks on pools
-_SUBMITTER_LOCKS = 7_803
+_SUBMITTER_LOCKS = 7_805  # not that of hosts: a key may have the name of a worker
 _OPEN_WORK = (MeasurementState.QUEUED, MeasurementState.RUNNING)
 
 

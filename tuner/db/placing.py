@@ -82,7 +82,7 @@ def _is_left(pool: str) -> Select[tuple[int]]:
 
 
 def _move(connection: Connection, job_id: JobId, host: str) -> None:
-    """A block that a living host measures just now ends there."""
+    """A block that a living host measures just now stays there until its end."""
     own = select(jobs.c.host).where(jobs.c.id == job_id).scalar_subquery()
     is_its = or_(measurements.c.host.is_(None), measurements.c.host == own)
     moved = update(measurements).where(measurements.c.job_id == job_id, is_its, _waits())

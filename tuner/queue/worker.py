@@ -229,7 +229,7 @@ class _Run:
         @app.task(name=MEASURE, retry=_Retry(), pass_context=True)
         def measure(
             context: procrastinate.JobContext, measurement_id: int, host: str | None = None
-        ) -> None:
+        ) -> None:  # `host` is for those who look which tasks wait
             def should_abort() -> bool:
                 return self._told.is_set() or context.should_abort()
 
