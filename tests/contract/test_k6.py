@@ -167,8 +167,7 @@ def test_a_burst_of_users_is_served_to_the_last_request(bench: Bench) -> None:
     assert reading.histogram.total == 600
     app = reading.over_time.usage["app"]
     assert len(app.cores) == len(reading.over_time.queue) == int(reading.wall_s / SERIES_STEP_S)
-    assert app.cores[0] > 0  # the series begins with the first request
-    assert median(app.cores) > 0
+    assert median(app.cores) > 0  # k6's start of up to a second is not in the series
     assert reading.connect is not None
     assert 0 < reading.connect.p50_ms <= reading.connect.max_ms
     assert reading.host is not None

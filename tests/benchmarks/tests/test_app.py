@@ -4,7 +4,6 @@ import importlib.util
 import itertools
 import json
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -93,7 +92,8 @@ def test_a_share_of_the_requests_waits_evenly_spread(
 ) -> None:
     app = started(plant(slow_share=0.06, slow_ms=100.0), vacuum=b"true")
     waits: list[tuple[int, float]] = []
-    monkeypatch.setattr(time, "sleep", lambda seconds: waits.append((app.count, seconds)))
+    clock = SimpleNamespace(sleep=lambda seconds: waits.append((app.count, seconds)))
+    monkeypatch.setattr(sys.modules["planted_app"], "time", clock)  # other threads sleep too
     for _ in range(200):
         ask(app)
     assert len(waits) == 12
