@@ -2,21 +2,23 @@
 
 1, 2, 4, 8 and 16 workers share one real PostgreSQL, queue and store. Their hosts are invented: a
 window sleeps for `--window-s` instead of loading a container. Each pool gets as many equal jobs per
-host. What counts is jobs an hour against one host, and how long the queue and the decisions take.
-All workers share this machine's CPUs; on real hosts each has its own.
+host, one every `--apart-s`: all at once, they would come to the same step at the same moment. What
+counts is jobs an hour against one host, and how long the queue and the decisions take. All workers
+share this machine's CPUs; on real hosts each has its own.
 
 Then comes a pool of four in which, in the middle, one host is killed, one is drained, and two new
 ones join. Each of its jobs must have the rows and the answer of one that nothing disturbed.
 """
 
 import math
+import os
 import signal
 import sys
 import tempfile
 import time
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -36,7 +38,6 @@ from tuner.queue import Queue
 SIZES = (1, 2, 4, 8, 16)
 PROMISED = {4: 3.6, 16: 13.0}  # times the jobs an hour of one host
 ADVANCE_WITHIN_S = 0.1
-STATEMENTS = "SELECT sum(calls), sum(total_exec_time) FROM pg_stat_statements"
 SETTINGS = {"max_connections": "300", "shared_preload_libraries": "pg_stat_statements"}
 DISTURBED_JOBS = 10
 JOB_ENDS_WITHIN_S = 1800.0
@@ -50,6 +51,7 @@ class Pool:
     folder: Path
     window_s: float
     store: Store
+    postgres: int  # number of its first process
     workers: dict[str, PoolWorker]
 
     def start(self, *names: str) -> None:
@@ -57,11 +59,15 @@ class Pool:
         for name in names:
             self.workers[name] = PoolWorker(self.url, name, self.window_s, self.folder)
 
-    def submit(self, count: int) -> list[JobId]:
-        """Equal jobs, each of an app of its own."""
-        specs = [SPEC.model_copy(update={"app": f"app-{number}"}) for number in range(count)]
-        made = (self.store.create_job(s, idempotency_key=None, request_sha256="0") for s in specs)
-        return [status.job.id for status, _ in made]
+    def submit(self, count: int, apart_s: float = 0.0) -> list[JobId]:
+        """Equal jobs, each of an app of its own, with pauses between them."""
+        made = []
+        for number in range(count):
+            time.sleep(apart_s if number else 0.0)
+            spec = SPEC.model_copy(update={"app": f"app-{number}"})
+            status, _ = self.store.create_job(spec, idempotency_key=None, request_sha256="0")
+            made.append(status.job.id)
+        return made
 
     def wait(self, jobs: Sequence[JobId]) -> float:
         """Until all have ended; when the last one did, in seconds from now."""
@@ -86,7 +92,9 @@ def pool(window_s: float, *names: str) -> Iterator[Pool]:
         with EmbeddedPostgres(folder / "data", settings=SETTINGS) as postgres:
             migrate.upgrade(postgres.url)
             engine = make_engine(postgres.url)
-            found = Pool(postgres.url, folder / "spans", window_s, Store(engine, Queue()), {})
+            assert postgres.pid is not None
+            store = Store(engine, Queue())
+            found = Pool(postgres.url, folder / "spans", window_s, store, postgres.pid, {})
             found.start(*names)
             try:
                 yield found
@@ -101,11 +109,12 @@ def grown(size: int, options: Namespace) -> Row:
     names = [f"host-{number}" for number in range(1, size + 1)]
     with pool(options.window_s, *names) as found:
         found.wait(found.submit(size))  # imports, plans of statements, files of the database
-        before = statements(found)
+        before, used_s = statements(found), cpu_s(found.postgres)
         began = time.time()
-        jobs = found.submit(options.jobs * size)
-        took_s = found.wait(jobs)
-        calls, busy_ms = (after - b for after, b in zip(statements(found), before, strict=True))
+        jobs = found.submit(options.jobs * size, options.apart_s)
+        found.wait(jobs)
+        took_s, used_s = time.time() - began, cpu_s(found.postgres) - used_s
+        calls = statements(found) - before
         spans = [span for span in spans_in(found.folder) if span.began >= began]
         assert all(found.store.job(job).state is JobState.SUCCEEDED for job in jobs)
         blocks = sum(len(found.store.measurements(job, detailed=False)) for job in jobs)
@@ -117,9 +126,10 @@ def grown(size: int, options: Namespace) -> Row:
         "jobs": len(jobs),
         "blocks": blocks,
         "window_s": options.window_s,
+        "apart_s": options.apart_s,
         "jobs_per_hour": 3600 * len(jobs) / took_s,
         "statements_per_s": calls / took_s,
-        "postgres_busy": busy_ms / 1000 / took_s,
+        "postgres_cpus": used_s / took_s,
         "advance_p50_s": median(advances),
         "advance_p99_s": percentile(advances, 0.99),
         "wait_p50_s": median(waits),
@@ -127,12 +137,26 @@ def grown(size: int, options: Namespace) -> Row:
     }
 
 
-def statements(found: Pool) -> tuple[float, float]:
-    """How many PostgreSQL has done, and the milliseconds that they took."""
+def statements(found: Pool) -> int:
+    """How many PostgreSQL has done."""
     with psycopg.connect(found.url) as connection:
         connection.execute("CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
-        calls, busy_ms = connection.execute(STATEMENTS).fetchone() or (0, 0)
-    return float(calls), float(busy_ms)
+        row = connection.execute("SELECT sum(calls) FROM pg_stat_statements").fetchone()
+    return int(row[0]) if row else 0
+
+
+def cpu_s(first: int) -> float:
+    """CPU time of a process and its children, the ended ones too, in seconds."""
+    ticks = 0
+    for place in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended
+            number, _, rest = place.read_text().partition(" (")
+            fields = rest.rpartition(") ")[2].split()  # from the state on
+            if int(number) == first:
+                ticks += sum(map(int, fields[11:15]))
+            elif int(fields[1]) == first:
+                ticks += sum(map(int, fields[11:13]))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def waits_of(spans: Sequence[Span]) -> Iterator[float]:
@@ -225,7 +249,8 @@ def main() -> int:
     """Run what is missing, and report."""
     parser = arguments(__doc__)
     parser.add_argument("--window-s", type=float, default=1.0, help="a window sleeps so long")
-    parser.add_argument("--jobs", type=int, default=2, help="of each host")
+    parser.add_argument("--jobs", type=int, default=1, help="of each host")
+    parser.add_argument("--apart-s", type=float, default=0.4, help="between two submissions")
     parser.add_argument("--sizes", type=int, nargs="*", default=SIZES)
     options = parser.parse_args()
 
@@ -248,8 +273,8 @@ def report(rows: Sequence[Row]) -> int:
     for size, row in sorted(by_size.items()):
         times = row["jobs_per_hour"] / one["jobs_per_hour"] if one else math.nan
         rig.row(f"{size} hosts", f"{row['jobs_per_hour']:.1f} jobs/h, {times:.2f} times one host")
-        load = f"{row['statements_per_s']:.0f}; {row['postgres_busy']:.1%}"
-        rig.row("  statements/s; of a core", load)
+        load = f"{row['statements_per_s']:.0f}; {row['postgres_cpus']:.1%}"
+        rig.row("  statements/s; PostgreSQL, of a CPU", load)
         for name, what in (("advance", "advance without thinking"), ("wait", "in the queue")):
             low, high = 1000 * row[f"{name}_p50_s"], 1000 * row[f"{name}_p99_s"]
             rig.row(f"  {what}, p50 and p99, ms", f"{low:.0f}, {high:.0f}")

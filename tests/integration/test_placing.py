@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from tests.builders import FINGERPRINT
+from tests.integration.test_events import stored
 from tests.integration.test_store import (
     create,
     fall_silent,
@@ -27,6 +28,7 @@ from tuner.db import Store, host_alive
 from tuner.errors import NotFound
 from tuner.model import (
     Claim,
+    EventKind,
     Fail,
     Failure,
     FailureCode,
@@ -359,6 +361,7 @@ def test_blocks_come_back_from_a_host_that_no_longer_helps(
         store.advance(first, once(Measure(plans=plans)))
         *_, trial_block, a_a_block, held = blocks(store, first)
         claimed(store, held, "b")
+        before = len(stored(url))
         if how == "is drained":
             store.drain("b", by=None)
         elif how == "has a job":
@@ -373,6 +376,8 @@ def test_blocks_come_back_from_a_host_that_no_longer_helps(
         lost = how == "dies"
         assert found[held] == ((MeasurementState.QUEUED, "a") if lost else (RUNNING, "b"))
         assert ("pool-default/a", trial_block) in tasks(url)
+        changed = {n for e in stored(url)[before:] if e.kind is EventKind.BLOCK for n in e.numbers}
+        assert changed >= {3, 4}, "those who look at the job see it"
         assert store.complete(held, 1, MeasurementResult()) is not lost
 
 

@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from tuner.db import checks
 from tuner.db.engine import Database
 from tuner.db.rows import noun_of
-from tuner.db.tables import jobs
+from tuner.db.tables import is_open, jobs
 from tuner.errors import NotFound
 from tuner.model import (
     MOST_ANSWERS,
@@ -22,7 +22,6 @@ from tuner.model import (
 )
 
 _IS_OF_AN_APP = jobs.c.kind != JobKind.CALIBRATE
-_IS_OPEN = jobs.c.state.in_((JobState.QUEUED, JobState.RUNNING))
 _is_answered = and_(jobs.c.kind == JobKind.TUNE, jobs.c.state == JobState.SUCCEEDED)
 
 
@@ -56,7 +55,7 @@ def _newest(app: str | None, after: str | None, limit: int) -> Select[Any]:
     )
     open_jobs = (
         select(jobs.c.app, func.count().label("count"))
-        .where(_IS_OF_AN_APP, _IS_OPEN)
+        .where(_IS_OF_AN_APP, is_open)
         .group_by(jobs.c.app)
         .subquery("open_jobs")
     )

@@ -14,6 +14,7 @@ from tuner.model import (
     History,
     Job,
     JobId,
+    JobState,
     Measurement,
     MeasurementId,
     MeasurementKind,
@@ -49,7 +50,7 @@ def read_history(
         now=connection.execute(select(func.now())).scalar_one(),
         revision=row["revision"],
         idle_hosts=tuple(idle_hosts(connection, job)),
-        may_start=job_rows.may_start(connection, job.id),
+        may_start=job.state is not JobState.QUEUED or job_rows.may_start(connection, job.id),
     )
 
 

@@ -23,7 +23,7 @@ from sqlalchemy.dialects.postgresql import insert
 from tuner.db import events
 from tuner.db.engine import Database
 from tuner.db.rows import noun_of, to_json
-from tuner.db.tables import hosts, jobs, measurements
+from tuner.db.tables import hosts, is_open_work, jobs, measurements
 from tuner.model import (
     HAS_A_JOB,
     HOST_IS_STALE_AFTER,
@@ -116,7 +116,7 @@ def idle_hosts(connection: Connection, job: Job) -> Sequence[str]:
     waits = select(jobs.c.id).where(jobs.c.pool == job.spec.pool, jobs.c.state == JobState.QUEUED)
     helps_another = select(measurements.c.id).where(
         measurements.c.host == hosts.c.name,
-        measurements.c.state.in_((MeasurementState.QUEUED, MeasurementState.RUNNING)),
+        is_open_work,
         measurements.c.job_id != job.id,
     )
     query = (

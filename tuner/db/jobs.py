@@ -8,7 +8,7 @@ from tuner.db import events, totals
 from tuner.db.hosts import slots
 from tuner.db.ports import JobQueue
 from tuner.db.rows import noun_of
-from tuner.db.tables import jobs, measurements
+from tuner.db.tables import is_open_work, jobs, measurements
 from tuner.db.turns import AHEAD, next_of
 from tuner.errors import LimitReached, NotFound
 from tuner.model import (
@@ -26,7 +26,6 @@ from tuner.model import (
 
 _POOL_LOCKS = 7_801  # first key of our advisory locks on pools
 _SUBMITTER_LOCKS = 7_805  # not that of hosts: a key may have the name of a worker
-_OPEN_WORK = (MeasurementState.QUEUED, MeasurementState.RUNNING)
 
 
 def raw(connection: Connection) -> Any:
@@ -110,7 +109,7 @@ def finish(connection: Connection, queue: JobQueue, job: Job, **values: Any) -> 
     events.write_of_pool(connection, job.spec.pool, EventKind.QUEUE)
     connection.execute(
         update(measurements)
-        .where(measurements.c.job_id == job.id, measurements.c.state.in_(_OPEN_WORK))
+        .where(measurements.c.job_id == job.id, is_open_work)
         .values(state=MeasurementState.CANCELLED, finished_at=func.now())
     )
     wake_next(connection, queue, job.spec.pool)

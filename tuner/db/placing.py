@@ -93,17 +93,18 @@ def _move(connection: Connection, job_id: JobId, host: str) -> None:
 def _take_back(connection: Connection, job_id: JobId, pool: str) -> None:
     """Its A/A blocks of that host end: they say nothing elsewhere."""
     left = (
-        select(measurements.c.id, measurements.c.phase, jobs.c.host)
+        select(measurements.c.id, measurements.c.sequence, measurements.c.phase, jobs.c.host)
         .join(jobs, jobs.c.id == measurements.c.job_id)
         .where(jobs.c.id == job_id, measurements.c.id.in_(_is_left(pool).correlate(jobs)))
     )
-    for block, phase, host in connection.execute(left).all():
+    blocks = connection.execute(left).all()
+    for block, _, phase, host in blocks:
         values = _waiting_on(host)
         if phase == Phase.CALIBRATE:
             values = {"state": MeasurementState.CANCELLED, "finished_at": func.now()}
         taken = update(measurements).where(measurements.c.id == block)
         connection.execute(taken.values(**values))
-    job_rows.change(connection, job_id, {})
+    job_rows.change(connection, job_id, {EventKind.BLOCK: [row.sequence for row in blocks]})
 
 
 def _waiting_on(host: str) -> dict[str, Any]:

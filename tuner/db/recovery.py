@@ -7,7 +7,7 @@ from tuner.db import jobs as job_rows
 from tuner.db.engine import Database
 from tuner.db.hosts import drained_hosts, living_workers
 from tuner.db.keys import note
-from tuner.db.tables import hosts, jobs, measurements
+from tuner.db.tables import hosts, is_open_work, jobs, measurements
 from tuner.db.turns import next_of
 from tuner.errors import NotFound
 from tuner.model import Action, EventKind, JobId, JobState, MeasurementId, MeasurementState
@@ -88,7 +88,7 @@ def _idle_jobs(connection: Connection, pool: str) -> set[JobId]:
     """The pool's running jobs without an open measurement, and its next one if that may start."""
     open_work = select(measurements.c.id).where(
         measurements.c.job_id == jobs.c.id,
-        measurements.c.state.in_((MeasurementState.QUEUED, MeasurementState.RUNNING)),
+        is_open_work,
     )
     idle = select(jobs.c.id).where(
         jobs.c.pool == pool, jobs.c.state == JobState.RUNNING, ~open_work.exists()

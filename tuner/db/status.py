@@ -15,7 +15,7 @@ from sqlalchemy.dialects.postgresql import JSONPATH
 
 from tuner.db.hosts import problems_of_job
 from tuner.db.rows import noun_of
-from tuner.db.tables import jobs, measurements, trials, windows
+from tuner.db.tables import is_open, jobs, measurements, trials, windows
 from tuner.db.turns import AHEAD
 from tuner.errors import NotFound
 from tuner.model import (
@@ -34,8 +34,7 @@ from tuner.model import (
 _BROKEN_BOUND = '$.constraints.* ? (@ > 0 || @ == "Infinity")'
 
 _queue_position = case((jobs.c.state == JobState.QUEUED, AHEAD)).label("queue_position")
-_is_open = jobs.c.state.in_((JobState.QUEUED, JobState.RUNNING))
-_problems = case((_is_open, problems_of_job())).label("problems")
+_problems = case((is_open, problems_of_job())).label("problems")
 _of_this_job = jobs.c.id == bindparam("job_id")
 
 # Queries are built once, not for every poll.

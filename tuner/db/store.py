@@ -208,9 +208,11 @@ class Store(Work, Recovery, Hosts, Apps, Checks, Links, Totals, Retention, Keys)
             row = jobs.read_row(connection, job_id)
             if JobState(row["state"]).is_final:
                 return None
-            if row["state"] == JobState.QUEUED:
-                jobs.lock_pool(connection, row["pool"])
-            return read_history(connection, row)
+            history = read_history(connection, row)
+            if history.may_start:
+                return history  # a start asks again, alone
+            jobs.lock_pool(connection, row["pool"])
+            return replace(history, may_start=jobs.may_start(connection, job_id))
 
     def _take(self, history: History, step: Step) -> History | None:
         """Write a step if the job is as it was read. None: it must be read again."""

@@ -283,3 +283,9 @@ checks = Table(  # the last one of each checker
     PrimaryKeyConstraint("app", "checker"),
     Index("ix_checks_job_id", "job_id"),
 )
+
+is_open = jobs.c.state.in_((JobState.QUEUED, JobState.RUNNING))
+"""The job has not ended."""
+
+is_open_work = measurements.c.state.in_((MeasurementState.QUEUED, MeasurementState.RUNNING))
+"""The measurement has not ended."""

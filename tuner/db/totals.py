@@ -16,12 +16,11 @@ from sqlalchemy.dialects.postgresql import insert
 
 from tuner.db.engine import Database
 from tuner.db.rows import noun_of
-from tuner.db.tables import jobs, totals
+from tuner.db.tables import is_open, jobs, totals
 from tuner.model import (
     Activity,
     Counted,
     JobId,
-    JobState,
     MeasurementKind,
     OpenJobs,
     Total,
@@ -31,7 +30,7 @@ from tuner.model import (
 _oldest_s = func.extract("epoch", func.now() - func.min(jobs.c.created_at))
 _OPEN = (
     select(jobs.c.pool, jobs.c.state, func.count().label("count"), _oldest_s.label("oldest_s"))
-    .where(jobs.c.state.in_((JobState.QUEUED, JobState.RUNNING)))
+    .where(is_open)
     .group_by(jobs.c.pool, jobs.c.state)
 )
 

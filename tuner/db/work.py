@@ -24,7 +24,7 @@ from tuner.db import jobs as job_rows
 from tuner.db.engine import Database
 from tuner.db.hosts import drained_hosts
 from tuner.db.rows import measurement_of, noun_of, result_header, to_json, window_row
-from tuner.db.tables import hosts, jobs, measurements, trials, windows
+from tuner.db.tables import hosts, is_open, jobs, measurements, trials, windows
 from tuner.model import (
     Claim,
     Counted,
@@ -32,7 +32,6 @@ from tuner.model import (
     Failure,
     Job,
     JobId,
-    JobState,
     MeasurementId,
     MeasurementResult,
     MeasurementState,
@@ -127,7 +126,7 @@ class Work(Database):
 
     def open_jobs(self) -> set[JobId]:
         """The jobs of all pools that have not ended."""
-        wanted = select(jobs.c.id).where(jobs.c.state.in_((JobState.QUEUED, JobState.RUNNING)))
+        wanted = select(jobs.c.id).where(is_open)
         with self._transaction() as connection:
             return {JobId(found) for found in connection.execute(wanted).scalars()}
 
