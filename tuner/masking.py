@@ -8,8 +8,9 @@ import operator
 import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
+from datetime import datetime
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -17,6 +18,8 @@ from pydantic import BaseModel
 MASK = "***"
 
 T = TypeVar("T")
+
+_WITHOUT_TEXT = frozenset({type(None), bool, int, float, datetime})
 
 _NAME = (
     r"(?:passw|passphrase|pwd|secret|token(?!s)|credential|authorization|cookie|signature"
@@ -47,6 +50,7 @@ _MARKS = re.compile(r"[=:> \t]")
 """Each of the patterns needs one of these: most texts are names and numbers, and have none."""
 
 
+@lru_cache(4096)
 def is_secret(name: str) -> bool:
     """Whether a variable of this name looks like a secret."""
     return _SECRET_NAME.search(name) is not None
@@ -62,7 +66,7 @@ def masked(value: T, leave: tuple[type, ...] = ()) -> T:
 
 
 def _masked(value: Any, leave: tuple[type, ...]) -> Any:
-    if isinstance(value, (Enum, *leave)):
+    if type(value) in _WITHOUT_TEXT or isinstance(value, Enum) or isinstance(value, leave):
         return value
     if isinstance(value, str):
         return _masked_text(value)
@@ -72,14 +76,16 @@ def _masked(value: Any, leave: tuple[type, ...]) -> Any:
         new = [_masked(item, leave) for item in value]
         is_same = isinstance(value, tuple) and all(map(operator.is_, new, value))
         return value if is_same else type(value)(new)
-    if value is None or isinstance(value, bool | int | float):
-        return value
     if isinstance(value, BaseModel):
         items = {name: getattr(value, name) for name in type(value).model_fields}
         return value.model_copy(update=_masked(items, leave))
     if is_dataclass(value) and not isinstance(value, type):
-        own = {name: getattr(value, name) for name in _names_of(type(value))}
-        changed = {k: item for k, item in _masked(own, leave).items() if item is not own[k]}
+        changed = {}
+        for name in _names_of(type(value)):
+            item = getattr(value, name)
+            new = _masked_item(name, item, leave)
+            if new is not item:
+                changed[name] = new
         return replace(value, **changed) if changed else value
     return value
 
@@ -91,6 +97,8 @@ def _names_of(kind: type) -> tuple[str, ...]:
 
 
 def _masked_item(name: object, item: Any, leave: tuple[type, ...]) -> Any:
+    if type(item) in _WITHOUT_TEXT:
+        return item
     if name == "take":  # says where an answer holds a token, and is none itself
         return item
     if name == "user_data" and isinstance(item, BaseModel):

@@ -13,7 +13,7 @@ from tuner.model.status import JobSummary
 MOST_ANSWERS = 20
 """Of one app: the newest."""
 
-MOST_LISTED = 5
+MOST_LISTED = 4
 """Of each app in a list of apps: with more, the list of an old service would be half a megabyte."""
 
 

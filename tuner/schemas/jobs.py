@@ -160,7 +160,7 @@ class AppAnswer(Answer):
     newest: JobSummary = Field(description="its newest job of kind tune or compare")
     open_jobs: int = Field(description="jobs that are queued or run")
     answers: Sequence[PastAnswer] = Field(
-        description="of kind tune, the newest first: at most 20, in a list of apps 5"
+        description="of kind tune, the newest first: at most 20, in a list of apps 4"
     )
     checks: Sequence[Check] = Field((), description="what checks found where it is deployed")
     schedule: ScheduleAnswer | None = Field(
