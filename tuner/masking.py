@@ -66,7 +66,7 @@ def masked(value: T, leave: tuple[type, ...] = ()) -> T:
 
 
 def _masked(value: Any, leave: tuple[type, ...]) -> Any:
-    if type(value) in _WITHOUT_TEXT or isinstance(value, Enum) or isinstance(value, leave):
+    if type(value) in _WITHOUT_TEXT or isinstance(value, (Enum, leave)):
         return value
     if isinstance(value, str):
         return _masked_text(value)
