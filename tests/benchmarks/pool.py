@@ -69,13 +69,12 @@ class Pool:
             made.append(status.job.id)
         return made
 
-    def wait(self, jobs: Sequence[JobId]) -> float:
-        """Until all have ended; when the last one did, in seconds from now."""
+    def wait(self, jobs: Sequence[JobId]) -> None:
+        """Until all have ended."""
         began = time.monotonic()
         while any(not self.store.job(job).state.is_final for job in jobs):
             assert time.monotonic() - began < JOB_ENDS_WITHIN_S, self.store.jobs()
             time.sleep(0.5)
-        return time.monotonic() - began
 
     def done(self) -> int:
         """Jobs that have ended."""
