@@ -12,8 +12,8 @@ import pytest
 from tuner.load.probe import processes
 from tuner.load.probe.processes import Snapshot
 
-BURN = "import time\nend = time.process_time() + 0.3\nwhile time.process_time() < end: pass\n"
 IDLE = "import time; time.sleep(60)"
+BURN = "import time\nwhile time.process_time() < 0.4: time.sleep(0.001), sum(range(100_000))\n"
 
 
 @pytest.fixture
