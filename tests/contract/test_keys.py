@@ -154,6 +154,9 @@ def test_the_commands_make_list_and_revoke_keys(
     assert run("keys", "revoke", "1") == 0
     assert run("keys", "revoke", "1") == 3
     assert run("keys", "create", "x", "--scope", "root") == 2
+    for glob in ("Shop*", "", "shop, till", "shop/*"):
+        assert run("keys", "create", "x", "--app", glob) == 2
+    assert run("keys", "create", "x", "--app", "[a-c]*") == 0
     for odd in ("", "a\nb", "x" * 61):
         assert run("keys", "create", odd) == 2
         assert "give 1 to 60 characters that can be printed" in capsys.readouterr().err

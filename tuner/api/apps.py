@@ -6,14 +6,14 @@ from fastapi import APIRouter, Query
 from pydantic import ValidationError
 
 from tuner.api import examples
-from tuner.api.parameters import NAME, Body, Limit
+from tuner.api.parameters import Body, Limit
 from tuner.api.problems import documented
 from tuner.api.recommendations import App
 from tuner.api.services import Services, Wired
 from tuner.api.shape import mistakes_of_shape
 from tuner.errors import InvalidInput
 from tuner.masking import masked
-from tuner.model import AppInBrief, Check, NewCheck
+from tuner.model import NAME, AppInBrief, Check, NewCheck
 from tuner.schemas import AppAnswer, AppPage, ScheduleAnswer
 
 router = APIRouter(prefix="/v1/apps", tags=["apps"])

@@ -6,13 +6,12 @@ from fastapi import Depends, Header, Path, Query, Request
 from starlette.exceptions import HTTPException
 
 from tuner.api.reading import parse
-from tuner.model import JobState
+from tuner.model import NAME, JobState
 
 MAX_BODY_BYTES = 1_000_000
 MAX_ID = 2**63 - 1  # PostgreSQL's bigint
 MAX_NUMBER = 2**31 - 1  # PostgreSQL's integer
 MAX_AGE_DAYS = 36_500  # a century: a timedelta can hold it
-NAME = r"^[a-z0-9][a-z0-9._-]{0,62}$"
 
 Id = Annotated[int, Path(alias="id", ge=1, le=MAX_ID, description="the job's number", examples=[7])]
 Number = Annotated[

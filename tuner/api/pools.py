@@ -8,11 +8,10 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 
 from tuner.api.measured import calibration_answer, sees
-from tuner.api.parameters import NAME
 from tuner.api.problems import documented
 from tuner.api.services import Wired
 from tuner.errors import NotFound
-from tuner.model import BenchmarkHost, extended, is_live, what_is_missing
+from tuner.model import NAME, BenchmarkHost, extended, is_live, what_is_missing
 from tuner.schemas import HostAnswer, PoolAnswer, PoolList
 
 router = APIRouter(prefix="/v1/pools", tags=["pools"])

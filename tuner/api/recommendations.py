@@ -17,12 +17,12 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from tuner.api import examples
 from tuner.api.conditional import kept_by, unchanged
 from tuner.api.files import compose_of, ini_of, media_type_of, sysctls_of
-from tuner.api.parameters import MAX_AGE_DAYS, NAME, Id, IfNoneMatch
+from tuner.api.parameters import MAX_AGE_DAYS, Id, IfNoneMatch
 from tuner.api.problems import documented
 from tuner.api.services import Services, Wired
 from tuner.api.views import recommendation_answer
 from tuner.errors import Conflict, NotFound, Stale
-from tuner.model import AnswerInBrief, Job, JobId, JobState, Recommendation, Verdict
+from tuner.model import NAME, AnswerInBrief, Job, JobId, JobState, Recommendation, Verdict
 from tuner.schemas import IniForm, RecommendationAnswer, SysctlForm
 
 _VERSION = version("uwsgi-tuner")

@@ -1,5 +1,6 @@
 """`tuner keys`: the keys of the service, in its database."""
 
+import re
 import secrets
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
@@ -13,6 +14,7 @@ from tuner.errors import InvalidInput
 from tuner.model import Key, Scope
 
 LONGEST_NAME = 60
+_GLOB = re.compile(r"[a-z0-9._*?!\[\]-]{1,63}")  # of names of apps: `tuner.model.NAME`
 
 keys = typer.Typer(
     help="Make, list and revoke the keys of the service. It runs where the service runs.",
@@ -41,6 +43,10 @@ def create(
     """Make a key and print it: now or never, because only its hash is kept."""
     if not name.isprintable() or not 1 <= len(name) <= LONGEST_NAME:
         raise InvalidInput.at("NAME", f"give 1 to {LONGEST_NAME} characters that can be printed")
+    for glob in app or ():
+        if not _GLOB.fullmatch(glob):
+            rule = "names have a-z, 0-9, '.', '_' and '-'; globs also '*', '?' and '[...]'"
+            raise InvalidInput.at("--app", f"{glob!r} fits no app: {rule}")
     secret = secrets.token_urlsafe(32)
     expires_at = datetime.now(UTC) + lasts if lasts is not None else None
     with open_store() as store:

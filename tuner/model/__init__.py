@@ -37,7 +37,7 @@ from tuner.model.budgets import (
 )
 from tuner.model.checks import MOST_SAID, Check, Checker, NewCheck
 from tuner.model.curves import Curve
-from tuner.model.document import Document, Name
+from tuner.model.document import NAME, Document, Name
 from tuner.model.documents import JobKind, JobSpec, Priority, SamplerName, Variant, mistakes_of
 from tuner.model.doubts import Doubt
 from tuner.model.events import EVENTS_KEPT, Event, EventKind

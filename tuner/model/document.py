@@ -6,7 +6,8 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$")]
+NAME = r"^[a-z0-9][a-z0-9._-]{0,62}$"
+Name = Annotated[str, Field(pattern=NAME)]
 """Apps, pools, spaces: safe in a URL, a container label and a file name."""
 
 

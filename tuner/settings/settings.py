@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from tuner.errors import InvalidInput
-from tuner.model import ImageText
+from tuner.model import NAME, ImageText
 from tuner.settings.environ import PREFIX, Environ, misspelt, mistakes_of, name_of
 from tuner.settings.fields import (
     KEY,
@@ -93,7 +93,7 @@ class Settings(BaseSettings):
     )
     pool: str = Field(
         default="default",
-        pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$",
+        pattern=NAME,
         description="the pool of this worker, a name of a-z, 0-9, '.', '_' and '-'",
     )
     worker_name: Text = Field(
