@@ -415,6 +415,67 @@ def test_what_a_job_left_goes_when_it_ends_and_in_every_sweep() -> None:
     assert kept == [{"1"}, {"1"}]
 
 
+@dataclass
+class Sweeping:
+    """A worker that sweeps, and how often it removed what measurements left."""
+
+    rows: Rows = field(default_factory=Rows)
+    world: FakeWorld = field(default_factory=FakeWorld)
+    is_away: bool = False
+    reaps: int = 0
+
+    def __post_init__(self) -> None:
+        this = self
+
+        class Reaping(FakeLauncher):
+            def for_measurement(self, job: str, measurement: str) -> "Reaping":
+                return self
+
+            def reap(self, keep: Any = ()) -> int:
+                if this.is_away:
+                    raise Unavailable("docker", "connection refused")
+                this.reaps += 1
+                return 0
+
+        self.worker = worker(self.rows, self.world, Reaping(self.world))
+
+
+def test_what_a_fault_left_goes_once_in_the_first_sweep_that_finds_an_engine() -> None:
+    here = Sweeping()
+
+    def gone(options: dict[str, str]) -> float:
+        here.is_away = True
+        raise Unavailable("docker", "connection reset")
+
+    here.world.throughput = gone
+    here.worker.sweep()
+    assert here.reaps == 0
+    with pytest.raises(Infrastructure):
+        here.worker.measure(MeasurementId(1), lambda: False)
+    here.worker.sweep()
+    assert here.reaps == 1, "before the measurement"
+    here.is_away = False
+    here.worker.sweep()
+    here.worker.sweep()
+    assert here.reaps == 2
+
+
+def test_no_sweep_removes_what_is_measured() -> None:
+    here = Sweeping()
+    beside: list[int] = []
+
+    def swept(options: dict[str, str]) -> float:
+        here.worker.start()
+        beside.append(here.reaps)
+        return 100.0
+
+    here.world.throughput = swept
+    here.worker.measure(MeasurementId(1), lambda: False)
+    assert {*beside} == {1}, "the one before the measurement"
+    here.worker.sweep()
+    assert here.reaps == 2
+
+
 def test_the_sweep_reports_what_ails_the_host() -> None:
     rows, world = Rows(), FakeWorld()
     worker(rows, world).sweep()

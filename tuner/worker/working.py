@@ -112,6 +112,9 @@ class Worker:
     """Removes what is older than the settings allow."""
     submit_due: Callable[[], None] = lambda: None
     """Submits the jobs that schedules ask for."""
+    _measuring: threading.Lock = field(default_factory=threading.Lock)
+    _left: threading.Event = field(default_factory=threading.Event)
+    """Set while containers of an ended measurement may be here: the engine went away."""
 
     def advance(self, job_id: JobId) -> None:
         """Take every step of a job that is due.
@@ -168,7 +171,7 @@ class Worker:
         log_context.add(job=claim.job.id)
         attempt = Attempt(self.store, claim.measurement, should_abort)
         try:
-            with self._watched(claim, should_abort) as bench:
+            with self._measuring, self._watched(claim, should_abort) as bench:
                 result = self._made(claim, bench)
         except TargetFailed as failure:
             attempt.fail(failure_of(failure, claim.job.spec))
@@ -188,19 +191,21 @@ class Worker:
 
         The caller holds the host's lock, so that worker is gone.
         """
+        self._left.set()
         self.sweep()
-        # Without an engine, `measure` removes them later.
-        with suppress(Unavailable, Infrastructure):
-            self._reap()
 
     def sweep(self) -> None:
-        """Report that this host lives and what keeps it from measuring; recover lost work."""
+        """Report that this host lives and what keeps it from measuring; recover lost work.
+
+        Remove what an ended measurement could not remove itself.
+        """
         self.host.give_way()
         self._report(self.host.problem())
         lost = self.store.recover(self.pool)
         if lost:
             log.warning("put %d lost tasks back into the queue", lost)
         self.clear()
+        self._tidy()
 
     def clear(self) -> None:
         """Remove what jobs that have ended left on this host, if it can be done now."""
@@ -217,8 +222,18 @@ class Worker:
             raise Infrastructure(f"{away} (in the middle of a measurement)") from away
         return result
 
+    def _tidy(self) -> None:
+        """Without an engine, or while something is measured, a later sweep does it."""
+        if self._left.is_set() and self._measuring.acquire(blocking=False):
+            try:
+                with suppress(Unavailable, Infrastructure):
+                    self._reap()
+            finally:
+                self._measuring.release()
+
     def _reap(self) -> None:
         reaped = self.host.reap()
+        self._left.clear()
         if reaped:
             log.warning("removed %d containers that an earlier measurement left", reaped)
 
@@ -262,6 +277,7 @@ class Worker:
 
     def _repeat_or_give_up(self, attempt: Attempt, fault: Infrastructure) -> None:
         measurement_id = attempt.measurement.id
+        self._left.set()
         log.warning("measurement %d: the host's fault: %s", measurement_id, fault)
         if attempt.release(fault=str(fault)) < FAULTS_ALLOWED:
             raise fault
