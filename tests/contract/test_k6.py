@@ -158,13 +158,13 @@ def three(path: str = "/") -> tuple[HttpRequest, ...]:
 
 def test_a_burst_of_users_is_served_to_the_last_request(bench: Bench) -> None:
     with ready(bench, arm("flawed", QUEUE)) as started:
-        reading = started.drive(Burst(kind="burst", users=200, requests=three()))
+        reading = started.drive(Burst(kind="burst", users=200, requests=three() * 5))
 
-    assert reading.sent == reading.requests == served(reading) == 600
+    assert reading.sent == reading.requests == served(reading) == 3000
     assert reading.errors_by_class == {}
     assert reading.over_limit == 0
-    assert sum(reading.series) == pytest.approx(600, abs=1)  # the last one ends the series
-    assert reading.histogram.total == 600
+    assert sum(reading.series) == pytest.approx(3000, abs=1)  # the last one ends the series
+    assert reading.histogram.total == 3000
     app = reading.over_time.usage["app"]
     assert len(app.cores) == len(reading.over_time.queue) == int(reading.wall_s / SERIES_STEP_S)
     assert median(app.cores) > 0  # k6's start of up to a second is not in the series
