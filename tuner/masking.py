@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from datetime import datetime
 from enum import Enum
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -50,7 +50,6 @@ _MARKS = re.compile(r"[=:> \t]")
 """Each of the patterns needs one of these: most texts are names and numbers, and have none."""
 
 
-@lru_cache(4096)
 def is_secret(name: str) -> bool:
     """Whether a variable of this name looks like a secret."""
     return _SECRET_NAME.search(name) is not None

@@ -163,8 +163,9 @@ class Killer:
             self.service.process.wait()
             self.service.start()
         else:
-            is_there = partial(self.service.child, victim)
-            self.service.wait_for(lambda: is_there() is not None, LONGEST_JOB_S, victim)
+            self.service.wait_for(
+                lambda: self.service.child(victim) is not None, LONGEST_JOB_S, f"a {victim}"
+            )
             self.service.kill(victim)
         self.service.wait_for(
             lambda: self.goes_on(job_id, since), LONGEST_JOB_S, "it goes on", every_s=0.3

@@ -210,7 +210,7 @@ class Store(Work, Recovery, Hosts, Apps, Checks, Links, Totals, Retention, Keys)
                 return None
             history = read_history(connection, row)
             if history.may_start:
-                return history  # a start asks again, alone
+                return history  # its start asks again, with the lock of the pool
             jobs.lock_pool(connection, row["pool"])
             return replace(history, may_start=jobs.may_start(connection, job_id))
 

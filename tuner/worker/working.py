@@ -223,7 +223,10 @@ class Worker:
         return result
 
     def _tidy(self) -> None:
-        """Without an engine, or while something is measured, a later sweep does it."""
+        """Remove what an ended measurement left.
+
+        Without an engine, or while something is measured, a later sweep does it.
+        """
         if self._left.is_set() and self._measuring.acquire(blocking=False):
             try:
                 with suppress(Unavailable, Infrastructure):
