@@ -190,7 +190,7 @@ class Killable:
         """Begin a life; the one before must have ended."""
         self._runs = forking.RawValue(ctypes.c_int, 0)  # without a lock that could die held
         arguments = (self.url, self.host, self.pause_s, self._runs)
-        self._process = forking.Process(target=work, args=arguments)
+        self._process = forking.Process(target=work, args=arguments, daemon=True)
         self._process.start()
 
     def keep(self) -> None:

@@ -43,9 +43,9 @@ from tuner.queue import Queue
 PAUSE_S = 0.03  # of every run of load; a block has six and more
 MOST_RUNS = 10  # of load between two strikes
 FEW = (Phase.CALIBRATE, Phase.SEARCH, Phase.ABLATE, Phase.CONFIRM)
+WITHOUT_HELP = (Phase.ABLATE, Phase.CONFIRM)  # two hosts may search other files than one
 AWAY_S = 60.0
 FULL_S = 20.0
-FROZEN_S = 30.0  # longer than a host may be silent
 LOST = 0.1  # share of the packets, each way
 CLOCK_SETTLES_S = 3.0
 HOUR_S = 3600
@@ -110,11 +110,14 @@ class Scene:
         assert rival.gives_way(), "two workers of one name are at work"
 
     def freeze_worker(self) -> None:
-        """It hangs until its work is another host's, and wakes up while that one works."""
+        """It hangs until its work is another host's, and wakes up while that one works.
+
+        It may hang in a transaction, with the job locked.
+        """
         other = Killable(self.url, PAUSE_S, host="host-2")
         self.worker.send(signal.SIGSTOP)
         other.start()
-        time.sleep(FROZEN_S)
+        wait_for_runs(other, 1)
         self.worker.send(signal.SIGCONT)
         wait_for_runs(other, self.dice.randint(0, MOST_RUNS))
         other.kill()
@@ -243,7 +246,7 @@ FAULTS: Mapping[str, Fault] = {
     "the disk of PostgreSQL is full for 20 s": full_disk,
     "the clock jumps by an hour, four times": moved_clock,
     "a second worker of the same name": killed(Scene.start_rival, FEW),
-    "a worker hangs for 30 s beside another": killed(Scene.freeze_worker, FEW[1:3]),
+    "a worker hangs until another has its work": killed(Scene.freeze_worker, WITHOUT_HELP),
     "a neighbour eats the memory": eaten_memory,
     "10 % of the packets are lost": lost_packets,
 }

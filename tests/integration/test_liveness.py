@@ -11,9 +11,11 @@ from functools import partial
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
+from sqlalchemy import text
 
 from tests.integration.test_queue import Recording, wait_for, working
 from tuner.db import Store, conninfo, host_alive, make_engine
+from tuner.db.engine import translated
 from tuner.errors import Conflict, Unavailable
 from tuner.queue import Queue
 
@@ -152,3 +154,18 @@ def test_the_servers_end_notices_too(database_url: str) -> None:
     options = str(conninfo_to_dict(conninfo(database_url))["options"])
     for name in ("tcp_keepalives_idle=5", "tcp_user_timeout=10000", "statement_timeout=10000"):
         assert f"-c {name}" in options
+
+
+def test_a_process_that_hangs_in_a_transaction_loses_its_locks(database_url: str) -> None:
+    """PostgreSQL ends its session; when it wakes up, it learns that PostgreSQL was away."""
+    lock, limit = text("LOCK TABLE jobs"), "idle_in_transaction_session_timeout"
+    engine = make_engine(database_url)
+    with translated(), engine.connect() as hanging:
+        assert hanging.execute(text(f"SHOW {limit}")).scalar() == "10s"
+        hanging.execute(text(f"SET LOCAL {limit} = '200ms'"))
+        hanging.execute(lock)
+        with engine.begin() as other:
+            other.execute(lock)
+        with pytest.raises(Unavailable), translated():
+            hanging.execute(text("SELECT 1"))
+    engine.dispose()

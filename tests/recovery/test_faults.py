@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.full, pytest.mark.timeout(faults.SCENE_ENDS_WITHIN_S)]
 
 FAULTS = (
     "the clock jumps by an hour, four times",
-    "a worker hangs for 30 s beside another",
+    "a worker hangs until another has its work",
     "a neighbour eats the memory",
     "10 % of the packets are lost",
 )

@@ -21,7 +21,12 @@ _BOTH_ENDS = {
     "tcp_keepalives_interval": 2,
     "tcp_keepalives_count": 3,
 }
-_OF_SESSION = {"timezone": "UTC", "statement_timeout": 10_000, **_BOTH_ENDS}  # ms
+_OF_SESSION = {
+    "timezone": "UTC",
+    "statement_timeout": 10_000,  # ms
+    "idle_in_transaction_session_timeout": 10_000,  # a process that hangs must not keep its locks
+    **_BOTH_ENDS,
+}
 CONNECTION: Mapping[str, int | str] = {
     "connect_timeout": 3,
     "options": " ".join(f"-c {name}={value}" for name, value in _OF_SESSION.items()),
