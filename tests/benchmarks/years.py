@@ -4,8 +4,9 @@ Two databases in one PostgreSQL of its own have the same apps, the same running 
 queue; one has 1 000 trials, the other 100 000 with 2 million windows, of three years. Two API
 processes answer the same calls of both, in turn, and the worker's statements run on both. The
 promise: no median is more than twice as long with the many trials. A call whose answer itself is
-longer, as of an app that has had more answers, is marked. Then the large one is dumped and restored
-into a fresh PostgreSQL, whose answers have to be the same bytes, and pruned, while a poller looks.
+longer, as of an app that has had more answers, is marked. The large one is filled in PostgreSQL 17
+and upgraded; after the calls it is dumped and restored into a fresh PostgreSQL. Its answers have to
+be the same bytes each time. At the end it is pruned, while a poller looks.
 """
 
 import shutil
@@ -26,7 +27,9 @@ import psycopg
 from tests.benchmarks import rig
 from tests.benchmarks.years_calls import CALLS, Site, answers, opened
 from tests.filled_years import Years, fill
-from tuner.db import EmbeddedPostgres, migrate
+from tests.older_files import OLD, running
+from tuner.db import EmbeddedPostgres, binaries, cluster, migrate, older
+from tuner.db.home import Home
 from tuner.model import BYTES_PER_MB
 
 RATIO_AT_MOST = 2.0
@@ -55,9 +58,11 @@ def main() -> int:
     """Run and print; 1 where a promise was not kept."""
     options = parsed()
     rig.begin()
-    with folder() as home, server(home / "first") as postgres:
-        urls = {size: database(postgres.url, size) for size in SIZES}
-        years = {size: filled(urls[size], size, options) for size in SIZES}
+    with folder() as home, ExitStack() as servers:
+        large, is_upgraded = upgraded(home, options)
+        url = servers.enter_context(server(home / "first")).url
+        urls = {"small": database(url, "small"), "large": url}
+        years = {"small": filled(urls["small"], "small", options), "large": large}
         with ExitStack() as stack:
             sites = {
                 size: stack.enter_context(opened(urls[size], years[size], home / size))
@@ -67,7 +72,7 @@ def main() -> int:
         is_equal = restored(urls["large"], years["large"], home)
         with opened(urls["large"], years["large"], home / "pruned") as site:
             pruned(site, f"{options.kept_days}d")
-    return 0 if is_quick and is_equal else 1
+    return 0 if is_upgraded and is_quick and is_equal else 1
 
 
 def parsed() -> Namespace:
@@ -91,6 +96,23 @@ def folder() -> Iterator[Path]:
         yield home
     finally:
         shutil.rmtree(home, ignore_errors=True)
+
+
+def upgraded(home: Path, options: Namespace) -> tuple[Years, bool]:
+    """Fill a cluster of PostgreSQL 17 and bring it to ours; whether its answers are the same."""
+    data = home / "first"
+    Home(data).make(binaries.server_account())
+    programs = older.find(OLD, None, home / "programs", print)
+    cluster.create(programs, Home(data).cluster, binaries.server_account())
+    with running(data, programs) as url:
+        migrate.upgrade(url)
+        years = filled(url, "large", options)
+        with opened(url, years, home / "of-17") as site:
+            expected = answers(site)
+    took_s = command({"TUNER_DATA_DIR": str(data)}, "db", "upgrade", "--old-bin", str(programs))
+    rig.row(f"\nupgrade from PostgreSQL {OLD} to {binaries.MAJOR}", f"{took_s:.0f} s")
+    with server(data) as ours, opened(ours.url, years, home / "of-18") as site:
+        return years, is_same(expected, answers(site))
 
 
 @contextmanager
@@ -161,10 +183,10 @@ def report(took: Took) -> bool:
 def restored(url: str, years: Years, home: Path) -> bool:
     """Dump, restore into a fresh server, and compare answers; whether all bytes are the same."""
     file = home / "tuner.dump"
-    rig.row("\ndump", f"{command(url, 'db', 'dump', str(file)):.0f} s")
+    rig.row("\ndump", f"{command(at(url), 'db', 'dump', str(file)):.0f} s")
     rig.row("its size, MB", f"{file.stat().st_size / BYTES_PER_MB:,.0f}")
     with server(home / "second") as second:
-        took_s = command(second.url, "db", "restore", str(file))
+        took_s = command(at(second.url), "db", "restore", str(file))
         rig.row("restore into a fresh server", f"{took_s:.0f} s, {mb(second.url):,.0f} MB")
         with (
             opened(url, years, home / "before") as before,
@@ -173,6 +195,11 @@ def restored(url: str, years: Years, home: Path) -> bool:
             expected, found = answers(before), answers(after)
     file.unlink()
     shutil.rmtree(home / "second", ignore_errors=True)
+    return is_same(expected, found)
+
+
+def is_same(expected: Mapping[str, bytes], found: Mapping[str, bytes]) -> bool:
+    """Compare answers by path, and print how many differ."""
     unlike = [path for path, body in expected.items() if found[path] != body]
     size_mb = sum(map(len, expected.values())) / BYTES_PER_MB
     said = f"UNLIKE: {', '.join(unlike)}" if unlike else "all the same bytes"
@@ -180,11 +207,16 @@ def restored(url: str, years: Years, home: Path) -> bool:
     return not unlike
 
 
-def command(url: str, *words: str) -> float:
-    """Seconds that a command of ours takes on a database."""
+def at(url: str) -> Mapping[str, str]:
+    """The environment of a command on that database."""
+    return {"TUNER_DATABASE_URL": url}
+
+
+def command(environ: Mapping[str, str], *words: str) -> float:
+    """Seconds that a command of ours takes."""
     began = time.monotonic()
     argv = [sys.executable, "-m", "tuner.cli", *words]
-    subprocess.run(argv, env={"TUNER_DATABASE_URL": url}, check=True, capture_output=True)
+    subprocess.run(argv, env=environ, check=True, capture_output=True)
     return time.monotonic() - began
 
 
@@ -194,7 +226,7 @@ def pruned(site: Site, age: str) -> None:
     windows, jobs = ("--older-than", age), ("--jobs-older-than", age)
     for words in (windows, (*windows, "--compact"), (*windows, *jobs, "--compact")):
         with polling(site) as seen:
-            took_s = command(site.url, "db", "prune", *words)
+            took_s = command(at(site.url), "db", "prune", *words)
         rig.row(f"prune {' '.join(words)}", f"{took_s:.0f} s, {mb(site.url):,.0f} MB after it")
         for name, polls in seen.items():
             took_ms = [each for each, status in polls if status == OK]
