@@ -70,39 +70,54 @@ def _masked(value: Any, leave: tuple[type, ...]) -> Any:
     if isinstance(value, str):
         return _masked_text(value)
     if isinstance(value, Mapping):
-        return {name: _masked_item(name, item, leave) for name, item in value.items()}
+        return {
+            name: _masked_item(name, isinstance(name, str) and is_secret(name), item, leave)
+            for name, item in value.items()
+        }
     if isinstance(value, tuple | list):
         new = [_masked(item, leave) for item in value]
         is_same = isinstance(value, tuple) and all(map(operator.is_, new, value))
         return value if is_same else type(value)(new)
     if isinstance(value, BaseModel):
-        items = {name: getattr(value, name) for name in type(value).model_fields}
-        return value.model_copy(update=_masked(items, leave))
+        changed = _changed(value, leave)
+        return value.model_copy(update=changed) if changed else value
     if is_dataclass(value) and not isinstance(value, type):
-        changed = {}
-        for name in _names_of(type(value)):
-            item = getattr(value, name)
-            new = _masked_item(name, item, leave)
-            if new is not item:
-                changed[name] = new
+        changed = _changed(value, leave)
         return replace(value, **changed) if changed else value
     return value
 
 
+def _changed(value: object, leave: tuple[type, ...]) -> dict[str, Any]:
+    """The fields of a model or dataclass that get a mask."""
+    changed = {}
+    kind: Any = type(value)
+    for name, has_secret_name in _fields_of(kind):
+        item = getattr(value, name)
+        if type(item) not in _WITHOUT_TEXT:
+            new = _masked_item(name, has_secret_name, item, leave)
+            if new is not item:
+                changed[name] = new
+    return changed
+
+
 @cache
-def _names_of(kind: type) -> tuple[str, ...]:
-    dataclass: Any = kind
-    return tuple(field.name for field in fields(dataclass) if field.init)
+def _fields_of(kind: Any) -> tuple[tuple[str, bool], ...]:
+    """The fields of a model or dataclass, and whether the name of each looks like a secret."""
+    if issubclass(kind, BaseModel):
+        names = list(kind.model_fields)
+    else:
+        names = [field.name for field in fields(kind) if field.init]
+    return tuple((name, is_secret(name)) for name in names)
 
 
-def _masked_item(name: object, item: Any, leave: tuple[type, ...]) -> Any:
+def _masked_item(name: object, has_secret_name: bool, item: Any, leave: tuple[type, ...]) -> Any:
     if type(item) in _WITHOUT_TEXT:
         return item
     if name == "take":  # says where an answer holds a token, and is none itself
         return item
     if name == "user_data" and isinstance(item, BaseModel):
         return item.model_copy(update={"rows": (tuple(MASK for _ in getattr(item, "names", ())),)})
-    if isinstance(name, str) and isinstance(item, str) and is_secret(name):
+    if has_secret_name and isinstance(item, str):
         return MASK
     if name == "env" and isinstance(item, Mapping):
         return {key: MASK if isinstance(own, str) else own for key, own in item.items()}
