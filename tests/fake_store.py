@@ -3,7 +3,7 @@
 import copy
 import itertools
 import threading
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -157,6 +157,14 @@ class FakeStore(FakeChecks, FakeLinks):
             and (after is None or job.id < after)
         ]
         return [summary_of(job) for job in found[:limit]]
+
+    def next_jobs(self, limit: int) -> list[JobId]:
+        queued = [job for job in self._jobs.values() if job.state is JobState.QUEUED]
+        queues: defaultdict[str, list[JobId]] = defaultdict(list)
+        for job in sorted(queued, key=self._turn_of):
+            queues[job.spec.pool].append(job.id)
+        places = ((place, job) for queue in queues.values() for place, job in enumerate(queue))
+        return [job for _, job in sorted(places)][:limit]
 
     def status(self, job_id: JobId) -> JobStatus:
         job = self.job(job_id)

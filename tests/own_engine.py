@@ -101,11 +101,20 @@ class OwnEngine:
             self.start()
         self._process.terminate()
         self._process.wait(ANSWERS_WITHIN_S)
+        self._end_shims()
         for mounted in _mounts_below(self.home):
             subprocess.run(["umount", "--lazy", mounted], check=False)
         self._namespace.kill()
         self._namespace.wait()
         shutil.rmtree(self.home)
+
+    def _end_shims(self) -> None:
+        """After a kill, a shim of containerd may stay, with the processes of its container."""
+        pattern = f"containerd-shim.* -namespace {self.home.name} "
+        found = subprocess.run(["pgrep", "--full", pattern], stdout=subprocess.PIPE, check=False)
+        for shim in found.stdout.decode().split():
+            subprocess.run(["pkill", "-KILL", "--parent", shim], check=False)
+            subprocess.run(["kill", "-KILL", shim], check=False)
 
     def load(self, images: Sequence[str]) -> None:
         """Copy images from the machine's engine."""

@@ -463,6 +463,14 @@ class TestJobs:
         last = queued(store, "cart")
         assert order(store, *shop[1:], new, last) == [new, shop[1], last, shop[2]]
 
+    def test_the_next_jobs_of_all_pools_come_first(self, store: AnyStore) -> None:
+        shop = [queued(store, "shop") for _ in range(2)]
+        cart = queued(store, "cart")
+        elsewhere = create(store, pool="other").id
+        store.advance(shop[0], once(START))
+        assert store.next_jobs(9) == [cart, elsewhere, shop[1]]
+        assert store.next_jobs(2) == [cart, elsewhere]
+
     def test_interactive_jobs_come_before_nightly_ones(self, store: AnyStore) -> None:
         nightly = [queued(store, "shop", Priority.NIGHTLY) for _ in range(2)]
         assert store.history(nightly[0]).may_start

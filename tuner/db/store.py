@@ -25,6 +25,7 @@ from tuner.db.status import read_status, read_version, status_of_new
 from tuner.db.steps import apply_step
 from tuner.db.tables import jobs as jobs_table
 from tuner.db.totals import Totals
+from tuner.db.turns import first_in_line
 from tuner.db.work import Work
 from tuner.errors import Conflict, NotFound
 from tuner.model import (
@@ -220,6 +221,11 @@ class Store(Work, Recovery, Hosts, Apps, Checks, Links, Totals, Retention, Keys)
             if not jobs.lock_unchanged(connection, history):
                 return None
             return apply_step(connection, self._queue, history, step)
+
+    def next_jobs(self, limit: int) -> list[JobId]:
+        """Queued jobs of all pools: those that are next in their pools, then those after them."""
+        with self._at_once() as connection:
+            return [JobId(job) for job in connection.execute(first_in_line(limit)).scalars()]
 
     def cancel(self, job_id: JobId, *, by: str | None = None) -> JobStatus:
         """Cancel a job and all its open measurements; cancelling twice is no error.

@@ -6,7 +6,7 @@ longest ago is first, so that nobody waits for all jobs of an app that submitted
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Subquery, func, select
+from sqlalchemy import ColumnElement, Connection, Select, Subquery, func, select
 
 from tuner.db.tables import jobs
 from tuner.model import JobId, JobState, Priority
@@ -31,18 +31,19 @@ _last_start = (
 _is_nightly = _queued.c.priority != Priority.INTERACTIVE
 
 
-def _queue_of(pool: ColumnElement[str] | str) -> Subquery:
-    """The queued jobs of a pool, each with its place from 0."""
-    of_app: dict[str, Any] = {"partition_by": (_is_nightly, _queued.c.app)}
+def _queue(*of_which: ColumnElement[bool]) -> Subquery:
+    """The queued jobs of whole pools, each with its place in its pool, from 0."""
+    of_app: dict[str, Any] = {"partition_by": (_queued.c.pool, _is_nightly, _queued.c.app)}
     rounds = (
         select(
             _queued.c.id,
+            _queued.c.pool,
             _is_nightly.label("is_nightly"),
             func.row_number().over(**of_app, order_by=_queued.c.id).label("round"),
             _last_start.label("last_start"),
             func.min(_queued.c.id).over(**of_app).label("first"),
         )
-        .where(_queued.c.pool == pool, _queued.c.state == JobState.QUEUED)
+        .where(_queued.c.state == JobState.QUEUED, *of_which)
         .correlate(jobs)
         .subquery()
     )
@@ -52,12 +53,12 @@ def _queue_of(pool: ColumnElement[str] | str) -> Subquery:
         rounds.c.last_start.asc().nulls_first(),
         rounds.c.first,
     )
-    place = func.row_number().over(order_by=order) - 1
+    place = func.row_number().over(partition_by=rounds.c.pool, order_by=order) - 1
     return select(rounds.c.id, place.label("place")).subquery()
 
 
-_queue = _queue_of(jobs.c.pool)
-_place = select(_queue.c.place).where(_queue.c.id == jobs.c.id).correlate(jobs).scalar_subquery()
+_its = _queue(_queued.c.pool == jobs.c.pool)
+_place = select(_its.c.place).where(_its.c.id == jobs.c.id).correlate(jobs).scalar_subquery()
 _others_running = (
     select(func.count())
     .select_from(_running)
@@ -76,6 +77,12 @@ AHEAD = func.coalesce(_place, 0) + _others_running
 
 def next_of(connection: Connection, pool: str) -> JobId | None:
     """The queued job of a pool that is next; None: none waits."""
-    queue = _queue_of(pool)
+    queue = _queue(_queued.c.pool == pool)
     found = connection.execute(select(queue.c.id).where(queue.c.place == 0)).scalar()
     return JobId(found) if found is not None else None
+
+
+def first_in_line(limit: int) -> Select[int]:
+    """Queued jobs: those that are next in their pools, then those after them."""
+    queue = _queue()
+    return select(queue.c.id).order_by(queue.c.place, queue.c.id).limit(limit)

@@ -1,17 +1,18 @@
 """Which jobs run and wait, and when each that waits is expected to start."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from heapq import heappop, heappush
 
 from tuner.api.services import Services
 from tuner.api.views import job_answer
-from tuner.model import JobId, JobState
+from tuner.model import BenchmarkHost, JobId, JobState, is_live
 from tuner.schemas import JobAnswer
 
 _MOST = 20
-"""Jobs of each state that are looked at: more would make the page slow, and say little."""
+"""Jobs that run, and jobs that wait: more would make the page slow, and say little."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,24 +25,43 @@ class Open:
 
 
 def open_jobs(services: Services) -> Sequence[Open]:
-    """Jobs that run, then those that wait in their order.
+    """Jobs that run, then those that wait: the next ones first.
 
-    Each pool measures one job at a time, so a job waits for all before it. A tuning job may end
-    early, and so may those that wait for it: a start is expected at the latest, unless a job comes
-    that goes first.
+    Each host measures one job at a time, and a job gets the host of its pool that is free first. A
+    tuning job may end early, and so may those that wait for it: a start is expected at the latest,
+    unless a job comes that goes first.
     """
-    free_at: defaultdict[str, datetime | None] = defaultdict(services.now)
+    store, now = services.store, services.now()
+    listed = store.jobs(None, JobState.RUNNING, None, _MOST, kind=None)
+    ids = [*sorted(JobId(job.id) for job in listed), *store.next_jobs(_MOST)]
+    answers = [job_answer(store.status(job)) for job in ids]
+    hosts = [host for host in store.hosts() if is_live(host, now) and not host.hindrance]
+    has_host = {host.job for host in hosts}
+    ends = {int(job.id): _end(job, now) for job in answers if job.id in has_host}
+    free = _free_hosts(hosts, ends, now)
     found = []
-    for state in (JobState.RUNNING, JobState.QUEUED):
-        listed = services.store.jobs(None, state, None, _MOST, kind=None)
-        answers = (job_answer(services.store.status(JobId(job.id))) for job in listed)
-        for answer in sorted(answers, key=lambda job: (job.queue_position or 0, job.id)):
-            if answer.state.is_final:
-                continue  # it ended meanwhile
-            starts_at = None if answer.waits_for else free_at[answer.pool]
-            free_at[answer.pool] = ends_at = _end(answer, starts_at)
-            found.append(Open(job=answer, starts_at=starts_at, ends_at=ends_at))
+    for job in answers:
+        if job.state.is_final:
+            continue  # it ended meanwhile
+        starts_at, ends_at = None, ends.get(job.id)
+        if job.id not in has_host and free[job.pool] and not job.waits_for:
+            starts_at = heappop(free[job.pool])
+            if (ends_at := _end(job, starts_at)) is not None:
+                heappush(free[job.pool], ends_at)
+        found.append(Open(job=job, starts_at=starts_at, ends_at=ends_at))
     return found
+
+
+def _free_hosts(
+    hosts: Iterable[BenchmarkHost], ends: Mapping[int, datetime | None], now: datetime
+) -> Mapping[str, list[datetime]]:
+    """From when on hosts of each pool are free, as heaps; without those that nobody can say."""
+    free: defaultdict[str, list[datetime]] = defaultdict(list)
+    for host in hosts:
+        free_at = now if host.job is None else ends.get(host.job)
+        if free_at is not None:
+            heappush(free[host.pool], free_at)
+    return free
 
 
 def _end(job: JobAnswer, starts_at: datetime | None) -> datetime | None:

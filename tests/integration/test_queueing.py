@@ -1,0 +1,75 @@
+"""When each job of a queue is expected to start, on pools of one host and of several."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.integration.test_placing import end, hosts, started
+from tests.unit.api.fakes import Api
+from tuner.db import Store
+from tuner.model import JobId
+from tuner.pages import queueing
+from tuner.pages.queueing import Open, open_jobs
+
+
+def looked_at(store: Store) -> tuple[datetime, Sequence[Open]]:
+    now = datetime.now(UTC)
+    return now, open_jobs(replace(Api(store)._services, now=lambda: now))
+
+
+def test_a_job_gets_the_host_that_is_free_first(postgres_store: Store, database_url: str) -> None:
+    store = postgres_store
+    with hosts(database_url, store, "a", "b"):
+        jobs = [started(store) for _ in range(5)]
+        now, found = looked_at(store)
+    assert [each.job.id for each in found] == jobs
+    first, second, third, fourth, fifth = found
+    assert (first.starts_at, second.starts_at) == (None, None), "they run"
+    assert first.ends_at
+    assert second.ends_at
+    assert now < first.ends_at
+    assert [third.starts_at, fourth.starts_at] == sorted([first.ends_at, second.ends_at])
+    assert third.ends_at
+    assert third.starts_at
+    assert (third.ends_at - third.starts_at).total_seconds() == third.job.size.takes_s
+    assert fifth.starts_at == min(third.ends_at, fourth.ends_at or now)
+
+
+def test_a_drained_host_frees_nothing(postgres_store: Store, database_url: str) -> None:
+    store = postgres_store
+    with hosts(database_url, store, "a", "b"):
+        for _ in range(3):
+            started(store)
+        store.drain("a", by=None)
+        _, (_, second, third) = looked_at(store)
+    assert third.starts_at == second.ends_at
+
+
+def test_a_free_host_takes_the_next_job_at_once(postgres_store: Store, database_url: str) -> None:
+    store = postgres_store
+    with hosts(database_url, store, "a"):
+        running = started(store)
+        waiting = started(store)
+        end(store, running)
+        now, found = looked_at(store)
+    assert [(each.job.id, each.starts_at) for each in found] == [(waiting, now)]
+
+
+def test_the_next_jobs_of_a_long_queue_are_the_ones_that_are_shown(
+    postgres_store: Store, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queueing, "_MOST", 2)
+    store = postgres_store
+    with hosts(database_url, store, "a"):
+        jobs = [started(store) for _ in range(4)]
+        _, found = looked_at(store)
+    assert [JobId(each.job.id) for each in found] == jobs[:3]
+
+
+def test_without_a_host_nobody_can_say(postgres_store: Store) -> None:
+    started(postgres_store)
+    second = started(postgres_store)
+    _, found = looked_at(postgres_store)
+    assert {each.job.id: each.starts_at for each in found}[second] is None
