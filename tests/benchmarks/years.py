@@ -30,7 +30,7 @@ from tests.filled_years import Years, fill
 from tests.older_files import OLD, running
 from tuner.db import EmbeddedPostgres, binaries, cluster, migrate, older
 from tuner.db.home import Home
-from tuner.model import BYTES_PER_MB
+from tuner.model import BYTES_PER_MB, HOST_IS_STALE_AFTER
 
 RATIO_AT_MOST = 2.0
 SIZES = ("small", "large")
@@ -63,6 +63,7 @@ def main() -> int:
         url = servers.enter_context(server(home / "first")).url
         urls = {"small": database(url, "small"), "large": url}
         years = {"small": filled(urls["small"], "small", options), "large": large}
+        time.sleep(HOST_IS_STALE_AFTER.total_seconds())  # then the hosts of both are gone
         with ExitStack() as stack:
             sites = {
                 size: stack.enter_context(opened(urls[size], years[size], home / size))
