@@ -144,6 +144,9 @@ class FakeStore(FakeLinks):
         ]
         return [summary_of(job) for job in found[:limit]]
 
+    def next_jobs(self, limit: int) -> list[JobId]:
+        return [job.id for job in reversed(self.jobs(None, JobState.QUEUED, None, 999))][:limit]
+
     def status(self, job_id: JobId) -> JobStatus:
         job, trials = self.job(job_id), self.trials(job_id)
         waiting = job.state is JobState.QUEUED
