@@ -133,7 +133,7 @@ class Store(Work, Recovery, Hosts, Apps, Checks, Links, Totals, Retention, Keys)
 
     def job(self, job_id: JobId) -> Job:
         """One job. Raises `NotFound`."""
-        with self._transaction() as connection:
+        with self._at_once() as connection:
             return jobs.read(connection, job_id)
 
     def pool_of(self, job_id: JobId) -> str:

@@ -37,7 +37,12 @@ class Choice:
 
     value: str
     label: str
-    text: str
+    file: str
+
+    @property
+    def text(self) -> str:
+        """What may be shown of it."""
+        return masked(self.file)
 
 
 @router.get("/")
@@ -99,9 +104,9 @@ def _changes(job: Job, services: Services) -> tuple[Section, ...]:
 def _choices(answered: Sequence[Job]) -> Iterator[Choice]:
     for job in answered:
         if job.recommendation is not None:
-            new, own = masked(job.recommendation.uwsgi_ini), masked(job.spec.baseline_ini)
-            yield Choice(value=f"{job.id}-new", label=f"job {job.id}: to deploy", text=new)
-            yield Choice(value=f"{job.id}-yours", label=f"job {job.id}: your file", text=own)
+            new, own = job.recommendation.uwsgi_ini, job.spec.baseline_ini
+            yield Choice(value=f"{job.id}-new", label=f"job {job.id}: to deploy", file=new)
+            yield Choice(value=f"{job.id}-yours", label=f"job {job.id}: your file", file=own)
 
 
 def _pair(choices: Sequence[Choice], left: str | None, right: str | None) -> tuple[Choice, Choice]:
