@@ -49,7 +49,7 @@ FINGERPRINT = HostFingerprint(
     docker_version="20.10",
 )
 FACTS = TargetFacts(
-    image_digest="sha256:0",
+    image_digest=f"registry.example/shop@sha256:{'0f' * 32}",
     uwsgi_version="2.0.31",
     options=("processes", "threads"),
     fingerprint=FINGERPRINT,

@@ -330,6 +330,11 @@ def test_an_app_shows_the_diff_between_any_two_files(shown: Shown) -> None:
     assert "The two files are equal" in same
 
 
+def test_an_answer_names_its_image_by_the_start_of_its_hash(shown: Shown) -> None:
+    text = shown.site.get("/apps/checkout").text
+    assert f'title="{builders.FACTS.image_digest}">{"0f" * 6}</code>' in text
+
+
 def test_apps_have_their_answers_over_time(shown: Shown) -> None:
     text = shown.site.get("/").text
     assert "effects, the oldest first: +3.0 %, -6.0 %, +5.0 %, +9.8 %" in text

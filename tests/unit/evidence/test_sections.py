@@ -355,7 +355,7 @@ def test_provenance_names_all_that_it_takes_to_do_it_again() -> None:
     rows = text(composed(), "Where it comes from")
     for words in (
         "machine: Test CPU, 2 CPUs",
-        "uWSGI: 2.0.31; image sha256:0",
+        f"uWSGI: 2.0.31; image {builders.FACTS.image_digest}",
         "limits: 1 CPU, 512 MB, somaxconn 4096",
         "load: closed loop of 64 connections; GET /",
         "seed 1, sampler tpe",
