@@ -162,8 +162,8 @@ def test_a_process_that_hangs_in_a_transaction_loses_its_locks(database_url: str
     engine = make_engine(database_url)
     with translated(), engine.connect() as hanging:
         assert hanging.execute(text(f"SHOW {limit}")).scalar() == "10s"
-        hanging.execute(text(f"SET LOCAL {limit} = '200ms'"))
         hanging.execute(lock)
+        hanging.execute(text(f"SET LOCAL {limit} = '200ms'"))
         with engine.begin() as other:
             other.execute(lock)
         with pytest.raises(Unavailable), translated():
