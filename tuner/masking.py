@@ -111,8 +111,6 @@ def _fields_of(kind: Any) -> tuple[tuple[str, bool], ...]:
 
 
 def _masked_item(name: object, has_secret_name: bool, item: Any, leave: tuple[type, ...]) -> Any:
-    if type(item) in _WITHOUT_TEXT:
-        return item
     if name == "take":  # says where an answer holds a token, and is none itself
         return item
     if name == "user_data" and isinstance(item, BaseModel):

@@ -57,8 +57,10 @@ def _queue(*of_which: ColumnElement[bool]) -> Subquery:
     return select(rounds.c.id, place.label("place")).subquery()
 
 
-_its = _queue(_queued.c.pool == jobs.c.pool)
-_place = select(_its.c.place).where(_its.c.id == jobs.c.id).correlate(jobs).scalar_subquery()
+_in_pool = _queue(_queued.c.pool == jobs.c.pool)
+_place = (
+    select(_in_pool.c.place).where(_in_pool.c.id == jobs.c.id).correlate(jobs).scalar_subquery()
+)
 _others_running = (
     select(func.count())
     .select_from(_running)

@@ -55,7 +55,7 @@ def open_jobs(services: Services) -> Sequence[Open]:
 def _free_hosts(
     hosts: Iterable[BenchmarkHost], ends: Mapping[int, datetime | None], now: datetime
 ) -> Mapping[str, list[datetime]]:
-    """From when on hosts of each pool are free, as heaps; without those that nobody can say."""
+    """When the hosts of each pool are free, as heaps; without those whose end is not known."""
     free: defaultdict[str, list[datetime]] = defaultdict(list)
     for host in hosts:
         free_at = now if host.job is None else ends.get(host.job)
