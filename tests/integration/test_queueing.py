@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.integration.test_placing import end, hosts, started
+from tests.integration.test_store import fall_silent
 from tests.unit.api.fakes import Api
 from tuner.db import Store
 from tuner.model import JobId
@@ -37,14 +38,35 @@ def test_a_job_gets_the_host_that_is_free_first(postgres_store: Store, database_
     assert fifth.starts_at == min(third.ends_at, fourth.ends_at or now)
 
 
-def test_a_drained_host_frees_nothing(postgres_store: Store, database_url: str) -> None:
+@pytest.mark.parametrize("how", ["is drained", "is gone"])
+def test_a_job_that_lost_its_host_goes_before_those_that_wait(
+    postgres_store: Store, database_url: str, how: str
+) -> None:
     store = postgres_store
     with hosts(database_url, store, "a", "b"):
         for _ in range(3):
             started(store)
-        store.drain("a", by=None)
-        _, (_, second, third) = looked_at(store)
-    assert third.starts_at == second.ends_at
+        if how == "is drained":
+            store.drain("a", by=None)
+        else:
+            fall_silent(database_url, "a")
+        _, (first, second, third) = looked_at(store)
+    assert first.starts_at == second.ends_at
+    assert first.ends_at
+    assert third.starts_at == first.ends_at
+
+
+def test_a_host_is_free_at_the_end_of_its_job_however_many_run(
+    postgres_store: Store, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queueing, "_MOST", 1)
+    store = postgres_store
+    with hosts(database_url, store, "a", "b", "c"):
+        for _ in range(4):
+            started(store)
+        _, (*running, waiting) = looked_at(store)
+    assert waiting.starts_at == min(each.ends_at for each in running if each.ends_at)
+    assert len(running) == 3
 
 
 def test_a_free_host_takes_the_next_job_at_once(postgres_store: Store, database_url: str) -> None:
@@ -68,8 +90,11 @@ def test_the_next_jobs_of_a_long_queue_are_the_ones_that_are_shown(
     assert [JobId(each.job.id) for each in found] == jobs[:3]
 
 
-def test_without_a_host_nobody_can_say(postgres_store: Store) -> None:
-    started(postgres_store)
-    second = started(postgres_store)
-    _, found = looked_at(postgres_store)
-    assert {each.job.id: each.starts_at for each in found}[second] is None
+def test_without_a_host_nobody_can_say(postgres_store: Store, database_url: str) -> None:
+    store = postgres_store
+    first, second = started(store), started(store)
+    _, found = looked_at(store)
+    assert [(each.job.id, each.starts_at) for each in found] == [(first, None), (second, None)]
+    with hosts(database_url, store, "a"):
+        now, found = looked_at(store)
+    assert [each.starts_at for each in found] == [now, found[0].ends_at]

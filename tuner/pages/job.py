@@ -103,7 +103,7 @@ def _tag(request: Request, version: str, links: Sequence[Link] = ()) -> str:
 def _context(services: Services, status: JobStatus) -> dict[str, Any]:
     answer = job_answer(status)
     found = findings_of(services, status.job)
-    left_s = answer.progress.eta_s
+    left_s = None if answer.waits_for else answer.progress.eta_s
     return {
         "calls": _calls(answer, has_report=found.headline is not None),
         "job": answer,

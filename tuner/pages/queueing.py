@@ -12,7 +12,7 @@ from tuner.model import BenchmarkHost, JobId, JobState, is_live
 from tuner.schemas import JobAnswer
 
 _MOST = 20
-"""Jobs that run, and jobs that wait: more would make the page slow, and say little."""
+"""Jobs that wait: more would make the page slow, and say little."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,13 +29,14 @@ def open_jobs(services: Services) -> Sequence[Open]:
 
     Each host measures one job at a time, and a job gets the host of its pool that is free first. A
     tuning job may end early, and so may those that wait for it: a start is expected at the latest,
-    unless a job comes that goes first.
+    unless a job comes that goes first. A job that lost its host goes before those that wait.
     """
     store, now = services.store, services.now()
-    listed = store.jobs(None, JobState.RUNNING, None, _MOST, kind=None)
-    ids = [*sorted(JobId(job.id) for job in listed), *store.next_jobs(_MOST)]
-    answers = [job_answer(store.status(job)) for job in ids]
     hosts = [host for host in store.hosts() if is_live(host, now) and not host.hindrance]
+    # All that have a host, or a host of the others would look as if it were never free.
+    running = store.jobs(None, JobState.RUNNING, None, len(hosts) + _MOST, kind=None)
+    ids = [*sorted(JobId(job.id) for job in running), *store.next_jobs(_MOST)]
+    answers = [job_answer(store.status(job)) for job in ids]
     has_host = {host.job for host in hosts}
     ends = {int(job.id): _end(job, now) for job in answers if job.id in has_host}
     free = _free_hosts(hosts, ends, now)
@@ -44,7 +45,7 @@ def open_jobs(services: Services) -> Sequence[Open]:
         if job.state.is_final:
             continue  # it ended meanwhile
         starts_at, ends_at = None, ends.get(job.id)
-        if job.id not in has_host and free[job.pool] and not job.waits_for:
+        if job.id not in has_host and free[job.pool]:
             starts_at = heappop(free[job.pool])
             if (ends_at := _end(job, starts_at)) is not None:
                 heappush(free[job.pool], ends_at)
