@@ -12,7 +12,7 @@ from typing import Any, Literal, assert_never
 
 from tests.fake_checks import FakeChecks
 from tests.fake_links import FakeLinks
-from tests.statuses import apps_of, blocks_by_trial, status_of, summary_of
+from tests.statuses import answered_of, apps_of, blocks_by_trial, status_of, summary_of
 from tuner.db.history import DETAILED
 from tuner.errors import Conflict, LimitReached, NotFound
 from tuner.model import (
@@ -270,6 +270,9 @@ class FakeStore(FakeChecks, FakeLinks):
         if not found:
             raise NotFound(f"there is no job for an app {name!r} yet")
         return found[0]
+
+    def answered(self, app: str, limit: int) -> list[Job]:
+        return answered_of(self._jobs.values(), app)[:limit]
 
     def recommended(self, app: str, limit: int = 3) -> list[Params]:
         jobs = self.jobs(app=app, state=JobState.SUCCEEDED, limit=10_000, kind=JobKind.TUNE)

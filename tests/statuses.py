@@ -1,7 +1,7 @@
 """The status of a job from all its rows: what the real store adds up in SQL."""
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 from tuner.model import (
     BASELINE,
@@ -66,6 +66,12 @@ def apps_of(
         )
         for name in names[:limit]
     ]
+
+
+def answered_of(jobs: Iterable[Job], app: str) -> list[Job]:
+    """The jobs of an app that have an answer, the newest first."""
+    found = [job for job in jobs if job.spec.app == app and job.recommendation is not None]
+    return sorted(found, key=lambda job: -job.id)
 
 
 def _answers(jobs: Sequence[Job]) -> Iterator[PastAnswer]:

@@ -24,7 +24,7 @@ WITHIN_S = 60.0
 SOME_ANSWERS = 30
 _FULL_PAGE = 60  # the number of a job with a page of others before it
 _LONG_AGO = timedelta(days=10_000)
-SAMPLED = 25
+SAMPLED = 200
 """Jobs of all years whose answers are compared."""
 
 

@@ -735,6 +735,9 @@ class TestAdvance:
         ]
         assert [found.effect for found in shop.answers] == [None, EFFECT]
         assert [found.lines for found in shop.answers] == [(), RECOMMENDATION.lines]
+        assert store.answered("shop", 9) == [store.job(second), store.job(first)]
+        assert store.answered("shop", 1) == [store.job(second)]
+        assert store.answered("basket", 9) == []
         assert store.app("shop") == shop
         assert store.apps(after="basket") == [shop]
         assert store.apps(limit=1) == [basket]

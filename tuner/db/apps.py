@@ -15,6 +15,7 @@ from tuner.model import (
     MOST_ANSWERS,
     MOST_LISTED,
     AppInBrief,
+    Job,
     JobKind,
     JobState,
     JobSummary,
@@ -127,3 +128,10 @@ class Apps(Database):
         if not found:
             raise NotFound(f"there is no job for an app {name!r} yet")
         return found[0]
+
+    def answered(self, app: str, limit: int) -> list[Job]:
+        """The tuning jobs of an app that have an answer, the newest first."""
+        query = select(jobs).where(_is_answered, jobs.c.app == app).order_by(jobs.c.id.desc())
+        with self._at_once() as connection:
+            rows = connection.execute(query.limit(limit)).mappings()
+            return [noun_of(Job, row) for row in rows]

@@ -72,7 +72,7 @@ def app(
 ) -> Response:
     """One app: its answers, jobs and files."""
     found = services.store.app(app)
-    answered = [services.store.job(answer.job) for answer in found.answers[:_MOST_FILES]]
+    answered = services.store.answered(app, _MOST_FILES)
     choices = list(_choices(answered))
     pair = _pair(choices, left, right) if choices else None
     listed = services.store.jobs(app, None, None, _MOST_JOBS, kind=None)

@@ -12,7 +12,7 @@ from fastapi import FastAPI
 
 from tests import builders
 from tests.fake_links import FakeLinks
-from tests.statuses import apps_of, blocks_by_trial, status_of, summary_of
+from tests.statuses import answered_of, apps_of, blocks_by_trial, status_of, summary_of
 from tuner.api import Services, create_app
 from tuner.catalogue import CataloguedApp, HostCatalogue
 from tuner.errors import Conflict, NotFound, Unavailable
@@ -220,6 +220,9 @@ class FakeStore(FakeLinks):
         if not found:
             raise NotFound(f"there is no job for an app {name!r} yet")
         return found[0]
+
+    def answered(self, app: str, limit: int) -> list[Job]:
+        return answered_of(self.kept.values(), app)[:limit]
 
     def latest_in_brief(self, app: str) -> AnswerInBrief | None:
         self.ping()
