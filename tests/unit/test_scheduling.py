@@ -15,6 +15,8 @@ from tests.scheduled import TWO, answered, catalogue, schedules, write_app
 from tuner.errors import Infrastructure, Unavailable
 from tuner.model import Job, JobId, JobKind, Priority, Target
 
+IN_IMAGE = "/etc/app/uwsgi.ini"
+
 
 def newest(store: FakeStore) -> Job:
     return store.job(JobId(store.jobs()[0].id))
@@ -120,10 +122,23 @@ def test_the_request_of_the_last_job_comes_again_with_its_answer_as_a_seed(tmp_p
     assert new.model_dump(exclude=own) == old.model_dump(exclude=own)
 
 
-def test_a_file_in_the_image_stays_there(tmp_path: Path) -> None:
-    write_app(tmp_path)
+def test_another_path_in_the_image_is_a_reason(tmp_path: Path) -> None:
+    write_app(tmp_path, ini_path=IN_IMAGE)
+    store = FakeStore(aged(1))
+    last = answered(tmp_path, store)
+    write_app(tmp_path, ini_path="/srv/uwsgi.ini")
+    reason = f"the file target.yaml has changed since job {last}: ini_path"
+    assert reasons(tmp_path, store) == (reason,)
+    assert newest(store).spec.target.ini_path == "/srv/uwsgi.ini"
+
+
+@pytest.mark.parametrize("of_app", [{}, {"ini_path": IN_IMAGE}, {"ini_path": "/srv/uwsgi.ini"}])
+def test_a_file_that_the_request_named_in_the_image_stays_there(
+    tmp_path: Path, of_app: dict[str, str]
+) -> None:
+    write_app(tmp_path, **of_app)
     store = FakeStore(aged(31))
-    last = answered(tmp_path, store, baseline={"in_image": "/etc/app/uwsgi.ini"})
+    last = answered(tmp_path, store, baseline={"in_image": IN_IMAGE})
     (reason,) = reasons(tmp_path, store)
     assert reason == f"the answer of job {last} is 31 days old, older than 30"
     assert newest(store).spec.awaits_file

@@ -112,6 +112,7 @@ class JobSpec(Document):
     user. `allow` is what options of the files may do besides serving: trials leave out all others.
     `because` has the reasons of a schedule, and `follows` the answer that its job looks at again.
     `baseline_ini` is empty until the first host has read it out of the image, if it is there.
+    `in_image` is its path there if the request named one, not target.yaml.
     """
 
     kind: JobKind = JobKind.TUNE
@@ -122,6 +123,7 @@ class JobSpec(Document):
     target: Target
     others: dict[str, Target] = Field({})
     baseline_ini: str
+    in_image: str | None = None
     limits: Limits
     workload: Workload
     objective: Objective

@@ -73,6 +73,7 @@ def resolve(
         target=target,
         others={name: targets.of_app(app) for name, app in others.items()},
         baseline_ini=next(iter(files.values())).ini or "",
+        in_image=targets.in_image(request),
         limits=next(iter(files.values())).limits or box,
         workload=workload,
         objective=_objective(request, workload),

@@ -52,7 +52,7 @@ def _reasons(
     now: datetime,
 ) -> Iterator[str]:
     spec = last.spec
-    if in_image_of(spec, known) is None and known.baseline_ini != spec.baseline_ini:
+    if spec.in_image is None and known.baseline_ini != spec.baseline_ini:
         own, new = (
             _differ(old, known.baseline_ini) for old in (spec.baseline_ini, found.uwsgi_ini)
         )
@@ -75,13 +75,7 @@ def _reasons(
 
 def target_of(spec: JobSpec, known: KnownApp) -> Target:
     """The target as target.yaml has it now, with its file where the job had it."""
-    return targets.of_app(known, in_image_of(spec, known))
-
-
-def in_image_of(spec: JobSpec, known: KnownApp) -> str | None:
-    """The path of the job's present file, if its request named one in the image."""
-    path = spec.target.ini_path
-    return path if path != known.app.ini_path else None
+    return targets.of_app(known, spec.in_image)
 
 
 def renewed(name: str, last: JobSpec | None, known: KnownApp, pool: str) -> TuneRequest:
@@ -89,7 +83,7 @@ def renewed(name: str, last: JobSpec | None, known: KnownApp, pool: str) -> Tune
 
     It first tries what earlier jobs recommended.
     """
-    asked: dict[str, Any] = {} if last is None else _asked(last, known)
+    asked: dict[str, Any] = {} if last is None else _asked(last)
     return TuneRequest(
         app=name,
         target=TargetRequest(target_app=name),
@@ -99,16 +93,15 @@ def renewed(name: str, last: JobSpec | None, known: KnownApp, pool: str) -> Tune
     )
 
 
-def _asked(last: JobSpec, known: KnownApp) -> dict[str, Any]:
+def _asked(last: JobSpec) -> dict[str, Any]:
     kept = ("limits", "workload", "objective", "max_slots", "sampler", "min_effect", "allow")
     numbers = last.budget.model_dump(include=set(PresetBudget.model_fields))
-    in_image = in_image_of(last, known)
     return {
         **{name: getattr(last, name) for name in (*kept, "pool", "seed")},
         "slo": last.slo.model_copy(update={bound.value: None for bound in last.own_bounds}),
         "budget": PresetBudget(**numbers),
         **({"search_space": last.search_space} if last.search_space is not None else {}),
-        **({"baseline": Baseline(in_image=in_image)} if in_image is not None else {}),
+        **({"baseline": Baseline(in_image=last.in_image)} if last.in_image is not None else {}),
     }
 
 
