@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +45,11 @@ class Service:
     http: httpx.Client
     process: subprocess.Popen[bytes] = field(init=False)
 
-    def start(self, *, until: str = "/readyz") -> None:
-        """Start `tuner serve` and wait until a path answers 200; /readyz wants a worker too."""
+    def start(self, command: str = "serve", *, until: str = "/readyz") -> None:
+        """Start a command of `tuner`, and wait until a path answers 200; /readyz wants a worker."""
         with (self.home / "serve.log").open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tuner.cli", "serve"],
+                [sys.executable, "-m", "tuner.cli", command],
                 env=dict(self.environ),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -199,6 +199,25 @@ def running(*, until: str = "/readyz", measures: bool = True, **environ: str) ->
             if service.process.poll() is None:
                 service.stop()
             shutil.rmtree(home, ignore_errors=True)
+
+
+@contextmanager
+def another_host(service: Service, name: str, **environ: str) -> Iterator[Service]:
+    """A worker of the service's pool, as on a machine of its own: it measures while others do."""
+    home = service.home / name
+    home.mkdir()
+    (home / "sitecustomize.py").write_text(OWN_LOCK.format(name=f"{service.home.name}-{name}"))
+    own = {
+        "TUNER_DATABASE_URL": bootstrap.database_url(Settings.from_environ(service.environ)),
+        "TUNER_WORKER_NAME": name,
+        "PYTHONPATH": str(home),
+    }
+    host = replace(service, home=home, environ={**service.environ, **own, **environ})
+    try:
+        host.start("worker")
+        yield host
+    finally:
+        host.stop()
 
 
 @contextmanager

@@ -126,12 +126,12 @@ def measured_job(history: History, *, rendered_by: str = "") -> MeasuredJob:
 
 def _unlike(history: History) -> Mapping[str, str]:
     """The hosts that measured A/A blocks besides the job's own, if these are not alike."""
-    known, metric = history.job.calibration, history.job.spec.objective.metric
+    known, spec = history.job.calibration, history.job.spec
     if known is None:
         return {}
     blocks = history.blocks(Phase.CALIBRATE)
     found = {
-        host: analysis.unlike(known, [block for block in blocks if block.host == host], metric)
+        host: analysis.unlike(known, [block for block in blocks if block.host == host], spec)
         for host in sorted({block.host for block in blocks if block.host} - {*known.hosts})
     }
     return {host: reason for host, reason in found.items() if reason is not None}

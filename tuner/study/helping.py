@@ -30,7 +30,7 @@ def _helps(history: History, host: str) -> bool:
     calibration, blocks = history.job.calibration, _a_a_blocks(history, host)
     if calibration is None or not blocks or any(block.is_open for block in blocks):
         return False
-    return analysis.unlike(calibration, blocks, history.job.spec.objective.metric) is None
+    return analysis.unlike(calibration, blocks, history.job.spec) is None
 
 
 def _a_a_blocks(history: History, host: str) -> list[Measurement]:

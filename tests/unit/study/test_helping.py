@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.builders import block, window
+from tests.builders import block, spec, window
 from tests.fake_optimiser import Ladder
 from tests.unit.study.scenes import BASE, CALIBRATION, rows, state, trial
 from tuner import analysis
@@ -17,13 +17,13 @@ from tuner.model import (
     Measure,
     Measurement,
     MeasurementState,
-    Metric,
     Phase,
 )
 from tuner.study import decide
 from tuner.study.helping import A_A_BLOCKS, helpers, newcomer
 
 LONG = Budget(trials=30, calibrate_blocks=6, confirm_blocks=8, cycles=2, window_s=1.0)
+SPEC = spec(min_effect=0.02)
 QUIET = replace(CALIBRATION, block_sd=0.02, blocks=8, throughput_rps=100.0)
 
 
@@ -114,7 +114,7 @@ def test_a_short_search_asks_for_no_help() -> None:
 def test_a_host_that_differs_is_refused_with_its_reason(
     blocks: tuple[Measurement, ...], reason: str | None
 ) -> None:
-    found = analysis.unlike(QUIET, blocks, Metric.THROUGHPUT_RPS)
+    found = analysis.unlike(QUIET, blocks, SPEC)
     assert (found is None) == (reason is None)
     assert (reason or "") in (found or "")
     assert helpers(searching(*blocks)) == (() if reason else ("b",))
@@ -124,8 +124,17 @@ def test_few_blocks_of_the_jobs_own_host_refuse_less() -> None:
     """Two A/A blocks know little of the noise, so that the bound is wide."""
     known: Calibration = replace(QUIET, blocks=2)
     noisy = a_a(0.08, -0.08, 0.07)
-    assert analysis.unlike(QUIET, noisy, Metric.THROUGHPUT_RPS) is not None
-    assert analysis.unlike(known, noisy, Metric.THROUGHPUT_RPS) is None
+    assert analysis.unlike(QUIET, noisy, SPEC) is not None
+    assert analysis.unlike(known, noisy, SPEC) is None
+
+
+def test_noise_that_hides_nothing_that_matters_is_no_reason_to_refuse() -> None:
+    """Such as one request more or less in a window of few requests."""
+    known: Calibration = replace(QUIET, block_sd=0.0)
+    noisy = a_a(0.01, -0.015, 0.01)
+    assert analysis.unlike(known, noisy, spec(min_effect=0.02)) is None
+    found = analysis.unlike(known, noisy, spec(min_effect=0.01))
+    assert found == "its blocks scatter by 1.2 %, those of the job's host by 0.0 %"
 
 
 def test_blocks_that_were_called_off_are_asked_for_again() -> None:
