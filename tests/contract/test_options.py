@@ -108,7 +108,9 @@ def test_only_numbers_refuse_to_be_negative(uwsgi: Lab, names: list[str]) -> Non
     ],
 )
 def test_a_flag_is_true_but_for_four_words_in_any_case(uwsgi: Lab, value: str, state: str) -> None:
-    assert known().find("thunder-lock").kind is Kind.FLAG  # type: ignore[union-attr]  # else it fails
+    option = known().find("thunder-lock")
+    assert option is not None
+    assert option.kind is Kind.FLAG
     assert f"thunder lock: {state}" in said(uwsgi, value)
 
 
