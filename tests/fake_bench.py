@@ -20,6 +20,7 @@ from tuner.measurement import (
     BuildInfo,
     Checked,
     LoadReading,
+    Placement,
     Usage,
     target_failed,
 )
@@ -192,10 +193,7 @@ class FakeTarget:
     number: int
     arm: ArmSpec
     noise: random.Random
-    client_cpus: int = 1
-    shares_cpus: bool = False
-    services_share_cpus: bool = False
-    services_cpus: int = 1
+    placement: Placement = Placement(target="0", generator="1")  # noqa: RUF009  it is frozen
     nofile: int = 65_536
     client_nofile: int = 65_536
     cgroup_folders: Mapping[str, str] = field(default_factory=dict)

@@ -296,7 +296,7 @@ def recommendation(**changes: Any) -> Recommendation:
         reason="Deploy it",
         uwsgi_ini=NEW_INI,
         overlay_ini="[uwsgi]\nprocesses = 6\nthreads = 2\nlisten = 1024\n",
-        doubts=(Doubt.SHARED_CPUS,),
+        doubts=(Doubt.THROTTLED,),
         evidence=evidence(),
     )
     return replace(base, **changes)

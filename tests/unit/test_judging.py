@@ -11,6 +11,7 @@ from tuner.measurement import (
     Circumstances,
     HostReading,
     LoadReading,
+    Placement,
     ProcessReading,
     QueueReading,
     Usage,
@@ -41,6 +42,7 @@ def stats(requests: int, respawns: int = 0) -> Stats:
     )
 
 
+APART = Placement(target="0", generator="1")
 READING = LoadReading(
     started_at=datetime(2026, 11, 21, tzinfo=UTC),
     duration_s=1.5,
@@ -84,8 +86,7 @@ UNDER = Circumstances(
     load=ClosedLoop(concurrency=8),
     planned_s=2.0,
     limits=Limits(cpus=1.0),
-    client_cpus=1,
-    shares_cpus=False,
+    placement=APART,
 )
 
 
@@ -215,7 +216,12 @@ def test_a_service_is_measured_against_what_it_may_have() -> None:
     }
     after = {"postgres": used(3.9, 25, 11, oom_kills=1), "redis": used(1.5), "search": used(1.0)}
     found = service_figures(
-        READING, before, after, services=services, cpus=2, written_mb={"postgres": 12.5}
+        READING,
+        before,
+        after,
+        services=services,
+        placement=replace(APART, elsewhere="2,3"),
+        written_mb={"postgres": 12.5},
     )
     assert set(found) == {"postgres", "redis", "search"}  # what has ended used nothing
     assert found["postgres"].cores == pytest.approx(0.45)
@@ -226,8 +232,15 @@ def test_a_service_is_measured_against_what_it_may_have() -> None:
     assert found["redis"].cpu == pytest.approx(0.25 / 2)  # two CPUs for all services
     assert found["search"].cpu == pytest.approx(0.5 / 2)  # its limit is above what there is
     assert found["redis"].throttled is None
+    limits = {name: each.is_limit_of_bench for name, each in found.items()}
+    assert limits == {"postgres": False, "redis": True, "search": True}
     busy = service_figures(
-        READING, before, {"postgres": used(4.2)}, services=services, cpus=2, written_mb={}
+        READING,
+        before,
+        {"postgres": used(4.2)},
+        services=services,
+        placement=APART,
+        written_mb={},
     )
     assert busy["postgres"].cpu == 1.0
 
@@ -246,9 +259,29 @@ def test_what_a_service_uses_is_not_foreign() -> None:
 def test_cpus_that_target_and_services_share_are_full_with_the_work_of_both() -> None:
     busy = replace(READING, host=HostReading(cpus=2, busy_s=3.0, steal_s=0, own_s=0.5, wall_s=2.0))
     services = {"postgres": ServiceFigures(cores=0.15, memory_mb=200.0)}
-    window = judged(busy, services=services, cpus_with_services=1)
+    beside = replace(APART, has_beside=True)
+    window = judged(busy, services=services, beside={"postgres"}, placement=beside)
     assert window.surroundings.with_services == pytest.approx(0.75 + 0.15)
-    assert Doubt.SERVICES_SHARE_CPUS in window.doubts
+    assert window.surroundings.generator_with_services is None
+    assert window.doubts == judged(busy).doubts, "the user says that production is like this"
+
+
+@pytest.mark.parametrize(
+    ("cores", "doubts"),
+    [(0.5, ()), (0.56, (Doubt.BENCH_BUSY,)), (0.71, (Doubt.BENCH_FULL,))],
+)
+def test_cpus_that_generator_and_services_share_may_run_out(
+    cores: float, doubts: tuple[Doubt, ...]
+) -> None:
+    services = {
+        "postgres": ServiceFigures(cores=cores, memory_mb=200.0),
+        "redis": ServiceFigures(cores=0.3, memory_mb=20.0),
+    }
+    placement = replace(APART, elsewhere="1", has_beside=True)
+    window = judged(services=services, beside={"redis"}, placement=placement)
+    assert window.surroundings.generator_with_services == pytest.approx(0.25 + cores)
+    assert window.doubts == doubts
+    assert window.is_void is (Doubt.BENCH_FULL in doubts)
 
 
 @pytest.mark.parametrize(
@@ -278,7 +311,8 @@ def test_a_refusal_marks_a_window_and_keeps_its_line() -> None:
 
 
 def test_circumstances_become_doubts() -> None:
-    assert judged(shares_cpus=True).doubts == (Doubt.SHARED_CPUS,)
+    shared = replace(APART, generator="0,1")
+    assert judged(placement=shared).doubts == (Doubt.SHARED_CPUS,)
     assert judged(steady=False).doubts == (Doubt.NOT_STEADY,)
 
 
@@ -295,7 +329,12 @@ def test_a_rate_that_was_not_sent_is_a_doubt(rate_rps: float, falls_short: bool)
 
 @pytest.mark.parametrize(
     "doubt",
-    [Doubt.PORTS_EXHAUSTED, Doubt.COUNTER_MISMATCH, Doubt.UNFINISHED_CONNECTIONS],
+    [
+        Doubt.PORTS_EXHAUSTED,
+        Doubt.COUNTER_MISMATCH,
+        Doubt.UNFINISHED_CONNECTIONS,
+        Doubt.BENCH_FULL,
+    ],
 )
 def test_a_window_that_does_not_show_the_configuration_is_void(doubt: Doubt) -> None:
     assert replace(judged(), doubts=(doubt,)).is_void
@@ -303,7 +342,7 @@ def test_a_window_that_does_not_show_the_configuration_is_void(doubt: Doubt) -> 
 
 def test_every_other_doubt_only_marks() -> None:
     marking = [doubt for doubt in Doubt if not doubt.voids]
-    assert len(marking) == len(Doubt) - 3
+    assert len(marking) == len(Doubt) - 4
     assert not replace(judged(), doubts=tuple(marking)).is_void
 
 

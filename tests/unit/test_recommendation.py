@@ -7,6 +7,7 @@ import pytest
 
 from tests.builders import FACTS, INI, block, history, job, pair, space, spec, window
 from tuner.model import (
+    Advice,
     Bottleneck,
     Doubt,
     Evidence,
@@ -73,12 +74,13 @@ def postgres(cpu: float, memory_mb: float = 90.0) -> dict[str, ServiceFigures]:
 
 
 def test_the_answer_shows_each_service_under_both_files() -> None:
+    void = window(1, 120, services=postgres(0.1), doubts=(Doubt.PORTS_EXHAUSTED,))
     blocks = [
         block(
             [
                 window(0, 100, services=postgres(0.6)),
                 window(1, rate, services=postgres(0.97, 100.0)),
-                window(1, rate, services=postgres(0.1), doubts=(Doubt.PORTS_EXHAUSTED,)),
+                *([void] if n == 1 else []),
             ],
             phase=Phase.CONFIRM,
             sequence=n,
@@ -297,8 +299,33 @@ def test_a_file_whose_starts_differ_by_far_is_recommended_with_that_doubt() -> N
     found = answer(confirm((200, 120, 210, 125, 190, 118)))
     assert found.verdict is Verdict.BETTER
     assert found.doubts == (Doubt.UNSTABLE_START,)
+    assert found.reason.startswith("Deploy it to one instance first: ")
+    assert "; restart the instance some times and compare." in found.reason
 
 
 def test_doubts_of_the_fresh_windows_go_along() -> None:
-    found = answer(confirm(FASTER, doubts=(Doubt.CLIENT_SATURATED,)))
-    assert found.doubts == (Doubt.CLIENT_SATURATED,)
+    found = answer(confirm(FASTER, doubts=(Doubt.THROTTLED,)))
+    assert (found.doubts, found.verdict) == ((Doubt.THROTTLED,), Verdict.BETTER)
+    assert found.reason.startswith("Deploy it: ")
+
+
+@pytest.mark.parametrize("doubt", [d for d in Doubt if d.advice is Advice.NOT_YET])
+def test_a_doubt_that_can_turn_the_sign_leaves_no_file_to_deploy(doubt: Doubt) -> None:
+    blocks = confirm(FASTER, doubts=(doubt,))
+    if doubt.voids:  # the windows that are left still show the gain
+        void = window(1, 120, doubts=(doubt,))
+        blocks = [block([*each.windows, void], phase=Phase.CONFIRM) for each in confirm(FASTER)]
+    found = answer(blocks)
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert found.uwsgi_ini == INI
+    assert "Deploy" not in found.reason
+    assert doubt.sentence in found.reason
+    assert doubt.remedy in found.reason
+
+
+def test_a_few_void_windows_do_not_hold_up_an_answer() -> None:
+    first, *others = confirm((*FASTER, *FASTER))
+    void = window(1, 120, doubts=(Doubt.PORTS_EXHAUSTED,))
+    found = answer([block([*first.windows, void], phase=Phase.CONFIRM), *others])
+    assert (found.verdict, found.doubts) == (Verdict.BETTER, (Doubt.PORTS_EXHAUSTED,))
+    assert found.reason.startswith("Deploy it: ")

@@ -157,7 +157,7 @@ def recommendation_lines(found: RecommendationAnswer) -> Iterator[str]:
         tried = service(each.candidate, each.baseline) if each.candidate else ""
         compared = f"; with the candidate: {tried}" if tried else ""
         yield f"service {each.name}: {service(each.baseline)}{compared}"
-    yield from (f"doubt: {doubt.sentence}" for doubt in found.doubts)
+    yield from (f"doubt: {doubt.sentence}; {doubt.remedy}" for doubt in found.doubts)
     yield from (f"skipped: {sentence}" for sentence in found.evidence.skipped)
 
 

@@ -81,9 +81,15 @@ def _backing_service(seen: Seen) -> str:
         return "a service of the app is at its limit"
     used = seen.services[name]
     if used.cpu is not None and used.cpu >= FULL:
-        limit = f"{name} uses {wording.share(used.cpu, 0)} of its CPU"
+        whose = "the CPU that this bench has for it" if used.is_limit_of_bench else "its CPU"
+        limit = f"{name} uses {wording.share(used.cpu, 0)} of {whose}"
     else:
         limit = f"{name} is throttled in {wording.share(used.throttled or 0.0, 0)} of its periods"
+    if used.is_limit_of_bench:
+        return (
+            f"{limit}: production may give it more, so nothing is known of the app; measure on a"
+            f" host with more CPUs, or give {name} the `cpus` that it has in production"
+        )
     return f"{limit}: no uWSGI option will help; look at its slow queries or give it more CPU"
 
 

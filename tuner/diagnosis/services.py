@@ -25,6 +25,7 @@ def _together(seen: Sequence[ServiceFigures]) -> ServiceFigures:
     return ServiceFigures(
         cores=median(each.cores for each in seen),
         cpu=_median(each.cpu for each in seen),
+        is_limit_of_bench=seen[-1].is_limit_of_bench,
         throttled=_median(each.throttled for each in seen),
         memory_mb=median(each.memory_mb for each in seen),
         written_mb=max((w for each in seen if (w := each.written_mb) is not None), default=None),

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tuner.measurement import target_failed
-from tuner.model import BYTES_PER_MB, FailureCode, HostFingerprint, Limits, cpus_in
+from tuner.measurement import Placement, target_failed
+from tuner.model import BYTES_PER_MB, FailureCode, HostFingerprint, Limits, Target, cpus_in
 
 FACTS_COMMAND = ("cat", "/proc/self/limits", "/proc/self/status", "/proc/cpuinfo")
 """Run in a container without limits, so a remote engine gives its own facts."""
@@ -49,59 +49,41 @@ class HostFacts:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placement:
-    """Lists of CPUs in the kernel's notation; `services` is None where there are none."""
-
-    target: str
-    generator: str
-    shares_cpus: bool
-    services: str | None = None
-    client_cpus: int = 1
-
-    @property
-    def only_cpu(self) -> int | None:
-        """The target's, if it has one CPU, and neither load generator nor services run on it."""
-        is_shared = self.shares_cpus or self.services_share_cpus
-        own = cpus_in(self.target)
-        return own[0] if len(own) == 1 and not is_shared else None
-
-    @property
-    def services_share_cpus(self) -> bool:
-        """Whether services and target share CPUs."""
-        return self.services == self.target
-
-    @property
-    def services_cpus(self) -> int:
-        """How many CPUs the services have together."""
-        return len(cpus_in(self.services or self.target))
-
-
-def place(cpu_ids: Sequence[int], limits: Limits, services: float = 0.0) -> Placement:
+def place(
+    cpu_ids: Sequence[int], limits: Limits, elsewhere: float = 0.0, *, has_beside: bool = False
+) -> Placement:
     """Keep target, services and load generator apart where the CPUs suffice.
 
-    The target comes first, with its `cpuset`, or as many as its quota of `cpus`, then `services`,
-    the CPUs that these want. The load generator gets `client_cpus`, or what is left, but no more
-    than the target: some apps answer with less work than a request costs to send.
+    The target comes first, with its `cpuset`, or as many as its quota of `cpus`. The load generator
+    gets `client_cpus`, or what is left, but no more than the target: some apps answer with less
+    work than a request costs to send. Services get the CPUs between both, up to `elsewhere`, and
+    share those of the load generator where there are none. They never get the target's, unless the
+    user says so: `has_beside`. Then all that share a limit in production share as many CPUs here.
     """
-    own, quota, wanted = limits.cpu_ids, math.ceil(limits.cpus), math.ceil(services)
-    left = len(cpu_ids) - (len(own) or quota) - wanted
-    client = limits.client_cpus or max(1, min(quota, left))
+    own, quota, wanted = limits.cpu_ids, math.ceil(limits.cpus), math.ceil(elsewhere)
     others = [cpu for cpu in cpu_ids if cpu not in own]
-    generator = (others or cpu_ids)[-client:]
+    left = len(others) - (0 if own else quota)
+    client = limits.client_cpus or max(1, min(quota, left - wanted))
+    spare = left - client
+    generator = (others or list(cpu_ids))[-client:]
     rest = [cpu for cpu in others if cpu not in generator]
-    needed = 0 if own else quota  # of the rest
-    shares = len(rest) < needed or not set(own).isdisjoint(generator)
-    apart = wanted if len(rest) - wanted >= needed else 0
-    target = own or (cpu_ids if shares else rest[: len(rest) - apart])
-    beside = rest[len(rest) - apart :] if apart else target
+    apart = rest[len(rest) - min(wanted, max(0, spare)) :]
+    unused = [cpu for cpu in rest if cpu not in apart]
+    target = own or (unused if spare >= 0 else cpu_ids)
+    if has_beside and not own:
+        target = target[:quota]
     return Placement(
         target=_cpu_list(target),
         generator=_cpu_list(generator),
-        shares_cpus=shares,
-        services=_cpu_list(beside) if wanted else None,
-        client_cpus=len(generator),
+        elsewhere=_cpu_list(apart or generator) if wanted else None,
+        has_beside=has_beside,
     )
+
+
+def place_arm(facts: HostFacts, limits: Limits, target: Target) -> Placement:
+    """The CPUs of an arm on this host."""
+    cpus = target.elsewhere_cpus
+    return place(facts.cpu_ids, limits, cpus, has_beside=bool(target.beside))
 
 
 def check_memory(
@@ -130,8 +112,12 @@ def check_memory(
         )
 
 
-def check_cpus(facts: HostFacts, limits: Limits) -> None:
-    """Refuse CPUs that this host does not have. Raises `TargetFailed`."""
+def check_cpus(facts: HostFacts, limits: Limits, target: Target | None = None) -> None:
+    """Refuse CPUs that this host does not have. Raises `TargetFailed`.
+
+    Also a `target` whose services would run on its own CPUs: no figure of it would hold where they
+    have others.
+    """
     missing = sorted({*limits.cpu_ids} - {*facts.cpu_ids})
     has = f"this host has {len(facts.cpu_ids)} CPUs: {_cpu_list(facts.cpu_ids)}"
     if missing:
@@ -140,6 +126,22 @@ def check_cpus(facts: HostFacts, limits: Limits) -> None:
     if (limits.client_cpus or 0) > len(facts.cpu_ids):
         message = f"limits.client_cpus = {limits.client_cpus}, and {has}"
         raise target_failed(FailureCode.WORKLOAD_REFUSED, message)
+    if target is not None and target.elsewhere_cpus:
+        _check_elsewhere(place_arm(facts, limits, target), limits, target, has)
+
+
+def _check_elsewhere(placement: Placement, limits: Limits, target: Target, has: str) -> None:
+    if placement.shares_cpus:
+        app = len(limits.cpu_ids) or math.ceil(limits.cpus)
+        client = limits.client_cpus or 1
+        apart = app + client + math.ceil(target.elsewhere_cpus)
+        raise target_failed(
+            FailureCode.WORKLOAD_REFUSED,
+            f"the services would run on the app's CPUs, and an answer would not hold where they"
+            f" have CPUs of their own: the app takes {app}, and {has}. {app + client} CPUs would"
+            f" do, {apart} give each service its own. Lower limits.cpus, or set `runs: beside` for"
+            " a service that shares the app's CPUs in production",
+        )
 
 
 def check_open_files(facts: HostFacts, limits: Limits) -> None:

@@ -113,7 +113,7 @@ class DockerLauncher:
         """
         facts, info = self._host.facts(self._starting.containers)
         for arm in arms:
-            check_cpus(facts, arm.limits)
+            check_cpus(facts, arm.limits, arm.target)
             check_open_files(facts, arm.limits)
         check_memory(
             int(info["MemTotal"]) // BYTES_PER_MB,
@@ -216,10 +216,7 @@ class DockerLauncher:
                 connection=self._connection,
                 container=container,
                 generator=generator,
-                client_cpus=placement.client_cpus,
-                shares_cpus=placement.shares_cpus,
-                services_share_cpus=placement.services_share_cpus,
-                services_cpus=placement.services_cpus,
+                placement=placement,
                 front=front,
                 nofile=options.nofile_of(arm.limits),
                 client_nofile=options.nofile,
@@ -227,7 +224,6 @@ class DockerLauncher:
                 disk=self._disk,
                 cgroups=cgroups,
                 services=beside.services,
-                only_cpu=placement.only_cpu,
             )
 
     def reap(self, keep: Collection[str] = ()) -> int:

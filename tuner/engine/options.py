@@ -8,7 +8,8 @@ from docker.types import LogConfig, Mount, Ulimit
 
 from tuner.engine import nginx
 from tuner.engine.config import EngineConfig
-from tuner.engine.host import HostFacts, Placement
+from tuner.engine.host import HostFacts
+from tuner.measurement import Placement
 from tuner.model import Limits, Needs, Service, Target
 
 _ROOT_APP_CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "SETGID", "SETUID"]
@@ -84,7 +85,7 @@ class Options:
             **found,
             **quota,
             "ulimits": [*kept, *own],
-            "cpuset_cpus": self.placement.services or self.placement.target,
+            "cpuset_cpus": self.placement.of_service(service),
         }
 
     def _within(self, needs: Needs, memory_mb: int, disk_mb: int) -> dict[str, Any]:

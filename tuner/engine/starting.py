@@ -9,7 +9,7 @@ from tuner.engine import command, labels
 from tuner.engine.backing import Backing, Beside, Parts, connected
 from tuner.engine.containers import Containers
 from tuner.engine.disk import Disk
-from tuner.engine.host import place
+from tuner.engine.host import place_arm
 from tuner.engine.images import Found
 from tuner.engine.options import Options
 from tuner.engine.shared import Host
@@ -42,7 +42,7 @@ class Starting:
         The end of the context removes all of them. Raises `TargetFailed` or `Infrastructure`.
         """
         facts, _ = self.host.facts(self.containers)
-        placement = place(facts.cpu_ids, arm.limits, arm.target.services_cpus)
+        placement = place_arm(facts, arm.limits, arm.target)
         options = Options(self.host.config, facts, placement)
         containers, needs = replace(self.containers, app=arm.target.target_app), arm.target
         harness = command.harness_ini(self.host.config.stats_address)

@@ -13,7 +13,7 @@ from tuner.engine.ending import own_words, raise_if_ended
 from tuner.engine.executing import Executed, execute
 from tuner.engine.failures import EXIT_KILLED
 from tuner.errors import Infrastructure
-from tuner.measurement import Usage, refusal_in, target_failed
+from tuner.measurement import Placement, Usage, refusal_in, target_failed
 from tuner.model import APP, FailureCode
 from tuner.uwsgi.topology import Front, Topology
 
@@ -29,10 +29,7 @@ class DockerTarget:
     connection: Connection
     container: str
     generator: str
-    client_cpus: int
-    shares_cpus: bool
-    services_share_cpus: bool
-    services_cpus: int
+    placement: Placement
     front: Front  # how the load reaches uWSGI
     nofile: int  # open files that the target may have
     client_nofile: int  # open files that the load generator may have
@@ -40,7 +37,6 @@ class DockerTarget:
     disk: Disk
     cgroups: cgroup.Cgroups
     services: Mapping[str, str] = field(default_factory=dict)  # containers by name
-    only_cpu: int | None = None  # the target's, if it has one CPU, and for itself
     _has_answered: bool = False
     _effective_ini: str | None = field(default=None)
 
@@ -130,7 +126,7 @@ class DockerTarget:
 
     def cpu_speed(self) -> AbstractContextManager[cpu_speed.Speeds]:
         """Sample the target's CPU; nothing where it has several, or runs on another machine."""
-        return cpu_speed.sampled(self.only_cpu if self.cgroups.root is not None else None)
+        return cpu_speed.sampled(self.placement.only_cpu if self.cgroups.root is not None else None)
 
     def service_usage(self) -> dict[str, Usage]:
         """The same of each service, by name."""

@@ -6,7 +6,7 @@ from typing import assert_never
 from tuner import wording
 from tuner.evidence.document import Code, Figure, Headline, Mood, Strong, Words
 from tuner.evidence.job_evidence import JobEvidence
-from tuner.model import Verdict
+from tuner.model import Recommendation, Verdict
 
 
 def headline(evidence: JobEvidence) -> Headline:
@@ -31,14 +31,14 @@ def _answer(evidence: JobEvidence) -> Words:
     if evidence.recommendation.candidate is None:
         return (Strong("Keep your file"), " for ", app, ": no candidate reached the confirmation.")
     missed = "; ".join(bound.sentence for bound in evidence.comparison.missed)
-    advice, why = _advice(evidence.comparison.verdict, missed)
+    advice, why = _advice(evidence.recommendation, missed)
     return (Strong(advice), " for ", app, f": {why}{_measured(evidence)}.")
 
 
-def _advice(verdict: Verdict, missed: str) -> tuple[str, str]:
-    match verdict:
+def _advice(answer: Recommendation, missed: str) -> tuple[str, str]:
+    match answer.verdict:
         case Verdict.BETTER:
-            return "Deploy the new file", ""
+            return answer.advice.replace(" it", " the new file", 1), ""
         case Verdict.WORSE:
             return "Keep your file", "the candidate is worse, "
         case Verdict.BREAKS_BOUND:
@@ -48,7 +48,7 @@ def _advice(verdict: Verdict, missed: str) -> tuple[str, str]:
         case Verdict.INCONCLUSIVE:
             return "Keep your file for now", "the measurement is inconclusive, "
         case _:
-            assert_never(verdict)
+            assert_never(answer.verdict)
 
 
 def _measured(evidence: JobEvidence) -> str:

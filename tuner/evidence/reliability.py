@@ -27,7 +27,8 @@ def reliability(evidence: JobEvidence) -> Section | None:
     parts: list[Part] = [Facts(facts)] if facts else []
     if evidence.recommendation.doubts:
         parts.append(Paragraph(Strong("What speaks against the figures")))
-        parts.append(Bullets(tuple(doubt.sentence for doubt in evidence.recommendation.doubts)))
+        doubts = evidence.recommendation.doubts
+        parts.append(Bullets(tuple(f"{d.sentence}; what to do: {d.remedy}" for d in doubts)))
     return Section(title="How reliable it is", parts=tuple(parts)) if parts else None
 
 

@@ -113,11 +113,12 @@ class Oha:
         if reading.sent < RATE_TRIAL_REQUESTS:
             return  # the server is far slower: windows will have the doubt RATE_NOT_REACHED
         request_s = max(reading.client_cpu_s - START_CPU_S, 0) / reading.sent
-        most_rps = USABLE * running.client_cpus / max(request_s, 1e-9)
+        cpus = running.placement.client_cpus
+        most_rps = USABLE * cpus / max(request_s, 1e-9)
         if workload.rate_rps > most_rps:
             raise checks.refused(
                 f"the load generator cannot send {workload.rate_rps:g} requests/s: with"
-                f" {running.client_cpus} CPU and {1e6 * request_s:.0f} us of it for each, it gets"
+                f" {cpus} CPU and {1e6 * request_s:.0f} us of it for each, it gets"
                 f" to some {_rounded(most_rps)}; ask for less, or give it more CPUs"
             )
 
@@ -131,7 +132,7 @@ def words_and_files(
     load: ClosedLoop | OpenLoop, duration_s: float, running: RunningTarget, target: Target
 ) -> dict[str, Any]:
     """oha's `argv`, and the `files` that it names. Values may begin with `-`: they are joined."""
-    words = [*COMMON, "--worker-threads", str(running.client_cpus)]
+    words = [*COMMON, "--worker-threads", str(running.placement.client_cpus)]
     words += ["-z", f"{round(1000 * duration_s)}ms", "-c", str(load.concurrency)]
     if not load.keep_alive:
         words.append("--disable-keepalive")

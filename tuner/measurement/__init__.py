@@ -15,6 +15,7 @@ from tuner.measurement.host import (
     Launcher,
     LoadGenerator,
     LoadReading,
+    Placement,
     ProcessReading,
     QueueReading,
     RunningTarget,

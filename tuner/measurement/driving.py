@@ -117,11 +117,7 @@ class Driver:
             load=load,
             planned_s=seconds,
             limits=self.arm.limits,
-            client_cpus=self.running.client_cpus,
-            shares_cpus=self.running.shares_cpus,
-            cpus_with_services=self.running.services_cpus
-            if self.running.services_share_cpus
-            else 0,
+            placement=self.running.placement,
             metrics=self.metrics,
             steady=self.is_steady,
             services=service_figures(
@@ -129,9 +125,10 @@ class Driver:
                 services_before,
                 services_after,
                 services=self.arm.target.services,
-                cpus=self.running.services_cpus,
+                placement=self.running.placement,
                 written_mb=written_mb,
             ),
+            beside=self.arm.target.beside,
             # Logs are long: they are read only for the cause of an error.
             refusal=self.running.refusal() if reading.errors_by_class else None,
             cpu_speed=speeds.mean(counts_from, counts_from + reading.duration_s),

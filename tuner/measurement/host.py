@@ -8,7 +8,18 @@ from typing import Protocol
 
 from tuner.errors import TargetFailed
 from tuner.masking import masked
-from tuner.model import ClientFigures, FailureCode, HostFingerprint, Limits, Load, Target, Workload
+from tuner.model import (
+    ClientFigures,
+    FailureCode,
+    HostFingerprint,
+    Limits,
+    Load,
+    Runs,
+    Service,
+    Target,
+    Workload,
+    cpus_in,
+)
 from tuner.uwsgi.stats import Stats
 from tuner.uwsgi.topology import Front
 
@@ -139,6 +150,46 @@ class LoadReading(ClientFigures):
     host: HostReading | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """The CPUs of an arm, as lists in the kernel's notation.
+
+    `elsewhere` has those of the services that run elsewhere in production; None without such
+    services. A service beside the app has the target's.
+    """
+
+    target: str
+    generator: str
+    elsewhere: str | None = None
+    has_beside: bool = False
+
+    @property
+    def client_cpus(self) -> int:
+        """How many CPUs the load generator may use."""
+        return len(cpus_in(self.generator))
+
+    @property
+    def shares_cpus(self) -> bool:
+        """Whether target and load generator share CPUs."""
+        return not set(cpus_in(self.target)).isdisjoint(cpus_in(self.generator))
+
+    @property
+    def generator_has_services(self) -> bool:
+        """Whether the load generator shares its CPUs with services."""
+        return self.elsewhere == self.generator
+
+    @property
+    def only_cpu(self) -> int | None:
+        """The target's, if it has one CPU, and neither load generator nor services run on it."""
+        own = cpus_in(self.target)
+        is_shared = self.shares_cpus or self.has_beside
+        return own[0] if len(own) == 1 and not is_shared else None
+
+    def of_service(self, service: Service) -> str:
+        """The CPUs of a service."""
+        return self.target if service.runs is Runs.BESIDE else self.elsewhere or self.generator
+
+
 class Speeds(Protocol):
     """How fast a CPU was over time."""
 
@@ -149,10 +200,7 @@ class Speeds(Protocol):
 class RunningTarget(Protocol):
     """A started target, with the load generator's container in its network namespace."""
 
-    client_cpus: int  # CPUs that the load generator may use
-    shares_cpus: bool  # whether target and load generator share CPUs
-    services_share_cpus: bool  # whether target and services share CPUs
-    services_cpus: int  # CPUs that the services may use together
+    placement: Placement
     front: Front  # how the load reaches uWSGI: its socket, and what is in front of it
     nofile: int  # open files that the target may have
     client_nofile: int  # open files that the load generator may have

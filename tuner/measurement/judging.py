@@ -17,6 +17,8 @@ from tuner.model import (
 )
 
 CLIENT_SATURATED_ABOVE = 0.8  # share of the load generator's CPUs
+BENCH_BUSY_ABOVE = 0.8  # share of the CPUs that load generator and services share
+BENCH_FULL_ABOVE = 0.95
 COUNTERS_MAY_DIFFER_BY = 0.001  # share of the requests; plus one in flight per connection
 STALLED_ABOVE = 0.01  # share of the connections that got no answer
 THROTTLED_ABOVE = 0.1  # share of CFS periods
@@ -45,6 +47,8 @@ def window_of(
     window = figures(reading, before, after, index=index, under=under)
     oom_kills = after.oom_kills - before.oom_kills
     counted = _counted(reading, window, under.load)
+    full = [each for each in under.services.values() if _is_saturated(each)]
+    bench = window.surroundings.generator_with_services or 0.0
     doubts = {
         Doubt.CLIENT_SATURATED: window.client_cpu > CLIENT_SATURATED_ABOVE,
         Doubt.PORTS_EXHAUSTED: reading.ports_exhausted,
@@ -57,12 +61,14 @@ def window_of(
             window.requests < FEWEST_REQUESTS.get(metric, 0) for metric in under.metrics
         ),
         Doubt.THROTTLED: (window.throttled or 0.0) > THROTTLED_ABOVE,
-        Doubt.SHARED_CPUS: under.shares_cpus,
-        Doubt.SERVICES_SHARE_CPUS: under.cpus_with_services > 0,
+        Doubt.SHARED_CPUS: under.placement.shares_cpus,
+        Doubt.BENCH_BUSY: BENCH_BUSY_ABOVE < bench <= BENCH_FULL_ABOVE,
+        Doubt.BENCH_FULL: bench > BENCH_FULL_ABOVE,
         Doubt.NOISY_HOST: is_noisy(window.surroundings),
         Doubt.DISTURBED: window.respawns > 0 or oom_kills > 0,
         Doubt.RATE_NOT_REACHED: _falls_short(under.load, window.sent, under.planned_s),
-        Doubt.SERVICES_SATURATED: any(map(_is_saturated, under.services.values())),
+        Doubt.SERVICES_SATURATED: any(not each.is_limit_of_bench for each in full),
+        Doubt.SERVICES_AT_BENCH_LIMIT: any(each.is_limit_of_bench for each in full),
         Doubt.SERVICE_REFUSED: under.refusal is not None,
         Doubt.UNCOUNTED: counted is None,
         Doubt.WINDOW_TOO_SHORT: _is_too_short(window, under.load),

@@ -1,19 +1,22 @@
 """The figures of a window, from those of client, uWSGI and kernel."""
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from tuner.measurement.host import LoadReading, QueueReading, Usage
+from tuner.measurement.host import LoadReading, Placement, QueueReading, Usage
 from tuner.model import (
     Limits,
     Load,
     Metric,
+    Runs,
     ServerFigures,
     Service,
     ServiceFigures,
     Surroundings,
     Window,
     connections,
+    cpus_in,
     extended,
 )
 
@@ -26,12 +29,11 @@ class Circumstances:
     load: Load
     planned_s: float
     limits: Limits
-    client_cpus: int
-    shares_cpus: bool
-    cpus_with_services: int = 0  # CPUs that target and services share; 0: each has its own
+    placement: Placement
     metrics: Collection[Metric] = (Metric.THROUGHPUT_RPS,)  # of the study
     steady: bool = True
     services: Mapping[str, ServiceFigures] = field(default_factory=dict)  # beside the target
+    beside: Collection[str] = ()  # those of them that share the target's CPUs
     refusal: str | None = None  # a line of a log: a service refused connections
     cpu_speed: float | None = None  # steps per microsecond
 
@@ -57,7 +59,7 @@ def figures(
         memory_mb=after.memory_mb,
         served=served,
         respawns=respawns,
-        client_cpu=_per(client_s, wall_s * under.client_cpus) or 0.0,
+        client_cpu=_per(client_s, wall_s * under.placement.client_cpus) or 0.0,
         target_cpu=_per(used_s, wall_s * under.limits.cpus),
         throttled=_per(throttled, periods),
         busy=busy,
@@ -70,7 +72,14 @@ def figures(
                 _arm_s(used_s, wall_s, under),
                 _growth(before.engine_cpu_s, after.engine_cpu_s),
             ),
-            with_services=_per(_arm_s(used_s, wall_s, under), wall_s * under.cpus_with_services),
+            with_services=_shared(used_s, wall_s, under.placement.target, under, is_beside=True)
+            if under.placement.has_beside
+            else None,
+            generator_with_services=_shared(
+                client_s, wall_s, under.placement.generator, under, is_beside=False
+            )
+            if under.placement.generator_has_services
+            else None,
             refusal=under.refusal,
             cpu_speed=under.cpu_speed,
         ),
@@ -83,21 +92,23 @@ def service_figures(
     after: Mapping[str, Usage],
     *,
     services: Mapping[str, Service],
-    cpus: int,
+    placement: Placement,
     written_mb: Mapping[str, float],
 ) -> dict[str, ServiceFigures]:
     """What each service used in one run of load; one that has ended is left out.
 
-    They have `cpus` CPUs together. `written_mb` counts from the arm's start.
+    `written_mb` counts from the arm's start.
     """
-    return {
-        name: replace(
-            _service_figures(reading, before[name], used, min(services[name].cpus or cpus, cpus)),
+    found = {}
+    for name in after.keys() & before.keys():
+        service = services[name]
+        cpus = len(cpus_in(placement.of_service(service)))
+        found[name] = replace(
+            _service_figures(reading, before[name], after[name], min(service.cpus or cpus, cpus)),
             written_mb=written_mb.get(name),
+            is_limit_of_bench=service.runs is Runs.ELSEWHERE and cpus < (service.cpus or math.inf),
         )
-        for name, used in after.items()
-        if name in before
-    }
+    return found
 
 
 def _service_figures(
@@ -166,6 +177,14 @@ def _growth(before: float | None, after: float | None) -> float | None:
 def _arm_s(used_s: float, wall_s: float, under: Circumstances) -> float:
     """CPU time of the target, which `used_s` is, and of its services."""
     return used_s + wall_s * sum(service.cores for service in under.services.values())
+
+
+def _shared(
+    used_s: float, wall_s: float, cpus: str, under: Circumstances, *, is_beside: bool
+) -> float | None:
+    """The share in use of CPUs that services share with something else, which used `used_s`."""
+    theirs = [s.cores for name, s in under.services.items() if (name in under.beside) is is_beside]
+    return _per(used_s + wall_s * sum(theirs), wall_s * len(cpus_in(cpus)))
 
 
 def _surroundings(reading: LoadReading, arm_s: float, engine_s: float | None) -> Surroundings:

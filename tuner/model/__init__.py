@@ -39,7 +39,7 @@ from tuner.model.checks import MOST_SAID, Check, Checker, NewCheck
 from tuner.model.curves import Curve
 from tuner.model.document import NAME, Document, Name
 from tuner.model.documents import JobKind, JobSpec, Priority, SamplerName, Variant, mistakes_of
-from tuner.model.doubts import Doubt
+from tuner.model.doubts import Advice, Doubt
 from tuner.model.events import EVENTS_KEPT, Event, EventKind
 from tuner.model.evidence import (
     Ablation,
@@ -120,6 +120,7 @@ from tuner.model.services import (
     Condition,
     HealthCheck,
     PrepareStep,
+    Runs,
     Service,
 )
 from tuner.model.spaces import (

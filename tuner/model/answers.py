@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from tuner.model.doubts import Doubt
+from tuner.model.doubts import Advice, Doubt
 from tuner.model.evidence import NO_EVIDENCE, Evidence, Look
 from tuner.model.figures import ServiceFigures
 from tuner.model.kernel import is_sysctl
@@ -215,6 +215,11 @@ class Recommendation:
     def verdict(self) -> Verdict:
         """Short for the comparison's."""
         return self.comparison.verdict
+
+    @property
+    def advice(self) -> Advice:
+        """What its doubts leave to say of a file that is better. Void windows do not count."""
+        return Advice.worst(doubt.advice for doubt in self.doubts if not doubt.voids)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

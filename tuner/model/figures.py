@@ -117,6 +117,9 @@ class ServiceFigures:
     cpu: Annotated[
         float | None, about("share in use of the CPU that it may have: its limit or CPUs, 0..1")
     ] = None
+    is_limit_of_bench: Annotated[
+        bool, about("whether these CPUs are fewer than it may have in production")
+    ] = False
     throttled: Annotated[
         float | None, about("share of CFS periods in which its CPU quota ran out, 0..1")
     ] = None
@@ -170,6 +173,10 @@ class Surroundings:
     with_services: Annotated[
         float | None,
         about("share in use of the CPUs that target and services share, 0..1; null: they do not"),
+    ] = None
+    generator_with_services: Annotated[
+        float | None,
+        about("share in use of the CPUs of load generator and services, 0..1; null: not shared"),
     ] = None
     refusal: Annotated[
         str | None,

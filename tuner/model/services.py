@@ -98,6 +98,13 @@ def _conditions(given: Any) -> Any:
             return given
 
 
+class Runs(StrEnum):
+    """Where a service runs in production, seen from the app."""
+
+    ELSEWHERE = "elsewhere"  # on CPUs of its own, reached over a network
+    BESIDE = "beside"  # shares the app's CPUs and limits, as on one small VM
+
+
 _FROM_COMPOSE = {
     "environment": ("env", pairs),
     "shm_size": ("shm_mb", _mb),
@@ -108,6 +115,10 @@ _FROM_COMPOSE = {
 class Service(Needs):
     """A container beside the app, with a name on the arm's own network."""
 
+    runs: Runs = Field(
+        Runs.ELSEWHERE,
+        description="in production: elsewhere, on CPUs of its own; or beside, on the app's CPUs",
+    )
     image: ImageText | None = Field(None, description="a container image")
     build: InnerFolder | None = Field(
         None,
@@ -222,9 +233,14 @@ class Backed(Document):
         return self.model_copy(update={"services": {}, "volumes": (), "prepare": ()})
 
     @property
-    def services_cpus(self) -> float:
-        """CPUs that all services of one arm want together: their quotas, or one each."""
-        return sum(service.cpus or 1.0 for service in self.services.values())
+    def elsewhere_cpus(self) -> float:
+        """CPUs that the services elsewhere want together: their quotas, or one each."""
+        return sum(s.cpus or 1.0 for s in self.services.values() if s.runs is Runs.ELSEWHERE)
+
+    @property
+    def beside(self) -> frozenset[str]:
+        """The names of the services that share the app's CPUs."""
+        return frozenset(n for n, s in self.services.items() if s.runs is Runs.BESIDE)
 
     @property
     def services_memory_mb(self) -> int:

@@ -1,15 +1,17 @@
 """Comparison, bounds and doubts to an answer: deploy this file, or keep yours, and why.
 
 verdict   fresh blocks → better, worse, no difference, inconclusive
+standing  what doubts leave of a gain
 lines     which options the file changes, each with its own effect
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tuner import analysis, diagnosis, wording
 from tuner.model import (
     BASELINE,
+    Advice,
     Bottleneck,
     ChangedLine,
     Comparison,
@@ -30,6 +32,7 @@ from tuner.model import (
     is_sysctl,
 )
 from tuner.recommendation.lines import changed_lines, notes_on
+from tuner.recommendation.standing import doubted
 from tuner.recommendation.verdict import compare_blocks, is_decided
 from tuner.search_space import Domain
 from tuner.uwsgi.ini import overlay
@@ -66,12 +69,12 @@ def recommend(
     `winner` has all options that were looked at one by one, `finalist` those that were kept.
     """
     spec, blocks = history.job.spec, history.blocks(Phase.CONFIRM)
-    comparison = compare_blocks(blocks, spec)
+    windows, doubts = [w for b in blocks for w in b.windows], _doubts(blocks, finalist)
+    comparison = doubted(compare_blocks(blocks, spec), doubts, windows)
     better = comparison.verdict is Verdict.BETTER
     params = finalist.params if better else domain.baseline
-    arms = [[w for block in blocks for w in block.windows if w.arm == arm] for arm in (0, 1)]
+    arms = [[window for window in windows if window.arm == arm] for arm in (0, 1)]
     found = _diagnosis(history, domain, arms[int(better)], params)
-    doubts = _doubts(blocks, finalist)
     services = _services(*arms)
     tried = _lines(history, domain, winner, evidence)
     if not better:
@@ -82,20 +85,30 @@ def recommend(
     box, options = domain.box(finalist.params), domain.options(finalist.params)
     notes, header = notes_on(lines, comparison.effect), _header(history, comparison, box)
     needs = f", with {settings} in its container" if (settings := _sysctls(lines)) else ""
-    return Recommendation(
+    answer = Recommendation(
         comparison=comparison,
         candidate=finalist.number,
         params=finalist.params,
         lines=lines,
         reverted=tuple(line for line in tried if line.option not in kept),
         diagnosis=found,
-        reason=f"Deploy it{needs}: {comparison.reason}. With it {found.sentence}.",
+        reason="",
         uwsgi_ini=domain.ini.patch(options, notes).annotate(header).dump(),
         overlay_ini=_overlay(options, header, notes),
         doubts=doubts,
         evidence=evidence,
         services=services,
     )
+    reason = f"{answer.advice}{needs}: {comparison.reason}. With it {found.sentence}."
+    return replace(answer, reason=" ".join([reason, *_before_all(answer)]))
+
+
+def _before_all(answer: Recommendation) -> Iterator[str]:
+    """Why one instance comes first, and what helps."""
+    if answer.advice is Advice.ONE_FIRST:
+        for doubt in answer.doubts:
+            if doubt.advice is Advice.ONE_FIRST:
+                yield wording.sentence(f"{doubt.sentence}; {doubt.remedy}")
 
 
 def so_far(history: History, domain: Domain, evidence: Evidence) -> Recommendation:

@@ -1,12 +1,13 @@
 """The host's facts, and who gets which CPU."""
 
 import re
+from typing import Any
 
 import pytest
 
 from tuner.engine.host import HostFacts, check_cpus, check_open_files, place
 from tuner.errors import TargetFailed
-from tuner.model import FailureCode, Limits, cpus_in
+from tuner.model import FailureCode, Limits, Runs, Service, Target, cpus_in
 
 SHOWN = """Limit                     Soft Limit           Hard Limit           Units
 Max open files            1024                 20000                files
@@ -16,6 +17,13 @@ processor\t: 0
 model name\t: AMD EPYC
 model name\t: AMD EPYC
 """
+
+
+def target(**fields: Any) -> Target:
+    return Target.model_validate(
+        {"image": "shop:1", "command": ["uwsgi", "--ini", "{ini}"], "memory_per_process_mb": 32}
+        | fields
+    )
 
 
 def test_more_open_files_than_the_engine_has_are_refused_with_its_limit() -> None:
@@ -76,50 +84,87 @@ def test_the_generator_has_cpus_of_its_own_where_the_rest_suffices(
     found = place(ids, Limits(cpus=cpus))
     assert (found.target, found.generator, found.shares_cpus) == (target, generator, shares)
     assert found.client_cpus == len(cpus_in(generator))
-    assert found.services is None
+    assert found.elsewhere is None
     assert found.only_cpu == (0 if target == "0" and not shares else None)
 
 
 @pytest.mark.parametrize(
-    ("count", "cpus", "services", "target", "beside", "generator"),
+    ("count", "cpus", "services", "target", "elsewhere", "generator"),
     [
-        (2, 1.0, 2.0, "0", "0", "1"),
-        (2, 2.0, 2.0, "0,1", "0,1", "1"),
-        (3, 1.0, 2.0, "0,1", "0,1", "2"),
+        (2, 1.0, 2.0, "0", "1", "1"),
+        (3, 1.0, 2.0, "0", "1", "2"),
         (4, 1.0, 2.0, "0", "1,2", "3"),
         (4, 1.0, 0.5, "0,1", "2", "3"),
+        (4, 2.0, 2.0, "0,1", "2", "3"),
         (8, 2.0, 2.0, "0,1,2,3", "4,5", "6,7"),
     ],
 )
-def test_services_have_cpus_of_their_own_where_the_rest_suffices(
-    count: int, cpus: float, services: float, target: str, beside: str, generator: str
+def test_services_never_have_the_cpus_of_the_target(
+    count: int, cpus: float, services: float, target: str, elsewhere: str, generator: str
 ) -> None:
     found = place(range(count), Limits(cpus=cpus), services)
-    assert (found.target, found.services, found.generator) == (target, beside, generator)
-    assert found.services_share_cpus is (target == beside)
-    assert found.only_cpu == (0 if target == "0" and beside != "0" else None)
-    assert found.services_cpus == len(cpus_in(beside))
+    assert (found.target, found.elsewhere, found.generator) == (target, elsewhere, generator)
+    assert found.generator_has_services is (elsewhere == generator)
+    assert found.only_cpu == (0 if target == "0" else None)
+    assert found.of_service(Service(image="a")) == elsewhere
 
 
 @pytest.mark.parametrize(
-    ("count", "limits", "services", "target", "beside", "generator"),
+    ("count", "limits", "target", "generator"),
+    [
+        (2, Limits(), "0", "1"),
+        (8, Limits(cpus=1.5), "0,1", "6,7"),
+        (8, Limits(cpuset="2-4"), "2,3,4", "7"),
+    ],
+)
+def test_services_beside_the_app_have_its_cpus_and_no_more(
+    count: int, limits: Limits, target: str, generator: str
+) -> None:
+    found = place(range(count), limits, has_beside=True)
+    assert (found.target, found.generator, found.elsewhere) == (target, generator, None)
+    assert found.of_service(Service(image="a", runs=Runs.BESIDE)) == target
+    assert found.only_cpu is None
+
+
+@pytest.mark.parametrize(
+    ("count", "limits", "services", "target", "elsewhere", "generator"),
     [
         (4, Limits(cpuset="2-3", cpus=2), 0.0, "2,3", None, "0,1"),
         (4, Limits(cpuset="0", client_cpus=2), 1.0, "0", "1", "2,3"),
-        (4, Limits(cpuset="0", client_cpus=3), 1.0, "0", "0", "1,2,3"),
+        (4, Limits(cpuset="0", client_cpus=3), 1.0, "0", "1,2,3", "1,2,3"),
         (8, Limits(client_cpus=4), 0.0, "0,1,2,3", None, "4,5,6,7"),
         (2, Limits(client_cpus=2), 0.0, "0,1", None, "0,1"),
-        (2, Limits(cpuset="0,1"), 1.0, "0,1", "0,1", "1"),
     ],
 )
 def test_a_job_may_say_which_cpus(
-    count: int, limits: Limits, services: float, target: str, beside: str | None, generator: str
+    count: int, limits: Limits, services: float, target: str, elsewhere: str | None, generator: str
 ) -> None:
     found = place(range(count), limits, services)
-    assert (found.target, found.services, found.generator) == (target, beside, generator)
+    assert (found.target, found.elsewhere, found.generator) == (target, elsewhere, generator)
     together = {*cpus_in(target)} & {*cpus_in(generator)}
     assert found.shares_cpus is bool(together)
     assert found.client_cpus == len(cpus_in(generator))
+
+
+@pytest.mark.parametrize(
+    ("count", "limits", "words"),
+    [
+        (1, Limits(), "the app takes 1, and this host has 1 CPUs: 0. 2 CPUs would do, 4 give each"),
+        (2, Limits(cpus=2), "the app takes 2, and this host has 2 CPUs: 0,1. 3 CPUs would do"),
+        (2, Limits(cpuset="0-1"), "the app takes 2, and this host has 2 CPUs: 0,1. 3 CPUs would"),
+    ],
+)
+def test_a_host_too_small_for_services_elsewhere_is_refused_with_the_cpus_that_would_do(
+    count: int, limits: Limits, words: str
+) -> None:
+    facts = HostFacts(cpu_ids=tuple(range(count)), cpu_model="x", nofile=1024)
+    services = {"postgres": {"image": "postgres:16"}, "redis": {"image": "redis:7"}}
+    with pytest.raises(TargetFailed, match=re.escape(words)) as failed:
+        check_cpus(facts, limits, target(services=services))
+    assert failed.value.code == FailureCode.WORKLOAD_REFUSED
+    check_cpus(facts, limits, target())
+    beside = {name: {**its, "runs": "beside"} for name, its in services.items()}
+    check_cpus(facts, limits, target(services=beside))
 
 
 @pytest.mark.parametrize(

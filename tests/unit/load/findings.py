@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
-from tuner.measurement import RunningTarget, Speeds, Usage
+from tuner.measurement import Placement, RunningTarget, Speeds, Usage
 from tuner.model import DEFAULT_COMMAND, Target
 from tuner.uwsgi.topology import Front, Topology
 
@@ -110,10 +110,7 @@ class Scripted:
 
     found: Any
     log: str = "the log"
-    client_cpus: int = 1
-    shares_cpus: bool = False
-    services_share_cpus: bool = False
-    services_cpus: int = 1
+    placement: Placement = Placement(target="0", generator="1")  # noqa: RUF009  it is frozen
     front: Front = field(default_factory=lambda: Front(topology=Topology.HTTP_SOCKET, port=8000))
     nofile: int = 1000
     client_nofile: int = 1000
