@@ -12,7 +12,7 @@ from tuner.db.tables import metadata
 from tuner.errors import Unavailable
 from tuner.queue import Queue
 
-NEWEST = "20261127_years"
+NEWEST = "20261128_conditions"
 
 
 def relations(

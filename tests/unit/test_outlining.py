@@ -23,9 +23,9 @@ def outlined_space(**parameters: Any) -> Outline:
 
 def test_a_free_parameter_has_its_bounds_and_no_reason_to_be_fixed() -> None:
     processes = parameter(outlined(job_for("default")), "processes")
-    assert (processes.low, processes.high, processes.users, processes.log) == (1, 16, 2, True)
+    assert (processes.low, processes.high, processes.users, processes.log) == (2, 16, 2, True)
     assert processes.fixed_because == ""
-    assert processes.lines == {"1..16": ("processes = 1..16",)}
+    assert processes.lines == {"2..16": ("processes = 2..16",)}
 
 
 def test_a_condition_that_does_not_hold_is_told_with_its_values() -> None:
@@ -57,7 +57,7 @@ def test_each_value_of_a_choice_is_told_with_its_lines() -> None:
 
 
 def test_heuristics_are_lines_or_the_reason_why_not() -> None:
-    job = job_for("default", target={"target_app": "memory-hungry"})
+    job = job_for("default", target={"target_app": "memory-hungry"}, min_processes=1)
     first, second, _, last = outlined(job).heuristics
     assert first.lines == ("processes = 3",)
     assert second.wanted == {"processes": "ceil(cpus)", "threads": 8, "thunder-lock": False}

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tuner.model import Condition, FromFile, FromWorker, Service, TargetApp, TargetRequest
+from tuner.model import FromFile, FromWorker, Service, StartCondition, TargetApp, TargetRequest
 from tuner.model.named_files import expanded
 from tuner.model.quantities import megabytes, seconds
 
@@ -34,7 +34,7 @@ def test_a_service_as_compose_spells_it() -> None:
     assert found.healthcheck is not None
     assert found.healthcheck.argv == ("/bin/sh", "-c", "pg_isready")
     assert found.healthcheck.timeout == 0.5
-    assert found.depends_on == {"redis": Condition.STARTED}
+    assert found.depends_on == {"redis": StartCondition.STARTED}
 
 
 def test_limits_of_processes_in_both_forms() -> None:

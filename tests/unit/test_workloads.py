@@ -18,6 +18,7 @@ from tuner.model import (
     connections,
     mistakes_of,
     rungs,
+    scaled,
     wants_kept,
     with_keep_alive,
 )
@@ -172,6 +173,27 @@ def test_a_client_keeps_connections_as_its_arm_says(
     own: bool, asked: bool | None, sent: bool
 ) -> None:
     assert wants_kept(with_keep_alive(ClosedLoop(keep_alive=own), asked)) is sent
+
+
+@pytest.mark.parametrize(
+    ("document", "field", "twice"),
+    [
+        ({"kind": "closed_loop", "concurrency": 8}, "concurrency", 16),
+        ({"kind": "closed_loop", "concurrency": 9_000}, "concurrency", 10_000),
+        ({"kind": "open_loop", "rate_rps": 50}, "rate_rps", 100.0),
+        ({"kind": "ladder", "concurrencies": [10, 9_000]}, "concurrencies", (20, 10_000)),
+        ({"kind": "burst", "users": 500}, "users", 1_000),
+        ({"kind": "journey", "users": 3}, "users", 6),
+    ],
+)
+def test_a_load_may_be_scaled_within_its_bounds(
+    document: dict[str, Any], field: str, twice: object
+) -> None:
+    assert getattr(scaled(read(document), 2.0), field) == twice
+
+
+def test_half_of_one_connection_is_one() -> None:
+    assert scaled(ClosedLoop(concurrency=1), 0.5) == ClosedLoop(concurrency=1)
 
 
 def test_everything_else_is_its_own_only_rung() -> None:

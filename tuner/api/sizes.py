@@ -15,8 +15,10 @@ from tuner.model import (
     JobKind,
     JobSpec,
     Phase,
+    Slots,
     TargetFacts,
     TrialNumber,
+    conditions_of,
     connections,
     rungs,
 )
@@ -87,6 +89,7 @@ def planned(spec: JobSpec, facts: TargetFacts | None = None) -> Planned:
                 Phase.RACE: _race(budget),
                 Phase.ABLATE: [ablation] * (budget.ablate_runs // RUNS_OF_A_BLOCK),
                 Phase.CONFIRM: [pair] * budget.confirm_blocks,
+                Phase.CONDITIONS: [pair] * (budget.condition_blocks * _conditions(spec)),
             }
 
 
@@ -140,6 +143,12 @@ def _in_vain_s(spec: JobSpec, blocks: Sequence[Block]) -> float:
     late = sum(each > queue for each in loads) / len(loads)
     of_a_rung = sum(len(arms) * (WARM_UPS_AT_MOST + cycles) for arms, cycles in blocks)
     return late * of_a_rung * _rungs_of_a_block(spec) * CONNECT_TIMEOUT_S
+
+
+def _conditions(spec: JobSpec) -> int:
+    """Conditions that a better file is checked under."""
+    found = conditions_of(spec.target, spec.workload, Slots(1, 1))
+    return min(spec.budget.conditions, len(set(found) - set(spec.skip)))
 
 
 def _race(budget: Budget) -> list[Block]:

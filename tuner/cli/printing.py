@@ -23,6 +23,7 @@ from tuner.schemas import (
     RecommendationAnswer,
 )
 from tuner.wording import (
+    SIGNS,
     VERDICTS,
     count,
     duration,
@@ -157,8 +158,18 @@ def recommendation_lines(found: RecommendationAnswer) -> Iterator[str]:
         tried = service(each.candidate, each.baseline) if each.candidate else ""
         compared = f"; with the candidate: {tried}" if tried else ""
         yield f"service {each.name}: {service(each.baseline)}{compared}"
+    yield from _conditions(found)
     yield from (f"doubt: {doubt.sentence}; {doubt.remedy}" for doubt in found.doubts)
     yield from (f"skipped: {sentence}" for sentence in found.evidence.skipped)
+
+
+def _conditions(found: RecommendationAnswer) -> Iterator[str]:
+    """What becomes of the gain where production is unlike the bench."""
+    if found.conditions:
+        yield "where production is unlike this bench:"
+    for each in found.conditions:
+        seen = effect_with_interval(each.effect) if each.effect else "not measured"
+        yield f"  {each.where}: {seen}, {count(each.blocks, 'block')}: {SIGNS[each.sign]}"
 
 
 def _since(last: Since | None) -> Iterator[str]:

@@ -25,7 +25,7 @@ from tuner.model import (
     Window,
 )
 
-DETAILED = frozenset({Phase.CALIBRATE, Phase.CONFIRM, Phase.COMPARE})
+DETAILED = frozenset({Phase.CALIBRATE, Phase.CONFIRM, Phase.CONDITIONS, Phase.COMPARE})
 """Phases whose decision needs the details of their windows. A search decides often, from few
 figures: 1 000 windows take 25 ms without details and 140 ms with them."""
 

@@ -17,7 +17,7 @@ from tuner.db.tables import checks, jobs, measurements, windows
 from tuner.errors import Conflict
 from tuner.model import BYTES_PER_MB, Action, EventKind, JobId, JobKind, JobState, Phase
 
-_DECIDING = (Phase.CONFIRM, Phase.COMPARE)
+_DECIDING = (Phase.CONFIRM, Phase.CONDITIONS, Phase.COMPARE)
 _SERIES = ("series", "over_time")
 _ENDED = tuple(state for state in JobState if state.is_final)
 _later = jobs.alias("later")

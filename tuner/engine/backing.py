@@ -20,7 +20,7 @@ from tuner.engine.images import Found
 from tuner.engine.options import Options
 from tuner.errors import Infrastructure, TargetFailed
 from tuner.measurement import target_failed
-from tuner.model import APP, Backed, Condition, FailureCode, Needs, Service, Target
+from tuner.model import APP, Backed, FailureCode, Needs, Service, StartCondition, Target
 from tuner.model.volumes import Volume, place_of
 
 POLL_S = 0.05
@@ -111,14 +111,14 @@ class Backing:
     @property
     def _awaited(self) -> set[str]:
         """Services that another one waits for."""
-        return self._waited_for(Condition.HEALTHY, Condition.COMPLETED)
+        return self._waited_for(StartCondition.HEALTHY, StartCondition.COMPLETED)
 
     @property
     def _completed(self) -> set[str]:
         """Services that end before another one starts."""
-        return self._waited_for(Condition.COMPLETED)
+        return self._waited_for(StartCondition.COMPLETED)
 
-    def _waited_for(self, *conditions: Condition) -> set[str]:
+    def _waited_for(self, *conditions: StartCondition) -> set[str]:
         return {
             name
             for service in self.target.services.values()

@@ -19,6 +19,7 @@ _SECTIONS = (
     file_changes.changed,
     file_changes.put_back,
     file_changes.side_effects,
+    reliability.conditions,
     reliability.reliability,
     reliability.diagnosis,
     file_changes.file,

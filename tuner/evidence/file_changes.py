@@ -136,6 +136,9 @@ def file(evidence: JobEvidence) -> Section:
     if found.uwsgi_ini == own:
         kept = Paragraph("Your file stays as it is, byte for byte.")
         parts = (kept, _whole("Your file", own))
+        if found.offered_ini:
+            words = "The candidate's file, for production that is as this bench"
+            parts += (_whole(words, found.offered_ini),)
     else:
         parts = tuple(_new_file(own, found.uwsgi_ini, found.overlay_ini))
     if masked(found.uwsgi_ini) != found.uwsgi_ini:

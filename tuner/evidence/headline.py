@@ -47,6 +47,8 @@ def _advice(answer: Recommendation, missed: str) -> tuple[str, str]:
             return "Keep your file", "no difference is worth a deployment, "
         case Verdict.INCONCLUSIVE:
             return "Keep your file for now", "the measurement is inconclusive, "
+        case Verdict.DEPENDS:
+            return "Look at your production first", "the sign of the gain depends on it, "
         case _:
             assert_never(answer.verdict)
 

@@ -15,7 +15,7 @@ from tuner.evidence.document import (
     Words,
 )
 from tuner.evidence.job_evidence import JobEvidence
-from tuner.model import PRESETS, Calibration, Metric, ServiceUse
+from tuner.model import PRESETS, Calibration, Effect, Metric, ServiceUse
 
 _LONGER = ("standard", "noisy")
 """Budgets with longer and longer blocks."""
@@ -70,6 +70,35 @@ def _change(log: float, metric: Metric) -> float | None:
     # The bias is a log ratio of the metric itself: more is more, whether or not it is better.
     share = wording.improvement(metric.sign * log, metric)
     return None if share is None else metric.sign * share
+
+
+def conditions(evidence: JobEvidence) -> Section | None:
+    """The candidate where production is unlike the bench; None where nothing was checked."""
+    found = evidence.recommendation.conditions
+    if not found:
+        return None
+    metric = wording.METRICS[evidence.metric]
+    rows = tuple(
+        (
+            wording.sentence(each.where)[:-1],
+            *_effect(each.effect),
+            str(each.blocks),
+            wording.SIGNS[each.sign],
+        )
+        for each in found
+    )
+    headings = ("where", metric, "95 % interval", "blocks", "what it is there")
+    about = "The confirmed file against yours, where production is unlike this bench."
+    return Section(
+        title="What the answer depends on",
+        parts=(Paragraph(about), Table(headings=headings, rows=rows)),
+    )
+
+
+def _effect(effect: Effect | None) -> tuple[str, str]:
+    if effect is None:
+        return "not measured", ""
+    return wording.percent(effect.estimate), wording.interval(effect.ci_low, effect.ci_high)
 
 
 def diagnosis(evidence: JobEvidence) -> Section:

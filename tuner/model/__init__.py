@@ -21,7 +21,9 @@ from tuner.model.answers import (
     MissedBound,
     Recommendation,
     ServiceUse,
+    Sign,
     Since,
+    UnderCondition,
     Verdict,
     box_of,
     notes_of,
@@ -36,6 +38,7 @@ from tuner.model.budgets import (
     PresetBudget,
 )
 from tuner.model.checks import MOST_SAID, Check, Checker, NewCheck
+from tuner.model.conditions import Condition, Slots, conditions_of
 from tuner.model.curves import Curve
 from tuner.model.document import NAME, Document, Name
 from tuner.model.documents import JobKind, JobSpec, Priority, SamplerName, Variant, mistakes_of
@@ -117,11 +120,11 @@ from tuner.model.schedules import Followed, Schedule
 from tuner.model.services import (
     APP,
     Backed,
-    Condition,
     HealthCheck,
     PrepareStep,
     Runs,
     Service,
+    StartCondition,
 )
 from tuner.model.spaces import (
     BoolParameter,
@@ -179,6 +182,7 @@ from tuner.model.workloads import (
     at_rung,
     connections,
     rungs,
+    scaled,
     wants_kept,
     with_keep_alive,
 )

@@ -74,7 +74,7 @@ def _ends() -> list[Labels]:
     return verdicts + others
 
 
-_OF_BLOCKS = (Phase.CALIBRATE, Phase.SEARCH, Phase.RACE, Phase.ABLATE, Phase.CONFIRM, Phase.COMPARE)
+_OF_BLOCKS = tuple(p for p in Phase if p not in (Phase.VALIDATE, Phase.PREPARE, Phase.DONE))
 _ENDS_OF_BLOCKS = (MeasurementState.COMPLETE, MeasurementState.FAILED)
 _ONE: Sequence[Labels] = ({},)
 

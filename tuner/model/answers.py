@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal
 
+from tuner.model.conditions import Condition
 from tuner.model.doubts import Advice, Doubt
 from tuner.model.evidence import NO_EVIDENCE, Evidence, Look
 from tuner.model.figures import ServiceFigures
@@ -39,6 +40,7 @@ class Verdict(StrEnum):
     BREAKS_BOUND = "breaks_bound"
     NO_DIFFERENCE = "no_difference"
     INCONCLUSIVE = "inconclusive"
+    DEPENDS = "depends"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +78,26 @@ class Comparison:
     side_effects: tuple[Effect, ...] = ()
     missed: tuple[MissedBound, ...] = ()
     looks: tuple[Look, ...] = ()  # in order; the last one decided
+
+
+class Sign(StrEnum):
+    """What becomes of the sign of a gain under a condition."""
+
+    HOLDS = "holds"  # no loss was seen
+    MAY_TURN = "may_turn"  # the estimate is a loss that matters, its interval includes 0
+    TURNS = "turns"  # the whole interval is a loss
+    UNKNOWN = "unknown"  # it could not be measured
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnderCondition:
+    """The candidate against the baseline where production is unlike the bench."""
+
+    condition: Annotated[Condition, about("how production differs")]
+    where: Annotated[str, about("the condition in words")]
+    effect: Annotated[Effect | None, about("there; null: it could not be measured")]
+    blocks: Annotated[int, about("blocks behind it")]
+    sign: Annotated[Sign, about("whether the gain stays a gain there")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,6 +232,8 @@ class Recommendation:
     evidence: Evidence = NO_EVIDENCE
     services: tuple[ServiceUse, ...] = ()
     since: Since | None = None  # of a job that follows another one
+    conditions: tuple[UnderCondition, ...] = ()  # of a candidate that was better
+    offered_ini: str = ""  # the candidate's file where its gain `depends`
 
     @property
     def verdict(self) -> Verdict:

@@ -25,6 +25,15 @@ class Budget(Document):
     trials: int = Field(ge=0, le=1000, description="candidates tried in the search")
     calibrate_blocks: int = Field(2, ge=2, le=64, description="A/A blocks before the search")
     confirm_blocks: int = Field(ge=0, le=256, description="fresh blocks for the verdict, at most")
+    conditions: int = Field(
+        0, ge=0, le=8, description="conditions of production that a better file is checked under"
+    )
+    condition_blocks: int = Field(
+        8,
+        ge=4,
+        le=64,
+        description="blocks of a condition, at most: a clear one ends early",
+    )
     compare_blocks: int = Field(0, ge=0, le=256, description="blocks of a comparison")
     race: int = Field(0, ge=0, le=16, description="candidates that race; 0: none do")
     race_blocks: int = Field(
@@ -83,7 +92,7 @@ class Budget(Document):
         return (
             race * self.arm_load_s(self.race_cycles)
             + ablation * self.arm_load_s(self.cycles)
-            + self.confirm_blocks * self.block_load_s
+            + (self.confirm_blocks + self.conditions * self.condition_blocks) * self.block_load_s
         )
 
     def arm_load_s(self, cycles: int, warm_ups: int = 1) -> float:
@@ -97,6 +106,7 @@ _STANDARD = Budget(
     race=4,
     ablate_runs=96,
     confirm_blocks=40,
+    conditions=8,
     cycles=4,
     window_s=2.5,
     warmup_s=3.0,
@@ -116,6 +126,8 @@ PRESETS = {
         calibrate_blocks=4,
         race=3,
         confirm_blocks=16,
+        conditions=1,
+        condition_blocks=6,
         cycles=2,
         window_s=2.5,
         warmup_s=1.5,
@@ -139,6 +151,8 @@ class PresetBudget(Document):
     trials: int | None = Field(None, ge=1, le=1000, description=_ABOUT["trials"])
     calibrate_blocks: int | None = Field(None, ge=2, le=64, description=_ABOUT["calibrate_blocks"])
     confirm_blocks: int | None = Field(None, ge=4, le=256, description=_ABOUT["confirm_blocks"])
+    conditions: int | None = Field(None, ge=0, le=8, description=_ABOUT["conditions"])
+    condition_blocks: int | None = Field(None, ge=4, le=64, description=_ABOUT["condition_blocks"])
     race: int | None = Field(None, ge=0, le=16, description=_ABOUT["race"])
     race_blocks: int | None = Field(None, ge=4, le=32, description=_ABOUT["race_blocks"])
     ablate_runs: int | None = Field(

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from tuner.model.budgets import Budget
+from tuner.model.conditions import Condition
 from tuner.model.document import Document, Name
 from tuner.model.images import ImageText
 from tuner.model.limits import Limits
@@ -130,6 +131,8 @@ class JobSpec(Document):
     slo: Slo = Slo()
     own_bounds: tuple[Metric, ...] = ()
     max_slots: int | None = None  # processes x threads of every trial
+    min_processes: int = 1  # of every trial but the present file; jobs before had no such floor
+    skip: tuple[Condition, ...] = ()
     search_space: SearchSpace | None = None  # None where nothing is varied
     sampler: SamplerName = SamplerName.TPE  # what jobs had before there was a choice
     seeds: tuple[dict[str, Scalar], ...] = ()

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, NewType
 
+from tuner.model.conditions import Condition
 from tuner.model.noun import about
 from tuner.model.objectives import Metric
 from tuner.model.preflight import Preflight
@@ -166,6 +167,7 @@ class BlockOptions:
     futility: Futility | None = None
     rung: Rung | None = None  # the only one that it measures
     lengthens: bool = False  # windows last longer where requests take long
+    condition: Condition | None = None  # under which it runs, unlike the job
 
 
 AS_BUDGETED = BlockOptions()

@@ -6,6 +6,7 @@ from typing import Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from tuner.model.budgets import PresetBudget
+from tuner.model.conditions import Condition
 from tuner.model.document import Document, Name
 from tuner.model.documents import CompareWith, JobKind, Priority, SamplerName, Variant
 from tuner.model.limits import Limits
@@ -79,6 +80,16 @@ class TuneRequest(_AnyRequest):
     slo: Slo = Field(Slo(), description="bounds that the recommended file keeps")
     max_slots: int | None = Field(
         None, ge=1, le=1_000_000, description="most processes x threads, such as a database bears"
+    )
+    min_processes: int = Field(
+        2,
+        ge=1,
+        le=10_000,
+        description="fewest processes of a new file, if the present one has as many: with 1, one"
+        " request that hangs stops the app",
+    )
+    skip: tuple[Condition, ...] = Field(
+        (), max_length=len(Condition), description="conditions that need not be checked"
     )
     search_space: str | SearchSpace = Field("default", description="by name, or as a document")
     sampler: SamplerName = Field(SamplerName.GP, description="proposes the trials")

@@ -70,7 +70,7 @@ class HealthCheck(Document):
         return self.test[1:] if self.test[0] == "CMD" else ("/bin/sh", "-c", self.test[1])
 
 
-class Condition(StrEnum):
+class StartCondition(StrEnum):
     """When a container may start after another one."""
 
     STARTED = "service_started"
@@ -86,7 +86,7 @@ def _mb(given: Any) -> Any:
 def _conditions(given: Any) -> Any:
     match given:
         case [*names]:
-            return dict.fromkeys(names, Condition.STARTED)
+            return dict.fromkeys(names, StartCondition.STARTED)
         case {**named}:
             return {
                 name: each["condition"]
@@ -128,7 +128,7 @@ class Service(Needs):
     entrypoint: Words | None = Field(None, description="null: the image's")
     volumes: tuple[Volume, ...] = Field((), max_length=20, description=VOLUMES)
     healthcheck: HealthCheck | None = Field(None, description="null: ready once it is started")
-    depends_on: Annotated[dict[Name, Condition], BeforeValidator(_conditions)] = Field(
+    depends_on: Annotated[dict[Name, StartCondition], BeforeValidator(_conditions)] = Field(
         {}, description="what starts before it, and what it waits for"
     )
     cpus: float | None = Field(None, gt=0, le=256, description="CPU quota, in cores; null: none")
@@ -278,7 +278,7 @@ def _unknown(services: Mapping[str, Service], steps: tuple[PrepareStep, ...]) ->
             at = f"services.{name}.depends_on.{other}"
             if other not in services:
                 yield f"{at}: there is no such service"
-            elif condition is Condition.HEALTHY and services[other].healthcheck is None:
+            elif condition is StartCondition.HEALTHY and services[other].healthcheck is None:
                 yield f"{at}: {other} has no healthcheck"
     for number, step in enumerate(steps):
         if step.in_ != APP and step.in_ not in services:

@@ -49,6 +49,7 @@ class Phase(StrEnum):
     RACE = "race"
     ABLATE = "ablate"
     CONFIRM = "confirm"
+    CONDITIONS = "conditions"  # the confirmed file where production is unlike the bench
     COMPARE = "compare"  # replaces calibrate to confirm in a job that compares files
     DONE = "done"
 

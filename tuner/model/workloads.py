@@ -11,7 +11,7 @@
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -207,6 +207,24 @@ def with_keep_alive(workload: Workload, keep_alive: bool | None) -> Workload:
 def at_rung(workload: Workload, rung: Rung | None) -> Workload:
     """One rung; the whole workload for None."""
     return workload if rung is None else rungs(workload)[rung]
+
+
+def scaled(workload: Workload, factor: float) -> Workload:
+    """`factor` times the load: connections, users, or the rate; within the bounds of each."""
+
+    def times(number: int) -> int:
+        return min(MOST_CONNECTIONS, max(1, round(factor * number)))
+
+    match workload:
+        case OpenLoop():
+            size: dict[str, Any] = {"rate_rps": factor * workload.rate_rps}
+        case ClosedLoop() | Paths():
+            size = {"concurrency": times(workload.concurrency)}
+        case Ladder():
+            size = {"concurrencies": tuple(sorted({*map(times, workload.concurrencies)}))}
+        case _:
+            size = {"users": times(workload.users)}
+    return workload.model_copy(update=size)
 
 
 def connections(load: Workload) -> int:

@@ -13,7 +13,7 @@ from tuner.study import answer_so_far, searched
 
 Found = TypeVar("Found", bound=evidence.MeasuredJob)
 
-_SEEN = (Phase.CALIBRATE, Phase.RACE, Phase.ABLATE, Phase.CONFIRM)
+_SEEN = (Phase.CALIBRATE, Phase.RACE, Phase.ABLATE, Phase.CONFIRM, Phase.CONDITIONS)
 """Phases whose windows tell something before the answer; a search has most of all windows."""
 
 

@@ -33,6 +33,7 @@ _PHASES = {
         Phase.RACE,
         Phase.ABLATE,
         Phase.CONFIRM,
+        Phase.CONDITIONS,
         Phase.DONE,
     ),
     JobKind.COMPARE: (Phase.PREPARE, Phase.COMPARE, Phase.DONE),

@@ -21,6 +21,7 @@ MARKS = {
     Verdict.BREAKS_BOUND: "✕",
     Verdict.NO_DIFFERENCE: "=",
     Verdict.INCONCLUSIVE: "?",
+    Verdict.DEPENDS: "◇",
 }
 """Beside the colour of a verdict, which not every reader can tell."""
 

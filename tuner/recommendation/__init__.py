@@ -1,7 +1,7 @@
 """Comparison, bounds and doubts to an answer: deploy this file, or keep yours, and why.
 
 verdict   fresh blocks → better, worse, no difference, inconclusive
-standing  what doubts leave of a gain
+standing  what doubts and conditions leave of a gain
 lines     which options the file changes, each with its own effect
 """
 
@@ -32,7 +32,13 @@ from tuner.model import (
     is_sysctl,
 )
 from tuner.recommendation.lines import changed_lines, notes_on
-from tuner.recommendation.standing import doubted
+from tuner.recommendation.standing import (
+    blocks_missing,
+    conditions_seen,
+    depending,
+    doubted,
+    unmeasured,
+)
 from tuner.recommendation.verdict import compare_blocks, is_decided
 from tuner.search_space import Domain
 from tuner.uwsgi.ini import overlay
@@ -41,7 +47,16 @@ NOT_MEASURED = Diagnosis(
     bottleneck=Bottleneck.UNKNOWN, sentence="nothing has been measured yet", evidence={}
 )
 
-__all__ = ["changed_lines", "compare_blocks", "is_decided", "keep_untested", "recommend", "so_far"]
+__all__ = [
+    "blocks_missing",
+    "changed_lines",
+    "compare_blocks",
+    "confirmed",
+    "is_decided",
+    "keep_untested",
+    "recommend",
+    "so_far",
+]
 
 
 def keep_untested(
@@ -70,7 +85,8 @@ def recommend(
     """
     spec, blocks = history.job.spec, history.blocks(Phase.CONFIRM)
     windows, doubts = [w for b in blocks for w in b.windows], _doubts(blocks, finalist)
-    comparison = doubted(compare_blocks(blocks, spec), doubts, windows)
+    conditions = conditions_seen(history)
+    comparison = depending(confirmed(history, finalist), conditions)
     better = comparison.verdict is Verdict.BETTER
     params = finalist.params if better else domain.baseline
     arms = [[window for window in windows if window.arm == arm] for arm in (0, 1)]
@@ -79,11 +95,20 @@ def recommend(
     tried = _lines(history, domain, winner, evidence)
     if not better:
         answer = _keep(spec, finalist, comparison, params, found, evidence)
-        return replace(answer, reverted=tried, doubts=doubts, services=services)
+        return replace(
+            answer,
+            reverted=tried,
+            doubts=doubts,
+            services=services,
+            conditions=conditions,
+            offered_ini=_file(history, domain, finalist, comparison, evidence)
+            if comparison.verdict is Verdict.DEPENDS
+            else "",
+        )
     lines = _lines(history, domain, finalist.params, evidence)
     kept = {line.option for line in lines}
-    box, options = domain.box(finalist.params), domain.options(finalist.params)
-    notes, header = notes_on(lines, comparison.effect), _header(history, comparison, box)
+    options = domain.options(finalist.params)
+    notes, header = _comments(history, domain, finalist, comparison, lines)
     needs = f", with {settings} in its container" if (settings := _sysctls(lines)) else ""
     answer = Recommendation(
         comparison=comparison,
@@ -93,18 +118,48 @@ def recommend(
         reverted=tuple(line for line in tried if line.option not in kept),
         diagnosis=found,
         reason="",
-        uwsgi_ini=domain.ini.patch(options, notes).annotate(header).dump(),
+        uwsgi_ini=_file(history, domain, finalist, comparison, evidence),
         overlay_ini=_overlay(options, header, notes),
         doubts=doubts,
         evidence=evidence,
         services=services,
+        conditions=conditions,
     )
     reason = f"{answer.advice}{needs}: {comparison.reason}. With it {found.sentence}."
     return replace(answer, reason=" ".join([reason, *_before_all(answer)]))
 
 
+def confirmed(history: History, finalist: Trial) -> Comparison:
+    """What the fresh blocks of the confirmation say, with their doubts."""
+    blocks = history.blocks(Phase.CONFIRM)
+    windows = [window for block in blocks for window in block.windows]
+    return doubted(compare_blocks(blocks, history.job.spec), _doubts(blocks, finalist), windows)
+
+
+def _file(
+    history: History, domain: Domain, finalist: Trial, comparison: Comparison, evidence: Evidence
+) -> str:
+    """The user's file with the candidate's lines, and where they come from."""
+    lines = _lines(history, domain, finalist.params, evidence)
+    notes, header = _comments(history, domain, finalist, comparison, lines)
+    return domain.ini.patch(domain.options(finalist.params), notes).annotate(header).dump()
+
+
+def _comments(
+    history: History,
+    domain: Domain,
+    finalist: Trial,
+    comparison: Comparison,
+    lines: Sequence[ChangedLine],
+) -> tuple[Mapping[str, str], list[str]]:
+    """The notes on the changed lines, and the header of the file."""
+    box = domain.box(finalist.params)
+    return notes_on(lines, comparison.effect), _header(history, comparison, box)
+
+
 def _before_all(answer: Recommendation) -> Iterator[str]:
-    """Why one instance comes first, and what helps."""
+    """Why one instance comes first and what helps, and which conditions are unknown."""
+    yield from map(wording.sentence, unmeasured(answer.conditions))
     if answer.advice is Advice.ONE_FIRST:
         for doubt in answer.doubts:
             if doubt.advice is Advice.ONE_FIRST:
@@ -165,11 +220,21 @@ def _keep(
         lines=(),
         reverted=(),
         diagnosis=found,
-        reason=f"Keep your file: {comparison.reason}. {wording.sentence(found.sentence)}",
+        reason=f"{_lead(comparison)}. {wording.sentence(found.sentence)}",
         uwsgi_ini=spec.baseline_ini,
         overlay_ini=overlay({}),
         evidence=evidence,
     )
+
+
+def _lead(comparison: Comparison) -> str:
+    """Why the user's file stays for now."""
+    if comparison.verdict is Verdict.DEPENDS:
+        return (
+            f"It depends on your production: {comparison.reason}. Of both files, yours is the safe"
+            " one there; the candidate is better only where production is as in this bench"
+        )
+    return f"Keep your file: {comparison.reason}"
 
 
 def _lines(

@@ -1,13 +1,32 @@
-"""What a proven gain is worth outside the bench: what its doubts leave of it."""
+"""What a proven gain is worth outside the bench: what doubts and conditions leave of it."""
 
-from collections.abc import Collection, Sequence
+import math
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
-from tuner import wording
-from tuner.model import Advice, Comparison, Doubt, Verdict, Window
+from tuner import analysis, objective, wording
+from tuner.model import (
+    Advice,
+    Comparison,
+    Condition,
+    Doubt,
+    Effect,
+    History,
+    JobSpec,
+    Measurement,
+    MeasurementState,
+    Phase,
+    Sign,
+    UnderCondition,
+    Verdict,
+    Window,
+)
 
 MANY_VOID = 0.1
 """Share of void windows from which their doubt counts: those that are left may be a choice."""
+
+MORE_BLOCKS = 2
+"""Blocks between two looks at a condition that is not clear yet."""
 
 
 def doubted(
@@ -24,7 +43,94 @@ def doubted(
     return replace(comparison, verdict=Verdict.INCONCLUSIVE, reason=reason)
 
 
+def depending(comparison: Comparison, conditions: Collection[UnderCondition]) -> Comparison:
+    """The comparison, as one that depends if its gain may turn into a loss under a condition."""
+    turning = [c for c in conditions if c.sign in (Sign.TURNS, Sign.MAY_TURN)]
+    if comparison.verdict is not Verdict.BETTER or not turning:
+        return comparison
+    there = "; ".join(f"{c.where}: {_seen(c)}" for c in turning)
+    reason = f"{gain_of(comparison)} here, but not where {there}"
+    return replace(comparison, verdict=Verdict.DEPENDS, reason=reason)
+
+
+def conditions_seen(history: History) -> tuple[UnderCondition, ...]:
+    """What each condition showed, in the order in which they were measured."""
+    blocks = history.blocks(Phase.CONDITIONS)
+    measured = dict.fromkeys(block.block_options.condition for block in blocks)
+    return tuple(
+        _under(condition, _of(blocks, condition), history.job.spec)
+        for condition in measured
+        if condition is not None
+    )
+
+
+def blocks_missing(history: History, condition: Condition) -> int:
+    """Blocks to measure before the next look at a condition; 0 once it is clear."""
+    spec, blocks = history.job.spec, _of(history.blocks(Phase.CONDITIONS), condition)
+    if not blocks:
+        return analysis.FEWEST_BLOCKS
+    found = _under(condition, blocks, spec)
+    is_clear = found.sign in (Sign.TURNS, Sign.UNKNOWN) or _gains(found.effect)
+    return 0 if is_clear else min(MORE_BLOCKS, spec.budget.condition_blocks - len(blocks))
+
+
+def _of(blocks: Sequence[Measurement], condition: Condition | None) -> list[Measurement]:
+    return [block for block in blocks if block.block_options.condition is condition]
+
+
+def _under(condition: Condition, blocks: Sequence[Measurement], spec: JobSpec) -> UnderCondition:
+    main, effect = spec.objective, None
+    ratios = [r for b in blocks if (r := objective.log_ratio(b, main.metric)) is not None]
+    if len(ratios) >= analysis.FEWEST_BLOCKS:
+        effect = analysis.effect_of(ratios, main.metric)
+    return UnderCondition(
+        condition=condition,
+        where=condition.sentence,
+        effect=effect,
+        blocks=len(ratios),
+        sign=_sign(effect, spec.min_effect, blocks),
+    )
+
+
+def _sign(effect: Effect | None, min_effect: float, blocks: Sequence[Measurement]) -> Sign:
+    """A candidate that breaks is a loss; a condition that the baseline does not bear is unknown."""
+    if any(b.state is MeasurementState.FAILED and b.failure and b.failure.arm for b in blocks):
+        return Sign.TURNS
+    if effect is None:
+        return Sign.UNKNOWN
+    low, middle, high = _gain(effect)
+    if high < 0:
+        return Sign.TURNS
+    return Sign.MAY_TURN if middle < math.log1p(-min_effect) and low < 0 else Sign.HOLDS
+
+
+def _gain(effect: Effect) -> tuple[float, float, float]:
+    """Low end, estimate and high end as log ratios, signed so that more is better."""
+    ends = sorted(
+        effect.metric.sign * (math.log1p(end) if end > -1 else -math.inf)
+        for end in (effect.ci_low, effect.estimate, effect.ci_high)
+    )
+    return ends[0], ends[1], ends[2]
+
+
+def _gains(effect: Effect | None) -> bool:
+    return effect is not None and _gain(effect)[0] > 0
+
+
+def _seen(found: UnderCondition) -> str:
+    if found.effect is None:
+        return "the candidate broke"
+    return f"{wording.percent(found.effect.estimate)} ({wording.confidence(found.effect)})"
+
+
 def gain_of(comparison: Comparison) -> str:
     """The gain with its interval, in words."""
     effect = comparison.effect
     return wording.effect_with_interval(effect) if effect else "there is a gain"
+
+
+def unmeasured(conditions: Collection[UnderCondition]) -> Iterator[str]:
+    """The conditions without an answer, in sentences."""
+    for found in conditions:
+        if found.sign is Sign.UNKNOWN:
+            yield f"it is not known whether the gain holds where {found.where}"

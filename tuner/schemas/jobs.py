@@ -29,6 +29,7 @@ from tuner.model import (
     Slo,
     Target,
     TrialState,
+    UnderCondition,
     Verdict,
     Workload,
 )
@@ -254,4 +255,10 @@ class RecommendationAnswer(Answer):
     calibration: CalibrationAnswer | None = Field(description="bias and noise of the host")
     evidence: EvidenceAnswer = Field(description="how the answer came about")
     circumstances: CircumstancesAnswer = Field(description="what the answer holds for")
+    conditions: Sequence[UnderCondition] = Field(
+        (), description="the candidate where production is unlike the bench"
+    )
+    offered_ini: str = Field(
+        "", description="the candidate's file if its gain `depends`; else empty"
+    )
     uwsgi_ini: str = Field(description="the file to deploy; the user's own unless `better`")

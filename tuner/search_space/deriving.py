@@ -1,6 +1,7 @@
 """From a space and a job to the domain: bounds in numbers, conditions decided, mistakes named."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from tuner.errors import InvalidInput, Mistake
 from tuner.model import (
@@ -59,7 +60,7 @@ def derive(spec: JobSpec, memory: MemoryLine | None = None) -> Domain:
             mistakes.append(Mistake(path, str(error)))
     domain = Domain(
         space=space,
-        dimensions=tuple(dimensions),
+        dimensions=tuple(_with_floor(dimension, spec.min_processes) for dimension in dimensions),
         names=names,
         ini=ini,
         limits=spec.limits,
@@ -104,6 +105,14 @@ def _dimension(
             return Dimension(
                 name=name, users=own, low=min(low, own), high=max(high, own), log=parameter.log
             )
+
+
+def _with_floor(dimension: Dimension, processes: int) -> Dimension:
+    """The processes of one job: not fewer than asked for, or than the user has."""
+    if dimension.name != "processes" or dimension.values or isinstance(dimension.users, str):
+        return dimension
+    low = max(dimension.low, min(processes, int(dimension.users)))
+    return replace(dimension, low=low, high=max(low, dimension.high))
 
 
 def _users_value(name: str, parameter: Parameter, ini: IniFile) -> Scalar:

@@ -5,8 +5,9 @@ It is looked at several times. The bounds of the looks together keep the chance 
 """
 
 from tuner import analysis, recommendation
-from tuner.model import BASELINE, Phase, Step
+from tuner.model import BASELINE, Enter, Phase, Step, Verdict
 from tuner.study.answering import confirmed
+from tuner.study.conditions import wanted
 from tuner.study.state import StudyState
 
 
@@ -18,7 +19,8 @@ def confirm(state: StudyState) -> Step | None:
     if blocks and recommendation.is_decided(blocks, state.spec):
         if finalist.outcome is None:
             return state.settle(finalist, blocks)
-        return confirmed(state)
+        is_better = recommendation.confirmed(state.history, finalist).verdict is Verdict.BETTER
+        return Enter(phase=Phase.CONDITIONS) if is_better and wanted(state) else confirmed(state)
     looks = analysis.looks_of(state.spec.budget.confirm_blocks)
     following = next(look for look in looks if look > len(blocks))
     return state.measure([(BASELINE, finalist.number)] * (following - len(blocks)))

@@ -1,6 +1,6 @@
 """The next step of a job: a pure function of its rows.
 
-    validate → prepare → calibrate → search → race → ablate → confirm → done
+    validate → prepare → calibrate → search → race → ablate → confirm → conditions → done
 
 A comparison goes from prepare to compare. A job that only calibrates ends there.
 
@@ -9,9 +9,8 @@ nothing to do before a host reports. The same rows give the same step, so a cras
 and writing loses nothing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import assert_never
 
 from tuner.model import (
     BASELINE,
@@ -38,10 +37,22 @@ from tuner.study.ablating import ablate
 from tuner.study.advice import Optimiser
 from tuner.study.calibrating import calibrate
 from tuner.study.comparing import compare
+from tuner.study.conditions import check_conditions
 from tuner.study.confirming import confirm
 from tuner.study.racing import race
 from tuner.study.searching import search
 from tuner.study.state import StudyState
+
+MEASURING: Mapping[Phase, Callable[[StudyState], Step | None]] = {
+    Phase.CALIBRATE: calibrate,
+    Phase.SEARCH: search,
+    Phase.RACE: race,
+    Phase.ABLATE: ablate,
+    Phase.CONFIRM: confirm,
+    Phase.CONDITIONS: check_conditions,
+    Phase.COMPARE: compare,
+}
+"""The phases that consist of blocks."""
 
 
 def decider(optimiser: Optimiser) -> Callable[[History], Step | None]:
@@ -66,22 +77,10 @@ def _in_phase(state: StudyState) -> Step | None:
             return Enter(phase=Phase.PREPARE) if state.history.may_start else None
         case Phase.PREPARE:
             return _prepare(state.history)
-        case Phase.CALIBRATE:
-            return calibrate(state)
-        case Phase.SEARCH:
-            return search(state)
-        case Phase.RACE:
-            return race(state)
-        case Phase.ABLATE:
-            return ablate(state)
-        case Phase.CONFIRM:
-            return confirm(state)
-        case Phase.COMPARE:
-            return compare(state)
         case Phase.DONE:
             return None
         case _:
-            assert_never(phase)
+            return MEASURING[phase](state)
 
 
 def _given_up(history: History) -> Failure | None:

@@ -117,6 +117,8 @@ def _searching(
             "own_bounds": own_bounds,
             "search_space": space,
             "max_slots": request.max_slots,
+            "min_processes": request.min_processes,
+            "skip": request.skip,
             "sampler": request.sampler,
             "seeds": _seeds(wanted, space) if space is not None else (),
         }

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from tuner.model import Curve, Effect, Figure, Metric, StepEffect, Verdict
+from tuner.model import Curve, Effect, Figure, Metric, Sign, StepEffect, Verdict
 from tuner.wording.numbers import bounded, figure, interval, percent
 
 METRICS: Mapping[Metric, str] = {
@@ -40,6 +40,14 @@ VERDICTS: Mapping[Verdict, str] = {
     Verdict.BREAKS_BOUND: "breaks a bound",
     Verdict.NO_DIFFERENCE: "no difference",
     Verdict.INCONCLUSIVE: "inconclusive",
+    Verdict.DEPENDS: "depends",
+}
+
+SIGNS: Mapping[Sign, str] = {
+    Sign.HOLDS: "no loss seen",
+    Sign.MAY_TURN: "may be a loss",
+    Sign.TURNS: "a loss",
+    Sign.UNKNOWN: "not known",
 }
 
 REALITIES: Mapping[tuple[Verdict, bool], str] = {

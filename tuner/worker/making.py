@@ -50,12 +50,16 @@ def make(claim: Claim, bench: Bench) -> MeasurementResult:
             return prepared(spec, bench)
         case MeasurementKind.BLOCK:
             facts, seed = claim.job.facts, derived_seed(spec.seed, measurement.sequence)
+            files, workload = _files(claim), spec.workload
+            if (condition := measurement.block_options.condition) is not None:
+                its, workload = condition.applied(spec.target, workload)
+                files = [(ini, limits, its, kept) for ini, limits, _, kept in files]
             return bench.run_block(
                 [
                     arm_of(spec, index, ini, facts, limits, target, keep_alive)
-                    for index, (ini, limits, target, keep_alive) in enumerate(_files(claim))
+                    for index, (ini, limits, target, keep_alive) in enumerate(files)
                 ],
-                spec.workload,
+                workload,
                 spec.budget,
                 seed=seed,
                 metrics=spec.metrics,

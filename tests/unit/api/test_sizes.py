@@ -73,13 +73,13 @@ def test_a_host_with_less_memory_starts_fewer_arms_at_once_and_takes_longer() ->
 def test_a_tuning_job_tells_the_most_that_it_takes() -> None:
     found = tuning(PRESETS["standard"])
     assert (found.arms_at_once, found.memory_mb) == (5, 5 * 512)
-    # calibrate, search, race of 4 and 2, ablate, confirm
-    assert found.blocks == 4 + 30 + (4 + 8) + 24 + 40
+    # calibrate, search, race of 4 and 2, ablate, confirm, half and twice the load
+    assert found.blocks == 4 + 30 + (4 + 8) + 24 + 40 + 2 * 8
     long_s, short_s = 3 + 4 * 2.5 + 0.75, 3 + 2 * 2.5 + 0.75  # of an arm
-    pairs, race, ablation = 74 * 2 * long_s, (4 * 5 + 8 * 3) * short_s, 24 * 5 * long_s
+    pairs, race, ablation = 90 * 2 * long_s, (4 * 5 + 8 * 3) * short_s, 24 * 5 * long_s
     assert found.takes_s == pairs + race + ablation
     assert found.sentence == (
-        "68 min to 1.9 h, or less: 30 trials, 110 blocks; up to 5 arms at once,"
+        "75 min to 2.1 h, or less: 30 trials, 126 blocks; up to 5 arms at once,"
         " with 2.6 GB of memory"
     )
 

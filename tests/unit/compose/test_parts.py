@@ -10,7 +10,7 @@ from tests.unit.compose.conftest import made, mistakes
 from tuner.compose import Wanted, draft, write
 from tuner.errors import Conflict, InvalidInput
 from tuner.model import DEFAULT_COMMAND, FromFile, FromWorker
-from tuner.model.services import Condition
+from tuner.model.services import StartCondition
 
 Project = Callable[..., Path]
 
@@ -262,9 +262,9 @@ def test_conditions_between_services(project: Project) -> None:
     )
     services = made(service="web").app.services
     assert services["search"].depends_on == {
-        "db": Condition.HEALTHY,
-        "store": Condition.STARTED,
-        "fill": Condition.COMPLETED,
+        "db": StartCondition.HEALTHY,
+        "store": StartCondition.STARTED,
+        "fill": StartCondition.COMPLETED,
     }
     assert services["store"].healthcheck is None
     assert services["fill"].command == ("fill", "--all")

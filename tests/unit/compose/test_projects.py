@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.unit.compose.conftest import made
 from tuner.model import FromWorker
-from tuner.model.services import Condition
+from tuner.model.services import StartCondition
 
 Project = Callable[..., Path]
 
@@ -103,7 +103,7 @@ def test_options_on_the_command_line_and_services_with_other_names(project: Proj
     assert (app.port, app.user, app.working_dir, app.shm_mb) == (8000, "100:101", "/opt/lists", 128)
     assert (app.limits.cpus, app.limits.memory_mb) == (1.5, 768)
     assert [*app.services] == ["db", "core"]
-    assert app.services["core"].depends_on == {"db": Condition.STARTED}
+    assert app.services["core"].depends_on == {"db": StartCondition.STARTED}
     assert app.services["db"].volumes == ("/var/lib/postgresql/data",)
     assert found.notes["service database"] == "changed: its name is db here"
     assert found.notes["service lists-core"] == "changed: its name is core here"

@@ -1,0 +1,228 @@
+"""The conditions: a better file is checked where production is unlike the bench."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.builders import FACTS, INI, block, history, job, pair, space, spec
+from tests.fake_optimiser import Ladder
+from tuner.model import (
+    BASELINE,
+    BlockOptions,
+    ClosedLoop,
+    Condition,
+    Enter,
+    Failure,
+    FailureCode,
+    History,
+    JobSpec,
+    Measure,
+    Measurement,
+    MeasurementState,
+    Origin,
+    Outcome,
+    Phase,
+    Recommendation,
+    Runs,
+    Sign,
+    Slots,
+    Step,
+    Succeed,
+    Target,
+    Trial,
+    TrialNumber,
+    TrialState,
+    Verdict,
+    conditions_of,
+)
+from tuner.study import decide
+from tuner.study.decide import MEASURING
+
+FASTER = (120, 122, 118, 121, 119, 123)
+
+
+def with_database(**fields: Any) -> Target:
+    document = spec().target.model_dump(mode="json")
+    return Target.model_validate({**document, "services": {"db": {"image": "db:1", **fields}}})
+
+
+SPEC = spec(
+    target=with_database(),
+    search_space=space(processes={"type": "int", "low": 1, "high": 8}),
+    budget=spec().budget.model_copy(update={"conditions": 8, "condition_blocks": 8}),
+)
+
+
+def trial(number: int, processes: int) -> Trial:
+    return Trial(
+        number=TrialNumber(number),
+        params={"processes": processes},
+        origin=Origin.BASELINE if number == 0 else Origin.SAMPLER,
+        state=TrialState.COMPLETE,
+        outcome=Outcome(state=TrialState.COMPLETE, score=0.2),
+    )
+
+
+def measured(rates: Sequence[float], condition: Condition | None, first: int) -> list[Measurement]:
+    phase = Phase.CONDITIONS if condition else Phase.CONFIRM
+    options = BlockOptions(condition=condition)
+    return [
+        replace(block(pair(100, rate), phase=phase, sequence=n), block_options=options)
+        for n, rate in enumerate(rates, first)
+    ]
+
+
+def rows(
+    *checked: tuple[Condition, Sequence[float]], job_spec: JobSpec = SPEC, processes: int = 4
+) -> History:
+    blocks = measured(FASTER, None, 1)
+    for condition, rates in checked:
+        blocks += measured(rates, condition, len(blocks) + 1)
+    phase = Phase.CONDITIONS if checked else Phase.CONFIRM
+    return history(
+        job=job(spec=job_spec, phase=phase, finalist=TrialNumber(1), facts=FACTS),
+        trials=(trial(0, 2), trial(1, processes)),
+        measurements=tuple(blocks),
+    )
+
+
+def step(found: History) -> Step | None:
+    return decide(found, optimiser=Ladder())
+
+
+def answer(found: History) -> Recommendation:
+    done = step(found)
+    assert isinstance(done, Succeed)
+    assert done.recommendation is not None
+    return done.recommendation
+
+
+def all_of(rates: Sequence[float]) -> list[tuple[Condition, Sequence[float]]]:
+    return [(condition, rates) for condition in Condition]
+
+
+def asked(found: Step | None) -> tuple[Condition | None, int]:
+    assert isinstance(found, Measure)
+    (condition,) = {plan.block_options.condition for plan in found.plans}
+    assert {plan.arms for plan in found.plans} == {(BASELINE, TrialNumber(1))}
+    return condition, len(found.plans)
+
+
+def test_a_better_file_goes_on_to_the_conditions_and_another_one_does_not() -> None:
+    assert step(rows()) == Enter(phase=Phase.CONDITIONS)
+    without = SPEC.model_copy(update={"budget": spec().budget})
+    assert answer(rows(job_spec=without)).verdict is Verdict.BETTER
+    slower = rows()
+    worse = tuple(measured((80, 81, 79, 80, 82, 78), None, 1))
+    assert answer(replace(slower, measurements=worse)).verdict is Verdict.WORSE
+
+
+def test_conditions_come_one_after_the_other_and_end_once_they_are_clear() -> None:
+    entered = replace(rows(), job=replace(rows().job, phase=Phase.CONDITIONS))
+    assert asked(step(entered)) == (Condition.BESIDE, 4)
+    clear = (Condition.BESIDE, (118, 120, 119, 121))
+    assert asked(step(rows(clear))) == (Condition.HALF_LOAD, 4)
+    noisy = (Condition.HALF_LOAD, (90, 120, 95, 115))
+    assert asked(step(rows(clear, noisy))) == (Condition.HALF_LOAD, 2)
+    longest = (Condition.HALF_LOAD, (90, 120, 95, 115, 90, 120, 95, 115))
+    assert asked(step(rows(clear, longest))) == (Condition.DOUBLE_LOAD, 4)
+    waiting = rows(clear)
+    last = replace(waiting.measurements[-1], state=MeasurementState.QUEUED, result=None)
+    assert step(replace(waiting, measurements=(*waiting.measurements[:-1], last))) is None
+
+
+def test_a_gain_that_holds_everywhere_is_deployed_with_its_table() -> None:
+    found = answer(rows(*all_of((110, 111, 109, 112))))
+    assert found.verdict is Verdict.BETTER
+    assert found.reason.startswith("Deploy it: ")
+    assert [(c.condition, c.sign, c.blocks) for c in found.conditions] == [
+        (condition, Sign.HOLDS, 4) for condition in Condition
+    ]
+    assert found.offered_ini == ""
+
+
+@pytest.mark.parametrize(
+    ("rates", "sign"),
+    [
+        ((80, 81, 79, 82), Sign.TURNS),
+        ((80, 130, 70, 75, 95, 110, 78, 86), Sign.MAY_TURN),
+    ],
+)
+def test_a_gain_that_turns_into_a_loss_depends(rates: Sequence[float], sign: Sign) -> None:
+    checked = [(c, rates if c is Condition.BESIDE else (110, 111, 109, 112)) for c in Condition]
+    found = answer(rows(*checked))
+    assert found.verdict is Verdict.DEPENDS
+    assert found.conditions[0].sign is sign
+    assert found.uwsgi_ini == INI
+    assert "processes = 4" in found.offered_ini
+    assert "Deploy" not in found.reason
+    assert "but not where the services share the app's CPUs: -" in found.reason
+
+
+def test_noise_around_no_effect_turns_nothing() -> None:
+    found = answer(rows(*all_of((97, 102, 99, 101, 98, 103, 100, 99))))
+    assert found.verdict is Verdict.BETTER
+    assert {condition.sign for condition in found.conditions} == {Sign.HOLDS}
+
+
+def failed(arm: int) -> History:
+    entered = rows((Condition.BESIDE, (110,)))
+    failure = Failure(code=FailureCode.NOT_READY, message="it did not start", arm=arm)
+    options = BlockOptions(condition=Condition.BESIDE)
+    broken = [
+        replace(block(phase=Phase.CONDITIONS, sequence=n, failure=failure), block_options=options)
+        for n in range(7, 11)
+    ]
+    only = SPEC.model_copy(update={"skip": (Condition.HALF_LOAD, Condition.DOUBLE_LOAD)})
+    job_of_it = replace(entered.job, spec=only)
+    return replace(entered, job=job_of_it, measurements=(*measured(FASTER, None, 1), *broken))
+
+
+def test_a_candidate_that_breaks_under_a_condition_depends() -> None:
+    found = answer(failed(arm=1))
+    assert (found.verdict, found.conditions[0].sign) == (Verdict.DEPENDS, Sign.TURNS)
+    assert "the candidate broke" in found.reason
+
+
+def test_a_condition_that_the_present_file_does_not_bear_is_not_known() -> None:
+    found = answer(failed(arm=0))
+    assert (found.verdict, found.conditions[0].sign) == (Verdict.BETTER, Sign.UNKNOWN)
+    assert "It is not known whether the gain holds where the services share" in found.reason
+
+
+def test_a_user_may_leave_conditions_out_and_a_budget_has_the_likeliest_first() -> None:
+    left = SPEC.model_copy(update={"skip": (Condition.BESIDE,)})
+    entered = rows(job_spec=left)
+    assert asked(step(replace(entered, job=replace(entered.job, phase=Phase.CONDITIONS)))) == (
+        Condition.HALF_LOAD,
+        4,
+    )
+    one = SPEC.model_copy(
+        update={"budget": SPEC.budget.model_copy(update={"conditions": 1}), "min_processes": 1}
+    )
+    fewer = rows((Condition.DOUBLE_LOAD, (110, 111, 109, 112)), job_spec=one, processes=1)
+    assert [c.condition for c in answer(fewer).conditions] == [Condition.DOUBLE_LOAD]
+
+
+def test_a_condition_changes_app_or_load() -> None:
+    target, load = with_database(), ClosedLoop(concurrency=8)
+    beside, same = Condition.BESIDE.applied(target, load)
+    assert {s.runs for s in beside.services.values()} == {Runs.BESIDE}
+    assert same == load
+    for condition, connections in ((Condition.HALF_LOAD, 4), (Condition.DOUBLE_LOAD, 16)):
+        own, changed = condition.applied(target, load)
+        assert own == target
+        assert changed == ClosedLoop(concurrency=connections)
+
+
+def test_a_condition_that_changes_nothing_is_none() -> None:
+    more, one = Slots(2, 4), ClosedLoop(concurrency=1)
+    assert conditions_of(with_database(), one, more) == (Condition.BESIDE, Condition.DOUBLE_LOAD)
+    assert conditions_of(with_database(runs="beside"), one, more) == (Condition.DOUBLE_LOAD,)
+    assert conditions_of(spec().target, one, more) == (Condition.DOUBLE_LOAD,)
+
+
+def test_every_phase_of_blocks_has_its_step() -> None:
+    assert {*MEASURING} == {*Phase} - {Phase.VALIDATE, Phase.PREPARE, Phase.DONE}

@@ -1,0 +1,69 @@
+"""What production may be unlike the bench: the conditions under which a gain is checked again."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from tuner.model.services import Runs
+from tuner.model.targets import Target
+from tuner.model.workloads import Workload, scaled
+
+DISTANCE = 4.0
+"""Times the round trip of the bench: from the same zone to the next one, or a slow network."""
+
+
+class Condition(StrEnum):
+    """One way in which production may differ."""
+
+    BESIDE = "beside"
+    HALF_LOAD = "half_load"
+    DOUBLE_LOAD = "double_load"
+
+    @property
+    def sentence(self) -> str:
+        """Where production is like this, for a person."""
+        return _TABLE[self]
+
+    def applied(self, target: Target, workload: Workload) -> tuple[Target, Workload]:
+        """App and load under this condition."""
+        match self:
+            case Condition.BESIDE:
+                return _with_services(target, runs=Runs.BESIDE), workload
+            case Condition.HALF_LOAD:
+                return target, scaled(workload, 0.5)
+            case Condition.DOUBLE_LOAD:
+                return target, scaled(workload, 2.0)
+
+
+_TABLE: Mapping[Condition, str] = {
+    Condition.BESIDE: "the services share the app's CPUs",
+    Condition.HALF_LOAD: "the load is half of this",
+    Condition.DOUBLE_LOAD: "the load is twice this",
+}
+
+_WITH_MORE_SLOTS = (Condition.BESIDE, Condition.HALF_LOAD, Condition.DOUBLE_LOAD)
+_WITH_FEWER_SLOTS = (Condition.DOUBLE_LOAD, Condition.BESIDE, Condition.HALF_LOAD)
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """Requests that both files serve at once."""
+
+    baseline: float
+    candidate: float
+
+
+def conditions_of(target: Target, workload: Workload, slots: Slots) -> tuple[Condition, ...]:
+    """The conditions that differ from the bench, the likeliest to turn the sign first.
+
+    Slots that are added take CPU from services beside the app; slots that are saved are missing
+    where requests wait longer.
+    """
+    order = _WITH_FEWER_SLOTS if slots.candidate < slots.baseline else _WITH_MORE_SLOTS
+    return tuple(c for c in order if c.applied(target, workload) != (target, workload))
+
+
+def _with_services(target: Target, **fields: Any) -> Target:
+    changed = {name: each.model_copy(update=fields) for name, each in target.services.items()}
+    return target.model_copy(update={"services": changed})
