@@ -16,9 +16,14 @@ from tuner.compose.secret_files import secrets_of
 from tuner.compose.selection import Selection
 from tuner.compose.starting import words_of
 from tuner.model.quantities import megabytes, seconds
+from tuner.model.services import Runs
 
 _MOST_S = 60.0
 _LEAST_MB = 16
+_OWN_CPUS = (
+    "a database has CPUs of its own in nearly every production: `beside` if it shares the app's"
+)
+_SAME_CPUS = "the compose file pins the app and the service to the same `cpuset`"
 _TESTS = {
     "postgres": 'pg_isready -U "${POSTGRES_USER:-postgres}"',
     "postgis": 'pg_isready -U "${POSTGRES_USER:-postgres}"',
@@ -55,6 +60,7 @@ class Translator:
         if waits := self._waits(name):
             found["depends_on"] = waits
         found |= limits_of(node)
+        found["runs"] = self._runs(name, node).value
         if ulimits := node.get("ulimits").items():
             found["ulimits"] = {key: _ulimit(each) for key, each in ulimits.items()}
         mounts = mounts_of(node, self.compose.root)
@@ -98,6 +104,15 @@ class Translator:
             why = "the compose file has none: this is the usual one for the image"
             self.findings.changed(f"{name}.healthcheck", why)
         return found
+
+    def _runs(self, name: str, node: Node) -> Runs:
+        """Where it runs in production, as far as the compose file shows it."""
+        cpus = node.text_of("cpuset")
+        runs, why = Runs.ELSEWHERE, _OWN_CPUS
+        if cpus and cpus == self.selection.services[self.selection.app].text_of("cpuset"):
+            runs, why = Runs.BESIDE, _SAME_CPUS
+        self.findings.changed(f"{name}.runs: {runs}", why)
+        return runs
 
     def _waits(self, name: str) -> dict[str, str]:
         """The taken services that it waits for, and how."""

@@ -10,7 +10,7 @@ from tests.unit.compose.conftest import made, mistakes
 from tuner.compose import Wanted, draft, write
 from tuner.errors import Conflict, InvalidInput
 from tuner.model import DEFAULT_COMMAND, FromFile, FromWorker
-from tuner.model.services import StartCondition
+from tuner.model.services import Runs, StartCondition
 
 Project = Callable[..., Path]
 
@@ -592,3 +592,24 @@ def test_kernel_settings_that_a_container_may_have_are_taken_and_others_named(
     why = found.notes["web.sysctls.net.ipv4.tcp_mem"]
     assert why.startswith("left out: belongs to the whole host")
     assert why.endswith("sysctl -w net.ipv4.tcp_mem='1 2 3'")
+
+
+@pytest.mark.parametrize(
+    ("of_app", "of_service", "runs"),
+    [
+        ("", "", Runs.ELSEWHERE),
+        ('cpuset: "0"', 'cpuset: "1"', Runs.ELSEWHERE),
+        ("", 'cpuset: "0"', Runs.ELSEWHERE),
+        ('cpuset: "0"', 'cpuset: "0"', Runs.BESIDE),
+    ],
+)
+def test_where_a_service_runs_is_written_with_the_reason(
+    project: Project, of_app: str, of_service: str, runs: Runs
+) -> None:
+    db = f"    depends_on: [db]\n    {of_app}\n  db:\n    image: postgres\n    {of_service}\n"
+    project(compose=WEB + db)
+    found = made()
+    assert found.app.services["db"].runs is runs
+    assert f"runs: {runs}\n" in found.text
+    reason = found.notes[f"db.runs: {runs}"]
+    assert ("cpuset" in reason) == (runs is Runs.BESIDE)
