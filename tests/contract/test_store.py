@@ -63,6 +63,8 @@ from tuner.model import (
     Recommendation,
     Report,
     RequestFigures,
+    Scene,
+    SceneRun,
     ServerFigures,
     ServiceFigures,
     ServiceUse,
@@ -216,6 +218,10 @@ RESULT = MeasurementResult(
     ready_s=(0.3, 0.31),
     ini_sha256=("aa", "bb"),
     is_cut_short=True,
+    scene_runs=(
+        SceneRun(scene=Scene.HUNG_WORKER, arm=1, limit_s=1.0, sent=60, failed=0.1, late=0.25),
+        SceneRun(scene=Scene.RELOAD, arm=0, note="uWSGI is not the server"),
+    ),
 )
 
 
@@ -612,7 +618,11 @@ class TestAdvance:
 
     def test_a_block_keeps_the_course_that_it_was_planned_with(self, store: AnyStore) -> None:
         futility = Futility(metric=Metric.THROUGHPUT_RPS, best=0.125, sd=0.03)
-        courses = [BlockOptions(cycles=3, futility=futility), AS_BUDGETED, BlockOptions(cycles=1)]
+        courses = [
+            BlockOptions(cycles=3, futility=futility),
+            AS_BUDGETED,
+            BlockOptions(scenes=(Scene.HUNG_WORKER, Scene.RELOAD)),
+        ]
         plans = [
             replace(plan(n, 0, 1), block_options=block_options)
             for n, block_options in enumerate(courses)

@@ -15,6 +15,7 @@ from tuner.model.conditions import Condition
 from tuner.model.noun import about
 from tuner.model.objectives import Metric
 from tuner.model.preflight import Preflight
+from tuner.model.scenes import Scene, SceneRun
 from tuner.model.windows import Window
 from tuner.model.workloads import Rung
 
@@ -168,6 +169,7 @@ class BlockOptions:
     rung: Rung | None = None  # the only one that it measures
     lengthens: bool = False  # windows last longer where requests take long
     condition: Condition | None = None  # under which it runs, unlike the job
+    scenes: tuple[Scene, ...] = ()  # played instead of windows
 
 
 AS_BUDGETED = BlockOptions()
@@ -175,7 +177,7 @@ AS_BUDGETED = BlockOptions()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasurementResult:
-    """What a host found: `facts` for a prepare, `windows` for a block.
+    """What a host found: `facts` for a prepare, `windows` or `scene_runs` for a block.
 
     `setup_s` counts container start, readiness and removal; `load_s` counts driving load,
     warm-up included. `ini_sha256` names the file that each arm really ran, in the order of arms.
@@ -194,6 +196,7 @@ class MeasurementResult:
     is_cut_short: bool = False  # stopped by its futility rule
     image_digest: str | None = None  # None if nothing was resolved
     baseline_ini: str | None = None
+    scene_runs: tuple[SceneRun, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
