@@ -19,6 +19,10 @@ from tuner.measurement import (
     ArmSpec,
     BuildInfo,
     Checked,
+    Course,
+    CourseStep,
+    Disturbance,
+    Disturbed,
     LoadReading,
     Placement,
     Usage,
@@ -72,6 +76,10 @@ def _never_fails(options: Options) -> FailureCode | None:
     return None
 
 
+def _none_is_late(options: Options) -> float:
+    return 0.0
+
+
 def _memory_by_processes(options: Options) -> float:
     return 10.0 + 12.0 * number(options, "processes", "workers")
 
@@ -102,6 +110,7 @@ class FakeWorld:
     own_files: Mapping[str, str] = field(default_factory=dict)  # texts in the image, by path
     most_arms: int = 100  # that fit into its memory
     host_mb: int = 8000  # its memory, as it says
+    late_in_scenes: Callable[[Options], float] = _none_is_late  # share of the requests
     hiccups: int = 0  # runs of load that fail by the generator's fault before one succeeds
     service_cores: Mapping[str, float] = field(default_factory=dict)  # of every arm, under load
     refusal: str | None = None  # what a service of every arm has logged
@@ -207,10 +216,19 @@ class FakeTarget:
         self.start_factor = math.exp(self.noise.gauss(0, self.world.start_sd))
 
     def run_beside(
-        self, argv: Sequence[str], *, timeout_s: float, files: Mapping[str, bytes] | None = None
+        self,
+        argv: Sequence[str],
+        *,
+        timeout_s: float,
+        files: Mapping[str, bytes] | None = None,
+        uid: int | None = None,
     ) -> str:
         """No command runs here."""
         raise Infrastructure(f"a fake target runs no commands: {argv[:1]}")
+
+    def run_inside(self, argv: Sequence[str], *, timeout_s: float) -> bool:
+        """No program is there."""
+        return False
 
     def usage(self) -> Usage:
         """A target that uses most of its CPUs while it is loaded."""
@@ -448,6 +466,39 @@ class FakeLoad:
             series=tuple(round(requests / steps) for _ in range(steps)),
             histogram=histogram([latency_ms]),
         )
+
+    def course(
+        self,
+        running: object,
+        target: Target,
+        load: Load,
+        duration_s: float,
+        *,
+        late_s: float,
+    ) -> Course:
+        """A steady course, with the planted share of late requests."""
+        fake = _fake(running)
+        self.world.raise_if_killed(fake)
+        self.world.check_services(fake)
+        sent = round(duration_s * (load.rate_rps if isinstance(load, OpenLoop) else 100.0))
+        late = self.world.late_in_scenes(options_of(fake.arm.ini))
+        steps = round(duration_s / SERIES_STEP_S)
+        return Course(
+            started_at=_EPOCH,
+            sent=sent,
+            failed=0,
+            late=round(late * sent),
+            unsent=0,
+            longest_gap_s=late * duration_s,
+            steps=tuple(CourseStep(answered=sent // steps, p95_ms=5.0) for _ in range(steps)),
+        )
+
+    def run_on(self, seconds: float) -> None:
+        """No time passes here."""
+
+    def disturb(self, running: object, kind: Disturbance, seconds: float) -> Disturbed:
+        """It happens, and is over at once."""
+        return Disturbed(began=_EPOCH + timedelta(seconds=1), slots_back_s=0.1)
 
     def _capacity(self, fake: FakeTarget) -> float:
         settings = {name: str(value) for name, value in fake.arm.limits.sysctls.items()}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from tuner.engine import cgroup, command, cpu_speed, effective, own_cpu
 from tuner.engine.connection import Connection
-from tuner.engine.containers import GENERATOR_USER
+from tuner.engine.containers import GENERATOR_USER, ROOT_USER
 from tuner.engine.disk import Disk
 from tuner.engine.ending import own_words, raise_if_ended
 from tuner.engine.executing import Executed, execute
@@ -46,16 +46,22 @@ class DockerTarget:
         return {name: cgroup.mount_of(each) for name, each in self._containers.items()}
 
     def run_beside(
-        self, argv: Sequence[str], *, timeout_s: float, files: Mapping[str, bytes] | None = None
+        self,
+        argv: Sequence[str],
+        *,
+        timeout_s: float,
+        files: Mapping[str, bytes] | None = None,
+        uid: int | None = None,
     ) -> str:
         """Run a command in the generator's container; the end of the target ends the wait.
 
-        `files`, by absolute path below /tmp, are there when it starts. Raises `TargetFailed`, or
-        `Infrastructure` with the command's own message.
+        `files`, by absolute path below /tmp, are there when it starts. With a `uid` it
+        runs as that user, who may signal his processes in the target and needs no capability.
+        Raises `TargetFailed`, or `Infrastructure` with the command's own message.
         """
         if files:
             self._put_beside(files)
-        done = self._execute(argv, timeout_s)
+        done = self._execute(argv, timeout_s, GENERATOR_USER if uid is None else f"{uid}:{uid}")
         if done.exit_code == 0:
             self._raise_for_nginx()
             self._has_answered = True
@@ -65,6 +71,18 @@ class DockerTarget:
         raise Infrastructure(
             f"the load generator's container failed (exit {done.exit_code}): {words}"
         )
+
+    def run_inside(self, argv: Sequence[str], *, timeout_s: float) -> bool:
+        """Run a command as root in the target's own container; whether it succeeded."""
+        done = execute(
+            self.connection,
+            self.container,
+            argv,
+            user=ROOT_USER,
+            timeout_s=timeout_s,
+            meanwhile=self._look,
+        )
+        return done.exit_code == 0
 
     def _put_beside(self, files: Mapping[str, bytes]) -> None:
         try:
@@ -183,12 +201,14 @@ class DockerTarget:
         paths = [f"{cgroup.mount_of(container)}/{file}" for file in files]
         return cgroup.split_shown(self._beside(["sh", "-c", cgroup.SHOW_SCRIPT, "sh", *paths]))
 
-    def _execute(self, argv: Sequence[str], timeout_s: float) -> Executed:
+    def _execute(
+        self, argv: Sequence[str], timeout_s: float, user: str = GENERATOR_USER
+    ) -> Executed:
         return execute(
             self.connection,
             self.generator,
             argv,
-            user=GENERATOR_USER,
+            user=user,
             timeout_s=timeout_s,
             meanwhile=self._look,
         )

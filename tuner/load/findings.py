@@ -9,7 +9,8 @@ from datetime import datetime
 
 from pydantic import TypeAdapter
 
-from tuner.measurement.host import Answer, HostReading, ProcessReading, QueueReading
+from tuner.measurement.course import CourseFigures
+from tuner.measurement.host import Answer, Disturbed, HostReading, ProcessReading, QueueReading
 from tuner.model import Answered, OverTime, ProxyTimes, Spread
 
 
@@ -56,6 +57,7 @@ class ClientFindings:
     connect: Spread | None
     started_at: datetime | None = None
     first_failed: FailedRequest | None = None
+    course: CourseFigures | None = None  # only if it was asked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +106,17 @@ class KeptAlive:
     words: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owners:
+    """The users of uWSGI's processes, by number."""
+
+    master: int
+    worker: int
+
+
 WINDOW = TypeAdapter(WindowFindings)
+DISTURBED = TypeAdapter(Disturbed)
+OWNERS = TypeAdapter(Owners)
 READY = TypeAdapter(Readiness)
 TRY_EACH = TypeAdapter(list[Answer])
 KEEP_ALIVE = TypeAdapter(list[KeptAlive])

@@ -1,11 +1,15 @@
 """`tuner.measurement.LoadGenerator` with two tools: oha if it can send the load, else k6."""
 
+import time
 from collections.abc import Sequence
 
 from tuner.load import checks
+from tuner.load.findings import DISTURBED, OWNERS
 from tuner.load.k6 import K6
 from tuner.load.oha import Oha
-from tuner.measurement import Answer, LoadReading, RunningTarget
+from tuner.load.probing import ask_probe
+from tuner.load.readiness import SLACK_S
+from tuner.measurement import Answer, Course, Disturbance, Disturbed, LoadReading, RunningTarget
 from tuner.model import (
     Burst,
     ClosedLoop,
@@ -18,6 +22,9 @@ from tuner.model import (
     wants_kept,
 )
 
+SLOW_CLIENTS = 20
+SLOW_CLIENT_PAUSE_S = 0.5
+
 
 class Generators:
     """oha is far cheaper and sends what it can; k6 sends what needs a script.
@@ -26,6 +33,7 @@ class Generators:
     """
 
     def __init__(self, *, stats_address: str, ready_timeout_s: float = 20.0) -> None:
+        self._stats_address = stats_address
         self._oha = Oha(stats_address=stats_address, ready_timeout_s=ready_timeout_s)
         self._k6 = K6(stats_address=stats_address)
 
@@ -74,3 +82,43 @@ class Generators:
                 return self._k6.drive(running, target, load, duration_s)
             case _:
                 return self._oha.drive(running, target, load, duration_s)
+
+    def course(
+        self,
+        running: RunningTarget,
+        target: Target,
+        load: Load,
+        duration_s: float,
+        *,
+        late_s: float,
+    ) -> Course:
+        """Send load while something goes wrong; its failures are figures, not an error."""
+        match load:
+            case Burst() | Journey():
+                return self._k6.course(running, target, load, duration_s, late_s=late_s)
+            case ClosedLoop() if not load.is_plain:
+                return self._k6.course(running, target, load, duration_s, late_s=late_s)
+            case _:
+                return self._oha.course(running, target, load, duration_s, late_s=late_s)
+
+    def run_on(self, seconds: float) -> None:
+        """Wait while a course is under way."""
+        time.sleep(seconds)
+
+    def disturb(self, running: RunningTarget, kind: Disturbance, seconds: float) -> Disturbed:
+        """Make one thing go wrong for `seconds`, or until uWSGI is whole again.
+
+        Raises `TargetFailed` if the target has ended, `Infrastructure` if no signal can be sent.
+        """
+        task = {
+            "stats": self._stats_address,
+            "port": running.front.port,
+            "seconds": seconds,
+            "connections": SLOW_CLIENTS,
+            "pause_s": SLOW_CLIENT_PAUSE_S,
+        }
+        uid = None
+        if kind is not Disturbance.SLOW_CLIENTS:
+            found = ask_probe(running, "owners", task, SLACK_S, OWNERS)
+            uid = found.master if kind is Disturbance.RELOAD else found.worker
+        return ask_probe(running, kind.value, task, seconds + SLACK_S, DISTURBED, uid=uid)

@@ -9,7 +9,8 @@ include the wait for the generator's CPU: k6 itself causes the first hundredths 
 burst.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tuner.errors import Infrastructure
 from tuner.load import checks, contents
@@ -17,9 +18,9 @@ from tuner.load.findings import WINDOW, WindowFindings
 from tuner.load.oha import answered, head_s
 from tuner.load.probing import ask_probe, watched
 from tuner.load.readiness import SLACK_S, WINDOW_SLACK_S
-from tuner.load.results import reading_of
+from tuner.load.results import course_of, reading_of
 from tuner.load.scripting import K6Load, longest_s, script
-from tuner.measurement import LoadReading, RunningTarget
+from tuner.measurement import Course, LoadReading, RunningTarget
 from tuner.model import (
     BYTES_PER_MB,
     Burst,
@@ -88,6 +89,19 @@ class K6:
         found = self._run(running, target, load, duration_s)
         return answered(reading_of(found, "k6"), running)
 
+    def course(
+        self,
+        running: RunningTarget,
+        target: Target,
+        load: K6Load,
+        duration_s: float,
+        *,
+        late_s: float,
+    ) -> Course:
+        """Send load while something goes wrong; its failures are figures. A burst has no course."""
+        more = {"late_s": late_s, "stats": None}
+        return course_of(self._run(running, target, load, duration_s, more), "k6")
+
     def _check_journey(
         self, running: RunningTarget, target: Target, workload: Burst | Journey
     ) -> None:
@@ -110,9 +124,14 @@ class K6:
             )
 
     def _run(
-        self, running: RunningTarget, target: Target, load: K6Load, duration_s: float
+        self,
+        running: RunningTarget,
+        target: Target,
+        load: K6Load,
+        duration_s: float,
+        more: Mapping[str, Any] = {},
     ) -> WindowFindings:
-        """What the probe found around one run."""
+        """What the probe found around one run; `more` is for its task."""
         length_s = None if isinstance(load, Burst) else duration_s
         task = {
             "argv": ["env", OFTEN if connections(load) > MANY_USERS else SELDOM, *COMMAND],
@@ -124,6 +143,7 @@ class K6:
             "head_s": 0.0 if length_s is None else head_s(length_s),
             "limit_s": None if isinstance(load, ClosedLoop) else load.limit_s,
             **watched(running, target, self._stats_address),
+            **more,
         }
         return ask_probe(
             running, "window", task, longest_s(load, duration_s) + WINDOW_SLACK_S, WINDOW

@@ -6,15 +6,15 @@ the time at which a request was due.
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tuner.load import checks, contents
-from tuner.load.findings import WINDOW
+from tuner.load.findings import WINDOW, WindowFindings
 from tuner.load.probing import ask_probe, watched
 from tuner.load.readiness import WINDOW_SLACK_S, headers_of, wait_ready
-from tuner.load.results import CONNECT_TIMEOUT, reading_of
-from tuner.measurement import LoadReading, RunningTarget, target_failed
+from tuner.load.results import CONNECT_TIMEOUT, course_of, reading_of
+from tuner.measurement import Course, LoadReading, RunningTarget, target_failed
 from tuner.model import (
     CONNECT_TIMEOUT_S,
     ClosedLoop,
@@ -85,6 +85,31 @@ class Oha:
 
         Raises `TargetFailed` if no request is answered with 2xx, or the target ends.
         """
+        reading = reading_of(self._run(running, target, load, duration_s), "oha")
+        return answered(reading, running)
+
+    def course(
+        self,
+        running: RunningTarget,
+        target: Target,
+        load: ClosedLoop | OpenLoop,
+        duration_s: float,
+        *,
+        late_s: float,
+    ) -> Course:
+        """Send load while something goes wrong; its failures are figures."""
+        more = {"late_s": late_s, "stats": None}
+        return course_of(self._run(running, target, load, duration_s, more), "oha")
+
+    def _run(
+        self,
+        running: RunningTarget,
+        target: Target,
+        load: ClosedLoop | OpenLoop,
+        duration_s: float,
+        more: Mapping[str, Any] = {},
+    ) -> WindowFindings:
+        """What the probe found around one run; `more` is for its task."""
         task = {
             **words_and_files(load, duration_s, running, target),
             "summary": "oha",
@@ -93,10 +118,10 @@ class Oha:
             "length_s": duration_s,
             "head_s": head_s(duration_s),
             **watched(running, target, self._stats_address),
+            **more,
         }
         limit_s = duration_s + REQUEST_TIMEOUT_S + CONNECT_TIMEOUT_S + WINDOW_SLACK_S
-        reading = reading_of(ask_probe(running, "window", task, limit_s, WINDOW), "oha")
-        return answered(reading, running)
+        return ask_probe(running, "window", task, limit_s, WINDOW)
 
     def _check_rate(self, running: RunningTarget, target: Target, workload: OpenLoop) -> None:
         """Refuse a rate that oha cannot send: a closed loop shows the CPU time of one request.

@@ -55,6 +55,8 @@ def ask_probe(
     task: Mapping[str, Any],
     timeout_s: float,
     findings: TypeAdapter[Findings],
+    *,
+    uid: int | None = None,
 ) -> Findings:
     """Run one verb of the probe beside the target; what it found.
 
@@ -66,7 +68,9 @@ def ask_probe(
         path = f"/tmp/task-{secrets.token_hex(6)}.json"  # noqa: S108  # in the container
         carried[path] = words.encode()
         words = path
-    output = running.run_beside([*COMMAND, verb, words], timeout_s=timeout_s, files=carried)
+    output = running.run_beside(
+        [*COMMAND, verb, words], timeout_s=timeout_s, files=carried, uid=uid
+    )
     try:
         return findings.validate_json(output)
     except ValidationError as error:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from tuner.errors import Infrastructure
 from tuner.load.findings import WindowFindings
-from tuner.measurement import LoadReading
+from tuner.measurement import Course, LoadReading
 from tuner.model import extended
 from tuner.uwsgi import stats
 
@@ -68,6 +68,26 @@ def reading_of(found: WindowFindings, client: str) -> LoadReading:
         processes=found.processes,
         queue=found.queue,
         host=found.host,
+    )
+
+
+def course_of(found: WindowFindings, client: str) -> Course:
+    """The findings of the probe's `window` over time, with the failures of all kinds.
+
+    Raises `Infrastructure` where the load generator did not come to its end, or could not send.
+    """
+    said = found.client
+    if said is None or said.course is None:
+        raise Infrastructure(_died(found, client))
+    errors = by_class(said.errors, queue_was_full=False)
+    if PORTS_EXHAUSTED in errors:
+        raise Infrastructure("the load generator has no free ports left")
+    return extended(
+        Course,
+        said.course,
+        started_at=said.started_at or found.started_at,
+        sent=said.sent,
+        failed=sum(errors.values()),
     )
 
 

@@ -4,10 +4,13 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
 from typing import Protocol
 
 from tuner.errors import TargetFailed
 from tuner.masking import masked
+from tuner.measurement.course import Course
 from tuner.model import (
     ClientFigures,
     FailureCode,
@@ -190,6 +193,23 @@ class Placement:
         return self.target if service.runs is Runs.BESIDE else self.elsewhere or self.generator
 
 
+class Disturbance(StrEnum):
+    """What can be made to go wrong with a running target."""
+
+    HANG = "hang"  # a worker process stops for a time
+    KILL = "kill"
+    RELOAD = "reload"  # as SIGHUP to the master does it
+    SLOW_CLIENTS = "slow_clients"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disturbed:
+    """When a disturbance began, and how long uWSGI took to have all workers accept again."""
+
+    began: datetime
+    slots_back_s: float | None = None
+
+
 class Speeds(Protocol):
     """How fast a CPU was over time."""
 
@@ -210,12 +230,24 @@ class RunningTarget(Protocol):
         """Where the load generator's container sees cgroups: of `app` and services, by name."""
 
     def run_beside(
-        self, argv: Sequence[str], *, timeout_s: float, files: Mapping[str, bytes] | None = None
+        self,
+        argv: Sequence[str],
+        *,
+        timeout_s: float,
+        files: Mapping[str, bytes] | None = None,
+        uid: int | None = None,
     ) -> str:
         """Run a command in the load generator's container and return its standard output.
 
-        `files`, by absolute path below /tmp, are there when it starts. Raises `TargetFailed` if
-        the target has ended, else `Infrastructure` if the command failed.
+        `files`, by absolute path below /tmp, are there when it starts. With a `uid` it
+        runs as that user, who may signal processes of his own. Raises `TargetFailed` if the target
+        has ended, else `Infrastructure` if the command failed.
+        """
+
+    def run_inside(self, argv: Sequence[str], *, timeout_s: float) -> bool:
+        """Run a command as root in the target's own container; whether it succeeded.
+
+        The image may lack the program.
         """
 
     def usage(self) -> Usage:
@@ -312,6 +344,29 @@ class LoadGenerator(Protocol):
         """Send load for `duration_s`; a burst has its own length.
 
         Raises `TargetFailed` or `Infrastructure`.
+        """
+
+    def course(
+        self,
+        running: RunningTarget,
+        target: Target,
+        load: Load,
+        duration_s: float,
+        *,
+        late_s: float,
+    ) -> Course:
+        """Send load while something goes wrong; an answer after `late_s` is late.
+
+        Failed requests are figures here. Raises `TargetFailed` if the target has ended.
+        """
+
+    def run_on(self, seconds: float) -> None:
+        """Wait while a course is under way."""
+
+    def disturb(self, running: RunningTarget, kind: Disturbance, seconds: float) -> Disturbed:
+        """Make one thing go wrong for `seconds`; a kill or a reload ends sooner if all is back.
+
+        Raises `TargetFailed` if the target has ended, `Infrastructure` if no signal can be sent.
         """
 
 

@@ -11,6 +11,7 @@ from tuner.measurement import (
     arm_of,
     completed,
     left_out,
+    run_scenes,
     target_failed,
 )
 from tuner.model import (
@@ -50,20 +51,25 @@ def make(claim: Claim, bench: Bench) -> MeasurementResult:
             return prepared(spec, bench)
         case MeasurementKind.BLOCK:
             facts, seed = claim.job.facts, derived_seed(spec.seed, measurement.sequence)
-            files, workload = _files(claim), spec.workload
-            if (condition := measurement.block_options.condition) is not None:
-                its, workload = condition.applied(spec.target, workload)
+            files, workload, options = _files(claim), spec.workload, measurement.block_options
+            if options.condition is not None:
+                its, workload = options.condition.applied(spec.target, workload)
                 files = [(ini, limits, its, kept) for ini, limits, _, kept in files]
+            arms = [
+                arm_of(spec, index, ini, facts, limits, target, keep_alive)
+                for index, (ini, limits, target, keep_alive) in enumerate(files)
+            ]
+            if options.scenes:
+                return run_scenes(
+                    bench, arms, workload, spec.budget, seed=seed, scenes=options.scenes
+                )
             return bench.run_block(
-                [
-                    arm_of(spec, index, ini, facts, limits, target, keep_alive)
-                    for index, (ini, limits, target, keep_alive) in enumerate(files)
-                ],
+                arms,
                 workload,
                 spec.budget,
                 seed=seed,
                 metrics=spec.metrics,
-                block_options=measurement.block_options,
+                block_options=options,
             )
 
 

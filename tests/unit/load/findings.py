@@ -120,7 +120,12 @@ class Scripted:
     carried: dict[str, bytes] = field(default_factory=dict)
 
     def run_beside(
-        self, argv: Sequence[str], *, timeout_s: float, files: Mapping[str, bytes] | None = None
+        self,
+        argv: Sequence[str],
+        *,
+        timeout_s: float,
+        files: Mapping[str, bytes] | None = None,
+        uid: int | None = None,
     ) -> str:
         self.carried.update(files or {})
         verb, words = argv[-2:]
@@ -129,6 +134,9 @@ class Scripted:
         found = self.found[verb] if isinstance(self.found, Mapping) and verb in self.found else None
         found = self.found if found is None else found
         return found if isinstance(found, str) else json.dumps(found)
+
+    def run_inside(self, argv: Sequence[str], *, timeout_s: float) -> bool:
+        raise NotImplementedError  # nor does it run a command in the target
 
     def usage(self) -> Usage:
         raise NotImplementedError  # the load generator never reads the cgroup

@@ -57,7 +57,12 @@ class WithK6(Scripted):
     about: str = "k6 v1.8.1 (go1.26, linux/amd64)\n805306368\n"
 
     def run_beside(
-        self, argv: Sequence[str], *, timeout_s: float, files: Mapping[str, bytes] | None = None
+        self,
+        argv: Sequence[str],
+        *,
+        timeout_s: float,
+        files: Mapping[str, bytes] | None = None,
+        uid: int | None = None,
     ) -> str:
         if argv[0] == "sh":
             return self.about

@@ -11,6 +11,11 @@ VERBS = {  # verb: module, imported only when it is asked for
     "window": "tuner.load.probe.window",
     "try_each": "tuner.load.probe.trials",
     "keepalive": "tuner.load.probe.trials",
+    "owners": "tuner.load.probe.disturbing",
+    "hang": "tuner.load.probe.disturbing",
+    "kill": "tuner.load.probe.disturbing",
+    "reload": "tuner.load.probe.disturbing",
+    "slow_clients": "tuner.load.probe.disturbing",
 }
 EXIT_NO_STATS = 3
 

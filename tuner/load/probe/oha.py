@@ -10,7 +10,7 @@ import os
 import sqlite3
 from typing import Any
 
-from tuner.load.probe import rows
+from tuner.load.probe import course, rows
 from tuner.load.probe.rows import Row
 
 DATABASE = "rows.db"
@@ -56,6 +56,7 @@ def summarise(folder: str, output: str, task: dict[str, Any]) -> dict[str, Any]:
         "errors": {**bad, **errors},
         "over_limit": None,
         "connect": None,
+        "course": course.asked(found, task),
     }
 
 

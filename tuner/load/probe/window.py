@@ -11,6 +11,7 @@ The task:
     paths        path and query of every request of the workload, in its order
     stats        the address of uWSGI's stats, null for another server
     front        topology, port and socket of `tuner.uwsgi.topology.Front`
+    late_s       from when on an answer is late; optional: `client` then has a `course`
     cgroups      where the cgroups of the app and of its services are mounted, by name
 
 A summary is a module with `summarise(folder, output, task)`, which returns what `window` hands on
