@@ -131,6 +131,7 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "bench-record": _benchmark("record a grid of configurations, for `bench-search`", "record"),
     "bench-planted": _benchmark("jobs on containers whose truth is planted", "planted"),
+    "bench-fragility": _benchmark("scenes: the same file twice, and 1 process for 3", "fragility"),
     "bench-nulls": _benchmark("jobs on containers where no option matters", "nulls"),
     "bench-ini": _benchmark("parse, lint and patch a file of 300 lines", "ini", images=False),
     "bench-polls": _benchmark("200 conditional requests a second", "polling", images=False),

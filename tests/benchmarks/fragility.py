@@ -1,0 +1,87 @@
+"""Is a more fragile file found, and only that? `make bench-fragility`.
+
+Two blocks of all scenes for each trial, as in `quick`. `nulls` play the same file twice: more than
+1 in 20 called worse is too many. `hung` play 1 process where 3 were: each must be found.
+
+Every trial is one line in the user's cache; a run makes the list complete, and goes on where an
+earlier one was stopped. Exit code 1 where a claim does not hold.
+"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from tests.bench_arms import SHORT, opened, work
+from tests.benchmarks import rig
+from tests.benchmarks.journal import Journal, Row, arguments, complete
+from tests.builders import block
+from tuner.measurement import ArmSpec, Bench, run_scenes
+from tuner.model import ClosedLoop, Measurement, Scene
+from tuner.recommendation.fragility import compare_scenes
+
+WANTED = {"nulls": 20, "hung": 10}
+BLOCKS = 2
+LOAD = ClosedLoop(concurrency=16)
+SCENES = {"nulls": tuple(Scene), "hung": (Scene.HUNG_WORKER,)}
+
+
+def main() -> int:
+    """Run, or go on, and print."""
+    parser = arguments(__doc__)
+    parser.add_argument("--trials", type=int, metavar="N", help="of each kind at most, now")
+    options = parser.parse_args()
+    return complete("bench-fragility", options, partial(run, options.trials), report)
+
+
+def run(most: int | None, journal: Journal) -> None:
+    """The trials that are missing."""
+    with opened() as bench:
+        for kind, wanted in WANTED.items():
+            there = sum(row["kind"] == kind for row in journal.rows())
+            missing = max(0, wanted - there)
+            for seed in range(there, there + min(missing, missing if most is None else most)):
+                row = trial(bench, kind, seed)
+                journal.add(row)
+                print(line(row), flush=True)
+
+
+def trial(bench: Bench, kind: str, seed: int) -> Row:
+    """Some blocks, and which scenes they call worse."""
+    processes = 3 if kind == "nulls" else 1
+    arms = [work(processes=3, wait_ms=5), work(processes=processes, wait_ms=5, index=1)]
+    blocks = [played(bench, arms, kind, BLOCKS * seed + number) for number in range(BLOCKS)]
+    found = compare_scenes(blocks)
+    return {
+        "kind": kind,
+        "seed": seed,
+        "worse": [each.scene.value for each in found if each.is_worse],
+        "said": [each.sentence for each in found],
+    }
+
+
+def played(bench: Bench, arms: Sequence[ArmSpec], kind: str, seed: int) -> Measurement:
+    """One block."""
+    result = run_scenes(bench, arms, LOAD, SHORT, seed=seed, scenes=SCENES[kind])
+    return replace(block(), result=result)
+
+
+def report(rows: Sequence[Row]) -> int:
+    """Both counts; the exit code."""
+    for row in rows:
+        print(line(row))
+    nulls = [row for row in rows if row["kind"] == "nulls"]
+    hung = [row for row in rows if row["kind"] == "hung"]
+    false, found = sum(bool(row["worse"]) for row in nulls), sum(bool(row["worse"]) for row in hung)
+    rig.row("the same file twice, called worse", f"{false} of {len(nulls)}")
+    rig.row("1 process for 3, found", f"{found} of {len(hung)}")
+    return 0 if found == len(hung) and false <= max(1, len(nulls) // 20) else 1
+
+
+def line(row: Row) -> str:
+    """One trial."""
+    return f"  {row['kind']:<6} {row['seed']:>3}  worse: {', '.join(row['worse']) or 'none'}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
