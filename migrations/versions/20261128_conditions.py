@@ -1,4 +1,4 @@
-"""A phase `conditions` and a verdict `depends`.
+"""A phase `conditions`, and the verdicts `depends` and `more_fragile`.
 
 Revision: 20261128_conditions, after 20261127_years.
 
@@ -17,11 +17,13 @@ VERDICTS = ("better", "worse", "breaks_bound", "no_difference", "inconclusive")
 
 
 def upgrade() -> None:
-    _allow((*PHASES, "conditions", "compare", "done"), (*VERDICTS, "depends"))
+    _allow((*PHASES, "conditions", "compare", "done"), (*VERDICTS, "depends", "more_fragile"))
 
 
 def downgrade() -> None:
-    op.execute("UPDATE jobs SET verdict = 'inconclusive' WHERE verdict = 'depends'")
+    op.execute(
+        "UPDATE jobs SET verdict = 'inconclusive' WHERE verdict IN ('depends', 'more_fragile')"
+    )
     op.execute("UPDATE jobs SET phase = 'confirm' WHERE phase = 'conditions'")
     op.execute("UPDATE measurements SET phase = 'confirm' WHERE phase = 'conditions'")
     _allow((*PHASES, "compare", "done"), VERDICTS)

@@ -15,6 +15,7 @@ from tuner.model import (
     JobKind,
     JobSpec,
     Phase,
+    Scene,
     Slots,
     TargetFacts,
     TrialNumber,
@@ -41,7 +42,7 @@ PAIR = (BASELINE,) * 2
 def size_of(spec: JobSpec, plan: Planned) -> Size:
     """What the whole job takes, from the first block to the last."""
     blocks = [*chain(*plan.values())]
-    takes_s = round(min(expected_s(spec, blocks), _bound_s(spec)), 1)
+    takes_s = round(min(expected_s(spec, blocks) + _scenes_s(spec), _bound_s(spec)), 1)
     arms_at_once = max((len(arms) for arms, _ in blocks), default=0)
     memory_mb = max((needs_mb(spec, arms) for arms, _ in blocks), default=0)
     beside = " and their services" if any(target.services for target in spec.targets) else ""
@@ -115,6 +116,7 @@ def _duration(spec: JobSpec, blocks: Sequence[Block], takes_s: float) -> str:
     A tuning job may end early.
     """
     longest_s = expected_s(spec, blocks, WARM_UPS_AT_MOST) + _in_vain_s(spec, blocks)
+    longest_s += _scenes_s(spec)
     shortest, longest = estimate(takes_s), estimate(min(longest_s, _bound_s(spec)))
     duration = f"about {shortest}" if shortest == longest else f"{shortest} to {longest}"
     return f"{duration}, or less" if spec.kind is JobKind.TUNE else duration
@@ -149,6 +151,11 @@ def _conditions(spec: JobSpec) -> int:
     """Conditions that a better file is checked under."""
     found = conditions_of(spec.target, spec.workload, Slots(1, 1))
     return min(spec.budget.conditions, len(set(found) - set(spec.skip)))
+
+
+def _scenes_s(spec: JobSpec) -> float:
+    """Seconds of the scenes: they have no windows, and are no part of the plan of blocks."""
+    return spec.budget.scenes_s(len(set(Scene) - set(spec.skip)))
 
 
 def _race(budget: Budget) -> list[Block]:

@@ -159,6 +159,7 @@ def recommendation_lines(found: RecommendationAnswer) -> Iterator[str]:
         compared = f"; with the candidate: {tried}" if tried else ""
         yield f"service {each.name}: {service(each.baseline)}{compared}"
     yield from _conditions(found)
+    yield from _scenes(found)
     yield from (f"doubt: {doubt.sentence}; {doubt.remedy}" for doubt in found.doubts)
     yield from (f"skipped: {sentence}" for sentence in found.evidence.skipped)
 
@@ -170,6 +171,15 @@ def _conditions(found: RecommendationAnswer) -> Iterator[str]:
     for each in found.conditions:
         seen = effect_with_interval(each.effect) if each.effect else "not measured"
         yield f"  {each.where}: {seen}, {count(each.blocks, 'block')}: {SIGNS[each.sign]}"
+
+
+def _scenes(found: RecommendationAnswer) -> Iterator[str]:
+    """Both files where something goes wrong."""
+    if found.scenes:
+        yield "where something goes wrong:"
+    for each in found.scenes:
+        worse = ", accepted" if each.is_accepted else f"; {each.remedy}"
+        yield f"  {each.sentence}{f': worse{worse}' if each.is_worse else ''}"
 
 
 def _since(last: Since | None) -> Iterator[str]:

@@ -9,7 +9,7 @@
     └── composition      a tuning job: sections in their order
         ├── headline                deploy or keep, in one sentence
         ├── file_changes            lines, side effects, the file
-        ├── reliability             conditions, smallest effect, A/A, doubts, bottleneck
+        ├── reliability             conditions, scenes, A/A, doubts, bottleneck
         ├── preflight               what was odd about the file, what trials leave out
         ├── search                  trials, slices, importances, Pareto front, gaps
         ├── race_and_confirmation   race, ablation, confirmation

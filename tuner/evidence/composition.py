@@ -20,6 +20,7 @@ _SECTIONS = (
     file_changes.put_back,
     file_changes.side_effects,
     reliability.conditions,
+    reliability.scenes,
     reliability.reliability,
     reliability.diagnosis,
     file_changes.file,

@@ -49,6 +49,8 @@ def _advice(answer: Recommendation, missed: str) -> tuple[str, str]:
             return "Keep your file for now", "the measurement is inconclusive, "
         case Verdict.DEPENDS:
             return "Look at your production first", "the sign of the gain depends on it, "
+        case Verdict.MORE_FRAGILE:
+            return "Keep your file", "the candidate is faster but more fragile, "
         case _:
             assert_never(answer.verdict)
 

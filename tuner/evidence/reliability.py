@@ -95,6 +95,30 @@ def conditions(evidence: JobEvidence) -> Section | None:
     )
 
 
+def scenes(evidence: JobEvidence) -> Section | None:
+    """Both files where something goes wrong; None where nothing was played."""
+    found = evidence.recommendation.scenes
+    if not found:
+        return None
+    rows = tuple(
+        (
+            wording.sentence(each.scene.sentence)[:-1],
+            each.baseline,
+            each.candidate,
+            ("accepted" if each.is_accepted else each.remedy) if each.is_worse else "",
+        )
+        for each in found
+    )
+    headings = ("what goes wrong", "your file", "candidate", "worse: what helps")
+    return Section(
+        title="Where something goes wrong",
+        parts=(
+            Paragraph("Both files in the same blocks, under half of the load that they can serve."),
+            Table(headings=headings, rows=rows),
+        ),
+    )
+
+
 def _effect(effect: Effect | None) -> tuple[str, str]:
     if effect is None:
         return "not measured", ""

@@ -116,7 +116,7 @@ from tuner.model.requests import (
     Request,
     TuneRequest,
 )
-from tuner.model.scenes import Scene, SceneComparison, SceneRun
+from tuner.model.scenes import SCENE_S, Scene, SceneComparison, SceneRun
 from tuner.model.schedules import Followed, Schedule
 from tuner.model.services import (
     APP,

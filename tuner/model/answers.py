@@ -15,6 +15,7 @@ from tuner.model.limits import Limits
 from tuner.model.measuring import JobId, TrialNumber
 from tuner.model.noun import HighEnd, LowEnd, about
 from tuner.model.objectives import Metric
+from tuner.model.scenes import SceneComparison
 from tuner.model.spaces import Params
 from tuner.model.windows import RequestFigures
 
@@ -41,6 +42,7 @@ class Verdict(StrEnum):
     NO_DIFFERENCE = "no_difference"
     INCONCLUSIVE = "inconclusive"
     DEPENDS = "depends"
+    MORE_FRAGILE = "more_fragile"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,7 +235,8 @@ class Recommendation:
     services: tuple[ServiceUse, ...] = ()
     since: Since | None = None  # of a job that follows another one
     conditions: tuple[UnderCondition, ...] = ()  # of a candidate that was better
-    offered_ini: str = ""  # the candidate's file where its gain `depends`
+    scenes: tuple[SceneComparison, ...] = ()  # of a candidate that was better
+    offered_ini: str = ""  # the candidate's file where it is faster, and not recommended
 
     @property
     def verdict(self) -> Verdict:

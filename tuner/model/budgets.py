@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from tuner.model.document import Document
+from tuner.model.scenes import SCENE_S, Scene
 
 RUNS_OF_A_BLOCK = 4
 """Configurations of an ablation in one block, beside the baseline."""
@@ -33,6 +34,9 @@ class Budget(Document):
         ge=4,
         le=64,
         description="blocks of a condition, at most: a clear one ends early",
+    )
+    scene_blocks: int = Field(
+        0, ge=0, le=16, description="blocks in which a better file meets what goes wrong; 0: none"
     )
     compare_blocks: int = Field(0, ge=0, le=256, description="blocks of a comparison")
     race: int = Field(0, ge=0, le=16, description="candidates that race; 0: none do")
@@ -93,7 +97,12 @@ class Budget(Document):
             race * self.arm_load_s(self.race_cycles)
             + ablation * self.arm_load_s(self.cycles)
             + (self.confirm_blocks + self.conditions * self.condition_blocks) * self.block_load_s
+            + self.scenes_s(len(Scene))
         )
+
+    def scenes_s(self, scenes: int) -> float:
+        """Seconds of load of both arms in all blocks of so many scenes."""
+        return self.scene_blocks * 2 * (self.warmup_s + scenes * SCENE_S)
 
     def arm_load_s(self, cycles: int, warm_ups: int = 1) -> float:
         """Seconds of load on one arm of a block of `cycles`, with so many warm-ups."""
@@ -107,6 +116,7 @@ _STANDARD = Budget(
     ablate_runs=96,
     confirm_blocks=40,
     conditions=8,
+    scene_blocks=4,
     cycles=4,
     window_s=2.5,
     warmup_s=3.0,
@@ -128,6 +138,7 @@ PRESETS = {
         confirm_blocks=16,
         conditions=1,
         condition_blocks=6,
+        scene_blocks=2,
         cycles=2,
         window_s=2.5,
         warmup_s=1.5,
@@ -153,6 +164,7 @@ class PresetBudget(Document):
     confirm_blocks: int | None = Field(None, ge=4, le=256, description=_ABOUT["confirm_blocks"])
     conditions: int | None = Field(None, ge=0, le=8, description=_ABOUT["conditions"])
     condition_blocks: int | None = Field(None, ge=4, le=64, description=_ABOUT["condition_blocks"])
+    scene_blocks: int | None = Field(None, ge=0, le=16, description=_ABOUT["scene_blocks"])
     race: int | None = Field(None, ge=0, le=16, description=_ABOUT["race"])
     race_blocks: int | None = Field(None, ge=4, le=32, description=_ABOUT["race_blocks"])
     ablate_runs: int | None = Field(

@@ -18,6 +18,7 @@ from tuner.model.images import ImageText
 from tuner.model.limits import Limits
 from tuner.model.needs import EnvName, EnvValue
 from tuner.model.objectives import Metric, Objective, Slo
+from tuner.model.scenes import Scene
 from tuner.model.schedules import Followed
 from tuner.model.spaces import Scalar, SearchSpace
 from tuner.model.targets import Allowed, Target, reads_ini
@@ -132,7 +133,8 @@ class JobSpec(Document):
     own_bounds: tuple[Metric, ...] = ()
     max_slots: int | None = None  # processes x threads of every trial
     min_processes: int = 1  # of every trial but the present file; jobs before had no such floor
-    skip: tuple[Condition, ...] = ()
+    skip: tuple[Condition | Scene, ...] = ()
+    accept: tuple[Scene, ...] = ()
     search_space: SearchSpace | None = None  # None where nothing is varied
     sampler: SamplerName = SamplerName.TPE  # what jobs had before there was a choice
     seeds: tuple[dict[str, Scalar], ...] = ()

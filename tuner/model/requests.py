@@ -12,6 +12,7 @@ from tuner.model.documents import CompareWith, JobKind, Priority, SamplerName, V
 from tuner.model.limits import Limits
 from tuner.model.needs import File
 from tuner.model.objectives import Metric, Objective, Slo
+from tuner.model.scenes import Scene
 from tuner.model.spaces import OptionName, SearchSpace
 from tuner.model.targets import Allowed, TargetRequest
 from tuner.model.workloads import Workload
@@ -88,8 +89,13 @@ class TuneRequest(_AnyRequest):
         description="fewest processes of a new file, if the present one has as many: with 1, one"
         " request that hangs stops the app",
     )
-    skip: tuple[Condition, ...] = Field(
-        (), max_length=len(Condition), description="conditions that need not be checked"
+    skip: tuple[Condition | Scene, ...] = Field(
+        (),
+        max_length=len(Condition) + len(Scene),
+        description="conditions and scenes that need not be checked",
+    )
+    accept: tuple[Scene, ...] = Field(
+        (), max_length=len(Scene), description="scenes in which a new file may be more fragile"
     )
     search_space: str | SearchSpace = Field("default", description="by name, or as a document")
     sampler: SamplerName = Field(SamplerName.GP, description="proposes the trials")

@@ -10,6 +10,9 @@ from typing import Annotated
 
 from tuner.model.noun import about
 
+SCENE_S = 6.0
+"""Seconds of a scene with one arm, about: 1 s before it, 3 s of it, and 2 s after it."""
+
 
 class Scene(StrEnum):
     """Something that goes wrong while requests come in."""

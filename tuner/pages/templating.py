@@ -22,6 +22,7 @@ MARKS = {
     Verdict.NO_DIFFERENCE: "=",
     Verdict.INCONCLUSIVE: "?",
     Verdict.DEPENDS: "◇",
+    Verdict.MORE_FRAGILE: "!",
 }
 """Beside the colour of a verdict, which not every reader can tell."""
 

@@ -1,7 +1,8 @@
 """Comparison, bounds and doubts to an answer: deploy this file, or keep yours, and why.
 
 verdict   fresh blocks → better, worse, no difference, inconclusive
-standing  what doubts and conditions leave of a gain
+standing  what doubts, conditions and scenes leave of a gain
+fragility both files where something goes wrong
 lines     which options the file changes, each with its own effect
 """
 
@@ -25,18 +26,21 @@ from tuner.model import (
     Params,
     Phase,
     Recommendation,
+    SceneComparison,
     ServiceUse,
     Trial,
     Verdict,
     Window,
     is_sysctl,
 )
+from tuner.recommendation.fragility import compare_scenes
 from tuner.recommendation.lines import changed_lines, notes_on
 from tuner.recommendation.standing import (
     blocks_missing,
     conditions_seen,
     depending,
     doubted,
+    fragile,
     unmeasured,
 )
 from tuner.recommendation.verdict import compare_blocks, is_decided
@@ -50,6 +54,7 @@ NOT_MEASURED = Diagnosis(
 __all__ = [
     "blocks_missing",
     "changed_lines",
+    "checked",
     "compare_blocks",
     "confirmed",
     "is_decided",
@@ -85,8 +90,8 @@ def recommend(
     """
     spec, blocks = history.job.spec, history.blocks(Phase.CONFIRM)
     windows, doubts = [w for b in blocks for w in b.windows], _doubts(blocks, finalist)
-    conditions = conditions_seen(history)
-    comparison = depending(confirmed(history, finalist), conditions)
+    conditions, scenes = conditions_seen(history), scenes_seen(history)
+    comparison = checked(history, finalist)
     better = comparison.verdict is Verdict.BETTER
     params = finalist.params if better else domain.baseline
     arms = [[window for window in windows if window.arm == arm] for arm in (0, 1)]
@@ -101,8 +106,9 @@ def recommend(
             doubts=doubts,
             services=services,
             conditions=conditions,
+            scenes=scenes,
             offered_ini=_file(history, domain, finalist, comparison, evidence)
-            if comparison.verdict is Verdict.DEPENDS
+            if comparison.verdict in (Verdict.DEPENDS, Verdict.MORE_FRAGILE)
             else "",
         )
     lines = _lines(history, domain, finalist.params, evidence)
@@ -124,6 +130,7 @@ def recommend(
         evidence=evidence,
         services=services,
         conditions=conditions,
+        scenes=scenes,
     )
     reason = f"{answer.advice}{needs}: {comparison.reason}. With it {found.sentence}."
     return replace(answer, reason=" ".join([reason, *_before_all(answer)]))
@@ -134,6 +141,17 @@ def confirmed(history: History, finalist: Trial) -> Comparison:
     blocks = history.blocks(Phase.CONFIRM)
     windows = [window for block in blocks for window in block.windows]
     return doubted(compare_blocks(blocks, history.job.spec), _doubts(blocks, finalist), windows)
+
+
+def checked(history: History, finalist: Trial) -> Comparison:
+    """The same after what was seen so far of conditions and scenes."""
+    comparison = depending(confirmed(history, finalist), conditions_seen(history))
+    return fragile(comparison, scenes_seen(history), history.blocks(Phase.CONDITIONS))
+
+
+def scenes_seen(history: History) -> tuple[SceneComparison, ...]:
+    """What the scenes showed of both files."""
+    return compare_scenes(history.blocks(Phase.CONDITIONS), history.job.spec.accept)
 
 
 def _file(
@@ -234,6 +252,8 @@ def _lead(comparison: Comparison) -> str:
             f"It depends on your production: {comparison.reason}. Of both files, yours is the safe"
             " one there; the candidate is better only where production is as in this bench"
         )
+    if comparison.verdict is Verdict.MORE_FRAGILE:
+        return f"Keep your file, or accept the risk: {comparison.reason}"
     return f"Keep your file: {comparison.reason}"
 
 

@@ -1,4 +1,4 @@
-"""What a proven gain is worth outside the bench: what doubts and conditions leave of it."""
+"""What a proven gain is worth outside the bench: after doubts, conditions and scenes."""
 
 import math
 from collections.abc import Collection, Iterator, Sequence
@@ -16,6 +16,7 @@ from tuner.model import (
     Measurement,
     MeasurementState,
     Phase,
+    SceneComparison,
     Sign,
     UnderCondition,
     Verdict,
@@ -51,6 +52,25 @@ def depending(comparison: Comparison, conditions: Collection[UnderCondition]) ->
     there = "; ".join(f"{c.where}: {_seen(c)}" for c in turning)
     reason = f"{gain_of(comparison)} here, but not where {there}"
     return replace(comparison, verdict=Verdict.DEPENDS, reason=reason)
+
+
+def fragile(
+    comparison: Comparison, scenes: Collection[SceneComparison], blocks: Sequence[Measurement]
+) -> Comparison:
+    """The comparison, as one of a more fragile file if a scene shows that.
+
+    A candidate that does not get ready again after a scene is more fragile too.
+    """
+    worse = [f"{s.sentence} ({s.remedy})" for s in scenes if s.is_worse and not s.is_accepted]
+    worse += [
+        f"it did not survive a scene: {block.failure.message}"
+        for block in blocks
+        if block.block_options.scenes and block.failure and block.failure.arm
+    ][:1]
+    if comparison.verdict is not Verdict.BETTER or not worse:
+        return comparison
+    reason = f"{gain_of(comparison)}, but more fragile: {'; '.join(worse)}"
+    return replace(comparison, verdict=Verdict.MORE_FRAGILE, reason=reason)
 
 
 def conditions_seen(history: History) -> tuple[UnderCondition, ...]:

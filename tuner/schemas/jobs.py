@@ -23,6 +23,7 @@ from tuner.model import (
     Origin,
     PastAnswer,
     Scalar,
+    SceneComparison,
     Schedule,
     ServiceUse,
     Since,
@@ -258,7 +259,10 @@ class RecommendationAnswer(Answer):
     conditions: Sequence[UnderCondition] = Field(
         (), description="the candidate where production is unlike the bench"
     )
+    scenes: Sequence[SceneComparison] = Field(
+        (), description="both files where something goes wrong"
+    )
     offered_ini: str = Field(
-        "", description="the candidate's file if its gain `depends`; else empty"
+        "", description="the candidate's file if it `depends` or is `more_fragile`; else empty"
     )
     uwsgi_ini: str = Field(description="the file to deploy; the user's own unless `better`")

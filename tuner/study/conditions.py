@@ -1,11 +1,22 @@
 """The conditions: a file that is better here, against the baseline where production is unlike here.
 
-Each condition has few blocks, one condition after the other. It ends early once the whole interval
-is a gain or a loss.
+First each condition of production has few blocks, one condition after the other. It ends early
+once the whole interval is a gain or a loss. Then come the scenes: what goes wrong in production,
+with both files in the same blocks.
 """
 
 from tuner import recommendation
-from tuner.model import BASELINE, BlockOptions, Condition, Phase, Slots, Step, conditions_of
+from tuner.model import (
+    BASELINE,
+    BlockOptions,
+    Condition,
+    Phase,
+    Scene,
+    Slots,
+    Step,
+    Verdict,
+    conditions_of,
+)
 from tuner.study.answering import confirmed
 from tuner.study.state import StudyState
 
@@ -18,13 +29,25 @@ def wanted(state: StudyState) -> tuple[Condition, ...]:
     return tuple(c for c in found if c not in spec.skip)[: spec.budget.conditions]
 
 
+def scenes_of(state: StudyState) -> tuple[Scene, ...]:
+    """The scenes of this job."""
+    spec = state.spec
+    return tuple(s for s in Scene if s not in spec.skip) if spec.budget.scene_blocks else ()
+
+
 def check_conditions(state: StudyState) -> Step | None:
-    """Let the blocks of each condition be measured until it is clear, then answer."""
+    """Let the blocks of each condition be measured until it is clear, then those of the scenes."""
     history, pair = state.history, (BASELINE, state.finalist.number)
-    if any(block.is_open for block in history.blocks(Phase.CONDITIONS)):
+    blocks = history.blocks(Phase.CONDITIONS)
+    if any(block.is_open for block in blocks):
         return None
     for condition in wanted(state):
         more = recommendation.blocks_missing(history, condition)
         if more:
             return state.measure([pair] * more, options=BlockOptions(condition=condition))
+    played = sum(bool(block.block_options.scenes) for block in blocks)
+    missing, scenes = state.spec.budget.scene_blocks - played, scenes_of(state)
+    so_far = recommendation.checked(history, state.finalist).verdict
+    if so_far is Verdict.BETTER and scenes and missing > 0:
+        return state.measure([pair] * missing, options=BlockOptions(scenes=scenes))
     return confirmed(state)

@@ -7,7 +7,7 @@ It is looked at several times. The bounds of the looks together keep the chance 
 from tuner import analysis, recommendation
 from tuner.model import BASELINE, Enter, Phase, Step, Verdict
 from tuner.study.answering import confirmed
-from tuner.study.conditions import wanted
+from tuner.study.conditions import scenes_of, wanted
 from tuner.study.state import StudyState
 
 
@@ -20,7 +20,8 @@ def confirm(state: StudyState) -> Step | None:
         if finalist.outcome is None:
             return state.settle(finalist, blocks)
         is_better = recommendation.confirmed(state.history, finalist).verdict is Verdict.BETTER
-        return Enter(phase=Phase.CONDITIONS) if is_better and wanted(state) else confirmed(state)
+        is_checked = wanted(state) or scenes_of(state)
+        return Enter(phase=Phase.CONDITIONS) if is_better and is_checked else confirmed(state)
     looks = analysis.looks_of(state.spec.budget.confirm_blocks)
     following = next(look for look in looks if look > len(blocks))
     return state.measure([(BASELINE, finalist.number)] * (following - len(blocks)))

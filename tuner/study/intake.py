@@ -119,6 +119,7 @@ def _searching(
             "max_slots": request.max_slots,
             "min_processes": request.min_processes,
             "skip": request.skip,
+            "accept": request.accept,
             "sampler": request.sampler,
             "seeds": _seeds(wanted, space) if space is not None else (),
         }

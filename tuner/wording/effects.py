@@ -41,6 +41,7 @@ VERDICTS: Mapping[Verdict, str] = {
     Verdict.NO_DIFFERENCE: "no difference",
     Verdict.INCONCLUSIVE: "inconclusive",
     Verdict.DEPENDS: "depends",
+    Verdict.MORE_FRAGILE: "faster but more fragile",
 }
 
 SIGNS: Mapping[Sign, str] = {

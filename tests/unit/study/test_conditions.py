@@ -20,12 +20,15 @@ from tuner.model import (
     JobSpec,
     Measure,
     Measurement,
+    MeasurementResult,
     MeasurementState,
     Origin,
     Outcome,
     Phase,
     Recommendation,
     Runs,
+    Scene,
+    SceneRun,
     Sign,
     Slots,
     Step,
@@ -204,6 +207,75 @@ def test_a_user_may_leave_conditions_out_and_a_budget_has_the_likeliest_first() 
     )
     fewer = rows((Condition.DOUBLE_LOAD, (110, 111, 109, 112)), job_spec=one, processes=1)
     assert [c.condition for c in answer(fewer).conditions] == [Condition.DOUBLE_LOAD]
+
+
+def played(hurt: tuple[float, float], first: int) -> list[Measurement]:
+    """Two blocks of scenes: the share of requests that a hung worker hurts, of both files."""
+    runs = tuple(
+        SceneRun(scene=Scene.HUNG_WORKER, arm=arm, sent=300, failed=0.0, late=late, limit_s=1.0)
+        for arm, late in enumerate(hurt)
+    )
+    options = BlockOptions(scenes=(Scene.HUNG_WORKER,))
+    return [
+        replace(
+            block(phase=Phase.CONDITIONS, sequence=n),
+            block_options=options,
+            result=MeasurementResult(scene_runs=runs),
+        )
+        for n in (first, first + 1)
+    ]
+
+
+def with_scenes(*blocks: Measurement, **changes: Any) -> History:
+    budget = SPEC.budget.model_copy(update={"conditions": 0, "scene_blocks": 2})
+    of_scenes = SPEC.model_copy(update={"budget": budget, **changes})
+    found = rows(job_spec=of_scenes)
+    its = replace(found.job, phase=Phase.CONDITIONS)
+    return replace(found, job=its, measurements=(*found.measurements, *blocks))
+
+
+def test_scenes_come_after_the_conditions_and_a_user_may_leave_some_out() -> None:
+    found = step(with_scenes(skip=(Scene.GROWTH, Condition.BESIDE)))
+    assert isinstance(found, Measure)
+    assert len(found.plans) == 2
+    assert {plan.block_options.scenes for plan in found.plans} == {
+        tuple(scene for scene in Scene if scene is not Scene.GROWTH)
+    }
+    turning = rows(*all_of((80, 81, 79, 82)), job_spec=with_scenes().job.spec)
+    with_conditions = SPEC.model_copy(
+        update={"budget": SPEC.budget.model_copy(update={"scene_blocks": 2})}
+    )
+    lost = replace(turning, job=replace(turning.job, spec=with_conditions))
+    assert answer(lost).verdict is Verdict.DEPENDS, "nothing to play for a file that may lose"
+
+
+def test_a_file_that_is_clearly_more_fragile_is_not_better() -> None:
+    found = answer(with_scenes(*played((0.3, 1.0), 7)))
+    assert found.verdict is Verdict.MORE_FRAGILE
+    assert found.uwsgi_ini == INI
+    assert "processes = 4" in found.offered_ini
+    assert found.reason.startswith("Keep your file, or accept the risk: +20")
+    assert "a worker process hangs for 3 s: 30 % of the requests" in found.reason
+    assert found.scenes[0].is_worse
+
+
+def test_a_fragility_that_the_user_accepts_and_one_that_is_not_there_change_nothing() -> None:
+    accepted = answer(with_scenes(*played((0.3, 1.0), 7), accept=(Scene.HUNG_WORKER,)))
+    assert (accepted.verdict, accepted.scenes[0].is_accepted) == (Verdict.BETTER, True)
+    alike = answer(with_scenes(*played((0.3, 0.32), 7)))
+    assert (alike.verdict, alike.scenes[0].is_worse) == (Verdict.BETTER, False)
+
+
+def test_a_candidate_that_does_not_survive_a_scene_is_more_fragile() -> None:
+    failure = Failure(code=FailureCode.NOT_READY, message="it did not get ready again", arm=1)
+    options = BlockOptions(scenes=(Scene.RELOAD,))
+    broken = [
+        replace(block(phase=Phase.CONDITIONS, sequence=n, failure=failure), block_options=options)
+        for n in (7, 8)
+    ]
+    found = answer(with_scenes(*broken))
+    assert found.verdict is Verdict.MORE_FRAGILE
+    assert "it did not survive a scene: it did not get ready again" in found.reason
 
 
 def test_a_condition_changes_app_or_load() -> None:
