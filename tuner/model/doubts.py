@@ -182,6 +182,6 @@ _TABLE = {
         "requests take long against the window, and rate x latency is not the number of"
         " connections: the rate may be wrong by more than 10 %",
         "raise budget.window_s to five times the latency or more",
-        Advice.NOT_YET,
+        Advice.ONE_FIRST,
     ),
 }
