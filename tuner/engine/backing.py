@@ -7,9 +7,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tuner.engine import stubs
 from tuner.engine.containers import Containers
 from tuner.engine.disk import Disk
 from tuner.engine.ending import LOG_TAIL_LINES
@@ -24,6 +25,7 @@ from tuner.model import APP, Backed, FailureCode, Needs, Service, StartCondition
 from tuner.model.volumes import Volume, place_of
 
 POLL_S = 0.05
+_SHOW_S = 10.0
 _INTERNAL = {"com.docker.network.bridge.inhibit_ipv4": "true"}
 """The bridge has no address of the host: containers reach each other and nothing else."""
 
@@ -33,13 +35,15 @@ class Beside:
     """What an app has beside it.
 
     `network` is None for an app without services. `volumes` are the app's own, by folder;
-    `services` the containers by name.
+    `services` the containers by name. The app
+    trusts the `certificates` of its stubs.
     """
 
     image: str
     network: str | None = None
     volumes: Mapping[str, str] = field(default_factory=dict)
     services: Mapping[str, str] = field(default_factory=dict)
+    certificates: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +95,8 @@ class Backing:
                 service = self.target.services[name]
                 mounted = _by_folder(parts.folders[name], volumes)
                 options = connected(self.options.service(service), network, mounted)
-                known = self.containers.known_as(name, network)
+                hosts = service.stub.hosts if service.stub is not None else ()
+                known = self.containers.known_as(name, network, hosts)
                 container = self.containers.service(parts.images[name], service, options, known)
                 with _named(name):
                     running[name] = stack.enter_context(container)
@@ -106,7 +111,13 @@ class Backing:
                 list(pool.map(wait_ready, running.keys() - self._awaited))
             # All at once: the contexts would remove one after the other.
             stack.callback(lambda: self.containers.connection.remove([*running.values()]))
-            yield beside
+            yield replace(beside, certificates=self._certificates(running))
+
+    def _certificates(self, running: Mapping[str, str]) -> str:
+        """Of all stubs with TLS; empty without one."""
+        named = [name for name, each in self.target.services.items() if each.stub is not None]
+        done = (self.run_in(running[name], stubs.SHOW_CA, _SHOW_S) for name in named)
+        return "".join(each.stdout for each in done)
 
     @property
     def _awaited(self) -> set[str]:

@@ -44,12 +44,12 @@ class Containers:
     created: Callable[[str], None] = lambda container: None
     app: str | None = None
 
-    def known_as(self, name: str, network: str | None) -> dict[str, Any]:
-        """The name of a container on a network."""
+    def known_as(self, name: str, network: str | None, hosts: Sequence[str] = ()) -> dict[str, Any]:
+        """The name of a container on a network, and more `hosts` that lead to it."""
         if network is None:
             return {}
         with self.connection.api() as api:
-            endpoint = api.create_endpoint_config(aliases=[name])
+            endpoint = api.create_endpoint_config(aliases=[name, *hosts])
             return {
                 "networking_config": {"EndpointsConfig": {network: endpoint}},
                 "hostname": name,

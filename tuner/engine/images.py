@@ -11,7 +11,7 @@ from typing import Any
 from docker.errors import NotFound
 from pydantic import TypeAdapter
 
-from tuner.engine import context
+from tuner.engine import context, stubs
 from tuner.engine.config import EngineConfig
 from tuner.engine.connection import Connection
 from tuner.engine.containers import Containers
@@ -107,6 +107,8 @@ class Images:
             return self._named(service.image, None, aborted)
         if target.target_app is not None and service.build is not None:
             return self._built(target.target_app, None, aborted, service.build)
+        if service.stub is not None and (found := self._inspected(self.config.load_image)):
+            return Found(str(found["Id"]), stubs.digest())
         raise target_failed(
             FailureCode.IMAGE_MISSING, f"services.{name}: only a target app has folders to build"
         )

@@ -6,7 +6,7 @@ from typing import Any
 
 from docker.types import LogConfig, Mount, Ulimit
 
-from tuner.engine import nginx
+from tuner.engine import nginx, stubs
 from tuner.engine.config import EngineConfig
 from tuner.engine.host import HostFacts
 from tuner.measurement import Placement
@@ -86,6 +86,7 @@ class Options:
             **quota,
             "ulimits": [*kept, *own],
             "cpuset_cpus": self.placement.of_service(service),
+            "sysctls": {} if service.stub is None else {**stubs.SYSCTLS},
         }
 
     def _within(self, needs: Needs, memory_mb: int, disk_mb: int) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from tuner.engine import command, labels
+from tuner.engine import command, labels, stubs
 from tuner.engine.backing import Backing, Beside, Parts, connected
 from tuner.engine.containers import Containers
 from tuner.engine.disk import Disk
@@ -51,7 +51,8 @@ class Starting:
             its = options.target(needs, arm.limits, volumes)
             its = connected(its, beside.network, beside.volumes)
             known = containers.known_as(APP, beside.network)
-            with containers.target(beside.image, argv, files, its, needs, known) as container:
+            trusts = stubs.trusting(needs, beside.certificates)
+            with containers.target(beside.image, argv, files, its, trusts, known) as container:
                 self._check_wanted()
                 yield container, options, beside
 
@@ -63,7 +64,7 @@ class Starting:
             yield Beside(image=found.id)
             return
         parts = self.parts(arm.target, found, arm.data_sha256)
-        backing = Backing(containers, arm.target, options, self.disk)
+        backing = Backing(containers, stubs.runnable(arm.target), options, self.disk)
         job = self.labels.get(labels.JOB, "")
         with self.host.states.arm(job, parts, backing, arm.limits) as beside:
             yield beside

@@ -21,6 +21,7 @@ from tuner.engine.copies import Copies
 from tuner.engine.ending import LOG_TAIL_LINES
 from tuner.engine.executing import Executed, TimedOut
 from tuner.engine.failures import explained, why_not_frozen
+from tuner.engine.stubs import trusting
 from tuner.engine.transport import explain
 from tuner.errors import Infrastructure, TargetFailed
 from tuner.model import APP, FailureCode, Limits, PrepareStep
@@ -134,7 +135,8 @@ class _Making:
     def _changed(self) -> set[str]:
         """The parts that have an image of their own in the state."""
         target = self.backing.target
-        return {*target.services} | {step.in_ for step in target.prepare}
+        with_data = {name for name, each in target.services.items() if each.stub is None}
+        return with_data | {step.in_ for step in target.prepare}
 
     def made(self, parts: Parts) -> State:
         """Fill the data, stop all containers, and freeze what they wrote. Raises `TargetFailed`."""
@@ -147,8 +149,8 @@ class _Making:
                 images = {**parts.images, **self._filled(beside)}
                 self.backing.disk.check_room(beside.services)
                 self._stop(beside.services)
-                for name, container in beside.services.items():
-                    images[name] = self._frozen(container, name)
+                for name in self._changed & {*beside.services}:
+                    images[name] = self._frozen(beside.services[name], name)
             self._volume(_WHOLE)
         except BaseException:
             self._remove()
@@ -172,8 +174,9 @@ class _Making:
         options = backing.options.target(backing.target, self.limits, {})
         options = connected(options, beside.network, beside.volumes)
         known = containers.known_as(APP, beside.network)
+        needs = trusting(backing.target, beside.certificates)
         with containers.target(
-            beside.image, list(step.run), {}, options, backing.target, known
+            beside.image, list(step.run), {}, options, needs, known
         ) as container:
             running = {APP: container, **beside.services}
             state = self.connection.wait_end(

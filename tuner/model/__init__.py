@@ -141,6 +141,7 @@ from tuner.model.spaces import (
     SearchSpace,
 )
 from tuner.model.status import JobStatus, JobSummary, Tally, version_of
+from tuner.model.stubs import Latency, Response, Scheme, Stub, text_of
 from tuner.model.studying import (
     Claim,
     Enter,

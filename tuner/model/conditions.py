@@ -65,5 +65,9 @@ def conditions_of(target: Target, workload: Workload, slots: Slots) -> tuple[Con
 
 
 def _with_services(target: Target, **fields: Any) -> Target:
-    changed = {name: each.model_copy(update=fields) for name, each in target.services.items()}
+    """A stub stays where it is: an API outside runs on no machine of the user."""
+    changed = {
+        name: each if each.stub is not None else each.model_copy(update=fields)
+        for name, each in target.services.items()
+    }
     return target.model_copy(update={"services": changed})

@@ -11,7 +11,8 @@ URL are dropped. Empty lines and lines that begin with `#` are skipped.
 `user_data: {file: users.csv}` of a journey is a table: a header line, then a row for each user.
 
 `baseline: {ini: {file: uwsgi.ini}}` is the text of that file, as are `ini: {file: more.ini}` of a
-comparison's `arms` and `files: {/srv/app/local.py: {file: local.py}}`.
+comparison's `arms`, `files: {/srv/app/local.py: {file: local.py}}` and the `body` of a stub's
+response.
 
 An `env_file`, or a list of them, adds to `env`, as in Compose: the later file counts, and `env`
 before all. Services have both too.
@@ -94,7 +95,7 @@ def _with_user_data(document: Any, read: Callable[[str], str]) -> Any:
 
 
 def _with_needs(document: Any, read: Callable[[str], str]) -> Any:
-    found = _with_env(_with_files(document, read), read)
+    found = _with_bodies(_with_env(_with_files(document, read), read), read)
     match found:
         case {"services": {**services}}:
             expanded = {name: _with_needs(each, read) for name, each in services.items()}
@@ -110,6 +111,24 @@ def _with_files(document: Any, read: Callable[[str], str]) -> Any:
             return {**document, "files": texts}
         case _:
             return document
+
+
+def _with_bodies(document: Any, read: Callable[[str], str]) -> Any:
+    """The document of a service, if it is a stub."""
+    match document:
+        case {"stub": {"responses": [*responses], **rest}}:
+            found = [_with_body(each, read) for each in responses]
+            return {**document, "stub": {**rest, "responses": found}}
+        case _:
+            return document
+
+
+def _with_body(response: Any, read: Callable[[str], str]) -> Any:
+    match response:
+        case {"body": body, **rest}:
+            return {**rest, "body": _text(body, read)}
+        case _:
+            return response
 
 
 def _with_env(document: Any, read: Callable[[str], str]) -> Any:

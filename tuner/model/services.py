@@ -16,6 +16,7 @@ from tuner.model.document import Document, Name
 from tuner.model.images import ImageText
 from tuner.model.needs import Needs, pairs
 from tuner.model.quantities import megabytes, seconds
+from tuner.model.stubs import STUB_CPUS, STUB_MB, Stub
 from tuner.model.ulimits import Ulimits
 from tuner.model.volumes import CopiedVolume, InnerFolder, Volume
 
@@ -112,6 +113,9 @@ _FROM_COMPOSE = {
 }
 
 
+_OF_A_STUB = frozenset({"stub", "cpus", "memory_mb", "depends_on"})
+
+
 class Service(Needs):
     """A container beside the app, with a name on the arm's own network."""
 
@@ -124,6 +128,7 @@ class Service(Needs):
         None,
         description="a folder with a Dockerfile, inside the folder that the app is built from",
     )
+    stub: Stub | None = Field(None, description="answers in place of an API outside")
     command: Words | None = Field(None, description="null: the image's")
     entrypoint: Words | None = Field(None, description="null: the image's")
     volumes: tuple[Volume, ...] = Field((), max_length=20, description=VOLUMES)
@@ -144,13 +149,30 @@ class Service(Needs):
         for theirs, (ours, read) in _FROM_COMPOSE.items():
             if theirs in found and ours not in found:
                 found[ours] = read(found.pop(theirs))
-        return found
+        return {"memory_mb": STUB_MB, **found} if found.get("stub") is not None else found
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
-        if (self.build is None) == (self.image is None):
-            raise ValueError("give either build (a folder with a Dockerfile) or image")
+        if sum(each is not None for each in (self.build, self.image, self.stub)) != 1:
+            raise ValueError("give one of build (a folder with a Dockerfile), image and stub")
+        fields = type(self).model_fields
+        changed = [n for n in fields if getattr(self, n) != fields[n].get_default()]
+        if self.stub is not None and (unfit := sorted({*changed} - _OF_A_STUB)):
+            raise ValueError(f"a stub has no {', '.join(unfit)}")
         return self
+
+    def never_reaches(self, condition: StartCondition) -> str | None:
+        """Why nothing can wait for this condition of it; None if something can."""
+        if self.stub is not None:
+            is_never = condition is StartCondition.COMPLETED
+            return "is a stub and never ends" if is_never else None
+        is_untested = condition is StartCondition.HEALTHY and self.healthcheck is None
+        return "has no healthcheck" if is_untested else None
+
+    @property
+    def cpus_elsewhere(self) -> float:
+        """CPUs that it wants where it runs: its quota, or one; little for a stub."""
+        return self.cpus or (1.0 if self.stub is None else STUB_CPUS)
 
 
 class PrepareStep(Document):
@@ -188,7 +210,8 @@ class Backed(Document):
 
     @model_validator(mode="after")
     def _known_names(self) -> Self:
-        if mistakes := [*_unknown(self.services, self.prepare), *_cycles(self.services)]:
+        unknown = _unknown(self.services, self.prepare)
+        if mistakes := [*unknown, *_taken(self.services), *_cycles(self.services)]:
             raise ValueError("; ".join(mistakes))
         return self
 
@@ -235,7 +258,7 @@ class Backed(Document):
     @property
     def elsewhere_cpus(self) -> float:
         """CPUs that the services elsewhere want together: their quotas, or one each."""
-        return sum(s.cpus or 1.0 for s in self.services.values() if s.runs is Runs.ELSEWHERE)
+        return sum(s.cpus_elsewhere for s in self.services.values() if s.runs is Runs.ELSEWHERE)
 
     @property
     def beside(self) -> frozenset[str]:
@@ -278,11 +301,22 @@ def _unknown(services: Mapping[str, Service], steps: tuple[PrepareStep, ...]) ->
             at = f"services.{name}.depends_on.{other}"
             if other not in services:
                 yield f"{at}: there is no such service"
-            elif condition is StartCondition.HEALTHY and services[other].healthcheck is None:
-                yield f"{at}: {other} has no healthcheck"
+            elif why := services[other].never_reaches(condition):
+                yield f"{at}: {other} {why}"
     for number, step in enumerate(steps):
         if step.in_ != APP and step.in_ not in services:
             yield f"prepare.{number}.in: there is no service {step.in_}"
+        elif step.in_ != APP and services[step.in_].stub is not None:
+            yield f"prepare.{number}.in: {step.in_} is a stub and has no data"
+
+
+def _taken(services: Mapping[str, Service]) -> Iterator[str]:
+    """Hosts of stubs that are the name of something else."""
+    owners = dict.fromkeys((*services, APP, "localhost"), "")
+    for name, service in services.items():
+        for host in service.stub.hosts if service.stub is not None else ():
+            if owners.setdefault(host, name) != name and host != name:
+                yield f"services.{name}.stub.hosts: {host} is the name of something else here"
 
 
 def _cycles(services: Mapping[str, Service]) -> Iterator[str]:
