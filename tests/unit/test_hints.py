@@ -3,8 +3,9 @@
 from typing import Any
 
 import pytest
+import yaml
 
-from tuner.diagnosis.hints import hints
+from tuner.diagnosis.hints import hints, outside, stubs_of
 from tuner.model import Failure, FailureCode, Target
 
 
@@ -110,3 +111,25 @@ def test_names_of_hosts_come_from_the_environment_where_the_log_has_none() -> No
 
 def test_nothing_known_gives_no_advice() -> None:
     assert advice("exit 22", "hello") == []
+
+
+def test_a_stub_is_proposed_for_each_host_outside_and_its_lines_are_valid() -> None:
+    log = "Failed to resolve 'prices.example' ([Errno -3] Temporary failure in name resolution)"
+    fields = {"target_app": "shop", "command": ["uwsgi"], "memory_per_process_mb": 12}
+    env = {"PAY_URL": "https://api.pay.example/v1", "DB_URL": "postgres://db/shop"}
+    app = Target.model_validate(fields | {"env": env})
+    failure = Failure(code=FailureCode.APP_FAILED, message="exit 22", log_tail=log)
+    hosts = outside(app, failure)
+    assert hosts == ("api.pay.example", "prices.example")
+    assert outside(app) == ("api.pay.example",)
+    services = yaml.safe_load(stubs_of(hosts))["services"]
+    with_stubs = Target.model_validate(fields | {"env": env, "services": services})
+    assert [*with_stubs.services] == ["api-pay-example", "prices-example"]
+    assert outside(with_stubs, failure) == outside(with_stubs) == ()
+
+
+def test_an_app_that_fails_for_another_reason_gets_no_proposal() -> None:
+    fields = {"target_app": "shop", "command": ["uwsgi"], "memory_per_process_mb": 12}
+    app = Target.model_validate(fields | {"env": {"PAY_URL": "https://api.pay.example"}})
+    failure = Failure(code=FailureCode.APP_FAILED, message="exit 22", log_tail="KeyError: 'KEY'")
+    assert outside(app, failure) == ()

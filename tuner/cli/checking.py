@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,7 @@ def checked(app: str, wait_s: float) -> None:
     service measures on this machine.
     """
     from tuner import bootstrap
+    from tuner.diagnosis.hints import outside
     from tuner.worker import prepared
 
     settings = Settings.from_environ(os.environ)
@@ -44,6 +45,7 @@ def checked(app: str, wait_s: float) -> None:
             raise typer.Exit(1) from failure
     seconds = time.monotonic() - began
     print_lines([f"ok: {name} works; {seconds:.0f} s", *_facts(facts, spec)])
+    _propose(outside(spec.target))
 
 
 def _found(app: str, settings: Settings) -> tuple["HostCatalogue", str]:
@@ -75,7 +77,7 @@ def _bench(settings: Settings, known: "HostCatalogue", wait_s: float) -> Iterato
 
 
 def _explain(failure: TargetFailed, spec: JobSpec) -> None:
-    from tuner.diagnosis.hints import hints
+    from tuner.diagnosis.hints import hints, outside
     from tuner.worker import failure_of
 
     found: Failure = failure_of(failure, spec)
@@ -86,6 +88,16 @@ def _explain(failure: TargetFailed, spec: JobSpec) -> None:
         say("last lines:")
         for line in found.log_tail.splitlines():
             say(f"  {line}")
+    _propose(outside(spec.target, found))
+
+
+def _propose(hosts: Sequence[str]) -> None:
+    """The stubs that the app may need, to be pasted into its target.yaml."""
+    from tuner.diagnosis.hints import stubs_of
+
+    if hosts:
+        say(f"outside: {', '.join(hosts)}; for target.yaml, a stub in the place of each:")
+        print_lines(stubs_of(hosts).splitlines())
 
 
 def _facts(facts: TargetFacts | None, spec: JobSpec) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """What to change in a target whose app does not work, from the failure and the app's last lines."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tuner.model import APP, Failure, Target
 
@@ -9,6 +9,8 @@ _MOST = 3
 _HERE = frozenset({"localhost", APP})
 _IN_URL = re.compile(r"://(?:[^/\s@]*@)?([a-z][\w.-]*)", re.IGNORECASE)
 _ALONE = re.compile(r"([a-z][\w.-]*)(?::\d+)?", re.IGNORECASE)
+
+_OUTSIDE = re.compile(r"[a-z0-9][a-z0-9-]*(\.[a-z0-9-]+)*\.[a-z][a-z0-9-]*")
 
 _UNRESOLVED = "Name or service not known|failure in name resolution|nodename nor servname"
 _NO_SUCH_HOST = (
@@ -80,9 +82,43 @@ def hints(failure: Failure, target: Target) -> list[str]:
     """Advice, the likeliest cause first; empty if nothing is recognised."""
     text = f"{failure.message}\n{failure.log_tail}"
     found = [*_found(text)]
-    if re.search(_UNRESOLVED, text) and (names := sorted(_hosts(target) - {*target.services})):
+    if re.search(_UNRESOLVED, text) and (names := sorted(_hosts(target) - target.names)):
         found.append(f"`env` names hosts that are no services: {', '.join(names)}")
     return list(dict.fromkeys(found))[:_MOST]
+
+
+def outside(target: Target, failure: Failure | None = None) -> tuple[str, ...]:
+    """The hosts outside that an app looks up: a stub may stand in for each.
+
+    They are those that it failed to resolve, and those in its `env`. A name without a dot is that
+    of a service that is missing.
+    """
+    text = f"{failure.message}\n{failure.log_tail}" if failure is not None else ""
+    failed = {
+        host
+        for sign, advice in _SIGNS
+        if advice == _NO_SUCH_HOST
+        for host in re.findall(sign, text)
+    }
+    is_about_names = failure is None or re.search(_UNRESOLVED, text) is not None
+    found = failed | (_hosts(target) if is_about_names else set())
+    named = {host.lower().rstrip(".") for host in found}
+    return tuple(sorted(host for host in named - target.names if _OUTSIDE.fullmatch(host)))
+
+
+def stubs_of(hosts: Sequence[str]) -> str:
+    """The lines of a target.yaml that put a stub in the place of each host."""
+    lines = ["services:"]
+    for host in hosts:
+        lines += [
+            f"  {host.replace('.', '-')}:",
+            "    stub:",
+            f"      hosts: [{host}]",
+            "      latency_ms: {p50: 80, p95: 300}  # give those of your monitoring",
+            "      responses:  # give what the app expects",
+            '        - {path: "/*", status: 200, body: {}}',
+        ]
+    return "\n".join(lines)
 
 
 def _hosts(target: Target) -> set[str]:

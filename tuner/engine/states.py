@@ -149,8 +149,9 @@ class _Making:
                 images = {**parts.images, **self._filled(beside)}
                 self.backing.disk.check_room(beside.services)
                 self._stop(beside.services)
-                for name in self._changed & {*beside.services}:
-                    images[name] = self._frozen(beside.services[name], name)
+                for name, container in beside.services.items():
+                    if name in self._changed:
+                        images[name] = self._frozen(container, name)
             self._volume(_WHOLE)
         except BaseException:
             self._remove()

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
+from itertools import chain
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
@@ -240,6 +241,12 @@ class Backed(Document):
                 f"services {', '.join(built)}: an app by image has no folder to build them from;"
                 " give an image"
             )
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names that the app can look up: its services and the hosts of their stubs."""
+        hosts = (each.stub.hosts for each in self.services.values() if each.stub is not None)
+        return frozenset((*self.services, *chain.from_iterable(hosts)))
 
     @property
     def start_order(self) -> tuple[tuple[str, ...], ...]:
