@@ -156,6 +156,19 @@ def test_a_check_of_an_app_that_works_says_so(shop: Path, environ: dict[str, str
     assert "services cache\n" in ended.out
 
 
+def test_a_check_proposes_a_stub_with_which_the_app_works(
+    shop: Path, environ: dict[str, str]
+) -> None:
+    describe(shop, "outside")
+    first = tuner_app("check", ".", cwd=shop, environ=environ)
+    assert "outside: prices.example" in first.err
+    describe(shop, "outside", **yaml.safe_load(first.out))
+    second = tuner_app("check", ".", cwd=shop, environ=environ)
+    assert second.exit_code == 0, second.err
+    assert "services prices-example\n" in second.out
+    assert "outside:" not in second.err
+
+
 @dataclass(frozen=True)
 class Project:
     """A compose file, and what its images stand for; `app` is that of the app."""
