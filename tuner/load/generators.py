@@ -1,7 +1,7 @@
 """`tuner.measurement.LoadGenerator` with two tools: oha if it can send the load, else k6."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tuner.load import checks
 from tuner.load.findings import DISTURBED, OWNERS
@@ -67,6 +67,10 @@ class Generators:
         if not wants_kept(workload) or checks.keeps_connections(running, target, workload.requests):
             return workload
         return workload.model_copy(update={"keep_alive": False})
+
+    def round_trips(self, running: RunningTarget, target: Target) -> Mapping[str, float]:
+        """Measured round trip times to the services, in ms by name; what is not there has none."""
+        return checks.round_trips(running, target)
 
     def drive(
         self, running: RunningTarget, target: Target, load: Load, duration_s: float

@@ -338,6 +338,9 @@ class LoadGenerator(Protocol):
         end.
         """
 
+    def round_trips(self, running: RunningTarget, target: Target) -> Mapping[str, float]:
+        """Measured round trip times to the services, in ms by name; what is not there has none."""
+
     def drive(
         self, running: RunningTarget, target: Target, load: Load, duration_s: float
     ) -> LoadReading:

@@ -28,6 +28,9 @@ START_OF_ARM_S = 0.75
 START_OF_SERVICES_S = 3.0
 """On top of the app's own time: `bench-spent` of a job on `django-shop`."""
 
+RTT_ELSEWHERE_MS = 0.5
+"""The round trip to a service on another machine of one data centre, unless the user gives it."""
+
 VOLUMES = "name:/folder, or /folder, empty at first; or {source, target, copy: true}"
 
 
@@ -119,6 +122,13 @@ class Service(Needs):
         Runs.ELSEWHERE,
         description="in production: elsewhere, on CPUs of its own; or beside, on the app's CPUs",
     )
+    rtt_ms: float | None = Field(
+        None,
+        ge=0,
+        le=1000,
+        description="round trip time between app and service in production, in ms;"
+        f" null: {RTT_ELSEWHERE_MS} elsewhere, 0 beside",
+    )
     image: ImageText | None = Field(None, description="a container image")
     build: InnerFolder | None = Field(
         None,
@@ -151,6 +161,13 @@ class Service(Needs):
         if (self.build is None) == (self.image is None):
             raise ValueError("give either build (a folder with a Dockerfile) or image")
         return self
+
+    @property
+    def round_trip_ms(self) -> float:
+        """The round trip time between app and service that an arm is measured with."""
+        if self.rtt_ms is not None:
+            return self.rtt_ms
+        return RTT_ELSEWHERE_MS if self.runs is Runs.ELSEWHERE else 0.0
 
 
 class PrepareStep(Document):
@@ -241,6 +258,11 @@ class Backed(Document):
     def beside(self) -> frozenset[str]:
         """The names of the services that share the app's CPUs."""
         return frozenset(n for n, s in self.services.items() if s.runs is Runs.BESIDE)
+
+    @property
+    def delayed_ms(self) -> dict[str, float]:
+        """The round trip times of the services whose packets are delayed, by name."""
+        return {n: s.round_trip_ms for n, s in self.services.items() if s.round_trip_ms > 0}
 
     @property
     def services_memory_mb(self) -> int:

@@ -146,6 +146,9 @@ COMMANDS: Mapping[str, Command] = {
     "bench-services": _benchmark(
         "what services cost, and whether data stay", "services", journeys=True
     ),
+    "bench-round-trips": _benchmark(
+        "the way to a service: wanted, measured, and its CPU time", "round_trips", journeys=True
+    ),
     "bench-backing": _benchmark(
         "a PostgreSQL with a fifth of a CPU: is it named?", "backing", journeys=True
     ),

@@ -16,6 +16,8 @@ VERBS = {  # verb: module, imported only when it is asked for
     "kill": "tuner.load.probe.disturbing",
     "reload": "tuner.load.probe.disturbing",
     "slow_clients": "tuner.load.probe.disturbing",
+    "round_trips": "tuner.load.probe.round_trips",
+    "delay": "tuner.load.probe.delay",
 }
 EXIT_NO_STATS = 3
 
