@@ -57,6 +57,17 @@ class Progress(Answer):
     )
 
 
+class PhaseSize(Answer):
+    """What one phase of a job takes. A phase that may be left out has 0 blocks at least."""
+
+    phase: str = Field(description="its name; `scenes` is the last part of the phase conditions")
+    least_blocks: int = Field(description="blocks that it has in any job that does not fail")
+    blocks: int = Field(description="blocks that it has at most, without a second A/A set")
+    least_s: float = Field(description="seconds of least_blocks")
+    takes_s: float = Field(description="seconds of all its blocks, each arm steady at once")
+    longest_s: float = Field(description="seconds of all its blocks if no arm gets steady")
+
+
 class Size(Answer):
     """What a job takes, as far as its request tells; told before it starts."""
 
@@ -67,6 +78,9 @@ class Size(Answer):
     )
     memory_mb: int = Field(description="memory limits of those arms and of their services")
     sentence: str = Field(description="all of it in a sentence")
+    phases: Sequence[PhaseSize] = Field(
+        (), description="what each phase takes; takes_s and blocks are their sums"
+    )
 
 
 class Incumbent(Answer):
