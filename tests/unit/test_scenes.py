@@ -9,10 +9,11 @@ from tests.builders import INI, spec
 from tests.fake_bench import FakeWorld, Options, arm, number
 from tuner.load.probe.course import course, late_of, longest_gap_s
 from tuner.measurement import Bench, Course, CourseStep, run_scenes
-from tuner.model import Budget, ClosedLoop, Scene
+from tuner.model import Budget, ClosedLoop, Limits, Scene
 
 SPEC = spec()
 BUDGET = Budget(trials=1, confirm_blocks=4, cycles=3, window_s=1.0, warmup_s=0.5)
+LARGE = Limits(cpus=1.0, memory_mb=4096)
 ONE = INI.replace("processes = 2", "processes = 1")
 GOOD = CourseStep(answered=25, p95_ms=5.0)
 SLOW = replace(GOOD, p95_ms=2000.0)
@@ -40,6 +41,16 @@ def test_each_scene_is_played_once_with_each_arm() -> None:
     late = {run.arm: run.late for run in runs if run.scene is Scene.HUNG_WORKER}
     assert late == {0: 0.0, 1: pytest.approx(0.7, abs=0.01)}
     assert not world.running
+
+
+def test_memory_is_filled_only_where_the_image_can_and_the_limit_is_low() -> None:
+    world = FakeWorld()
+    arms = [arm(INI, SPEC.target), replace(arm(INI, SPEC.target, index=1), limits=LARGE)]
+    bench = Bench(world.launcher, world.load)
+    found = run_scenes(bench, arms, ClosedLoop(), BUDGET, seed=3, scenes=[Scene.OUT_OF_MEMORY])
+    notes = {run.arm: run.note for run in found.scene_runs}
+    assert "the image lacks" in notes[0]
+    assert "more than 2048 MB" in notes[1]
 
 
 def test_the_order_of_the_arms_is_drawn() -> None:

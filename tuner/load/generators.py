@@ -124,5 +124,6 @@ class Generators:
         uid = None
         if kind is not Disturbance.SLOW_CLIENTS:
             found = ask_probe(running, "owners", task, SLACK_S, OWNERS)
-            uid = found.master if kind is Disturbance.RELOAD else found.worker
+            users = {Disturbance.RELOAD: found.master, Disturbance.DOOM: found.file}
+            uid = users.get(kind, found.worker)
         return ask_probe(running, kind.value, task, seconds + SLACK_S, DISTURBED, uid=uid)

@@ -198,6 +198,7 @@ class Disturbance(StrEnum):
 
     HANG = "hang"  # a worker process stops for a time
     KILL = "kill"
+    DOOM = "doom"  # the next that the kernel kills for want of memory is a worker process
     RELOAD = "reload"  # as SIGHUP to the master does it
     SLOW_CLIENTS = "slow_clients"
 

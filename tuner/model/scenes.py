@@ -19,6 +19,7 @@ class Scene(StrEnum):
 
     HUNG_WORKER = "hung_worker"
     KILLED_WORKER = "killed_worker"
+    OUT_OF_MEMORY = "out_of_memory"
     RELOAD = "reload"
     OVERLOAD = "overload"
     SLOW_CLIENTS = "slow_clients"
@@ -49,6 +50,11 @@ _TABLE = {
     Scene.KILLED_WORKER: _Meaning(
         "a worker process is killed",
         "raise `processes`; without `lazy-apps` a new process need not load the app",
+    ),
+    Scene.OUT_OF_MEMORY: _Meaning(
+        "the memory is full, and the kernel kills a worker process",
+        "raise `processes`: the others answer meanwhile; `reload-on-rss` replaces a process before"
+        " the kernel kills it",
     ),
     Scene.RELOAD: _Meaning(
         "the app is reloaded",

@@ -60,6 +60,7 @@ _GROWTH = _Figure(
 _FIGURES = {
     Scene.HUNG_WORKER: (_HURT, _BACK),
     Scene.KILLED_WORKER: (_HURT, _SLOTS),
+    Scene.OUT_OF_MEMORY: (_HURT, _BACK),
     Scene.RELOAD: (_HURT, _GAP),
     Scene.OVERLOAD: (_HURT, _BACK),
     Scene.SLOW_CLIENTS: (_HURT,),
