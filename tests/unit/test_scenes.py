@@ -9,6 +9,7 @@ from tests.builders import INI, spec
 from tests.fake_bench import FakeWorld, Options, arm, number
 from tuner.load.probe.course import course, late_of, longest_gap_s
 from tuner.measurement import Bench, Course, CourseStep, run_scenes
+from tuner.measurement.growing import growth_of
 from tuner.model import Budget, ClosedLoop, Limits, Scene
 
 SPEC = spec()
@@ -91,6 +92,26 @@ def test_without_an_answer_before_nothing_is_known() -> None:
 def test_the_longest_gap_counts_to_the_end_of_the_load() -> None:
     assert longest_gap_s([0.5, 1.0, 3.5, 9.0], 5.0) == 2.5
     assert longest_gap_s([], 5.0) == 5.0
+
+
+def test_growth_that_the_readings_cannot_show_is_unsure() -> None:
+    memory_mb = [80.0] * 12 + [80.1] * 4  # the kernel has counted one batch of pages
+    found = growth_of(memory_mb, rps=20.0, limit_mb=256.0)
+    assert found is not None
+    assert abs(found.mb_per_10k) < found.unsure_mb_per_10k
+    assert found.requests_left is None
+
+
+def test_the_limit_is_as_far_as_memory_grows() -> None:
+    memory_mb = [100.0 + 0.5 * step for step in range(16)]  # 2 MB a second
+    found = growth_of(memory_mb, rps=400.0, limit_mb=207.5)
+    assert found is not None
+    assert found.mb_per_10k == pytest.approx(50.0)
+    assert found.requests_left == 20_000
+
+
+def test_a_short_run_shows_no_growth() -> None:
+    assert growth_of([80.0] * 10, rps=20.0, limit_mb=256.0) is None
 
 
 def test_late_answers_of_an_open_loop_are_those_after_the_limit() -> None:

@@ -9,15 +9,16 @@ scene's doing.
 import random
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tuner.measurement.bench import Bench
 from tuner.measurement.course import Course
 from tuner.measurement.driving import Driver, Stopwatch, arm_at_fault, services_running
-from tuner.measurement.growing import growth_mb_per_10k
+from tuner.measurement.growing import growth_of
 from tuner.measurement.host import ArmSpec, Disturbance, Disturbed
 from tuner.measurement.steadiness import warming
 from tuner.model import (
+    APP,
     Budget,
     Burst,
     ClosedLoop,
@@ -257,9 +258,18 @@ class Stage:
         driver = self.driver
         load = warming(driver.loads[0])
         reading = driver.load.drive(driver.running, driver.arm.target, load, GROWTH_S)
-        return SceneRun(
-            scene=Scene.GROWTH,
-            arm=driver.arm.index,
-            sent=reading.sent,
-            growth_mb_per_10k=growth_mb_per_10k(reading),
+        used = reading.over_time.usage.get(APP)
+        found = growth_of(
+            used.memory_mb if used is not None else (),
+            reading.requests / reading.duration_s,
+            driver.arm.limits.memory_mb,
+        )
+        run = SceneRun(scene=Scene.GROWTH, arm=driver.arm.index, sent=reading.sent)
+        if found is None:
+            return replace(run, note="there are too few readings of the memory")
+        return replace(
+            run,
+            growth_mb_per_10k=found.mb_per_10k,
+            growth_unsure_mb_per_10k=found.unsure_mb_per_10k,
+            requests_left=found.requests_left,
         )

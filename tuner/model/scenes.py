@@ -93,6 +93,8 @@ class SceneRun:
     back_to_normal_s: float | None = None  # from the beginning of the scene
     slots_back_s: float | None = None  # until every worker process accepts again
     growth_mb_per_10k: float | None = None  # requests, of one worker process
+    growth_unsure_mb_per_10k: float | None = None  # the same, give or take
+    requests_left: int | None = None  # until the memory limit; None if memory may not grow
     way: str = ""  # how the app was reloaded
     note: str = ""  # why the scene was not played
 
