@@ -152,6 +152,11 @@ COMMANDS: Mapping[str, Command] = {
     "bench-backing": _benchmark(
         "a PostgreSQL with a fifth of a CPU: is it named?", "backing", journeys=True
     ),
+    "bench-real": _benchmark(
+        "Kinto and django-shop, services elsewhere and beside: what is answered?",
+        "real",
+        journeys=True,
+    ),
     "bench-service-kills": _benchmark(
         "kill worker, PostgreSQL and dockerd in jobs with services; needs root",
         "kills",
