@@ -124,7 +124,10 @@ def kept(answer: Json) -> Json:
         "doubts": answer["doubts"],
         "bottleneck": answer["diagnosis"]["sentence"],
         "services": answer["services"],
-        "conditions": answer.get("conditions", []),
+        "conditions": [
+            {"where": each["where"], "effect": jobs.interval(each["effect"]), "sign": each["sign"]}
+            for each in answer["conditions"]
+        ],
     }
 
 
@@ -176,7 +179,7 @@ def details(row: Row) -> Iterator[tuple[str, str]]:
     yield "bottleneck", row["bottleneck"]
     yield "doubts", ", ".join(row["doubts"]) or "none"
     for each in row["conditions"]:
-        yield "condition", ", ".join(f"{name} {value}" for name, value in each.items())
+        yield each["where"], f"{jobs.percent(each['effect'])}, {each['sign']}"
 
 
 if __name__ == "__main__":

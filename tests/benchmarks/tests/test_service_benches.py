@@ -24,7 +24,8 @@ REAL = {
     **{"app": "kinto", "runs": "elsewhere", "budget": "quick", "seed": 1, "minutes": 19.0},
     **{"state": "succeeded", "verdict": "better", "effect": [0.3, 0.2, 0.4], "reason": "Deploy it"},
     **{"kept": [], "reverted": [], "bottleneck": "slots are busy", "doubts": []},
-    **{"conditions": [{"condition": "beside"}], "uwsgi_ini": "[uwsgi]\nprocesses =  2\n"},
+    "conditions": [{"where": "half the load", "effect": [-0.2, -0.3, -0.1], "sign": "turns"}],
+    "uwsgi_ini": "[uwsgi]\nprocesses =  2\n",
 }
 
 
@@ -102,7 +103,7 @@ def test_an_answer_for_services_elsewhere_keeps_two_processes(
     assert real.report([REAL, {**REAL, **changes}]) == code
     printed = capsys.readouterr().out
     assert f"{2 - code} of 2 jobs are right" in printed
-    assert "condition beside" in printed
+    assert "-20.0% (-30.0% .. -10.0%), turns" in printed
 
 
 def test_a_job_of_another_budget_is_another_job() -> None:
