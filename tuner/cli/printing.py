@@ -174,6 +174,8 @@ def recommendation_lines(found: RecommendationAnswer) -> Iterator[str]:
     """The verdict, the changed lines, the evidence, the bottleneck and the doubts."""
     yield headline(found)
     yield found.reason
+    if found.measure_again is not None:
+        yield found.measure_again
     yield from _since(found.since)
     yield from _changes("changed lines", found.lines, effect_with_interval, "not ablated")
     yield from (f"  note: {note}" for note in notes_of(found.lines))

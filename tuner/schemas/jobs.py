@@ -267,6 +267,9 @@ class RecommendationAnswer(Answer):
     reason: str = Field(description="the verdict in a sentence")
     doubts: Sequence[Doubt] = Field(description="reasons to doubt the figures")
     doubt_sentences: Sequence[str] = Field(description="each of the doubts in a sentence")
+    measure_again: str | None = Field(
+        None, description="why the answer is not true for production; null: nothing says so"
+    )
     calibration: CalibrationAnswer | None = Field(description="bias and noise of the host")
     evidence: EvidenceAnswer = Field(description="how the answer came about")
     circumstances: CircumstancesAnswer = Field(description="what the answer holds for")
