@@ -2,7 +2,7 @@
 
 Both addresses have the same calls. Pipelines ask far more often than answers change, so a tag is
 made of the job's number and revision, the form and the program's version. A 304 costs one indexed
-look at a few columns: the API neither reads nor renders the answer.
+look at a few columns and the doubts: the API neither loads nor renders the answer.
 """
 
 import hashlib
