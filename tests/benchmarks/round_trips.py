@@ -2,8 +2,8 @@
 
 An arm of `backed` with a service that echoes what it gets. Prints the round trip as the product
 measures it, five times for each wanted one; then a client in the app's network namespace sends
-queries over 4 connections, and the CPU time of the program that delays their packets is read.
-Nothing here asserts.
+queries over 32 connections, and the CPU time of the program that delays their packets is read.
+Nothing here judges.
 """
 
 import json
@@ -13,12 +13,13 @@ from dataclasses import replace
 from tests.bench_arms import opened
 from tests.benchmarks import rig
 from tests.contract.test_backing import COUNTER, arm
+from tuner.engine import DockerLauncher
 from tuner.engine.target import DockerTarget
 from tuner.measurement import ArmSpec
 from tuner.model import Target
 
 WANTED_MS = (0.0, 0.2, 0.5, 2.0, 10.0)
-CONNECTIONS = 4
+CONNECTIONS = 32
 PORT = 9001
 
 ECHO = f"""
@@ -75,6 +76,8 @@ def main() -> None:
                 name, times = f"wanted {wanted_ms:g} ms", [each["echo"] for each in trips]
                 rig.row(f"{name}: round trip, ms", rig.middle_half(times, 3))
                 queries(running, name, options)
+        assert isinstance(bench.launcher, DockerLauncher)
+        bench.launcher.end_jobs(())
 
 
 def parsed() -> Namespace:
