@@ -426,6 +426,10 @@ class FakeLoad:
     def as_served(self, running: object, target: Target, workload: Workload) -> Workload:
         return workload
 
+    def round_trips(self, running: object, target: Target) -> Mapping[str, float]:
+        """What the target asks for."""
+        return target.delayed_ms
+
     def drive(self, running: object, target: Target, load: Load, duration_s: float) -> LoadReading:
         """A window of the planted throughput, give or take the noise."""
         fake = _fake(running)

@@ -258,6 +258,7 @@ class FakeStore(FakeChecks, FakeLinks):
             revision=self._revisions[job.id],
             verdict=job.recommendation.verdict,
             finished_at=job.finished_at,
+            doubts=job.recommendation.doubts,
         )
 
     def apps(

@@ -11,7 +11,7 @@ import docker
 from docker.utils import kwargs_from_env
 
 from tuner.engine import DockerLauncher, EngineConfig
-from tuner.load import Generators, Oha, probe_files
+from tuner.load import DELAY_COMMAND, Generators, Oha, probe_files
 from tuner.measurement import ArmSpec
 from tuner.model import DEFAULT_COMMAND, Limits, Target
 
@@ -42,6 +42,7 @@ def engine(
         base_image=BASE_IMAGE,
         load_image=LOAD_IMAGE,
         generator_files=probe_files(),
+        delay_command=DELAY_COMMAND,
         stats_address=STATS_ADDRESS,
         **overrides,
     )

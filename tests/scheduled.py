@@ -1,6 +1,6 @@
 """A target app with a schedule, and the schedules of a host that has it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests import finished_jobs
 from tests.builders import FACTS, INI
 from tuner import bootstrap
 from tuner.catalogue import HostCatalogue
-from tuner.model import JobId, Target, TuneRequest
+from tuner.model import Doubt, JobId, Target, TuneRequest
 from tuner.worker import Schedules
 
 TWO = datetime(2026, 11, 28, 2, tzinfo=UTC)
@@ -58,9 +58,17 @@ def schedules(
     )
 
 
-def answered(parent: Path, store: Any, ini: str = finished_jobs.NEW_INI, **asked: Any) -> JobId:
+def answered(
+    parent: Path,
+    store: Any,
+    ini: str = finished_jobs.NEW_INI,
+    *,
+    doubts: Sequence[Doubt] = (),
+    **asked: Any,
+) -> JobId:
     """A tuning job of the app that has ended and recommends the file."""
     request = {"app": "shop", "target": {"target_app": "shop"}, **asked}
     spec = bootstrap.resolver(catalogue(parent))(TuneRequest.model_validate(request))
-    found = finished_jobs.recommendation(uwsgi_ini=ini)
+    changes = {"doubts": tuple(doubts)} if doubts else {}
+    found = finished_jobs.recommendation(uwsgi_ini=ini, **changes)
     return finished_jobs.stored(store, found, **dict(spec))

@@ -84,6 +84,7 @@ def _answers(jobs: Sequence[Job]) -> Iterator[PastAnswer]:
                 finished_at=job.finished_at,
                 effect=found.comparison.effect,
                 lines=found.lines,
+                measure_again=found.measure_again,
             )
 
 

@@ -140,11 +140,13 @@ def launcher(
     Each service of an app may take `service_ready_s` to get ready; default: as long as in a job.
     """
     from tuner.engine import DockerLauncher
-    from tuner.load import probe_files
+    from tuner.load import DELAY_COMMAND, probe_files
 
     config = _engine_config(settings, owner or instance(settings))
     secrets = {**config.secrets, **known.secret_files()}
-    config = replace(config, generator_files=probe_files(), secrets=secrets)
+    config = replace(
+        config, generator_files=probe_files(), delay_command=DELAY_COMMAND, secrets=secrets
+    )
     if service_ready_s is not None:
         config = replace(config, service_ready_s=service_ready_s)
     return DockerLauncher(config, known.build_dir, known.app_dir)

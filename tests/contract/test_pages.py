@@ -12,13 +12,13 @@ from typing import Any
 import httpx
 import pytest
 
-from tests import builders
+from tests import builders, finished_jobs
 from tests.fake_store import FakeStore
 from tests.filled_rows import DRIFT, Filled, fill, hosts
 from tests.planting import PLANT, planted
 from tests.sites import Site
 from tests.stores import STORES, store_of
-from tuner.model import EventKind, JobState, Phase, Priority
+from tuner.model import Doubt, EventKind, JobState, Phase, Priority
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -398,3 +398,21 @@ def test_jobs_that_wait_are_listed_in_their_order(kind: str) -> None:
         text = Site(store).get("/jobs").text
         first, second = (store.jobs()[place].id for place in (0, 1))
         assert text.index(f"Job {first}<") < text.index(f"Job {second}<")
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_an_answer_that_is_not_true_for_production_is_marked(kind: str) -> None:
+    mark = "measured with services on the app&#39;s cpu: measure again."
+    with store_of(kind) as store:
+        site = Site(store)
+
+        def marked(*pages: str) -> list[str]:
+            return [page for page in pages if mark in site.get(page).text.lower()]
+
+        old = finished_jobs.recommendation(doubts=(Doubt.SERVICES_SHARE_CPUS,))
+        first = finished_jobs.stored(store, old, app="shop")
+        pages = ["/", "/apps/shop", f"/jobs/{first}"]
+        assert marked(*pages) == pages
+        second = finished_jobs.stored(store, finished_jobs.recommendation(), app="shop")
+        assert marked("/", f"/jobs/{second}") == []
+        assert marked("/apps/shop") == ["/apps/shop"]  # in the list of its answers

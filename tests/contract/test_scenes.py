@@ -4,6 +4,7 @@ import pytest
 
 from tests.bench_arms import SHORT, opened, work
 from tuner.measurement import Disturbance, run_scenes
+from tuner.measurement.scenes import FILL
 from tuner.model import ClosedLoop, Scene, SceneRun
 
 pytestmark = pytest.mark.docker
@@ -46,6 +47,27 @@ def test_a_file_that_is_touched_reloads_the_app() -> None:
         )
     assert found.scene_runs[0].way == "touch-chain-reload"
     assert found.scene_runs[0].failed == 0.0
+
+
+def test_where_memory_is_full_the_kernel_kills_one_worker_and_what_fills_it() -> None:
+    arm = work(processes=2, wait_ms=5)
+    with opened() as bench, bench.launcher.launch(arm) as running:
+        bench.load.wait_ready(running, arm.target)
+        bench.load.disturb(running, Disturbance.DOOM, 3.0)
+        running.run_inside(FILL, timeout_s=10)
+        bench.load.wait_ready(running, arm.target)
+        assert running.usage().oom_kills == 2
+        assert running.log_tail().count("died, killed by signal 9") == 1
+
+
+def test_a_real_lack_of_memory_is_played_with_every_file() -> None:
+    arms = [work(processes=n, wait_ms=5, index=index) for index, n in enumerate((3, 1))]
+    with opened() as bench:
+        found = run_scenes(
+            bench, arms, ClosedLoop(concurrency=16), SHORT, seed=1, scenes=[Scene.OUT_OF_MEMORY]
+        )
+    assert [run.note for run in found.scene_runs] == ["", ""]
+    assert all(run.hurt is not None and run.sent > 0 for run in found.scene_runs)
 
 
 def test_stopped_workers_are_gone_with_their_container() -> None:

@@ -702,8 +702,24 @@ class TestAdvance:
             revision=store.status(newest.id).revision,
             verdict=Verdict.NO_DIFFERENCE,
             finished_at=newest.finished_at,
+            doubts=RECOMMENDATION.doubts,
         )
         assert store.latest_in_brief("other") is None
+
+    def test_an_answer_with_services_on_the_apps_cpu_is_to_be_measured_again(
+        self, store: AnyStore
+    ) -> None:
+        doubts = (Doubt.NOISY_HOST, Doubt.SERVICES_SHARE_CPUS)
+        job_id = started(store)
+        store.advance(job_id, once(Succeed(recommendation=replace(RECOMMENDATION, doubts=doubts))))
+        store.advance(started(store), once(Succeed(recommendation=RECOMMENDATION)))
+        old, new = store.answer_in_brief(job_id), store.latest_in_brief("shop")
+        assert old is not None
+        assert new is not None
+        assert (old.doubts, new.measure_again) == (doubts, None)
+        said = "measured with services on the app's CPU: measure again"
+        assert old.measure_again == store.job(job_id).measure_again == said
+        assert [each.measure_again for each in store.app("shop").answers] == [None, said]
 
     def test_what_earlier_jobs_of_the_app_recommended_comes_newest_first(
         self, store: AnyStore

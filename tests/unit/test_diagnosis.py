@@ -346,10 +346,13 @@ def test_the_middle_window_says_how_full_a_service_is() -> None:
 def test_a_service_that_is_seen_in_some_windows_keeps_its_figures() -> None:
     part = [
         window(services={"redis": ServiceFigures(cores=0.2, memory_mb=mb, **more)})
-        for mb, more in ((8.0, {"oom_kills": 1}), (10.0, {"oom_kills": 1, "written_mb": 3.5}))
+        for mb, more in (
+            (8.0, {"oom_kills": 1}),
+            (10.0, {"oom_kills": 1, "written_mb": 3.5, "rtt_ms": 0.5}),
+        )
     ]
     found = diagnosis.services_of([window(), *part])
-    used = ServiceFigures(cores=0.2, memory_mb=9.0, oom_kills=2, written_mb=3.5)
+    used = ServiceFigures(cores=0.2, memory_mb=9.0, oom_kills=2, written_mb=3.5, rtt_ms=0.5)
     assert found == {"redis": used}
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tests.builders import block
+from tuner.measurement.growing import growth_of
 from tuner.model import Measurement, MeasurementResult, Scene, SceneRun
 from tuner.recommendation.fragility import compare_scenes
 
@@ -62,6 +63,45 @@ def test_one_process_where_three_were_is_always_found(blocks: int) -> None:
         ]
         (found,) = compare_scenes(made)
         assert found.is_worse
+
+
+def slow_app(
+    arm: int, draw: random.Random, leak_mb_per_10k: float = 0.0, rps: float = 20
+) -> SceneRun:
+    """4 s of an app, whose kernel counts 128 kB at once, and not at regular times."""
+    held, readings = 80.0 + draw.random(), []
+    for _ in range(16):
+        held += 0.128 * (draw.random() < 0.3) + leak_mb_per_10k * rps / 4 / 10_000
+        readings.append(round(held, 1))
+    found = growth_of(readings, rps, limit_mb=256.0)
+    assert found is not None
+    return SceneRun(
+        scene=Scene.GROWTH,
+        arm=arm,
+        growth_mb_per_10k=found.mb_per_10k,
+        growth_unsure_mb_per_10k=found.unsure_mb_per_10k,
+        requests_left=found.requests_left,
+    )
+
+
+def test_a_slow_app_that_does_not_grow_is_called_worse_in_at_most_one_of_twenty() -> None:
+    draw, called = random.Random(3), 0  # noqa: S311
+    for _ in range(TRIALS):
+        made = [played(*(slow_app(arm, draw) for arm in (0, 1))) for _ in range(2)]
+        called += compare_scenes(made)[0].is_worse
+    assert called <= TRIALS / 20
+
+
+def test_a_leak_is_found_and_the_sentence_says_when_memory_is_full() -> None:
+    draw = random.Random(4)  # noqa: S311
+    for _ in range(TRIALS):
+        made = [
+            played(slow_app(0, draw, rps=400), slow_app(1, draw, leak_mb_per_10k=60, rps=400))
+            for _ in range(2)
+        ]
+        (found,) = compare_scenes(made)
+        assert found.is_worse
+        assert "more requests" in found.candidate
 
 
 def test_the_sentence_has_both_figures_and_the_remedy_names_options() -> None:

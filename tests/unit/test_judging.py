@@ -222,6 +222,7 @@ def test_a_service_is_measured_against_what_it_may_have() -> None:
         services=services,
         placement=replace(APART, elsewhere="2,3"),
         written_mb={"postgres": 12.5},
+        round_trips_ms={"postgres": 0.52},
     )
     assert set(found) == {"postgres", "redis", "search"}  # what has ended used nothing
     assert found["postgres"].cores == pytest.approx(0.45)
@@ -229,6 +230,7 @@ def test_a_service_is_measured_against_what_it_may_have() -> None:
     assert found["postgres"].throttled == pytest.approx(0.5)
     assert (found["postgres"].memory_mb, found["postgres"].oom_kills) == (200, 1)
     assert (found["postgres"].written_mb, found["redis"].written_mb) == (12.5, None)
+    assert (found["postgres"].rtt_ms, found["redis"].rtt_ms) == (0.52, None)
     assert found["redis"].cpu == pytest.approx(0.25 / 2)  # two CPUs for all services
     assert found["search"].cpu == pytest.approx(0.5 / 2)  # its limit is above what there is
     assert found["redis"].throttled is None
@@ -241,6 +243,7 @@ def test_a_service_is_measured_against_what_it_may_have() -> None:
         services=services,
         placement=APART,
         written_mb={},
+        round_trips_ms={},
     )
     assert busy["postgres"].cpu == 1.0
 

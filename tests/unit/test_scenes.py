@@ -9,10 +9,12 @@ from tests.builders import INI, spec
 from tests.fake_bench import FakeWorld, Options, arm, number
 from tuner.load.probe.course import course, late_of, longest_gap_s
 from tuner.measurement import Bench, Course, CourseStep, run_scenes
-from tuner.model import Budget, ClosedLoop, Scene
+from tuner.measurement.growing import growth_of
+from tuner.model import Budget, ClosedLoop, Limits, Scene
 
 SPEC = spec()
 BUDGET = Budget(trials=1, confirm_blocks=4, cycles=3, window_s=1.0, warmup_s=0.5)
+LARGE = Limits(cpus=1.0, memory_mb=4096)
 ONE = INI.replace("processes = 2", "processes = 1")
 GOOD = CourseStep(answered=25, p95_ms=5.0)
 SLOW = replace(GOOD, p95_ms=2000.0)
@@ -40,6 +42,16 @@ def test_each_scene_is_played_once_with_each_arm() -> None:
     late = {run.arm: run.late for run in runs if run.scene is Scene.HUNG_WORKER}
     assert late == {0: 0.0, 1: pytest.approx(0.7, abs=0.01)}
     assert not world.running
+
+
+def test_memory_is_filled_only_where_the_image_can_and_the_limit_is_low() -> None:
+    world = FakeWorld()
+    arms = [arm(INI, SPEC.target), replace(arm(INI, SPEC.target, index=1), limits=LARGE)]
+    bench = Bench(world.launcher, world.load)
+    found = run_scenes(bench, arms, ClosedLoop(), BUDGET, seed=3, scenes=[Scene.OUT_OF_MEMORY])
+    notes = {run.arm: run.note for run in found.scene_runs}
+    assert "the image lacks" in notes[0]
+    assert "more than 2048 MB" in notes[1]
 
 
 def test_the_order_of_the_arms_is_drawn() -> None:
@@ -80,6 +92,26 @@ def test_without_an_answer_before_nothing_is_known() -> None:
 def test_the_longest_gap_counts_to_the_end_of_the_load() -> None:
     assert longest_gap_s([0.5, 1.0, 3.5, 9.0], 5.0) == 2.5
     assert longest_gap_s([], 5.0) == 5.0
+
+
+def test_growth_that_the_readings_cannot_show_is_unsure() -> None:
+    memory_mb = [80.0] * 12 + [80.1] * 4  # the kernel has counted one batch of pages
+    found = growth_of(memory_mb, rps=20.0, limit_mb=256.0)
+    assert found is not None
+    assert abs(found.mb_per_10k) < found.unsure_mb_per_10k
+    assert found.requests_left is None
+
+
+def test_the_limit_is_as_far_as_memory_grows() -> None:
+    memory_mb = [100.0 + 0.5 * step for step in range(16)]  # 2 MB a second
+    found = growth_of(memory_mb, rps=400.0, limit_mb=207.5)
+    assert found is not None
+    assert found.mb_per_10k == pytest.approx(50.0)
+    assert found.requests_left == 20_000
+
+
+def test_a_short_run_shows_no_growth() -> None:
+    assert growth_of([80.0] * 10, rps=20.0, limit_mb=256.0) is None
 
 
 def test_late_answers_of_an_open_loop_are_those_after_the_limit() -> None:

@@ -13,7 +13,7 @@ from tests.builders import INI
 from tests.fake_store import FakeStore
 from tests.scheduled import TWO, answered, catalogue, schedules, write_app
 from tuner.errors import Infrastructure, Unavailable
-from tuner.model import Job, JobId, JobKind, Priority, Target
+from tuner.model import Doubt, Job, JobId, JobKind, Priority, Target
 
 IN_IMAGE = "/etc/app/uwsgi.ini"
 
@@ -71,6 +71,15 @@ def test_another_file_is_a_reason(tmp_path: Path) -> None:
     (reason,) = reasons(tmp_path, store)
     assert reason == f"the file uwsgi.ini has changed since job {last}: harakiri, processes"
     assert "processes = 3" in newest(store).spec.baseline_ini
+
+
+def test_an_answer_that_is_not_true_for_production_is_a_reason(tmp_path: Path) -> None:
+    write_app(tmp_path)
+    store = FakeStore(aged(1))
+    last = answered(tmp_path, store, doubts=(Doubt.SERVICES_SHARE_CPUS,))
+    assert reasons(tmp_path, store) == (
+        f"the answer of job {last} was measured with services on the app's CPU: measure again",
+    )
 
 
 def test_another_image_is_a_reason(tmp_path: Path) -> None:

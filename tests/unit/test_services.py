@@ -37,6 +37,19 @@ def test_a_service_as_compose_spells_it() -> None:
     assert found.depends_on == {"redis": StartCondition.STARTED}
 
 
+def test_a_service_elsewhere_has_a_round_trip_unless_it_is_given_another() -> None:
+    given: dict[str, dict[str, Any]] = {
+        "far": {},
+        "near": {"runs": "beside"},
+        "local": {"rtt_ms": 0},
+        "slow": {"runs": "beside", "rtt_ms": 2},
+    }
+    made = app(services={name: {"image": "a"} | more for name, more in given.items()})
+    assert made.delayed_ms == {"far": 0.5, "slow": 2.0}
+    with pytest.raises(ValidationError, match="rtt_ms"):
+        app(services={"db": {"image": "a", "rtt_ms": -1}})
+
+
 def test_limits_of_processes_in_both_forms() -> None:
     found = Service.model_validate(
         {"image": "a", "ulimits": {"nofile": 65536, "memlock": {"soft": 1024, "hard": -1}}}

@@ -108,6 +108,8 @@ def test_what_a_service_wrote_is_compared_with_the_first_file() -> None:
     assert wording.service(first) == "90 MB, wrote up to 12.0 MB a block"
     assert wording.service(second, first) == "90 MB, wrote up to 24.1 MB a block (+12.1 MB)"
     assert wording.service(ServiceFigures(cores=0, memory_mb=9, written_mb=0.0), first) == "9 MB"
+    far = ServiceFigures(cores=0, memory_mb=9, rtt_ms=0.523)
+    assert wording.service(far) == "9 MB, round trip 0.52 ms"
 
 
 def test_a_figure_is_in_the_unit_of_its_column() -> None:

@@ -15,12 +15,13 @@ def equal_job(
 ) -> JobStatus | None:
     """The job of an equal spec that runs, else the newest one that waits; None without any.
 
-    With `max_age_days`, also one that succeeded at most so many days ago. A spec has the texts of
-    its files: with another text it is another job.
+    With `max_age_days`, also one that succeeded at most so many days ago, unless it is to be
+    measured again. A spec has the texts of its files: with another text it is another job.
     """
     asked = _as_asked(spec, spec)
     for found in _candidates(services, spec, max_age_days):
-        if _as_asked(services.store.job(found.id).spec, spec) == asked:
+        job = services.store.job(found.id)
+        if job.measure_again is None and _as_asked(job.spec, spec) == asked:
             return services.store.status(found.id)
     return None
 

@@ -2,7 +2,7 @@
 
 Both addresses have the same calls. Pipelines ask far more often than answers change, so a tag is
 made of the job's number and revision, the form and the program's version. A 304 costs one indexed
-look at a few columns: the API neither reads nor renders the answer.
+look at a few columns and the doubts: the API neither loads nor renders the answer.
 """
 
 import hashlib
@@ -41,7 +41,10 @@ Form = Annotated[
 SysctlsFor = Annotated[SysctlForm, Query(description="format of the text", examples=["kubernetes"])]
 Require = Annotated[
     Literal["better"] | None,
-    Query(description="409 unless the verdict is better", examples=["better"]),
+    Query(
+        description="409 unless the verdict is better, and true for production",
+        examples=["better"],
+    ),
 ]
 App = Annotated[
     str, Path(pattern=NAME, description="the app's name in its jobs", examples=["checkout"])
@@ -158,6 +161,8 @@ def _chosen(services: Services, found: AnswerInBrief, wanted: Wanted) -> AnswerI
     if wanted.require == "better" and found.verdict is not Verdict.BETTER:
         reason = confirmed(services, found.job)[1].reason
         raise Conflict(f"the verdict is {found.verdict}: {reason}")
+    if wanted.require == "better" and found.measure_again is not None:
+        raise Conflict(f"the answer of job {found.job} was {found.measure_again}")
     return found
 
 
@@ -174,6 +179,7 @@ def _answer(
         **kept_by(tag),
         "X-Tuner-Job": str(found.job),
         "X-Tuner-Verdict": found.verdict.value,
+        **({"X-Tuner-Measure-Again": found.measure_again} if found.measure_again else {}),
     }
     if unchanged(request, tag):
         return Response(status_code=304, headers=headers)

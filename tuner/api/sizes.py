@@ -23,7 +23,7 @@ from tuner.model import (
     connections,
     rungs,
 )
-from tuner.schemas import Size
+from tuner.schemas import PhaseSize, Size
 from tuner.study import needs_mb, rounds
 from tuner.wording import count, estimate, memory
 
@@ -38,24 +38,90 @@ LONG_QUEUE = 4096
 
 PAIR = (BASELINE,) * 2
 
+SCENES = "scenes"
+"""The row of the scenes: a part of the phase `conditions`, without windows."""
+
 
 def size_of(spec: JobSpec, plan: Planned) -> Size:
-    """What the whole job takes, from the first block to the last."""
-    blocks = [*chain(*plan.values())]
-    takes_s = round(min(expected_s(spec, blocks) + _scenes_s(spec), _bound_s(spec)), 1)
-    arms_at_once = max((len(arms) for arms, _ in blocks), default=0)
-    memory_mb = max((needs_mb(spec, arms) for arms, _ in blocks), default=0)
+    """What the whole job takes: the sum of its phases."""
+    phases = phases_of(spec, plan)
+    blocks = sum(phase.blocks for phase in phases)
+    takes_s = round(sum(phase.takes_s for phase in phases), 1)
+    longest_s = sum(phase.longest_s for phase in phases)
+    at_once = [arms for arms, _ in chain(*plan.values())]
+    arms_at_once = max(map(len, at_once), default=0)
+    memory_mb = max((needs_mb(spec, arms) for arms in at_once), default=0)
     beside = " and their services" if any(target.services for target in spec.targets) else ""
     return Size(
         takes_s=takes_s,
-        blocks=len(blocks),
+        blocks=blocks,
         arms_at_once=arms_at_once,
         memory_mb=memory_mb,
         sentence=(
-            f"{_duration(spec, blocks, takes_s)}:"
-            f" {_measured(spec, len(blocks))}; up to {count(arms_at_once, 'arm')}{beside} at once,"
+            f"{_duration(spec, takes_s, longest_s)}:"
+            f" {_measured(spec, blocks)}; up to {count(arms_at_once, 'arm')}{beside} at once,"
             f" with {memory(memory_mb)} of memory{_if_slow(spec)}"
         ),
+        phases=phases,
+    )
+
+
+def phases_of(spec: JobSpec, plan: Planned) -> tuple[PhaseSize, ...]:
+    """What each phase with blocks takes, in their order. Only the search heeds the clock."""
+    rows = [_phase(spec, phase, blocks) for phase, blocks in plan.items()]
+    rows = [row for row in (*rows, _scenes(spec)) if row.blocks]
+    if spec.budget.minutes is None:
+        return tuple(rows)
+    others_s = sum(row.takes_s for row in rows if row.phase != Phase.SEARCH)
+    left_s = max(0.0, 60 * spec.budget.minutes - others_s)
+    return tuple(_cut(row, left_s) if row.phase == Phase.SEARCH else row for row in rows)
+
+
+def _phase(spec: JobSpec, phase: Phase, blocks: Sequence[Block]) -> PhaseSize:
+    """All blocks with one warm-up; the longest if no arm gets steady, and connections wait in vain.
+
+    A tuning job may end after a search without a good candidate, and a search after one trial.
+    """
+    is_sure = spec.kind is not JobKind.TUNE or phase is Phase.CALIBRATE
+    least = len(blocks) if is_sure else int(phase is Phase.SEARCH)
+    longest_s = expected_s(spec, blocks, WARM_UPS_AT_MOST) + _in_vain_s(spec, blocks)
+    return PhaseSize(
+        phase=phase,
+        least_blocks=least,
+        blocks=len(blocks),
+        least_s=round(expected_s(spec, blocks[:least]), 1),
+        takes_s=round(expected_s(spec, blocks), 1),
+        longest_s=round(longest_s, 1),
+    )
+
+
+def _scenes(spec: JobSpec) -> PhaseSize:
+    """The scenes are no part of the plan of blocks: they have no windows."""
+    scenes = len(set(Scene) - set(spec.skip))
+    blocks = spec.budget.scene_blocks if scenes else 0
+    takes_s = round(spec.budget.scenes_s(scenes), 1)
+    return PhaseSize(
+        phase=SCENES,
+        least_blocks=0,
+        blocks=blocks,
+        least_s=0.0,
+        takes_s=takes_s,
+        longest_s=takes_s,
+    )
+
+
+def _cut(search: PhaseSize, left_s: float) -> PhaseSize:
+    """The search in the time that the other phases leave; where they leave none, it has no block.
+
+    Those phases take their time even beyond the minutes of the budget.
+    """
+    return search.model_copy(
+        update={
+            "least_blocks": 0,
+            "least_s": 0.0,
+            "takes_s": round(min(search.takes_s, left_s), 1),
+            "longest_s": round(min(search.longest_s, left_s), 1),
+        }
     )
 
 
@@ -110,14 +176,9 @@ def _rungs_of_a_block(spec: JobSpec) -> int:
     return 1 if spec.kind is JobKind.COMPARE else len(rungs(spec.workload))
 
 
-def _duration(spec: JobSpec, blocks: Sequence[Block], takes_s: float) -> str:
-    """`12 min to 19 min`: the second if no arm gets steady, and connections wait in vain.
-
-    A tuning job may end early.
-    """
-    longest_s = expected_s(spec, blocks, WARM_UPS_AT_MOST) + _in_vain_s(spec, blocks)
-    longest_s += _scenes_s(spec)
-    shortest, longest = estimate(takes_s), estimate(min(longest_s, _bound_s(spec)))
+def _duration(spec: JobSpec, takes_s: float, longest_s: float) -> str:
+    """`12 min to 19 min`; a tuning job may end early."""
+    shortest, longest = estimate(takes_s), estimate(longest_s)
     duration = f"about {shortest}" if shortest == longest else f"{shortest} to {longest}"
     return f"{duration}, or less" if spec.kind is JobKind.TUNE else duration
 
@@ -129,10 +190,6 @@ def _if_slow(spec: JobSpec) -> str:
         return ""
     longest_s = spec.budget.window_s / ANSWERS_OF_A_CONNECTION
     return f"; longer where a request takes over {longest_s:g} s"
-
-
-def _bound_s(spec: JobSpec) -> float:
-    return 60 * (spec.budget.minutes or float("inf"))
 
 
 def _in_vain_s(spec: JobSpec, blocks: Sequence[Block]) -> float:
@@ -151,11 +208,6 @@ def _conditions(spec: JobSpec) -> int:
     """Conditions that a better file is checked under."""
     found = conditions_of(spec.target, spec.workload, Slots(1, 1))
     return min(spec.budget.conditions, len(set(found) - set(spec.skip)))
-
-
-def _scenes_s(spec: JobSpec) -> float:
-    """Seconds of the scenes: they have no windows, and are no part of the plan of blocks."""
-    return spec.budget.scenes_s(len(set(Scene) - set(spec.skip)))
 
 
 def _race(budget: Budget) -> list[Block]:

@@ -32,7 +32,7 @@ def checked(app: str, wait_s: float) -> None:
     from tuner.worker import prepared
 
     settings = Settings.from_environ(os.environ)
-    known, name = _found(app, settings)
+    known, name = found_app(app, settings)
     request = CalibrateRequest(target=TargetRequest(target_app=name))
     spec = bootstrap.resolver(known, images_allowed=settings.images_allowed)(request)
     say(f"checking {name}: image, services, prepare, file, answers")
@@ -48,11 +48,16 @@ def checked(app: str, wait_s: float) -> None:
     _propose(outside(spec.target))
 
 
-def _found(app: str, settings: Settings) -> tuple["HostCatalogue", str]:
-    from tuner.catalogue import HostCatalogue
+def found_app(app: str, settings: Settings) -> tuple["HostCatalogue", str]:
+    """What is known beside the app of a folder, or a target app by name; and the app's name.
+
+    Raises `InvalidInput`.
+    """
+    from tuner.catalogue import HostCatalogue, own_data
 
     if (folder := app_folder(app)) is not None:
-        return HostCatalogue.load([folder.parent], with_own=False), folder.name
+        spaces = [own_data("search_spaces"), *settings.search_spaces]
+        return HostCatalogue.load([folder.parent], spaces, with_own=False), folder.name
     known = HostCatalogue.load(settings.target_apps, settings.search_spaces)
     if app not in known.apps:
         raise InvalidInput.at("APP", f"no folder with a target.yaml, and no target app: {app}")

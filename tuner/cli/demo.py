@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tuner.cli.arguments import FolderOrApp, Fresh
+from tuner.cli.arguments import AsJson, FolderOrApp, Fresh
 from tuner.cli.files import app_folder
 from tuner.cli.jobs import check_succeeded
-from tuner.errors import Conflict
+from tuner.errors import Conflict, InvalidInput
 from tuner.settings import Settings
 
 if TYPE_CHECKING:
@@ -50,12 +50,21 @@ def tune(
         str, typer.Option(help="How much to measure: demo, quick, standard, thorough, noisy.")
     ] = "standard",
     fresh: Fresh = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Print the phases and their minutes, and end.")
+    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Tune an app on this machine, without a running service, and print the uwsgi.ini to deploy.
 
     If the command was stopped, the same command goes on where it was. Its data stay in the folder
-    `own` of TUNER_DATA_DIR.
+    `own` of TUNER_DATA_DIR. A plan needs neither Docker nor PostgreSQL.
     """
+    if plan:
+        _print_plan(name, preset, as_json=as_json)
+        return
+    if as_json:
+        raise InvalidInput.at("--json", "goes with --plan; `tuner show JOB --json` has the answer")
     data, folder = Settings.from_environ(os.environ).data_dir / "own", app_folder(name)
     target, apps = (name, None) if folder is None else (folder.name, folder.parent)
     with _own_service(data, apps) as client:
@@ -81,8 +90,7 @@ def _tune(
 
     began = datetime.now(UTC)
     console = Console()
-    request = {"app": target, "target": {"target_app": target}, "budget": {"preset": preset}}
-    job = run(client, request, runs_on=False, quiet=False, goes_on=goes_on)
+    job = run(client, _request(target, preset), runs_on=False, quiet=False, goes_on=goes_on)
     first = job.progress.first_window_at
     if first is not None and first > began:  # else an earlier command began the job
         seconds = (first - began).total_seconds()
@@ -93,6 +101,27 @@ def _tune(
     print_on(console, f"\nthe uwsgi.ini to deploy:\n\n{found.uwsgi_ini.rstrip()}")
     page = _save_report(client, job.id, folder)
     print_on(console, f"\nreport with charts: {page}")
+
+
+def _request(target: str, preset: str) -> dict[str, object]:
+    return {"app": target, "target": {"target_app": target}, "budget": {"preset": preset}}
+
+
+def _print_plan(app: str, preset: str, *, as_json: bool) -> None:
+    """What the job would do, from the app's files alone. Raises `InvalidInput` as the service."""
+    from tuner import bootstrap
+    from tuner.api.reading import read_request
+    from tuner.api.sizes import planned, size_of
+    from tuner.cli.checking import found_app
+    from tuner.cli.output import print_answer
+    from tuner.cli.printing import plan_lines
+
+    settings = Settings.from_environ(os.environ)
+    known, target = found_app(app, settings)
+    resolve = bootstrap.resolver(known, images_allowed=settings.images_allowed)
+    spec = read_request(_request(target, preset), resolve)
+    size = size_of(spec, planned(spec))
+    print_answer(size, plan_lines(size), as_json=as_json)
 
 
 def _save_report(client: "Client", job_id: int, folder: Path) -> Path:

@@ -64,6 +64,8 @@ def plan_lines(
     found: RecommendationAnswer, request: CompareRequest, margins: gate.Margins
 ) -> Iterator[str]:
     """What the gate measures, and the margin that the blocks resolve."""
+    if found.measure_again is not None:
+        yield f"the answer of job {found.job} was {found.measure_again}"
     if len(request.arms) == 1:
         yield f"job {found.job} recommends your own file: the gate only checks that it runs"
         return
@@ -123,6 +125,7 @@ def answer_document(
         "image": image,
         "outcome": judged.outcome,
         "sentence": judged.sentence,
+        "measure_again": found.measure_again,
         "effect": judged.effect,
         "blocks": judged.blocks,
         "margins": {

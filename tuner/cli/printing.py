@@ -21,6 +21,7 @@ from tuner.schemas import (
     JobAnswer,
     PreflightAnswer,
     RecommendationAnswer,
+    Size,
 )
 from tuner.wording import (
     SIGNS,
@@ -43,6 +44,31 @@ def submitted_lines(job: JobAnswer, service: str) -> Iterator[str]:
     yield f"job {job.id}: submitted{waits}"
     yield job.size.sentence
     yield page_line(job, service)
+
+
+def plan_lines(size: Size) -> Iterator[str]:
+    """A row for each phase: its blocks, the seconds of one, and the minutes of all."""
+    rows = [("phase", "blocks", "seconds each", "minutes")]
+    for row in size.phases:
+        each = _range(row.takes_s / row.blocks, row.longest_s / row.blocks, ".0f")
+        blocks = _range(row.least_blocks, row.blocks, ".0f")
+        rows.append((row.phase, blocks, each, _minutes(row.least_s, row.longest_s)))
+    least_s = sum(row.least_s for row in size.phases)
+    longest_s = sum(row.longest_s for row in size.phases)
+    least_blocks = sum(row.least_blocks for row in size.phases)
+    blocks = _range(least_blocks, size.blocks, ".0f")
+    yield from columns([*rows, ("total", blocks, "", _minutes(least_s, longest_s))])
+    yield from ("", size.sentence)
+
+
+def _minutes(least_s: float, most_s: float) -> str:
+    return _range(least_s / 60, most_s / 60, ".1f")
+
+
+def _range(least: float, most: float, form: str) -> str:
+    """`3`, or `3 to 5`."""
+    low, high = format(least, form), format(most, form)
+    return low if low == high else f"{low} to {high}"
 
 
 def known_lines(job: JobAnswer, service: str) -> Iterator[str]:
@@ -148,6 +174,8 @@ def recommendation_lines(found: RecommendationAnswer) -> Iterator[str]:
     """The verdict, the changed lines, the evidence, the bottleneck and the doubts."""
     yield headline(found)
     yield found.reason
+    if found.measure_again is not None:
+        yield found.measure_again
     yield from _since(found.since)
     yield from _changes("changed lines", found.lines, effect_with_interval, "not ablated")
     yield from (f"  note: {note}" for note in notes_of(found.lines))

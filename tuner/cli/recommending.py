@@ -47,6 +47,8 @@ def recommend(
     deployed = None if check is None else text_of(check)
     with connect() as client, stale_is_not_found():
         found = client.recommendation(app, max_age_days=max_age_days, require=require)
+        if found.measure_again is not None:
+            say(f"the answer of job {found.job} was {found.measure_again}")
         # By job number: a newer job may be done by now.
         text = found.uwsgi_ini if form == "patched" else client.ini(found.job, form)
         same = None
@@ -136,6 +138,7 @@ def _document(
         "app": found.app,
         "job": found.job,
         "verdict": found.verdict,
+        "measure_again": found.measure_again,
         "same_effect": not differ,
         "differences": [
             {"option": one.option, "deployed": one.first, "recommended": one.second}

@@ -20,6 +20,7 @@ from tuner.model import (
     JobState,
     JobSummary,
     PastAnswer,
+    measure_again,
 )
 
 _IS_OF_AN_APP = jobs.c.kind != JobKind.CALIBRATE
@@ -74,7 +75,7 @@ def _answers(apps: list[str], most: int) -> Select[Any]:
     names = func.unnest(cast(apps, ARRAY(Text))).table_valued("app").render_derived(name="names")
     document = (
         func.jsonb_to_record(jobs.c.recommendation)
-        .table_valued(column("comparison", JSONB), column("lines", JSONB))
+        .table_valued(column("comparison", JSONB), column("lines", JSONB), column("doubts", JSONB))
         .render_derived(name="document", with_types=True)
         .lateral()
     )
@@ -86,6 +87,7 @@ def _answers(apps: list[str], most: int) -> Select[Any]:
             jobs.c.finished_at,
             document.c.comparison["effect"].label("effect"),
             document.c.lines,
+            document.c.doubts,
         )
         .select_from(jobs.join(document, true()))
         .where(_is_answered, jobs.c.app == names.c.app)
@@ -109,7 +111,8 @@ class Apps(Database):
             answers: defaultdict[str, list[PastAnswer]] = defaultdict(list)
             most = MOST_LISTED if app is None else MOST_ANSWERS
             for row in connection.execute(_answers(names, most)).mappings() if names else ():
-                answers[row["app"]].append(noun_of(PastAnswer, row))
+                again = measure_again(row["doubts"] or ())
+                answers[row["app"]].append(noun_of(PastAnswer, {**row, "measure_again": again}))
             checked = checks.of_apps(connection, names)
         return [
             AppInBrief(

@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Column, Connection, Select, and_, bindparam, select
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import Column, Connection, Select, and_, bindparam, func, literal, select
+from sqlalchemy.dialects.postgresql import JSONB, insert
 
 from tuner.db import events, jobs
 from tuner.db.apps import Apps
@@ -57,7 +57,11 @@ _SUMMARY = [jobs_table.c[name] for name in JobSummary.model_fields]
 _IS_ANSWERED = and_(jobs_table.c.kind == JobKind.TUNE, jobs_table.c.state == JobState.SUCCEEDED)
 _columns = jobs_table.c
 _ANSWERED = select(
-    _columns.id.label("job"), _columns.revision, _columns.verdict, _columns.finished_at
+    _columns.id.label("job"),
+    _columns.revision,
+    _columns.verdict,
+    _columns.finished_at,
+    func.coalesce(_columns.recommendation["doubts"], literal([], JSONB)).label("doubts"),
 )
 _IN_BRIEF = _ANSWERED.where(_IS_ANSWERED, jobs_table.c.id == bindparam("job_id"))
 _LATEST_IN_BRIEF = (

@@ -27,6 +27,7 @@ def _together(seen: Sequence[ServiceFigures]) -> ServiceFigures:
         cpu=_median(each.cpu for each in seen),
         is_limit_of_bench=seen[-1].is_limit_of_bench,
         throttled=_median(each.throttled for each in seen),
+        rtt_ms=_median(each.rtt_ms for each in seen),
         memory_mb=median(each.memory_mb for each in seen),
         written_mb=max((w for each in seen if (w := each.written_mb) is not None), default=None),
         oom_kills=sum(each.oom_kills for each in seen),

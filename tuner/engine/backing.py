@@ -29,6 +29,9 @@ _SHOW_S = 10.0
 _INTERNAL = {"com.docker.network.bridge.inhibit_ipv4": "true"}
 """The bridge has no address of the host: containers reach each other and nothing else."""
 
+_NOT_OF_DATA = {"runs", "rtt_ms"}
+"""Fields of a service that leave its data as they are: one job may measure several values."""
+
 
 @dataclass(frozen=True, slots=True)
 class Beside:
@@ -233,7 +236,9 @@ def parts_of(
     made_of = {
         "digests": {name: image.digest for name, image in found.items()},
         "target": target.model_dump(
-            mode="json", include={*Backed.model_fields, *Needs.model_fields}
+            mode="json",
+            include={*Backed.model_fields, *Needs.model_fields},
+            exclude={"services": {"__all__": _NOT_OF_DATA}},
         ),
         "folders": {name: folder.sha256 for name, folder in copied.items()},
     }

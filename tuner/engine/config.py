@@ -13,7 +13,8 @@ class EngineConfig:
     is the name that these services see while this one measures. `cache_dir`
     keeps each image's build info across processes; None keeps it in memory only. `journey_image`
     is made on top of `load_image` and replaces it if the engine has it. `generator_files` are, by
-    absolute path, in the generator's container when it starts. `secrets` are those that targets may
+    absolute path, in the generator's container when it starts, and in the one that delays packets,
+    which runs `delay_command`. `secrets` are those that targets may
     get: variables by name, and files as app/file.
     """
 
@@ -23,6 +24,7 @@ class EngineConfig:
     load_image: str
     journey_image: str | None = None
     generator_files: Mapping[str, bytes] = field(default_factory=dict)
+    delay_command: tuple[str, ...] = ()
     build_network: str = "host"  # a build needs the package index, not isolation
     stats_address: str = "127.0.0.1:61717"  # of uWSGI's stats, inside the target's namespace
     cache_dir: Path | None = None

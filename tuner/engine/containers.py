@@ -1,5 +1,6 @@
 """Creates and starts the two containers of an arm, and short-lived ones."""
 
+import json
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -139,6 +140,17 @@ class Containers:
         with self._created(image, argv[:1], argv[1:], options, user=user) as container:
             if files:
                 self.connection.put(container, command.archive(files))
+            self._start(container, argv[0])
+            yield container
+
+    @contextmanager
+    def delay(
+        self, image: str, options: Mapping[str, Any], round_trips_ms: Mapping[str, float]
+    ) -> Iterator[str]:
+        """The container that delays packets to services, by their names; it has just started."""
+        argv = (*self.config.delay_command, json.dumps(dict(round_trips_ms)))
+        with self._created(image, argv[:1], argv[1:], options, user=ROOT_USER) as container:
+            self.connection.put(container, command.archive(self.config.generator_files))
             self._start(container, argv[0])
             yield container
 

@@ -10,6 +10,7 @@ from tuner.engine import command, effective, labels, nginx, sweeping
 from tuner.engine.config import EngineConfig
 from tuner.engine.connection import Connection
 from tuner.engine.copies import Copies
+from tuner.engine.delay import delayed
 from tuner.engine.disk import Disk
 from tuner.engine.ending import own_words, raise_if_ended
 from tuner.engine.failures import telling_line
@@ -209,8 +210,15 @@ class DockerLauncher:
                 its = options.generator(container, volume, seen)
                 containers, image = self._starting.containers, self._host.images.generator()
                 generator = stack.enter_context(containers.generator(image, its, file))
-            # Both at once: the contexts would remove one after the other.
-            together = [container, generator, *beside.services.values()]
+                way = delayed(containers, image, options, container, arm.target.delayed_ms)
+                delay = stack.enter_context(way)
+            # All at once: the contexts would remove one after the other.
+            together = [
+                container,
+                generator,
+                *([delay] if delay else []),
+                *beside.services.values(),
+            ]
             stack.callback(self._connection.remove, together)
             yield DockerTarget(
                 connection=self._connection,
@@ -224,6 +232,7 @@ class DockerLauncher:
                 disk=self._disk,
                 cgroups=cgroups,
                 services=beside.services,
+                delay=delay,
             )
 
     def reap(self, keep: Collection[str] = ()) -> int:

@@ -24,6 +24,14 @@ _FOR_THE_CLIENT = {
     "net.ipv4.ip_local_port_range": "1024 65535",
 }
 
+TUN = "/dev/net/tun"
+_ANY_WAY_BACK = {
+    # Packets come back by another interface than the one that they left by.
+    "net.ipv4.conf.all.rp_filter": "0",
+    "net.ipv4.conf.eth0.rp_filter": "0",
+}
+_DELAY_MB = 64
+
 CONFINED: Mapping[str, Any] = {
     "cap_drop": ["ALL"],
     "security_opt": ["no-new-privileges"],
@@ -130,6 +138,21 @@ class Options:
             ],
             # Only nginx is root here. With these it connects to a socket of any mode.
             "cap_add": ["DAC_OVERRIDE", "SETGID"] if socket_volume is not None else [],
+            **self._common(self.config.disk_mb),
+        }
+
+    def delay(self, target: str) -> dict[str, Any]:
+        """In the target's namespaces too, on the generator's CPUs. It may change their network."""
+        return {
+            "network_mode": f"container:{target}",
+            "pid_mode": f"container:{target}",
+            "cpuset_cpus": self.placement.generator,
+            "mem_limit": f"{_DELAY_MB}m",
+            "memswap_limit": f"{_DELAY_MB}m",
+            "pids_limit": 16,
+            "sysctls": _ANY_WAY_BACK,
+            "devices": [f"{TUN}:{TUN}:rw"],
+            "cap_add": ["NET_ADMIN", "NET_RAW"],
             **self._common(self.config.disk_mb),
         }
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from tuner.engine import cgroup, command, cpu_speed, effective, own_cpu
 from tuner.engine.connection import Connection
 from tuner.engine.containers import GENERATOR_USER, ROOT_USER
+from tuner.engine.delay import check_delay
 from tuner.engine.disk import Disk
 from tuner.engine.ending import own_words, raise_if_ended
 from tuner.engine.executing import Executed, execute
@@ -37,6 +38,7 @@ class DockerTarget:
     disk: Disk
     cgroups: cgroup.Cgroups
     services: Mapping[str, str] = field(default_factory=dict)  # containers by name
+    delay: str | None = None  # the container that delays the packets to services
     _has_answered: bool = False
     _effective_ini: str | None = field(default=None)
 
@@ -147,7 +149,9 @@ class DockerTarget:
         return cpu_speed.sampled(self.placement.only_cpu if self.cgroups.root is not None else None)
 
     def service_usage(self) -> dict[str, Usage]:
-        """The same of each service, by name."""
+        """The same of each service, by name. Raises if packets to them are no longer delayed."""
+        if self.delay is not None:
+            check_delay(self.connection, self.delay)
         running = self.services.items()
         return {name: self._usage_of(container) for name, container in running}
 

@@ -13,14 +13,15 @@ def headline(evidence: JobEvidence) -> Headline:
     """Deploy or keep, the gain, and how sure it is."""
     job, comparison = evidence.job, evidence.comparison
     is_tested = evidence.recommendation.candidate is not None
-    is_in_answer = comparison.verdict is Verdict.BREAKS_BOUND
+    again = evidence.recommendation.measure_again
+    reason = "" if comparison.verdict is Verdict.BREAKS_BOUND else comparison.reason
     return Headline(
         app=job.spec.app,
         job=job.id,
         verdict=wording.VERDICTS[comparison.verdict] if is_tested else "nothing to compare",
-        mood=Mood.GOOD if comparison.verdict is Verdict.BETTER else Mood.CALM,
+        mood=Mood.GOOD if comparison.verdict is Verdict.BETTER and not again else Mood.CALM,
         answer=_answer(evidence),
-        reason="" if is_in_answer else wording.sentence(comparison.reason),
+        reason=" ".join(map(wording.sentence, filter(None, (again, reason)))),
         figures=tuple(_figures(evidence)),
     )
 

@@ -12,4 +12,4 @@ engine copies in the `probe_files`. The probe turns the output of either tool in
 from tuner.load.generators import Generators
 from tuner.load.k6 import K6
 from tuner.load.oha import Oha
-from tuner.load.probing import probe_files
+from tuner.load.probing import DELAY_COMMAND, probe_files

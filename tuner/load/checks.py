@@ -5,7 +5,7 @@ from typing import Any
 
 from tuner.errors import TargetFailed
 from tuner.load import contents
-from tuner.load.findings import KEEP_ALIVE, TRY_EACH
+from tuner.load.findings import KEEP_ALIVE, ROUND_TRIPS, TRY_EACH
 from tuner.load.probing import ask_probe
 from tuner.load.readiness import host_header
 from tuner.measurement import Answer, RunningTarget, target_failed
@@ -52,6 +52,14 @@ def answers(
     """The answer to each of the first requests, each sent once."""
     task = _task(running, target, requests[:TRIED])
     return ask_probe(running, "try_each", task, TIMEOUT_S, TRY_EACH)
+
+
+def round_trips(running: RunningTarget, target: Target) -> Mapping[str, float]:
+    """The round trip time to each service as the app's namespace sees it, in ms."""
+    if not target.services:
+        return {}
+    task = {"services": [*target.services]}
+    return ask_probe(running, "round_trips", task, TIMEOUT_S, ROUND_TRIPS)
 
 
 def is_expected(request: HttpRequest, answer: int | str) -> bool:

@@ -108,10 +108,11 @@ class KeptAlive:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owners:
-    """The users of uWSGI's processes, by number."""
+    """The users of uWSGI's processes, and of a worker's files in /proc, by number."""
 
     master: int
     worker: int
+    file: int
 
 
 WINDOW = TypeAdapter(WindowFindings)
@@ -120,3 +121,4 @@ OWNERS = TypeAdapter(Owners)
 READY = TypeAdapter(Readiness)
 TRY_EACH = TypeAdapter(list[Answer])
 KEEP_ALIVE = TypeAdapter(list[KeptAlive])
+ROUND_TRIPS = TypeAdapter(dict[str, float])

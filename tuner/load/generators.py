@@ -1,7 +1,7 @@
 """`tuner.measurement.LoadGenerator` with two tools: oha if it can send the load, else k6."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tuner.load import checks
 from tuner.load.findings import DISTURBED, OWNERS
@@ -68,6 +68,10 @@ class Generators:
             return workload
         return workload.model_copy(update={"keep_alive": False})
 
+    def round_trips(self, running: RunningTarget, target: Target) -> Mapping[str, float]:
+        """Measured round trip times to the services, in ms by name; what is not there has none."""
+        return checks.round_trips(running, target)
+
     def drive(
         self, running: RunningTarget, target: Target, load: Load, duration_s: float
     ) -> LoadReading:
@@ -120,5 +124,6 @@ class Generators:
         uid = None
         if kind is not Disturbance.SLOW_CLIENTS:
             found = ask_probe(running, "owners", task, SLACK_S, OWNERS)
-            uid = found.master if kind is Disturbance.RELOAD else found.worker
+            users = {Disturbance.RELOAD: found.master, Disturbance.DOOM: found.file}
+            uid = users.get(kind, found.worker)
         return ask_probe(running, kind.value, task, seconds + SLACK_S, DISTURBED, uid=uid)

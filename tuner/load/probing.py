@@ -22,6 +22,8 @@ LONGEST_WORD = 65_536  # bytes; the kernel takes 128 KB in one word of a command
 # Without the site packages (-S) and the environment's influence (-I) it starts sooner, and sooner
 # still where it finds what it has compiled before.
 COMMAND = ("python3", "-I", "-S", "-X", "pycache_prefix=/dev/shm/pycache", HOME)
+DELAY_COMMAND = (*COMMAND, "delay")
+"""Takes one more word: milliseconds by service, in JSON."""
 
 
 @cache

@@ -70,6 +70,7 @@ class Bench:
             effective = tuple(target.effective_ini() for target in running)
             for driver in order.sample(drivers, len(drivers)):
                 self.check_wanted()
+                driver.measure_round_trips()
                 driver.warm_up(budget.warmup_s)
             turns = [
                 (driver, load, driver.enough_s(budget.window_s, block_options))

@@ -1,7 +1,7 @@
 """Load on one started arm, and the time that it takes."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
@@ -77,11 +77,17 @@ class Driver:
     warmup_s: float = 0.0
     is_steady: bool = True
     last_warm_up: LoadReading | None = None
+    round_trips_ms: Mapping[str, float] = field(default_factory=dict)  # measured, by service
 
     def drive(self, load: Load, seconds: float) -> LoadReading:
         """One run of load. A `TargetFailed` names the arm."""
         with arm_at_fault(self.arm), services_running(self.running), self.watch.loading():
             return self.load.drive(self.running, self.arm.target, load, seconds)
+
+    def measure_round_trips(self) -> None:
+        """Measure the way to the services. They may rest: the kernel answers for them."""
+        with arm_at_fault(self.arm):
+            self.round_trips_ms = self.load.round_trips(self.running, self.arm.target)
 
     def warm_up(self, seconds: float) -> None:
         """Send load for `seconds` until throughput is steady, `WARM_UPS_AT_MOST` times at most."""
@@ -127,6 +133,7 @@ class Driver:
                 services=self.arm.target.services,
                 placement=self.running.placement,
                 written_mb=written_mb,
+                round_trips_ms=self.round_trips_ms,
             ),
             beside=self.arm.target.beside,
             # Logs are long: they are read only for the cause of an error.

@@ -198,6 +198,7 @@ class Disturbance(StrEnum):
 
     HANG = "hang"  # a worker process stops for a time
     KILL = "kill"
+    DOOM = "doom"  # the next that the kernel kills for want of memory is a worker process
     RELOAD = "reload"  # as SIGHUP to the master does it
     SLOW_CLIENTS = "slow_clients"
 
@@ -337,6 +338,9 @@ class LoadGenerator(Protocol):
         one for each request. Raises `TargetFailed` with `WORKLOAD_REFUSED` for an answer without an
         end.
         """
+
+    def round_trips(self, running: RunningTarget, target: Target) -> Mapping[str, float]:
+        """Measured round trip times to the services, in ms by name; what is not there has none."""
 
     def drive(
         self, running: RunningTarget, target: Target, load: Load, duration_s: float

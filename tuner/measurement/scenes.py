@@ -9,15 +9,16 @@ scene's doing.
 import random
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tuner.measurement.bench import Bench
 from tuner.measurement.course import Course
 from tuner.measurement.driving import Driver, Stopwatch, arm_at_fault, services_running
-from tuner.measurement.growing import growth_mb_per_10k
+from tuner.measurement.growing import growth_of
 from tuner.measurement.host import ArmSpec, Disturbance, Disturbed
 from tuner.measurement.steadiness import warming
 from tuner.model import (
+    APP,
     Budget,
     Burst,
     ClosedLoop,
@@ -45,6 +46,12 @@ SHARE_OF_CAPACITY = 0.5
 OVERLOAD = 3.0  # times the load
 MOST_USERS = 16  # of a load that cannot be sent at a rate
 TOUCH_S = 10.0
+FILL_S = 3.0  # until the kernel must have killed
+FILLED_UP_TO_MB = 2048  # in this time
+
+FILL = ("timeout", "-s", "KILL", f"{FILL_S:g}", "tail", "/dev/zero")
+"""`tail` keeps what may be the last line, and this one never ends."""
+_CAN_FILL = ("sh", "-c", "command -v timeout && command -v tail")
 
 _TOUCHED = ("touch-chain-reload", "touch-reload", "touch-workers-reload")
 _DISTURBANCES = {
@@ -52,6 +59,13 @@ _DISTURBANCES = {
     Scene.KILLED_WORKER: Disturbance.KILL,
     Scene.SLOW_CLIENTS: Disturbance.SLOW_CLIENTS,
 }
+_NEEDS_UWSGI = (
+    Scene.HUNG_WORKER,
+    Scene.KILLED_WORKER,
+    Scene.OUT_OF_MEMORY,
+    Scene.RELOAD,
+    Scene.GROWTH,
+)
 _FACES_CLIENTS = (Topology.HTTP_SOCKET, Topology.HTTP11_SOCKET, Topology.HTTP_ROUTER)
 
 
@@ -126,18 +140,29 @@ class Stage:
         with arm_at_fault(driver.arm), services_running(driver.running), driver.watch.loading():
             if scene is Scene.GROWTH:
                 return self._grow()
+            kills = driver.running.usage().oom_kills
             run = self._disturb(scene)
             driver.load.wait_ready(driver.running, driver.arm.target)
+            if scene is Scene.OUT_OF_MEMORY and driver.running.usage().oom_kills == kills:
+                return SceneRun(scene=scene, arm=run.arm, note="the kernel killed no process")
         return run
 
     def _why_not(self, scene: Scene) -> str:
         """Why a scene cannot be played with this arm; empty if it can."""
-        is_uwsgi = self.driver.arm.target.is_uwsgi
-        if scene in (Scene.HUNG_WORKER, Scene.KILLED_WORKER, Scene.RELOAD, Scene.GROWTH):
-            return "" if is_uwsgi else "the server is not uWSGI: its workers are not known"
+        if not self.driver.arm.target.is_uwsgi and scene in _NEEDS_UWSGI:
+            return "the server is not uWSGI: its workers are not known"
+        if scene is Scene.OUT_OF_MEMORY:
+            return self._why_not_filled()
         faces = self.driver.running.front.topology in _FACES_CLIENTS
         if scene is Scene.SLOW_CLIENTS and not faces:
             return "another server is in front of the app and takes the slow clients"
+        return ""
+
+    def _why_not_filled(self) -> str:
+        if self.driver.arm.limits.memory_mb > FILLED_UP_TO_MB:
+            return f"more than {FILLED_UP_TO_MB} MB are not filled in {FILL_S:g} s"
+        if not self.driver.running.run_inside(_CAN_FILL, timeout_s=TOUCH_S):
+            return "the image lacks `timeout` or `tail`, which would fill the memory"
         return ""
 
     def _disturb(self, scene: Scene) -> SceneRun:
@@ -170,6 +195,10 @@ class Stage:
         load, running = self.driver.load, self.driver.running
         if scene is Scene.OVERLOAD:
             return None, "", [self._course(self.load(OVERLOAD - 1), LASTS_S)]
+        if scene is Scene.OUT_OF_MEMORY:
+            doomed = load.disturb(running, Disturbance.DOOM, FILL_S)
+            running.run_inside(FILL, timeout_s=FILL_S + TOUCH_S)
+            return doomed, "", []
         if scene is Scene.RELOAD:
             if way := self._reloaded_by_file():
                 return None, way, []
@@ -229,9 +258,18 @@ class Stage:
         driver = self.driver
         load = warming(driver.loads[0])
         reading = driver.load.drive(driver.running, driver.arm.target, load, GROWTH_S)
-        return SceneRun(
-            scene=Scene.GROWTH,
-            arm=driver.arm.index,
-            sent=reading.sent,
-            growth_mb_per_10k=growth_mb_per_10k(reading),
+        used = reading.over_time.usage.get(APP)
+        found = growth_of(
+            used.memory_mb if used is not None else (),
+            reading.requests / reading.duration_s,
+            driver.arm.limits.memory_mb,
+        )
+        run = SceneRun(scene=Scene.GROWTH, arm=driver.arm.index, sent=reading.sent)
+        if found is None:
+            return replace(run, note="there are too few readings of the memory")
+        return replace(
+            run,
+            growth_mb_per_10k=found.mb_per_10k,
+            growth_unsure_mb_per_10k=found.unsure_mb_per_10k,
+            requests_left=found.requests_left,
         )

@@ -94,10 +94,11 @@ def service_figures(
     services: Mapping[str, Service],
     placement: Placement,
     written_mb: Mapping[str, float],
+    round_trips_ms: Mapping[str, float],
 ) -> dict[str, ServiceFigures]:
     """What each service used in one run of load; one that has ended is left out.
 
-    `written_mb` counts from the arm's start.
+    `written_mb` counts from the arm's start, `round_trips_ms` were measured before the load.
     """
     found = {}
     for name in after.keys() & before.keys():
@@ -106,6 +107,7 @@ def service_figures(
         found[name] = replace(
             _service_figures(reading, before[name], after[name], min(service.cpus or cpus, cpus)),
             written_mb=written_mb.get(name),
+            rtt_ms=round_trips_ms.get(name),
             is_limit_of_bench=service.runs is Runs.ELSEWHERE and cpus < (service.cpus or math.inf),
         )
     return found

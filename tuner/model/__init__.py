@@ -42,7 +42,7 @@ from tuner.model.conditions import Condition, Slots, conditions_of
 from tuner.model.curves import Curve
 from tuner.model.document import NAME, Document, Name
 from tuner.model.documents import JobKind, JobSpec, Priority, SamplerName, Variant, mistakes_of
-from tuner.model.doubts import Advice, Doubt
+from tuner.model.doubts import Advice, Doubt, measure_again
 from tuner.model.events import EVENTS_KEPT, Event, EventKind
 from tuner.model.evidence import (
     Ablation,

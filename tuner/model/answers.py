@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Annotated, Literal
 
 from tuner.model.conditions import Condition
-from tuner.model.doubts import Advice, Doubt
+from tuner.model.doubts import Advice, Doubt, measure_again
 from tuner.model.evidence import NO_EVIDENCE, Evidence, Look
 from tuner.model.figures import ServiceFigures
 from tuner.model.kernel import is_sysctl
@@ -248,6 +248,11 @@ class Recommendation:
         """What its doubts leave to say of a file that is better. Void windows do not count."""
         return Advice.worst(doubt.advice for doubt in self.doubts if not doubt.voids)
 
+    @property
+    def measure_again(self) -> str | None:
+        """Why it is not true for production; None: nothing says so."""
+        return measure_again(self.doubts)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerInBrief:
@@ -260,6 +265,12 @@ class AnswerInBrief:
     revision: int
     verdict: Verdict
     finished_at: datetime
+    doubts: tuple[Doubt, ...] = ()
+
+    @property
+    def measure_again(self) -> str | None:
+        """As of a `Recommendation`."""
+        return measure_again(self.doubts)
 
 
 @dataclass(frozen=True, kw_only=True)

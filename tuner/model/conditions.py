@@ -17,6 +17,7 @@ class Condition(StrEnum):
     """One way in which production may differ."""
 
     BESIDE = "beside"
+    FARTHER = "farther"
     HALF_LOAD = "half_load"
     DOUBLE_LOAD = "double_load"
 
@@ -29,7 +30,14 @@ class Condition(StrEnum):
         """App and load under this condition."""
         match self:
             case Condition.BESIDE:
-                return _with_services(target, runs=Runs.BESIDE), workload
+                beside = {"runs": Runs.BESIDE, "rtt_ms": 0.0}
+                # An API outside, which a stub stands for, runs on no machine of the user.
+                own = {name for name, each in target.services.items() if each.stub is None}
+                theirs = dict.fromkeys(own - target.beside, beside)
+                return _with_services(target, theirs), workload
+            case Condition.FARTHER:
+                ways = {n: {"rtt_ms": DISTANCE * ms} for n, ms in target.delayed_ms.items()}
+                return _with_services(target, ways), workload
             case Condition.HALF_LOAD:
                 return target, scaled(workload, 0.5)
             case Condition.DOUBLE_LOAD:
@@ -38,12 +46,23 @@ class Condition(StrEnum):
 
 _TABLE: Mapping[Condition, str] = {
     Condition.BESIDE: "the services share the app's CPUs",
+    Condition.FARTHER: "the services are four times as far away",
     Condition.HALF_LOAD: "the load is half of this",
     Condition.DOUBLE_LOAD: "the load is twice this",
 }
 
-_WITH_MORE_SLOTS = (Condition.BESIDE, Condition.HALF_LOAD, Condition.DOUBLE_LOAD)
-_WITH_FEWER_SLOTS = (Condition.DOUBLE_LOAD, Condition.BESIDE, Condition.HALF_LOAD)
+_WITH_MORE_SLOTS = (
+    Condition.BESIDE,
+    Condition.HALF_LOAD,
+    Condition.DOUBLE_LOAD,
+    Condition.FARTHER,
+)
+_WITH_FEWER_SLOTS = (
+    Condition.FARTHER,
+    Condition.DOUBLE_LOAD,
+    Condition.BESIDE,
+    Condition.HALF_LOAD,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +83,7 @@ def conditions_of(target: Target, workload: Workload, slots: Slots) -> tuple[Con
     return tuple(c for c in order if c.applied(target, workload) != (target, workload))
 
 
-def _with_services(target: Target, **fields: Any) -> Target:
-    """A stub stays where it is: an API outside runs on no machine of the user."""
-    changed = {
-        name: each if each.stub is not None else each.model_copy(update=fields)
-        for name, each in target.services.items()
-    }
-    return target.model_copy(update={"services": changed})
+def _with_services(target: Target, changes: Mapping[str, dict[str, Any]]) -> Target:
+    """The app with other fields of these services."""
+    changed = {name: target.services[name].model_copy(update=its) for name, its in changes.items()}
+    return target.model_copy(update={"services": {**target.services, **changed}})

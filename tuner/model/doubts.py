@@ -69,6 +69,16 @@ class Doubt(StrEnum):
         return _TABLE[self].remedy
 
 
+def measure_again(doubts: Iterable[Doubt]) -> str | None:
+    """Why an answer with these doubts is not true for production; None: nothing says so.
+
+    No new answer is like that: the bench has changed since.
+    """
+    if Doubt.SERVICES_SHARE_CPUS in doubts:
+        return "measured with services on the app's CPU: measure again"
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class _Meaning:
     sentence: str

@@ -123,6 +123,9 @@ class ServiceFigures:
     throttled: Annotated[
         float | None, about("share of CFS periods in which its CPU quota ran out, 0..1")
     ] = None
+    rtt_ms: Annotated[
+        float | None, about("round trip from the app, in ms, as measured before the load")
+    ] = None
     memory_mb: Annotated[float, about("its working set at the end")]
     written_mb: Annotated[float | None, about("to disk since the arm's start, at the end")] = None
     oom_kills: Annotated[int, about("processes that the kernel killed for memory")] = 0

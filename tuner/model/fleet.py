@@ -26,6 +26,9 @@ class PastAnswer:
     finished_at: Annotated[datetime, about("when it was confirmed")]
     effect: Annotated[Effect | None, about("of the objective; null: not measured")]
     lines: Annotated[tuple[ChangedLine, ...], about("what changes in the file and its box")]
+    measure_again: Annotated[
+        str | None, about("why it is not true for production; null: nothing says so")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ class Scene(StrEnum):
 
     HUNG_WORKER = "hung_worker"
     KILLED_WORKER = "killed_worker"
+    OUT_OF_MEMORY = "out_of_memory"
     RELOAD = "reload"
     OVERLOAD = "overload"
     SLOW_CLIENTS = "slow_clients"
@@ -49,6 +50,11 @@ _TABLE = {
     Scene.KILLED_WORKER: _Meaning(
         "a worker process is killed",
         "raise `processes`; without `lazy-apps` a new process need not load the app",
+    ),
+    Scene.OUT_OF_MEMORY: _Meaning(
+        "the memory is full, and the kernel kills a worker process",
+        "raise `processes`: the others answer meanwhile; `reload-on-rss` replaces a process before"
+        " the kernel kills it",
     ),
     Scene.RELOAD: _Meaning(
         "the app is reloaded",
@@ -87,6 +93,8 @@ class SceneRun:
     back_to_normal_s: float | None = None  # from the beginning of the scene
     slots_back_s: float | None = None  # until every worker process accepts again
     growth_mb_per_10k: float | None = None  # requests, of one worker process
+    growth_unsure_mb_per_10k: float | None = None  # the same, give or take
+    requests_left: int | None = None  # until the memory limit; None if memory may not grow
     way: str = ""  # how the app was reloaded
     note: str = ""  # why the scene was not played
 

@@ -30,6 +30,9 @@ START_OF_ARM_S = 0.75
 START_OF_SERVICES_S = 3.0
 """On top of the app's own time: `bench-spent` of a job on `django-shop`."""
 
+RTT_ELSEWHERE_MS = 0.5
+"""The round trip to a service on another machine of one data centre, unless the user gives it."""
+
 VOLUMES = "name:/folder, or /folder, empty at first; or {source, target, copy: true}"
 
 
@@ -124,6 +127,13 @@ class Service(Needs):
         Runs.ELSEWHERE,
         description="in production: elsewhere, on CPUs of its own; or beside, on the app's CPUs",
     )
+    rtt_ms: float | None = Field(
+        None,
+        ge=0,
+        le=1000,
+        description="round trip time between app and service in production, in ms;"
+        f" null: {RTT_ELSEWHERE_MS} elsewhere, 0 beside",
+    )
     image: ImageText | None = Field(None, description="a container image")
     build: InnerFolder | None = Field(
         None,
@@ -174,6 +184,17 @@ class Service(Needs):
     def cpus_elsewhere(self) -> float:
         """CPUs that it wants where it runs: its quota, or one; little for a stub."""
         return self.cpus or (1.0 if self.stub is None else STUB_CPUS)
+
+    @property
+    def round_trip_ms(self) -> float:
+        """The round trip time between app and service that an arm is measured with.
+
+        None is added to a stub, whose latency is the whole of it.
+        """
+        if self.rtt_ms is not None:
+            return self.rtt_ms
+        is_near = self.runs is Runs.BESIDE or self.stub is not None
+        return 0.0 if is_near else RTT_ELSEWHERE_MS
 
 
 class PrepareStep(Document):
@@ -271,6 +292,11 @@ class Backed(Document):
     def beside(self) -> frozenset[str]:
         """The names of the services that share the app's CPUs."""
         return frozenset(n for n, s in self.services.items() if s.runs is Runs.BESIDE)
+
+    @property
+    def delayed_ms(self) -> dict[str, float]:
+        """The round trip times of the services whose packets are delayed, by name."""
+        return {n: s.round_trip_ms for n, s in self.services.items() if s.round_trip_ms > 0}
 
     @property
     def services_memory_mb(self) -> int:

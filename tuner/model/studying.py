@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from tuner.model.answers import Calibration, Recommendation
 from tuner.model.documents import JobSpec
-from tuner.model.doubts import Doubt
+from tuner.model.doubts import Doubt, measure_again
 from tuner.model.measuring import (
     AS_BUDGETED,
     BASELINE,
@@ -132,6 +132,13 @@ class Job:
     recommendation: Recommendation | None = None
     report: Report | None = None
     failure: Failure | None = None
+
+    @property
+    def measure_again(self) -> str | None:
+        """Why its answer, of any kind, is not true for production; None: nothing says so."""
+        arms = self.report.arms if self.report is not None else ()
+        answers = (self.recommendation, self.calibration, *arms)
+        return measure_again(doubt for each in answers if each for doubt in each.doubts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

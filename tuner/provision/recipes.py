@@ -146,8 +146,16 @@ COMMANDS: Mapping[str, Command] = {
     "bench-services": _benchmark(
         "what services cost, and whether data stay", "services", journeys=True
     ),
+    "bench-round-trips": _benchmark(
+        "the way to a service: wanted, measured, and its CPU time", "round_trips", journeys=True
+    ),
     "bench-backing": _benchmark(
         "a PostgreSQL with a fifth of a CPU: is it named?", "backing", journeys=True
+    ),
+    "bench-real": _benchmark(
+        "Kinto and django-shop, services elsewhere and beside: what is answered?",
+        "real",
+        journeys=True,
     ),
     "bench-service-kills": _benchmark(
         "kill worker, PostgreSQL and dockerd in jobs with services; needs root",

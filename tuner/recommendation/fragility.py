@@ -19,11 +19,23 @@ WORSE_BY_FACTOR = 2.0
 
 @dataclass(frozen=True, slots=True)
 class _Figure:
-    """A figure of a run, in words, and from when on a higher one is worse than another."""
+    """A figure of a run, in words, and from when on a higher one is worse than another.
+
+    `unsure` is by how much one run may be wrong.
+    """
 
     of: Callable[[SceneRun], float | None]
     words: Callable[[float, SceneRun], str]
     worse_from: Callable[[float], float]
+    unsure: Callable[[SceneRun], float] = lambda run: 0.0
+
+
+def _growth_words(value: float, run: SceneRun) -> str:
+    unsure = run.growth_unsure_mb_per_10k
+    said = f"memory grows by {max(0.0, value):.1f} MB"
+    said += f" (give or take {unsure:.1f})" if unsure else ""
+    left = run.requests_left
+    return f"{said}, and is full after {left:,} more requests" if left is not None else said
 
 
 def _times(by: float) -> Callable[[float], float]:
@@ -54,12 +66,14 @@ _GAP = _Figure(
 )
 _GROWTH = _Figure(
     lambda run: run.growth_mb_per_10k,
-    lambda value, _: f"memory grows by {max(0.0, value):.1f} MB",
+    lambda value, run: _growth_words(value, run),
     _times(WORSE_BY_MB),
+    lambda run: run.growth_unsure_mb_per_10k or 0.0,
 )
 _FIGURES = {
     Scene.HUNG_WORKER: (_HURT, _BACK),
     Scene.KILLED_WORKER: (_HURT, _SLOTS),
+    Scene.OUT_OF_MEMORY: (_HURT, _BACK),
     Scene.RELOAD: (_HURT, _GAP),
     Scene.OVERLOAD: (_HURT, _BACK),
     Scene.SLOW_CLIENTS: (_HURT,),
@@ -105,14 +119,19 @@ def _compared(scene: Scene, runs: Sequence[SceneRun], is_accepted: bool) -> Scen
 
 
 def _is_worse(figure: _Figure, baseline: Sequence[SceneRun], candidate: Sequence[SceneRun]) -> bool:
-    before, after = (_values(figure, arm) for arm in (baseline, candidate))
+    before = [value + unsure for value, unsure in _readings(figure, baseline)]
+    after = [value - unsure for value, unsure in _readings(figure, candidate)]
     if min(len(before), len(after)) < FEWEST_BLOCKS:
         return False
     return min(after) >= figure.worse_from(max(0.0, *before))
 
 
 def _values(figure: _Figure, runs: Sequence[SceneRun]) -> list[float]:
-    return [value for run in runs if (value := figure.of(run)) is not None]
+    return [value for value, _ in _readings(figure, runs)]
+
+
+def _readings(figure: _Figure, runs: Sequence[SceneRun]) -> list[tuple[float, float]]:
+    return [(value, figure.unsure(run)) for run in runs if (value := figure.of(run)) is not None]
 
 
 def _words(scene: Scene, runs: Sequence[SceneRun]) -> str:

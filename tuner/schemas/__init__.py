@@ -31,6 +31,7 @@ from tuner.schemas.jobs import (
     JobPage,
     LinkList,
     NewLink,
+    PhaseSize,
     Progress,
     RecommendationAnswer,
     ScheduleAnswer,

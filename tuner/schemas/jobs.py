@@ -57,6 +57,17 @@ class Progress(Answer):
     )
 
 
+class PhaseSize(Answer):
+    """What one phase of a job takes. A phase that may be left out has 0 blocks at least."""
+
+    phase: str = Field(description="its name; `scenes` is the last part of the phase conditions")
+    least_blocks: int = Field(description="blocks that it has in any job that does not fail")
+    blocks: int = Field(description="blocks that it has at most, without a second A/A set")
+    least_s: float = Field(description="seconds of least_blocks")
+    takes_s: float = Field(description="seconds of all its blocks, each arm steady at once")
+    longest_s: float = Field(description="seconds of all its blocks if no arm gets steady")
+
+
 class Size(Answer):
     """What a job takes, as far as its request tells; told before it starts."""
 
@@ -67,6 +78,9 @@ class Size(Answer):
     )
     memory_mb: int = Field(description="memory limits of those arms and of their services")
     sentence: str = Field(description="all of it in a sentence")
+    phases: Sequence[PhaseSize] = Field(
+        (), description="what each phase takes; takes_s and blocks are their sums"
+    )
 
 
 class Incumbent(Answer):
@@ -253,6 +267,9 @@ class RecommendationAnswer(Answer):
     reason: str = Field(description="the verdict in a sentence")
     doubts: Sequence[Doubt] = Field(description="reasons to doubt the figures")
     doubt_sentences: Sequence[str] = Field(description="each of the doubts in a sentence")
+    measure_again: str | None = Field(
+        None, description="why the answer is not true for production; null: nothing says so"
+    )
     calibration: CalibrationAnswer | None = Field(description="bias and noise of the host")
     evidence: EvidenceAnswer = Field(description="how the answer came about")
     circumstances: CircumstancesAnswer = Field(description="what the answer holds for")

@@ -52,6 +52,8 @@ def _reasons(
     now: datetime,
 ) -> Iterator[str]:
     spec = last.spec
+    if found.measure_again is not None:
+        yield f"the answer of job {last.id} was {found.measure_again}"
     if spec.in_image is None and known.baseline_ini != spec.baseline_ini:
         own, new = (
             _differ(old, known.baseline_ini) for old in (spec.baseline_ini, found.uwsgi_ini)

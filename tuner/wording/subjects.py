@@ -91,7 +91,7 @@ def box(limits: Limits) -> str:
 
 
 def service(used: ServiceFigures | None, first: ServiceFigures | None = None) -> str:
-    """`CPU 98.0 %, throttled 3.1 %, 210 MB`, without what could not be measured.
+    """`CPU 98.0 %, throttled 3.1 %, 210 MB, round trip 0.52 ms`; what was not measured is left out.
 
     What it wrote is compared with the `first` file: `wrote up to 24.1 MB a block (+12.0 MB)`.
     """
@@ -100,6 +100,8 @@ def service(used: ServiceFigures | None, first: ServiceFigures | None = None) ->
     shares = {"CPU": used.cpu, "throttled": used.throttled}
     parts = [f"{name} {share(part)}" for name, part in shares.items() if part is not None]
     parts.append(f"{used.memory_mb:.0f} MB")
+    if used.rtt_ms is not None:
+        parts.append(f"round trip {used.rtt_ms:.2f} ms")
     if used.written_mb:
         before = first.written_mb if first is not None else None
         more = f" ({used.written_mb - before:+.1f} MB)" if before is not None else ""

@@ -5,6 +5,7 @@ WAIT_MS      wait per request, with the GIL let go
 HOLD_MB      memory that every process holds for itself
 PLANT        `yes` adds 5 % to the work, `not` does not
 SLOW_STARTS  in so many of ten starts the app is 30 % slower, as long as it lives
+START_MS     how long the app loads
 """
 
 import os
@@ -42,6 +43,7 @@ def units() -> float:
 
 ITERATIONS = round(units() * ITERATIONS_PER_UNIT)
 WAIT_S = asked("WAIT_MS") / 1000
+time.sleep(asked("START_MS") / 1000)
 
 
 @cache

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.benchmarks import backing, kills, login
+from tests.benchmarks import backing, kills, login, real
 from tuner.catalogue import HostCatalogue
 from tuner.model import Burst, CompareRequest
 from tuner.study import resolve
@@ -17,6 +17,15 @@ NAMED = {
     "bottleneck": "backing_service",
     "sentence": "postgres uses 99 % of its CPU: no uWSGI option will help",
     "evidence": {"target_cpu": 0.3},
+}
+
+
+REAL = {
+    **{"app": "kinto", "runs": "elsewhere", "budget": "quick", "seed": 1, "minutes": 19.0},
+    **{"state": "succeeded", "verdict": "better", "effect": [0.3, 0.2, 0.4], "reason": "Deploy it"},
+    **{"kept": [], "reverted": [], "bottleneck": "slots are busy", "doubts": []},
+    "conditions": [{"where": "half the load", "effect": [-0.2, -0.3, -0.1], "sign": "turns"}],
+    "uwsgi_ini": "[uwsgi]\nprocesses =  2\n",
 }
 
 
@@ -76,3 +85,27 @@ def test_the_job_with_logins_is_one_that_the_service_accepts() -> None:
     assert isinstance(short.workload, Burst)
     assert (short.workload.users, short.budget.compare_blocks) == (50, 2)
     assert [each.name for each in short.variants] == options.only
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({}, 0),
+        ({"uwsgi_ini": "[uwsgi]\nprocesses = 1\n"}, 1),
+        ({"uwsgi_ini": "[uwsgi]\n"}, 1),  # uWSGI starts one
+        ({"uwsgi_ini": "[uwsgi]\n", "runs": "beside"}, 0),
+        ({"state": "failed", "reason": "docker is away"}, 1),
+    ],
+)
+def test_an_answer_for_services_elsewhere_keeps_two_processes(
+    changes: dict[str, Any], code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert real.report([REAL, {**REAL, **changes}]) == code
+    printed = capsys.readouterr().out
+    assert f"{2 - code} of 2 jobs are right" in printed
+    assert "-20.0% (-30.0% .. -10.0%), turns" in printed
+
+
+def test_a_job_of_another_budget_is_another_job() -> None:
+    quick = real.budget_of(Namespace(preset="quick", trials=None))
+    assert quick == "quick" != real.budget_of(Namespace(preset="quick", trials=1))

@@ -239,6 +239,7 @@ class FakeStore(FakeLinks):
             revision=self.status(job.id).revision,
             verdict=job.recommendation.verdict,
             finished_at=job.finished_at,
+            doubts=job.recommendation.doubts,
         )
 
     def hosts(self, pool: str | None = None) -> list[FakeHost]:

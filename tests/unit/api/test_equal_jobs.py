@@ -8,8 +8,9 @@ import httpx
 import pytest
 
 from tests import builders
-from tests.unit.api.fakes import Api, catalogue
-from tuner.model import JobState, Request
+from tests.unit.api.fakes import Api, catalogue, recommendation
+from tests.unit.api.test_kinds import arm
+from tuner.model import Doubt, JobState, Report, Request
 from tuner.study import resolve
 
 TWO: dict[str, Any] = {
@@ -101,6 +102,22 @@ def test_a_job_that_has_succeeded_counts_for_as_long_as_the_request_says(
     earlier = builders.NOON - timedelta(days=0.8)
     become(api, 1, state=JobState.SUCCEEDED, finished_at=earlier)
     assert again(api, TUNING, f"go_on=true&{query}").status_code == status
+
+
+def test_a_job_whose_answer_is_to_be_measured_again_is_not(api: Api) -> None:
+    api.submit(TUNING)
+    found = replace(recommendation(), doubts=(Doubt.SERVICES_SHARE_CPUS,))
+    ended = {"state": JobState.SUCCEEDED, "finished_at": builders.NOON}
+    become(api, 1, recommendation=found, **ended)
+    assert again(api, TUNING, "go_on=true&max_age_days=1").status_code == 201
+
+
+def test_a_comparison_that_is_to_be_measured_again_is_not(api: Api) -> None:
+    api.submit(TWO)
+    old = arm("a", doubts=(Doubt.SERVICES_SHARE_CPUS,))
+    ended = {"state": JobState.SUCCEEDED, "finished_at": builders.NOON}
+    become(api, 1, report=Report(arms=(old,), blocks=4), **ended)
+    assert again(api, TWO, "go_on=true&max_age_days=1").status_code == 201
 
 
 def test_what_earlier_jobs_recommended_does_not_make_another_job() -> None:

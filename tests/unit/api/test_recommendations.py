@@ -5,7 +5,7 @@ import yaml
 
 from tests import builders
 from tests.unit.api.fakes import Api, FakeStore, finished
-from tuner.model import ChangedLine, Job, JobId, JobState, Limits, Verdict
+from tuner.model import ChangedLine, Doubt, Job, JobId, JobState, Limits, Verdict
 
 INI = "[uwsgi]\nmaster = true\nprocesses = 4\n"
 
@@ -76,6 +76,40 @@ def test_who_requires_better_gets_a_conflict_otherwise() -> None:
     assert answer.status_code == 409
     assert "no_difference" in answer.json()["detail"]
     assert _api().get("/v1/apps/shop/uwsgi.ini?require=better").status_code == 200
+
+
+AGAIN = "measured with services on the app's CPU: measure again"
+
+
+def _outdated(verdict: Verdict = Verdict.BETTER) -> Job:
+    """An answer of the time when services shared the app's CPUs."""
+    job = finished(1, verdict)
+    assert job.recommendation
+    found = replace(job.recommendation, doubts=(Doubt.SERVICES_SHARE_CPUS,))
+    return replace(job, recommendation=found)
+
+
+@pytest.mark.parametrize("place", ["jobs/1", "apps/shop"])
+@pytest.mark.parametrize("file", ["recommendation", "uwsgi.ini", "compose.yaml", "sysctls"])
+def test_an_answer_that_is_not_true_for_production_is_marked_and_not_better(
+    place: str, file: str
+) -> None:
+    api = _with(_outdated())
+    answer = api.get(f"/v1/{place}/{file}")
+    assert (answer.status_code, answer.headers["x-tuner-measure-again"]) == (200, AGAIN)
+    again = api.get(f"/v1/{place}/{file}", **{"If-None-Match": answer.headers["etag"]})
+    assert (again.status_code, again.headers["x-tuner-measure-again"]) == (304, AGAIN)
+    refused = api.get(f"/v1/{place}/{file}?require=better")
+    assert refused.status_code == 409
+    assert refused.json()["detail"] == f"the answer of job 1 was {AGAIN}"
+
+
+def test_the_mark_is_a_field_of_the_answer_and_of_the_apps_answers() -> None:
+    api = _with(_outdated(Verdict.NO_DIFFERENCE))
+    assert api.get("/v1/jobs/1/recommendation").json()["measure_again"] == AGAIN
+    assert api.get("/v1/apps/shop").json()["answers"][0]["measure_again"] == AGAIN
+    assert "x-tuner-measure-again" not in _api().get("/v1/jobs/1/uwsgi.ini").headers
+    assert _api().get("/v1/jobs/1/recommendation").json()["measure_again"] is None
 
 
 def test_an_old_recommendation_is_gone_for_who_asks_for_a_newer() -> None:

@@ -3,10 +3,12 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from tests import builders
 from tests.unit.api.fakes import Api
 from tuner.api.sizes import planned, size_of
-from tuner.model import PRESETS, Budget, JobKind, Ladder, Limits, Variant
+from tuner.model import PRESETS, Budget, JobKind, Ladder, Limits, Scene, Variant
 from tuner.schemas import Size
 
 LADDER = Ladder(kind="ladder", concurrencies=(100, 1_000, 10_000))
@@ -74,20 +76,66 @@ def test_a_tuning_job_tells_the_most_that_it_takes() -> None:
     found = tuning(PRESETS["standard"])
     assert (found.arms_at_once, found.memory_mb) == (5, 5 * 512)
     # calibrate, search, race of 4 and 2, ablate, confirm, half and twice the load
-    assert found.blocks == 4 + 30 + (4 + 8) + 24 + 40 + 2 * 8
+    assert found.blocks == 4 + 30 + (4 + 8) + 24 + 40 + 2 * 8 + 4  # the last four: scenes
     long_s, short_s = 3 + 4 * 2.5 + 0.75, 3 + 2 * 2.5 + 0.75  # of an arm
     pairs, race, ablation = 90 * 2 * long_s, (4 * 5 + 8 * 3) * short_s, 24 * 5 * long_s
-    scenes = 4 * 2 * (3 + 6 * 6)  # blocks, arms, six scenes of six seconds after the warm-up
+    scenes = 4 * 2 * (3 + 7 * 6)  # blocks, arms, seven scenes of six seconds after the warm-up
     assert found.takes_s == pairs + race + ablation + scenes
     assert found.sentence == (
-        "80 min to 2.2 h, or less: 30 trials, 126 blocks; up to 5 arms at once,"
+        "81 min to 2.2 h, or less: 30 trials, 130 blocks; up to 5 arms at once,"
         " with 2.6 GB of memory"
     )
 
 
-def test_the_clock_of_a_tuning_job_bounds_its_time() -> None:
-    budget = PRESETS["standard"].model_copy(update={"minutes": 20.0})
-    assert tuning(budget).takes_s == 20 * 60
+def test_the_phases_of_a_tuning_job_add_up_to_its_size() -> None:
+    found = tuning(PRESETS["standard"])
+    assert [(row.phase, row.least_blocks, row.blocks) for row in found.phases] == [
+        ("calibrate", 4, 4),
+        ("search", 1, 30),
+        ("race", 0, 12),
+        ("ablate", 0, 24),
+        ("confirm", 0, 40),
+        ("conditions", 0, 16),
+        ("scenes", 0, 4),
+    ]
+    assert sum(row.takes_s for row in found.phases) == pytest.approx(found.takes_s)
+    calibrate, search = found.phases[:2]
+    pair_s = 2 * (3 + 4 * 2.5 + 0.75)
+    assert (calibrate.least_s, calibrate.takes_s) == (4 * pair_s, 4 * pair_s)
+    assert calibrate.longest_s == 4 * (pair_s + 2 * 3 * 3)  # three more warm-ups of each arm
+    assert (search.least_s, search.takes_s) == (pair_s, 30 * pair_s)
+
+
+def test_a_phase_that_a_budget_does_not_have_is_no_row() -> None:
+    assert [row.phase for row in tuning(PRESETS["demo"]).phases] == [
+        "calibrate",
+        "search",
+        "confirm",
+    ]
+    spec = builders.spec(budget=PRESETS["quick"]).model_copy(update={"skip": tuple(Scene)})
+    rows = size_of(spec, planned(spec)).phases
+    assert "conditions" in [row.phase for row in rows]
+    assert "scenes" not in [row.phase for row in rows]
+
+
+def test_all_blocks_of_a_comparison_are_sure() -> None:
+    (row,) = size().phases
+    assert (row.phase, row.least_blocks, row.blocks) == ("compare", 12, 12)
+    assert row.least_s == row.takes_s == size().takes_s
+
+
+def test_the_clock_of_a_tuning_job_shortens_its_search() -> None:
+    budget = PRESETS["standard"].model_copy(update={"minutes": 70.0})
+    found = tuning(budget)
+    assert found.takes_s == 70 * 60
+    search = next(row for row in found.phases if row.phase == "search")
+    assert (search.least_blocks, search.blocks) == (0, 30)
+
+
+def test_a_clock_that_leaves_no_search_does_not_shorten_the_other_phases() -> None:
+    whole = {row.phase: row.takes_s for row in tuning(PRESETS["standard"]).phases}
+    found = tuning(PRESETS["standard"].model_copy(update={"minutes": 20.0}))
+    assert {row.phase: row.takes_s for row in found.phases} == whole | {"search": 0.0}
 
 
 def test_the_answer_to_a_request_tells_the_size_of_its_job() -> None:

@@ -84,7 +84,7 @@ def test_submit_and_wait_shows_the_course_and_the_answer(
     said = capsys.readouterr()
     lines = [line for line in said.err.splitlines() if line]
     assert lines[1:] == [
-        "8 min to 14 min, or less: 16 trials, 34 blocks; up to 2 arms at once,"
+        "8 min to 13 min, or less: 16 trials, 34 blocks; up to 2 arms at once,"
         " with 1.0 GB of memory",
         f"watch it at {service.url}/jobs/7",
         "queued behind 1 job",

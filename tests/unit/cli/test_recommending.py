@@ -68,6 +68,20 @@ def test_a_deployed_file_of_the_same_effect_is_fine(
     assert said.err == f"{file} has the same effect as the recommendation of job 7\n"
 
 
+@pytest.mark.parametrize(("deployed", "code"), [(INI, 0), (f"{INI}harakiri = 9\n", 1)])
+def test_an_answer_to_be_measured_again_says_so_and_keeps_the_exit_code(
+    service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str], deployed: str, code: int
+) -> None:
+    again = "measured with services on the app's CPU: measure again"
+    service.on(NEWEST, {**RECOMMENDATION, "measure_again": again})
+    assert run("recommend", "checkout", "--check", _deployed(tmp_path, deployed)) == code
+    assert f"the answer of job 7 was {again}\n" in capsys.readouterr().err
+    assert run("recommend", "checkout") == 0
+    said = capsys.readouterr()
+    assert again in said.err
+    assert said.out == INI
+
+
 @pytest.mark.skipif(shutil.which("patch") is None, reason="there is no `patch` here")
 @pytest.mark.parametrize("ending", ["\n", ""])
 def test_one_of_another_effect_gets_a_diff_that_patch_takes(

@@ -131,6 +131,8 @@ def test_conditions_come_one_after_the_other_and_end_once_they_are_clear() -> No
     assert asked(step(rows(clear, noisy))) == (Condition.HALF_LOAD, 2)
     longest = (Condition.HALF_LOAD, (90, 120, 95, 115, 90, 120, 95, 115))
     assert asked(step(rows(clear, longest))) == (Condition.DOUBLE_LOAD, 4)
+    far = (Condition.DOUBLE_LOAD, (118, 120, 119, 121))
+    assert asked(step(rows(clear, longest, far))) == (Condition.FARTHER, 4)
     waiting = rows(clear)
     last = replace(waiting.measurements[-1], state=MeasurementState.QUEUED, result=None)
     assert step(replace(waiting, measurements=(*waiting.measurements[:-1], last))) is None
@@ -178,7 +180,9 @@ def failed(arm: int) -> History:
         replace(block(phase=Phase.CONDITIONS, sequence=n, failure=failure), block_options=options)
         for n in range(7, 11)
     ]
-    only = SPEC.model_copy(update={"skip": (Condition.HALF_LOAD, Condition.DOUBLE_LOAD)})
+    only = SPEC.model_copy(
+        update={"skip": tuple(c for c in Condition if c is not Condition.BESIDE)}
+    )
     job_of_it = replace(entered.job, spec=only)
     return replace(entered, job=job_of_it, measurements=(*measured(FASTER, None, 1), *broken))
 
@@ -205,8 +209,8 @@ def test_a_user_may_leave_conditions_out_and_a_budget_has_the_likeliest_first() 
     one = SPEC.model_copy(
         update={"budget": SPEC.budget.model_copy(update={"conditions": 1}), "min_processes": 1}
     )
-    fewer = rows((Condition.DOUBLE_LOAD, (110, 111, 109, 112)), job_spec=one, processes=1)
-    assert [c.condition for c in answer(fewer).conditions] == [Condition.DOUBLE_LOAD]
+    fewer = rows((Condition.FARTHER, (110, 111, 109, 112)), job_spec=one, processes=1)
+    assert [c.condition for c in answer(fewer).conditions] == [Condition.FARTHER]
 
 
 def played(hurt: tuple[float, float], first: int) -> list[Measurement]:
@@ -282,6 +286,9 @@ def test_a_condition_changes_app_or_load() -> None:
     target, load = with_database(), ClosedLoop(concurrency=8)
     beside, same = Condition.BESIDE.applied(target, load)
     assert {s.runs for s in beside.services.values()} == {Runs.BESIDE}
+    assert beside.delayed_ms == {}
+    far, same = Condition.FARTHER.applied(with_database(rtt_ms=0.3), load)
+    assert far.delayed_ms == {"db": pytest.approx(1.2)}
     assert same == load
     for condition, connections in ((Condition.HALF_LOAD, 4), (Condition.DOUBLE_LOAD, 16)):
         own, changed = condition.applied(target, load)
@@ -291,7 +298,12 @@ def test_a_condition_changes_app_or_load() -> None:
 
 def test_a_condition_that_changes_nothing_is_none() -> None:
     more, one = Slots(2, 4), ClosedLoop(concurrency=1)
-    assert conditions_of(with_database(), one, more) == (Condition.BESIDE, Condition.DOUBLE_LOAD)
+    assert conditions_of(with_database(), one, more) == (
+        *(Condition.BESIDE, Condition.DOUBLE_LOAD, Condition.FARTHER),
+    )
+    assert conditions_of(with_database(rtt_ms=0), one, more) == (
+        *(Condition.BESIDE, Condition.DOUBLE_LOAD),
+    )
     assert conditions_of(with_database(runs="beside"), one, more) == (Condition.DOUBLE_LOAD,)
     assert conditions_of(spec().target, one, more) == (Condition.DOUBLE_LOAD,)
 

@@ -14,8 +14,11 @@ VERBS = {  # verb: module, imported only when it is asked for
     "owners": "tuner.load.probe.disturbing",
     "hang": "tuner.load.probe.disturbing",
     "kill": "tuner.load.probe.disturbing",
+    "doom": "tuner.load.probe.disturbing",
     "reload": "tuner.load.probe.disturbing",
     "slow_clients": "tuner.load.probe.disturbing",
+    "round_trips": "tuner.load.probe.round_trips",
+    "delay": "tuner.load.probe.delay",
 }
 EXIT_NO_STATS = 3
 

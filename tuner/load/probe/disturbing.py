@@ -16,15 +16,21 @@ from tuner.load.probe import counters
 
 LOOK_S = 0.1
 BYTE = b"x"
+FIRST_TO_DIE = "1000"
 BEGINNING = b"GET / HTTP/1.1\r\nHost: slow\r\nX-Slow: "
 
 
 def owners(task: dict[str, Any]) -> dict[str, int]:
-    """The users of uWSGI's master and of the busiest worker, by number. Raises `StatsGone`."""
+    """The users of uWSGI's master and of the busiest worker, by number. Raises `StatsGone`.
+
+    `file` owns the worker's files in /proc: root, if the worker has changed its user.
+    """
     text = counters.insist(task["stats"])
+    pid = busiest(workers(text))
     return {
         "master": owner(int(json.loads(text)["pid"])),
-        "worker": owner(busiest(workers(text))),
+        "worker": owner(pid),
+        "file": os.stat(score_of(pid)).st_uid,
     }
 
 
@@ -44,6 +50,13 @@ def kill(task: dict[str, Any]) -> dict[str, Any]:
     return signalled(
         task, pid, signal.SIGKILL, lambda now: pid not in now and len(now) >= len(before)
     )
+
+
+def doom(task: dict[str, Any]) -> dict[str, Any]:
+    """Make the busiest worker the first that the kernel kills when the cgroup's memory is full."""
+    with open(score_of(busiest(workers(counters.insist(task["stats"])))), "w") as file:
+        file.write(FIRST_TO_DIE)
+    return {"began": time.time(), "slots_back_s": None}
 
 
 def reload(task: dict[str, Any]) -> dict[str, Any]:
@@ -90,6 +103,11 @@ def signalled(
         if text is not None and is_back(workers(text)):
             break
     return {"began": began, "slots_back_s": passed}
+
+
+def score_of(pid: int) -> str:
+    """The file by which a process is made more likely to be killed. It needs no capability."""
+    return f"/proc/{pid}/oom_score_adj"
 
 
 def owner(pid: int) -> int:

@@ -5,7 +5,7 @@ import resource
 from typing import Any
 
 from tuner.load.probe.counters import slurp
-from tuner.load.probe.processes import TICKS_PER_S, children, read
+from tuner.load.probe.processes import DELAYS, TICKS_PER_S, children, named, read
 
 NGINX_PID = "/tmp/nginx.pid"  # noqa: S108  # the engine's nginx writes it there
 
@@ -14,7 +14,7 @@ def snapshot() -> dict[str, Any]:
     """Everything that only ever grows."""
     return {
         **cpu_times(slurp("/proc/stat")),
-        "client_s": cpu_s(resource.RUSAGE_CHILDREN) + nginx_cpu_s(),
+        "client_s": cpu_s(resource.RUSAGE_CHILDREN) + nginx_cpu_s() + delay_cpu_s(),
         "probe_s": cpu_s(resource.RUSAGE_SELF),
         "pressure_s": pressure_s(),
     }
@@ -82,3 +82,8 @@ def nginx_cpu_s() -> float:
     if itself is None:
         return 0.0
     return itself.cpu_s + sum(child.cpu_s for child in children(master).values())
+
+
+def delay_cpu_s() -> float:
+    """CPU time of the program that delays packets, on the same CPUs; 0 where there is none."""
+    return sum(process.cpu_s for process in named(DELAYS))

@@ -6,9 +6,12 @@ namespace, or for a process that was just replaced, there are no figures; that i
 
 import json
 import os
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+DELAYS = "tuner-delay"
+"""The name of the process that delays packets."""
 
 
 class Process(NamedTuple):
@@ -90,12 +93,20 @@ def parse(stat: str) -> Process:
 
 def children(parent: int) -> dict[int, Process]:
     """The processes that `parent` has started, by pid."""
-    found = {}
+    return {pid: process for pid, process in seen() if process.parent == parent}
+
+
+def named(name: str) -> list[Process]:
+    """The processes of this name."""
+    return [process for _, process in seen() if process.name == name]
+
+
+def seen() -> Iterator[tuple[int, Process]]:
+    """All processes of this PID namespace, with their pids."""
     for name in os.listdir("/proc"):
         process = read(int(name)) if name.isdigit() else None
-        if process is not None and process.parent == parent:
-            found[int(name)] = process
-    return found
+        if process is not None:
+            yield int(name), process
 
 
 def switches(pid: int) -> int:
