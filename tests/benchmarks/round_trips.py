@@ -1,9 +1,10 @@
-"""The way to a service: wanted, measured, and what it costs. `make bench-round-trips`.
+"""The way to a service and the latency of a stub: wanted, measured. `make bench-round-trips`.
 
 An arm of `backed` with a service that echoes what it gets. Prints the round trip as the product
 measures it, five times for each wanted one; then a client in the app's network namespace sends
 queries over 32 connections, and the CPU time of the program that delays their packets is read.
-Nothing here judges.
+At last p50 and p95 of a stub, from the app's container, five times 400 requests for each wanted
+pair. Nothing here judges.
 """
 
 import json
@@ -13,12 +14,14 @@ from dataclasses import replace
 from tests.bench_arms import opened
 from tests.benchmarks import rig
 from tests.contract.test_backing import COUNTER, arm
+from tests.contract.test_stubs import latency_ms, launched
 from tuner.engine import DockerLauncher
 from tuner.engine.target import DockerTarget
 from tuner.measurement import ArmSpec
 from tuner.model import Target
 
 WANTED_MS = (0.0, 0.2, 0.5, 2.0, 10.0)
+WANTED_OF_STUB_MS = ((5.0, 20.0), (40.0, 120.0), (80.0, 300.0))
 CONNECTIONS = 32
 PORT = 9001
 
@@ -78,6 +81,8 @@ def main() -> None:
                 queries(running, name, options)
         assert isinstance(bench.launcher, DockerLauncher)
         bench.launcher.end_jobs(())
+    for pair in WANTED_OF_STUB_MS:
+        stubs(pair)
 
 
 def parsed() -> Namespace:
@@ -107,6 +112,17 @@ def queries(running: DockerTarget, name: str, options: Namespace) -> None:
         f"{name}: queries/s, ms, CPUs of the delay",
         f"{found['rate']:.0f}, {found['ms']:.3f}, {used_s / options.seconds:.3f}",
     )
+
+
+def stubs(wanted_ms: tuple[float, float]) -> None:
+    """Print what the app waits for a stub, over HTTP and HTTPS."""
+    with launched(wanted_ms) as running:
+        for scheme in ("http", "https"):
+            runs = [latency_ms(running, scheme) for _ in range(5)]
+            p50s, p95s = zip(*runs, strict=True)
+            for name, wanted, times in (("p50", wanted_ms[0], p50s), ("p95", wanted_ms[1], p95s)):
+                row = f"stub over {scheme}: {name} wanted {wanted:g} ms, measured"
+                rig.row(row, rig.middle_half(times, 2))
 
 
 def delay_cpu_s(running: DockerTarget) -> float:

@@ -147,7 +147,9 @@ COMMANDS: Mapping[str, Command] = {
         "what services cost, and whether data stay", "services", journeys=True
     ),
     "bench-round-trips": _benchmark(
-        "the way to a service: wanted, measured, and its CPU time", "round_trips", journeys=True
+        "the way to a service, a stub's latency: wanted, measured, CPU time",
+        "round_trips",
+        journeys=True,
     ),
     "bench-backing": _benchmark(
         "a PostgreSQL with a fifth of a CPU: is it named?", "backing", journeys=True
