@@ -159,6 +159,11 @@ COMMANDS: Mapping[str, Command] = {
         "real",
         journeys=True,
     ),
+    "bench-placement": _benchmark(
+        "a service near and far, elsewhere and beside: are the best slots found?",
+        "placement",
+        journeys=True,
+    ),
     "bench-service-kills": _benchmark(
         "kill worker, PostgreSQL and dockerd in jobs with services; needs root",
         "kills",
