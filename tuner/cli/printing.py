@@ -199,6 +199,8 @@ def _conditions(found: RecommendationAnswer) -> Iterator[str]:
     for each in found.conditions:
         seen = effect_with_interval(each.effect) if each.effect else "not measured"
         yield f"  {each.where}: {seen}, {count(each.blocks, 'block')}: {SIGNS[each.sign]}"
+    if found.compromise:
+        yield f"  {found.compromise.sentence}; --json has it"
 
 
 def _scenes(found: RecommendationAnswer) -> Iterator[str]:

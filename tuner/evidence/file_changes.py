@@ -136,6 +136,9 @@ def file(evidence: JobEvidence) -> Section:
     if found.uwsgi_ini == own:
         kept = Paragraph("Your file stays as it is, byte for byte.")
         parts = (kept, _whole("Your file", own))
+        if found.compromise:
+            words = wording.sentence(found.compromise.sentence)
+            parts += (Paragraph(words), _whole("The compromise", found.compromise.uwsgi_ini))
         if found.offered_ini:
             words = "The candidate's file, for production that is as this bench"
             parts += (_whole(words, found.offered_ini),)

@@ -16,6 +16,7 @@ from tuner.model.answers import (
     Calibration,
     ChangedLine,
     Comparison,
+    Compromise,
     Diagnosis,
     Effect,
     MissedBound,

@@ -103,6 +103,17 @@ class UnderCondition:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Compromise:
+    """The candidate with the user's own slots: it gains here, and loses under no condition."""
+
+    effect: Annotated[Effect, about("in this bench, against the user's file")]
+    blocks: Annotated[int, about("blocks behind it")]
+    conditions: Annotated[tuple[UnderCondition, ...], about("where production is unlike the bench")]
+    sentence: Annotated[str, about("all of this in a sentence")]
+    uwsgi_ini: Annotated[str, about("the file")]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Calibration:
     """The baseline against itself: bias and noise of the host, and the effects it can detect."""
 
@@ -237,6 +248,7 @@ class Recommendation:
     conditions: tuple[UnderCondition, ...] = ()  # of a candidate that was better
     scenes: tuple[SceneComparison, ...] = ()  # of a candidate that was better
     offered_ini: str = ""  # the candidate's file where it is faster, and not recommended
+    compromise: Compromise | None = None  # of a candidate that `depends`
 
     @property
     def verdict(self) -> Verdict:

@@ -16,6 +16,7 @@ from tuner.model import (
     Bottleneck,
     ChangedLine,
     Comparison,
+    Compromise,
     Diagnosis,
     Doubt,
     Evidence,
@@ -37,10 +38,12 @@ from tuner.recommendation.fragility import compare_scenes
 from tuner.recommendation.lines import changed_lines, notes_on
 from tuner.recommendation.standing import (
     blocks_missing,
+    compromise,
     conditions_seen,
     depending,
     doubted,
     fragile,
+    is_lost,
     unmeasured,
 )
 from tuner.recommendation.verdict import compare_blocks, is_decided
@@ -58,6 +61,7 @@ __all__ = [
     "compare_blocks",
     "confirmed",
     "is_decided",
+    "is_lost",
     "keep_untested",
     "recommend",
     "so_far",
@@ -90,7 +94,7 @@ def recommend(
     """
     spec, blocks = history.job.spec, history.blocks(Phase.CONFIRM)
     windows, doubts = [w for b in blocks for w in b.windows], _doubts(blocks, finalist)
-    conditions, scenes = conditions_seen(history), scenes_seen(history)
+    conditions, scenes = conditions_seen(history, finalist.number), scenes_seen(history)
     comparison = checked(history, finalist)
     better = comparison.verdict is Verdict.BETTER
     params = finalist.params if better else domain.baseline
@@ -100,8 +104,12 @@ def recommend(
     tried = _lines(history, domain, winner, evidence)
     if not better:
         answer = _keep(spec, finalist, comparison, params, found, evidence)
+        third = _compromise(history, domain, finalist, comparison, evidence)
         return replace(
             answer,
+            reason=f"{answer.reason} {wording.sentence(third.sentence)}"
+            if third
+            else answer.reason,
             reverted=tried,
             doubts=doubts,
             services=services,
@@ -110,6 +118,7 @@ def recommend(
             offered_ini=_file(history, domain, finalist, comparison, evidence)
             if comparison.verdict in (Verdict.DEPENDS, Verdict.MORE_FRAGILE)
             else "",
+            compromise=third,
         )
     lines = _lines(history, domain, finalist.params, evidence)
     kept = {line.option for line in lines}
@@ -145,13 +154,32 @@ def confirmed(history: History, finalist: Trial) -> Comparison:
 
 def checked(history: History, finalist: Trial) -> Comparison:
     """The same after what was seen so far of conditions and scenes."""
-    comparison = depending(confirmed(history, finalist), conditions_seen(history))
+    comparison = depending(confirmed(history, finalist), conditions_seen(history, finalist.number))
     return fragile(comparison, scenes_seen(history), history.blocks(Phase.CONDITIONS))
 
 
 def scenes_seen(history: History) -> tuple[SceneComparison, ...]:
     """What the scenes showed of both files."""
     return compare_scenes(history.blocks(Phase.CONDITIONS), history.job.spec.accept)
+
+
+def _compromise(
+    history: History, domain: Domain, finalist: Trial, comparison: Comparison, evidence: Evidence
+) -> Compromise | None:
+    """The file that gains under all conditions, with its text; None where there is none."""
+    found = compromise(history, finalist.number)
+    if found is None or comparison.verdict is not Verdict.DEPENDS:
+        return None
+    trial, effect, blocks = found
+    its = replace(comparison, verdict=Verdict.BETTER, effect=effect, blocks=blocks)
+    return Compromise(
+        effect=effect,
+        blocks=blocks,
+        conditions=conditions_seen(history, trial.number),
+        sentence="A compromise gains under all conditions: the candidate with your processes and"
+        f" threads, {wording.effect_with_interval(effect)}, {wording.count(blocks, 'block')}",
+        uwsgi_ini=_file(history, domain, trial, its, evidence),
+    )
 
 
 def _file(

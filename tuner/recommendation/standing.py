@@ -2,22 +2,24 @@
 
 import math
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tuner import analysis, objective, wording
 from tuner.model import (
+    BASELINE,
     Advice,
     Comparison,
     Condition,
     Doubt,
     Effect,
     History,
-    JobSpec,
     Measurement,
     MeasurementState,
     Phase,
     SceneComparison,
     Sign,
+    Trial,
+    TrialNumber,
     UnderCondition,
     Verdict,
     Window,
@@ -73,43 +75,76 @@ def fragile(
     return replace(comparison, verdict=Verdict.MORE_FRAGILE, reason=reason)
 
 
-def conditions_seen(history: History) -> tuple[UnderCondition, ...]:
-    """What each condition showed, in the order in which they were measured."""
+def conditions_seen(history: History, number: TrialNumber) -> tuple[UnderCondition, ...]:
+    """What each condition showed of a file, in the order in which they were measured."""
     blocks = history.blocks(Phase.CONDITIONS)
-    measured = dict.fromkeys(block.block_options.condition for block in blocks)
+    measured = dict.fromkeys(b.block_options.condition for b in blocks if number in b.arms)
     return tuple(
-        _under(condition, _of(blocks, condition), history.job.spec)
+        UnderCondition(
+            condition=condition,
+            where=condition.sentence,
+            effect=found.effect,
+            blocks=found.blocks,
+            sign=found.sign,
+        )
         for condition in measured
         if condition is not None
+        for found in [_seen_of(history, condition, number)]
     )
 
 
-def blocks_missing(history: History, condition: Condition) -> int:
-    """Blocks to measure before the next look at a condition; 0 once it is clear."""
-    spec, blocks = history.job.spec, _of(history.blocks(Phase.CONDITIONS), condition)
-    if not blocks:
+def blocks_missing(history: History, condition: Condition | None, number: TrialNumber) -> int:
+    """Blocks to measure before the next look at a file under a condition; 0 once it is clear.
+
+    Without a condition: the blocks of a compromise in the bench as it is.
+    """
+    found = _seen_of(history, condition, number)
+    if not found.planned:
         return analysis.FEWEST_BLOCKS
-    found = _under(condition, blocks, spec)
     is_clear = found.sign in (Sign.TURNS, Sign.UNKNOWN) or _gains(found.effect)
-    return 0 if is_clear else min(MORE_BLOCKS, spec.budget.condition_blocks - len(blocks))
+    most = history.job.spec.budget.condition_blocks
+    return 0 if is_clear else min(MORE_BLOCKS, most - found.planned)
 
 
-def _of(blocks: Sequence[Measurement], condition: Condition | None) -> list[Measurement]:
-    return [block for block in blocks if block.block_options.condition is condition]
+def is_lost(history: History, condition: Condition | None, number: TrialNumber) -> bool:
+    """Whether a compromise is none: it shows no gain here, or may lose under a condition."""
+    found = _seen_of(history, condition, number)
+    return found.sign is not Sign.HOLDS if condition else not _gains(found.effect)
 
 
-def _under(condition: Condition, blocks: Sequence[Measurement], spec: JobSpec) -> UnderCondition:
-    main, effect = spec.objective, None
+def compromise(history: History, finalist: TrialNumber) -> tuple[Trial, Effect, int] | None:
+    """The file beside the finalist that gains here and loses nowhere; its effect and its blocks."""
+    wanted = {each.condition for each in conditions_seen(history, finalist)}
+    measured = {number for block in history.blocks(Phase.CONDITIONS) for number in block.arms}
+    for number in measured - {BASELINE, finalist}:
+        here, elsewhere = _seen_of(history, None, number), conditions_seen(history, number)
+        holds = {each.condition for each in elsewhere if each.sign is Sign.HOLDS}
+        if here.effect and _gains(here.effect) and holds == wanted:
+            return history.trial(number), here.effect, here.blocks
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What the blocks of a file under a condition show; `planned` counts those that broke too."""
+
+    planned: int
+    blocks: int
+    effect: Effect | None
+    sign: Sign
+
+
+def _seen_of(history: History, condition: Condition | None, number: TrialNumber) -> _Seen:
+    spec, main, effect = history.job.spec, history.job.spec.objective, None
+    blocks = [
+        block
+        for block in history.blocks(Phase.CONDITIONS)
+        if block.block_options.condition is condition and number in block.arms
+    ]
     ratios = [r for b in blocks if (r := objective.log_ratio(b, main.metric)) is not None]
     if len(ratios) >= analysis.FEWEST_BLOCKS:
         effect = analysis.effect_of(ratios, main.metric)
-    return UnderCondition(
-        condition=condition,
-        where=condition.sentence,
-        effect=effect,
-        blocks=len(ratios),
-        sign=_sign(effect, spec.min_effect, blocks),
-    )
+    return _Seen(len(blocks), len(ratios), effect, _sign(effect, spec.min_effect, blocks))
 
 
 def _sign(effect: Effect | None, min_effect: float, blocks: Sequence[Measurement]) -> Sign:

@@ -9,6 +9,7 @@ from tuner.model import (
     AuditEntry,
     ChangedLine,
     Check,
+    Compromise,
     Danger,
     Diagnosis,
     Doubt,
@@ -281,5 +282,9 @@ class RecommendationAnswer(Answer):
     )
     offered_ini: str = Field(
         "", description="the candidate's file if it `depends` or is `more_fragile`; else empty"
+    )
+    compromise: Compromise | None = Field(
+        None,
+        description="if it `depends`: a file that gains under all conditions; null: none was found",
     )
     uwsgi_ini: str = Field(description="the file to deploy; the user's own unless `better`")

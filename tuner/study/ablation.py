@@ -27,6 +27,12 @@ def with_levels(domain: Domain, full: Params, factors: Factors, levels: Sequence
     return domain.settle({name: full[name] if name in chosen else own[name] for name in own})
 
 
+def with_own_slots(domain: Domain, params: Params) -> Params:
+    """The values of `params`, with as many processes and threads as the user's file has."""
+    factors = factors_of(domain, params)
+    return with_levels(domain, params, factors, [TOGETHER.isdisjoint(names) for names in factors])
+
+
 def wide_of(history: History, domain: Domain) -> Params | None:
     """The params whose factors the ablation tells apart; None where there was no ablation.
 

@@ -1,15 +1,19 @@
 """The conditions: a file that is better here, against the baseline where production is unlike here.
 
 First each condition of production has few blocks, one condition after the other. It ends early
-once the whole interval is a gain or a loss. Then come the scenes: what goes wrong in production,
-with both files in the same blocks.
+once the whole interval is a gain or a loss. Where the answer depends on one of them, a compromise
+is measured: the same file with the user's own slots. Else come the scenes: what goes wrong in
+production, with both files in the same blocks.
 """
 
 from tuner import recommendation
 from tuner.model import (
+    AS_BUDGETED,
     BASELINE,
     BlockOptions,
     Condition,
+    Measure,
+    Origin,
     Phase,
     Scene,
     Slots,
@@ -17,6 +21,7 @@ from tuner.model import (
     Verdict,
     conditions_of,
 )
+from tuner.study.ablation import with_own_slots
 from tuner.study.answering import confirmed
 from tuner.study.state import StudyState
 
@@ -42,12 +47,39 @@ def check_conditions(state: StudyState) -> Step | None:
     if any(block.is_open for block in blocks):
         return None
     for condition in wanted(state):
-        more = recommendation.blocks_missing(history, condition)
+        more = recommendation.blocks_missing(history, condition, state.finalist.number)
         if more:
             return state.measure([pair] * more, options=BlockOptions(condition=condition))
     played = sum(bool(block.block_options.scenes) for block in blocks)
     missing, scenes = state.spec.budget.scene_blocks - played, scenes_of(state)
     so_far = recommendation.checked(history, state.finalist).verdict
+    if so_far is Verdict.DEPENDS and (step := _compromise(state)):
+        return step
     if so_far is Verdict.BETTER and scenes and missing > 0:
         return state.measure([pair] * missing, options=BlockOptions(scenes=scenes))
     return confirmed(state)
+
+
+def _compromise(state: StudyState) -> Step | None:
+    """Measure the finalist with the user's own slots; None once it is clear, or is no other file.
+
+    The slots turn the sign in most cases, and the other lines may still gain everywhere.
+    """
+    history, domain = state.history, state.domain
+    params = with_own_slots(domain, state.finalist.params)
+    if dict(params) in (dict(domain.baseline), dict(state.finalist.params)):
+        return None
+    trial = history.twin(params)
+    if trial is None:
+        return Measure(plans=(), trials=(state.new_trial(params, Origin.ABLATION),))
+    for condition in (None, *wanted(state)):
+        more = recommendation.blocks_missing(history, condition, trial.number)
+        if more:
+            pairs = [(BASELINE, trial.number)] * more
+            return state.measure(pairs, options=BlockOptions(condition=condition))
+        if recommendation.is_lost(history, condition, trial.number):
+            break
+    if trial.outcome is not None:
+        return None
+    blocks = [block for block in history.blocks(Phase.CONDITIONS) if trial.number in block.arms]
+    return state.settle(trial, [b for b in blocks if b.block_options == AS_BUDGETED])

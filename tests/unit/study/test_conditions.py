@@ -29,6 +29,7 @@ from tuner.model import (
     Runs,
     Scene,
     SceneRun,
+    Settle,
     Sign,
     Slots,
     Step,
@@ -164,6 +165,89 @@ def test_a_gain_that_turns_into_a_loss_depends(rates: Sequence[float], sign: Sig
     assert "processes = 4" in found.offered_ini
     assert "Deploy" not in found.reason
     assert "but not where the services share the app's CPUs: -" in found.reason
+
+
+LOGLESS = SPEC.model_copy(
+    update={
+        "search_space": space(
+            processes={"type": "int", "low": 1, "high": 8}, **{"disable-logging": {"type": "bool"}}
+        ),
+        "skip": (Condition.HALF_LOAD, Condition.DOUBLE_LOAD, Condition.FARTHER),
+    }
+)
+THIRD = TrialNumber(2)
+
+
+def depending(**rates: Sequence[float]) -> History:
+    """A file of 4 processes without a request log that loses beside its services.
+
+    `rates` are those of the same file with 2 processes, as the user's has: `here`, `beside`.
+    """
+    found = rows((Condition.BESIDE, (80, 81, 79, 82)), job_spec=LOGLESS)
+    own, candidate = (
+        replace(known, params={"processes": count, "disable-logging": is_off})
+        for known, count, is_off in zip(found.trials, (2, 4), (False, True), strict=True)
+    )
+    third = replace(candidate, number=THIRD, params={**candidate.params, "processes": 2})
+    blocks = list(found.measurements)
+    for where, of_it in rates.items():
+        condition = Condition.BESIDE if where == "beside" else None
+        for block_of_it in measured(of_it, condition, len(blocks) + 1):
+            arms = (BASELINE, THIRD)
+            blocks.append(replace(block_of_it, phase=Phase.CONDITIONS, arms=arms))
+    trials = (own, candidate, third) if rates else (own, candidate)
+    return replace(found, trials=trials, measurements=tuple(blocks))
+
+
+def test_a_compromise_has_the_users_slots_and_is_measured_under_all_conditions() -> None:
+    made = step(depending())
+    assert isinstance(made, Measure)
+    assert [trial.params for trial in made.trials] == [{"processes": 2, "disable-logging": True}]
+    here = (105, 106, 104, 107)
+    for found, condition, blocks in (
+        (depending(here=()), None, 4),
+        (depending(here=(90, 120, 95, 115)), None, 2),
+        (depending(here=here), Condition.BESIDE, 4),
+    ):
+        planned = step(found)
+        assert isinstance(planned, Measure)
+        assert {plan.arms for plan in planned.plans} == {(BASELINE, THIRD)}
+        assert {plan.block_options.condition for plan in planned.plans} == {condition}
+        assert len(planned.plans) == blocks
+    measured_all = depending(here=here, beside=here)
+    open_trial = replace(measured_all.trial(THIRD), outcome=None, state=TrialState.RUNNING)
+    settled = step(replace(measured_all, trials=(*measured_all.trials[:2], open_trial)))
+    assert isinstance(settled, Settle)
+    assert settled.outcome.score == pytest.approx(0.053, abs=0.002)
+
+
+def test_a_compromise_that_gains_everywhere_is_in_the_answer() -> None:
+    found = answer(depending(here=(105, 106, 104, 107), beside=(103, 104, 102, 104)))
+    assert found.verdict is Verdict.DEPENDS
+    third = found.compromise
+    assert third is not None
+    assert third.effect.estimate == pytest.approx(0.055, abs=0.002)
+    assert [(c.condition, c.sign) for c in third.conditions] == [(Condition.BESIDE, Sign.HOLDS)]
+    assert "disable-logging = true" in third.uwsgi_ini
+    assert "processes = 2" in third.uwsgi_ini
+    assert "+5.5 % requests per second" in found.reason
+    assert [c.sign for c in found.conditions] == [Sign.TURNS], "those of the candidate"
+
+
+@pytest.mark.parametrize(
+    "rates",
+    [
+        {"here": (97, 98, 96, 97)},
+        {"here": (97, 103, 96, 104, 98, 101, 97, 103)},
+        {"here": (105, 106, 104, 107), "beside": (90, 91, 89, 92)},
+    ],
+)
+def test_a_file_that_gains_nothing_or_loses_somewhere_is_no_compromise(
+    rates: dict[str, Sequence[float]],
+) -> None:
+    found = answer(depending(**rates))
+    assert (found.verdict, found.compromise) == (Verdict.DEPENDS, None)
+    assert "compromise" not in found.reason
 
 
 def test_noise_around_no_effect_turns_nothing() -> None:
