@@ -14,12 +14,14 @@ from tests import misbehaving
 from tests.patience import JOB_ENDS_WITHIN_S, TEST_ENDS_WITHIN_S
 from tests.service import Json, Service, opened_store, running
 from tuner.model import (
+    Condition,
     JobId,
     JobState,
     Measurement,
     MeasurementKind,
     MeasurementState,
     Phase,
+    Scene,
     TrialNumber,
     TrialState,
 )
@@ -133,13 +135,62 @@ def test_a_job_waits_for_docker_and_goes_on_when_it_is_back(apps: str, tmp_path:
         check_rows(service, job["id"])
 
 
+def test_a_scene_whose_worker_is_killed_leaves_no_process_stopped(tmp_path: Path) -> None:
+    waits = f"import time\n{misbehaving.FINE}".replace(
+        "    start", "    time.sleep(0.02)\n    start"
+    )
+    ini = misbehaving.INI.replace("processes = 1", "processes = 2")
+    misbehaving.write_app(tmp_path, "waits", waits, ini=ini)
+    others = [scene for scene in Scene if scene is not Scene.HUNG_WORKER]
+    with running(measures=False, TUNER_TARGET_APPS=str(tmp_path)) as service:
+        job = service.submit(
+            app="waits",
+            target={"target_app": "waits"},
+            search_space={
+                "name": "processes",
+                "parameters": {"processes": {"type": "choice", "values": [2, 8]}},
+                "heuristics": [{"processes": 8}],
+            },
+            budget={**BUDGET, "scene_blocks": 1},
+            skip=[*Condition, *others],
+        )
+        service.wait_for(lambda: bool(stopped(service)), JOB_ENDS_WITHIN_S, "a process is stopped")
+        hung = stopped(service)
+        kill_and_wait(service, "worker")
+        ended = service.finish(job["id"])
+        assert ended["state"] == "succeeded", (ended, service.log())
+        answer = service.get(f"/v1/jobs/{job['id']}/recommendation").json()
+        assert [each["scene"] for each in answer["scenes"]] == ["hung_worker"]
+        assert not any(map(alive, hung))
+        service.wait_for(lambda: not service.containers(), 30, "no container of ours is left")
+
+
+def stopped(service: Service) -> list[int]:
+    """The processes in containers of a service that a signal has stopped."""
+    return [
+        int(found.parent.name)
+        for container in service.containers()
+        for found in Path("/proc").glob("[0-9]*/cgroup")
+        if container in text_of(found) and state_of(found.with_name("stat")) == "T"
+    ]
+
+
+def text_of(file: Path) -> str:
+    """What a file of a process says; empty once the process is gone."""
+    try:
+        return file.read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def state_of(stat: Path) -> str:
+    """The letter of a process's state; empty once it is gone."""
+    return text_of(stat).rpartition(")")[2].strip()[:1]
+
+
 def alive(pid: int | None) -> bool:
     """Whether a process still runs; a zombie does not."""
-    try:
-        status = Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return status.rpartition(")")[2].split()[0] != "Z"
+    return state_of(Path(f"/proc/{pid}/stat")) not in ("", "Z")
 
 
 def check_rows(service: Service, job_id: int) -> None:
