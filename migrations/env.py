@@ -1,4 +1,4 @@
-"""Alembic's way to the database: the connection of `tuner.db.migrate`, or its own CLI.
+"""Alembic's way to the database: the connection of `tuner.store.db.migrate`, or its own CLI.
 
 To change the tables, run `TUNER_DATABASE_URL=... alembic revision --autogenerate -m "..."`.
 """
@@ -9,8 +9,8 @@ from alembic import context
 from sqlalchemy import Connection
 from sqlalchemy.sql.schema import SchemaItem
 
-from tuner.db.engine import make_engine
-from tuner.db.tables import metadata
+from tuner.store.db.engine import make_engine
+from tuner.store.db.tables import metadata
 
 
 def ours(

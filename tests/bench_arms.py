@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from tests import real_bench
-from tuner.load.generators import Generators
-from tuner.measurement import ArmSpec, Bench
-from tuner.model import DEFAULT_COMMAND, Budget, Limits, Target
+from tuner.bench.load.generators import Generators
+from tuner.bench.measurement import ArmSpec, Bench
+from tuner.nouns.model import DEFAULT_COMMAND, Budget, Limits, Target
 
 HTTP_SOCKET = "http-socket = :8000"
 ONE_CPU = Limits(cpus=1.0, memory_mb=256)

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tests.bench_arms import SHORT, arm, work
-from tuner import diagnosis
-from tuner.measurement import ArmSpec, Bench
-from tuner.model import (
+from tuner.bench.measurement import ArmSpec, Bench
+from tuner.judge import diagnosis
+from tuner.nouns.model import (
     Bottleneck,
     Budget,
     ClosedLoop,

@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from tuner.load.probe import rows
-from tuner.model import (
+from tuner.bench.load.probe import rows
+from tuner.nouns.model import (
     BASELINE,
     Budget,
     ClosedLoop,

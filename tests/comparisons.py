@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from tests import builders
-from tuner import report
-from tuner.model import (
+from tuner.judge import report
+from tuner.nouns.model import (
     BlockOptions,
     Budget,
     ClosedLoop,

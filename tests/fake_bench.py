@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from tests.builders import FACTS, histogram
-from tuner.errors import Infrastructure
-from tuner.measurement import (
+from tuner.bench.measurement import (
     Answer,
     ArmSpec,
     BuildInfo,
@@ -28,7 +27,8 @@ from tuner.measurement import (
     Usage,
     target_failed,
 )
-from tuner.model import (
+from tuner.nouns.errors import Infrastructure
+from tuner.nouns.model import (
     SERIES_STEP_S,
     FailureCode,
     HostFingerprint,
@@ -302,7 +302,7 @@ class FakeTarget:
 
 @dataclass(frozen=True, slots=True)
 class FakeLauncher:
-    """`tuner.measurement.Launcher` without containers."""
+    """`tuner.bench.measurement.Launcher` without containers."""
 
     world: FakeWorld
     moment: str | None = None
@@ -402,7 +402,7 @@ class FakeLauncher:
 
 @dataclass(frozen=True, slots=True)
 class FakeLoad:
-    """`tuner.measurement.LoadGenerator` on `FakeTarget`s."""
+    """`tuner.bench.measurement.LoadGenerator` on `FakeTarget`s."""
 
     world: FakeWorld
 

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from tuner.errors import NotFound
-from tuner.model import Check, Checker, JobId, NewCheck
+from tuner.nouns.errors import NotFound
+from tuner.nouns.model import Check, Checker, JobId, NewCheck
 
 
 class FakeChecks:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from tuner.errors import NotFound
-from tuner.model import Action, AuditEntry, JobId, Key, Scope
+from tuner.nouns.errors import NotFound
+from tuner.nouns.model import Action, AuditEntry, JobId, Key, Scope
 
 
 @dataclass

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tests.fake_keys import FakeKeys
-from tuner.errors import Conflict, NotFound
-from tuner.model import MOST_LINKS, Action, JobId, Link
+from tuner.nouns.errors import Conflict, NotFound
+from tuner.nouns.model import MOST_LINKS, Action, JobId, Link
 
 
 class FakeLinks(FakeKeys):

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tuner.model import Importance, Params, SamplerName, Slice, TrialNumber
-from tuner.search_space import Domain
+from tuner.nouns.model import Importance, Params, SamplerName, Slice, TrialNumber
 from tuner.study import Belief, Observation, Proposal
+from tuner.targets.search_space import Domain
 
 
 @dataclass(slots=True)

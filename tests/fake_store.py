@@ -13,9 +13,8 @@ from typing import Any, Literal, assert_never
 from tests.fake_checks import FakeChecks
 from tests.fake_links import FakeLinks
 from tests.statuses import answered_of, apps_of, blocks_by_trial, status_of, summary_of
-from tuner.db.history import DETAILED
-from tuner.errors import Conflict, LimitReached, NotFound
-from tuner.model import (
+from tuner.nouns.errors import Conflict, LimitReached, NotFound
+from tuner.nouns.model import (
     HOST_IS_STALE_AFTER,
     Action,
     AnswerInBrief,
@@ -56,12 +55,13 @@ from tuner.model import (
     too_many_waiting,
     what_is_missing,
 )
+from tuner.store.db.history import DETAILED
 
 Deferred = tuple[Literal["advance", "measure"], int]
 
 
 class FakeStore(FakeChecks, FakeLinks):
-    """Same methods, same answers as `tuner.db.Store`. What it defers is in `deferred`."""
+    """Same methods, same answers as `tuner.store.db.Store`. What it defers is in `deferred`."""
 
     def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self.deferred: deque[Deferred] = deque()
@@ -372,7 +372,7 @@ class FakeStore(FakeChecks, FakeLinks):
 
     @contextmanager
     def host_alive(self, name: str) -> Iterator[None]:
-        """A worker of that name lives, as under `tuner.db.host_alive`."""
+        """A worker of that name lives, as under `tuner.store.db.host_alive`."""
         self._workers[name] = object()
         try:
             yield

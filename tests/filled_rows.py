@@ -10,9 +10,7 @@ from typing import Any
 from tests import builders, comparisons, finished_jobs
 from tests.fake_bench import FakeWorld, Options, number
 from tests.unit.study.scenes import SPACE
-from tuner import bootstrap
-from tuner.db.rows import params_key
-from tuner.model import (
+from tuner.nouns.model import (
     Budget,
     Checker,
     Danger,
@@ -41,7 +39,9 @@ from tuner.model import (
     Variant,
     Verdict,
 )
-from tuner.worker import Worker
+from tuner.service import bootstrap
+from tuner.service.worker import Worker
+from tuner.store.db.rows import params_key
 
 BUDGET = Budget(
     trials=14,

@@ -18,14 +18,14 @@ from tests import builders, finished_jobs
 from tests.filled_rows import NEW, PHASES, fill, running_spec, step_on, worker_of
 from tests.postgres import fresh_database
 from tests.unit.study.scenes import SPACE
-from tuner import bootstrap, pages
-from tuner.api import Services, create_app
-from tuner.api.feed import Feed
-from tuner.db import Store, make_engine, new_events
-from tuner.db.tables import jobs
-from tuner.model import Budget, JobId, JobKind, Phase
-from tuner.queue import Queue
-from tuner.settings import Settings
+from tuner.nouns.model import Budget, JobId, JobKind, Phase
+from tuner.service import bootstrap, pages
+from tuner.service.api import Services, create_app
+from tuner.service.api.feed import Feed
+from tuner.service.settings import Settings
+from tuner.store.db import Store, make_engine, new_events
+from tuner.store.db.tables import jobs
+from tuner.store.queue import Queue
 
 LIVE_BUDGET = Budget(
     trials=40,

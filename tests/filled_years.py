@@ -15,10 +15,8 @@ from tests import builders, finished_jobs
 from tests.fake_bench import FakeLoad, FakeWorld
 from tests.filled_rows import FAILURE, NEW, running_spec, step_on, throughput
 from tests.unit.study.scenes import SPACE
-from tuner import bootstrap
-from tuner.db import Store, make_engine
-from tuner.measurement import LoadReading
-from tuner.model import (
+from tuner.bench.measurement import LoadReading
+from tuner.nouns.model import (
     EVENTS_KEPT,
     Budget,
     Checker,
@@ -29,8 +27,10 @@ from tuner.model import (
     NewCheck,
     Phase,
 )
-from tuner.queue import Queue
-from tuner.worker import Worker
+from tuner.service import bootstrap
+from tuner.service.worker import Worker
+from tuner.store.db import Store, make_engine
+from tuner.store.queue import Queue
 
 APPS = 40
 POOL = "default"

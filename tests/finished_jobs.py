@@ -8,8 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from tests import builders
-from tuner.db import Store
-from tuner.model import (
+from tuner.nouns.model import (
     BASELINE,
     Ablation,
     Bottleneck,
@@ -56,6 +55,7 @@ from tuner.model import (
     TrialState,
     Verdict,
 )
+from tuner.store.db import Store
 
 OWN_INI = """\
 [uwsgi]

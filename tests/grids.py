@@ -3,9 +3,9 @@
 import itertools
 from collections.abc import Mapping, Sequence
 
-from tuner.errors import InvalidInput, Mistake
-from tuner.model import Params, Scalar
-from tuner.search_space import Dimension, Domain
+from tuner.nouns.errors import InvalidInput, Mistake
+from tuner.nouns.model import Params, Scalar
+from tuner.targets.search_space import Dimension, Domain
 from tuner.uwsgi.ini import as_text
 
 

@@ -19,13 +19,13 @@ from typing import Protocol
 
 from tests.builders import INI, space, spec
 from tests.fake_bench import FakeLauncher, FakeLoad, FakeWorld, Options, number
-from tuner import bootstrap, worker
-from tuner.db import Store, conninfo, host_alive, make_engine
-from tuner.errors import Conflict
-from tuner.measurement import LoadReading
-from tuner.model import Budget, FailureCode, JobId, Load, Measurement, Target
-from tuner.queue import Queue, run_worker
-from tuner.worker import working
+from tuner.bench.measurement import LoadReading
+from tuner.nouns.errors import Conflict
+from tuner.nouns.model import Budget, FailureCode, JobId, Load, Measurement, Target
+from tuner.service import bootstrap, worker
+from tuner.service.worker import working
+from tuner.store.db import Store, conninfo, host_alive, make_engine
+from tuner.store.queue import Queue, run_worker
 
 HOST = "host-1"
 POOL = "default"
@@ -137,7 +137,7 @@ def worker_on(
 
 
 def work(url: str, host: str, pause_s: float, runs: ctypes.c_int) -> None:
-    """What the process does: as `tuner.worker.run`, on the invented host.
+    """What the process does: as `tuner.service.worker.run`, on the invented host.
 
     Every run of load takes `pause_s` and is counted in `runs`.
     """
@@ -161,7 +161,7 @@ def work_on(rows: Rows, url: str, host: str, begins: Callable[[], None]) -> None
 
 
 forking = multiprocessing.get_context("forkserver")
-forking.set_forkserver_preload([__name__, "tuner.sampler"])  # seconds of imports, made once
+forking.set_forkserver_preload([__name__, "tuner.study.sampler"])  # seconds of imports, made once
 
 
 @dataclass(slots=True)

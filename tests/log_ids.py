@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tuner import log_context
+from tuner.nouns import log_context
 
 
 class _Ids(logging.Handler):

@@ -13,9 +13,9 @@ import pytest
 from tests import builders, filled_rows, finished_jobs
 from tests.integration.test_dumps import store_on
 from tests.unit.api.fakes import Api
-from tuner.db import EmbeddedPostgres, Store, binaries, cluster, migrate, older
-from tuner.db.home import Home, taken
-from tuner.db.server import Server
+from tuner.store.db import EmbeddedPostgres, Store, binaries, cluster, migrate, older
+from tuner.store.db.home import Home, taken
+from tuner.store.db.server import Server
 
 OLD = 17
 SETTINGS = {"fsync": "off"}

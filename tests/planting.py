@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from tuner.db.rows import to_json
+from tuner.store.db.rows import to_json
 
 PLANT = """<script>alert("x'")</script>"""
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tuner.db import EmbeddedPostgres, Store, make_engine, migrate
-from tuner.queue import Queue
+from tuner.store.db import EmbeddedPostgres, Store, make_engine, migrate
+from tuner.store.queue import Queue
 
 _TEMPLATE = "migrated"
 _numbers = itertools.count(1)

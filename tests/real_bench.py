@@ -10,10 +10,10 @@ from typing import Any
 import docker
 from docker.utils import kwargs_from_env
 
-from tuner.engine import DockerLauncher, EngineConfig
-from tuner.load import DELAY_COMMAND, Generators, Oha, probe_files
-from tuner.measurement import ArmSpec
-from tuner.model import DEFAULT_COMMAND, Limits, Target
+from tuner.bench.engine import DockerLauncher, EngineConfig
+from tuner.bench.load import DELAY_COMMAND, Generators, Oha, probe_files
+from tuner.bench.measurement import ArmSpec
+from tuner.nouns.model import DEFAULT_COMMAND, Limits, Target
 
 BASE_IMAGE = "uwsgi-tuner/base:2.0.31"
 LOAD_IMAGE = "uwsgi-tuner/load:1.16.0"
@@ -104,7 +104,7 @@ def everything_with(label: str, environ: Mapping[str, str]) -> list[str]:
 
 def create_only(launcher: DockerLauncher, measurement: str) -> None:
     """What a crash between creating and starting leaves behind."""
-    labels = {"tuner.instance": launcher.instance, "tuner.measurement": measurement}
+    labels = {"tuner.instance": launcher.instance, "tuner.bench.measurement": measurement}
     client = docker.APIClient(version="auto", **kwargs_from_env())
     try:
         client.create_container(LOAD_IMAGE, ["true"], labels={"tuner": "1", **labels})

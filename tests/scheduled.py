@@ -10,10 +10,10 @@ import yaml
 
 from tests import finished_jobs
 from tests.builders import FACTS, INI
-from tuner import bootstrap
-from tuner.catalogue import HostCatalogue
-from tuner.model import Doubt, JobId, Target, TuneRequest
-from tuner.worker import Schedules
+from tuner.nouns.model import Doubt, JobId, Target, TuneRequest
+from tuner.service import bootstrap
+from tuner.service.worker import Schedules
+from tuner.targets.catalogue import HostCatalogue
 
 TWO = datetime(2026, 11, 28, 2, tzinfo=UTC)
 """A time of the schedule."""

@@ -1,6 +1,6 @@
 """Which scope each call of the document needs, written down apart from the code."""
 
-from tuner.model import Scope
+from tuner.nouns.model import Scope
 
 LOOKS = {("POST", "/v1/lint")}
 OF_ADMINS = {("DELETE", "/v1/jobs/{id}"), ("GET", "/v1/audit")}

@@ -18,10 +18,10 @@ import httpx
 
 from tests.patience import JOB_ENDS_WITHIN_S
 from tests.real_bench import containers_of, everything_of
-from tuner import bootstrap
-from tuner.db import Store, make_engine
-from tuner.queue import Queue
-from tuner.settings import Settings
+from tuner.service import bootstrap
+from tuner.service.settings import Settings
+from tuner.store.db import Store, make_engine
+from tuner.store.queue import Queue
 
 READY_WITHIN_S = 180.0
 STOP_WITHIN_S = 60.0
@@ -169,7 +169,7 @@ class Service:
 OWN_LOCK = """
 import sys
 if {{"worker", "check"}} & {{*sys.orig_argv}}:
-    from tuner.engine import guard
+    from tuner.bench.engine import guard
     guard.NAME = "{name}"
 """
 """A worker or a check with this takes another lock than the machine's."""

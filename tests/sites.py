@@ -11,9 +11,9 @@ from urllib.parse import urlencode
 import httpx
 
 from tests.unit.api.fakes import catalogue
-from tuner import pages
-from tuner.api import Services, create_app
-from tuner.model import JobSpec, Request
+from tuner.nouns.model import JobSpec, Request
+from tuner.service import pages
+from tuner.service.api import Services, create_app
 from tuner.study import resolve
 
 BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8", "accept-encoding": "gzip"}

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tuner.catalogue import HostCatalogue
-from tuner.model import JobSpec, TuneRequest
+from tuner.nouns.model import JobSpec, TuneRequest
 from tuner.study import resolve
+from tuner.targets.catalogue import HostCatalogue
 
 CATALOG = HostCatalogue.load([Path(__file__).parent / "bench_apps"])
 

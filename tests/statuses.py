@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 
-from tuner.model import (
+from tuner.nouns.model import (
     BASELINE,
     MOST_ANSWERS,
     MOST_LISTED,

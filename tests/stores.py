@@ -8,8 +8,8 @@ import pytest
 
 from tests.fake_store import FakeStore
 from tests.postgres import fresh_database
-from tuner.db import Store, make_engine
-from tuner.queue import Queue
+from tuner.store.db import Store, make_engine
+from tuner.store.queue import Queue
 
 AnyStore = Store | FakeStore
 

@@ -6,7 +6,7 @@ from typing import Any
 import yaml
 
 from tests.real_bench import APPS
-from tuner.catalogue import own_data
+from tuner.targets.catalogue import own_data
 
 SHOP = own_data("target_apps") / "django-shop"
 BACKED = APPS / "backed"

@@ -22,8 +22,8 @@ from tests import real_bench
 from tests.acceptance.test_services import UNREACHABLE
 from tests.patience import quickest
 from tests.service import OWN_LOCK
-from tuner.errors import TargetFailed
-from tuner.model import DEFAULT_COMMAND, Target
+from tuner.nouns.errors import TargetFailed
+from tuner.nouns.model import DEFAULT_COMMAND, Target
 
 pytestmark = [pytest.mark.full, pytest.mark.docker, pytest.mark.timeout(900)]
 

@@ -8,10 +8,10 @@ import pytest
 
 from tests import real_bench
 from tests.patience import quickest
-from tuner.engine import DockerLauncher
-from tuner.errors import Aborted, TargetFailed
-from tuner.measurement import Bench, Launcher, LoadGenerator, Preparation
-from tuner.model import Budget, ClosedLoop, Doubt, FailureCode, MeasurementResult, OpenLoop
+from tuner.bench.engine import DockerLauncher
+from tuner.bench.measurement import Bench, Launcher, LoadGenerator, Preparation
+from tuner.nouns.errors import Aborted, TargetFailed
+from tuner.nouns.model import Budget, ClosedLoop, Doubt, FailureCode, MeasurementResult, OpenLoop
 
 pytestmark = pytest.mark.docker
 

@@ -10,7 +10,7 @@ import pytest
 from tests import finished_jobs, misbehaving, pipelines
 from tests.patience import TEST_ENDS_WITHIN_S
 from tests.service import Service, opened_store, running
-from tuner.model import DEFAULT_COMMAND, Budget, ClosedLoop, Limits, Slo, Target
+from tuner.nouns.model import DEFAULT_COMMAND, Budget, ClosedLoop, Limits, Slo, Target
 
 pytestmark = [pytest.mark.full, pytest.mark.docker, pytest.mark.timeout(TEST_ENDS_WITHIN_S)]
 

@@ -12,7 +12,7 @@ from tests.patience import TEST_ENDS_WITHIN_S
 from tests.real_bench import BASE_IMAGE, LOAD_IMAGE
 from tests.recovery.test_kills import wait_for_phase
 from tests.service import another_host, opened_store, running
-from tuner.model import JobId, MeasurementState, Phase
+from tuner.nouns.model import JobId, MeasurementState, Phase
 
 pytestmark = [pytest.mark.full, pytest.mark.docker, pytest.mark.timeout(TEST_ENDS_WITHIN_S)]
 

@@ -10,7 +10,7 @@ from tests import plants
 from tests.patience import TEST_ENDS_WITHIN_S
 from tests.plants import TWO_LARGE_GAINS, USELESS
 from tests.service import Json, Service, opened_store, running
-from tuner.model import Evidence, JobId
+from tuner.nouns.model import Evidence, JobId
 
 pytestmark = [pytest.mark.full, pytest.mark.docker, pytest.mark.timeout(2 * TEST_ENDS_WITHIN_S)]
 

@@ -8,7 +8,7 @@ import pytest
 from tests.patience import TEST_ENDS_WITHIN_S
 from tests.service import Json, Service, is_refused_as_busy, running
 from tests.variants import SHOP, write_variant
-from tuner.model import Verdict
+from tuner.nouns.model import Verdict
 
 pytestmark = [pytest.mark.full, pytest.mark.docker, pytest.mark.timeout(TEST_ENDS_WITHIN_S)]
 

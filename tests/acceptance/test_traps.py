@@ -15,11 +15,12 @@ import pytest
 from tests import bench_arms, builders
 from tests.bench_arms import SHORT
 from tests.hog import hog
-from tuner import analysis
-from tuner.diagnosis import diagnose
-from tuner.measurement import ArmSpec
-from tuner.measurement.judging import FOREIGN_ABOVE, STEAL_ABOVE
-from tuner.model import (
+from tuner.bench.measurement import ArmSpec
+from tuner.bench.measurement.judging import FOREIGN_ABOVE, STEAL_ABOVE
+from tuner.judge import analysis
+from tuner.judge.diagnosis import diagnose
+from tuner.judge.objective import log_ratio
+from tuner.nouns.model import (
     SERIES_STEP_S,
     Bottleneck,
     Budget,
@@ -33,7 +34,6 @@ from tuner.model import (
     TrialNumber,
     Window,
 )
-from tuner.objective import log_ratio
 
 pytestmark = pytest.mark.docker
 

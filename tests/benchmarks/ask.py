@@ -16,10 +16,10 @@ import numpy as np
 from tests.benchmarks.host import line, spread
 from tests.benchmarks.replay.samplers import AnyOptimiser, AnySampler, SpaceFilling
 from tests.builders import spec
-from tuner.catalogue import HostCatalogue
-from tuner.model import ClosedLoop, Limits, Params, SamplerName, TrialNumber
-from tuner.search_space import Domain, derive
+from tuner.nouns.model import ClosedLoop, Limits, Params, SamplerName, TrialNumber
 from tuner.study import Observation
+from tuner.targets.catalogue import HostCatalogue
+from tuner.targets.search_space import Domain, derive
 
 ROOT = Path(__file__).parents[2]
 SIZES = (30, 100)

@@ -13,10 +13,10 @@ from statistics import median
 
 from tests.bench_arms import HTTP_SOCKET, opened, work
 from tests.benchmarks import rig
-from tuner import diagnosis
-from tuner.errors import Infrastructure, TargetFailed
-from tuner.measurement import Bench
-from tuner.model import Budget, Burst, Histogram, HttpRequest, Limits, Spread, Window
+from tuner.bench.measurement import Bench
+from tuner.judge import diagnosis
+from tuner.nouns.errors import Infrastructure, TargetFailed
+from tuner.nouns.model import Budget, Burst, Histogram, HttpRequest, Limits, Spread, Window
 
 FRONTS = {"http-socket": HTTP_SOCKET, "nginx": "socket = 127.0.0.1:3031"}
 LISTENS = (100, 4096)

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from tests.bench_arms import opened
 from tests.bench_scenes import SCENES, Scene
 from tests.benchmarks import rig
-from tuner.errors import Infrastructure, TargetFailed
-from tuner.measurement import Bench
+from tuner.bench.measurement import Bench
+from tuner.nouns.errors import Infrastructure, TargetFailed
 
 FAILED = "failed"
 WANTED = 0.9  # share of the runs that must name the right one

@@ -13,9 +13,9 @@ from statistics import median
 
 from tests.bench_arms import HTTP_SOCKET, arm, opened
 from tests.benchmarks import rig
-from tuner.errors import Infrastructure, TargetFailed
-from tuner.measurement import ArmSpec, Bench
-from tuner.model import Budget, ClosedLoop, HttpRequest, Journey, Load
+from tuner.bench.measurement import ArmSpec, Bench
+from tuner.nouns.errors import Infrastructure, TargetFailed
+from tuner.nouns.model import Budget, ClosedLoop, HttpRequest, Journey, Load
 
 WINDOW_S = 2.5
 CONNECTIONS = 16

@@ -18,9 +18,9 @@ from tests.bench_arms import SHORT, opened, work
 from tests.benchmarks import rig
 from tests.benchmarks.journal import Journal, Row, arguments, complete
 from tests.builders import block
-from tuner.measurement import ArmSpec, Bench, run_scenes
-from tuner.model import ClosedLoop, Measurement, Scene
-from tuner.recommendation.fragility import compare_scenes
+from tuner.bench.measurement import ArmSpec, Bench, run_scenes
+from tuner.judge.recommendation.fragility import compare_scenes
+from tuner.nouns.model import ClosedLoop, Measurement, Scene
 
 WANTED = {"nulls": 20, "hung": 10, "reload": 3}
 BLOCKS = 2

@@ -22,11 +22,11 @@ from statistics import fmean, median, stdev
 
 from tests.bench_arms import opened, work
 from tests.benchmarks import rig
-from tuner import analysis
-from tuner.errors import Infrastructure, TargetFailed
-from tuner.measurement import Bench
-from tuner.model import Budget, ClosedLoop, Metric, Window
-from tuner.objective import at_equal_speed, log_level, usable
+from tuner.bench.measurement import Bench
+from tuner.judge import analysis
+from tuner.judge.objective import at_equal_speed, log_level, usable
+from tuner.nouns.errors import Infrastructure, TargetFailed
+from tuner.nouns.model import Budget, ClosedLoop, Metric, Window
 
 AA_BLOCKS = 10
 POWER_BLOCKS = 20

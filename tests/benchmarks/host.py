@@ -11,10 +11,10 @@ from statistics import mean, median, quantiles, stdev
 
 from tests.benchmarks import rig
 from tests.service import opened_store, running
-from tuner import bootstrap
-from tuner.measurement import ArmSpec, Bench
-from tuner.model import Job, JobId, Measurement, TuneRequest, Window
-from tuner.settings import Settings
+from tuner.bench.measurement import ArmSpec, Bench
+from tuner.nouns.model import Job, JobId, Measurement, TuneRequest, Window
+from tuner.service import bootstrap
+from tuner.service.settings import Settings
 
 WINDOWS = 10
 

@@ -28,10 +28,10 @@ from tests.benchmarks.journal import Journal, arguments, complete
 from tests.own_engine import OwnEngine, here, own_engine
 from tests.real_bench import BASE_IMAGE, LOAD_IMAGE, everything_with
 from tests.service import FINAL, Json, Service, opened_store, running
-from tuner.catalogue import HostCatalogue
-from tuner.errors import Unavailable
-from tuner.model import JobId, MeasurementState, TuneRequest
+from tuner.nouns.errors import Unavailable
+from tuner.nouns.model import JobId, MeasurementState, TuneRequest
 from tuner.study import resolve
+from tuner.targets.catalogue import HostCatalogue
 
 APP = "django-shop"
 VICTIMS = ("worker", "postgres", "dockerd")

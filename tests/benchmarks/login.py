@@ -11,10 +11,10 @@ from argparse import Namespace
 
 from tests.benchmarks import rig
 from tests.service import Json, running
-from tuner.catalogue import own_data
 from tuner.cli import tables
 from tuner.cli.asking import read_document
 from tuner.client import Client
+from tuner.targets.catalogue import own_data
 
 JOB = own_data("target_apps") / "django-shop" / "burst" / "job.yaml"
 LONGEST_JOB_S = 3600.0

@@ -30,7 +30,7 @@ from tests.benchmarks.journal import Journal, Row, arguments, complete
 from tests.real_bench import APPS
 from tests.service import Json, Service, running
 from tests.variants import write_variant
-from tuner.model import Condition, Runs, Scene
+from tuner.nouns.model import Condition, Runs, Scene
 from tuner.uwsgi.ini import IniFile
 
 DISTANT = APPS / "distant"

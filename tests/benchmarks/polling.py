@@ -26,9 +26,9 @@ import httpx
 from tests import finished_jobs
 from tests.benchmarks import rig
 from tests.postgres import fresh_database
-from tuner.db import Store, make_engine
-from tuner.model import JobId, Measure, Trial
-from tuner.queue import Queue
+from tuner.nouns.model import JobId, Measure, Trial
+from tuner.store.db import Store, make_engine
+from tuner.store.queue import Queue
 
 P99_WITHIN_MS = 10.0
 APPS = 10

@@ -31,9 +31,9 @@ from tests.benchmarks.journal import Journal, Row, arguments, complete
 from tests.benchmarks.polling import percentile
 from tests.benchmarks.pool_worker import SPEC, PoolWorker, Span, spans_in
 from tests.recovery.test_resume import figures, in_memory
-from tuner.db import EmbeddedPostgres, Store, make_engine, migrate
-from tuner.model import JobId, JobState, MeasurementState, Recommendation
-from tuner.queue import Queue
+from tuner.nouns.model import JobId, JobState, MeasurementState, Recommendation
+from tuner.store.db import EmbeddedPostgres, Store, make_engine, migrate
+from tuner.store.queue import Queue
 
 SIZES = (1, 2, 4, 8, 16)
 PROMISED = {4: 3.6, 16: 13.0}  # times the jobs an hour of one host

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from tests.killable_worker import ENDS_WITHIN_S, forking, work_on
 from tests.killable_worker import SPEC as KILLABLE
-from tuner.db import Store, make_engine
-from tuner.model import Claim, History, JobId, MeasurementId, MeasurementResult, Step
-from tuner.queue import Queue
+from tuner.nouns.model import Claim, History, JobId, MeasurementId, MeasurementResult, Step
+from tuner.store.db import Store, make_engine
+from tuner.store.queue import Queue
 
 SPEC = KILLABLE.model_copy(
     update={

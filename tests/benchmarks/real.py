@@ -26,7 +26,7 @@ from tests.benchmarks.journal import Journal, Row, arguments, complete
 from tests.real_bench import APPS
 from tests.service import Json, Service, running
 from tests.variants import SHOP, laid_over, write_variant
-from tuner.model import Runs
+from tuner.nouns.model import Runs
 from tuner.uwsgi.ini import IniFile
 
 KINTO = "kinto"

@@ -17,13 +17,13 @@ from tests.benchmarks import rig
 from tests.benchmarks.replay.recording import recorded
 from tests.benchmarks.replay.records import Landscape
 from tests.grids import grid
-from tuner import bootstrap, worker
-from tuner.engine import DockerLauncher
-from tuner.errors import InvalidInput, Unavailable
-from tuner.measurement import Bench
-from tuner.model import Budget, JobSpec, TargetRequest, TuneRequest
-from tuner.search_space import derive
-from tuner.settings import Settings
+from tuner.bench.engine import DockerLauncher
+from tuner.bench.measurement import Bench
+from tuner.nouns.errors import InvalidInput, Unavailable
+from tuner.nouns.model import Budget, JobSpec, TargetRequest, TuneRequest
+from tuner.service import bootstrap, worker
+from tuner.service.settings import Settings
+from tuner.targets.search_space import derive
 
 LOOK_EVERY_S = 3.0
 MEASURED = (

@@ -15,10 +15,10 @@ from tests.bench_arms import opened
 from tests.benchmarks import rig
 from tests.contract.test_backing import COUNTER, arm
 from tests.contract.test_stubs import latency_ms, launched
-from tuner.engine import DockerLauncher
-from tuner.engine.target import DockerTarget
-from tuner.measurement import ArmSpec
-from tuner.model import Target
+from tuner.bench.engine import DockerLauncher
+from tuner.bench.engine.target import DockerTarget
+from tuner.bench.measurement import ArmSpec
+from tuner.nouns.model import Target
 
 WANTED_MS = (0.0, 0.2, 0.5, 2.0, 10.0)
 WANTED_OF_STUB_MS = ((5.0, 20.0), (40.0, 120.0), (80.0, 300.0))

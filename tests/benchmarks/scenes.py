@@ -36,9 +36,9 @@ from tests.recovery.test_resume import (
     wait_for_runs,
     wait_until,
 )
-from tuner.db import EmbeddedPostgres, Store, make_engine, migrate
-from tuner.model import JobId, JobState, Phase
-from tuner.queue import Queue
+from tuner.nouns.model import JobId, JobState, Phase
+from tuner.store.db import EmbeddedPostgres, Store, make_engine, migrate
+from tuner.store.queue import Queue
 
 PAUSE_S = 0.03  # of every run of load; a block has six and more
 MOST_RUNS = 10  # of load between two strikes

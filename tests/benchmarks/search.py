@@ -43,7 +43,7 @@ from tests.benchmarks.replay.jobs import (
 from tests.benchmarks.replay.samplers import AnySampler, SpaceFilling
 from tests.benchmarks.replay.scoring import Result
 from tests.benchmarks.replay.tables import Grid
-from tuner.model import PRESETS, SamplerName
+from tuner.nouns.model import PRESETS, SamplerName
 
 SEEDS = range(1, 201)
 BUDGETS = {0.03: "standard", 0.08: "noisy"}

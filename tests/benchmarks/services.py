@@ -13,12 +13,12 @@ from statistics import median
 
 from tests.bench_arms import opened
 from tests.benchmarks import rig
-from tuner.catalogue import HostCatalogue
-from tuner.engine import DockerLauncher
-from tuner.engine.executing import execute
-from tuner.engine.target import DockerTarget
-from tuner.measurement import ArmSpec, Bench
-from tuner.model import DEFAULT_COMMAND, ClosedLoop, HttpRequest, Target
+from tuner.bench.engine import DockerLauncher
+from tuner.bench.engine.executing import execute
+from tuner.bench.engine.target import DockerTarget
+from tuner.bench.measurement import ArmSpec, Bench
+from tuner.nouns.model import DEFAULT_COMMAND, ClosedLoop, HttpRequest, Target
+from tuner.targets.catalogue import HostCatalogue
 
 APP = "django-shop"
 ROWS = "select count(*) from store_orderline"

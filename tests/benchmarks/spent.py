@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
 
 from tests.benchmarks import rig
-from tuner import bootstrap, wording
-from tuner.model import Job, JobId, Measurement, MeasurementKind
-from tuner.settings import Settings
+from tuner.nouns import wording
+from tuner.nouns.model import Job, JobId, Measurement, MeasurementKind
+from tuner.service import bootstrap
+from tuner.service.settings import Settings
 
 
 def main() -> None:

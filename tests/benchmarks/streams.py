@@ -26,8 +26,7 @@ from tests.benchmarks import rig
 from tests.benchmarks.polling import Poll, api, apps, filled, latencies_of, percentile, polled
 from tests.benchmarks.polling import request as get
 from tests.postgres import fresh_database
-from tuner.db import Store, make_engine
-from tuner.model import (
+from tuner.nouns.model import (
     BASELINE,
     History,
     JobId,
@@ -38,7 +37,8 @@ from tuner.model import (
     Plan,
     Step,
 )
-from tuner.queue import Queue
+from tuner.store.db import Store, make_engine
+from tuner.store.queue import Queue
 
 P99_WITHIN_MS = 1_000.0
 SLOWER_AT_MOST = 2.0

@@ -20,9 +20,9 @@ from tests.benchmarks import jobs
 from tests.benchmarks.journal import Journal, arguments, complete
 from tests.plants import Planting, gains
 from tests.service import Json, Service, opened_store
-from tuner.analysis import effect_of
-from tuner.model import JobId, Measurement, Metric
-from tuner.objective import difference, usable
+from tuner.judge.analysis import effect_of
+from tuner.judge.objective import difference, usable
+from tuner.nouns.model import JobId, Measurement, Metric
 
 SLOWER = Planting(
     name="slower-arm",

@@ -28,9 +28,9 @@ from tests.benchmarks import rig
 from tests.benchmarks.years_calls import CALLS, Site, answers, opened
 from tests.filled_years import Years, fill
 from tests.older_files import OLD, running
-from tuner.db import EmbeddedPostgres, binaries, cluster, migrate, older
-from tuner.db.home import Home
-from tuner.model import BYTES_PER_MB, HOST_IS_STALE_AFTER
+from tuner.nouns.model import BYTES_PER_MB, HOST_IS_STALE_AFTER
+from tuner.store.db import EmbeddedPostgres, binaries, cluster, migrate, older
+from tuner.store.db.home import Home
 
 RATIO_AT_MOST = 2.0
 SIZES = ("small", "large")

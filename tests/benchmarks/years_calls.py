@@ -15,10 +15,10 @@ import httpx
 from tests import builders
 from tests.filled_years import POOL, Years
 from tests.running_api import KEY, running_api
-from tuner.db import Store, make_engine
-from tuner.db.turns import next_of
-from tuner.model import JobId, JobKind, MeasurementId, MeasurementResult
-from tuner.queue import Queue
+from tuner.nouns.model import JobId, JobKind, MeasurementId, MeasurementResult
+from tuner.store.db import Store, make_engine
+from tuner.store.db.turns import next_of
+from tuner.store.queue import Queue
 
 WITHIN_S = 60.0
 SOME_ANSWERS = 30

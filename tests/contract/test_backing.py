@@ -20,12 +20,12 @@ from docker.utils import kwargs_from_env
 from tests import real_bench
 from tests.bench_arms import HTTP_SOCKET, ONE_CPU
 from tests.real_bench import everything_of
-from tuner.engine import DockerLauncher
-from tuner.engine.connection import RELEASE_S, Connection
-from tuner.engine.target import DockerTarget
-from tuner.errors import Infrastructure, TargetFailed
-from tuner.measurement import ArmSpec
-from tuner.model import DEFAULT_COMMAND, FailureCode, Target
+from tuner.bench.engine import DockerLauncher
+from tuner.bench.engine.connection import RELEASE_S, Connection
+from tuner.bench.engine.target import DockerTarget
+from tuner.bench.measurement import ArmSpec
+from tuner.nouns.errors import Infrastructure, TargetFailed
+from tuner.nouns.model import DEFAULT_COMMAND, FailureCode, Target
 
 pytestmark = pytest.mark.docker
 

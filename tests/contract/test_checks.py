@@ -6,8 +6,8 @@ import pytest
 
 from tests import builders
 from tests.stores import STORES, AnyStore, store_of
-from tuner.errors import NotFound
-from tuner.model import Checker, JobId, NewCheck
+from tuner.nouns.errors import NotFound
+from tuner.nouns.model import Checker, JobId, NewCheck
 
 
 @pytest.fixture(params=STORES)

@@ -14,11 +14,11 @@ import docker
 import pytest
 
 from tests import real_bench
-from tuner.engine import DockerLauncher, EngineConfig
-from tuner.engine.connection import MOST_BYTES, Connection
-from tuner.engine.containers import Containers
-from tuner.errors import Infrastructure, TargetFailed
-from tuner.model import FailureCode, Limits
+from tuner.bench.engine import DockerLauncher, EngineConfig
+from tuner.bench.engine.connection import MOST_BYTES, Connection
+from tuner.bench.engine.containers import Containers
+from tuner.nouns.errors import Infrastructure, TargetFailed
+from tuner.nouns.model import FailureCode, Limits
 
 pytestmark = pytest.mark.docker
 

@@ -11,10 +11,10 @@ import pytest
 from tests import real_bench
 from tests.contract.test_backing import answer, arm
 from tests.real_bench import everything_of
-from tuner.engine import DockerLauncher
-from tuner.errors import Infrastructure, TargetFailed
-from tuner.measurement import ArmSpec
-from tuner.model import Target
+from tuner.bench.engine import DockerLauncher
+from tuner.bench.measurement import ArmSpec
+from tuner.nouns.errors import Infrastructure, TargetFailed
+from tuner.nouns.model import Target
 
 pytestmark = pytest.mark.docker
 

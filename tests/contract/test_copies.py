@@ -7,10 +7,10 @@ import pytest
 
 from tests import real_bench
 from tests.real_bench import LOAD_IMAGE, everything_of
-from tuner.engine import DockerLauncher
-from tuner.engine.containers import ROOT_USER, Containers
-from tuner.engine.copies import Copies
-from tuner.errors import Infrastructure
+from tuner.bench.engine import DockerLauncher
+from tuner.bench.engine.containers import ROOT_USER, Containers
+from tuner.bench.engine.copies import Copies
+from tuner.nouns.errors import Infrastructure
 
 pytestmark = pytest.mark.docker
 

@@ -9,10 +9,10 @@ import docker
 import pytest
 
 from tests import real_bench
-from tuner.engine import DockerLauncher
-from tuner.errors import Infrastructure, TargetFailed
-from tuner.measurement import ArmSpec
-from tuner.model import ClosedLoop, FailureCode, HttpRequest
+from tuner.bench.engine import DockerLauncher
+from tuner.bench.measurement import ArmSpec
+from tuner.nouns.errors import Infrastructure, TargetFailed
+from tuner.nouns.model import ClosedLoop, FailureCode, HttpRequest
 from tuner.uwsgi.topology import Topology
 
 pytestmark = [pytest.mark.full, pytest.mark.docker]

@@ -8,13 +8,13 @@ import pytest
 from tests import real_bench
 from tests.bench_arms import HTTP_SOCKET, ONE_CPU
 from tests.builders import spec
-from tuner.engine import DockerLauncher
-from tuner.engine.image_facts import entry_of, file_in
-from tuner.errors import InvalidInput, TargetFailed
-from tuner.measurement import ArmSpec, Bench
-from tuner.model import Budget, FailureCode, JobKind, Target
+from tuner.bench.engine import DockerLauncher
+from tuner.bench.engine.image_facts import entry_of, file_in
+from tuner.bench.measurement import ArmSpec, Bench
+from tuner.nouns.errors import InvalidInput, TargetFailed
+from tuner.nouns.model import Budget, FailureCode, JobKind, Target
+from tuner.service.worker import prepared
 from tuner.uwsgi.ini import IniFile
-from tuner.worker import prepared
 
 pytestmark = pytest.mark.docker
 

@@ -15,11 +15,11 @@ import pytest
 
 from tests import real_bench
 from tests.registry import Registry, registry
-from tuner.engine import EngineConfig
-from tuner.engine.connection import Connection
-from tuner.engine.images import Images
-from tuner.errors import Aborted, Infrastructure, TargetFailed
-from tuner.model import DEFAULT_COMMAND, FailureCode, Target
+from tuner.bench.engine import EngineConfig
+from tuner.bench.engine.connection import Connection
+from tuner.bench.engine.images import Images
+from tuner.nouns.errors import Aborted, Infrastructure, TargetFailed
+from tuner.nouns.model import DEFAULT_COMMAND, FailureCode, Target
 
 pytestmark = pytest.mark.docker
 

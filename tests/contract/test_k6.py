@@ -12,10 +12,10 @@ import pytest
 from tests import misbehaving, real_bench
 from tests.bench_arms import JOURNEY_IMAGE, arm, opened
 from tests.patience import share
-from tuner.errors import Infrastructure, TargetFailed
-from tuner.load import Generators
-from tuner.measurement import ArmSpec, Bench, LoadGenerator, LoadReading, RunningTarget
-from tuner.model import (
+from tuner.bench.load import Generators
+from tuner.bench.measurement import ArmSpec, Bench, LoadGenerator, LoadReading, RunningTarget
+from tuner.nouns.errors import Infrastructure, TargetFailed
+from tuner.nouns.model import (
     SERIES_STEP_S,
     Burst,
     ClosedLoop,

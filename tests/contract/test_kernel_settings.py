@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from tests import real_bench
-from tuner.engine import DockerLauncher
-from tuner.engine.target import DockerTarget
-from tuner.errors import TargetFailed
-from tuner.measurement import ArmSpec
-from tuner.model import FailureCode, Limits
-from tuner.model.kernel import OF_A_NAMESPACE, OF_THE_HOST, Sysctl
+from tuner.bench.engine import DockerLauncher
+from tuner.bench.engine.target import DockerTarget
+from tuner.bench.measurement import ArmSpec
+from tuner.nouns.errors import TargetFailed
+from tuner.nouns.model import FailureCode, Limits
+from tuner.nouns.model.kernel import OF_A_NAMESPACE, OF_THE_HOST, Sysctl
 
 pytestmark = pytest.mark.docker
 

@@ -13,11 +13,11 @@ from tests import builders
 from tests.postgres import fresh_database
 from tests.stores import STORES, AnyStore, store_of
 from tests.unit.cli.conftest import run
-from tuner.db import Store, make_engine
-from tuner.db.tables import keys
-from tuner.errors import LimitReached, NotFound
-from tuner.model import Action, JobId, Scope
-from tuner.queue import Queue
+from tuner.nouns.errors import LimitReached, NotFound
+from tuner.nouns.model import Action, JobId, Scope
+from tuner.store.db import Store, make_engine
+from tuner.store.db.tables import keys
+from tuner.store.queue import Queue
 
 OPERATOR = "root (tuner keys)"
 

@@ -13,10 +13,10 @@ import pytest
 from tests import real_bench
 from tests.fake_bench import FakeWorld, Options
 from tests.patience import share
-from tuner.errors import Infrastructure, TargetFailed
-from tuner.load import Oha
-from tuner.measurement import ArmSpec, Launcher, LoadGenerator, LoadReading, RunningTarget
-from tuner.model import ClosedLoop, FailureCode, HttpRequest, Load, OpenLoop
+from tuner.bench.load import Oha
+from tuner.bench.measurement import ArmSpec, Launcher, LoadGenerator, LoadReading, RunningTarget
+from tuner.nouns.errors import Infrastructure, TargetFailed
+from tuner.nouns.model import ClosedLoop, FailureCode, HttpRequest, Load, OpenLoop
 from tuner.uwsgi.ini import IniFile
 
 CLOSED = ClosedLoop(concurrency=8)

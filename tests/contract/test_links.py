@@ -9,11 +9,11 @@ from sqlalchemy import select, text
 from tests import builders
 from tests.postgres import fresh_database
 from tests.stores import STORES, AnyStore, store_of
-from tuner.db import Store, make_engine
-from tuner.db.tables import links
-from tuner.errors import Conflict, NotFound
-from tuner.model import MOST_LINKS, JobId
-from tuner.queue import Queue
+from tuner.nouns.errors import Conflict, NotFound
+from tuner.nouns.model import MOST_LINKS, JobId
+from tuner.store.db import Store, make_engine
+from tuner.store.db.tables import links
+from tuner.store.queue import Queue
 
 
 @pytest.fixture(params=STORES)

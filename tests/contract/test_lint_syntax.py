@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.contract.uwsgi_lab import IMAGE, Lab, lab
-from tuner import bootstrap
-from tuner.errors import InvalidInput
-from tuner.settings import Settings
+from tuner.nouns.errors import InvalidInput
+from tuner.service import bootstrap
+from tuner.service.settings import Settings
 from tuner.uwsgi.lint import lint, subject_of
 from tuner.uwsgi.options import of_build
 

@@ -8,11 +8,11 @@ import pytest
 
 from tests import real_bench
 from tests.patience import share
-from tuner.engine import DockerLauncher
-from tuner.errors import TargetFailed
-from tuner.load import Generators, Oha
-from tuner.measurement import ArmSpec, LoadReading, RunningTarget
-from tuner.model import (
+from tuner.bench.engine import DockerLauncher
+from tuner.bench.load import Generators, Oha
+from tuner.bench.measurement import ArmSpec, LoadReading, RunningTarget
+from tuner.nouns.errors import TargetFailed
+from tuner.nouns.model import (
     SERIES_STEP_S,
     ClosedLoop,
     FailureCode,

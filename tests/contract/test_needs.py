@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from tests import real_bench
-from tuner.errors import TargetFailed
-from tuner.measurement import ArmSpec
-from tuner.model import Target
+from tuner.bench.measurement import ArmSpec
+from tuner.nouns.errors import TargetFailed
+from tuner.nouns.model import Target
 
 pytestmark = pytest.mark.docker
 

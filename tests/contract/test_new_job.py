@@ -18,10 +18,11 @@ from tests.finished_jobs import CALIBRATION
 from tests.planting import PLANT
 from tests.sites import Site
 from tests.stores import STORES, store_of
-from tuner import analysis, wording
-from tuner.model import ClosedLoop, JobKind, OpenLoop, Succeed
-from tuner.model.budgets import PRESETS
-from tuner.pages.drafting import FIELDS, STARTING
+from tuner.judge import analysis
+from tuner.nouns import wording
+from tuner.nouns.model import ClosedLoop, JobKind, OpenLoop, Succeed
+from tuner.nouns.model.budgets import PRESETS
+from tuner.service.pages.drafting import FIELDS, STARTING
 
 DRAFT = {**STARTING, "filled": "mixed", "app": "shop", "target.target_app": "mixed"}
 

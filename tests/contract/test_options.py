@@ -7,7 +7,7 @@ import pytest
 
 from tests.contract.uwsgi_lab import IMAGE, Lab, lab
 from tuner.cli.options import options
-from tuner.errors import NotFound
+from tuner.nouns.errors import NotFound
 from tuner.uwsgi.options import Kind, known
 
 pytestmark = [pytest.mark.full, pytest.mark.docker]

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from tests import real_bench
-from tuner.errors import TargetFailed
-from tuner.measurement import ArmSpec, Bench, Preparation
-from tuner.model import Budget, ClosedLoop, Doubt, FailureCode, HttpRequest
+from tuner.bench.measurement import ArmSpec, Bench, Preparation
+from tuner.nouns.errors import TargetFailed
+from tuner.nouns.model import Budget, ClosedLoop, Doubt, FailureCode, HttpRequest
 
 pytestmark = pytest.mark.docker
 

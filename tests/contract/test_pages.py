@@ -18,7 +18,7 @@ from tests.filled_rows import DRIFT, Filled, fill, hosts
 from tests.planting import PLANT, planted
 from tests.sites import Site
 from tests.stores import STORES, store_of
-from tuner.model import Doubt, EventKind, JobState, Phase, Priority
+from tuner.nouns.model import Doubt, EventKind, JobState, Phase, Priority
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,11 +8,11 @@ import pytest
 
 from tests import real_bench
 from tests.builders import spec
-from tuner.engine import DockerLauncher
-from tuner.engine.target import DockerTarget
-from tuner.errors import TargetFailed
-from tuner.measurement import ArmSpec, Bench, arm_of, strict_copy
-from tuner.model import (
+from tuner.bench.engine import DockerLauncher
+from tuner.bench.engine.target import DockerTarget
+from tuner.bench.measurement import ArmSpec, Bench, arm_of, strict_copy
+from tuner.nouns.errors import TargetFailed
+from tuner.nouns.model import (
     ClosedLoop,
     Danger,
     FailureCode,
@@ -21,9 +21,9 @@ from tuner.model import (
     MeasurementResult,
     Preflight,
 )
+from tuner.service.worker import prepared
 from tuner.uwsgi.ini import IniFile
 from tuner.uwsgi.lint import rule_of
-from tuner.worker import prepared
 
 pytestmark = [pytest.mark.full, pytest.mark.docker]
 

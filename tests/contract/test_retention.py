@@ -13,10 +13,8 @@ from tests.killable_worker import worker_on
 from tests.postgres import fresh_database
 from tests.stores import STORES, AnyStore, store_of
 from tests.unit.cli.conftest import run
-from tuner.db import Store, make_engine
-from tuner.db.tables import jobs, links, measurements, trials, windows
-from tuner.errors import Conflict, NotFound
-from tuner.model import (
+from tuner.nouns.errors import Conflict, NotFound
+from tuner.nouns.model import (
     Checker,
     JobId,
     MeasurementResult,
@@ -24,8 +22,10 @@ from tuner.model import (
     Phase,
     Succeed,
 )
-from tuner.queue import Queue
-from tuner.worker import prune
+from tuner.service.worker import prune
+from tuner.store.db import Store, make_engine
+from tuner.store.db.tables import jobs, links, measurements, trials, windows
+from tuner.store.queue import Queue
 
 DAY = timedelta(days=1)
 

@@ -8,10 +8,10 @@ import pytest
 from tests import real_bench
 from tests.bench_arms import SHORT
 from tests.contract.test_backing import answer, arm
-from tuner.engine import DockerLauncher, delay
-from tuner.errors import Infrastructure, TargetFailed
-from tuner.measurement import Bench
-from tuner.model import ClosedLoop, FailureCode
+from tuner.bench.engine import DockerLauncher, delay
+from tuner.bench.measurement import Bench
+from tuner.nouns.errors import Infrastructure, TargetFailed
+from tuner.nouns.model import ClosedLoop, FailureCode
 
 pytestmark = pytest.mark.docker
 
@@ -68,7 +68,7 @@ def test_a_delay_that_has_ended_is_no_measurement(launcher: DockerLauncher) -> N
 def test_a_host_that_cannot_delay_packets_refuses_and_says_what_to_do(
     launcher: DockerLauncher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tuner.engine.options.TUN", "/dev/net/missing")
+    monkeypatch.setattr("tuner.bench.engine.options.TUN", "/dev/net/missing")
     monkeypatch.setattr(delay, "TUN", "/dev/net/missing")
     refused = pytest.raises(TargetFailed, match="rtt_ms: 0")
     with refused as caught, launcher.launch(arm()):

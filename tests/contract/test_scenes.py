@@ -3,9 +3,9 @@
 import pytest
 
 from tests.bench_arms import SHORT, opened, work
-from tuner.measurement import Disturbance, run_scenes
-from tuner.measurement.scenes import FILL
-from tuner.model import ClosedLoop, Scene, SceneRun
+from tuner.bench.measurement import Disturbance, run_scenes
+from tuner.bench.measurement.scenes import FILL
+from tuner.nouns.model import ClosedLoop, Scene, SceneRun
 
 pytestmark = pytest.mark.docker
 

@@ -7,9 +7,9 @@ import pytest
 from tests import real_bench
 from tests.bench_arms import SHORT
 from tests.contract.test_backing import COUNTER, arm
-from tuner import analysis, diagnosis
-from tuner.measurement import ArmSpec, Bench
-from tuner.model import Bottleneck, ClosedLoop, Doubt, Target
+from tuner.bench.measurement import ArmSpec, Bench
+from tuner.judge import analysis, diagnosis
+from tuner.nouns.model import Bottleneck, ClosedLoop, Doubt, Target
 
 pytestmark = pytest.mark.docker
 

@@ -8,8 +8,8 @@ import pytest
 from tests.keyed_site import KEY, Keyed, keyed_site
 from tests.sites import BROWSER
 from tests.stores import STORES
-from tuner.api.sessions import COOKIE
-from tuner.model import Phase
+from tuner.nouns.model import Phase
+from tuner.service.api.sessions import COOKIE
 
 
 @pytest.fixture(scope="module", params=STORES)

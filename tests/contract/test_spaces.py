@@ -8,12 +8,12 @@ import pytest
 from tests import real_bench
 from tests.grids import grid
 from tests.space_jobs import CATALOG, FITTING, job_for
-from tuner.engine import DockerLauncher
-from tuner.errors import TargetFailed
-from tuner.load import Oha
-from tuner.measurement import ArmSpec, LoadReading
-from tuner.model import ClosedLoop, HttpRequest, JobSpec, Params
-from tuner.search_space import derive
+from tuner.bench.engine import DockerLauncher
+from tuner.bench.load import Oha
+from tuner.bench.measurement import ArmSpec, LoadReading
+from tuner.nouns.errors import TargetFailed
+from tuner.nouns.model import ClosedLoop, HttpRequest, JobSpec, Params
+from tuner.targets.search_space import derive
 
 pytestmark = [pytest.mark.full, pytest.mark.docker, pytest.mark.timeout(600)]
 

@@ -15,10 +15,8 @@ from tests.builders import FACTS, FINGERPRINT, INI, space, spec, window
 from tests.fake_store import FakeStore
 from tests.statuses import blocks_by_trial, status_of, summary_of
 from tests.stores import STORES, AnyStore, store_of
-from tuner.db import Store
-from tuner.db import host_alive as real_host_alive
-from tuner.errors import Conflict, NotFound
-from tuner.model import (
+from tuner.nouns.errors import Conflict, NotFound
+from tuner.nouns.model import (
     AS_BUDGETED,
     BASELINE,
     MOST_LISTED,
@@ -81,6 +79,8 @@ from tuner.model import (
     Variant,
     Verdict,
 )
+from tuner.store.db import Store
+from tuner.store.db import host_alive as real_host_alive
 
 WORKERS = itertools.count(1)  # their numbers in the queue
 NEW: Any = {"idempotency_key": None, "request_sha256": "s"}

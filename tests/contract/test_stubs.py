@@ -10,10 +10,10 @@ import pytest
 from tests import real_bench
 from tests.bench_arms import ONE_CPU
 from tests.real_bench import everything_of
-from tuner.engine.executing import execute
-from tuner.engine.target import DockerTarget
-from tuner.measurement import ArmSpec
-from tuner.model import DEFAULT_COMMAND, Target
+from tuner.bench.engine.executing import execute
+from tuner.bench.engine.target import DockerTarget
+from tuner.bench.measurement import ArmSpec
+from tuner.nouns.model import DEFAULT_COMMAND, Target
 
 pytestmark = pytest.mark.docker
 

@@ -8,10 +8,10 @@ import sys
 import time
 from collections.abc import Callable
 
-from tuner.db import Store, host_alive, make_engine
-from tuner.errors import Aborted, Conflict, Unavailable
-from tuner.model import JobId, MeasurementId
-from tuner.queue import Queue, run_worker
+from tuner.nouns.errors import Aborted, Conflict, Unavailable
+from tuner.nouns.model import JobId, MeasurementId
+from tuner.store.db import Store, host_alive, make_engine
+from tuner.store.queue import Queue, run_worker
 
 
 class Talking:

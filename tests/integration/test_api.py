@@ -9,9 +9,9 @@ from sqlalchemy import event
 from tests import finished_jobs
 from tests.unit.api.fakes import Api
 from tests.unit.api.test_bad_input import JSON, NASTY_BODIES, NASTY_PATHS
-from tuner.db import Store, make_engine
-from tuner.model import JobId
-from tuner.queue import Queue
+from tuner.nouns.model import JobId
+from tuner.store.db import Store, make_engine
+from tuner.store.queue import Queue
 
 
 @contextmanager

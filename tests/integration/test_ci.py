@@ -12,7 +12,7 @@ from tests import finished_jobs, pipelines
 from tests.finished_jobs import NEW_INI, OWN_INI
 from tests.pipelines import Command
 from tests.service import Service, opened_store, running
-from tuner.model import Verdict
+from tuner.nouns.model import Verdict
 
 pytestmark = pytest.mark.timeout(300)
 

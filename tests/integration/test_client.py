@@ -17,9 +17,8 @@ from tests import finished_jobs
 from tests.postgres import fresh_database
 from tests.running_api import KEY, Running, running_api
 from tuner.client import Client, document_of
-from tuner.db import Store, make_engine
-from tuner.errors import Conflict, InvalidInput, NotFound, Stale, Unavailable
-from tuner.model import (
+from tuner.nouns.errors import Conflict, InvalidInput, NotFound, Stale, Unavailable
+from tuner.nouns.model import (
     CalibrateRequest,
     CompareRequest,
     Enter,
@@ -35,7 +34,8 @@ from tuner.model import (
     Variant,
     Verdict,
 )
-from tuner.queue import Queue
+from tuner.store.db import Store, make_engine
+from tuner.store.queue import Queue
 
 ROOT = Path(__file__).parents[2]
 MIXED = TargetRequest(target_app="mixed")

@@ -12,9 +12,9 @@ from tests import builders, finished_jobs
 from tests.postgres import fresh_database
 from tests.unit.api.fakes import Api
 from tests.unit.cli.conftest import run
-from tuner.db import Store, dumps, make_engine, migrate
-from tuner.errors import Conflict, InvalidInput, Unavailable
-from tuner.queue import Queue
+from tuner.nouns.errors import Conflict, InvalidInput, Unavailable
+from tuner.store.db import Store, dumps, make_engine, migrate
+from tuner.store.queue import Queue
 
 PATHS = (
     "/v1/jobs",

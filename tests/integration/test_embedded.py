@@ -15,15 +15,15 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tuner.db import EmbeddedPostgres, binaries, cluster
-from tuner.errors import InvalidInput, Unavailable
+from tuner.nouns.errors import InvalidInput, Unavailable
+from tuner.store.db import EmbeddedPostgres, binaries, cluster
 
 AS_ROOT = os.geteuid() == 0
 SETTINGS = {"fsync": "off"}
 STARTER = """
 import sys, time
 from pathlib import Path
-from tuner.db import EmbeddedPostgres
+from tuner.store.db import EmbeddedPostgres
 postgres = EmbeddedPostgres(Path(sys.argv[1]), settings={"fsync": "off"})
 postgres.start()
 print(postgres.pid, flush=True)

@@ -14,8 +14,7 @@ from sqlalchemy import Connection, Engine, text
 from tests.builders import spec
 from tests.finished_jobs import recommendation
 from tests.integration.test_store import OUTCOME, START, create, once, plan, trial
-from tuner.db import Store, events, host_alive, make_engine, new_events
-from tuner.model import (
+from tuner.nouns.model import (
     EVENTS_KEPT,
     Event,
     EventKind,
@@ -26,6 +25,7 @@ from tuner.model import (
     Succeed,
     TrialNumber,
 )
+from tuner.store.db import Store, events, host_alive, make_engine, new_events
 
 Batches = AsyncGenerator[Sequence[Event]]
 TRIAL = EventKind.TRIAL

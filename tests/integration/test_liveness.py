@@ -14,10 +14,10 @@ from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy import text
 
 from tests.integration.test_queue import Recording, wait_for, working
-from tuner.db import Store, conninfo, host_alive, make_engine
-from tuner.db.engine import translated
-from tuner.errors import Conflict, Unavailable
-from tuner.queue import Queue
+from tuner.nouns.errors import Conflict, Unavailable
+from tuner.store.db import Store, conninfo, host_alive, make_engine
+from tuner.store.db.engine import translated
+from tuner.store.queue import Queue
 
 LOST = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted"
 LOCKS = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted"

@@ -7,10 +7,10 @@ import psycopg
 import pytest
 from sqlalchemy import CheckConstraint
 
-from tuner.db import Store, make_engine, migrate
-from tuner.db.tables import metadata
-from tuner.errors import Unavailable
-from tuner.queue import Queue
+from tuner.nouns.errors import Unavailable
+from tuner.store.db import Store, make_engine, migrate
+from tuner.store.db.tables import metadata
+from tuner.store.queue import Queue
 
 NEWEST = "20261128_conditions"
 

@@ -24,9 +24,8 @@ from tests.integration.test_store import (
 )
 from tests.sites import Site
 from tests.unit.cli.conftest import run
-from tuner.db import Store, host_alive
-from tuner.errors import NotFound
-from tuner.model import (
+from tuner.nouns.errors import NotFound
+from tuner.nouns.model import (
     Claim,
     EventKind,
     Fail,
@@ -41,6 +40,7 @@ from tuner.model import (
     Phase,
     Plan,
 )
+from tuner.store.db import Store, host_alive
 
 BLOCKS = (plan(1, 0), plan(2, 0))
 RUNNING = MeasurementState.RUNNING

@@ -22,10 +22,10 @@ from procrastinate.manager import JobManager
 
 from tests.patience import quickest
 from tests.postgres import server
-from tuner.db import conninfo, host_alive
-from tuner.errors import Aborted, Conflict, Infrastructure, Unavailable
-from tuner.model import JobId, MeasurementId
-from tuner.queue import Queue, run_worker
+from tuner.nouns.errors import Aborted, Conflict, Infrastructure, Unavailable
+from tuner.nouns.model import JobId, MeasurementId
+from tuner.store.db import conninfo, host_alive
+from tuner.store.queue import Queue, run_worker
 
 WORKER = Path(__file__).parent / "queue_worker.py"
 
@@ -209,7 +209,7 @@ def test_finished_work_leaves_nothing_behind(database_url: str) -> None:
 def test_news_arrive_though_nobody_looks_for_them(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tuner.queue.worker.POLL_EVERY_S", 600.0)
+    monkeypatch.setattr("tuner.store.queue.worker.POLL_EVERY_S", 600.0)
     handlers = Recording()
     with working(handlers, database_url):
         for id_ in range(11):
@@ -319,8 +319,8 @@ def test_other_workers_may_come_back_before_the_first_sweep(
 ) -> None:
     """A worker that is not back yet after an absence of PostgreSQL would be taken for gone."""
     for interval in ("BEAT_EVERY_S", "SWEEP_EVERY_S"):
-        monkeypatch.setattr(f"tuner.queue.worker.{interval}", 0.05)
-    monkeypatch.setattr("tuner.queue.worker.HOST_IS_STALE_AFTER", timedelta(seconds=2))
+        monkeypatch.setattr(f"tuner.store.queue.worker.{interval}", 0.05)
+    monkeypatch.setattr("tuner.store.queue.worker.HOST_IS_STALE_AFTER", timedelta(seconds=2))
     handlers, swept, lost = Recording(), list[float](), list[float]()
     handlers.sweeping = lambda: swept.append(time.monotonic())
 

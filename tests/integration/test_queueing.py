@@ -9,10 +9,10 @@ import pytest
 from tests.integration.test_placing import end, hosts, started
 from tests.integration.test_store import fall_silent
 from tests.unit.api.fakes import Api
-from tuner.db import Store
-from tuner.model import JobId
-from tuner.pages import queueing
-from tuner.pages.queueing import Open, open_jobs
+from tuner.nouns.model import JobId
+from tuner.service.pages import queueing
+from tuner.service.pages.queueing import Open, open_jobs
+from tuner.store.db import Store
 
 
 def looked_at(store: Store) -> tuple[datetime, Sequence[Open]]:

@@ -9,9 +9,9 @@ import psycopg
 
 from tests.integration.test_queue import Recording, wait_for, working
 from tests.scheduled import answered, schedules, write_app
-from tuner.db import Store
-from tuner.model import JobState
-from tuner.worker import Schedules
+from tuner.nouns.model import JobState
+from tuner.service.worker import Schedules
+from tuner.store.db import Store
 
 EVERY_SECOND = "* * * * * *"
 

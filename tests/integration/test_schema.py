@@ -25,10 +25,10 @@ from tests.killable_worker import SPEC, worker_on
 from tests.postgres import fresh_database
 from tests.scopes import needed
 from tests.unit.api.fakes import Api
-from tuner.api.security import OPEN_PATHS
-from tuner.db import Store, make_engine
-from tuner.model import JobId, Scope
-from tuner.queue import Queue
+from tuner.nouns.model import JobId, Scope
+from tuner.service.api.security import OPEN_PATHS
+from tuner.store.db import Store, make_engine
+from tuner.store.queue import Queue
 
 CHECKS = [
     not_a_server_error,

@@ -11,9 +11,9 @@ from sqlalchemy import MetaData, select
 from tests import real_bench
 from tests.patience import JOB_ENDS_WITHIN_S, TEST_ENDS_WITHIN_S
 from tests.service import Json, Service, running
-from tuner import bootstrap
-from tuner.db import make_engine
-from tuner.settings import Settings
+from tuner.service import bootstrap
+from tuner.service.settings import Settings
+from tuner.store.db import make_engine
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(TEST_ENDS_WITHIN_S)]
 

@@ -17,8 +17,8 @@ import pytest
 from tests.patience import TEST_ENDS_WITHIN_S
 from tests.service import Json, Service, running
 from tests.variants import BACKED, write_variant
-from tuner import bootstrap
-from tuner.settings import Settings
+from tuner.service import bootstrap
+from tuner.service.settings import Settings
 
 pytestmark = [pytest.mark.full, pytest.mark.docker, pytest.mark.timeout(TEST_ENDS_WITHIN_S)]
 

@@ -12,9 +12,8 @@ import pytest
 from sqlalchemy import event
 
 from tests.builders import spec, window
-from tuner.db import Store, host_alive, make_engine
-from tuner.errors import InvalidInput, Unavailable
-from tuner.model import (
+from tuner.nouns.errors import InvalidInput, Unavailable
+from tuner.nouns.model import (
     Enter,
     Fail,
     Failure,
@@ -36,7 +35,8 @@ from tuner.model import (
     TrialNumber,
     TrialState,
 )
-from tuner.queue import Queue
+from tuner.store.db import Store, host_alive, make_engine
+from tuner.store.queue import Queue
 
 START = Enter(phase=Phase.PREPARE)
 OUTCOME = Outcome(state=TrialState.COMPLETE, score=0.1, constraints={})

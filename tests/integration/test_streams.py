@@ -14,8 +14,8 @@ from tests.integration.test_client import request, succeed
 from tests.patience import quickest
 from tests.running_api import KEY, Running, running_api
 from tuner.client import Client
-from tuner.db import Store
-from tuner.model import Event, EventKind, JobId
+from tuner.nouns.model import Event, EventKind, JobId
+from tuner.store.db import Store
 
 WITHIN_S = 20.0
 

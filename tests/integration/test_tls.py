@@ -11,7 +11,7 @@ import trustme
 from tests.postgres import fresh_database
 from tests.running_api import KEY, Running, running_api
 from tuner.client import Client
-from tuner.errors import InvalidInput
+from tuner.nouns.errors import InvalidInput
 
 WRONG_KEY = {"X-API-Key": "another"}
 

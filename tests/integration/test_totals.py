@@ -9,11 +9,7 @@ from sqlalchemy import select
 
 from tests import builders, finished_jobs
 from tests.integration.test_store import START, create, in_threads, once, plan, trial
-from tuner.db import Store, make_engine, migrate
-from tuner.db.tables import jobs
-from tuner.db.totals import _OPEN
-from tuner.db.turns import AHEAD
-from tuner.model import (
+from tuner.nouns.model import (
     Counted,
     Doubt,
     Fail,
@@ -27,7 +23,11 @@ from tuner.model import (
     OpenJobs,
     Phase,
 )
-from tuner.queue import Queue
+from tuner.store.db import Store, make_engine, migrate
+from tuner.store.db.tables import jobs
+from tuner.store.db.totals import _OPEN
+from tuner.store.db.turns import AHEAD
+from tuner.store.queue import Queue
 
 BEFORE = "20261123_tables"
 FAILURE = Failure(code=FailureCode.NOT_READY, message="no answer")

@@ -27,9 +27,9 @@ from tests.older_files import (
 )
 from tests.service import free_port
 from tests.unit.cli.conftest import run
-from tuner.db import binaries, digests, dumps, older
-from tuner.db.home import Home, taken
-from tuner.errors import Unavailable
+from tuner.nouns.errors import Unavailable
+from tuner.store.db import binaries, digests, dumps, older
+from tuner.store.db.home import Home, taken
 
 __all__ = ["filled", "home", "programs"]
 

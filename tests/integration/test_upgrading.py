@@ -24,7 +24,7 @@ from tests.older_files import (
 )
 from tests.unit.api.fakes import Api
 from tests.unit.cli.conftest import run
-from tuner.db import EmbeddedPostgres, binaries, cluster, migrate
+from tuner.store.db import EmbeddedPostgres, binaries, cluster, migrate
 
 __all__ = ["filled", "home", "programs"]
 
@@ -53,10 +53,10 @@ from tuner.cli import main
 sys.exit(main(["db", "upgrade", *sys.argv[4:]]))
 """
 STAGES = (
-    ("tuner.db.dumps", "dump", "during"),
-    ("tuner.db.cluster", "create", "after"),
-    ("tuner.db.dumps", "fill", "during"),
-    ("tuner.db.digests", "require_equal", "after"),
+    ("tuner.store.db.dumps", "dump", "during"),
+    ("tuner.store.db.cluster", "create", "after"),
+    ("tuner.store.db.dumps", "fill", "during"),
+    ("tuner.store.db.digests", "require_equal", "after"),
     ("Path", "rename", "postgres.upgraded"),
     ("Path", "rename", "postgres.17"),
     ("Path", "rename", "postgres"),

@@ -11,10 +11,10 @@ from sqlalchemy import Engine, Select
 from tests.benchmarks.years_calls import CALLS, answers, opened
 from tests.filled_years import POOL, Years, fill, seen
 from tests.postgres import fresh_database
-from tuner.db import dumps, make_engine, migrate
-from tuner.db.apps import _answers, _newest
-from tuner.db.recovery import _startable
-from tuner.model import Budget
+from tuner.nouns.model import Budget
+from tuner.store.db import dumps, make_engine, migrate
+from tuner.store.db.apps import _answers, _newest
+from tuner.store.db.recovery import _startable
 
 SMALL = Budget(trials=3, calibrate_blocks=2, confirm_blocks=6, window_s=1.0)
 

@@ -14,8 +14,8 @@ from tests.own_engine import own_engine
 from tests.patience import TEST_ENDS_WITHIN_S
 from tests.recovery.test_kills import check_rows, submit, wait_for_phase
 from tests.service import is_refused_as_busy, running
-from tuner.errors import TargetFailed
-from tuner.model import FailureCode
+from tuner.nouns.errors import TargetFailed
+from tuner.nouns.model import FailureCode
 
 pytestmark = [pytest.mark.full, pytest.mark.docker, pytest.mark.timeout(TEST_ENDS_WITHIN_S)]
 

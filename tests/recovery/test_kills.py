@@ -13,7 +13,8 @@ import pytest
 from tests import misbehaving
 from tests.patience import JOB_ENDS_WITHIN_S, TEST_ENDS_WITHIN_S
 from tests.service import Json, Service, opened_store, running
-from tuner.model import (
+from tuner.judge.objective import outcome_of, usable
+from tuner.nouns.model import (
     Condition,
     JobId,
     JobState,
@@ -25,9 +26,8 @@ from tuner.model import (
     TrialNumber,
     TrialState,
 )
-from tuner.objective import outcome_of, usable
-from tuner.search_space import derive
 from tuner.study.calibrating import CALIBRATION_SETS
+from tuner.targets.search_space import derive
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(TEST_ENDS_WITHIN_S)]
 

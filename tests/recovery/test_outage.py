@@ -11,8 +11,8 @@ import pytest
 from tests.killable_worker import SPEC, Killable
 from tests.postgres import server
 from tests.recovery.test_resume import has_come_to, wait_for_runs, wait_until
-from tuner.db import Store
-from tuner.model import Budget, JobState, Phase
+from tuner.nouns.model import Budget, JobState, Phase
+from tuner.store.db import Store
 
 BRIEF = SPEC.model_copy(
     update={

@@ -14,8 +14,17 @@ import pytest
 
 from tests.fake_store import FakeStore
 from tests.killable_worker import SPEC, Killable, worker_on
-from tuner.db import Store
-from tuner.model import Job, JobId, JobSpec, JobState, Measurement, MeasurementId, Origin, Phase
+from tuner.nouns.model import (
+    Job,
+    JobId,
+    JobSpec,
+    JobState,
+    Measurement,
+    MeasurementId,
+    Origin,
+    Phase,
+)
+from tuner.store.db import Store
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
 

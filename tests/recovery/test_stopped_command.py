@@ -20,12 +20,12 @@ from sqlalchemy.exc import ProgrammingError
 from tests import misbehaving
 from tests.patience import JOB_ENDS_WITHIN_S, TEST_ENDS_WITHIN_S
 from tests.service import OWN_LOCK, STOP_WITHIN_S, free_port, opened_store, running
-from tuner import bootstrap
-from tuner.db import Store, make_engine
-from tuner.errors import NotFound, Unavailable
-from tuner.model import JobId, JobState, MeasurementId, MeasurementKind, MeasurementState
-from tuner.queue import Queue
-from tuner.settings import Settings
+from tuner.nouns.errors import NotFound, Unavailable
+from tuner.nouns.model import JobId, JobState, MeasurementId, MeasurementKind, MeasurementState
+from tuner.service import bootstrap
+from tuner.service.settings import Settings
+from tuner.store.db import Store, make_engine
+from tuner.store.queue import Queue
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(TEST_ENDS_WITHIN_S)]
 

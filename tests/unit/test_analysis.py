@@ -6,8 +6,8 @@ import random
 import pytest
 from scipy import stats
 
-from tuner import analysis
-from tuner.model import Comparison, Metric, Verdict
+from tuner.judge import analysis
+from tuner.nouns.model import Comparison, Metric, Verdict
 
 # Seven repeats of one configuration from the article behind reference case R1, in requests/s.
 R1 = [2132.08, 1325.72, 1795.32, 1381.67, 1283.08, 1399.98, 1488.05]

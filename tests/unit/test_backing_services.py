@@ -9,10 +9,10 @@ import pytest
 
 from tests.builders import INI, spec
 from tests.fake_bench import FakeTarget, FakeWorld, arm
-from tuner.errors import Infrastructure, TargetFailed
-from tuner.measurement import ArmSpec, Bench, Preparation
-from tuner.measurement.driving import Driver, Stopwatch, services_running
-from tuner.model import (
+from tuner.bench.measurement import ArmSpec, Bench, Preparation
+from tuner.bench.measurement.driving import Driver, Stopwatch, services_running
+from tuner.nouns.errors import Infrastructure, TargetFailed
+from tuner.nouns.model import (
     Budget,
     ClosedLoop,
     Doubt,

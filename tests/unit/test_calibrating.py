@@ -8,9 +8,16 @@ from datetime import timedelta
 import pytest
 
 from tests.builders import NOON, block, shaken_block, window
-from tuner import analysis
-from tuner.analysis.alternating import alternation_period_s
-from tuner.model import SERIES_STEP_S, Calibration, Measurement, MeasurementResult, Metric, Window
+from tuner.judge import analysis
+from tuner.judge.analysis.alternating import alternation_period_s
+from tuner.nouns.model import (
+    SERIES_STEP_S,
+    Calibration,
+    Measurement,
+    MeasurementResult,
+    Metric,
+    Window,
+)
 
 
 def a_a_block(draw: random.Random, *, start: float, noise: float, bias: float = 0.0) -> Measurement:

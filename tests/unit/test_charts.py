@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 import pytest
 
 from tests import builders
-from tuner.charts import latency_percentiles, stacked, windows_over_time
-from tuner.model import Doubt, Histogram, Phase
-from tuner.schemas import WindowAnswer
+from tuner.nouns.model import Doubt, Histogram, Phase
+from tuner.nouns.schemas import WindowAnswer
+from tuner.show.charts import latency_percentiles, stacked, windows_over_time
 
 SVG = "{http://www.w3.org/2000/svg}"
 

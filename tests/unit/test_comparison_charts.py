@@ -9,8 +9,8 @@ import pytest
 from tests import comparisons
 from tests.comparisons import RUNGS
 from tests.unit.test_charts import SVG, parsed, words
-from tuner.charts import arms_chart, ladder_chart, seconds_chart
-from tuner.model import Figure, Metric, Rung
+from tuner.nouns.model import Figure, Metric, Rung
+from tuner.show.charts import arms_chart, ladder_chart, seconds_chart
 
 RPS = Metric.THROUGHPUT_RPS
 

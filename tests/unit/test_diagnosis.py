@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from tests.builders import block, history, job, space, spec, window
-from tuner import diagnosis
-from tuner.diagnosis import diagnose
-from tuner.model import (
+from tuner.judge import diagnosis
+from tuner.judge.diagnosis import diagnose
+from tuner.nouns.model import (
     Bottleneck,
     Burst,
     Diagnosis,
@@ -90,8 +90,8 @@ def test_without_windows_nothing_is_known() -> None:
 
 
 def test_every_bottleneck_has_a_sentence_that_ends_without_a_full_stop() -> None:
-    from tuner.diagnosis.rules import Seen
-    from tuner.diagnosis.sentences import sentence_of
+    from tuner.judge.diagnosis.rules import Seen
+    from tuner.judge.diagnosis.sentences import sentence_of
 
     seen = Seen(evidence={}, cpus=1.0, processes=1, threads=1, connections=None)
     for bottleneck in Bottleneck:

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from tests.builders import spec
-from tuner.model import (
+from tuner.nouns.model import (
     PRESETS,
     Budget,
     HttpRequest,

@@ -5,8 +5,8 @@ import random
 import pytest
 
 from tests.builders import block, shaken_block, window
-from tuner import analysis
-from tuner.model import Doubt, Measurement
+from tuner.judge import analysis
+from tuner.nouns.model import Doubt, Measurement
 
 NOISE = 0.03
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tuner.model import Advice, Doubt
+from tuner.nouns.model import Advice, Doubt
 
 PAGE = Path(__file__).parents[2] / "docs" / "measuring.md"
 

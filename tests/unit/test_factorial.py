@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from tuner import analysis
-from tuner.model import Ablation, Factor
+from tuner.judge import analysis
+from tuner.nouns.model import Ablation, Factor
 
 BLOCK = 4  # runs
 DRIFT = 0.15  # standard deviation from one block to the next

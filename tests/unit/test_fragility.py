@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from tests.builders import block
-from tuner.measurement.growing import growth_of
-from tuner.model import Measurement, MeasurementResult, Scene, SceneRun
-from tuner.recommendation.fragility import compare_scenes
+from tuner.bench.measurement.growing import growth_of
+from tuner.judge.recommendation.fragility import compare_scenes
+from tuner.nouns.model import Measurement, MeasurementResult, Scene, SceneRun
 
 TRIALS = 400
 ALL = tuple(Scene)

@@ -6,8 +6,8 @@ import random
 import pytest
 
 from tests.builders import shaken, window
-from tuner.measurement.futility import is_futile
-from tuner.model import Doubt, Futility, Metric, Window
+from tuner.bench.measurement.futility import is_futile
+from tuner.nouns.model import Doubt, Futility, Metric, Window
 
 SD = 0.03
 

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from tests.answers import COMPARE_DONE, EFFECT, RECOMMENDATION
-from tuner import analysis
-from tuner.model import Failure, FailureCode, Metric
-from tuner.recommendation.bounds import Outcome
-from tuner.recommendation.gate import (
+from tuner.judge import analysis
+from tuner.judge.recommendation.bounds import Outcome
+from tuner.judge.recommendation.gate import (
     Judged,
     Margins,
     fitting_blocks,
@@ -18,7 +17,8 @@ from tuner.recommendation.gate import (
     resolved_margin,
     unmeasured,
 )
-from tuner.schemas import CircumstancesAnswer, ReportAnswer
+from tuner.nouns.model import Failure, FailureCode, Metric
+from tuner.nouns.schemas import CircumstancesAnswer, ReportAnswer
 
 USUAL = Margins()
 RPS, P95 = Metric.THROUGHPUT_RPS, Metric.LATENCY_P95_MS

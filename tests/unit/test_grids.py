@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.builders import block, history, job, spec, window
-from tuner import grids, report
-from tuner.model import (
+from tuner.judge import grids, report
+from tuner.nouns.model import (
     Curve,
     Doubt,
     Failure,

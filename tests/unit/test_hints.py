@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tuner.diagnosis.hints import hints, outside, stubs_of
-from tuner.model import Failure, FailureCode, Target
+from tuner.judge.diagnosis.hints import hints, outside, stubs_of
+from tuner.nouns.model import Failure, FailureCode, Target
 
 
 def advice(message: str, log: str, **needs: Any) -> list[str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tuner.model import ImageName
+from tuner.nouns.model import ImageName
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tuner.load.probe.rows import bucket
-from tuner.measurement import (
+from tuner.bench.load.probe.rows import bucket
+from tuner.bench.measurement import (
     Circumstances,
     HostReading,
     LoadReading,
@@ -19,7 +19,7 @@ from tuner.measurement import (
     service_figures,
     window_of,
 )
-from tuner.model import (
+from tuner.nouns.model import (
     ClosedLoop,
     Doubt,
     Histogram,

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tuner.model import Limits, TuneRequest, mistakes_of
-from tuner.model.kernel import OF_A_NAMESPACE, OF_THE_HOST, is_sysctl
+from tuner.nouns.model import Limits, TuneRequest, mistakes_of
+from tuner.nouns.model.kernel import OF_A_NAMESPACE, OF_THE_HOST, is_sysctl
 
 SIZES = "4096 131072 6291456"
 

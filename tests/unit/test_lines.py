@@ -5,10 +5,10 @@ import math
 import pytest
 
 from tests.builders import space, spec
-from tuner.model import Ablation, ChangedLine, Effect, Factor, Metric, Objective, Params
-from tuner.recommendation import changed_lines
-from tuner.recommendation.lines import notes_on
-from tuner.search_space import derive
+from tuner.judge.recommendation import changed_lines
+from tuner.judge.recommendation.lines import notes_on
+from tuner.nouns.model import Ablation, ChangedLine, Effect, Factor, Metric, Objective, Params
+from tuner.targets.search_space import derive
 
 SPEC = spec(
     search_space=space(

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 
-from tuner import log_context
+from tuner.nouns import log_context
 
 
 def test_the_ids_of_a_block_end_with_it_and_so_do_those_added_inside() -> None:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import pytest
 
 from tests.patience import quickest
-from tuner.masking import masked
-from tuner.model import Effect, HttpRequest, Journey, Metric, Take, UserData
+from tuner.nouns.masking import masked
+from tuner.nouns.model import Effect, HttpRequest, Journey, Metric, Take, UserData
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,10 @@ import pytest
 
 from tests.builders import INI, block, spec
 from tests.fake_bench import FakeWorld, Options, arm, number
-from tuner.errors import Aborted, Infrastructure, TargetFailed
-from tuner.measurement import ArmSpec, Bench, Preparation
-from tuner.model import (
+from tuner.bench.measurement import ArmSpec, Bench, Preparation
+from tuner.judge.objective import log_ratio
+from tuner.nouns.errors import Aborted, Infrastructure, TargetFailed
+from tuner.nouns.model import (
     BlockOptions,
     Budget,
     ClosedLoop,
@@ -19,7 +20,6 @@ from tuner.model import (
     MeasurementResult,
     Metric,
 )
-from tuner.objective import log_ratio
 from tuner.uwsgi.ini import IniFile
 
 SPEC = spec()

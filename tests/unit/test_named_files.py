@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tuner.model import Journey, TargetApp, TuneRequest
-from tuner.model.named_files import expanded, parse
+from tuner.nouns.model import Journey, TargetApp, TuneRequest
+from tuner.nouns.model.named_files import expanded, parse
 
 MIX = {"workload": {"kind": "closed_loop", "requests": {"file": "urls.txt"}}}
 JOURNEY = {"workload": {"kind": "journey", "users": 3, "requests": {"file": "urls.txt"}}}

@@ -6,9 +6,9 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from tuner.bootstrap import _secrets
-from tuner.masking import masked
-from tuner.model import FromWorker, HealthCheck, TargetRequest
+from tuner.nouns.masking import masked
+from tuner.nouns.model import FromWorker, HealthCheck, TargetRequest
+from tuner.service.bootstrap import _secrets
 
 SHOP = """
 image: registry.example/shop/cart:1.4

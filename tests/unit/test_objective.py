@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.builders import at_speed, block, pair, spec, window
-from tuner import objective
-from tuner.model import (
+from tuner.judge import objective
+from tuner.nouns.model import (
     Aim,
     Burst,
     ClosedLoop,

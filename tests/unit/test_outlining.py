@@ -4,9 +4,9 @@ from typing import Any
 
 from tests.builders import space, spec
 from tests.space_jobs import job_for
-from tuner.model import JobSpec
-from tuner.search_space import Outline, derive, outline
-from tuner.search_space.outlining import COUNTED, ParameterOutline
+from tuner.nouns.model import JobSpec
+from tuner.targets.search_space import Outline, derive, outline
+from tuner.targets.search_space.outlining import COUNTED, ParameterOutline
 
 
 def outlined(job: JobSpec) -> Outline:

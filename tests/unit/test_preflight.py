@@ -6,8 +6,7 @@ import pytest
 
 from tests.builders import FACTS, INI, spec
 from tests.fake_bench import KNOWN_OPTIONS, FakeLauncher, FakeWorld
-from tuner.errors import TargetFailed
-from tuner.measurement import (
+from tuner.bench.measurement import (
     ArmSpec,
     Bench,
     Checked,
@@ -16,8 +15,9 @@ from tuner.measurement import (
     left_out,
     strict_copy,
 )
-from tuner.measurement.preflight import MOST_FINDINGS
-from tuner.model import (
+from tuner.bench.measurement.preflight import MOST_FINDINGS
+from tuner.nouns.errors import TargetFailed
+from tuner.nouns.model import (
     Danger,
     FailureCode,
     JobSpec,
@@ -27,8 +27,8 @@ from tuner.model import (
     Variant,
     options_of,
 )
+from tuner.service.worker import prepared
 from tuner.uwsgi.ini import IniFile
-from tuner.worker import prepared
 
 CRON = "cron = 1 1 1 1 1 report\n"
 

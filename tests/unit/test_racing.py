@@ -5,8 +5,8 @@ import math
 import pytest
 
 from tests.builders import block, window
-from tuner import analysis
-from tuner.model import (
+from tuner.judge import analysis
+from tuner.nouns.model import (
     Doubt,
     Failure,
     FailureCode,

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import pytest
 
 from tests.builders import FACTS, INI, block, history, job, pair, space, spec, window
-from tuner.model import (
+from tuner.judge.recommendation import compare_blocks, keep_untested, recommend
+from tuner.nouns.model import (
     Advice,
     Bottleneck,
     Doubt,
@@ -31,8 +32,7 @@ from tuner.model import (
     Verdict,
     box_of,
 )
-from tuner.recommendation import compare_blocks, keep_untested, recommend
-from tuner.search_space import derive
+from tuner.targets.search_space import derive
 from tuner.uwsgi.ini import IniFile
 
 FASTER = (120, 122, 118, 121, 119, 123)

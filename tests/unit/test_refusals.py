@@ -2,7 +2,7 @@
 
 import pytest
 
-from tuner.measurement import refusal_in
+from tuner.bench.measurement import refusal_in
 
 
 @pytest.mark.parametrize(

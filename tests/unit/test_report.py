@@ -9,8 +9,8 @@ import pytest
 from tests import comparisons
 from tests.builders import at_speed, block, histogram, history, job, spec, window
 from tests.comparisons import PATHS, RUNGS
-from tuner import report
-from tuner.model import (
+from tuner.judge import report
+from tuner.nouns.model import (
     ArmReport,
     Bottleneck,
     Doubt,

@@ -9,9 +9,9 @@ import pytest
 
 from tests import comparisons
 from tests.comparisons import RUNGS
-from tuner import report
-from tuner.model import Doubt, History, Limits, Measurement, Window
-from tuner.report.figures import SHOWN
+from tuner.judge import report
+from tuner.judge.report.figures import SHOWN
+from tuner.nouns.model import Doubt, History, Limits, Measurement, Window
 
 
 def read(found: History) -> Any:

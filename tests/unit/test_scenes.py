@@ -7,10 +7,10 @@ import pytest
 
 from tests.builders import INI, spec
 from tests.fake_bench import FakeWorld, Options, arm, number
-from tuner.load.probe.course import course, late_of, longest_gap_s
-from tuner.measurement import Bench, Course, CourseStep, run_scenes
-from tuner.measurement.growing import growth_of
-from tuner.model import Budget, ClosedLoop, Limits, Scene
+from tuner.bench.load.probe.course import course, late_of, longest_gap_s
+from tuner.bench.measurement import Bench, Course, CourseStep, run_scenes
+from tuner.bench.measurement.growing import growth_of
+from tuner.nouns.model import Budget, ClosedLoop, Limits, Scene
 
 SPEC = spec()
 BUDGET = Budget(trials=1, confirm_blocks=4, cycles=3, window_s=1.0, warmup_s=0.5)

@@ -7,8 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from tests.scheduled import TWO, catalogue, write_app
-from tuner.errors import InvalidInput
-from tuner.model import Schedule
+from tuner.nouns.errors import InvalidInput
+from tuner.nouns.model import Schedule
 
 NIGHTLY = Schedule(cron="0 2 * * *")
 

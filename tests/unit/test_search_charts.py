@@ -9,23 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.budgets import examples
-from tuner.charts import (
-    confirmation,
-    effects_chart,
-    embedded,
-    importance_bars,
-    interval_bar,
-    parallel_coordinates,
-    pareto,
-    race_chart,
-    slice_band,
-    stacked,
-    style,
-    trials_over_time,
-    varied,
-    writable,
-)
-from tuner.model import (
+from tuner.nouns.model import (
     Factor,
     Importance,
     Look,
@@ -41,6 +25,22 @@ from tuner.model import (
     Trial,
     TrialNumber,
     TrialState,
+)
+from tuner.show.charts import (
+    confirmation,
+    effects_chart,
+    embedded,
+    importance_bars,
+    interval_bar,
+    parallel_coordinates,
+    pareto,
+    race_chart,
+    slice_band,
+    stacked,
+    style,
+    trials_over_time,
+    varied,
+    writable,
 )
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -13,9 +13,17 @@ from pydantic import ValidationError
 
 from tests.builders import space, spec
 from tests.grids import grid
-from tuner.errors import InvalidInput
-from tuner.model import ClosedLoop, Constraint, Limits, MemoryLine, Params, Scalar, SearchSpace
-from tuner.search_space import Domain, derive, evaluate
+from tuner.nouns.errors import InvalidInput
+from tuner.nouns.model import (
+    ClosedLoop,
+    Constraint,
+    Limits,
+    MemoryLine,
+    Params,
+    Scalar,
+    SearchSpace,
+)
+from tuner.targets.search_space import Domain, derive, evaluate
 
 SPACES = Path(__file__).parents[2] / "search_spaces"
 LOGGING = {

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import special
 
-from tuner import analysis
-from tuner.analysis import Confirmation
+from tuner.judge import analysis
+from tuner.judge.analysis import Confirmation
 
 ENOUGH = math.log1p(0.02)
 BLOCKS = 24

@@ -5,9 +5,16 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tuner.model import FromFile, FromWorker, Service, StartCondition, TargetApp, TargetRequest
-from tuner.model.named_files import expanded
-from tuner.model.quantities import megabytes, seconds
+from tuner.nouns.model import (
+    FromFile,
+    FromWorker,
+    Service,
+    StartCondition,
+    TargetApp,
+    TargetRequest,
+)
+from tuner.nouns.model.named_files import expanded
+from tuner.nouns.model.quantities import megabytes, seconds
 
 APP = {"name": "shop", "description": "a shop", "build": "."}
 

@@ -8,12 +8,12 @@ import pytest
 import yaml
 
 from tests.space_jobs import FITTING
-from tuner import bootstrap
-from tuner.catalogue import HostCatalogue
 from tuner.cli.suites import our_suites, suite_of
-from tuner.errors import InvalidInput
-from tuner.model import CompareRequest, TuneRequest
-from tuner.search_space import derive
+from tuner.nouns.errors import InvalidInput
+from tuner.nouns.model import CompareRequest, TuneRequest
+from tuner.service import bootstrap
+from tuner.targets.catalogue import HostCatalogue
+from tuner.targets.search_space import derive
 
 COMPOSE = "docker-compose.yml"
 CATALOG = HostCatalogue.load()

@@ -9,9 +9,9 @@ import yaml
 
 from tests.grids import grid
 from tests.space_jobs import CATALOG, FITTING, job_for
-from tuner.errors import InvalidInput
-from tuner.model import Constraint, Limits, MemoryLine, Params
-from tuner.search_space import NAMES, Domain, derive, evaluate
+from tuner.nouns.errors import InvalidInput
+from tuner.nouns.model import Constraint, Limits, MemoryLine, Params
+from tuner.targets.search_space import NAMES, Domain, derive, evaluate
 from tuner.uwsgi.ini import IniFile
 
 SPACES = sorted(CATALOG.spaces)

@@ -4,8 +4,8 @@ import re
 from xml.etree import ElementTree as XML
 
 from tests.finished_jobs import effect
-from tuner import charts
-from tuner.model import Metric
+from tuner.nouns.model import Metric
+from tuner.show import charts
 
 
 def heights(svg: str) -> list[float]:

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from tuner.measurement.steadiness import is_steady, lengthened, warming
-from tuner.model import Burst, ClosedLoop, HttpRequest, Journey, OpenLoop, UserData
+from tuner.bench.measurement.steadiness import is_steady, lengthened, warming
+from tuner.nouns.model import Burst, ClosedLoop, HttpRequest, Journey, OpenLoop, UserData
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tuner.engine import stubs
-from tuner.masking import masked
-from tuner.model import Condition, Runs, Service, Target, TargetApp, TargetRequest
-from tuner.model.named_files import expanded
-from tuner.model.workloads import ClosedLoop
+from tuner.bench.engine import stubs
+from tuner.nouns.masking import masked
+from tuner.nouns.model import Condition, Runs, Service, Target, TargetApp, TargetRequest
+from tuner.nouns.model.named_files import expanded
+from tuner.nouns.model.workloads import ClosedLoop
 
 PAYMENT: dict[str, Any] = {
     "hosts": ["api.pay.example"],

@@ -4,9 +4,9 @@ from statistics import median
 
 import pytest
 
-from tuner.load.probe import rows
-from tuner.load.probe.rows import Row
-from tuner.model import ANSWERS_OF_A_CONNECTION
+from tuner.bench.load.probe import rows
+from tuner.bench.load.probe.rows import Row
+from tuner.nouns.model import ANSWERS_OF_A_CONNECTION
 
 CONNECTIONS = 200
 HEAD_S = 0.5

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import histogram, window
-from tuner.load.probe.rows import bucket
-from tuner.model import Histogram, RequestFigures, by_request
+from tuner.bench.load.probe.rows import bucket
+from tuner.nouns.model import Histogram, RequestFigures, by_request
 
 times_ms = st.floats(0.001, 60_000)
 

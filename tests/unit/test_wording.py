@@ -3,8 +3,8 @@ from dataclasses import replace
 
 import pytest
 
-from tuner import wording
-from tuner.model import (
+from tuner.nouns import wording
+from tuner.nouns.model import (
     Effect,
     Figure,
     Limits,

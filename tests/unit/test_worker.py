@@ -13,10 +13,10 @@ import pytest
 from tests.builders import FACTS, INI, block, history, job, space, spec
 from tests.fake_bench import FakeLauncher, FakeWorld
 from tests.log_ids import ids_in
-from tuner import bootstrap, log_context
-from tuner.errors import Aborted, Infrastructure, Unavailable
-from tuner.measurement import Bench
-from tuner.model import (
+from tuner.bench.measurement import Bench
+from tuner.nouns import log_context
+from tuner.nouns.errors import Aborted, Infrastructure, Unavailable
+from tuner.nouns.model import (
     BlockOptions,
     Claim,
     Danger,
@@ -35,8 +35,9 @@ from tuner.model import (
     Step,
     TargetFacts,
 )
-from tuner.settings import Settings
-from tuner.worker import FAULTS_ALLOWED, Patience, Worker, make
+from tuner.service import bootstrap
+from tuner.service.settings import Settings
+from tuner.service.worker import FAULTS_ALLOWED, Patience, Worker, make
 
 RUNNING = block(arms=(0, 1), state=MeasurementState.RUNNING)
 
@@ -567,7 +568,7 @@ class Away3Times(Rows):
 
 @pytest.fixture
 def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tuner.worker.attempt.AGAIN_AFTER_S", 0.001)
+    monkeypatch.setattr("tuner.service.worker.attempt.AGAIN_AFTER_S", 0.001)
 
 
 @pytest.mark.usefixtures("quickly")
@@ -594,7 +595,7 @@ def test_a_hosts_fault_waits_for_postgresql() -> None:
 
 @pytest.mark.usefixtures("quickly")
 def test_a_result_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tuner.worker.attempt.STORED_WITHIN_S", 0.05)
+    monkeypatch.setattr("tuner.service.worker.attempt.STORED_WITHIN_S", 0.05)
     rows = Away3Times(left=10_000)
     with pytest.raises(Unavailable, match="refused"):
         measure(rows)
@@ -611,7 +612,7 @@ def test_a_worker_that_stops_does_not_wait_for_postgresql() -> None:
 
 @pytest.fixture
 def ids() -> Iterator[list[log_context.Ids]]:
-    with ids_in("tuner.worker") as seen:
+    with ids_in("tuner.service.worker") as seen:
         yield seen
 
 

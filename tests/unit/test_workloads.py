@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from tuner.model import (
+from tuner.nouns.model import (
     Burst,
     ClosedLoop,
     HttpRequest,

@@ -25,7 +25,7 @@ from importlib import import_module
 
 import typer
 
-from tuner.errors import Conflict, InvalidInput, NotFound, TunerError, Unavailable
+from tuner.nouns.errors import Conflict, InvalidInput, NotFound, TunerError, Unavailable
 
 EXIT_CODES: Mapping[type[TunerError], int] = {
     InvalidInput: 2,

@@ -8,12 +8,12 @@ import typer
 from tuner.cli.arguments import AsJson
 from tuner.cli.numbers import numbers_of
 from tuner.cli.output import print_answer
-from tuner.errors import InvalidInput
-from tuner.wording import figure, interval, percent, share
+from tuner.nouns.errors import InvalidInput
+from tuner.nouns.wording import figure, interval, percent, share
 
 if TYPE_CHECKING:
-    from tuner.analysis.groups import Difference
-    from tuner.analysis.runs import Needed, Runs
+    from tuner.judge.analysis.groups import Difference
+    from tuner.judge.analysis.runs import Needed, Runs
 
 
 def analyse(
@@ -35,8 +35,8 @@ def analyse(
     as_json: AsJson = False,
 ) -> None:
     """Analyse repeated runs of a benchmark: centre, outliers, and how many runs you need."""
-    from tuner.analysis.groups import difference
-    from tuner.analysis.runs import analyse
+    from tuner.judge.analysis.groups import difference
+    from tuner.judge.analysis.runs import analyse
 
     ours = numbers_of(values, column)
     theirs = numbers_of(against, column) if against else None

@@ -8,7 +8,7 @@ import typer
 
 from tuner.cli.arguments import FolderOrApp
 from tuner.cli.output import print_lines, say
-from tuner.settings import Settings
+from tuner.service.settings import Settings
 
 app = typer.Typer(help="Make a target app.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -46,15 +46,15 @@ def init(
 
     Prints the paths of the new files, and what was left out, with a reason for each.
     """
-    from tuner import compose as composed
+    from tuner.targets import compose as composed
 
     def read(image: str, path: str) -> str | None:
-        from tuner import bootstrap
+        from tuner.service import bootstrap
 
         return bootstrap.file_in_image(Settings.from_environ(os.environ), image, path)
 
     def entry(image: str) -> dict[str, list[str]] | None:
-        from tuner import bootstrap
+        from tuner.service import bootstrap
 
         return bootstrap.entry_of_image(Settings.from_environ(os.environ), image)
 

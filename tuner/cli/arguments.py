@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tuner.model import Priority
+from tuner.nouns.model import Priority
 
 JobNumber = Annotated[int, typer.Argument(metavar="JOB", min=1, help="The number of the job.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]

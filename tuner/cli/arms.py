@@ -9,8 +9,8 @@ from tuner.cli.asking import Json, fit, names_of
 from tuner.cli.changes import changes_of
 from tuner.cli.files import text_of
 from tuner.cli.options import why_missing
-from tuner.errors import InvalidInput, Mistake
-from tuner.model import BOX_SIZES, MOST_ARMS
+from tuner.nouns.errors import InvalidInput, Mistake
+from tuner.nouns.model import BOX_SIZES, MOST_ARMS
 from tuner.uwsgi.ini import IniFile, canonical
 from tuner.uwsgi.options import known
 

@@ -10,9 +10,9 @@ from typing import Any
 import yaml
 
 from tuner.cli.files import STANDARD_INPUT, text_of
-from tuner.errors import InvalidInput
-from tuner.model import SOMAXCONN
-from tuner.model.named_files import expanded
+from tuner.nouns.errors import InvalidInput
+from tuner.nouns.model import SOMAXCONN
+from tuner.nouns.model.named_files import expanded
 
 Json = dict[str, Any]
 

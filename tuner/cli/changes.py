@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tuner.errors import InvalidInput, Mistake
+from tuner.nouns.errors import InvalidInput, Mistake
 from tuner.uwsgi.ini import canonical, why_unwritable
 
 

@@ -10,13 +10,13 @@ import typer
 
 from tuner.cli.files import app_folder
 from tuner.cli.output import print_lines, say
-from tuner.errors import InvalidInput, TargetFailed
-from tuner.model import CalibrateRequest, Failure, JobSpec, TargetFacts, TargetRequest
-from tuner.settings import Settings
+from tuner.nouns.errors import InvalidInput, TargetFailed
+from tuner.nouns.model import CalibrateRequest, Failure, JobSpec, TargetFacts, TargetRequest
+from tuner.service.settings import Settings
 
 if TYPE_CHECKING:
-    from tuner.catalogue import HostCatalogue
-    from tuner.measurement import Bench
+    from tuner.bench.measurement import Bench
+    from tuner.targets.catalogue import HostCatalogue
 
 
 def checked(app: str, wait_s: float) -> None:
@@ -27,9 +27,9 @@ def checked(app: str, wait_s: float) -> None:
     Raises `InvalidInput` with every mistake of its target.yaml, and `Infrastructure` while a
     service measures on this machine.
     """
-    from tuner import bootstrap
-    from tuner.diagnosis.hints import outside
-    from tuner.worker import prepared
+    from tuner.judge.diagnosis.hints import outside
+    from tuner.service import bootstrap
+    from tuner.service.worker import prepared
 
     settings = Settings.from_environ(os.environ)
     known, name = found_app(app, settings)
@@ -53,7 +53,7 @@ def found_app(app: str, settings: Settings) -> tuple["HostCatalogue", str]:
 
     Raises `InvalidInput`.
     """
-    from tuner.catalogue import HostCatalogue, own_data
+    from tuner.targets.catalogue import HostCatalogue, own_data
 
     if (folder := app_folder(app)) is not None:
         spaces = [own_data("search_spaces"), *settings.search_spaces]
@@ -67,8 +67,8 @@ def found_app(app: str, settings: Settings) -> tuple["HostCatalogue", str]:
 @contextmanager
 def _bench(settings: Settings, known: "HostCatalogue", wait_s: float) -> Iterator["Bench"]:
     """Alone on this machine. Nothing stays behind but images."""
-    from tuner import bootstrap
-    from tuner.measurement import Bench
+    from tuner.bench.measurement import Bench
+    from tuner.service import bootstrap
 
     owner = f"check-{os.getpid()}"
     launcher = bootstrap.launcher(settings, known, owner, service_ready_s=wait_s)
@@ -82,8 +82,8 @@ def _bench(settings: Settings, known: "HostCatalogue", wait_s: float) -> Iterato
 
 
 def _explain(failure: TargetFailed, spec: JobSpec) -> None:
-    from tuner.diagnosis.hints import hints, outside
-    from tuner.worker import failure_of
+    from tuner.judge.diagnosis.hints import hints, outside
+    from tuner.service.worker import failure_of
 
     found: Failure = failure_of(failure, spec)
     say(f"failed: {found.message}")
@@ -98,7 +98,7 @@ def _explain(failure: TargetFailed, spec: JobSpec) -> None:
 
 def _propose(hosts: Sequence[str]) -> None:
     """The stubs that the app may need, to be pasted into its target.yaml."""
-    from tuner.diagnosis.hints import stubs_of
+    from tuner.judge.diagnosis.hints import stubs_of
 
     if hosts:
         say(f"outside: {', '.join(hosts)}; for target.yaml, a stub in the place of each:")

@@ -8,11 +8,11 @@ import typer
 from tuner.cli.arguments import AsJson, CsvFile, Fresh, Pool, PriorityOption, ReportFile, Svg
 from tuner.cli.jobs import check_succeeded
 from tuner.cli.output import say
-from tuner.model import box_of
+from tuner.nouns.model import box_of
 
 if TYPE_CHECKING:
     from tuner.cli.asking import Json
-    from tuner.schemas import RecommendationAnswer
+    from tuner.nouns.schemas import RecommendationAnswer
 
 
 TUNED_WITHIN_DAYS = 1

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tuner import charts
 from tuner.cli import printing, tables
 from tuner.cli.files import check_folder, write_text
 from tuner.cli.jobs import check_succeeded, form_of
 from tuner.cli.output import print_json, say
 from tuner.client import Client
-from tuner.schemas import JobAnswer, ReportAnswer, ReportForm
+from tuner.nouns.schemas import JobAnswer, ReportAnswer, ReportForm
+from tuner.show import charts
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tuner import wording
 from tuner.cli.output import say
 from tuner.cli.service import settings_and_log
-from tuner.model import BYTES_PER_MB
-from tuner.settings import Settings, age_of
+from tuner.nouns import wording
+from tuner.nouns.model import BYTES_PER_MB
+from tuner.service.settings import Settings, age_of
 
 if TYPE_CHECKING:
-    from tuner.db import Store
+    from tuner.store.db import Store
 
 db = typer.Typer(help="Manage the database.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -43,7 +43,7 @@ def upgrade(
 
     The service must not run while files are upgraded. The old files are kept.
     """
-    from tuner import bootstrap
+    from tuner.service import bootstrap
 
     settings = settings_and_log()
     bootstrap.upgrade_cluster(settings, old_bin, say)
@@ -87,7 +87,7 @@ def prune(
 @db.command()
 def dump(file: Annotated[Path, typer.Argument(help="The file to write.")]) -> None:
     """Write the whole database to a file. The service may run meanwhile."""
-    from tuner import bootstrap
+    from tuner.service import bootstrap
 
     with database_running() as settings:
         bootstrap.dump(settings, file)
@@ -97,7 +97,7 @@ def dump(file: Annotated[Path, typer.Argument(help="The file to write.")]) -> No
 @db.command()
 def restore(file: Annotated[Path, typer.Argument(help="A file of `tuner db dump`.")]) -> None:
     """Fill a database without jobs from a dump. The service must not run."""
-    from tuner import bootstrap
+    from tuner.service import bootstrap
 
     with database_running() as settings:
         bootstrap.restore(settings, file)
@@ -114,7 +114,7 @@ def database_running() -> Iterator[Settings]:
 
 @contextmanager
 def _running(settings: Settings) -> Iterator[None]:
-    from tuner import bootstrap
+    from tuner.service import bootstrap
 
     database = bootstrap.embedded(settings)
     if database is not None:
@@ -129,7 +129,7 @@ def _running(settings: Settings) -> Iterator[None]:
 @contextmanager
 def open_store() -> Iterator["Store"]:
     """The store, while PostgreSQL runs."""
-    from tuner import bootstrap
+    from tuner.service import bootstrap
 
     with database_running() as settings:
         store = bootstrap.store(settings)

@@ -13,8 +13,8 @@ import typer
 from tuner.cli.arguments import AsJson, FolderOrApp, Fresh
 from tuner.cli.files import app_folder
 from tuner.cli.jobs import check_succeeded
-from tuner.errors import Conflict, InvalidInput
-from tuner.settings import Settings
+from tuner.nouns.errors import Conflict, InvalidInput
+from tuner.service.settings import Settings
 
 if TYPE_CHECKING:
     from tuner.client import Client
@@ -109,12 +109,12 @@ def _request(target: str, preset: str) -> dict[str, object]:
 
 def _print_plan(app: str, preset: str, *, as_json: bool) -> None:
     """What the job would do, from the app's files alone. Raises `InvalidInput` as the service."""
-    from tuner import bootstrap
-    from tuner.api.reading import read_request
-    from tuner.api.sizes import planned, size_of
     from tuner.cli.checking import found_app
     from tuner.cli.output import print_answer
     from tuner.cli.printing import plan_lines
+    from tuner.service import bootstrap
+    from tuner.service.api.reading import read_request
+    from tuner.service.api.sizes import planned, size_of
 
     settings = Settings.from_environ(os.environ)
     known, target = found_app(app, settings)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tuner.errors import InvalidInput
+from tuner.nouns.errors import InvalidInput
 
 STANDARD_INPUT = "-"
 

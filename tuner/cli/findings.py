@@ -6,8 +6,8 @@ from importlib.metadata import version
 from typing import Any
 from urllib.parse import quote
 
+from tuner.nouns.wording import count
 from tuner.uwsgi.lint import RULES, Finding, Fix, Rule, Severity, applicable
-from tuner.wording import count
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _GITHUB = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}

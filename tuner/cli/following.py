@@ -10,9 +10,9 @@ from tuner.cli.output import print_on, say
 from tuner.cli.own_service import cancel_others
 from tuner.cli.printing import error_lines, known_lines, progress, sight, submitted_lines
 from tuner.client import Asked, Client
-from tuner.errors import Unavailable
-from tuner.model import FailureCode, JobKind
-from tuner.schemas import JobAnswer
+from tuner.nouns.errors import Unavailable
+from tuner.nouns.model import FailureCode, JobKind
+from tuner.nouns.schemas import JobAnswer
 
 POLL_S = 1.0
 CONTINUES = "job {0} continues; follow it with: tuner watch {0}"

@@ -9,7 +9,7 @@ from tuner.cli.arguments import AppName, AsJson, Check, MaxAgeDays
 from tuner.cli.files import text_of
 from tuner.cli.output import print_answer, say
 from tuner.cli.recommending import compare, report, stale_is_not_found
-from tuner.errors import InvalidInput
+from tuner.nouns.errors import InvalidInput
 
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -42,9 +42,9 @@ def gate(
     5: the host failed.
     """
     from tuner.cli import following, gating, own_service
-    from tuner.model import Checker
-    from tuner.recommendation.bounds import Outcome
-    from tuner.recommendation.gate import Margins
+    from tuner.judge.recommendation.bounds import Outcome
+    from tuner.judge.recommendation.gate import Margins
+    from tuner.nouns.model import Checker
 
     margins = Margins(effect=_share("--margin", margin), p95=_share("--p95-margin", p95_margin))
     budget_s = _seconds(budget)

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from tuner.cli.printing import error_lines
-from tuner.errors import Conflict, InvalidInput, Unavailable
-from tuner.model import (
+from tuner.judge.recommendation import gate
+from tuner.nouns.errors import Conflict, InvalidInput, Unavailable
+from tuner.nouns.model import (
     CompareRequest,
     FailureCode,
     TargetRequest,
@@ -13,9 +14,8 @@ from tuner.model import (
     box_of,
     rungs,
 )
-from tuner.recommendation import gate
-from tuner.schemas import JobAnswer, RecommendationAnswer
-from tuner.wording import duration, effect_with_interval, share
+from tuner.nouns.schemas import JobAnswer, RecommendationAnswer
+from tuner.nouns.wording import duration, effect_with_interval, share
 
 MOST_BLOCKS = 256  # of one comparison
 BLOCKS_TO_RUN = 4  # if there is nothing to compare

@@ -11,11 +11,11 @@ import typer
 from tuner.cli.arguments import AsJson
 from tuner.cli.database import open_store, operator
 from tuner.cli.output import print_answer
-from tuner.model import BenchmarkHost, is_live
-from tuner.settings import Settings
+from tuner.nouns.model import BenchmarkHost, is_live
+from tuner.service.settings import Settings
 
 if TYPE_CHECKING:
-    from tuner.db import Store
+    from tuner.store.db import Store
 
 LOOKS_EVERY_S = 1.0
 

@@ -9,7 +9,7 @@ import typer
 
 from tuner.cli.changes import changes_of
 from tuner.cli.files import STANDARD_INPUT, bytes_of
-from tuner.errors import InvalidInput
+from tuner.nouns.errors import InvalidInput
 from tuner.uwsgi import ini as dialect
 from tuner.uwsgi.lint import MAX_CHARS
 

@@ -10,13 +10,13 @@ import typer
 from tuner.cli.arguments import AsJson, JobNumber
 from tuner.cli.files import STANDARD_INPUT, check_folder, write_text
 from tuner.cli.output import print_answer, print_json, print_lines, say
-from tuner.errors import InvalidInput
-from tuner.model import JobKind, JobState
-from tuner.settings import Settings
+from tuner.nouns.errors import InvalidInput
+from tuner.nouns.model import JobKind, JobState
+from tuner.service.settings import Settings
 
 if TYPE_CHECKING:
     from tuner.client import Client
-    from tuner.schemas import JobAnswer, RecommendationAnswer, ReportForm
+    from tuner.nouns.schemas import JobAnswer, RecommendationAnswer, ReportForm
 
 _FORMS: "dict[str, ReportForm]" = {".html": "html", ".md": "md", ".json": "json", ".csv": "csv"}
 

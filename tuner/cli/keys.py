@@ -10,11 +10,11 @@ import typer
 from tuner.cli.arguments import AsJson
 from tuner.cli.database import age, open_store, operator
 from tuner.cli.output import print_answer, say
-from tuner.errors import InvalidInput
-from tuner.model import Key, Scope
+from tuner.nouns.errors import InvalidInput
+from tuner.nouns.model import Key, Scope
 
 LONGEST_NAME = 60
-_GLOB = re.compile(r"[a-z0-9._*?!\[\]-]{1,63}")  # of names of apps: `tuner.model.NAME`
+_GLOB = re.compile(r"[a-z0-9._*?!\[\]-]{1,63}")  # of names of apps: `tuner.nouns.model.NAME`
 
 keys = typer.Typer(
     help="Make, list and revoke the keys of the service. It runs where the service runs.",

@@ -12,11 +12,11 @@ import typer
 
 from tuner.cli.arguments import Cpus, Image, MemoryMb, Nofile, Somaxconn
 from tuner.cli.files import STANDARD_INPUT, bytes_of, named
-from tuner.errors import InvalidInput, Mistake
+from tuner.nouns.errors import InvalidInput, Mistake
+from tuner.nouns.wording import count
 from tuner.uwsgi import lint as linter
 from tuner.uwsgi.lint import Box, Finding, Rule, Severity
 from tuner.uwsgi.options import Catalogue, known, of_build
-from tuner.wording import count
 
 _UTF_8 = ("utf-8", "surrogateescape")
 _MOST_BYTES = 4 * linter.MAX_CHARS + 4
@@ -129,8 +129,8 @@ def _is_in(rule: Rule, names: Sequence[str]) -> bool:
 
 def _read_image(image: str, box: Box) -> tuple[Catalogue, Box]:
     """The options of the image's uWSGI, and the box with the image's command and environment."""
-    from tuner import bootstrap
-    from tuner.settings import Settings
+    from tuner.service import bootstrap
+    from tuner.service.settings import Settings
 
     facts = bootstrap.image_facts(Settings.from_environ(os.environ), image)
     catalogue = of_build(facts.uwsgi_version, facts.options)

@@ -7,8 +7,8 @@ import sys
 from datetime import UTC, datetime
 from typing import Any
 
-from tuner import log_context
-from tuner.masking import masked
+from tuner.nouns import log_context
+from tuner.nouns.masking import masked
 
 FORMAT = "%(asctime)s %(levelname)s %(process)d %(name)s %(message)s"
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")

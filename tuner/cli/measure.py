@@ -24,7 +24,7 @@ from tuner.cli.arguments import (
 )
 from tuner.cli.jobs import check_succeeded
 from tuner.cli.output import print_json
-from tuner.model import Danger
+from tuner.nouns.model import Danger
 
 
 def measure(

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tuner.cli.files import STANDARD_INPUT, text_of
-from tuner.errors import InvalidInput
+from tuner.nouns.errors import InvalidInput
 
 _DELIMITERS = ("\t", ";", ",")
 

@@ -12,8 +12,8 @@ import typer
 
 from tuner.cli.arguments import AsJson, Image
 from tuner.cli.output import columns, print_answer
-from tuner.errors import NotFound
-from tuner.settings import Settings
+from tuner.nouns.errors import NotFound
+from tuner.service.settings import Settings
 from tuner.uwsgi.options import Catalogue, Kind, Option, elsewhere, known, nearest, of_build
 
 _READ_AS = {
@@ -96,7 +96,7 @@ def _lines(catalogue: Catalogue, option: Option) -> Iterator[str]:
 
 def _asked(image: str) -> Catalogue:
     """The options of the image's own uWSGI. Raises `InvalidInput` and `Unavailable`."""
-    from tuner import bootstrap
+    from tuner.service import bootstrap
 
     facts = bootstrap.image_facts(Settings.from_environ(os.environ), image)
     return of_build(facts.uwsgi_version, facts.options)

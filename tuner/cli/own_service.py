@@ -13,8 +13,8 @@ from pathlib import Path
 
 from tuner.cli.output import say
 from tuner.client import Client
-from tuner.errors import Conflict, Infrastructure, Unavailable
-from tuner.settings import Settings
+from tuner.nouns.errors import Conflict, Infrastructure, Unavailable
+from tuner.service.settings import Settings
 
 READY_WITHIN_S = 90.0
 STOP_WITHIN_S = 25.0
@@ -85,7 +85,7 @@ def _alone(folder: Path) -> Iterator[None]:
 @contextmanager
 def _serving(folder: Path, apps: Path | None) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """`tuner serve` on a free port. It and its children are stopped at the end."""
-    from tuner.supervisor import dies_with
+    from tuner.service.supervisor import dies_with
 
     port = _free_port()
     environ = _environ(os.environ, folder, port)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from tuner.cli.output import columns
-from tuner.model import (
+from tuner.nouns.model import (
     ChangedLine,
     Effect,
     Failure,
@@ -15,7 +15,7 @@ from tuner.model import (
     Verdict,
     notes_of,
 )
-from tuner.schemas import (
+from tuner.nouns.schemas import (
     CalibrationAnswer,
     Incumbent,
     JobAnswer,
@@ -23,7 +23,7 @@ from tuner.schemas import (
     RecommendationAnswer,
     Size,
 )
-from tuner.wording import (
+from tuner.nouns.wording import (
     SIGNS,
     VERDICTS,
     count,

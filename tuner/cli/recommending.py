@@ -13,12 +13,12 @@ from tuner.cli.arguments import AppName, AsJson, Check, MaxAgeDays
 from tuner.cli.files import text_of
 from tuner.cli.jobs import connect
 from tuner.cli.output import print_json, say
-from tuner.errors import InvalidInput, NotFound, Stale, TunerError
+from tuner.nouns.errors import InvalidInput, NotFound, Stale, TunerError
 
 if TYPE_CHECKING:
     from tuner.client import Client
-    from tuner.model import Checker
-    from tuner.schemas import RecommendationAnswer
+    from tuner.nouns.model import Checker
+    from tuner.nouns.schemas import RecommendationAnswer
     from tuner.uwsgi.semantic_diff import OptionDifference
 
 
@@ -88,7 +88,7 @@ def compare(
 
     Otherwise print the differences and exit with 1. The service hears of it.
     """
-    from tuner.model import Checker
+    from tuner.nouns.model import Checker
     from tuner.uwsgi.ini import IniFile
     from tuner.uwsgi.semantic_diff import semantic_diff
 
@@ -111,8 +111,8 @@ def report(
     client: "Client", found: "RecommendationAnswer", checker: "Checker", *, holds: bool, said: str
 ) -> None:
     """Report a check, for the pages of the app. The command does without it where it must."""
-    from tuner.masking import masked
-    from tuner.model import MOST_SAID, NewCheck
+    from tuner.nouns.masking import masked
+    from tuner.nouns.model import MOST_SAID, NewCheck
 
     new = NewCheck(checker=checker, job=found.job, holds=holds, said=masked(said)[:MOST_SAID])
     with suppress(TunerError):

@@ -9,8 +9,8 @@ import typer
 
 from tuner.cli.logs import log_to_stderr
 from tuner.cli.output import say
-from tuner.errors import Conflict
-from tuner.settings import Settings
+from tuner.nouns.errors import Conflict
+from tuner.service.settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ def serve(
     ] = True,
 ) -> None:
     """Run the API, a worker, and PostgreSQL unless TUNER_DATABASE_URL names one."""
-    from tuner import bootstrap, supervisor
+    from tuner.service import bootstrap, supervisor
 
     settings = settings_and_log()
     settings.check_may_serve()
@@ -50,7 +50,7 @@ def worker(
     ] = None,
 ) -> None:
     """Run a worker: it measures on this machine. Run one for each benchmark host."""
-    from tuner import worker as work
+    from tuner.service import worker as work
 
     settings = settings_and_log()
     work.run(settings, pool or settings.pool)
@@ -58,9 +58,9 @@ def worker(
 
 def api() -> None:
     """Run the API alone. `tuner serve` starts it and keeps it alive."""
-    from tuner import bootstrap, pages
-    from tuner.api import Feed, Services, create_app, serving
-    from tuner.db import require_room
+    from tuner.service import bootstrap, pages
+    from tuner.service.api import Feed, Services, create_app, serving
+    from tuner.store.db import require_room
 
     settings = settings_and_log()
     settings.check_may_serve()

@@ -15,15 +15,15 @@ from tuner.cli.arguments import AsJson, Cpus, MemoryMb, Somaxconn
 from tuner.cli.asking import given, read_document
 from tuner.cli.files import text_of
 from tuner.cli.output import columns, print_answer
-from tuner.errors import InvalidInput, Mistake, NotFound
-from tuner.settings import Settings
-from tuner.wording import box, params, value
+from tuner.nouns.errors import InvalidInput, Mistake, NotFound
+from tuner.nouns.wording import box, params, value
+from tuner.service.settings import Settings
 
 if TYPE_CHECKING:
-    from tuner.catalogue import HostCatalogue
-    from tuner.model import JobSpec, SearchSpace, TuneRequest
-    from tuner.search_space import Outline
-    from tuner.search_space.outlining import HeuristicOutline, ParameterOutline
+    from tuner.nouns.model import JobSpec, SearchSpace, TuneRequest
+    from tuner.targets.catalogue import HostCatalogue
+    from tuner.targets.search_space import Outline
+    from tuner.targets.search_space.outlining import HeuristicOutline, ParameterOutline
 
 spaces = typer.Typer(help="Print the search spaces and their bounds.", rich_markup_mode=None)
 
@@ -33,7 +33,7 @@ def list_spaces(context: typer.Context, as_json: AsJson = False) -> None:
     """List the search spaces. `tuner spaces show` prints one of them."""
     if context.invoked_subcommand is not None:
         return
-    from tuner.schemas import SpaceSummary
+    from tuner.nouns.schemas import SpaceSummary
 
     known = [space for _, space in sorted(_catalogue().spaces.items())]
     rows = [(space.name, space.description.partition(". ")[0]) for space in known]
@@ -71,8 +71,8 @@ def show(
 
 
 def _show_derived(known: "HostCatalogue", request: "TuneRequest", *, as_json: bool) -> None:
-    from tuner import bootstrap
-    from tuner.search_space import derive, outline
+    from tuner.service import bootstrap
+    from tuner.targets.search_space import derive, outline
 
     spec = bootstrap.resolver(known)(request)
     found = outline(derive(spec))
@@ -81,7 +81,7 @@ def _show_derived(known: "HostCatalogue", request: "TuneRequest", *, as_json: bo
 
 
 def _catalogue() -> "HostCatalogue":
-    from tuner import bootstrap
+    from tuner.service import bootstrap
 
     return bootstrap.catalogue(Settings.from_environ(os.environ))
 
@@ -97,7 +97,7 @@ def _request(
     """The job that `tuner submit` would send. Raises `InvalidInput`."""
     from pydantic import ValidationError
 
-    from tuner.model import TuneRequest, mistakes_of
+    from tuner.nouns.model import TuneRequest, mistakes_of
 
     if job is not None and app is not None:
         raise InvalidInput.at("--job", "excludes --app: the job names its own target")

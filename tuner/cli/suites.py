@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from tuner.catalogue import own_data
 from tuner.cli.asking import Json, fit, given, read_document
-from tuner.errors import InvalidInput
+from tuner.nouns.errors import InvalidInput
+from tuner.targets.catalogue import own_data
 
 FILE = "suite.yaml"
 

@@ -9,9 +9,9 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 
 from tuner.cli.printing import bias_of
-from tuner.model import Curve, Effect, Figure, Metric, Rung, Workload
-from tuner.schemas import ArmAnswer, CalibrationAnswer, JobAnswer, ReportAnswer, SeesAnswer
-from tuner.wording import (
+from tuner.nouns.model import Curve, Effect, Figure, Metric, Rung, Workload
+from tuner.nouns.schemas import ArmAnswer, CalibrationAnswer, JobAnswer, ReportAnswer, SeesAnswer
+from tuner.nouns.wording import (
     COLUMNS,
     VERDICTS,
     count,

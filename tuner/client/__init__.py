@@ -1,4 +1,4 @@
-"""The service over HTTP: typed answers, retries, ETags; problems become `tuner.errors`.
+"""The service over HTTP: typed answers, retries, ETags; problems become `tuner.nouns.errors`.
 
     client           the client of one service
     ├── jobs             submit, look at, watch, wait for, cancel, delete; their raw data

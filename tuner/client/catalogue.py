@@ -5,8 +5,8 @@ from urllib.parse import quote
 
 from tuner.client.replies import ReadAs
 from tuner.client.wire import Wire
-from tuner.model import Limits, SearchSpace
-from tuner.schemas import (
+from tuner.nouns.model import Limits, SearchSpace
+from tuner.nouns.schemas import (
     Health,
     HostAnswer,
     LintAnswer,

@@ -11,8 +11,8 @@ from tuner.client.replies import ReadAs, job_and_novelty
 from tuner.client.streams import SILENT_S, Pauses, events
 from tuner.client.watching import Watching, states
 from tuner.client.wire import Wire
-from tuner.model import Event, JobKind, JobSummary, Request
-from tuner.schemas import (
+from tuner.nouns.model import Event, JobKind, JobSummary, Request
+from tuner.nouns.schemas import (
     CalibrationReport,
     Incumbent,
     JobAnswer,

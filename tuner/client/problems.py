@@ -1,4 +1,4 @@
-"""Problems of the service → the errors of `tuner.errors`."""
+"""Problems of the service → the errors of `tuner.nouns.errors`."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 
-from tuner.errors import (
+from tuner.nouns.errors import (
     Conflict,
     InvalidInput,
     LimitReached,

@@ -5,8 +5,8 @@ from urllib.parse import quote
 
 from tuner.client.replies import ReadAs, page, text
 from tuner.client.wire import Wire
-from tuner.model import Check, NewCheck
-from tuner.schemas import (
+from tuner.nouns.model import Check, NewCheck
+from tuner.nouns.schemas import (
     AppAnswer,
     AppPage,
     IniForm,

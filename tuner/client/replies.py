@@ -6,9 +6,9 @@ from typing import Generic, TypeVar
 import httpx
 from pydantic import BaseModel, ValidationError
 
-from tuner.errors import Unavailable
-from tuner.model import mistakes_of
-from tuner.schemas import JobAnswer
+from tuner.nouns.errors import Unavailable
+from tuner.nouns.model import mistakes_of
+from tuner.nouns.schemas import JobAnswer
 
 Answered = TypeVar("Answered", bound=BaseModel)
 

@@ -20,7 +20,7 @@ from tenacity import (
 )
 
 from tuner.client.problems import error_of
-from tuner.errors import Unavailable
+from tuner.nouns.errors import Unavailable
 
 RETRIED = frozenset(
     {HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT}

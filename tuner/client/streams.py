@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import httpx
 
 from tuner.client.watching import PATIENCE_S, Time
-from tuner.errors import TunerError, Unavailable
-from tuner.model import Event, EventKind
+from tuner.nouns.errors import TunerError, Unavailable
+from tuner.nouns.model import Event, EventKind
 
 OPENED_WITHIN_S = 3.0
 """The service sends something at once: what takes longer is held back on its way."""

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypedDict
 
-from tuner.errors import Conflict, Unavailable
-from tuner.schemas import JobAnswer
+from tuner.nouns.errors import Conflict, Unavailable
+from tuner.nouns.schemas import JobAnswer
 
 POLL_S = 1.0
 PATIENCE_S = 60.0

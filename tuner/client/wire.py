@@ -15,7 +15,7 @@ from tuner.client.remembered import Remembered
 from tuner.client.retries import retrying
 from tuner.client.streams import OPENED_WITHIN_S, Stream
 from tuner.client.watching import Time
-from tuner.errors import InvalidInput, Mistake, Unavailable
+from tuner.nouns.errors import InvalidInput, Mistake, Unavailable
 
 T = TypeVar("T")
 Read = Callable[[httpx.Response], T]

@@ -14,7 +14,7 @@ BASE_TAG = f"uwsgi-tuner/base:{UWSGI_VERSION}"
 LOAD_TAG = f"uwsgi-tuner/load:{oha.VERSION}"
 JOURNEY_TAG = f"uwsgi-tuner/load-k6:{k6.VERSION}"
 
-_FOLDER = Path("tuner/load/image")
+_FOLDER = Path("tuner/bench/load/image")
 _AGAIN = "then run the same command again"
 
 

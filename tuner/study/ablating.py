@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tuner import analysis, objective
-from tuner.model import (
+from tuner.judge import analysis, objective
+from tuner.nouns.model import (
     BASELINE,
     RUNS_OF_A_BLOCK,
     Enter,

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from tuner import analysis, objective
-from tuner.model import Ablation, History, Params, Phase
-from tuner.search_space import Domain
+from tuner.judge import analysis, objective
+from tuner.nouns.model import Ablation, History, Params, Phase
+from tuner.targets.search_space import Domain
 
 TOGETHER = frozenset({"processes", "threads"})
 """Parameters that make one factor: one means little without the other."""

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from tuner.model import Importance, Params, SamplerName, Slice, TrialNumber
-from tuner.search_space import Domain
+from tuner.nouns.model import Importance, Params, SamplerName, Slice, TrialNumber
+from tuner.targets.search_space import Domain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

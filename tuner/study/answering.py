@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tuner import recommendation, wording
-from tuner.model import (
+from tuner.judge import recommendation
+from tuner.nouns import wording
+from tuner.nouns.model import (
     Budget,
     Evidence,
     Params,
@@ -15,10 +16,10 @@ from tuner.model import (
     Succeed,
     options_of,
 )
-from tuner.search_space import Dimension
 from tuner.study.candidates import PATIENCE
 from tuner.study.renewing import since
 from tuner.study.state import StudyState
+from tuner.targets.search_space import Dimension
 
 
 def kept(state: StudyState, reason: str) -> Succeed:

@@ -8,8 +8,8 @@ of every rung.
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tuner import grids
-from tuner.model import BASELINE, JobKind, JobSpec, Rung, TargetFacts, TrialNumber
+from tuner.judge import grids
+from tuner.nouns.model import BASELINE, JobKind, JobSpec, Rung, TargetFacts, TrialNumber
 
 Asked = tuple[grids.Arms, Rung | None]
 """The files of a block, and its rung."""

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from tuner import analysis, wording
-from tuner.model import (
+from tuner.judge import analysis
+from tuner.nouns import wording
+from tuner.nouns.model import (
     BASELINE,
     Doubt,
     Enter,

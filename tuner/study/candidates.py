@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import pstdev
 
-from tuner.model import (
+from tuner.nouns.model import (
     BASELINE,
     Aim,
     History,

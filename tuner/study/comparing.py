@@ -13,8 +13,8 @@ from dataclasses import replace
 from itertools import chain
 from statistics import fmean
 
-from tuner import objective, report
-from tuner.model import (
+from tuner.judge import objective, report
+from tuner.nouns.model import (
     BASELINE,
     BlockOptions,
     Fail,

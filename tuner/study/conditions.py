@@ -6,8 +6,8 @@ is measured: the same file with the user's own slots. Else come the scenes: what
 production, with both files in the same blocks.
 """
 
-from tuner import recommendation
-from tuner.model import (
+from tuner.judge import recommendation
+from tuner.nouns.model import (
     AS_BUDGETED,
     BASELINE,
     BlockOptions,

@@ -4,8 +4,8 @@ It is looked at several times. The bounds of the looks together keep the chance 
 2.5 %, so a clear result ends it early.
 """
 
-from tuner import analysis, recommendation
-from tuner.model import BASELINE, Enter, Phase, Step, Verdict
+from tuner.judge import analysis, recommendation
+from tuner.nouns.model import BASELINE, Enter, Phase, Step, Verdict
 from tuner.study.answering import confirmed
 from tuner.study.conditions import scenes_of, wanted
 from tuner.study.state import StudyState

@@ -12,7 +12,7 @@ and writing loses nothing.
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from tuner.model import (
+from tuner.nouns.model import (
     BASELINE,
     Enter,
     Fail,
@@ -32,7 +32,6 @@ from tuner.model import (
     TrialNumber,
     TrialState,
 )
-from tuner.search_space import derive
 from tuner.study.ablating import ablate
 from tuner.study.advice import Optimiser
 from tuner.study.calibrating import calibrate
@@ -42,6 +41,7 @@ from tuner.study.confirming import confirm
 from tuner.study.racing import race
 from tuner.study.searching import search
 from tuner.study.state import StudyState
+from tuner.targets.search_space import derive
 
 MEASURING: Mapping[Phase, Callable[[StudyState], Step | None]] = {
     Phase.CALIBRATE: calibrate,

@@ -1,10 +1,10 @@
 """Idle hosts that help a search: each first measures the baseline against itself.
 
-Whether it may help, `tuner.analysis.alike` says by those blocks.
+Whether it may help, `tuner.judge.analysis.alike` says by those blocks.
 """
 
-from tuner import analysis
-from tuner.model import History, Measurement, MeasurementState, Phase
+from tuner.judge import analysis
+from tuner.nouns.model import History, Measurement, MeasurementState, Phase
 
 A_A_BLOCKS = analysis.FEWEST_A_A
 """Of each host that would help."""

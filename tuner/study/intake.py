@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tuner import objective
-from tuner.errors import InvalidInput, Mistake
-from tuner.model import (
+from tuner.judge import objective
+from tuner.nouns.errors import InvalidInput, Mistake
+from tuner.nouns.model import (
     Budget,
     Burst,
     CalibrateRequest,

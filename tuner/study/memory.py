@@ -5,7 +5,7 @@ from statistics import fmean
 
 import numpy as np
 
-from tuner.model import History, MemoryLine, Params
+from tuner.nouns.model import History, MemoryLine, Params
 
 FEWEST = 3
 """Configurations with different slots that a new line needs."""

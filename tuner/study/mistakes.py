@@ -2,10 +2,20 @@
 
 from collections.abc import Sequence
 
-from tuner import grids
-from tuner.errors import InvalidInput, Mistake
-from tuner.model import Burst, ClosedLoop, JobKind, JobSpec, Journey, Ladder, Limits, Metric, Paths
-from tuner.search_space import derive
+from tuner.judge import grids
+from tuner.nouns.errors import InvalidInput, Mistake
+from tuner.nouns.model import (
+    Burst,
+    ClosedLoop,
+    JobKind,
+    JobSpec,
+    Journey,
+    Ladder,
+    Limits,
+    Metric,
+    Paths,
+)
+from tuner.targets.search_space import derive
 from tuner.uwsgi.lint import RULES, Box, lint, subject_of
 from tuner.uwsgi.options import known
 

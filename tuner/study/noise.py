@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tuner.model import Calibration, Measurement
+from tuner.nouns.model import Calibration, Measurement
 
 UNKNOWN_SD = 0.05
 """Of a block's log ratio where there is no calibration."""

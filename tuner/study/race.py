@@ -10,8 +10,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from tuner import analysis, objective, wording
-from tuner.model import Budget, JobSpec, Measurement, MeasurementState, Round, Standing, TrialNumber
+from tuner.judge import analysis, objective
+from tuner.nouns import wording
+from tuner.nouns.model import (
+    Budget,
+    JobSpec,
+    Measurement,
+    MeasurementState,
+    Round,
+    Standing,
+    TrialNumber,
+)
 from tuner.study.advice import Observation
 
 Place = Callable[[Sequence[Measurement], Sequence[TrialNumber]], tuple[Standing, ...]]

@@ -5,8 +5,17 @@ Beliefs decide which trials race, not scores: the best score is partly luck.
 
 import math
 
-from tuner import wording
-from tuner.model import BASELINE, BlockOptions, Enter, Measure, Origin, Phase, Step, TrialNumber
+from tuner.nouns import wording
+from tuner.nouns.model import (
+    BASELINE,
+    BlockOptions,
+    Enter,
+    Measure,
+    Origin,
+    Phase,
+    Step,
+    TrialNumber,
+)
 from tuner.study.advice import Belief
 from tuner.study.answering import kept
 from tuner.study.blocks import room_mb

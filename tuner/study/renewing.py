@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from tuner.model import (
+from tuner.nouns.model import (
     Baseline,
     Followed,
     Job,
@@ -21,11 +21,11 @@ from tuner.model import (
     Verdict,
     box_of,
 )
+from tuner.nouns.wording import effect_with_interval
 from tuner.study import targets
 from tuner.study.targets import KnownApp
 from tuner.uwsgi.ini import IniFile
 from tuner.uwsgi.semantic_diff import OptionDifference, semantic_diff
-from tuner.wording import effect_with_interval
 
 MOST_NAMES = 5  # in a reason
 

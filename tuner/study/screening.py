@@ -10,12 +10,12 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tuner import analysis
-from tuner.model import Params, Scalar, Slice, SlicePoint
-from tuner.search_space import Dimension
+from tuner.judge import analysis
+from tuner.nouns.model import Params, Scalar, Slice, SlicePoint
 from tuner.study.ablation import TOGETHER, factors_of
 from tuner.study.advice import Observation
 from tuner.study.state import StudyState
+from tuner.targets.search_space import Dimension
 
 Level = tuple[float, str, Scalar]
 """The gain that is expected at the winner's other values, a parameter, and its value."""

@@ -7,7 +7,7 @@ not risen for a while by as much as the confirmation could detect.
 import random
 from collections.abc import Iterator, Mapping
 
-from tuner.model import (
+from tuner.nouns.model import (
     AS_BUDGETED,
     BASELINE,
     BlockOptions,

@@ -7,8 +7,8 @@ are in the order of the gains, and those that went on stand first.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tuner import analysis, recommendation
-from tuner.model import (
+from tuner.judge import analysis, recommendation
+from tuner.nouns.model import (
     Evidence,
     History,
     Measurement,
@@ -20,11 +20,11 @@ from tuner.model import (
     Trial,
     TrialNumber,
 )
-from tuner.search_space import derive
 from tuner.study.ablation import ablation_of, wide_of
 from tuner.study.candidates import Candidates
 from tuner.study.noise import Noise
 from tuner.study.race import replayed
+from tuner.targets.search_space import derive
 
 _TWO_SIDED_95 = 1.96  # standard deviations
 

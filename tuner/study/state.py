@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 
-from tuner import analysis, objective
-from tuner.model import (
+from tuner.judge import analysis, objective
+from tuner.nouns.model import (
     AS_BUDGETED,
     BASELINE,
     Ablation,
@@ -28,7 +28,6 @@ from tuner.model import (
     TrialNumber,
     TrialState,
 )
-from tuner.search_space import Domain, derive
 from tuner.study import helping
 from tuner.study.ablation import ablation_of, wide_of
 from tuner.study.advice import Belief, Observation, Optimiser
@@ -36,6 +35,7 @@ from tuner.study.candidates import Candidates
 from tuner.study.memory import learnt
 from tuner.study.noise import Noise
 from tuner.study.race import Race, replayed, with_race
+from tuner.targets.search_space import Domain, derive
 
 BASELINE_MAY_FAIL = 2
 """Blocks of one phase in which the user's own file may break before the job fails."""

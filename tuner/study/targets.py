@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from tuner.errors import Mistake
-from tuner.model import (
+from tuner.nouns.errors import Mistake
+from tuner.nouns.model import (
     DEFAULT_COMMAND,
     CompareRequest,
     ImageName,

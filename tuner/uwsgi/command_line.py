@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from tuner.errors import InvalidInput, Mistake
+from tuner.nouns.errors import InvalidInput, Mistake
 from tuner.uwsgi.ini import SECTION, IniFile
 from tuner.uwsgi.ini.values import is_true
 from tuner.uwsgi.options import Catalogue, Kind, Option, Takes, nearest

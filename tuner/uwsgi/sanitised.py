@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from tuner.model import Danger, LeftOut
+from tuner.nouns.model import Danger, LeftOut
 from tuner.uwsgi.ini import CLOSES, OPENS, IniFile, Line
 from tuner.uwsgi.ini.walking import Obstacle
 from tuner.uwsgi.options import Catalogue, Option, known

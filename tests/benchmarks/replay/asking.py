@@ -8,7 +8,7 @@ import numpy as np
 from tests.benchmarks.replay.landscape import Truth
 from tests.benchmarks.replay.noise import START_SD
 from tests.benchmarks.replay.samplers import AnyOptimiser, AnySampler
-from tuner.model import BASELINE, TrialNumber
+from tuner.nouns.model import BASELINE, TrialNumber
 from tuner.study.advice import Observation
 
 TRIALS = 100

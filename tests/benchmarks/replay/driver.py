@@ -12,7 +12,7 @@ from typing import assert_never
 
 from tests.benchmarks.replay.world import World
 from tests.builders import NOON
-from tuner.model import (
+from tuner.nouns.model import (
     Enter,
     Fail,
     Failure,

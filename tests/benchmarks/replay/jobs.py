@@ -26,7 +26,7 @@ from tests.benchmarks.replay.samplers import AnyOptimiser, SpaceFilling
 from tests.benchmarks.replay.scoring import Result, score
 from tests.benchmarks.replay.surface import FloatArray
 from tests.benchmarks.replay.world import World
-from tuner.model import PRESETS, JobKind, JobSpec, SamplerName
+from tuner.nouns.model import PRESETS, JobKind, JobSpec, SamplerName
 from tuner.study import decider
 
 LANDSCAPES = Path(__file__).parent / "landscapes"

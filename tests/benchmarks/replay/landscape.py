@@ -16,7 +16,8 @@ import numpy as np
 from tests.benchmarks.replay.records import Landscape
 from tests.benchmarks.replay.smoothing import smoothed
 from tests.benchmarks.replay.surface import COLUMNS, Point, Surface
-from tuner.model import (
+from tuner.judge.recommendation.bounds import ERRORS_MARGIN, P95_MARGIN
+from tuner.nouns.model import (
     BoolParameter,
     FailureCode,
     JobSpec,
@@ -26,9 +27,8 @@ from tuner.model import (
     Scalar,
     TargetFacts,
 )
-from tuner.recommendation.bounds import ERRORS_MARGIN, P95_MARGIN
-from tuner.search_space import USERS_OWN, Dimension, Domain, derive
-from tuner.search_space.domain import MEMORY_SHARE
+from tuner.targets.search_space import USERS_OWN, Dimension, Domain, derive
+from tuner.targets.search_space.domain import MEMORY_SHARE
 
 NULL_OPTIONS = ("auto-procname", "single-interpreter")
 """Options of uWSGI that no user's file sets; in a planted truth they do nothing at all."""

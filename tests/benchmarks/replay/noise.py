@@ -20,7 +20,7 @@ import numpy as np
 
 from tests.benchmarks.replay.records import Landscape
 from tests.benchmarks.replay.surface import COLUMNS, FloatArray, logs_of
-from tuner.model import PRESETS
+from tuner.nouns.model import PRESETS
 
 STANDARD = PRESETS["standard"]
 START_SD = 0.015  # log ratio of one start to the next

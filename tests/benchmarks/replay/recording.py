@@ -9,16 +9,16 @@ from collections.abc import Collection, Iterator, Sequence
 from statistics import fmean
 
 from tests.benchmarks.replay.records import Landscape, Reading, Start
-from tuner.errors import TargetFailed
-from tuner.measurement import ArmSpec, Bench, arm_of
-from tuner.model import (
+from tuner.bench.measurement import ArmSpec, Bench, arm_of
+from tuner.nouns.errors import TargetFailed
+from tuner.nouns.model import (
     FailureCode,
     JobSpec,
     MeasurementResult,
     Params,
     Window,
 )
-from tuner.search_space import Domain
+from tuner.targets.search_space import Domain
 
 AGAIN = 2
 FOREIGN_CPUS = 0.15

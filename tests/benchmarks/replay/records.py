@@ -5,8 +5,8 @@ wanted: whole jobs run against it without a container. It keeps every start of e
 with its single windows: truth and noise can both be taken from them.
 """
 
-from tuner.model import FailureCode, JobSpec, Scalar, TargetFacts
-from tuner.model.document import Document
+from tuner.nouns.model import FailureCode, JobSpec, Scalar, TargetFacts
+from tuner.nouns.model.document import Document
 
 
 class Reading(Document):

@@ -16,9 +16,9 @@ from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 from tests.benchmarks.replay.landscape import Truth
 from tests.benchmarks.replay.scoring import Result, best_of
 from tests.benchmarks.replay.world import World
-from tuner import objective
-from tuner.model import BlockOptions, Failure, Params, Verdict
-from tuner.search_space import Dimension, Domain
+from tuner.judge import objective
+from tuner.nouns.model import BlockOptions, Failure, Params, Verdict
+from tuner.targets.search_space import Dimension, Domain
 
 SAMPLERS: Mapping[str, Callable[[int], BaseSampler]] = {
     "tpe": lambda seed: TPESampler(seed=seed),

@@ -9,11 +9,11 @@ from optuna.exceptions import ExperimentalWarning
 from optuna.samplers import BaseSampler, QMCSampler, RandomSampler
 from optuna.study import Study
 
-from tuner.model import SamplerName
-from tuner.sampler import TrialOptimiser
-from tuner.sampler.optimiser import ASKS, Source, proposed
-from tuner.search_space import Domain
+from tuner.nouns.model import SamplerName
 from tuner.study import Observation, Proposal
+from tuner.study.sampler import TrialOptimiser
+from tuner.study.sampler.optimiser import ASKS, Source, proposed
+from tuner.targets.search_space import Domain
 
 
 class SpaceFilling(StrEnum):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from tests.benchmarks.replay.driver import Played
 from tests.benchmarks.replay.landscape import Truth
-from tuner.model import Effect, Params, Phase, Recommendation, TrialNumber, Verdict
+from tuner.nouns.model import Effect, Params, Phase, Recommendation, TrialNumber, Verdict
 
 REAL_EFFECT = math.log(1.04)
 """An option that is worth as much should be kept."""

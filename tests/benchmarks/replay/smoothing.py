@@ -18,7 +18,7 @@ import numpy as np
 
 from tests.benchmarks.replay.records import Landscape
 from tests.benchmarks.replay.surface import Axis, FloatArray, Node, Point, Surface
-from tuner.model import Params
+from tuner.nouns.model import Params
 
 TOGETHER = ("processes", "threads")
 """Parameters whose combinations all have an effect of their own in the model."""

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.benchmarks.replay.records import Landscape, Reading, Start
-from tuner.model import FailureCode, Params, Scalar
-from tuner.search_space import derive
+from tuner.nouns.model import FailureCode, Params, Scalar
+from tuner.targets.search_space import derive
 
 FloatArray = NDArray[np.float64]
 Node = tuple[int, ...]

@@ -16,8 +16,8 @@ from tests.benchmarks.replay.landscape import SPEED, Truth
 from tests.benchmarks.replay.noise import START_SD, Noise, Weather
 from tests.benchmarks.replay.surface import FloatArray, Point
 from tests.builders import NOON
-from tuner.measurement.futility import is_futile
-from tuner.model import (
+from tuner.bench.measurement.futility import is_futile
+from tuner.nouns.model import (
     BlockOptions,
     Budget,
     Failure,

@@ -13,9 +13,9 @@ from tests.benchmarks.journal import Journal, complete
 from tests.builders import block, window
 from tests.plants import GAIN, PLANTINGS
 from tests.service import Service
-from tuner.catalogue import HostCatalogue
-from tuner.model import CompareRequest, Surroundings
+from tuner.nouns.model import CompareRequest, Surroundings
 from tuner.study import resolve
+from tuner.targets.catalogue import HostCatalogue
 
 EFFECT = {"metric": "throughput_rps", "estimate": 0.05, "ci_low": 0.03, "ci_high": 0.07}
 LINE = {"option": "vacuum", "value": "true", "baseline_value": "false", "effect": EFFECT}

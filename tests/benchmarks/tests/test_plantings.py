@@ -6,10 +6,10 @@ import pytest
 
 from tests import plants
 from tests.plants import GAIN, HARMFUL_SEED, NOTHING, PARAMETERS, PLANTINGS, Planting
-from tuner.catalogue import HostCatalogue
-from tuner.model import JobSpec, Params, TuneRequest
-from tuner.search_space import Domain, derive
+from tuner.nouns.model import JobSpec, Params, TuneRequest
 from tuner.study import resolve
+from tuner.targets.catalogue import HostCatalogue
+from tuner.targets.search_space import Domain, derive
 from tuner.uwsgi.ini import IniFile
 
 ALL = (*PLANTINGS, NOTHING, plants.TWO_LARGE_GAINS)

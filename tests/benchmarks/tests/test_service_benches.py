@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from tests.benchmarks import backing, kills, login, real
-from tuner.catalogue import HostCatalogue
-from tuner.model import Burst, CompareRequest
+from tuner.nouns.model import Burst, CompareRequest
 from tuner.study import resolve
+from tuner.targets.catalogue import HostCatalogue
 
 NAMED = {
     "seed": 1,

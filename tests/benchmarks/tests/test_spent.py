@@ -7,7 +7,7 @@ import pytest
 
 from tests.benchmarks.spent import print_spent, spent
 from tests.builders import NOON, block, job
-from tuner.model import Measurement, MeasurementKind, MeasurementResult
+from tuner.nouns.model import Measurement, MeasurementKind, MeasurementResult
 
 
 def measured(kind: MeasurementKind, begins_s: float, ends_s: float, load_s: float) -> Measurement:

@@ -13,10 +13,8 @@ from fastapi import FastAPI
 from tests import builders
 from tests.fake_links import FakeLinks
 from tests.statuses import answered_of, apps_of, blocks_by_trial, status_of, summary_of
-from tuner.api import Services, create_app
-from tuner.catalogue import CataloguedApp, HostCatalogue
-from tuner.errors import Conflict, NotFound, Unavailable
-from tuner.model import (
+from tuner.nouns.errors import Conflict, NotFound, Unavailable
+from tuner.nouns.model import (
     Activity,
     AnswerInBrief,
     AppInBrief,
@@ -51,7 +49,9 @@ from tuner.model import (
     Verdict,
     what_is_missing,
 )
+from tuner.service.api import Services, create_app
 from tuner.study import resolve
+from tuner.targets.catalogue import CataloguedApp, HostCatalogue
 
 CALIBRATION = Calibration(
     blocks=2,
@@ -78,7 +78,7 @@ class FakeHost(BenchmarkHost):
 
 @dataclass
 class FakeStore(FakeLinks):
-    """As `tuner.api.services.Store` describes it; `away` makes every call fail."""
+    """As `tuner.service.api.services.Store` describes it; `away` makes every call fail."""
 
     kept: dict[int, Job] = field(default_factory=dict)
     used: dict[str, tuple[str, JobId]] = field(default_factory=dict)  # idempotency keys

@@ -8,8 +8,8 @@ import pytest
 from tests.scopes import needed
 from tests.sites import Site, Visitor
 from tests.unit.api.fakes import Api, finished
-from tuner.api.security import OPEN_PATHS
-from tuner.model import JobId, Scope
+from tuner.nouns.model import JobId, Scope
+from tuner.service.api.security import OPEN_PATHS
 
 FIRST = "the first key"
 SECRETS = {scope: f"the secret of {scope}" for scope in Scope}

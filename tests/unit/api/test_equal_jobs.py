@@ -10,7 +10,7 @@ import pytest
 from tests import builders
 from tests.unit.api.fakes import Api, catalogue, recommendation
 from tests.unit.api.test_kinds import arm
-from tuner.model import Doubt, JobState, Report, Request
+from tuner.nouns.model import Doubt, JobState, Report, Request
 from tuner.study import resolve
 
 TWO: dict[str, Any] = {

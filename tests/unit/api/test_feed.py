@@ -9,9 +9,9 @@ import pytest
 from fastapi.sse import ServerSentEvent
 
 from tests.unit.api.fakes import Api
-from tuner.api import Feed
-from tuner.errors import NotFound, Unavailable
-from tuner.model import Event, EventKind, JobId
+from tuner.nouns.errors import NotFound, Unavailable
+from tuner.nouns.model import Event, EventKind, JobId
+from tuner.service.api import Feed
 
 Messages = AsyncIterator[ServerSentEvent]
 KEPT = 20
@@ -197,7 +197,7 @@ def test_a_fault_of_the_reader_ends_the_streams_and_is_logged(
 
 
 def test_before_the_first_reading_a_stream_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tuner.api.feed.READY_WITHIN_S", 0.01)
+    monkeypatch.setattr("tuner.service.api.feed.READY_WITHIN_S", 0.01)
 
     async def act() -> None:
         feed = Feed(Rows().read)

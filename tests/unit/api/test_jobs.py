@@ -6,7 +6,7 @@ import pytest
 from tests import builders
 from tests.fake_store import FakeStore as MemoryStore
 from tests.unit.api.fakes import Api, FakeStore, finished, trial
-from tuner.model import (
+from tuner.nouns.model import (
     Failure,
     FailureCode,
     JobId,

@@ -10,7 +10,7 @@ import pytest
 from tests import builders, comparisons, finished_jobs
 from tests.answers import CALIBRATE_REQUEST, COMPARE_REQUEST
 from tests.unit.api.fakes import CALIBRATION, Api, FakeHost, FakeStore
-from tuner.model import (
+from tuner.nouns.model import (
     ArmReport,
     Bottleneck,
     Budget,

@@ -9,7 +9,7 @@ from tests import builders
 from tests.answers import LINT_ANSWER as ANSWER
 from tests.answers import LINT_REQUEST as REQUEST
 from tests.unit.api.fakes import Api, FakeStore
-from tuner.model import JobId
+from tuner.nouns.model import JobId
 
 FILE = "[uwsgi]\nhttp-socket = :8000\nmodule = app\nvaccum = true\nprocesses = 2 ; two\n"
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.fuzz.growth import FAMILIES
 from tests.unit.api.fakes import Api
-from tuner.api import linting
+from tuner.service.api import linting
 
 LONG = FAMILIES["keys without a value"](190_000)
 
@@ -30,7 +30,9 @@ def test_a_file_that_takes_too_long_is_refused_and_the_next_one_read(
 )
 def test_only_computing_counts(does: str, ends: int) -> None:
     """A machine that is busy with other work makes a process wait, and that costs no file."""
-    within = "import time\nfrom tuner.api.linting import cpu_limit\nwith cpu_limit(0.5):\n    "
+    within = (
+        "import time\nfrom tuner.service.api.linting import cpu_limit\nwith cpu_limit(0.5):\n    "
+    )
     assert subprocess.run([sys.executable, "-c", within + does], check=False).returncode == ends
 
 

@@ -10,9 +10,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests import builders
 from tests.log_ids import ids_in
 from tests.unit.api.fakes import Api, FakeHost, FakeStore
-from tuner import log_context
-from tuner.api.metrics import COUNTERS
-from tuner.model import (
+from tuner.nouns import log_context
+from tuner.nouns.model import (
     LABELS,
     Activity,
     Counted,
@@ -24,6 +23,7 @@ from tuner.model import (
     Verdict,
     end_of_job,
 )
+from tuner.service.api.metrics import COUNTERS
 
 KEY = "0123456789abcdef"
 LONG_AGO = builders.NOON - timedelta(minutes=5)
@@ -237,7 +237,7 @@ def test_refusals_and_faults_name_their_request_too() -> None:
 
 @pytest.fixture
 def ids() -> Iterator[list[log_context.Ids]]:
-    with ids_in("tuner.api") as seen:
+    with ids_in("tuner.service.api") as seen:
         yield seen
 
 

@@ -8,9 +8,9 @@ import jsonschema
 import pytest
 
 from tests.unit.api.fakes import Api
-from tuner import model as nouns
-from tuner import schemas
-from tuner.api.examples import known
+from tuner.nouns import model as nouns
+from tuner.nouns import schemas
+from tuner.service.api.examples import known
 
 DOCUMENT: dict[str, Any] = Api(api_key="k").app.openapi()
 OPERATIONS = [

@@ -5,7 +5,7 @@ import yaml
 
 from tests import builders
 from tests.unit.api.fakes import Api, FakeStore, finished
-from tuner.model import ChangedLine, Doubt, Job, JobId, JobState, Limits, Verdict
+from tuner.nouns.model import ChangedLine, Doubt, Job, JobId, JobState, Limits, Verdict
 
 INI = "[uwsgi]\nmaster = true\nprocesses = 4\n"
 
@@ -262,7 +262,7 @@ def test_who_has_the_newest_answer_gets_nothing_again_and_nothing_is_read_for_it
     def read(*_: object) -> None:
         raise AssertionError("a whole job was read")
 
-    monkeypatch.setattr("tuner.api.recommendations.confirmed", read)
+    monkeypatch.setattr("tuner.service.api.recommendations.confirmed", read)
     answer = api.get(f"/v1/{place}/{file}", **{"If-None-Match": tag})
     assert (answer.status_code, answer.content) == (304, b"")
     assert answer.headers["etag"] == tag

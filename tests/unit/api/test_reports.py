@@ -12,7 +12,7 @@ from tests import builders, finished_jobs
 from tests.unit.api.fakes import Api, FakeStore
 from tests.unit.api.test_openapi import DOCUMENT
 from tuner.client import document_of
-from tuner.model import (
+from tuner.nouns.model import (
     ClosedLoop,
     Failure,
     FailureCode,
@@ -24,7 +24,7 @@ from tuner.model import (
     Objective,
     Recommendation,
 )
-from tuner.schemas import RecommendationAnswer
+from tuner.nouns.schemas import RecommendationAnswer
 
 MEDIA = {"html": "text/html", "md": "text/markdown", "json": "application/json"}
 

@@ -12,7 +12,7 @@ from tests.scheduled import TWO, answered, schedules, write_app
 from tests.scheduled import catalogue as catalogue_of
 from tests.sites import Site
 from tests.unit.api.fakes import Api
-from tuner.model import Enter, Followed, JobId, Phase, Step, Succeed
+from tuner.nouns.model import Enter, Followed, JobId, Phase, Step, Succeed
 from tuner.study.renewing import since
 
 REASON = "the image has changed since job 1: sha256:1"

@@ -6,7 +6,7 @@ import pytest
 
 from tests import builders
 from tests.unit.api.fakes import Api, FakeHost, FakeStore
-from tuner.errors import Unavailable
+from tuner.nouns.errors import Unavailable
 
 KEY = "0123456789abcdef"
 LONG_AGO = builders.NOON - timedelta(minutes=5)

@@ -7,9 +7,9 @@ import pytest
 
 from tests import builders
 from tests.unit.api.fakes import Api
-from tuner.api.sizes import planned, size_of
-from tuner.model import PRESETS, Budget, JobKind, Ladder, Limits, Scene, Variant
-from tuner.schemas import Size
+from tuner.nouns.model import PRESETS, Budget, JobKind, Ladder, Limits, Scene, Variant
+from tuner.nouns.schemas import Size
+from tuner.service.api.sizes import planned, size_of
 
 LADDER = Ladder(kind="ladder", concurrencies=(100, 1_000, 10_000))
 WINDOWS = {"cycles": 2, "window_s": 2.5, "warmup_s": 1.5}  # of load: 6.5 s an arm

@@ -7,8 +7,8 @@ import jsonschema
 import pytest
 import yaml
 
-from tuner.catalogue import HostCatalogue, own_data, search_space_schema
-from tuner.errors import InvalidInput, NotFound
+from tuner.nouns.errors import InvalidInput, NotFound
+from tuner.targets.catalogue import HostCatalogue, own_data, search_space_schema
 
 SPACE = {"name": "mine", "parameters": {"processes": {"type": "int", "low": 1, "high": 4}}}
 
@@ -134,7 +134,9 @@ def test_a_name_defined_twice_is_an_error_with_both_places(tmp_path: Path) -> No
 
 def test_the_schema_beside_the_spaces_is_up_to_date() -> None:
     written = json.loads((own_data("search_spaces") / "schema.json").read_text())
-    assert written == search_space_schema(), "python -m tuner.catalogue > search_spaces/schema.json"
+    assert written == search_space_schema(), (
+        "python -m tuner.targets.catalogue > search_spaces/schema.json"
+    )
 
 
 @pytest.mark.parametrize("file", sorted(own_data("search_spaces").glob("*.yaml")), ids=str)

@@ -9,7 +9,7 @@ import pytest
 
 from tuner.cli import main
 from tuner.cli.numbers import numbers_in
-from tuner.errors import InvalidInput
+from tuner.nouns.errors import InvalidInput
 
 R1 = ["2132.08", "1325.72", "1795.32", "1381.67", "1283.08", "1399.98", "1488.05"]
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tuner.cli.asking import Load, inis_of, limits_of, target_of, workload_of
-from tuner.errors import InvalidInput
+from tuner.nouns.errors import InvalidInput
 
 OWN: dict[str, Any] = {
     "kind": "closed_loop",

@@ -17,8 +17,8 @@ from tests.answers import (
 )
 from tests.unit.cli.conftest import Service, run
 from tuner.cli.gating import block_s
-from tuner.model import Ladder
-from tuner.schemas import RecommendationAnswer
+from tuner.nouns.model import Ladder
+from tuner.nouns.schemas import RecommendationAnswer
 
 IMAGE = "registry.example/checkout:1.5"
 NEWEST = "GET /v1/apps/checkout/recommendation"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tuner.cli.ini import ini
-from tuner.errors import InvalidInput
+from tuner.nouns.errors import InvalidInput
 
 CONTENT = (
     b"[uwsgi]\r\n; caf\xe9\r\nprocesses = 2\r\nif-env = TUNER_ABSENT\r\nthreads = 9\r\nendif =\r\n"

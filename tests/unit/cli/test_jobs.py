@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from tests.answers import COMPARE_DONE, RECOMMENDATION, TUNE_QUEUED, TUNE_RUNNING
 from tests.unit.cli.conftest import Service, answer, run
 from tuner.cli import printing
-from tuner.schemas import CalibrationAnswer, JobAnswer
+from tuner.nouns.schemas import CalibrationAnswer, JobAnswer
 
 DONE: dict[str, Any] = {**TUNE_RUNNING, "state": "succeeded", "phase": "done"}
 FAILED: dict[str, Any] = {

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tuner import log_context
 from tuner.cli.logs import FORMAT, JsonLines, OneLine, log_to_stderr
+from tuner.nouns import log_context
 
 
 def logged(message: str, error: Exception | None = None) -> str:

@@ -23,8 +23,8 @@ from tests.answers import (
 from tests.unit.cli.conftest import Service, answer, run
 from tuner.cli import own_service
 from tuner.client import Client
-from tuner.model import Limits
-from tuner.schemas import JobAnswer
+from tuner.nouns.model import Limits
+from tuner.nouns.schemas import JobAnswer
 
 FAILED: dict[str, Any] = {
     **COMPARE_RUNNING,

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tuner.cli.options import options
-from tuner.errors import NotFound
+from tuner.nouns.errors import NotFound
 from tuner.uwsgi.options import known
 
 Captured = pytest.CaptureFixture[str]

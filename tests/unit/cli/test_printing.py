@@ -5,7 +5,7 @@ import pytest
 
 from tests.answers import RECOMMENDATION, TUNE_QUEUED, TUNE_RUNNING
 from tuner.cli import printing
-from tuner.schemas import JobAnswer, RecommendationAnswer
+from tuner.nouns.schemas import JobAnswer, RecommendationAnswer
 
 
 def job(**changes: Any) -> JobAnswer:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.answers import INI, RECOMMENDATION
 from tests.unit.cli.conftest import Service, answer, run
-from tuner.schemas import RecommendationAnswer
+from tuner.nouns.schemas import RecommendationAnswer
 
 NEWEST = "GET /v1/apps/checkout/recommendation"
 

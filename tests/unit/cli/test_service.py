@@ -16,7 +16,7 @@ from tests.answers import (
 from tests.unit.cli.conftest import Service, run
 from tuner.cli import demo, main, own_service
 from tuner.client import Client
-from tuner.errors import Conflict
+from tuner.nouns.errors import Conflict
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from tests.unit.cli.conftest import run
-from tuner.catalogue import HostCatalogue
-from tuner.model import Limits
+from tuner.nouns.model import Limits
+from tuner.targets.catalogue import HostCatalogue
 
 JOB: dict[str, Any] = {
     "app": "shop",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.unit.cli.conftest import run
-from tuner.catalogue import own_data
+from tuner.targets.catalogue import own_data
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from tests import answers as shown
 from tests.answers import LINT_ANSWER as LINTED
 from tests.unit.client.scripted import ok, scripted
 from tuner.client import Client, document_of
-from tuner.model import (
+from tuner.nouns.model import (
     CalibrateRequest,
     ClosedLoop,
     CompareRequest,
@@ -20,7 +20,7 @@ from tuner.model import (
     TuneRequest,
     Verdict,
 )
-from tuner.schemas import (
+from tuner.nouns.schemas import (
     CalibrationReport,
     Incumbent,
     JobAnswer,

@@ -1,4 +1,4 @@
-"""Every failure is one of ours: the tree of `tuner.errors`, and nothing of httpx."""
+"""Every failure is one of ours: the tree of `tuner.nouns.errors`, and nothing of httpx."""
 
 from collections.abc import Callable
 
@@ -7,9 +7,8 @@ import pytest
 
 from tests.answers import TUNE_QUEUED, TUNE_RUNNING
 from tests.unit.client.scripted import Answer, ok, problem, scripted
-from tuner.api.problems import problem as rendered
 from tuner.client import Client
-from tuner.errors import (
+from tuner.nouns.errors import (
     Conflict,
     InvalidInput,
     LimitReached,
@@ -19,6 +18,7 @@ from tuner.errors import (
     TunerError,
     Unavailable,
 )
+from tuner.service.api.problems import problem as rendered
 
 ENDLESS: list[object] = []
 ENDLESS.append(ENDLESS)

@@ -10,7 +10,14 @@ import pytest
 from tests.answers import TUNE_CANCELLED, TUNE_QUEUED, TUNE_RUNNING
 from tests.unit.client.scripted import Answer, ok, problem, scripted
 from tuner.client.retries import asked_s
-from tuner.errors import Conflict, InvalidInput, LimitReached, NotFound, TunerError, Unavailable
+from tuner.nouns.errors import (
+    Conflict,
+    InvalidInput,
+    LimitReached,
+    NotFound,
+    TunerError,
+    Unavailable,
+)
 
 REQUEST = {"app": "checkout", "target": {"target_app": "mixed"}}
 

@@ -9,8 +9,8 @@ import pytest
 from tests.answers import TUNE_QUEUED, TUNE_RUNNING
 from tests.unit.client.scripted import Scripted, ok, problem, scripted
 from tuner.client.streams import AGAIN_AFTER_S, BACK_AFTER_S, GATHERED_FOR_S
-from tuner.errors import NotFound, Unavailable
-from tuner.model import EventKind
+from tuner.nouns.errors import NotFound, Unavailable
+from tuner.nouns.model import EventKind
 
 DONE = {**TUNE_RUNNING, "state": "succeeded", "phase": "done"}
 GREETING = b": events\nretry: 1500\n\n"

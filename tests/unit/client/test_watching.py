@@ -5,7 +5,7 @@ import pytest
 
 from tests.answers import COMPARE_DONE, COMPARE_RUNNING, TUNE_QUEUED, TUNE_RUNNING
 from tests.unit.client.scripted import ok, problem, scripted
-from tuner.errors import Conflict, NotFound, Unavailable
+from tuner.nouns.errors import Conflict, NotFound, Unavailable
 
 DONE = {**TUNE_RUNNING, "state": "succeeded", "phase": "done"}
 FAILED = {**TUNE_RUNNING, "state": "failed"}

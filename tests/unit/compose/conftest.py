@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tuner.catalogue import HostCatalogue
-from tuner.compose import Draft, Wanted, draft, write
-from tuner.errors import InvalidInput
-from tuner.model import TargetApp
+from tuner.nouns.errors import InvalidInput
+from tuner.nouns.model import TargetApp
+from tuner.targets.catalogue import HostCatalogue
+from tuner.targets.compose import Draft, Wanted, draft, write
 
 FILES = Path(__file__).parent / "files"
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.unit.compose.conftest import made, mistakes
-from tuner.compose import Wanted, draft, write
-from tuner.errors import Conflict, InvalidInput
-from tuner.model import DEFAULT_COMMAND, FromFile, FromWorker
-from tuner.model.services import Runs, StartCondition
+from tuner.nouns.errors import Conflict, InvalidInput
+from tuner.nouns.model import DEFAULT_COMMAND, FromFile, FromWorker
+from tuner.nouns.model.services import Runs, StartCondition
+from tuner.targets.compose import Wanted, draft, write
 
 Project = Callable[..., Path]
 

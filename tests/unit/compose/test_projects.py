@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.unit.compose.conftest import made
-from tuner.model import FromWorker
-from tuner.model.services import StartCondition
+from tuner.nouns.model import FromWorker
+from tuner.nouns.model.services import StartCondition
 
 Project = Callable[..., Path]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tuner.db import binaries, cluster
-from tuner.errors import Unavailable
+from tuner.nouns.errors import Unavailable
+from tuner.store.db import binaries, cluster
 
 
 @pytest.fixture

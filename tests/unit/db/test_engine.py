@@ -5,8 +5,8 @@ import pytest
 from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from tuner.db.engine import make_engine, translated
-from tuner.errors import Unavailable
+from tuner.nouns.errors import Unavailable
+from tuner.store.db.engine import make_engine, translated
 
 
 @pytest.mark.parametrize(

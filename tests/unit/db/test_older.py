@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.unit.db.test_cluster import folder, program
-from tuner.db import cluster, older
-from tuner.errors import InvalidInput, Unavailable
+from tuner.nouns.errors import InvalidInput, Unavailable
 from tuner.provision import host, uv
+from tuner.store.db import cluster, older
 
 __all__ = ["folder"]
 

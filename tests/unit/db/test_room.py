@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from tuner.db import embedded, require_room
-from tuner.errors import Unavailable
+from tuner.nouns.errors import Unavailable
+from tuner.store.db import embedded, require_room
 
 
 @pytest.fixture

@@ -10,9 +10,7 @@ from pydantic import TypeAdapter
 from sqlalchemy.dialects.postgresql import JSONB
 
 from tests.builders import FACTS, FINGERPRINT, INI, space, spec, window
-from tuner.db import rows
-from tuner.db.tables import windows
-from tuner.model import (
+from tuner.nouns.model import (
     AS_BUDGETED,
     Aim,
     BlockOptions,
@@ -52,6 +50,8 @@ from tuner.model import (
     Variant,
     Window,
 )
+from tuner.store.db import rows
+from tuner.store.db.tables import windows
 
 OUTCOME = Outcome(
     state=TrialState.INFEASIBLE,

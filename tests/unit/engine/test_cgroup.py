@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tuner.engine import cgroup
-from tuner.measurement import Usage
+from tuner.bench.engine import cgroup
+from tuner.bench.measurement import Usage
 
 EXPECTED = Usage(
     cpu_s=1.5,

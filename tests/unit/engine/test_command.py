@@ -5,7 +5,7 @@ import tarfile
 
 import pytest
 
-from tuner.engine.command import (
+from tuner.bench.engine.command import (
     CHECK,
     HARNESS,
     INI,

@@ -12,11 +12,11 @@ import docker
 import pytest
 from docker.errors import APIError, DockerException
 
-from tuner.engine import DockerLauncher, EngineConfig
-from tuner.engine.connection import Connection
-from tuner.errors import Infrastructure, TargetFailed, Unavailable
-from tuner.measurement import Launcher
-from tuner.model import DEFAULT_COMMAND, Target
+from tuner.bench.engine import DockerLauncher, EngineConfig
+from tuner.bench.engine.connection import Connection
+from tuner.bench.measurement import Launcher
+from tuner.nouns.errors import Infrastructure, TargetFailed, Unavailable
+from tuner.nouns.model import DEFAULT_COMMAND, Target
 
 CONFIG = EngineConfig(instance="test", base_image="base", load_image="load")
 TARGET = Target(
@@ -69,7 +69,7 @@ def test_a_host_that_cannot_reach_docker_says_why(
     def refuse(address: str) -> None:
         raise error
 
-    monkeypatch.setattr("tuner.engine.connection.knock", refuse)
+    monkeypatch.setattr("tuner.bench.engine.connection.knock", refuse)
     launcher = DockerLauncher(EngineConfig(instance="t", base_image="b", load_image="l"), Path)
     problem = launcher.problem()
     assert problem is not None
@@ -134,7 +134,7 @@ def test_a_log_line_says_what_was_not_removed_and_why(
         raise DockerException("it is in use")
 
     monkeypatch.setattr(docker.APIClient, "remove_volume", in_use)
-    monkeypatch.setattr("tuner.engine.connection.RELEASE_S", 0.0)
+    monkeypatch.setattr("tuner.bench.engine.connection.RELEASE_S", 0.0)
     monkeypatch.setattr(Connection, "_open", lambda self: docker.APIClient(version="1.41"))
     Connection().remove_volumes(["tuner-1"])
     (message,) = caplog.messages
@@ -181,7 +181,7 @@ def test_a_container_that_did_not_freeze_is_paused_again(
 ) -> None:
     engine = Freezing(refusals, status)
     monkeypatch.setattr(Connection, "_open", lambda _: engine)
-    monkeypatch.setattr("tuner.engine.connection.FREEZE_AGAIN_S", 0)
+    monkeypatch.setattr("tuner.bench.engine.connection.FREEZE_AGAIN_S", 0)
     Connection().pause("c")
     assert engine.status != "running"
     assert engine.asked == asked
@@ -189,6 +189,6 @@ def test_a_container_that_did_not_freeze_is_paused_again(
 
 def test_a_container_that_never_freezes_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Connection, "_open", lambda _: Freezing(99))
-    monkeypatch.setattr("tuner.engine.connection.FREEZE_AGAIN_S", 0)
+    monkeypatch.setattr("tuner.bench.engine.connection.FREEZE_AGAIN_S", 0)
     with pytest.raises(Infrastructure, match="unable to freeze"):
         Connection().pause("c")

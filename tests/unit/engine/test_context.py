@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tuner.engine import context
-from tuner.errors import TargetFailed
+from tuner.bench.engine import context
+from tuner.nouns.errors import TargetFailed
 
 
 @pytest.fixture

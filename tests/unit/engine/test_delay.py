@@ -2,11 +2,11 @@
 
 import pytest
 
-from tuner.engine import delay
-from tuner.engine.backing import parts_of
-from tuner.engine.folders import AppFolder
-from tuner.engine.images import Found
-from tuner.model import DEFAULT_COMMAND, FailureCode, Target
+from tuner.bench.engine import delay
+from tuner.bench.engine.backing import parts_of
+from tuner.bench.engine.folders import AppFolder
+from tuner.bench.engine.images import Found
+from tuner.nouns.model import DEFAULT_COMMAND, FailureCode, Target
 
 
 def parts_sha256(**service: object) -> str:

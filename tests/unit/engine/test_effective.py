@@ -1,6 +1,6 @@
 """The options that uWSGI says it runs with."""
 
-from tuner.engine import effective
+from tuner.bench.engine import effective
 
 BEFORE = "[uWSGI] getting INI configuration from /tuner/uwsgi.ini\n"
 SECTION = ";uWSGI instance configuration\n[uwsgi]\nprocesses = 2\nlog-ioerror = true\n"

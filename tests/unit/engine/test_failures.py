@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tuner.engine.failures import telling_line, why_ended, why_not_frozen, why_not_started
-from tuner.model import FailureCode
+from tuner.bench.engine.failures import telling_line, why_ended, why_not_frozen, why_not_started
+from tuner.nouns.model import FailureCode
 
 IMPORT_LOG = """Traceback (most recent call last):
   File "/app/app.py", line 1, in <module>

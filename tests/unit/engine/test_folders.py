@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tuner.engine import folders
-from tuner.engine.folders import AppFolder, AppFolders
-from tuner.errors import NotFound, TargetFailed
+from tuner.bench.engine import folders
+from tuner.bench.engine.folders import AppFolder, AppFolders
+from tuner.nouns.errors import NotFound, TargetFailed
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from tuner.engine.host import HostFacts, check_cpus, check_open_files, place
-from tuner.errors import TargetFailed
-from tuner.model import FailureCode, Limits, Runs, Service, Target, cpus_in
+from tuner.bench.engine.host import HostFacts, check_cpus, check_open_files, place
+from tuner.nouns.errors import TargetFailed
+from tuner.nouns.model import FailureCode, Limits, Runs, Service, Target, cpus_in
 
 SHOWN = """Limit                     Soft Limit           Hard Limit           Units
 Max open files            1024                 20000                files

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.unit.engine.test_connection import CONFIG
-from tuner.engine.connection import Connection
-from tuner.engine.image_facts import file_in
-from tuner.engine.image_files import MOST_BYTES, text_at
+from tuner.bench.engine.connection import Connection
+from tuner.bench.engine.image_facts import file_in
+from tuner.bench.engine.image_files import MOST_BYTES, text_at
 
 INI = "[uwsgi]\nprocesses = 2\n# é\n"
 

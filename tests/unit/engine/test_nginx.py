@@ -2,10 +2,10 @@
 
 import pytest
 
-from tuner.engine import nginx
-from tuner.errors import TargetFailed
-from tuner.load.probe import host, proxy
-from tuner.model import FailureCode
+from tuner.bench.engine import nginx
+from tuner.bench.load.probe import host, proxy
+from tuner.nouns.errors import TargetFailed
+from tuner.nouns.model import FailureCode
 from tuner.uwsgi.topology import PROXY_LOG, PROXY_PID, Front, Topology
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tuner.engine.failures import why_not_pulled
+from tuner.bench.engine.failures import why_not_pulled
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tuner.engine.stub_server import Answers, Connection, delays
-from tuner.model import Latency
+from tuner.bench.engine.stub_server import Answers, Connection, delays
+from tuner.nouns.model import Latency
 
 CHARGE = {"path": "/v1/charge", "method": "POST", "status": 201, "headers": {}, "body": "paid"}
 ANY = {"path": "/v1/*", "method": None, "status": 200, "headers": {"X-A": "b"}, "body": "any"}

@@ -14,9 +14,7 @@ from tests.budgets import examples
 from tests.comparisons import PATHS, RUNGS
 from tests.patience import quickest
 from tests.unit.evidence.test_page import HOSTILE, Read
-from tuner import evidence
-from tuner.evidence.markdown import LONGEST
-from tuner.model import (
+from tuner.nouns.model import (
     Failure,
     FailureCode,
     History,
@@ -29,6 +27,8 @@ from tuner.model import (
     UsageSeries,
     Window,
 )
+from tuner.show import evidence
+from tuner.show.evidence.markdown import LONGEST
 
 
 def composed(found: History) -> evidence.Document:

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from tests import finished_jobs
 from tests.budgets import examples
 from tests.unit.evidence.test_page import hostile
-from tuner import evidence
-from tuner.evidence.document import (
+from tuner.nouns.model import History
+from tuner.show import evidence
+from tuner.show.evidence.document import (
     Bullets,
     Code,
     Document,
@@ -24,8 +25,7 @@ from tuner.evidence.document import (
     Table,
     Whisker,
 )
-from tuner.evidence.markdown import LONGEST
-from tuner.model import History
+from tuner.show.evidence.markdown import LONGEST
 
 
 def written(history: History | None = None) -> str:

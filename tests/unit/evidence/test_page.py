@@ -11,8 +11,19 @@ from hypothesis import strategies as st
 
 from tests import finished_jobs
 from tests.budgets import examples
-from tuner import evidence
-from tuner.evidence.document import (
+from tuner.nouns.model import (
+    Bottleneck,
+    Diagnosis,
+    Evidence,
+    Failure,
+    FailureCode,
+    History,
+    MissedBound,
+    Outcome,
+    TrialState,
+)
+from tuner.show import evidence
+from tuner.show.evidence.document import (
     Bullets,
     Document,
     Facts,
@@ -24,17 +35,6 @@ from tuner.evidence.document import (
     Picture,
     Section,
     Table,
-)
-from tuner.model import (
-    Bottleneck,
-    Diagnosis,
-    Evidence,
-    Failure,
-    FailureCode,
-    History,
-    MissedBound,
-    Outcome,
-    TrialState,
 )
 
 EVERY_PART: tuple[Part, ...] = (

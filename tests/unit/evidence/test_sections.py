@@ -7,25 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests import builders, finished_jobs
-from tuner import evidence
-from tuner.evidence.document import (
-    Bullets,
-    Code,
-    Document,
-    Facts,
-    Folded,
-    Gallery,
-    Listing,
-    Paragraph,
-    Part,
-    Picture,
-    Section,
-    Strong,
-    Table,
-    Words,
-    words_of,
-)
-from tuner.model import (
+from tuner.nouns.model import (
     PRESETS,
     Aim,
     ChangedLine,
@@ -49,6 +31,24 @@ from tuner.model import (
     ServiceUse,
     Surroundings,
     Verdict,
+)
+from tuner.show import evidence
+from tuner.show.evidence.document import (
+    Bullets,
+    Code,
+    Document,
+    Facts,
+    Folded,
+    Gallery,
+    Listing,
+    Paragraph,
+    Part,
+    Picture,
+    Section,
+    Strong,
+    Table,
+    Words,
+    words_of,
 )
 
 

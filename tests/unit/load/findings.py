@@ -6,8 +6,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
-from tuner.measurement import Placement, RunningTarget, Speeds, Usage
-from tuner.model import DEFAULT_COMMAND, Target
+from tuner.bench.measurement import Placement, RunningTarget, Speeds, Usage
+from tuner.nouns.model import DEFAULT_COMMAND, Target
 from tuner.uwsgi.topology import Front, Topology
 
 TARGET = Target(

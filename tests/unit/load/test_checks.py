@@ -3,9 +3,9 @@
 import pytest
 
 from tests.unit.load.findings import TARGET, Scripted, answered
-from tuner.errors import TargetFailed
-from tuner.load import checks
-from tuner.model import Burst, ClosedLoop, FailureCode, HttpRequest, Upload
+from tuner.bench.load import checks
+from tuner.nouns.errors import TargetFailed
+from tuner.nouns.model import Burst, ClosedLoop, FailureCode, HttpRequest, Upload
 
 FINE = HttpRequest(path="/fine")
 MISSING = HttpRequest(path="/missing", method="POST")

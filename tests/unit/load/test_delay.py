@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tuner.load.probe import delay, processes, round_trips
+from tuner.bench.load.probe import delay, processes, round_trips
 
 NEAR, FAR = socket.inet_aton("172.20.0.2"), socket.inet_aton("172.20.0.3")
 

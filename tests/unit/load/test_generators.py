@@ -4,8 +4,8 @@ import pytest
 
 from tests.unit.load.findings import TARGET, answered, window
 from tests.unit.load.test_k6 import BURST, JOURNEY, MIX, WithK6
-from tuner.load import Generators
-from tuner.model import ClosedLoop, HttpRequest, Ladder, Load, OpenLoop, Workload, rungs
+from tuner.bench.load import Generators
+from tuner.nouns.model import ClosedLoop, HttpRequest, Ladder, Load, OpenLoop, Workload, rungs
 
 PLAIN = (HttpRequest(path="/a", weight=2), HttpRequest(path="/b"))
 LADDER = Ladder(kind="ladder", concurrencies=(1, 2), requests=PLAIN)

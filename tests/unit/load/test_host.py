@@ -2,7 +2,7 @@
 
 import pytest
 
-from tuner.load.probe import counters, host, processes
+from tuner.bench.load.probe import counters, host, processes
 from tuner.uwsgi.topology import PROXY_PID
 
 STAT = """cpu  100 10 50 9000 77 5 5 30 40 0

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from tests.unit.load.findings import TARGET, Scripted, answered, client, window
-from tuner.errors import Infrastructure, TargetFailed
-from tuner.load import K6
-from tuner.load.findings import WINDOW
-from tuner.load.probe import k6, rows
-from tuner.load.results import reading_of
-from tuner.load.scripting import longest_s, script
-from tuner.model import (
+from tuner.bench.load import K6
+from tuner.bench.load.findings import WINDOW
+from tuner.bench.load.probe import k6, rows
+from tuner.bench.load.results import reading_of
+from tuner.bench.load.scripting import longest_s, script
+from tuner.nouns.errors import Infrastructure, TargetFailed
+from tuner.nouns.model import (
     Burst,
     ClosedLoop,
     FailureCode,

@@ -7,9 +7,9 @@ from email.policy import HTTP
 import pytest
 
 from tests.unit.load.findings import TARGET, Scripted, answered, window
-from tuner.errors import TargetFailed
-from tuner.load.oha import COMMON, Oha, head_s, paths, words_and_files
-from tuner.model import ClosedLoop, FailureCode, HttpRequest, OpenLoop, Upload
+from tuner.bench.load.oha import COMMON, Oha, head_s, paths, words_and_files
+from tuner.nouns.errors import TargetFailed
+from tuner.nouns.model import ClosedLoop, FailureCode, HttpRequest, OpenLoop, Upload
 from tuner.uwsgi.topology import Front, Topology
 
 URL = "http://127.0.0.1:8000"

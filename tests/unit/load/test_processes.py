@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tuner.load.probe import processes
-from tuner.load.probe.processes import Snapshot
+from tuner.bench.load.probe import processes
+from tuner.bench.load.probe.processes import Snapshot
 
 IDLE = "import time; time.sleep(60)"
 BURN = "import time\nwhile time.process_time() < 0.4: time.sleep(0.001), sum(range(100_000))\n"

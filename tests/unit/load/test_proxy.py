@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tuner.load.probe import proxy
+from tuner.bench.load.probe import proxy
 from tuner.uwsgi.topology import PROXY_LOG
 
 LINE = "1700000000.000\t200\t0.010\t0.001\t0.009\t0.010\n"

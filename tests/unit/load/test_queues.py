@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tuner.load.probe import queues
+from tuner.bench.load.probe import queues
 
 
 def test_the_queue_of_a_port_is_seen_filling() -> None:

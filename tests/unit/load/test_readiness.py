@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from tests.unit.load.findings import CENSUS, TARGET, Scripted
-from tuner.errors import Infrastructure, TargetFailed
-from tuner.load.readiness import wait_ready
-from tuner.model import FailureCode
+from tuner.bench.load.readiness import wait_ready
+from tuner.nouns.errors import Infrastructure, TargetFailed
+from tuner.nouns.model import FailureCode
 from tuner.uwsgi.topology import Front, Topology
 
 

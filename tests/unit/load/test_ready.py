@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.unit.load.servers import request_of, serving
-from tuner.load.probe import ready
+from tuner.bench.load.probe import ready
 
 
 def worker(status: str, accepting: int) -> dict[str, Any]:

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from tests.unit.load.findings import stats, window
-from tuner.errors import Infrastructure
-from tuner.load.findings import WINDOW
-from tuner.load.results import by_class, error_class, reading_of
-from tuner.model import Spread
+from tuner.bench.load.findings import WINDOW
+from tuner.bench.load.results import by_class, error_class, reading_of
+from tuner.nouns.errors import Infrastructure
+from tuner.nouns.model import Spread
 
 
 def test_a_window_is_read() -> None:

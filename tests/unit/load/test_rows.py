@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tuner.load.probe import rows
-from tuner.load.probe.rows import Row
-from tuner.model import Histogram, windows
+from tuner.bench.load.probe import rows
+from tuner.bench.load.probe.rows import Row
+from tuner.nouns.model import Histogram, windows
 
 
 def summary(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.unit.load.servers import request_of, serving
-from tuner.load.probe import trials
+from tuner.bench.load.probe import trials
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tuner.load.probe import usage
-from tuner.load.probe.rows import SERIES_STEP_S
-from tuner.load.probe.usage import Sample, series_of
-from tuner.model import SERIES_STEP_S as STEP_OF_THE_MODEL
+from tuner.bench.load.probe import usage
+from tuner.bench.load.probe.rows import SERIES_STEP_S
+from tuner.bench.load.probe.usage import Sample, series_of
+from tuner.nouns.model import SERIES_STEP_S as STEP_OF_THE_MODEL
 
 V1 = {
     "cpuacct/cpuacct.usage": "1500000000\n",

@@ -15,13 +15,13 @@ import pytest
 from tests.unit.load import findings
 from tests.unit.load.servers import serving
 from tests.unit.load.test_usage import V2, written
-from tuner.load import probe_files
-from tuner.load.findings import WINDOW
-from tuner.load.probe import queues, usage
-from tuner.load.probe.counters import StatsGone
-from tuner.load.probe.rows import SERIES_STEP_S
-from tuner.load.probe.window import FOLDERS, Watched, await_idle, over_time, window
-from tuner.load.results import reading_of
+from tuner.bench.load import probe_files
+from tuner.bench.load.findings import WINDOW
+from tuner.bench.load.probe import queues, usage
+from tuner.bench.load.probe.counters import StatsGone
+from tuner.bench.load.probe.rows import SERIES_STEP_S
+from tuner.bench.load.probe.window import FOLDERS, Watched, await_idle, over_time, window
+from tuner.bench.load.results import reading_of
 
 OHA = """
 import json, sqlite3
@@ -243,9 +243,11 @@ def test_missing_stats_are_said_in_one_line(tmp_path: Path) -> None:
 
 
 def test_it_needs_nothing_but_itself_and_the_standard_library() -> None:
-    known = sys.stdlib_module_names | {"tuner.load.probe"}
+    known = sys.stdlib_module_names | {"tuner.bench.load.probe"}
     for path, contents in probe_files().items():
         for line in contents.decode().splitlines():
             if line.startswith(("import ", "from ")):
                 module = line.split()[1]
-                assert module.split(".")[0] in known or module.startswith("tuner.load.probe"), path
+                assert module.split(".")[0] in known or module.startswith(
+                    "tuner.bench.load.probe"
+                ), path

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from tests.fake_store import FakeStore
 from tests.sites import Site
-from tuner import charts, pages
-from tuner.pages.assets import address_of, assets
+from tuner.service import pages
+from tuner.service.pages.assets import address_of, assets
+from tuner.show import charts
 
 STATIC = Path(pages.__file__).parent / "static"
 VENDOR = STATIC / "vendor"

@@ -2,8 +2,8 @@
 
 import re
 
-from tuner.model import EventKind
-from tuner.pages.assets import assets
+from tuner.nouns.model import EventKind
+from tuner.service.pages.assets import assets
 
 SCRIPT = assets()["events.js"].plain.decode()
 

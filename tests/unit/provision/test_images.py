@@ -15,7 +15,7 @@ INSPECT_RECIPE = "docker image inspect --format {{index"
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     base = tmp_path / "target_apps" / "_base"
-    load = tmp_path / "tuner" / "load" / "image"
+    load = tmp_path / "tuner" / "bench" / "load" / "image"
     for folder in (base, load):
         folder.mkdir(parents=True)
         (folder / "Dockerfile").write_text("FROM scratch")

@@ -8,9 +8,9 @@ import numpy as np
 
 from tests.benchmarks.replay.samplers import AnyOptimiser, AnySampler
 from tests.builders import space, spec
-from tuner.model import Constraint, Params, TrialNumber
-from tuner.search_space import Domain, derive
+from tuner.nouns.model import Constraint, Params, TrialNumber
 from tuner.study import Observation
+from tuner.targets.search_space import Domain, derive
 
 Truth = Callable[[Params], float | None]
 """The true gain of params over those of the baseline, as a log ratio; None where they crash."""

@@ -5,8 +5,8 @@ import pytest
 
 from tests.benchmarks.replay.samplers import SpaceFilling
 from tests.unit.sampler.planted import OPTIMISER, Search, begun, hill, slots_domain, tried
-from tuner.search_space import Domain
 from tuner.study import Observation
+from tuner.targets.search_space import Domain
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 from tests.benchmarks.replay.samplers import SpaceFilling
 from tests.builders import space, spec
 from tests.unit.sampler.planted import OPTIMISER, Search, begun, hill, slots_domain, tried
-from tuner.model import Params, SamplerName
-from tuner.search_space import Domain, derive
+from tuner.nouns.model import Params, SamplerName
+from tuner.targets.search_space import Domain, derive
 
 
 @pytest.fixture

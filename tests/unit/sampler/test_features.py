@@ -7,11 +7,11 @@ import pytest
 
 from tests.builders import space, spec
 from tests.unit.sampler.planted import slots_domain
-from tuner.model import MemoryLine
-from tuner.sampler.candidate_pool import CandidatePool
-from tuner.sampler.features import Cube
-from tuner.sampler.surrogate import Warp
-from tuner.search_space import derive
+from tuner.nouns.model import MemoryLine
+from tuner.study.sampler.candidate_pool import CandidatePool
+from tuner.study.sampler.features import Cube
+from tuner.study.sampler.surrogate import Warp
+from tuner.targets.search_space import derive
 
 
 def cube(**parameters: object) -> Cube:

@@ -9,10 +9,10 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 
 from tests.builders import space, spec
 from tests.unit.sampler.planted import begun, tried
-from tuner.sampler import surrogate
-from tuner.sampler.features import Array, Cube
-from tuner.sampler.kernel import Groups, PartlyAdditive
-from tuner.search_space import derive
+from tuner.study.sampler import surrogate
+from tuner.study.sampler.features import Array, Cube
+from tuner.study.sampler.kernel import Groups, PartlyAdditive
+from tuner.targets.search_space import derive
 
 GROUPS: Groups = ((0, 1, 4), (2,), (3,))
 LENGTHS = (0.5, 0.7, 0.9, 1.1, 0.3)

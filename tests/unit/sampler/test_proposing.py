@@ -12,9 +12,9 @@ import pytest
 from tests.benchmarks.replay.samplers import AnySampler, SpaceFilling
 from tests.builders import space, spec
 from tests.unit.sampler.planted import OPTIMISER, Search, begun, hill, slots_domain, tried
-from tuner.model import Params, SamplerName, TrialNumber
-from tuner.search_space import Domain, derive
+from tuner.nouns.model import Params, SamplerName, TrialNumber
 from tuner.study import Observation
+from tuner.targets.search_space import Domain, derive
 
 SAMPLERS: list[AnySampler] = [*SamplerName, *SpaceFilling]
 TINY = {"processes": {"type": "int", "low": 2, "high": 3}}
@@ -129,7 +129,7 @@ FRESH_PROCESS = """
 import json
 from tests.benchmarks.replay.samplers import SpaceFilling
 from tests.unit.sampler.planted import OPTIMISER, Search, hill, slots_domain
-from tuner.model import SamplerName
+from tuner.nouns.model import SamplerName
 domain = slots_domain()
 observations = Search(domain, hill, SpaceFilling.RANDOM, seed=6).run(12)
 found = {

@@ -6,8 +6,8 @@ import pytest
 import trustme
 from cryptography.hazmat.primitives import serialization
 
-from tuner.errors import InvalidInput
-from tuner.settings import Settings
+from tuner.nouns.errors import InvalidInput
+from tuner.service.settings import Settings
 
 
 def _mistakes(environ: dict[str, str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tests.builders import FACTS, block, history, job, space, spec, window
 from tests.fake_optimiser import Ladder
-from tuner.model import (
+from tuner.nouns.model import (
     BASELINE,
     Budget,
     Calibration,

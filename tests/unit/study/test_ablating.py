@@ -21,7 +21,7 @@ from tests.unit.study.scenes import (
     state,
     trial,
 )
-from tuner.model import (
+from tuner.nouns.model import (
     BASELINE,
     Enter,
     Failure,

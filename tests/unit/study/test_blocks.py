@@ -8,7 +8,16 @@ from typing import Any
 import pytest
 
 from tests.builders import FACTS, FINGERPRINT, spec
-from tuner.model import Budget, JobKind, JobSpec, Limits, Rung, TargetFacts, TrialNumber, Variant
+from tuner.nouns.model import (
+    Budget,
+    JobKind,
+    JobSpec,
+    Limits,
+    Rung,
+    TargetFacts,
+    TrialNumber,
+    Variant,
+)
 from tuner.study import arms_at_once, passes, rounds
 
 BOX_MB = 512

@@ -8,7 +8,7 @@ import pytest
 from tests.builders import INI, spec
 from tests.fake_bench import FakeWorld, Options, number
 from tests.unit.study.test_whole_study import run
-from tuner.model import (
+from tuner.nouns.model import (
     LONGER_AT_MOST,
     Budget,
     FailureCode,

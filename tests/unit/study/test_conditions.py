@@ -8,7 +8,7 @@ import pytest
 
 from tests.builders import FACTS, INI, block, history, job, pair, space, spec
 from tests.fake_optimiser import Ladder
-from tuner.model import (
+from tuner.nouns.model import (
     BASELINE,
     BlockOptions,
     ClosedLoop,

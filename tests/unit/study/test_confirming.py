@@ -8,7 +8,7 @@ import pytest
 from tests.builders import block, pair
 from tests.fake_optimiser import Ladder
 from tests.unit.study.scenes import rows, trial
-from tuner.model import (
+from tuner.nouns.model import (
     Failure,
     FailureCode,
     Measure,

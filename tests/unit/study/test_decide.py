@@ -7,7 +7,7 @@ import pytest
 
 from tests.builders import FACTS, INI, NOON, block, history, job, pair, spec, window
 from tests.fake_optimiser import Exhausted, Ladder
-from tuner.model import (
+from tuner.nouns.model import (
     BASELINE,
     Budget,
     Enter,

@@ -8,8 +8,8 @@ import pytest
 from tests.builders import block, spec, window
 from tests.fake_optimiser import Ladder
 from tests.unit.study.scenes import BASE, CALIBRATION, rows, state, trial
-from tuner import analysis
-from tuner.model import (
+from tuner.judge import analysis
+from tuner.nouns.model import (
     BASELINE,
     Budget,
     Calibration,

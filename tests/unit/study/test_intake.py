@@ -7,8 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from tests.builders import INI, space
-from tuner.errors import InvalidInput
-from tuner.model import (
+from tuner.nouns.errors import InvalidInput
+from tuner.nouns.model import (
     Budget,
     CalibrateRequest,
     CompareRequest,

@@ -11,8 +11,8 @@ import pytest
 from tests.fake_bench import FakeWorld, Options, number, options_of
 from tests.space_jobs import FITTING, job_for
 from tests.unit.study.test_whole_study import run
-from tuner.model import JobSpec, JobState, SamplerName
-from tuner.search_space import derive
+from tuner.nouns.model import JobSpec, JobState, SamplerName
+from tuner.targets.search_space import derive
 
 MOST = 90
 SPACES = sorted(FITTING)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders import block, pair
 from tests.unit.study.scenes import rows, state, trial
-from tuner.model import History, MemoryLine, Phase
+from tuner.nouns.model import History, MemoryLine, Phase
 from tuner.study.memory import learnt
 
 

@@ -8,11 +8,9 @@ from tests.fake_bench import FakeWorld
 from tests.unit.study.test_comparing import arms_of, by_processes, comparison, with_processes
 from tests.unit.study.test_intake import Described, OneApp, measuring
 from tests.unit.study.test_whole_study import run
-from tuner import report
-from tuner.api.reading import read_request
-from tuner.errors import InvalidInput
-from tuner.evidence.compared_arms import files
-from tuner.model import (
+from tuner.judge import report
+from tuner.nouns.errors import InvalidInput
+from tuner.nouns.model import (
     Doubt,
     FailureCode,
     FromWorker,
@@ -25,6 +23,8 @@ from tuner.model import (
     Variant,
     Verdict,
 )
+from tuner.service.api.reading import read_request
+from tuner.show.evidence.compared_arms import files
 from tuner.study import resolve
 
 GUNICORN = ("gunicorn", "--workers", "2", "app:application")

@@ -5,7 +5,7 @@ from dataclasses import replace
 from tests.builders import block
 from tests.fake_optimiser import Ladder
 from tests.unit.study.scenes import BUDGET, measured, rows, state, trial
-from tuner.model import (
+from tuner.nouns.model import (
     Enter,
     Failure,
     FailureCode,

@@ -6,7 +6,7 @@ from tests import finished_jobs
 from tests.builders import INI, spec
 from tests.fake_bench import FakeWorld, Options, number
 from tests.unit.study.test_whole_study import SPEC, run
-from tuner.model import Followed, JobSpec, Limits, Params, Since, Verdict
+from tuner.nouns.model import Followed, JobSpec, Limits, Params, Since, Verdict
 from tuner.study.renewing import since
 
 OLD = INI.replace("processes = 2", "processes = 4")

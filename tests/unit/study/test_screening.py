@@ -8,8 +8,8 @@ import pytest
 from tests.builders import space, spec
 from tests.fake_optimiser import Ladder
 from tests.unit.study.scenes import BASE, BUDGET, OWN, designed, rows, run, settled, state, trial
-from tuner import analysis
-from tuner.model import (
+from tuner.judge import analysis
+from tuner.nouns.model import (
     Constraint,
     Enter,
     History,
@@ -25,9 +25,9 @@ from tuner.model import (
     Trial,
     TrialState,
 )
-from tuner.search_space import Domain
 from tuner.study import Observation, decide
 from tuner.study.screening import screened
+from tuner.targets.search_space import Domain
 
 WINNER = trial(1, 0.2, processes=8)
 SEEN = trial(2, 0.1, vacuum=True, master=False)

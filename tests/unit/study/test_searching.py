@@ -7,7 +7,7 @@ import pytest
 from tests.builders import block, pair, spec
 from tests.fake_optimiser import Again, Ladder
 from tests.unit.study.scenes import BASE, BUDGET, OWN, SPACE, measured, rows, state, trial
-from tuner.model import (
+from tuner.nouns.model import (
     BASELINE,
     Aim,
     Enter,

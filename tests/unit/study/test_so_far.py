@@ -7,7 +7,7 @@ import pytest
 
 from tests.fake_optimiser import Ladder
 from tests.unit.study.scenes import CALIBRATION, designed, measured, rows, run, trial
-from tuner.model import BASELINE, Enter, History, Measurement, Phase, TrialNumber, Verdict
+from tuner.nouns.model import BASELINE, Enter, History, Measurement, Phase, TrialNumber, Verdict
 from tuner.study import answer_so_far, decide, searched
 
 FIVE = tuple(trial(n, score) for n, score in enumerate((0.1, 0.3, 0.2, 0.05, 0.25), start=1))

@@ -11,9 +11,9 @@ import pytest
 from tests.builders import INI, space, spec
 from tests.fake_bench import FakeWorld, Options, number
 from tests.fake_store import FakeStore
-from tuner import bootstrap
-from tuner.errors import Infrastructure
-from tuner.model import (
+from tuner.judge.objective import outcome_of
+from tuner.nouns.errors import Infrastructure
+from tuner.nouns.model import (
     BASELINE,
     Budget,
     Danger,
@@ -33,9 +33,9 @@ from tuner.model import (
     Verdict,
     box_of,
 )
-from tuner.objective import outcome_of
-from tuner.search_space import derive
-from tuner.worker import Worker
+from tuner.service import bootstrap
+from tuner.service.worker import Worker
+from tuner.targets.search_space import derive
 
 BUDGET = Budget(trials=10, calibrate_blocks=2, confirm_blocks=8, cycles=2, window_s=1.0)
 SPACE = space(

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from tuner.errors import Unavailable
-from tuner.supervisor import Backoff, Kept
+from tuner.nouns.errors import Unavailable
+from tuner.service.supervisor import Backoff, Kept
 
 
 @dataclass

@@ -14,7 +14,7 @@ import pytest
 SUPERVISOR = """
 import sys
 from pathlib import Path
-from tuner.supervisor import run
+from tuner.service.supervisor import run
 
 folder = Path(sys.argv[1])
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tuner.errors import InvalidInput
+from tuner.nouns.errors import InvalidInput
 from tuner.uwsgi.command_line import command_of, ini_of
 from tuner.uwsgi.ini import IniFile
 from tuner.uwsgi.options import known

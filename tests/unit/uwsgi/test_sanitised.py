@@ -2,7 +2,7 @@
 
 import pytest
 
-from tuner.model import Danger, LeftOut
+from tuner.nouns.model import Danger, LeftOut
 from tuner.uwsgi.ini import MARK, IniFile
 from tuner.uwsgi.sanitised import Sanitised, sanitised
 

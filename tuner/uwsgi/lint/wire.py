@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tuner.schemas.lint import FindingAnswer, LintAnswer
+from tuner.nouns.schemas.lint import FindingAnswer, LintAnswer
 from tuner.uwsgi.lint.finding import Finding
 from tuner.uwsgi.lint.linting import is_usable
 from tuner.uwsgi.options.catalogue import Catalogue

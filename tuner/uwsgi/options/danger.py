@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import cache
 
-from tuner.model import Danger
+from tuner.nouns.model import Danger
 from tuner.uwsgi import knowledge
 
 

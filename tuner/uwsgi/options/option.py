@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tuner.model import Danger
+from tuner.nouns.model import Danger
 
 __all__ = ["Advice", "Danger", "Kind", "Option", "Takes"]
 

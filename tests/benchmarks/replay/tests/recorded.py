@@ -11,8 +11,8 @@ from tests.benchmarks.replay.records import Landscape, Reading, Start
 from tests.benchmarks.replay.world import World
 from tests.builders import FACTS, space, spec
 from tests.grids import grid
-from tuner.model import FailureCode, JobSpec, Params, Scalar
-from tuner.search_space import derive
+from tuner.nouns.model import FailureCode, JobSpec, Params, Scalar
+from tuner.targets.search_space import derive
 
 Planted = Callable[[Params], float]
 """Log throughput relative to 100 requests per second."""

@@ -6,8 +6,8 @@ from tests.benchmarks.replay.driver import Played, play
 from tests.benchmarks.replay.landscape import Truth
 from tests.benchmarks.replay.scoring import score
 from tests.benchmarks.replay.tests.recorded import landscape, world
-from tuner import bootstrap
-from tuner.model import PRESETS, JobState, Params, Phase, TrialState, Verdict
+from tuner.nouns.model import PRESETS, JobState, Params, Phase, TrialState, Verdict
+from tuner.service import bootstrap
 
 BUDGET = PRESETS["quick"].model_copy(update={"trials": 10})
 RECORD = landscape()

@@ -9,7 +9,7 @@ import pytest
 from tests.benchmarks.replay.landscape import NULL_OPTIONS, Answer, Truth
 from tests.benchmarks.replay.surface import COLUMNS, Point
 from tests.benchmarks.replay.tests.recorded import by_slots, landscape, params
-from tuner.model import FailureCode, Limits, Metric, Params, Slo
+from tuner.nouns.model import FailureCode, Limits, Metric, Params, Slo
 
 TRUTH = Truth.of(landscape())
 IS_MEMORY = np.array([column == "memory" for column in COLUMNS])

@@ -12,8 +12,8 @@ from tests.benchmarks.replay.noise import STANDARD, Noise, Weather, residuals
 from tests.benchmarks.replay.tests.recorded import landscape, params, world
 from tests.benchmarks.replay.world import World
 from tests.builders import block
-from tuner.model import AS_BUDGETED, BlockOptions, MeasurementResult, Metric
-from tuner.objective import log_ratio
+from tuner.judge.objective import log_ratio
+from tuner.nouns.model import AS_BUDGETED, BlockOptions, MeasurementResult, Metric
 
 RECORD = landscape()
 TRUTH = Truth.of(RECORD).null()

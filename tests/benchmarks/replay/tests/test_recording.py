@@ -11,10 +11,10 @@ from tests.benchmarks.replay.records import Landscape
 from tests.builders import FACTS, INI, space, spec
 from tests.fake_bench import FakeWorld, Options, number
 from tests.grids import grid
-from tuner.errors import TargetFailed
-from tuner.measurement import Bench
-from tuner.model import Budget, FailureCode
-from tuner.search_space import derive
+from tuner.bench.measurement import Bench
+from tuner.nouns.errors import TargetFailed
+from tuner.nouns.model import Budget, FailureCode
+from tuner.targets.search_space import derive
 
 SPEC = spec(
     budget=Budget(trials=0, confirm_blocks=0, cycles=2, window_s=1.0, warmup_s=0),

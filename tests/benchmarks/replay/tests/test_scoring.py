@@ -12,7 +12,7 @@ from tests.benchmarks.replay.landscape import Truth
 from tests.benchmarks.replay.scoring import Result, best_of, score
 from tests.benchmarks.replay.tests.recorded import SPEC, landscape, params
 from tests.builders import block, job
-from tuner.model import (
+from tuner.nouns.model import (
     BASELINE,
     ChangedLine,
     Comparison,
@@ -31,7 +31,7 @@ from tuner.model import (
     TrialState,
     Verdict,
 )
-from tuner.model import Bottleneck as Named
+from tuner.nouns.model import Bottleneck as Named
 
 TRUTH = Truth.of(landscape()).with_null_options()
 NULLS = {"auto-procname": False, "single-interpreter": False}

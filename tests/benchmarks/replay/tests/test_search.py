@@ -15,7 +15,7 @@ from tests.benchmarks.replay.intervals import Figure
 from tests.benchmarks.replay.jobs import DEFAULT_SAMPLER, Case, Rival, Scene, run
 from tests.benchmarks.replay.scoring import Result
 from tests.benchmarks.replay.tests.recorded import landscape
-from tuner.model import SamplerName
+from tuner.nouns.model import SamplerName
 
 CASE = Case(app="cpu-bound", scene=Scene.PLAIN, level=0.03, method=DEFAULT_SAMPLER, seed=1)
 KEPT = Result(verdict="no_difference", shipped=0.0, best=0.2, visited=0.2)

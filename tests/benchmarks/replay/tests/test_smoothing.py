@@ -8,7 +8,7 @@ import pytest
 from tests.benchmarks.replay.landscape import Truth
 from tests.benchmarks.replay.smoothing import optimism
 from tests.benchmarks.replay.tests.recorded import Planted, by_slots, landscape, params
-from tuner.model import Params
+from tuner.nouns.model import Params
 
 
 def off_by(truth: Truth, planted: Planted) -> float:

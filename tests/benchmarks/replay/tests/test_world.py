@@ -5,7 +5,7 @@ import pytest
 from tests.benchmarks.replay.landscape import Truth
 from tests.benchmarks.replay.noise import STANDARD
 from tests.benchmarks.replay.tests.recorded import landscape, params, world
-from tuner.model import (
+from tuner.nouns.model import (
     AS_BUDGETED,
     BlockOptions,
     Failure,

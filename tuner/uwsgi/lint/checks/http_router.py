@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tuner.model import BYTES_PER_MB
+from tuner.nouns.model import BYTES_PER_MB
 from tuner.uwsgi.ini import as_int
 from tuner.uwsgi.lint.addresses import address_of
 from tuner.uwsgi.lint.certainty import addresses, always, is_absent, is_off, number, positive

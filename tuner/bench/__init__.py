@@ -1,0 +1,1 @@
+"""One measurement on this host: containers, load, windows, scenes."""

@@ -1,0 +1,243 @@
+"""What all arms of a job start with: the data of its app and services, filled once and frozen.
+
+A state is an image of each container, with what it wrote to its own layer, and a volume for each
+piece of data. An arm's containers start from these images, on copies of these volumes.
+"""
+
+import secrets
+import threading
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from docker.errors import APIError
+
+from tuner.bench.engine import labels
+from tuner.bench.engine.backing import Backing, Beside, Parts, connected
+from tuner.bench.engine.config import EngineConfig
+from tuner.bench.engine.connection import Connection
+from tuner.bench.engine.copies import Copies
+from tuner.bench.engine.ending import LOG_TAIL_LINES
+from tuner.bench.engine.executing import Executed, TimedOut
+from tuner.bench.engine.failures import explained, why_not_frozen
+from tuner.bench.engine.stubs import trusting
+from tuner.bench.engine.transport import explain
+from tuner.nouns.errors import Infrastructure, TargetFailed
+from tuner.nouns.model import APP, FailureCode, Limits, PrepareStep
+
+STOP_S = 30  # for a container to end after its stop signal
+_WHOLE = "/whole"  # the volume that is made last; no name of data begins with a slash
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The images and volumes that arms start from: by part, and by the name of the data."""
+
+    parts: Parts
+    volumes: Mapping[str, str]
+
+
+@dataclass(slots=True)
+class States:
+    """The frozen data of jobs on this host. One for the whole process."""
+
+    connection: Connection
+    config: EngineConfig
+    copies: Copies
+    _making: threading.Lock = field(default_factory=threading.Lock)
+    _jobs: set[str] | None = None  # with data here; None: an earlier process may have left some
+
+    @contextmanager
+    def arm(self, job: str, parts: Parts, backing: Backing, limits: Limits) -> Iterator[Beside]:
+        """An arm's services, all ready, on data that nothing has changed since they were frozen.
+
+        Raises `TargetFailed` if the data cannot be made, and `Infrastructure` if services do not
+        start with data that were made: the arm's file is not at fault.
+        """
+        state = self._of(job, parts, backing, limits)
+        with ExitStack() as stack:
+            try:
+                copies = stack.enter_context(
+                    self.copies.lent(job, backing.containers, state.volumes)
+                )
+                beside = stack.enter_context(backing.started(state.parts, copies))
+            except TargetFailed as failure:
+                raise Infrastructure(f"{failure.message} (it has started before)") from failure
+            yield beside
+
+    def end(self, keep: Collection[str]) -> None:
+        """Remove the data of all jobs but these; not while data are made.
+
+        It asks the engine only if there may be something to remove.
+        """
+        if not self._making.acquire(blocking=False):
+            return
+        try:
+            if self._jobs is None or self._jobs - {*keep}:
+                self._end(keep)
+                self._jobs = {*keep}
+        finally:
+            self._making.release()
+
+    def _end(self, keep: Collection[str]) -> None:
+        mine = labels.query(labels.of_instance(self.config.instance))
+        mine["label"].append(labels.STATE)
+
+        def is_over(found: Mapping[str, Any]) -> bool:
+            return found["Labels"][labels.STATE] not in keep
+
+        volumes, images = self.connection.volumes(mine), self.connection.images(mine)
+        self.connection.remove_volumes(each["Name"] for each in volumes if is_over(each))
+        self.connection.remove_images(each["Id"] for each in images if is_over(each))
+
+    def _of(self, job: str, parts: Parts, backing: Backing, limits: Limits) -> State:
+        key = f"{job}.{parts.sha256[:16]}"
+        with self._making:
+            if self._jobs is not None:
+                self._jobs.add(job)
+            making = _Making(self.connection, self._labels(job, key), backing, limits)
+            # Not from memory: an operator may prune volumes, and the engine would make empty ones.
+            return making.found(parts) or making.made(parts)
+
+    def _labels(self, job: str, key: str) -> dict[str, str]:
+        return {
+            **labels.of_instance(self.config.instance),
+            labels.STATE: job,
+            labels.STATE_KEY: key,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Making:
+    """Makes the state with these `labels`, or finds what an earlier process made."""
+
+    connection: Connection
+    labels: Mapping[str, str]
+    backing: Backing
+    limits: Limits
+
+    def found(self, parts: Parts) -> State | None:
+        """None if there is none, or not a whole one."""
+        mine = labels.query(self.labels)
+        named = {
+            each["Labels"][labels.PART]: each["Name"] for each in self.connection.volumes(mine)
+        }
+        if named.pop(_WHOLE, None) is None or {*named} != {*parts.data}:
+            return None
+        images = {each["Labels"][labels.PART]: each["Id"] for each in self.connection.images(mine)}
+        if not {*images} >= self._changed:
+            return None
+        images = {part: images[part] for part in self._changed}
+        return State(replace(parts, images={**parts.images, **images}), named)
+
+    @property
+    def _changed(self) -> set[str]:
+        """The parts that have an image of their own in the state."""
+        target = self.backing.target
+        with_data = {name for name, each in target.services.items() if each.stub is None}
+        return with_data | {step.in_ for step in target.prepare}
+
+    def made(self, parts: Parts) -> State:
+        """Fill the data, stop all containers, and freeze what they wrote. Raises `TargetFailed`."""
+        self._remove()
+        try:
+            volumes = {name: self._volume(name) for name in parts.data}
+            for name, folder in parts.copied.items():
+                self.backing.containers.fill(volumes[name], folder.packed)
+            with self.backing.started(parts, volumes) as beside:
+                images = {**parts.images, **self._filled(beside)}
+                self.backing.disk.check_room(beside.services)
+                self._stop(beside.services)
+                for name, container in beside.services.items():
+                    if name in self._changed:
+                        images[name] = self._frozen(container, name)
+            self._volume(_WHOLE)
+        except BaseException:
+            self._remove()
+            raise
+        return State(replace(parts, images=images), volumes)
+
+    def _filled(self, beside: Beside) -> dict[str, str]:
+        """Run the steps; returns the app's image if they changed it."""
+        steps, image = self.backing.target.prepare, beside.image
+        last = max((n for n, step in enumerate(steps) if step.in_ == APP), default=None)
+        for number, step in enumerate(steps):
+            if step.in_ == APP:
+                part = APP if number == last else f"{APP}/{number}"
+                image = self._run_in_app(step, replace(beside, image=image), part)
+            else:
+                self._run_in_service(step, beside.services)
+        return {APP: image}
+
+    def _run_in_app(self, step: PrepareStep, beside: Beside, part: str) -> str:
+        backing, containers = self.backing, self.backing.containers
+        options = backing.options.target(backing.target, self.limits, {})
+        options = connected(options, beside.network, beside.volumes)
+        known = containers.known_as(APP, beside.network)
+        needs = trusting(backing.target, beside.certificates)
+        with containers.target(
+            beside.image, list(step.run), {}, options, needs, known
+        ) as container:
+            running = {APP: container, **beside.services}
+            state = self.connection.wait_end(
+                container, step.timeout_s, lambda: backing.disk.check_room(running)
+            )
+            tail = self.connection.log_tail(container, LOG_TAIL_LINES)
+            _check(step, None if state is None else int(state["ExitCode"]), tail)
+            return self._frozen(container, part)
+
+    def _run_in_service(self, step: PrepareStep, services: Mapping[str, str]) -> None:
+        backing = self.backing
+        try:
+            done = backing.run_in(
+                services[step.in_],
+                step.run,
+                step.timeout_s,
+                lambda: backing.disk.check_room(services),
+            )
+        except TimedOut:
+            done = Executed(None, "", "")
+        _check(step, done.exit_code, f"{done.stdout}\n{done.stderr}".strip())
+
+    def _stop(self, services: Mapping[str, str]) -> None:
+        """Cleanly, and the services that others need last."""
+        for group in reversed(self.backing.target.start_order):
+            for name in group:
+                with self.connection.api() as api:
+                    api.stop(services[name], timeout=STOP_S)
+
+    def _frozen(self, container: str, part: str) -> str:
+        """An image of what the container has written to its own layer; its id."""
+        marks = {**self.labels, labels.PART: part}
+        with self.connection.api() as api:
+            try:
+                found = api.commit(
+                    container,
+                    repository="uwsgi-tuner/state",
+                    tag=secrets.token_hex(8),
+                    changes=[f"LABEL {name}={value}" for name, value in marks.items()],
+                )
+            except APIError as error:
+                raise why_not_frozen(explain(error)) or error from error
+        return str(found["Id"])
+
+    def _volume(self, part: str) -> str:
+        name = f"tuner-{secrets.token_hex(6)}"
+        with self.connection.api() as api:
+            api.create_volume(name, labels={**self.labels, labels.PART: part})
+        return name
+
+    def _remove(self) -> None:
+        mine = labels.query(self.labels)
+        self.connection.remove_volumes(each["Name"] for each in self.connection.volumes(mine))
+        self.connection.remove_images(each["Id"] for each in self.connection.images(mine))
+
+
+def _check(step: PrepareStep, exit_code: int | None, tail: str) -> None:
+    """Raise `TargetFailed` unless the step ended well."""
+    if exit_code == 0:
+        return
+    how = f"did not end within {step.timeout_s:g} s" if exit_code is None else f"exit {exit_code}"
+    words = f"prepare: `{' '.join(step.run)}` in {step.in_}: {how}"
+    raise explained(FailureCode.PREPARE_FAILED, words, tail)

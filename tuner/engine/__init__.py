@@ -1,8 +1,0 @@
-"""Docker: images, the target, the load generator's container, and the kernel's counters.
-
-Only this package imports `docker`. Everything that it starts carries the labels of `labels.py`, so
-that the next worker finds and removes what a crash leaves behind.
-"""
-
-from tuner.engine.config import EngineConfig
-from tuner.engine.launcher import DockerLauncher

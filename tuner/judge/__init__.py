@@ -1,0 +1,1 @@
+"""Blocks in, a judgement out: effects, bottlenecks, bounds, doubts. Pure."""

@@ -1,0 +1,45 @@
+"""The statistics: from numbers of a benchmark to effects, intervals and verdicts.
+
+    alike        equal files on another host → whether it may help
+    calibrating  equal files against each other: noise, bias, smallest detectable effect
+    │  └── alternating  how often to change arms
+    comparing    log ratios of fresh blocks → effect and verdict
+    └── sequential   looks at a confirmation → when to stop, and the corrected estimate
+    doubting     doubts of windows → doubts of a file; starts that differ too much
+    factorial    runs with some of several changes each → the effect of every change
+    groups       two lists of measured numbers: how they differ
+    └── runs         one list: centre, outliers, runs needed
+        └── order        whether the values move over the order of the runs
+    racing       candidates in the same blocks → standings
+    estimating   location and interval of a handful of values
+
+The block is the unit of replication. The caller passes fresh blocks only, so that a verdict never
+uses a number that helped to choose the candidate.
+"""
+
+from tuner.judge.analysis.alike import FEWEST_A_A, unlike
+from tuner.judge.analysis.calibrating import calibrate, is_biased, mde_after, smallest_bias
+from tuner.judge.analysis.comparing import as_effect, compare, effect_of
+from tuner.judge.analysis.doubting import frequent, unstable_arms
+from tuner.judge.analysis.estimating import (
+    FEWEST_BLOCKS,
+    Estimate,
+    detectable,
+    estimate,
+    hodges_lehmann,
+    p_better,
+    signed_rank_interval,
+    student_quantile,
+    t_interval,
+    trimmed_mean,
+)
+from tuner.judge.analysis.factorial import (
+    KEEP_EFFECT,
+    KEEP_P,
+    MOST_FACTORS,
+    columns,
+    design,
+    factorial_effects,
+)
+from tuner.judge.analysis.racing import standings, survivors
+from tuner.judge.analysis.sequential import Confirmation, confirm, looks_of, obrien_fleming

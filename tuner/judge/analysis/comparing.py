@@ -1,0 +1,110 @@
+"""Fresh blocks' log ratios to an effect and a verdict."""
+
+import math
+from collections.abc import Sequence
+from statistics import stdev
+
+from tuner.judge.analysis.estimating import (
+    FEWEST_BLOCKS,
+    LARGEST_LOG,
+    Estimate,
+    detectable,
+    estimate,
+    p_better,
+)
+from tuner.judge.analysis.sequential import Confirmation
+from tuner.nouns import wording
+from tuner.nouns.model import Comparison, Effect, Metric, Verdict
+
+
+def effect_of(ratios: Sequence[float], metric: Metric) -> Effect:
+    """Log ratios as a relative change of the metric with its 95 % interval."""
+    return as_effect(estimate(ratios), metric)
+
+
+def as_effect(found: Estimate, metric: Metric, sign: int = 1) -> Effect:
+    """A log ratio as a relative change of the metric; with `sign`, a gain that has that sign."""
+    low, high = sorted((sign * found.low, sign * found.high))
+    return Effect(
+        metric=metric,
+        estimate=math.expm1(sign * found.value),
+        ci_low=math.expm1(low),
+        ci_high=math.expm1(min(high, LARGEST_LOG)),
+    )
+
+
+def compare(
+    ratios: Sequence[float],
+    *,
+    metric: Metric,
+    sign: int,
+    min_effect: float,
+    confirmation: Confirmation | None = None,
+) -> Comparison:
+    """The verdict on a candidate from fresh blocks' log(candidate / baseline).
+
+    `sign` is +1 if more is better. `better` needs the whole 95 % interval on the good side of 0 and
+    an estimate of at least `min_effect`. `no_difference` needs an interval that excludes a gain of
+    `min_effect`. With too few blocks the verdict is `inconclusive`.
+
+    The blocks were looked at once, or as `confirmation` says. Then `better` also needs a look that
+    crossed its bound, and `no_difference` may also mean that a gain of `min_effect` has become too
+    unlikely to go on.
+    """
+    n = len(ratios)
+    if n < FEWEST_BLOCKS:
+        return _too_few(n)
+    gains = [sign * ratio for ratio in ratios]
+    gain = estimate(gains) if confirmation is None else confirmation.estimate
+    verdict, reason = _verdict_of(gain, min_effect)
+    if confirmation is not None:
+        verdict, reason = _by_looks(confirmation, min_effect, verdict, reason)
+    return Comparison(
+        verdict=verdict,
+        effect=as_effect(gain, metric, sign),
+        p_better=p_better(gains),
+        mde=detectable(stdev(gains), n),
+        blocks=n,
+        reason=reason,
+        looks=() if confirmation is None else confirmation.looks,
+    )
+
+
+def _too_few(blocks: int) -> Comparison:
+    """The answer with too few blocks to compute an interval."""
+    return Comparison(
+        verdict=Verdict.INCONCLUSIVE,
+        effect=None,
+        p_better=None,
+        mde=None,
+        blocks=blocks,
+        reason=f"{blocks} usable blocks; at least {FEWEST_BLOCKS} are needed",
+    )
+
+
+def _verdict_of(gain: Estimate, min_effect: float) -> tuple[Verdict, str]:
+    """What a gain (log, signed so that more is better) amounts to, and why."""
+    enough = math.log1p(min_effect)
+    asked = wording.limit(min_effect)
+    if gain.high < 0:
+        return Verdict.WORSE, "the whole interval shows a loss"
+    if gain.low > 0 and gain.value >= enough:
+        return Verdict.BETTER, f"the whole interval shows a gain, the estimate at least {asked}"
+    if gain.high < enough:
+        return Verdict.NO_DIFFERENCE, f"the interval excludes a gain of {asked}"
+    if gain.low > 0:
+        return Verdict.NO_DIFFERENCE, f"there is a gain, but it is below the {asked} asked for"
+    return Verdict.INCONCLUSIVE, f"the interval includes both 0 and a gain of {asked}: too noisy"
+
+
+def _by_looks(
+    found: Confirmation, min_effect: float, verdict: Verdict, reason: str
+) -> tuple[Verdict, str]:
+    """The verdict and its reason as the looks change them."""
+    if verdict is Verdict.BETTER and not found.crossed:
+        return Verdict.INCONCLUSIVE, "the gain did not cross the bound that its looks share"
+    if verdict is Verdict.INCONCLUSIVE and found.is_futile:
+        asked = wording.limit(min_effect)
+        reason = f"a gain of {asked} is now too unlikely to go on measuring"
+        return Verdict.NO_DIFFERENCE, reason
+    return verdict, reason

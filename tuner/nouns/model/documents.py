@@ -1,0 +1,193 @@
+"""What people write: the job request and its parts, checked as a whole.
+
+These are pydantic models because they come from outside: unknown fields are errors, and all
+mistakes are reported at once, each with its path. Everything downstream works on `JobSpec`, in
+which every default has been filled in.
+"""
+
+import shlex
+from enum import StrEnum
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from tuner.nouns.model.budgets import Budget
+from tuner.nouns.model.conditions import Condition
+from tuner.nouns.model.document import Document, Name
+from tuner.nouns.model.images import ImageText
+from tuner.nouns.model.limits import Limits
+from tuner.nouns.model.needs import EnvName, EnvValue
+from tuner.nouns.model.objectives import Metric, Objective, Slo
+from tuner.nouns.model.scenes import Scene
+from tuner.nouns.model.schedules import Followed
+from tuner.nouns.model.spaces import Scalar, SearchSpace
+from tuner.nouns.model.targets import Allowed, Target, reads_ini
+from tuner.nouns.model.workloads import Workload, with_keep_alive
+
+
+class SamplerName(StrEnum):
+    """Who proposes what to try next."""
+
+    TPE = "tpe"  # tree-structured Parzen estimator (Optuna)
+    GP = "gp"  # Gaussian process that knows how noisy each trial was
+
+
+class Variant(Document):
+    """One arm of a comparison, in its box: a uwsgi.ini, or another server under the same app."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")] = Field(
+        description="stands for the arm in the report"
+    )
+    ini: str | None = Field(None, max_length=200_000, description="the text of the uwsgi.ini")
+    command: tuple[str, ...] | None = Field(
+        None,
+        min_length=1,
+        description="starts the server, without ini another than uWSGI; default: the target's, and"
+        " without ini that of the image",
+    )
+    target_app: Name | None = Field(
+        None, description="another target app, with its own file, services and data"
+    )
+    image: ImageText | None = Field(None, description="default: the target's")
+    port: int | None = Field(None, ge=1, le=65_535, description="default: the target's")
+    env: dict[EnvName, EnvValue] = Field(
+        {}, max_length=300, description="environment, besides the target's"
+    )
+    limits: Limits | None = Field(None, description="the box of this arm; default: the job's")
+    keep_alive: bool | None = Field(
+        None, description="whether its client keeps connections; default: as the workload says"
+    )
+
+    @model_validator(mode="after")
+    def _one_server(self) -> Self:
+        if self.target_app is not None and self.image is not None:
+            raise ValueError("give either target_app or image")
+        if {self.ini, self.command, self.image, self.target_app} == {None}:
+            raise ValueError("give ini, a target_app, or the command or image of another server")
+        if self.command is not None and reads_ini(self.command) != (self.ini is not None):
+            raise ValueError("the command has {ini} exactly where the arm has an ini")
+        return self
+
+    @property
+    def text(self) -> str:
+        """What it runs: its file, else its command, else its image."""
+        own = shlex.join(self.command or ()) or f"{self.image or self.target_app}"
+        return self.ini if self.ini is not None else own
+
+    def target_in(self, given: "Target") -> "Target":
+        """The target of this arm, made from `given`: the job's, or that of its target app."""
+        own = {"port": self.port, "image": self.image, "command": self.command}
+        changed: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
+        if self.ini is None:
+            changed |= {"command": self.command or ()}
+        if self.ini is None or self.command is not None:
+            changed |= {"ini_path": None}
+        return given.model_copy(update={"env": {**given.env, **self.env}, **changed})
+
+
+CompareWith = Literal["first", "previous"]
+"""The arm that an arm of a comparison is compared with; with the first one in any case."""
+
+
+class JobKind(StrEnum):
+    """What is wanted of a job."""
+
+    TUNE = "tune"  # find the file to deploy
+    COMPARE = "compare"  # measure the given files, and say how they differ
+    CALIBRATE = "calibrate"  # measure one file against itself: what this host can tell apart
+
+
+class Priority(StrEnum):
+    """Which jobs of a pool come first."""
+
+    INTERACTIVE = "interactive"
+    NIGHTLY = "nightly"  # when no interactive one waits
+
+
+class JobSpec(Document):
+    """A job request with every default filled in. The study reads nothing else about a job.
+
+    `variants` are the arms of a comparison, the first one being the baseline; empty otherwise.
+    `others` are the target apps of arms that name their own. `vary` names the options and limits of
+    a grid. `limits` is the box of the baseline. `seeds` are values of parameters that earlier jobs
+    of the app recommended. `own_bounds` names the metrics of `slo` that the tuner bounds, not the
+    user. `allow` is what options of the files may do besides serving: trials leave out all others.
+    `because` has the reasons of a schedule, and `follows` the answer that its job looks at again.
+    `baseline_ini` is empty until the first host has read it out of the image, if it is there.
+    `in_image` is its path there if the request named one, not target.yaml.
+    """
+
+    kind: JobKind = JobKind.TUNE
+    variants: tuple[Variant, ...] = ()
+    compare_with: CompareWith = "first"
+    vary: tuple[str, ...] = ()
+    app: str
+    target: Target
+    others: dict[str, Target] = Field({})
+    baseline_ini: str
+    in_image: str | None = None
+    limits: Limits
+    workload: Workload
+    objective: Objective
+    slo: Slo = Slo()
+    own_bounds: tuple[Metric, ...] = ()
+    max_slots: int | None = None  # processes x threads of every trial
+    min_processes: int = 1  # of every trial but the present file; jobs before had no such floor
+    skip: tuple[Condition | Scene, ...] = ()
+    accept: tuple[Scene, ...] = ()
+    search_space: SearchSpace | None = None  # None where nothing is varied
+    sampler: SamplerName = SamplerName.TPE  # what jobs had before there was a choice
+    seeds: tuple[dict[str, Scalar], ...] = ()
+    budget: Budget
+    min_effect: float
+    allow: Allowed = ()
+    pool: str
+    priority: Priority = Priority.INTERACTIVE  # of jobs before there was a choice
+    seed: int
+    because: tuple[str, ...] = ()
+    follows: Followed | None = None
+
+    @property
+    def awaits_file(self) -> bool:
+        """The present file is in the image, and no host has read it yet."""
+        return not (self.baseline_ini or self.variants) and self.target.ini_path is not None
+
+    def with_file(self, text: str) -> Self:
+        """The same job with the file that was in the image."""
+        return self.model_copy(update={"baseline_ini": text})
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """The target of each arm of a comparison; else that of all trials, alone."""
+        found = (
+            each.target_in(self.others.get(each.target_app or "", self.target))
+            for each in self.variants
+        )
+        return tuple(found) or (self.target,)
+
+    @property
+    def workloads(self) -> tuple[Workload, ...]:
+        """The load of each arm of a comparison; else that of all trials, alone."""
+        return tuple(with_keep_alive(self.workload, each.keep_alive) for each in self.variants) or (
+            self.workload,
+        )
+
+    @property
+    def metrics(self) -> frozenset[Metric]:
+        """What the study ranks by and holds against bounds: windows must tell these."""
+        return frozenset({*(aim.metric for aim in self.objective.aims), *self.slo.bounds()})
+
+    @property
+    def boxes(self) -> tuple[Limits, ...]:
+        """The box of each file of a comparison; else that of all trials, alone."""
+        return tuple(each.limits or self.limits for each in self.variants) or (self.limits,)
+
+
+def mistakes_of(error: Any) -> list[tuple[str, str]]:
+    """Path and message of every error in a pydantic `ValidationError`, worded for people."""
+    found = []
+    for detail in error.errors():
+        path = ".".join(str(part) for part in detail["loc"])
+        message = detail["msg"].removeprefix("Value error, ")
+        found.append((path, "unknown field" if detail["type"] == "extra_forbidden" else message))
+    return found

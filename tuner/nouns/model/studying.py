@@ -1,0 +1,251 @@
+"""What a study is made of: the job, its trials, and the steps between them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from tuner.nouns.model.answers import Calibration, Recommendation
+from tuner.nouns.model.documents import JobSpec
+from tuner.nouns.model.doubts import Doubt, measure_again
+from tuner.nouns.model.measuring import (
+    AS_BUDGETED,
+    BASELINE,
+    BlockOptions,
+    Failure,
+    JobId,
+    Measurement,
+    MeasurementKind,
+    MemoryLine,
+    TargetFacts,
+    TrialNumber,
+)
+from tuner.nouns.model.reports import Report
+from tuner.nouns.model.spaces import Params
+
+
+class JobState(StrEnum):
+    """Where a job stands; the last three are final."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the job has ended."""
+        return self in (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED)
+
+
+class Phase(StrEnum):
+    """What a job is doing, in this order."""
+
+    VALIDATE = "validate"
+    PREPARE = "prepare"
+    CALIBRATE = "calibrate"
+    SEARCH = "search"
+    RACE = "race"
+    ABLATE = "ablate"
+    CONFIRM = "confirm"
+    CONDITIONS = "conditions"  # the confirmed file where production is unlike the bench
+    COMPARE = "compare"  # replaces calibrate to confirm in a job that compares files
+    DONE = "done"
+
+
+class TrialState(StrEnum):
+    """Where a trial stands. The configuration caused `infeasible`, the host caused `failed`."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    COMPLETE = "complete"
+    PRUNED = "pruned"
+    INFEASIBLE = "infeasible"
+    FAILED = "failed"
+
+
+class Origin(StrEnum):
+    """Who proposed a trial."""
+
+    BASELINE = "baseline"
+    HEURISTIC = "heuristic"
+    SAMPLER = "sampler"
+    GIVEN = "given"  # one of the files of a comparison
+    EARLIER = "earlier"  # an earlier job of the app recommended it
+    ABLATION = "ablation"  # some of the winner's options; the others are the user's
+    MINIMAL = "minimal"  # only the winner's options that have an effect
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The result of a trial's windows.
+
+    `score` is the mean log ratio to the baseline of the same block, signed so that more is
+    better; None if the trial failed. `constraints` holds each bound's excess: above 0 the bound is
+    missed. `gains` has one such score for every metric of the objective. A trial that the sampler
+    proposed again has several `blocks` and gets a new outcome after each.
+    """
+
+    state: TrialState
+    score: float | None = None
+    constraints: Mapping[str, float] = field(default_factory=dict)
+    blocks: int = 1
+    gains: Mapping[str, float] = field(default_factory=dict)
+    doubts: tuple[Doubt, ...] = ()
+    failure: Failure | None = None
+
+    @property
+    def is_feasible(self) -> bool:
+        """Whether it ran and kept every bound."""
+        return self.score is not None and all(excess <= 0 for excess in self.constraints.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """One candidate configuration."""
+
+    number: TrialNumber
+    params: Params
+    origin: Origin
+    state: TrialState
+    outcome: Outcome | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One request, where it stands, and its results."""
+
+    id: JobId
+    spec: JobSpec
+    state: JobState
+    phase: Phase
+    created_at: datetime
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    submitted_by: str | None = None  # the name of a key
+    host: str | None = None  # that measures it; None: any of its pool
+    pruned_at: datetime | None = None  # when the windows of its search and all series were removed
+    facts: TargetFacts | None = None
+    calibration: Calibration | None = None
+    finalist: TrialNumber | None = None  # what confirm compares with the baseline
+    recommendation: Recommendation | None = None
+    report: Report | None = None
+    failure: Failure | None = None
+
+    @property
+    def measure_again(self) -> str | None:
+        """Why its answer, of any kind, is not true for production; None: nothing says so."""
+        arms = self.report.arms if self.report is not None else ()
+        answers = (self.recommendation, self.calibration, *arms)
+        return measure_again(doubt for each in answers if each for doubt in each.doubts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """All rows of one job. `study.decide` reads nothing else."""
+
+    job: Job
+    trials: tuple[Trial, ...]
+    measurements: tuple[Measurement, ...]
+    now: datetime
+    revision: int = 1  # of the job; every change of its rows raises it
+    idle_hosts: tuple[str, ...] = ()  # of the pool, like the job's own: they could help it
+    may_start: bool = True  # the pool has a host for it, beside those for the jobs ahead of it
+
+    def blocks(self, phase: Phase) -> tuple[Measurement, ...]:
+        """The blocks of one phase, in the order in which they were planned."""
+        wanted = (m for m in self.measurements if m.kind is MeasurementKind.BLOCK)
+        return tuple(m for m in wanted if m.phase == phase)
+
+    def twin(self, params: Params) -> Trial | None:
+        """The trial of exactly these params."""
+        return next((trial for trial in self.trials if dict(trial.params) == dict(params)), None)
+
+    def trial(self, number: TrialNumber) -> Trial:
+        """The trial of that number."""
+        return next(trial for trial in self.trials if trial.number == number)
+
+    @property
+    def baseline(self) -> Trial:
+        """The user's own file."""
+        return self.trial(BASELINE)
+
+    @property
+    def memory_line(self) -> MemoryLine | None:
+        """The memory line that `prepare` fitted; None before that."""
+        return self.job.facts.memory if self.job.facts else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A measurement that a host will make."""
+
+    sequence: int
+    kind: MeasurementKind
+    phase: Phase
+    arms: tuple[TrialNumber, ...]
+    block_options: BlockOptions = AS_BUDGETED
+    host: str | None = None  # that will make it; None: the job's own
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enter:
+    """Go on to `phase` and store the results of the phase before it.
+
+    `baseline_ini` becomes part of the job: it was read out of the image.
+    """
+
+    phase: Phase
+    baseline_ini: str | None = None
+    facts: TargetFacts | None = None
+    calibration: Calibration | None = None
+    finalist: TrialNumber | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settle:
+    """Store the outcome of a trial; an outcome of more blocks replaces the earlier one."""
+
+    number: TrialNumber
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """Create trials (`running` from the start) and plan measurements."""
+
+    plans: tuple[Plan, ...]
+    trials: tuple[Trial, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Succeed:
+    """The job succeeded. The job's kind decides which of the three is its answer."""
+
+    recommendation: Recommendation | None = None
+    report: Report | None = None
+    calibration: Calibration | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fail:
+    """The job failed, and why."""
+
+    failure: Failure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A measurement that a host has taken, with its job; `params` are in the order of arms.
+
+    `measurement.attempt` is the fence: each later write about the measurement names it.
+    """
+
+    measurement: Measurement
+    job: Job
+    params: tuple[Params, ...]
+
+
+Step = Enter | Settle | Measure | Succeed | Fail
+"""One change that `study.decide` asks for. It returns None to wait until a host reports."""

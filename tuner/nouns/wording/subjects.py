@@ -1,0 +1,131 @@
+"""Workloads, boxes, trials, services and nginx as text."""
+
+from collections.abc import Mapping
+from typing import assert_never
+
+from tuner.nouns.model import (
+    Limits,
+    Origin,
+    ProxyTimes,
+    ServiceFigures,
+    Spread,
+    TrialState,
+)
+from tuner.nouns.model.workloads import (
+    Burst,
+    ClosedLoop,
+    Journey,
+    Ladder,
+    OpenLoop,
+    Paths,
+    Rung,
+    Workload,
+)
+from tuner.nouns.wording.numbers import count, figure, share, thousands
+
+STATES: Mapping[TrialState, str] = {
+    TrialState.WAITING: "waiting",
+    TrialState.RUNNING: "running",
+    TrialState.COMPLETE: "complete",
+    TrialState.PRUNED: "stopped early",
+    TrialState.INFEASIBLE: "infeasible",
+    TrialState.FAILED: "the host failed",
+}
+
+ORIGINS: Mapping[Origin, str] = {
+    Origin.BASELINE: "your file",
+    Origin.HEURISTIC: "heuristic",
+    Origin.SAMPLER: "sampler",
+    Origin.GIVEN: "given",
+    Origin.EARLIER: "earlier job",
+    Origin.ABLATION: "ablation",
+    Origin.MINIMAL: "smallest diff",
+}
+
+
+def errors(by_class: Mapping[str, int]) -> str:
+    """`12 http_502, 3 reset`."""
+    return ", ".join(f"{thousands(number)} {name}" for name, number in by_class.items())
+
+
+def load(workload: Workload) -> str:
+    """The workload in one line, without its requests."""
+    match workload:
+        case ClosedLoop():
+            return f"closed loop of {count(workload.concurrency, 'connection')}"
+        case OpenLoop():
+            return f"{workload.rate_rps:g} requests per second at a fixed rate"
+        case Ladder():
+            steps = ", ".join(str(step) for step in workload.concurrencies)
+            return f"closed loops of {steps} connections, one after the other"
+        case Paths():
+            paths = count(len(workload.requests), "path")
+            return f"closed loops of {count(workload.concurrency, 'connection')}, {paths} in turn"
+        case Burst():
+            return f"bursts of {count(workload.users, 'user')}, each within {workload.limit_s:g} s"
+        case Journey():
+            steps = count(len(workload.requests), "request")
+            return f"{count(workload.users, 'user')} on a journey of {steps}"
+        case _:
+            assert_never(workload)
+
+
+def rung(name: Rung) -> str:
+    """A rung: `10 000 connections`, or its path."""
+    return count(name, "connection") if isinstance(name, int) else name
+
+
+def request_of(workload: Workload, index: int) -> str:
+    """Method and path of one of its requests."""
+    request = workload.requests[index]
+    return f"{request.method} {request.path}"
+
+
+def box(limits: Limits) -> str:
+    """`1 CPU, 512 MB, somaxconn 4096`, with open files and kernel settings where they are given."""
+    parts = [f"{limits.cpus:g} CPU, {limits.memory_mb} MB, somaxconn {limits.somaxconn}"]
+    if limits.nofile is not None:
+        parts.append(f"nofile {limits.nofile}")
+    parts += [f"{name} = {setting}" for name, setting in limits.sysctls.items()]
+    return ", ".join(parts)
+
+
+def service(used: ServiceFigures | None, first: ServiceFigures | None = None) -> str:
+    """`CPU 98.0 %, throttled 3.1 %, 210 MB, round trip 0.52 ms`; what was not measured is left out.
+
+    What it wrote is compared with the `first` file: `wrote up to 24.1 MB a block (+12.0 MB)`.
+    """
+    if used is None:
+        return "not measured"
+    shares = {"CPU": used.cpu, "throttled": used.throttled}
+    parts = [f"{name} {share(part)}" for name, part in shares.items() if part is not None]
+    parts.append(f"{used.memory_mb:.0f} MB")
+    if used.rtt_ms is not None:
+        parts.append(f"round trip {used.rtt_ms:.2f} ms")
+    if used.written_mb:
+        before = first.written_mb if first is not None else None
+        more = f" ({used.written_mb - before:+.1f} MB)" if before is not None else ""
+        parts.append(f"wrote up to {used.written_mb:.1f} MB a block{more}")
+    if used.oom_kills:
+        parts.append(count(used.oom_kills, "OOM kill"))
+    return ", ".join(parts)
+
+
+def spread(times: Spread, between: str) -> str:
+    """Median, 95th percentile and the longest, in ms: `1.2 / 3.4 / 12.0`."""
+    return between.join(map(figure, (times.p50_ms, times.p95_ms, times.max_ms)))
+
+
+def statuses(by_status: Mapping[str, int]) -> str:
+    """`200: 24 000, 502: 12`; 499 means that the client gave up."""
+    return ", ".join(f"{status}: {thousands(number)}" for status, number in by_status.items())
+
+
+def proxy_times(proxy: ProxyTimes) -> dict[str, Spread]:
+    """The times of nginx by what they are of, in the order in which a request goes by."""
+    return {
+        "connect": proxy.connect,
+        "header": proxy.header,
+        "response": proxy.response,
+        "request": proxy.request,
+    }

@@ -1,9 +1,0 @@
-"""The queue: procrastinate on our own PostgreSQL. Only this package imports procrastinate.
-
-Queue        defers `advance` and `measure` in the caller's transaction
-run_worker   runs them on a benchmark host, one at a time, until it is stopped
-+- manager     waits while PostgreSQL is away
-"""
-
-from tuner.queue.tasks import Queue
-from tuner.queue.worker import Handlers, run_worker

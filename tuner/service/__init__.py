@@ -1,0 +1,1 @@
+"""The running product: API, pages, workers, and what starts them."""

@@ -1,0 +1,152 @@
+"""Jobs of all kinds: submit, list, look at, cancel, delete; their raw data."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+
+from tuner.nouns.model import JobId, JobKind, JobStatus
+from tuner.nouns.schemas import JobAnswer, JobPage, WindowList
+from tuner.service.api import examples, views
+from tuner.service.api.conditional import tagged, unchanged
+from tuner.service.api.equal_jobs import equal_job
+from tuner.service.api.parameters import (
+    MAX_AGE_DAYS,
+    After,
+    Body,
+    Id,
+    IfNoneMatch,
+    InState,
+    Key,
+    Limit,
+    OfApp,
+)
+from tuner.service.api.problems import documented
+from tuner.service.api.reading import read_request, sha256_of
+from tuner.service.api.services import Services, Wired
+from tuner.service.api.sizes import require_allowed_time
+
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
+
+OfKind = Annotated[JobKind | None, Query(description="of this kind", examples=["tune"])]
+GoOn = Annotated[
+    bool,
+    Query(
+        description="true: where an equal job has not ended, the answer is that job, no new one",
+        examples=[True],
+    ),
+]
+WithinDays = Annotated[
+    float | None,
+    Query(
+        alias="max_age_days",
+        gt=0,
+        le=MAX_AGE_DAYS,
+        description="with go_on: or an equal job that has succeeded and is not older",
+        examples=[1],
+    ),
+]
+
+
+@router.post(
+    "",
+    status_code=201,
+    response_model=JobAnswer,
+    openapi_extra=examples.body("TuneRequest", "CompareRequest", "CalibrateRequest"),
+    responses={**examples.created(JobAnswer), **documented(409, 413, 415, 422, 429)},
+)
+def submit(
+    document: Body,
+    response: Response,
+    services: Wired,
+    idempotency_key: Key = None,
+    go_on: GoOn = False,
+    max_age_days: WithinDays = None,
+) -> JobAnswer:
+    """Tune an app, compare files, or calibrate a host: `kind` says which. Default: tune."""
+    status, is_new = submitted(
+        services, document, idempotency_key=idempotency_key, go_on=go_on, max_age_days=max_age_days
+    )
+    response.status_code = 201 if is_new else 200
+    response.headers["Location"] = f"/v1/jobs/{status.job.id}"
+    return views.job_answer(status)
+
+
+def submitted(
+    services: Services,
+    document: Any,
+    *,
+    idempotency_key: str | None = None,
+    go_on: bool = False,
+    max_age_days: float | None = None,
+) -> tuple[JobStatus, bool]:
+    """The job that a document asks for, and whether it is new.
+
+    Raises `InvalidInput`, `Forbidden` or `LimitReached`.
+    """
+    spec = read_request(document, services.resolve)
+    services.require_theirs(spec.app)
+    require_allowed_time(spec, services.job_minutes)
+    known = equal_job(services, spec, max_age_days) if go_on else None
+    if known is not None:
+        return known, False
+    return services.store.create_job(
+        spec,
+        idempotency_key=idempotency_key,
+        request_sha256=sha256_of({**document, "kind": spec.kind}),
+        by=services.by,
+        most_waiting=services.jobs_waiting,
+    )
+
+
+@router.get("", responses=documented(422))
+def list_jobs(
+    services: Wired,
+    kind: OfKind = None,
+    app: OfApp = None,
+    state: InState = None,
+    after: After = None,
+    limit: Limit = 50,
+) -> JobPage:
+    """Jobs, newest first."""
+    cursor = JobId(after) if after is not None else None
+    return views.job_page(services.store.jobs(app, state, cursor, limit, kind=kind), limit)
+
+
+@router.get(
+    "/{id}", response_model=JobAnswer, responses={**examples.NOT_MODIFIED, **documented(404, 422)}
+)
+def show_job(
+    job_id: Id, request: Request, services: Wired, if_none_match: IfNoneMatch = None
+) -> Response:
+    """State, phase, progress and figures so far. Poll it with its ETag."""
+    if if_none_match is not None:
+        tag = _tag(services.store.version(JobId(job_id)))
+        if unchanged(request, tag):
+            return Response(status_code=304, headers={"ETag": tag})
+    status = services.store.status(JobId(job_id))
+    return tagged(views.job_answer(status), _tag(status.version))
+
+
+@router.post("/{id}/cancel", responses=documented(404, 409, 422))
+def cancel_job(job_id: Id, services: Wired) -> JobAnswer:
+    """Cancel a job: its running measurement stops within 2 s and leaves nothing behind."""
+    return views.job_answer(services.store.cancel(services.changed(job_id), by=services.by))
+
+
+@router.delete("/{id}", status_code=204, responses=documented(404, 409, 422))
+def delete_job(job_id: Id, services: Wired) -> None:
+    """Delete a job that has ended, with its trials, windows, answer and links. It cannot return."""
+    services.store.delete_job(services.changed(job_id), by=services.by)
+
+
+@router.get("/{id}/windows", response_model=WindowList, responses=documented(404, 422))
+def list_windows(job_id: Id, services: Wired) -> Response:
+    """Every window as it was measured, void windows included."""
+    job = services.store.job(JobId(job_id))
+    found = views.window_list(job, services.store.measurements(job.id))
+    return Response(found.model_dump_json(), media_type="application/json")
+
+
+def _tag(version: str) -> str:
+    """A weak tag: two answers of one version may differ in bytes."""
+    return f'W/"{version}"'

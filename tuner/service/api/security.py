@@ -1,0 +1,193 @@
+"""Access control in front of every route: a key or a session, no pages of other sites."""
+
+import asyncio
+import logging
+from collections.abc import Collection, Sequence
+from fnmatch import fnmatchcase
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from tuner.nouns.errors import Unavailable
+from tuner.nouns.model import ANYBODY, Caller
+from tuner.service.api.callers import CHANGE_NOTHING, SIGN_IN, Callers, scope_needed
+from tuner.service.api.problems import DETAILS, problem, unavailable
+from tuner.service.api.sessions import COOKIE, Session, session_in
+
+OPEN_PATHS = frozenset({"/healthz", "/readyz"})
+SHARED = "/shared/"
+"""Addresses below it name a secret, which is all the key that they need."""
+
+TOKEN_HEADER = "X-CSRF-Token"  # noqa: S105  a name
+_OPEN_BELOW = ("/static/", SHARED)  # what pages load is the same for everybody
+_CALLS = "/v1/"
+_SESSION, _CALLER = "tuner.session", "tuner.caller"  # in the scope of a request
+
+log = logging.getLogger(__name__)
+
+SCHEMES = {
+    "ApiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+    "Bearer": {"type": "http", "scheme": "bearer"},
+}
+
+
+def path_of(scope: Scope) -> str:
+    """The path of a request below the base path, under which a proxy serves the whole service."""
+    path: str = scope["path"]
+    return path.removeprefix(scope.get("root_path", ""))
+
+
+def _is_open(path: str) -> bool:
+    return path in OPEN_PATHS or path == SIGN_IN or path.startswith(_OPEN_BELOW)
+
+
+def session_of(request: HTTPConnection) -> Session | None:
+    """Who has signed in; None for a program, and where there is no key."""
+    found: Session | None = request.scope.get(_SESSION)
+    return found
+
+
+def caller_of(request: HTTPConnection) -> Caller:
+    """Who sends the request."""
+    found: Caller = request.scope.get(_CALLER, ANYBODY)
+    return found
+
+
+class RequireKey:
+    """ASGI middleware: 401 without a key and without a session, 403 beyond their scope.
+
+    A browser sends the cookie of a session whoever made it send the request. So a call that changes
+    something needs the token of the session too: here in a header, in `pages.forms` in the form.
+    """
+
+    def __init__(self, app: ASGIApp, *, callers: Callers, wrong_key_takes_s: float) -> None:
+        self._app = app
+        self._callers = callers
+        self._wrong_key_takes_s = wrong_key_takes_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refusal = await self._refusal(scope) if scope["type"] == "http" else None
+        await (refusal or self._app)(scope, receive, send)
+
+    async def _refusal(self, scope: Scope) -> Response | None:
+        offered = [key for key in _keys_in(Headers(scope=scope)) if key]
+        cookie = HTTPConnection(scope).cookies.get(COOKIE, "")
+        session = session_in(cookie, self._callers.first_key)
+        if _is_open(path_of(scope)):
+            scope[_SESSION] = session
+            return None
+        try:
+            caller = await self._caller_with(offered)
+            if caller is None and session is not None:
+                caller = await run_in_threadpool(self._callers.of_session, session)
+                scope[_SESSION] = session if caller else None
+        except Unavailable as away:
+            return unavailable(away)
+        if caller is None:
+            return await self._not_known(scope, has_key=bool(offered))
+        scope[_CALLER] = caller
+        return _beyond_scope(scope, caller) or _without_token(scope)
+
+    async def _caller_with(self, offered: Sequence[str]) -> Caller | None:
+        for key in offered:
+            caller = await run_in_threadpool(self._callers.of_key, key)
+            if caller is not None:
+                return caller
+        return None
+
+    async def _not_known(self, scope: Scope, *, has_key: bool) -> Response:
+        if has_key:
+            address = (scope.get("client") or ("?",))[0]
+            log.warning("a wrong key from %s for %s %r", address, scope["method"], path_of(scope))
+            await asyncio.sleep(self._wrong_key_takes_s)
+        return _ask_for_key()
+
+
+def _beyond_scope(scope: Scope, caller: Caller) -> Response | None:
+    needed = scope_needed(scope["method"], path_of(scope))
+    if caller.scope.includes(needed):
+        return None
+    log.warning("%s may not %s %r", caller.name, scope["method"], path_of(scope))
+    return problem(403, f"this needs a key of scope {needed}, and yours has {caller.scope}")
+
+
+def _without_token(scope: Scope) -> Response | None:
+    """For calls of a session that change something."""
+    session: Session | None = scope.get(_SESSION)
+    is_look = not path_of(scope).startswith(_CALLS) or scope["method"] in CHANGE_NOTHING
+    if session is None or is_look or session.owns(Headers(scope=scope).get(TOKEN_HEADER, "")):
+        return None
+    return problem(403, f"with a session, this call needs its token in {TOKEN_HEADER}")
+
+
+def _keys_in(headers: Headers) -> tuple[str, str]:
+    kind, _, token = headers.get("authorization", "").partition(" ")
+    return headers.get("x-api-key", ""), token.strip() if kind.lower() == "bearer" else ""
+
+
+def _ask_for_key() -> Response:
+    return problem(401, DETAILS[401], headers={"WWW-Authenticate": 'Bearer realm="uwsgi-tuner"'})
+
+
+class RefuseOtherSites:
+    """ASGI middleware: 403 for what a page of another site makes a browser send.
+
+    Such a page can reach a service that only the browser's user can reach: by a cross-site request,
+    or by a host name of the page's owner that resolves to the service's address.
+    """
+
+    def __init__(self, app: ASGIApp, *, hosts_allowed: Collection[str]) -> None:
+        self._app = app
+        self._hosts_allowed = ("localhost", *hosts_allowed)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refusal = self._refusal(scope) if scope["type"] == "http" else None
+        answering = self._app if refusal is None else problem(403, refusal)
+        await answering(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> str | None:
+        headers = Headers(scope=scope)
+        host, origin = headers.get("host", "localhost"), headers.get("origin")
+        if not self._is_ours(host):
+            return (
+                "the service does not know this name in the Host header as its own: use an IP"
+                " address, or add the name to TUNER_HOSTS_ALLOWED"
+            )
+        if origin is not None:
+            sender = origin.partition("://")[2]
+            known = sender == host or self._is_named(sender)
+            return None if known else "the Origin header names another site"
+        site = headers.get("sec-fetch-site", "none")
+        if site in ("none", "same-origin") or _opens_a_page(scope["method"], headers):
+            return None
+        return "a page of another site sent this request"
+
+    def _is_ours(self, host: str) -> bool:
+        """Nobody can have an IP address resolve to another one."""
+        try:
+            ip_address(_name_of(host))
+        except ValueError:
+            return self._is_named(host)
+        return True
+
+    def _is_named(self, host: str) -> bool:
+        return any(fnmatchcase(_name_of(host), glob) for glob in self._hosts_allowed)
+
+
+def _opens_a_page(method: str, headers: Headers) -> bool:
+    """Whether somebody followed a link: the other site cannot read the answer."""
+    sent = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest"))
+    return method in ("GET", "HEAD") and sent == ("navigate", "document")
+
+
+def _name_of(host: str) -> str:
+    """The host without its port, in small letters; empty if it is none."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""

@@ -1,0 +1,230 @@
+"""The size of a job: its blocks, and the time and the memory that they take. Pure functions."""
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+
+from tuner.nouns.errors import InvalidInput
+from tuner.nouns.model import (
+    ANSWERS_OF_A_CONNECTION,
+    BASELINE,
+    CONNECT_TIMEOUT_S,
+    RUNS_OF_A_BLOCK,
+    WARM_UPS_AT_MOST,
+    Budget,
+    ClosedLoop,
+    JobKind,
+    JobSpec,
+    Phase,
+    Scene,
+    Slots,
+    TargetFacts,
+    TrialNumber,
+    conditions_of,
+    connections,
+    rungs,
+)
+from tuner.nouns.schemas import PhaseSize, Size
+from tuner.nouns.wording import count, estimate, memory
+from tuner.study import needs_mb, rounds
+
+Block = tuple[Sequence[TrialNumber], int]
+"""Arms of a block, and the cycles of each. Where their numbers do not matter, all are baselines."""
+
+Planned = Mapping[Phase, Sequence[Block]]
+"""Every block that a phase may have at most."""
+
+LONG_QUEUE = 4096
+"""Connections; few servers ask the kernel for a longer queue, even where somaxconn allows it."""
+
+PAIR = (BASELINE,) * 2
+
+SCENES = "scenes"
+"""The row of the scenes: a part of the phase `conditions`, without windows."""
+
+
+def size_of(spec: JobSpec, plan: Planned) -> Size:
+    """What the whole job takes: the sum of its phases."""
+    phases = phases_of(spec, plan)
+    blocks = sum(phase.blocks for phase in phases)
+    takes_s = round(sum(phase.takes_s for phase in phases), 1)
+    longest_s = sum(phase.longest_s for phase in phases)
+    at_once = [arms for arms, _ in chain(*plan.values())]
+    arms_at_once = max(map(len, at_once), default=0)
+    memory_mb = max((needs_mb(spec, arms) for arms in at_once), default=0)
+    beside = " and their services" if any(target.services for target in spec.targets) else ""
+    return Size(
+        takes_s=takes_s,
+        blocks=blocks,
+        arms_at_once=arms_at_once,
+        memory_mb=memory_mb,
+        sentence=(
+            f"{_duration(spec, takes_s, longest_s)}:"
+            f" {_measured(spec, blocks)}; up to {count(arms_at_once, 'arm')}{beside} at once,"
+            f" with {memory(memory_mb)} of memory{_if_slow(spec)}"
+        ),
+        phases=phases,
+    )
+
+
+def phases_of(spec: JobSpec, plan: Planned) -> tuple[PhaseSize, ...]:
+    """What each phase with blocks takes, in their order. Only the search heeds the clock."""
+    rows = [_phase(spec, phase, blocks) for phase, blocks in plan.items()]
+    rows = [row for row in (*rows, _scenes(spec)) if row.blocks]
+    if spec.budget.minutes is None:
+        return tuple(rows)
+    others_s = sum(row.takes_s for row in rows if row.phase != Phase.SEARCH)
+    left_s = max(0.0, 60 * spec.budget.minutes - others_s)
+    return tuple(_cut(row, left_s) if row.phase == Phase.SEARCH else row for row in rows)
+
+
+def _phase(spec: JobSpec, phase: Phase, blocks: Sequence[Block]) -> PhaseSize:
+    """All blocks with one warm-up; the longest if no arm gets steady, and connections wait in vain.
+
+    A tuning job may end after a search without a good candidate, and a search after one trial.
+    """
+    is_sure = spec.kind is not JobKind.TUNE or phase is Phase.CALIBRATE
+    least = len(blocks) if is_sure else int(phase is Phase.SEARCH)
+    longest_s = expected_s(spec, blocks, WARM_UPS_AT_MOST) + _in_vain_s(spec, blocks)
+    return PhaseSize(
+        phase=phase,
+        least_blocks=least,
+        blocks=len(blocks),
+        least_s=round(expected_s(spec, blocks[:least]), 1),
+        takes_s=round(expected_s(spec, blocks), 1),
+        longest_s=round(longest_s, 1),
+    )
+
+
+def _scenes(spec: JobSpec) -> PhaseSize:
+    """The scenes are no part of the plan of blocks: they have no windows."""
+    scenes = len(set(Scene) - set(spec.skip))
+    blocks = spec.budget.scene_blocks if scenes else 0
+    takes_s = round(spec.budget.scenes_s(scenes), 1)
+    return PhaseSize(
+        phase=SCENES,
+        least_blocks=0,
+        blocks=blocks,
+        least_s=0.0,
+        takes_s=takes_s,
+        longest_s=takes_s,
+    )
+
+
+def _cut(search: PhaseSize, left_s: float) -> PhaseSize:
+    """The search in the time that the other phases leave; where they leave none, it has no block.
+
+    Those phases take their time even beyond the minutes of the budget.
+    """
+    return search.model_copy(
+        update={
+            "least_blocks": 0,
+            "least_s": 0.0,
+            "takes_s": round(min(search.takes_s, left_s), 1),
+            "longest_s": round(min(search.longest_s, left_s), 1),
+        }
+    )
+
+
+def require_allowed_time(spec: JobSpec, minutes: float | None) -> None:
+    """Refuse a job that takes longer than the operator allows. Raises `InvalidInput`."""
+    if minutes is None:
+        return
+    takes_s = size_of(spec, planned(spec)).takes_s
+    if takes_s > 60 * minutes:
+        allowed = f"this service allows {minutes:g} minutes a job (TUNER_JOB_MINUTES)"
+        advice = "ask for fewer trials, blocks or windows"
+        raise InvalidInput.at("budget", f"it takes {estimate(takes_s)}, and {allowed}; {advice}")
+
+
+def planned(spec: JobSpec, facts: TargetFacts | None = None) -> Planned:
+    """The blocks of a whole job. A race and a confirmation may end early."""
+    budget = spec.budget
+    pair: Block = (PAIR, budget.cycles)
+    match spec.kind:
+        case JobKind.COMPARE:
+            files = tuple(TrialNumber(number) for number in range(len(spec.variants)))
+            working = dict.fromkeys(rungs(spec.workload), files)
+            blocks = chain(*rounds(spec, facts, working))
+            return {Phase.COMPARE: [(arms, budget.cycles) for arms, _ in blocks]}
+        case JobKind.CALIBRATE:
+            return {Phase.CALIBRATE: [pair] * budget.calibrate_blocks}
+        case JobKind.TUNE:
+            ablation: Block = ((BASELINE,) * (RUNS_OF_A_BLOCK + 1), budget.cycles)
+            return {
+                Phase.CALIBRATE: [pair] * budget.calibrate_blocks,
+                Phase.SEARCH: [pair] * budget.trials,
+                Phase.RACE: _race(budget),
+                Phase.ABLATE: [ablation] * (budget.ablate_runs // RUNS_OF_A_BLOCK),
+                Phase.CONFIRM: [pair] * budget.confirm_blocks,
+                Phase.CONDITIONS: [pair] * (budget.condition_blocks * _conditions(spec)),
+            }
+
+
+def expected_s(spec: JobSpec, blocks: Sequence[Block], warm_ups: int = 1) -> float:
+    """Seconds of the blocks with their starts; by default every arm is steady after one warm-up."""
+    starts_s = (spec.targets[arm].start_s for arms, _ in blocks for arm in arms)
+    return sum(load_s(spec, block, warm_ups) for block in blocks) + sum(starts_s)
+
+
+def load_s(spec: JobSpec, block: Block, warm_ups: int = 1) -> float:
+    """Seconds of load in one block, as the budget asks; a burst may take longer."""
+    arms, cycles = block
+    return len(arms) * spec.budget.arm_load_s(cycles * _rungs_of_a_block(spec), warm_ups)
+
+
+def _rungs_of_a_block(spec: JobSpec) -> int:
+    return 1 if spec.kind is JobKind.COMPARE else len(rungs(spec.workload))
+
+
+def _duration(spec: JobSpec, takes_s: float, longest_s: float) -> str:
+    """`12 min to 19 min`; a tuning job may end early."""
+    shortest, longest = estimate(takes_s), estimate(longest_s)
+    duration = f"about {shortest}" if shortest == longest else f"{shortest} to {longest}"
+    return f"{duration}, or less" if spec.kind is JobKind.TUNE else duration
+
+
+def _if_slow(spec: JobSpec) -> str:
+    """What makes windows longer."""
+    is_closed = any(isinstance(load, ClosedLoop) for load in rungs(spec.workload).values())
+    if spec.kind is not JobKind.COMPARE or not is_closed:
+        return ""
+    longest_s = spec.budget.window_s / ANSWERS_OF_A_CONNECTION
+    return f"; longer where a request takes over {longest_s:g} s"
+
+
+def _in_vain_s(spec: JobSpec, blocks: Sequence[Block]) -> float:
+    """Seconds that runs may end later: more connections than queues hold wait and time out.
+
+    All rungs have as many runs.
+    """
+    loads = [connections(load) for load in rungs(spec.workload).values()]
+    queue = min(spec.limits.somaxconn, LONG_QUEUE)
+    late = sum(each > queue for each in loads) / len(loads)
+    of_a_rung = sum(len(arms) * (WARM_UPS_AT_MOST + cycles) for arms, cycles in blocks)
+    return late * of_a_rung * _rungs_of_a_block(spec) * CONNECT_TIMEOUT_S
+
+
+def _conditions(spec: JobSpec) -> int:
+    """Conditions that a better file is checked under."""
+    found = conditions_of(spec.target, spec.workload, Slots(1, 1))
+    return min(spec.budget.conditions, len(set(found) - set(spec.skip)))
+
+
+def _race(budget: Budget) -> list[Block]:
+    return [
+        ((BASELINE,) * (racing + 1), budget.race_cycles)
+        for racing in budget.race_rounds
+        for _ in range(budget.blocks_of_round(racing, entered=budget.race))
+    ]
+
+
+def _measured(spec: JobSpec, blocks: int) -> str:
+    """`3 rungs x 4 rounds x 8 arms`."""
+    if spec.kind is JobKind.TUNE:
+        return f"{count(spec.budget.trials, 'trial')}, {count(blocks, 'block')}"
+    if spec.kind is JobKind.CALIBRATE:
+        return f"{count(blocks, 'block')} x {count(len(PAIR), 'arm')}"
+    steps = len(rungs(spec.workload))
+    parts = [count(steps, "rung")] if steps > 1 else []
+    parts += [count(spec.budget.compare_blocks, "round"), count(len(spec.variants), "arm")]
+    return " x ".join(parts)

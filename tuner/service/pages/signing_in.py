@@ -1,0 +1,103 @@
+"""Signing in: the key in a form becomes a session of this browser. Signing out ends it."""
+
+import asyncio
+import re
+from collections.abc import Mapping
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import RedirectResponse
+
+from tuner.service.api.callers import SIGN_IN, SIGN_OUT
+from tuner.service.api.security import path_of
+from tuner.service.api.services import Wired
+from tuner.service.api.sessions import COOKIE, LASTS_S, new_session, signed
+from tuner.service.pages.answering import base_of, packed, rendered, seen_at
+from tuner.service.pages.forms import Fields, Form
+
+router = APIRouter()
+
+_LONGEST_NAME = 60
+_OWN_PATH = re.compile(r"/(?![/\\])[!-\[\]-~]{0,2000}")
+"""Printable ASCII without a backslash: browsers read that, and two slashes, as another host."""
+
+Next = Annotated[str, Query(alias="next")]
+
+
+@router.get(SIGN_IN)
+def form(request: Request, services: Wired, then: Next = "") -> Response:
+    """The form; without a key there is nothing to sign in to."""
+    if services.callers is None:
+        return _moved(request, _own(then))
+    return ask(request, _own(then), status=200)
+
+
+@router.post(SIGN_IN)
+async def sign_in(request: Request, fields: Fields, services: Wired) -> Response:
+    """A session, and back to the page that was asked for. A wrong key waits for its answer."""
+    then, callers = _own(fields.get("next", "")), services.callers
+    if callers is None:
+        return _moved(request, then)
+    caller = await run_in_threadpool(callers.of_key, fields.get("key", "").strip())
+    if caller is None:
+        await asyncio.sleep(services.wrong_key_takes_s)
+        return ask(request, then, "This is not a key of this service.")
+    name = " ".join(fields.get("name", "").split())[:_LONGEST_NAME]
+    answer = _moved(request, then)
+    answer.set_cookie(
+        COOKIE,
+        signed(new_session(name, caller.key), callers.first_key),
+        max_age=LASTS_S,
+        path=_path_of_cookie(request),
+        secure=seen_at(request).startswith("https:"),
+        httponly=True,
+        samesite="lax",
+    )
+    return answer
+
+
+@router.post(SIGN_OUT)
+def sign_out(request: Request, fields: Form) -> Response:
+    """Forget the session in this browser."""
+    answer = _moved(request, SIGN_IN)
+    answer.delete_cookie(COOKIE, path=_path_of_cookie(request), httponly=True, samesite="lax")
+    return answer
+
+
+def ask(
+    request: Request,
+    then: str,
+    refusal: str | None = None,
+    *,
+    status: int = 401,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """The form as an answer. `then` is the path to go to afterwards."""
+    text = rendered(request, "sign_in.html.j2", then=then, refusal=refusal, hours=LASTS_S // 3600)
+    sent = {"Cache-Control": "no-store", **(headers or {})}
+    return packed(request, text, "text/html", sent, status)
+
+
+def ask_first(request: Request, headers: Mapping[str, str]) -> Response:
+    """The form in place of a page that needs a session."""
+    ended = "Your session has ended. Sign in again." if COOKIE in request.cookies else None
+    then = "/"
+    if request.method == "GET":
+        query = request.url.query
+        then = _own(quote(path_of(request.scope)) + (f"?{query}" if query else ""))
+    return ask(request, then, ended, headers=headers)
+
+
+def _own(path: str) -> str:
+    """The path if it leads to this service, else the first page."""
+    return path if _OWN_PATH.fullmatch(path) else "/"
+
+
+def _moved(request: Request, path: str) -> RedirectResponse:
+    return RedirectResponse(f"{base_of(request)}{path}", status_code=303)
+
+
+def _path_of_cookie(request: Request) -> str:
+    return base_of(request) or "/"

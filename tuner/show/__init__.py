@@ -1,0 +1,1 @@
+"""An answer and its evidence, drawn: a page, Markdown, SVG."""

@@ -1,0 +1,90 @@
+"""A document as Markdown, short enough for a comment on a pull request: words and tables only.
+
+Everything from outside is escaped here. Values, names and files stand in code spans and fenced
+blocks, which nothing inside can end.
+"""
+
+import re
+from functools import cache
+
+from jinja2 import Template
+from markupsafe import Markup
+
+from tuner.show.charts import writable
+from tuner.show.evidence.document import Document
+from tuner.show.evidence.page import templates
+
+_SPECIAL = re.compile(r"([\\`*\[\]<>|~$]|(?<![^\W_])_|_(?![^\W_]))")
+_MARKER = re.compile(r"^(\s*\d{0,9})([-+#=.)])(?=[-+#=\s]|$)")
+"""What would begin a list, a heading or a rule at the start of a line."""
+
+_BREAK = "\u200b"
+"""Between the sign of a mention, a reference or an address and its name: a file or a log mentions
+no user and makes no link."""
+
+LONGEST = 60_000
+"""Characters of a text with its evidence; a comment on a pull request takes 65 536."""
+
+_MOST_ROWS = 40
+
+
+def markdown(document: Document) -> str:
+    """The whole text. The evidence is folded away, or left out where it would be too long."""
+    whole = _template().render(document=document, most_rows=_MOST_ROWS, is_whole=True)
+    if len(whole) > LONGEST:
+        whole = _template().render(document=document, most_rows=_MOST_ROWS, is_whole=False)
+    return f"{whole.strip()}\n"
+
+
+@cache
+def _template() -> Template:
+    found = templates()
+    found.finalize = _plain
+    found.filters |= {"strong": _strong, "code": _code, "in_cell": _in_cell, "fenced": _fenced}
+    found.filters["started"] = _started
+    return found.get_template("comment.md.j2")
+
+
+def _plain(value: object) -> object:
+    """On one line, with nothing in it that Markdown or HTML would take for its own."""
+    if type(value) is not str:
+        return value
+    flat = re.sub(r"[\r\n\t]+", " ", writable(value)).replace("&", "&amp;")
+    plain = _SPECIAL.sub(r"\\\1", flat)
+    plain = re.sub(r"([@#])(?=\w)", rf"\1{_BREAK}", plain)
+    plain = re.sub(r"(://|www\.)", rf"{_BREAK}\1", plain, flags=re.IGNORECASE)
+    return Markup(plain)  # noqa: S704  escaped above
+
+
+def _started(words: Markup) -> Markup:
+    """Words at the start of a line."""
+    return Markup(_MARKER.sub(r"\1\\\2", words))  # noqa: S704  escaped already
+
+
+def _strong(words: str) -> Markup:
+    inner = str(_plain(words))
+    stripped = inner.strip()  # a blank beside the stars would leave them as they are
+    strong = inner.replace(stripped, f"**{stripped}**") if stripped else inner
+    return Markup(strong)  # noqa: S704  escaped above
+
+
+def _code(words: str) -> Markup:
+    """A code span whose fence is longer than any run of backticks within."""
+    flat = re.sub(r"[\r\n\t]+", " ", writable(words)) or " "
+    fence = "`" * (_longest_run(flat) + 1)
+    pad = " " if flat.startswith("`") or flat.endswith("`") else ""
+    return Markup(f"{fence}{pad}{flat}{pad}{fence}")  # noqa: S704  nothing within ends the span
+
+
+def _in_cell(span: Markup) -> Markup:
+    """A code span in a table, where a `|` ends the cell unless it is escaped."""
+    return Markup(span.replace("|", "\\|"))  # noqa: S704  escaped already
+
+
+def _fenced(text: str, language: str) -> Markup:
+    fence = "`" * max(3, _longest_run(text) + 1)
+    return Markup(f"{fence}{language}\n{writable(text)}\n{fence}")  # noqa: S704  as above
+
+
+def _longest_run(text: str) -> int:
+    return max((len(run) for run in re.findall("`+", text)), default=0)

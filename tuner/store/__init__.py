@@ -1,0 +1,1 @@
+"""What lasts: rows in PostgreSQL, and the queue in the same transactions."""

@@ -1,0 +1,155 @@
+"""Where a job stands: two statements, however many trials and windows it has."""
+
+from sqlalchemy import (
+    Connection,
+    RowMapping,
+    bindparam,
+    case,
+    cast,
+    func,
+    not_,
+    select,
+    true,
+)
+from sqlalchemy.dialects.postgresql import JSONPATH
+
+from tuner.nouns.errors import NotFound
+from tuner.nouns.model import (
+    BASELINE,
+    Job,
+    JobId,
+    JobState,
+    JobStatus,
+    Tally,
+    Trial,
+    TrialState,
+    version_of,
+    what_is_missing,
+)
+from tuner.store.db.hosts import problems_of_job
+from tuner.store.db.rows import noun_of
+from tuner.store.db.tables import is_open, jobs, measurements, trials, windows
+from tuner.store.db.turns import AHEAD
+
+_BROKEN_BOUND = '$.constraints.* ? (@ > 0 || @ == "Infinity")'
+
+_queue_position = case((jobs.c.state == JobState.QUEUED, AHEAD)).label("queue_position")
+_problems = case((is_open, problems_of_job())).label("problems")
+_of_this_job = jobs.c.id == bindparam("job_id")
+
+# Queries are built once, not for every poll.
+_VERSION = select(jobs.c.revision, _queue_position, _problems).where(_of_this_job)
+
+_counts = (
+    select(
+        func.count().label("candidates"),
+        func.count()
+        .filter(trials.c.state.not_in((TrialState.WAITING, TrialState.RUNNING)))
+        .label("settled"),
+    )
+    .where(trials.c.job_id == jobs.c.id, trials.c.number != BASELINE)
+    .lateral("counts")
+)
+_best = (
+    select(trials)
+    .where(
+        trials.c.job_id == jobs.c.id,
+        trials.c.score.is_not(None),
+        not_(func.jsonb_path_exists(trials.c.outcome, cast(_BROKEN_BOUND, JSONPATH))),
+    )
+    .order_by(trials.c.score.desc(), trials.c.number)
+    .limit(1)
+    .lateral("best")
+)
+_BEST = {column.name: f"best_{column.name}" for column in _best.c}
+_JOB = (
+    select(
+        jobs,
+        _queue_position,
+        _problems,
+        *_counts.c,
+        *(column.label(_BEST[column.name]) for column in _best.c),
+    )
+    .select_from(jobs.join(_counts, true()).outerjoin(_best, true()))
+    .where(_of_this_job)
+)
+
+_first_window = (
+    select(windows.c.started_at)
+    .where(windows.c.measurement_id == measurements.c.id)
+    .order_by(windows.c.index)
+    .limit(1)
+    .correlate(measurements)
+    .scalar_subquery()
+)
+_took = measurements.c.finished_at - measurements.c.started_at
+_alike = (
+    measurements.c.kind,
+    measurements.c.phase,
+    measurements.c.state,
+    func.cardinality(measurements.c.arms).label("arm_count"),
+    measurements.c.block_options["cycles"].as_integer().label("cycles"),
+)
+_TALLIES = (
+    select(
+        *_alike,
+        func.count().label("count"),
+        func.count(_took).label("timed"),
+        func.coalesce(func.sum(func.extract("epoch", _took)), 0).label("took_s"),
+        func.coalesce(func.sum(measurements.c.result["load_s"].as_float()), 0).label("load_s"),
+        func.array_agg(measurements.c.host.distinct()).label("hosts"),
+        func.min(_first_window).label("first_window_at"),
+    )
+    .where(measurements.c.job_id == bindparam("job_id"))
+    .group_by(*_alike[:3], "arm_count", "cycles")
+)
+
+
+def read_version(connection: Connection, job_id: JobId) -> str:
+    """The version alone. Raises `NotFound`."""
+    row = _found(connection.execute(_VERSION, {"job_id": job_id}).mappings().first(), job_id)
+    return version_of(row["revision"], row["queue_position"], _waits_for(row))
+
+
+def read_status(connection: Connection, job_id: JobId) -> JobStatus:
+    """The whole status. Raises `NotFound`."""
+    row = _found(connection.execute(_JOB, {"job_id": job_id}).mappings().first(), job_id)
+    alike = connection.execute(_TALLIES, {"job_id": job_id}).mappings()
+    best = {name: row[label] for name, label in _BEST.items()}
+    return JobStatus(
+        job=noun_of(Job, row),
+        revision=row["revision"],
+        queue_position=row["queue_position"],
+        waits_for=_waits_for(row),
+        candidates=row["candidates"],
+        settled=row["settled"],
+        best=noun_of(Trial, best) if best["number"] is not None else None,
+        tallies=tuple(_tally(each) for each in alike),
+    )
+
+
+def status_of_new(connection: Connection, job: Job) -> JobStatus:
+    """The status of a job that was just made: it has no trials and no measurements."""
+    row = connection.execute(_VERSION, {"job_id": job.id}).mappings().one()
+    return JobStatus(
+        job=job,
+        revision=row["revision"],
+        queue_position=row["queue_position"],
+        waits_for=_waits_for(row),
+    )
+
+
+def _waits_for(row: RowMapping) -> str | None:
+    """What the job waits for, from its column `problems`."""
+    return None if row["problems"] is None else what_is_missing(row["problems"])
+
+
+def _found(row: RowMapping | None, job_id: JobId) -> RowMapping:
+    if row is None:
+        raise NotFound(f"there is no job {job_id}")
+    return row
+
+
+def _tally(row: RowMapping) -> Tally:
+    hosts = [host for host in row["hosts"] if host is not None]
+    return noun_of(Tally, {**row, "arms": row["arm_count"], "hosts": hosts})

@@ -1,0 +1,226 @@
+"""A compose file as a tree in which each value knows its line: merge keys, variables, `extends`."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import yaml
+
+from tuner.nouns.errors import InvalidInput, Mistake
+from tuner.targets.compose.interpolation import Source, Use, Variables
+
+_REPLACED = frozenset({"command", "entrypoint", "test"})
+"""Lists that one service has instead of those of the service that it extends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value of a compose file. Numbers and booleans are texts, as they are written."""
+
+    value: "str | dict[str, Node] | list[Node] | None"
+    file: Path
+    line: int  # of its key, from 1
+    path: str  # such as services.web.image
+    used: tuple[Use, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether there is something: not null."""
+        return self.value is not None
+
+    def get(self, *keys: str) -> "Node":
+        """What is there, by its keys one after another; a null for nothing."""
+        found = self
+        for key in keys:
+            path = f"{found.path}.{key}"
+            found = found.items().get(key) or Node(None, found.file, found.line, path)
+        return found
+
+    def items(self) -> "Mapping[str, Node]":
+        """The values of a mapping by their keys."""
+        return self.value if isinstance(self.value, dict) else {}
+
+    def each(self) -> "list[Node]":
+        """The elements of a list; a text alone is one."""
+        if isinstance(self.value, str):
+            return [self]
+        return self.value if isinstance(self.value, list) else []
+
+    @property
+    def text(self) -> str:
+        """The text of a scalar."""
+        return self.value if isinstance(self.value, str) else ""
+
+    def text_of(self, *keys: str) -> str:
+        """The text that is there; empty for nothing."""
+        return self.get(*keys).text
+
+    def pairs(self) -> "dict[str, Node]":
+        """`{A: 1}`, `[A=1]` and `[A]` by their names."""
+        if isinstance(self.value, dict):
+            return self.value
+        found = {}
+        for node in self.each():
+            name, equals, text = node.text.partition("=")
+            path = f"{self.path}.{name}"
+            found[name] = replace(node, value=text if equals else None, path=path)
+        return found
+
+    def walk(self) -> "Iterator[Node]":
+        """This value and all values in it."""
+        yield self
+        inner = self.value if isinstance(self.value, list) else self.items().values()
+        for node in inner:
+            yield from node.walk()
+
+    def mistake(self, message: str) -> Mistake:
+        """The line and what is wrong in it."""
+        return Mistake(f"{self.file}:{self.line}", f"{self.path}: {message}")
+
+
+@dataclass(slots=True)
+class ComposeFile:
+    """A compose file, and those that it extends."""
+
+    file: Path
+    variables: Variables
+    mistakes: list[Mistake] = field(default_factory=list)
+    _read: dict[Path, Node] = field(default_factory=dict)
+
+    @property
+    def root(self) -> Node:
+        """The whole file. Raises `InvalidInput` if it cannot be read."""
+        return self._tree(self.file)
+
+    def give(self, root: Node) -> None:
+        """Take this tree for the file."""
+        self._read[self.file] = root
+
+    @property
+    def project(self) -> str:
+        """The name that Compose gives to what it makes."""
+        own = self.variables.find("COMPOSE_PROJECT_NAME").value
+        name = own or self.root.text_of("name") or self.file.resolve().parent.name
+        return re.sub(r"[^a-z0-9_-]", "", name.lower())
+
+    def services(self) -> dict[str, Node]:
+        """All services, with what they extend, by name. Mistakes are collected."""
+        services = self.root.get("services").items()
+        return {name: self._whole(node, ()) for name, node in services.items()}
+
+    def _whole(self, service: Node, trail: tuple[tuple[Path, str], ...]) -> Node:
+        own = _normal(service)
+        extends = own.get("extends")
+        if not extends:
+            return own
+        name = extends.text or extends.text_of("service")
+        other = extends.text_of("file")
+        file = service.file.parent / other if other else service.file
+        base = self._base(extends, file, name)
+        if base is None or (file, name) in trail:
+            if base is not None:
+                self.mistakes.append(extends.mistake(f"{name} extends itself"))
+            return own
+        return _merged(self._whole(base, (*trail, (file, name))), own)
+
+    def _base(self, extends: Node, file: Path, name: str) -> Node | None:
+        try:
+            found = self._tree(file).get("services", name)
+        except InvalidInput as error:
+            self.mistakes += [extends.mistake(str(mistake)) for mistake in error.mistakes]
+            return None
+        if not found:
+            self.mistakes.append(extends.mistake(f"there is no service {name} in {file}"))
+        return found or None
+
+    def _tree(self, file: Path) -> Node:
+        if file not in self._read:
+            self._read[file] = read_tree(file, text_of(file), self.variables)
+        return self._read[file]
+
+
+def text_of(file: Path) -> str:
+    """The text of a file. Raises `InvalidInput` with its path."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput.at(str(file), error.strerror or "cannot be read") from error
+    except UnicodeDecodeError as error:
+        raise InvalidInput.at(str(file), "is not UTF-8 text") from error
+
+
+def read_tree(file: Path, text: str, variables: Variables) -> Node:
+    """The tree of a YAML text. Raises `InvalidInput`."""
+    loader = yaml.SafeLoader(text)
+    try:
+        root = loader.get_single_node()
+        return _Converter(loader, file, variables).node(root, 1, "")
+    except yaml.YAMLError as error:
+        raise InvalidInput.at(str(file), f"not YAML: {' '.join(str(error).split())}") from error
+    except RecursionError as error:
+        raise InvalidInput.at(str(file), "a value contains itself") from error
+    finally:
+        loader.dispose()
+
+
+@dataclass(frozen=True, slots=True)
+class _Converter:
+    loader: yaml.SafeLoader
+    file: Path
+    variables: Variables
+
+    def node(self, given: yaml.Node | None, line: int, path: str) -> Node:
+        match given:
+            case yaml.MappingNode():
+                self.loader.flatten_mapping(given)  # merge keys
+                return Node(dict(self._items(given, path)), self.file, line, path)
+            case yaml.SequenceNode():
+                each = [
+                    self.node(item, item.start_mark.line + 1, f"{path}.{number}")
+                    for number, item in enumerate(given.value)
+                ]
+                return Node(each, self.file, line, path)
+            case yaml.ScalarNode() if not given.tag.endswith(":null"):
+                found = self.variables.interpolated(given.value)
+                return Node(found.text, self.file, line, path, found.used)
+            case _:
+                return Node(None, self.file, line, path)
+
+    def _items(self, given: yaml.MappingNode, path: str) -> Iterator[tuple[str, Node]]:
+        for key, value in given.value:
+            name, line = str(key.value), key.start_mark.line + 1
+            yield name, self.node(value, line, f"{path}.{name}" if path else name)
+
+
+def _normal(service: Node) -> Node:
+    """With mappings where Compose also takes lists, so that services can be merged."""
+    found = dict(service.items())
+    for key in ("environment", "depends_on"):
+        if key in found:
+            found[key] = replace(found[key], value=found[key].pairs())
+    return replace(service, value=found)
+
+
+def _merged(base: Node, over: Node, key: str = "") -> Node:
+    match base.value, over.value:
+        case dict(theirs), dict(ours):
+            both = {
+                name: _merged(theirs[name], ours[name], name)
+                for name in ours
+                if name in theirs and name != "extends"
+            }
+            return replace(over, value={**theirs, **ours, **both})
+        case list(theirs), list(ours) if key not in _REPLACED:
+            return replace(over, value=[*theirs, *ours])
+        case _:
+            return over
+
+
+def missing(node: Node) -> Iterator[Mistake]:
+    """Each variable that a value in the node requires and that nothing has."""
+    for each in node.walk():
+        for use in each.used:
+            if use.source is Source.REQUIRED:
+                why = f" ({use.value})" if use.value else ""
+                hint = f"give it a value in .env or in the shell{why}"
+                yield each.mistake(f"{use.name} has no value: {hint}")

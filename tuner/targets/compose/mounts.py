@@ -1,0 +1,185 @@
+"""The volumes of a service: volumes of the arm's own, files that are read, folders in memory."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path, PurePosixPath
+
+from tuner.targets.compose.document import Node
+from tuner.targets.compose.findings import Findings
+
+MOST_CHARACTERS = 200_000
+_MOST_FILES = 20
+_OF_THE_HOST = re.compile(r"/(?:etc/(?:localtime|timezone|hosts|resolv\.conf|ssl/.*)|dev/.*)")
+_CONTROLS_HOST = re.compile(r".*\.sock|/proc(?:/.*)?|/sys(?:/.*)?|/|/var/run|/run")
+_CONFIGURES = re.compile(r"/etc/|/docker-entrypoint-initdb\.d|\.d(?:/|$)|conf", re.IGNORECASE)
+_IGNORED = re.compile(r"\.(?:git.*|keep|DS_Store|dockerignore)")
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """One entry of `volumes`, `configs` or `tmpfs`, in the short and in the long form."""
+
+    node: Node
+    kind: str  # bind, volume or tmpfs
+    source: str  # a host path, the name of a volume, or nothing
+    target: str
+    read_only: bool = False
+    size: str = ""
+
+    @property
+    def text(self) -> str:
+        """As the short form has it."""
+        return f"{self.source}:{self.target}"
+
+    @property
+    def host(self) -> Path:
+        """Where the host has it."""
+        return (self.node.file.parent / Path(self.source).expanduser()).resolve()
+
+
+@dataclass(slots=True)
+class Mounted:
+    """What a container gets. `files` are host files by their paths in the container.
+
+    `data` are the other folders of the host.
+    """
+
+    volumes: list[str] = field(default_factory=list)
+    data: list[Mount] = field(default_factory=list)
+    files: dict[str, Path] = field(default_factory=dict)
+    tmpfs: list[str] = field(default_factory=list)
+
+
+def mounts_of(service: Node, root: Node) -> list[Mount]:
+    """All mounts of a service: of two with the same path the later one counts."""
+    found: dict[str, Mount] = {}
+    for node in service.get("volumes").each():
+        mount = _long(node) if node.items() else _short(node)
+        found[mount.target] = mount
+    for node in service.get("tmpfs").each():
+        target, _, options = node.text.partition(":")
+        size = re.search(r"size=(\w+)", options)
+        found[target] = Mount(node, "tmpfs", "", target, size=size[1] if size else "")
+    for node in service.get("configs").each():
+        name = node.text or node.text_of("source")
+        file = root.text_of("configs", name, "file")
+        target = node.text_of("target") or f"/{name}"
+        found[target] = Mount(node, "bind", f"./{file}", target, read_only=True)
+    return list(found.values())
+
+
+def texts_of(service: Node, root: Node) -> str:
+    """The texts of all files that a service gets."""
+    each = (file for mount in mounts_of(service, root) for file in _files(mount).values())
+    return "\n".join(file.read_text(encoding="utf-8") for file in each)
+
+
+def file_at(mounts: list[Mount], path: str) -> Path | None:
+    """The host file that a container has at a path, or at the end of a path."""
+    wanted = PurePosixPath(path)
+    if not wanted.is_absolute():
+        ends = [m for m in mounts if m.kind == "bind" and m.target.endswith(f"/{wanted.name}")]
+        return ends[0].host if len(ends) == 1 and ends[0].host.is_file() else None
+    for mount in mounts:
+        target = PurePosixPath(mount.target)
+        if mount.kind == "bind" and wanted.is_relative_to(target):
+            found = mount.host / wanted.relative_to(target)
+            if found.is_file():
+                return found
+    return None
+
+
+def only_ini(mounts: list[Mount]) -> Path | None:
+    """The host file of the only uwsgi.ini that a container gets."""
+    files = [item for mount in mounts for item in _files(mount).items()]
+    found = [file for path, file in files if path.endswith(".ini") and "uwsgi" in path]
+    return found[0] if len(found) == 1 else None
+
+
+def refuse(mounts: list[Mount], findings: Findings) -> None:
+    """Refuse sockets and folders through which a container controls the host."""
+    for mount in mounts:
+        if mount.kind == "bind" and _CONTROLS_HOST.fullmatch(mount.source.rstrip("/") or "/"):
+            why = "with it a container controls the host: remove it, or leave the service out"
+            findings.mistakes.append(mount.node.mistake(f"{mount.source}: {why}"))
+
+
+def mounted(name: str, mounts: list[Mount], context: Path | None, findings: Findings) -> Mounted:
+    """What an arm gives the container. `context` is the folder that its image is built from."""
+    found = Mounted()
+    for mount in mounts:
+        what = f"{name}.volumes {mount.text}"
+        if mount.kind == "tmpfs":
+            found.tmpfs.append(f"{mount.target}:size={mount.size}" if mount.size else mount.target)
+        elif mount.kind == "volume":
+            found.volumes.append(":".join(part for part in (mount.source, mount.target) if part))
+        elif _OF_THE_HOST.fullmatch(mount.source):
+            findings.left_out(what, "a container has its own file of this kind")
+        elif context is not None and context.is_relative_to(mount.host):
+            findings.left_out(what, "the source code: an arm runs what is in the image")
+        elif files := _files(mount):
+            found.files |= files
+            if not mount.read_only:
+                findings.changed(what, "an arm has a copy that cannot be written")
+        elif mount.host.is_file():
+            why = f"no text of at most {MOST_CHARACTERS} characters: COPY it in the Dockerfile"
+            findings.todo(what, why)
+        else:
+            found.data.append(mount)
+    return found
+
+
+def _files(mount: Mount) -> Mapping[str, Path]:
+    """The small texts of a bind mount; nothing if it has anything else, or is there for data."""
+    if mount.kind != "bind" or not mount.host.exists():
+        return {}
+    if mount.host.is_file():
+        return {mount.target: mount.host} if _is_small_text(mount.host) else {}
+    if not mount.read_only and not _CONFIGURES.search(mount.target):
+        return {}
+    found: dict[str, Path] = {}
+    for file in _inside(mount.host):
+        if len(found) == _MOST_FILES or not _is_small_text(file):
+            return {}
+        found[str(PurePosixPath(mount.target) / file.relative_to(mount.host).as_posix())] = file
+    return found
+
+
+def _inside(folder: Path) -> Iterator[Path]:
+    try:
+        each = sorted(islice(folder.rglob("*"), 50 * _MOST_FILES))  # data may have millions
+    except OSError:
+        return
+    yield from (file for file in each if file.is_file() and not _IGNORED.fullmatch(file.name))
+
+
+def _is_small_text(file: Path) -> bool:
+    try:
+        if file.stat().st_size > 4 * MOST_CHARACTERS:
+            return False
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return False
+    return len(text) <= MOST_CHARACTERS and "\0" not in text
+
+
+def _short(node: Node) -> Mount:
+    source, colon, rest = node.text.partition(":")
+    if not colon:
+        return Mount(node, "volume", "", source)
+    target, _, options = rest.partition(":")
+    kind = "bind" if source.startswith((".", "/", "~")) else "volume"
+    return Mount(node, kind, source, target, read_only="ro" in options.split(","))
+
+
+def _long(node: Node) -> Mount:
+    return Mount(
+        node,
+        node.text_of("type") or "volume",
+        node.text_of("source"),
+        node.text_of("target"),
+        read_only=node.text_of("read_only").lower() == "true",
+        size=node.text_of("tmpfs", "size"),
+    )

@@ -1,0 +1,167 @@
+"""A service of a compose file as a service of a target app."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tuner.nouns.model.quantities import megabytes, seconds
+from tuner.nouns.model.services import Runs
+from tuner.targets.compose.building import context_of, source_of
+from tuner.targets.compose.document import ComposeFile, Node
+from tuner.targets.compose.environment import env_of, name_empty, name_missing, refuse_secrets
+from tuner.targets.compose.findings import Findings
+from tuner.targets.compose.keys import leave_out, refused
+from tuner.targets.compose.mounts import Mounted, mounted, mounts_of, refuse
+from tuner.targets.compose.secret_files import secrets_of
+from tuner.targets.compose.selection import Selection
+from tuner.targets.compose.starting import words_of
+
+_MOST_S = 60.0
+_LEAST_MB = 16
+_OWN_CPUS = (
+    "a database has CPUs of its own in nearly every production: `beside` if it shares the app's"
+)
+_SAME_CPUS = "the compose file pins the app and the service to the same `cpuset`"
+_TESTS = {
+    "postgres": 'pg_isready -U "${POSTGRES_USER:-postgres}"',
+    "postgis": 'pg_isready -U "${POSTGRES_USER:-postgres}"',
+    "mysql": "mysqladmin ping -h 127.0.0.1 --silent",
+    "mariadb": "healthcheck.sh --connect",
+    "redis": "redis-cli ping",
+    "valkey": "valkey-cli ping",
+    "rabbitmq": "rabbitmq-diagnostics -q ping",
+}
+"""The usual test of an image, for services without one: else the app could start too early."""
+
+
+@dataclass(frozen=True, slots=True)
+class Translator:
+    """Translates the services of one selection."""
+
+    compose: ComposeFile
+    selection: Selection
+    findings: Findings
+    app_folder: Path | None  # from which the app is built; None: it is an image
+    place: Callable[[Path], str]  # the name of a file in target.yaml
+
+    def service(self, name: str) -> tuple[dict[str, Any], Mounted]:
+        """The fields of a service in target.yaml, without `files`, and what it gets."""
+        node = self.selection.services[name]
+        project = self.compose.project
+        found: dict[str, Any] = source_of(name, node, project, self._inside, self.findings)
+        found |= self.needs(name, node)
+        for key in ("entrypoint", "command"):
+            if node.get(key):
+                found[key] = words_of(node.get(key))
+        if check := self._healthcheck(name, node):
+            found["healthcheck"] = check
+        if waits := self._waits(name):
+            found["depends_on"] = waits
+        found |= limits_of(node)
+        found["runs"] = self._runs(name, node).value
+        if ulimits := node.get("ulimits").items():
+            found["ulimits"] = {key: _ulimit(each) for key, each in ulimits.items()}
+        mounts = mounts_of(node, self.compose.root)
+        return found, mounted(name, mounts, context_of(node.get("build")), self.findings)
+
+    def needs(self, name: str, node: Node, *, is_app: bool = False) -> dict[str, Any]:
+        """What an app and a service have in common. Collects all mistakes of the service."""
+        self.findings.mistakes += refused(node)
+        refuse(mounts_of(node, self.compose.root), self.findings)
+        refuse_secrets(node, self.findings)
+        leave_out(name, node, self.findings, is_app=is_app)
+        name_missing(name, node, self.findings)
+        for key in ("image", "command", "entrypoint", "volumes", "ports", "user"):
+            for each in node.get(key).walk():
+                name_empty(f"{name}.{key}", each, self.findings)
+        found: dict[str, Any] = {}
+        if env := env_of(name, node, self.findings):
+            found["env"] = env
+        if secrets := secrets_of(name, node, self.compose.root, self.place, self.findings):
+            found["secrets"] = secrets
+        for key in ("user", "working_dir"):
+            if text := node.text_of(key):
+                found[key] = text
+        if size := node.text_of("shm_size"):
+            found["shm_mb"] = max(1, megabytes(size) or 0)
+        return found
+
+    def _inside(self, folder: Path) -> str | None:
+        """A folder inside the one that the app is built from."""
+        if self.app_folder is None or folder == self.app_folder:
+            return None
+        is_inside = folder.is_relative_to(self.app_folder)
+        return folder.relative_to(self.app_folder).as_posix() if is_inside else None
+
+    def _healthcheck(self, name: str, node: Node) -> dict[str, Any] | None:
+        found, own = health_of(node), node.get("healthcheck", "test").each()
+        if found is None and not own:
+            why = "without one the app starts as soon as the service is started"
+            self.findings.todo(f"{name}.healthcheck", why)
+        elif not own:
+            why = "the compose file has none: this is the usual one for the image"
+            self.findings.changed(f"{name}.healthcheck", why)
+        return found
+
+    def _runs(self, name: str, node: Node) -> Runs:
+        """Where it runs in production, as far as the compose file shows it."""
+        cpus = node.text_of("cpuset")
+        runs, why = Runs.ELSEWHERE, _OWN_CPUS
+        if cpus and cpus == self.selection.services[self.selection.app].text_of("cpuset"):
+            runs, why = Runs.BESIDE, _SAME_CPUS
+        self.findings.changed(f"{name}.runs: {runs}", why)
+        return runs
+
+    def _waits(self, name: str) -> dict[str, str]:
+        """The taken services that it waits for, and how."""
+        found: dict[str, str] = {}
+        for other, node in self.selection.edges(name).items():
+            condition = node.text_of("condition") or "service_started"
+            if other not in self.selection.taken:
+                why = "the arm does not run it beside the app"
+                self.findings.left_out(f"{name}.depends_on.{other}", why)
+                continue
+            services = self.selection.services
+            if condition == "service_healthy" and health_of(services[other]) is None:
+                condition = "service_started"
+                why = f"{condition}: that service has no health check here"
+                self.findings.changed(f"{name}.depends_on.{other}", why)
+            found[other] = condition
+        return found
+
+
+def health_of(node: Node) -> dict[str, Any] | None:
+    """The health check of a service: its own, or the usual one of its image."""
+    check, test = node.get("healthcheck"), node.get("healthcheck", "test")
+    words = [each.text for each in test.each()]
+    if check.text_of("disable").lower() == "true" or words[:1] == ["NONE"]:
+        return None
+    if not words:
+        program = node.text_of("image").rpartition("/")[2].partition(":")[0].partition("@")[0]
+        return {"test": _TESTS[program]} if program in _TESTS else None
+    found: dict[str, Any] = {"test": test.text or words}
+    if timeout := seconds(check.text_of("timeout")):
+        found["timeout"] = min(timeout, _MOST_S)
+    return found
+
+
+def limits_of(node: Node) -> dict[str, Any]:
+    """`cpus` and `memory_mb`, where the compose file has a limit."""
+    found: dict[str, Any] = {}
+    in_deploy = ("deploy", "resources", "limits")
+    cpus = node.text_of("cpus") or node.text_of(*in_deploy, "cpus")
+    if re.fullmatch(r"\d*\.?\d+", cpus) and float(cpus) > 0:
+        found["cpus"] = float(cpus)
+    memory = megabytes(node.text_of("mem_limit") or node.text_of(*in_deploy, "memory"))
+    if memory:
+        found["memory_mb"] = max(_LEAST_MB, memory)
+    return found
+
+
+def _ulimit(node: Node) -> Any:
+    """A number, or a soft and a hard one; what is no number is told as a mistake later."""
+    if node.items():
+        return {key: _ulimit(each) for key, each in node.items().items()}
+    return int(node.text) if re.fullmatch(r"-?\d+", node.text) else node.text

@@ -1,0 +1,76 @@
+"""A draft as files: target.yaml with its notes on top, and the texts beside it."""
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tuner.nouns.errors import Conflict, InvalidInput
+from tuner.targets.compose.making import Draft
+
+TARGET = "target.yaml"
+
+
+def write(draft: Draft, folder: Path) -> tuple[Path, ...]:
+    """Write the folder, and return what is new. Raises `Conflict` rather than replace anything."""
+    texts = {**draft.texts, TARGET: target_yaml(draft)}
+    new = [*draft.folders, *texts]
+    there = [str(folder / name) for name in new if (folder / name).exists()]
+    if there:
+        raise Conflict(f"{', '.join(there)}: is there already; give another folder, or move it")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, source in draft.folders.items():
+            _copy(source, folder / name)
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput.at(str(folder), error.strerror or "cannot be written") from error
+    return tuple(folder / name for name in new)
+
+
+def _copy(source: Path, place: Path) -> None:
+    """A copy with all owners, modes and links. Raises `InvalidInput` if it cannot be whole."""
+    command = ["cp", "-a", "--", str(source), str(place)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        shutil.rmtree(place, ignore_errors=True)
+        told = (done.stderr.strip().splitlines() or ["cannot be copied"])[-1]
+        raise InvalidInput.at(str(source), told)
+
+
+def target_yaml(draft: Draft) -> str:
+    """The text of target.yaml: what was left out and what is to do, then the target app."""
+    dumped = yaml.dump(
+        dict(draft.document), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100
+    )
+    return "".join(f"{line}\n" for line in _comments(draft)) + dumped
+
+
+def _comments(draft: Draft) -> Iterator[str]:
+    yield f"# From {draft.origin}, by `tuner app init`."
+    yield "#"
+    yield from (f"# {' '.join(line.splitlines())}" for line in draft.findings.lines())
+
+
+class _Dumper(yaml.SafeDumper):
+    """Texts of several lines as blocks, and lists indented under their keys."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> Any:
+        del indentless
+        return super().increase_indent(flow, False)
+
+    def ignore_aliases(self, data: Any) -> bool:
+        del data
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)

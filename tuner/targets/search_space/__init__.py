@@ -1,0 +1,18 @@
+"""A search space, evaluated for one job: bounds in numbers, and forbidden combinations.
+
+outlining        a domain for people: free and fixed parameters, lines, combinations
+deriving         a space and a job → the domain, or every mistake
+├── names        the names that expressions may use, for one job
+└── domain       the values that may be proposed, and the file that they mean
+    └── expressions   the arithmetic of bounds, conditions and rules
+
+One space serves every size of box (`tuner.nouns.model.spaces`). `derive` evaluates its expressions
+with the job's limits, workload and the user's own file. `NAMES` lists the names that an expression
+may use; docs/spaces.md explains them.
+"""
+
+from tuner.targets.search_space.deriving import derive
+from tuner.targets.search_space.domain import USERS_OWN, Dimension, Domain, Key
+from tuner.targets.search_space.expressions import Names, evaluate
+from tuner.targets.search_space.names import NAMES
+from tuner.targets.search_space.outlining import Outline, outline
