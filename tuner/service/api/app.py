@@ -52,10 +52,23 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.services = services
     problems.install(app)
-    of_jobs = (jobs, links, events, trials, apps, recommendations, reports)
-    parts = (*of_jobs, pools, catalogue, lint, audit, health, metrics, reference)
-    for part in parts:
-        app.include_router(part.router)
+    for router in (
+        jobs.router,
+        links.router,
+        events.router,
+        trials.router,
+        apps.router,
+        recommendations.router,
+        reports.router,
+        pools.router,
+        catalogue.router,
+        lint.router,
+        audit.router,
+        health.router,
+        metrics.router,
+        reference.router,
+    ):
+        app.include_router(router)
     if services.callers is not None:
         app.add_middleware(
             RequireKey, callers=services.callers, wrong_key_takes_s=services.wrong_key_takes_s

@@ -19,7 +19,18 @@ from tuner.service.pages import (
 
 def install(app: FastAPI) -> FastAPI:
     """The same app with its pages. Problems are pages too where a browser asks."""
-    for part in (apps, jobs, job, sharing, new, lint, hosts, knowledge, signing_in, assets):
-        app.include_router(part.router, include_in_schema=False)
+    for router in (
+        apps.router,
+        jobs.router,
+        job.router,
+        sharing.router,
+        new.router,
+        lint.router,
+        hosts.router,
+        knowledge.router,
+        signing_in.router,
+        assets.router,
+    ):
+        app.include_router(router, include_in_schema=False)
     refusals.install(app)
     return app

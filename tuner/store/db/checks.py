@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from tuner.nouns.errors import NotFound
 from tuner.nouns.model import Check, JobId, NewCheck
-from tuner.store.db import jobs
+from tuner.store.db.jobs import read_row
 from tuner.store.db.engine import Database
 from tuner.store.db.tables import checks
 
@@ -45,6 +45,6 @@ class Checks(Database):
             index_elements=["app", "checker"], set_={**found, "at": func.now()}
         ).returning(*_CHECK)
         with self._transaction() as connection:
-            if jobs.read_row(connection, job_id)["app"] != app:
+            if read_row(connection, job_id)["app"] != app:
                 raise NotFound(f"job {job_id} is not of app {app!r}")
             return Check(**connection.execute(statement).mappings().one())

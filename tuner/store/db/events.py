@@ -11,7 +11,8 @@ from typing import Any
 
 from psycopg import AsyncConnection
 from psycopg.rows import DictRow, dict_row
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, delete, select
+from sqlalchemy.dialects.postgresql import insert
 
 from tuner.nouns.errors import Unavailable
 from tuner.nouns.model import EVENTS_KEPT, Event, EventKind, JobId

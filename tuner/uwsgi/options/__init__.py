@@ -11,5 +11,6 @@ guessing        the option that a wrong name means; spellings.yaml
 from tuner.uwsgi.options.catalogue import Catalogue
 from tuner.uwsgi.options.guessing import nearest
 from tuner.uwsgi.options.lookup import known, of_build
-from tuner.uwsgi.options.option import Advice, Danger, Kind, Option, Takes
+from tuner.nouns.model import Danger
+from tuner.uwsgi.options.option import Advice, Kind, Option, Takes
 from tuner.uwsgi.options.other_releases import elsewhere

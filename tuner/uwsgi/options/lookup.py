@@ -9,7 +9,8 @@ from tuner.uwsgi import knowledge
 from tuner.uwsgi.options import table
 from tuner.uwsgi.options.catalogue import Catalogue
 from tuner.uwsgi.options.danger import danger_of
-from tuner.uwsgi.options.option import Advice, Danger, Kind, Option
+from tuner.nouns.model import Danger
+from tuner.uwsgi.options.option import Advice, Kind, Option
 from tuner.uwsgi.options.other_releases import elsewhere
 
 _VALUES = frozenset({Kind.INTEGER, Kind.TEXT, Kind.LIST})

@@ -5,7 +5,6 @@ from enum import StrEnum
 
 from tuner.nouns.model import Danger
 
-__all__ = ["Advice", "Danger", "Kind", "Option", "Takes"]
 
 
 class Kind(StrEnum):
