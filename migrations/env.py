@@ -1,4 +1,4 @@
-"""Alembic's way to the database: the connection of `tuner.store.db.migrate`, or its own CLI.
+"""Alembic's way to the database: the connection of `tuner.store.db.dumps`, or its own CLI.
 
 To change the tables, run `TUNER_DATABASE_URL=... alembic revision --autogenerate -m "..."`.
 """

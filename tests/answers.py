@@ -3,7 +3,7 @@ of them. Job 7 tunes, job 8 compares two files, job 9 calibrates."""
 
 from typing import Any
 
-from tuner.service.api.examples import known
+from tuner.service.api.reference import known
 
 _KNOWN = known()
 INI: str = _KNOWN["ini"]

@@ -39,8 +39,7 @@ from tuner.nouns.model import (
     Workload,
     connections,
 )
-from tuner.uwsgi.stats import Stats
-from tuner.uwsgi.topology import Front, Topology
+from tuner.uwsgi.topology import Front, Stats, Topology
 
 Options = dict[str, str]
 

@@ -55,7 +55,7 @@ from tuner.nouns.model import (
     too_many_waiting,
     what_is_missing,
 )
-from tuner.store.db.history import DETAILED
+from tuner.store.db.status import DETAILED
 
 Deferred = tuple[Literal["advance", "measure"], int]
 

@@ -13,9 +13,9 @@ import pytest
 from tests import builders, filled_rows, finished_jobs
 from tests.integration.test_dumps import store_on
 from tests.unit.api.fakes import Api
-from tuner.store.db import EmbeddedPostgres, Store, binaries, cluster, migrate, older
-from tuner.store.db.home import Home, taken
-from tuner.store.db.server import Server
+from tuner.store.db import EmbeddedPostgres, Store, binaries, dumps, upgrading
+from tuner.store.db.binaries import Home, taken
+from tuner.store.db.server import DATABASE, Server, create, create_database, major_of
 
 OLD = 17
 SETTINGS = {"fsync": "off"}
@@ -35,7 +35,7 @@ def open_folder() -> Iterator[Path]:
 def programs() -> Iterator[Path]:
     """The real programs of PostgreSQL 17, as the product gets them."""
     with open_folder() as folder:
-        yield older.find(OLD, None, folder / "programs", print)
+        yield upgrading.find(OLD, None, folder / "programs", print)
 
 
 @contextmanager
@@ -47,8 +47,8 @@ def running(folder: Path, bindir: Path) -> Iterator[str]:
         assert taken(lock)
         server.start(bindir, binaries.server_account(), lock)
         try:
-            cluster.create_database(server.url("postgres"))
-            yield server.url(cluster.DATABASE)
+            create_database(server.url("postgres"))
+            yield server.url(DATABASE)
         finally:
             server.stop()
 
@@ -78,9 +78,9 @@ def fill(store: Store) -> None:
 def filled(programs: Path) -> Iterator[tuple[Path, Answers]]:
     """A data directory of PostgreSQL 17 with jobs of every kind, and what the API says of them."""
     with open_folder() as folder:
-        cluster.create(programs, folder / "postgres", binaries.server_account())
+        create(programs, folder / "postgres", binaries.server_account())
         with running(folder, programs) as url:
-            migrate.upgrade(url)
+            dumps.upgrade(url)
             with store_on(url) as store:
                 fill(store)
             said = answers(url)
@@ -103,7 +103,7 @@ def copy(source: Path, target: Path) -> None:
 
 
 def major(folder: Path) -> int:
-    return cluster.major_of(folder)
+    return major_of(folder)
 
 
 def names(home: Path) -> set[str]:
@@ -120,7 +120,7 @@ def contents(folder: Path) -> Mapping[str, bytes]:
 
 def said_by_ours(home: Path) -> Answers:
     with EmbeddedPostgres(home, settings=SETTINGS) as postgres:
-        migrate.check(postgres.url)
+        dumps.check(postgres.url)
         return answers(postgres.url)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tuner.store.db import EmbeddedPostgres, Store, make_engine, migrate
+from tuner.store.db import EmbeddedPostgres, Store, dumps, make_engine
 from tuner.store.queue import Queue
 
 _TEMPLATE = "migrated"
@@ -34,7 +34,7 @@ def server() -> EmbeddedPostgres:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     atexit.register(postgres.stop)
     _admin(postgres.url, f"CREATE DATABASE {_TEMPLATE}")
-    migrate.upgrade(_on(postgres.url, _TEMPLATE))
+    dumps.upgrade(_on(postgres.url, _TEMPLATE))
     return postgres
 
 

@@ -19,7 +19,7 @@ from tests.benchmarks import rig
 from tests.benchmarks.journal import Journal, Row, arguments, complete
 from tests.builders import block
 from tuner.bench.measurement import ArmSpec, Bench, run_scenes
-from tuner.judge.recommendation.fragility import compare_scenes
+from tuner.judge.recommendation.standing import compare_scenes
 from tuner.nouns.model import ClosedLoop, Measurement, Scene
 
 WANTED = {"nulls": 20, "hung": 10, "reload": 3}

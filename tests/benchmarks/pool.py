@@ -32,7 +32,7 @@ from tests.benchmarks.polling import percentile
 from tests.benchmarks.pool_worker import SPEC, PoolWorker, Span, spans_in
 from tests.recovery.test_resume import figures, in_memory
 from tuner.nouns.model import JobId, JobState, MeasurementState, Recommendation
-from tuner.store.db import EmbeddedPostgres, Store, make_engine, migrate
+from tuner.store.db import EmbeddedPostgres, Store, dumps, make_engine
 from tuner.store.queue import Queue
 
 SIZES = (1, 2, 4, 8, 16)
@@ -89,7 +89,7 @@ def pool(window_s: float, *names: str) -> Iterator[Pool]:
         folder.chmod(0o711)  # as root, the server runs as another user
         (folder / "spans").mkdir()
         with EmbeddedPostgres(folder / "data", settings=SETTINGS) as postgres:
-            migrate.upgrade(postgres.url)
+            dumps.upgrade(postgres.url)
             engine = make_engine(postgres.url)
             assert postgres.pid is not None
             store = Store(engine, Queue())

@@ -37,7 +37,7 @@ from tests.recovery.test_resume import (
     wait_until,
 )
 from tuner.nouns.model import JobId, JobState, Phase
-from tuner.store.db import EmbeddedPostgres, Store, make_engine, migrate
+from tuner.store.db import EmbeddedPostgres, Store, dumps, make_engine
 from tuner.store.queue import Queue
 
 PAUSE_S = 0.03  # of every run of load; a block has six and more
@@ -199,7 +199,7 @@ def full_disk(dice: random.Random) -> dict[str, object]:
     """The disk below the cluster runs full."""
     place = Path(tempfile.gettempdir()) / f"tuner-scene-{os.getpid()}"
     with small_disk(place) as disk, EmbeddedPostgres(disk) as postgres:
-        migrate.upgrade(postgres.url)
+        dumps.upgrade(postgres.url)
         scene = Scene(postgres, postgres.url, dice)
         scene.worker.start()
         try:

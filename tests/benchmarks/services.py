@@ -14,7 +14,7 @@ from statistics import median
 from tests.bench_arms import opened
 from tests.benchmarks import rig
 from tuner.bench.engine import DockerLauncher
-from tuner.bench.engine.executing import execute
+from tuner.bench.engine.commands import execute
 from tuner.bench.engine.target import DockerTarget
 from tuner.bench.measurement import ArmSpec, Bench
 from tuner.nouns.model import DEFAULT_COMMAND, ClosedLoop, HttpRequest, Target

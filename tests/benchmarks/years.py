@@ -29,8 +29,9 @@ from tests.benchmarks.years_calls import CALLS, Site, answers, opened
 from tests.filled_years import Years, fill
 from tests.older_files import OLD, running
 from tuner.nouns.model import BYTES_PER_MB, HOST_IS_STALE_AFTER
-from tuner.store.db import EmbeddedPostgres, binaries, cluster, migrate, older
-from tuner.store.db.home import Home
+from tuner.store.db import EmbeddedPostgres, binaries, dumps, upgrading
+from tuner.store.db.binaries import Home
+from tuner.store.db.server import create
 
 RATIO_AT_MOST = 2.0
 SIZES = ("small", "large")
@@ -103,10 +104,10 @@ def upgraded(home: Path, options: Namespace) -> tuple[Years, bool]:
     """Fill a cluster of PostgreSQL 17 and bring it to ours; whether its answers are the same."""
     data = home / "first"
     Home(data).make(binaries.server_account())
-    programs = older.find(OLD, None, home / "programs", print)
-    cluster.create(programs, Home(data).cluster, binaries.server_account())
+    programs = upgrading.find(OLD, None, home / "programs", print)
+    create(programs, Home(data).cluster, binaries.server_account())
     with running(data, programs) as url:
-        migrate.upgrade(url)
+        dumps.upgrade(url)
         years = filled(url, "large", options)
         with opened(url, years, home / "of-17") as site:
             expected = answers(site)
@@ -128,7 +129,7 @@ def database(url: str, name: str) -> str:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}".encode())
     own = url.replace("/tuner?", f"/{name}?", 1)
-    migrate.upgrade(own)
+    dumps.upgrade(own)
     return own
 
 

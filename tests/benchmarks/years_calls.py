@@ -17,7 +17,7 @@ from tests.filled_years import POOL, Years
 from tests.running_api import KEY, running_api
 from tuner.nouns.model import JobId, JobKind, MeasurementId, MeasurementResult
 from tuner.store.db import Store, make_engine
-from tuner.store.db.turns import next_of
+from tuner.store.db.jobs import next_of
 from tuner.store.queue import Queue
 
 WITHIN_S = 60.0

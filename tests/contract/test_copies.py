@@ -9,7 +9,7 @@ from tests import real_bench
 from tests.real_bench import LOAD_IMAGE, everything_of
 from tuner.bench.engine import DockerLauncher
 from tuner.bench.engine.containers import ROOT_USER, Containers
-from tuner.bench.engine.copies import Copies
+from tuner.bench.engine.states import Copies
 from tuner.nouns.errors import Infrastructure
 
 pytestmark = pytest.mark.docker

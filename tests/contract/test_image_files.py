@@ -9,7 +9,7 @@ from tests import real_bench
 from tests.bench_arms import HTTP_SOCKET, ONE_CPU
 from tests.builders import spec
 from tuner.bench.engine import DockerLauncher
-from tuner.bench.engine.image_facts import entry_of, file_in
+from tuner.bench.engine.images import entry_of, file_in
 from tuner.bench.measurement import ArmSpec, Bench
 from tuner.nouns.errors import InvalidInput, TargetFailed
 from tuner.nouns.model import Budget, FailureCode, JobKind, Target

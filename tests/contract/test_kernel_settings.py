@@ -10,7 +10,7 @@ from tuner.bench.engine.target import DockerTarget
 from tuner.bench.measurement import ArmSpec
 from tuner.nouns.errors import TargetFailed
 from tuner.nouns.model import FailureCode, Limits
-from tuner.nouns.model.kernel import OF_A_NAMESPACE, OF_THE_HOST, Sysctl
+from tuner.nouns.model.limits import OF_A_NAMESPACE, OF_THE_HOST, Sysctl
 
 pytestmark = pytest.mark.docker
 

@@ -8,7 +8,7 @@ import pytest
 from tests import real_bench
 from tests.bench_arms import SHORT
 from tests.contract.test_backing import answer, arm
-from tuner.bench.engine import DockerLauncher, delay
+from tuner.bench.engine import DockerLauncher, target
 from tuner.bench.measurement import Bench
 from tuner.nouns.errors import Infrastructure, TargetFailed
 from tuner.nouns.model import ClosedLoop, FailureCode
@@ -69,7 +69,7 @@ def test_a_host_that_cannot_delay_packets_refuses_and_says_what_to_do(
     launcher: DockerLauncher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tuner.bench.engine.options.TUN", "/dev/net/missing")
-    monkeypatch.setattr(delay, "TUN", "/dev/net/missing")
+    monkeypatch.setattr(target, "TUN", "/dev/net/missing")
     refused = pytest.raises(TargetFailed, match="rtt_ms: 0")
     with refused as caught, launcher.launch(arm()):
         pass

@@ -9,7 +9,7 @@ from tests.keyed_site import KEY, Keyed, keyed_site
 from tests.sites import BROWSER
 from tests.stores import STORES
 from tuner.nouns.model import Phase
-from tuner.service.api.sessions import COOKIE
+from tuner.service.api.callers import COOKIE
 
 
 @pytest.fixture(scope="module", params=STORES)

@@ -15,8 +15,8 @@ from tests.keyed_site import KEY, Keyed, keyed_site
 from tests.sites import BROWSER, Site, Visitor, token_in
 from tests.stores import STORES
 from tuner.nouns.model import JobState, Phase
-from tuner.service.api.sessions import COOKIE, LASTS_S, new_session, session_in, signed
-from tuner.service.pages.forms import _fields, _form
+from tuner.service.api.callers import COOKIE, LASTS_S, new_session, session_in, signed
+from tuner.service.pages.signing_in import _fields, _form
 
 
 @pytest.fixture(scope="module", params=STORES)

@@ -10,7 +10,7 @@ import pytest
 from tests import real_bench
 from tests.bench_arms import ONE_CPU
 from tests.real_bench import everything_of
-from tuner.bench.engine.executing import execute
+from tuner.bench.engine.commands import execute
 from tuner.bench.engine.target import DockerTarget
 from tuner.bench.measurement import ArmSpec
 from tuner.nouns.model import DEFAULT_COMMAND, Target

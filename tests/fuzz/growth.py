@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from tests.fuzz.trials import BOX
 from tuner.uwsgi.lint import lint, repaired, subject_of
-from tuner.uwsgi.lint.wire import answer_of
+from tuner.uwsgi.lint.linting import answer_of
 from tuner.uwsgi.options import known
 
 Family = Callable[[int], str]

@@ -11,7 +11,7 @@ from tests.ini_bytes import dumped, parsed
 from tuner.uwsgi.ini import IniFile, as_text
 from tuner.uwsgi.ini.walking import Obstacle
 from tuner.uwsgi.lint import Box, is_usable, lint, repaired, subject_of
-from tuner.uwsgi.lint.wire import answer_of
+from tuner.uwsgi.lint.linting import answer_of
 from tuner.uwsgi.options import known
 
 MOST_CPU_S = 20.0

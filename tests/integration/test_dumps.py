@@ -13,7 +13,7 @@ from tests.postgres import fresh_database
 from tests.unit.api.fakes import Api
 from tests.unit.cli.conftest import run
 from tuner.nouns.errors import Conflict, InvalidInput, Unavailable
-from tuner.store.db import Store, dumps, make_engine, migrate
+from tuner.store.db import Store, dumps, make_engine
 from tuner.store.queue import Queue
 
 PATHS = (
@@ -75,7 +75,7 @@ def test_what_is_restored_gives_the_same_answers_to_the_byte(filled: str, tmp_pa
             dumps.restore(url, file)
             assert has_statistics(url)  # at once: without them large tables are read as a whole
             assert answers(url) == answers(filled)
-            migrate.check(url)
+            dumps.check(url)
             with store_on(url) as store:  # numbers and events go on
                 made = store.create_job(builders.spec(), idempotency_key=None, request_sha256="")
                 assert made[0].job.id > 2
@@ -111,7 +111,7 @@ def test_what_is_no_dump_changes_nothing(database_url: str, tmp_path: Path) -> N
     file.write_text("SELECT 1;\n")
     with pytest.raises(InvalidInput, match="is no dump"):
         dumps.restore(database_url, file)
-    migrate.check(database_url)
+    dumps.check(database_url)
 
 
 def test_a_dump_that_breaks_off_leaves_a_database_that_can_be_filled(
@@ -129,11 +129,11 @@ def test_a_dump_that_breaks_off_leaves_a_database_that_can_be_filled(
 
 def test_a_dump_of_an_older_version_is_brought_up_to_date(filled: str, tmp_path: Path) -> None:
     file = tmp_path / "tuner.dump"
-    migrate.downgrade(filled, "20261125_checks")
+    dumps.downgrade(filled, "20261125_checks")
     dumps.dump(filled, file)
     with fresh_database() as url:
         dumps.restore(url, file)
-        migrate.check(url)
+        dumps.check(url)
         assert len(answers(url)) == len(PATHS)
 
 
@@ -144,7 +144,7 @@ def test_before_a_migration_there_is_a_dump_and_only_the_newest_are_kept(
     dumps.before_migration(filled, folder)
     assert not folder.exists()  # nothing to migrate
     for older in ("20261125_checks", "20261125_links", "20261125_totals", "20261125_events"):
-        migrate.downgrade(filled, older)
+        dumps.downgrade(filled, older)
         dumps.before_migration(filled, folder)
     assert {file.stem for file in folder.iterdir()} == {
         "20261125_links",
@@ -156,7 +156,7 @@ def test_before_a_migration_there_is_a_dump_and_only_the_newest_are_kept(
 def test_where_no_dump_can_be_written_nothing_is_migrated(
     filled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    migrate.downgrade(filled, "20261125_checks")
+    dumps.downgrade(filled, "20261125_checks")
     (tmp_path / "dumps").write_text("in the way")
     monkeypatch.setenv("TUNER_DATABASE_URL", filled)
     monkeypatch.setenv("TUNER_DUMP_DIR", str(tmp_path / "dumps"))
@@ -166,7 +166,7 @@ def test_where_no_dump_can_be_written_nothing_is_migrated(
     monkeypatch.setenv("TUNER_DUMP_DIR", str(tmp_path / "other"))
     assert run("db", "upgrade") == 0
     assert [file.name for file in (tmp_path / "other").iterdir()] == ["20261125_checks.dump"]
-    assert migrate.outdated(filled) is None
+    assert dumps.outdated(filled) is None
 
 
 def test_the_commands_dump_and_restore(

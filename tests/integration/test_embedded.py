@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from tuner.nouns.errors import InvalidInput, Unavailable
-from tuner.store.db import EmbeddedPostgres, binaries, cluster
+from tuner.store.db import EmbeddedPostgres, binaries, server
 
 AS_ROOT = os.geteuid() == 0
 SETTINGS = {"fsync": "off"}
@@ -231,9 +231,9 @@ def test_a_server_that_has_not_written_its_number_yet_is_left_alone(home: Path) 
         write = partial((folder / "postmaster.pid").write_text, f"{starting.pid}\n")
         threading.Timer(0.3, write).start()
         with pytest.raises(Unavailable, match="another server"):
-            cluster.clear_stale_locks(folder, folder / ".s.PGSQL.5432")
+            server.clear_stale_locks(folder, folder / ".s.PGSQL.5432")
         starting.kill()
-    cluster.clear_stale_locks(folder, folder / ".s.PGSQL.5432")
+    server.clear_stale_locks(folder, folder / ".s.PGSQL.5432")
     assert not (folder / "postmaster.pid").exists()
 
 

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import CheckConstraint
 
 from tuner.nouns.errors import Unavailable
-from tuner.store.db import Store, make_engine, migrate
+from tuner.store.db import Store, dumps, make_engine
 from tuner.store.db.tables import metadata
 from tuner.store.queue import Queue
 
@@ -42,7 +42,7 @@ def checks(url: str) -> Mapping[str, str]:
 
 
 def test_the_tables_are_the_ones_that_the_code_describes(database_url: str) -> None:
-    migrate.check(database_url)
+    dumps.check(database_url)
 
 
 def test_every_enum_is_held_by_its_check(database_url: str) -> None:
@@ -60,14 +60,14 @@ def test_every_enum_is_held_by_its_check(database_url: str) -> None:
 def test_up_down_and_up_again(empty_database_url: str) -> None:
     url = empty_database_url
     assert current(url) is None
-    migrate.upgrade(url)
+    dumps.upgrade(url)
     assert current(url) == NEWEST
     both_ways = relations(url)
-    migrate.downgrade(url, "base")
+    dumps.downgrade(url, "base")
     assert relations(url) == set()
-    migrate.upgrade(url)
+    dumps.upgrade(url)
     assert relations(url) == both_ways
-    migrate.check(url)
+    dumps.check(url)
 
 
 def test_upgrading_twice_at_the_same_time(empty_database_url: str) -> None:
@@ -75,7 +75,7 @@ def test_upgrading_twice_at_the_same_time(empty_database_url: str) -> None:
 
     def upgrade() -> None:
         try:
-            migrate.upgrade(empty_database_url)
+            dumps.upgrade(empty_database_url)
         except Exception as error:  # noqa: BLE001  handed to the test's own thread
             failures.append(error)
 
@@ -92,7 +92,7 @@ def test_the_tables_of_another_version_say_what_to_do(database_url: str) -> None
     with psycopg.connect(database_url) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '20261121_search'")
     with pytest.raises(Unavailable, match=r"20261121_search.*make a new database"):
-        migrate.upgrade(database_url)
+        dumps.upgrade(database_url)
 
 
 def test_a_database_without_tables_says_what_to_do(empty_database_url: str) -> None:

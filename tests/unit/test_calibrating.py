@@ -9,7 +9,7 @@ import pytest
 
 from tests.builders import NOON, block, shaken_block, window
 from tuner.judge import analysis
-from tuner.judge.analysis.alternating import alternation_period_s
+from tuner.judge.analysis.calibrating import alternation_period_s
 from tuner.nouns.model import (
     SERIES_STEP_S,
     Calibration,

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from tests.builders import block
-from tuner.bench.measurement.growing import growth_of
-from tuner.judge.recommendation.fragility import compare_scenes
+from tuner.bench.measurement.scenes import growth_of
+from tuner.judge.recommendation.standing import compare_scenes
 from tuner.nouns.model import Measurement, MeasurementResult, Scene, SceneRun
 
 TRIALS = 400

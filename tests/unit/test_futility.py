@@ -6,7 +6,7 @@ import random
 import pytest
 
 from tests.builders import shaken, window
-from tuner.bench.measurement.futility import is_futile
+from tuner.bench.measurement.bench import is_futile
 from tuner.nouns.model import Doubt, Futility, Metric, Window
 
 SD = 0.03

@@ -7,7 +7,6 @@ import pytest
 
 from tests.answers import COMPARE_DONE, EFFECT, RECOMMENDATION
 from tuner.judge import analysis
-from tuner.judge.recommendation.bounds import Outcome
 from tuner.judge.recommendation.gate import (
     Judged,
     Margins,
@@ -17,6 +16,7 @@ from tuner.judge.recommendation.gate import (
     resolved_margin,
     unmeasured,
 )
+from tuner.judge.recommendation.verdict import Outcome
 from tuner.nouns.model import Failure, FailureCode, Metric
 from tuner.nouns.schemas import CircumstancesAnswer, ReportAnswer
 

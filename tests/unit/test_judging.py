@@ -30,7 +30,7 @@ from tuner.nouns.model import (
     ServiceFigures,
     Window,
 )
-from tuner.uwsgi.stats import Stats
+from tuner.uwsgi.topology import Stats
 
 
 def stats(requests: int, respawns: int = 0) -> Stats:

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from tuner.nouns.model import Limits, TuneRequest, mistakes_of
-from tuner.nouns.model.kernel import OF_A_NAMESPACE, OF_THE_HOST, is_sysctl
+from tuner.nouns.model.limits import OF_A_NAMESPACE, OF_THE_HOST, is_sysctl
 
 SIZES = "4096 131072 6291456"
 

@@ -15,7 +15,7 @@ from tuner.bench.measurement import (
     left_out,
     strict_copy,
 )
-from tuner.bench.measurement.preflight import MOST_FINDINGS
+from tuner.bench.measurement.preparing import MOST_FINDINGS
 from tuner.nouns.errors import TargetFailed
 from tuner.nouns.model import (
     Danger,

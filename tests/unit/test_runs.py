@@ -6,9 +6,7 @@ import random
 import pytest
 from scipy import stats
 
-from tuner.judge.analysis.groups import difference
-from tuner.judge.analysis.order import trend_of
-from tuner.judge.analysis.runs import analyse, runs_for
+from tuner.judge.analysis.runs import analyse, difference, runs_for, trend_of
 
 # Seven repeats of one configuration from the article behind reference case R1, in requests/s.
 R1 = [2132.08, 1325.72, 1795.32, 1381.67, 1283.08, 1399.98, 1488.05]

@@ -7,9 +7,9 @@ import pytest
 
 from tests.builders import INI, spec
 from tests.fake_bench import FakeWorld, Options, arm, number
-from tuner.bench.load.probe.course import course, late_of, longest_gap_s
+from tuner.bench.load.probe.rows import course, late_of, longest_gap_s
 from tuner.bench.measurement import Bench, Course, CourseStep, run_scenes
-from tuner.bench.measurement.growing import growth_of
+from tuner.bench.measurement.scenes import growth_of
 from tuner.nouns.model import Budget, ClosedLoop, Limits, Scene
 
 SPEC = spec()

@@ -49,7 +49,7 @@ def test_without_a_reason_there_is_no_job(tmp_path: Path, caplog: pytest.LogCapt
     write_app(tmp_path)
     store = FakeStore(aged(29))
     last = answered(tmp_path, store)
-    with caplog.at_level(logging.INFO, "tuner.service.worker.scheduling"):
+    with caplog.at_level(logging.INFO, "tuner.service.worker.running"):
         assert reasons(tmp_path, store) == ()
     assert f"schedule of shop: nothing has changed since job {last}: no new job" in caplog.text
 
@@ -180,7 +180,7 @@ def test_a_worker_looks_once_at_each_time(tmp_path: Path, caplog: pytest.LogCapt
     store = FakeStore(aged(1))
     answered(tmp_path, store)
     host = schedules(tmp_path, store)
-    with caplog.at_level(logging.INFO, "tuner.service.worker.scheduling"):
+    with caplog.at_level(logging.INFO, "tuner.service.worker.running"):
         host.submit_due()
         host.submit_due()
     assert len(caplog.records) == 1

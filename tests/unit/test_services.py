@@ -13,8 +13,8 @@ from tuner.nouns.model import (
     TargetApp,
     TargetRequest,
 )
+from tuner.nouns.model.base import megabytes, seconds
 from tuner.nouns.model.named_files import expanded
-from tuner.nouns.model.quantities import megabytes, seconds
 
 APP = {"name": "shop", "description": "a shop", "build": "."}
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tests.space_jobs import FITTING
-from tuner.cli.suites import our_suites, suite_of
+from tuner.cli.compare import our_suites, suite_of
 from tuner.nouns.errors import InvalidInput
 from tuner.nouns.model import CompareRequest, TuneRequest
 from tuner.service import bootstrap

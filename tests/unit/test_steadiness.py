@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from tuner.bench.measurement.steadiness import is_steady, lengthened, warming
+from tuner.bench.measurement.course import is_steady, lengthened, warming
 from tuner.nouns.model import Burst, ClosedLoop, HttpRequest, Journey, OpenLoop, UserData
 
 

@@ -568,7 +568,7 @@ class Away3Times(Rows):
 
 @pytest.fixture
 def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tuner.service.worker.attempt.AGAIN_AFTER_S", 0.001)
+    monkeypatch.setattr("tuner.service.worker.making.AGAIN_AFTER_S", 0.001)
 
 
 @pytest.mark.usefixtures("quickly")
@@ -595,7 +595,7 @@ def test_a_hosts_fault_waits_for_postgresql() -> None:
 
 @pytest.mark.usefixtures("quickly")
 def test_a_result_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tuner.service.worker.attempt.STORED_WITHIN_S", 0.05)
+    monkeypatch.setattr("tuner.service.worker.making.STORED_WITHIN_S", 0.05)
     rows = Away3Times(left=10_000)
     with pytest.raises(Unavailable, match="refused"):
         measure(rows)

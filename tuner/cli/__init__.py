@@ -56,7 +56,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "serve": ("service", "Run the API, a worker and PostgreSQL."),
     "worker": ("service", "Run a worker: it measures on this machine."),
     "hosts": ("hosts", "List, drain and resume benchmark hosts."),
-    "keys": ("keys", "Make, list and revoke the keys of the service."),
+    "keys": ("database", "Make, list and revoke the keys of the service."),
     "db": ("database", "Upgrade, dump, restore the database; remove what is old."),
 }
 """Module and sentence of each command. The function has the name of the command."""

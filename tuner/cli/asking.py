@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from tuner.cli.files import STANDARD_INPUT, text_of
+from tuner.cli.shared import STANDARD_INPUT, text_of
 from tuner.nouns.errors import InvalidInput
 from tuner.nouns.model import SOMAXCONN
 from tuner.nouns.model.named_files import expanded

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tuner.cli.arguments import AsJson, FolderOrApp, Fresh
-from tuner.cli.files import app_folder
 from tuner.cli.jobs import check_succeeded
+from tuner.cli.shared import AsJson, FolderOrApp, Fresh, app_folder
 from tuner.nouns.errors import Conflict, InvalidInput
 from tuner.service.settings import Settings
 
@@ -32,7 +31,7 @@ def demo(
     ] = False,
 ) -> None:
     """Tune a sample app in a container and print the uwsgi.ini to deploy."""
-    from tuner.cli.output import print_lines
+    from tuner.cli.shared import print_lines
 
     folder = Settings.from_environ(os.environ).data_dir / "demo"
     with _own_service(folder) as client:
@@ -73,7 +72,7 @@ def tune(
 
 def _own_service(folder: Path, apps: Path | None = None) -> AbstractContextManager["Client"]:
     """A service with its data in `folder`, which also knows the target apps in `apps`."""
-    from tuner.cli.own_service import started
+    from tuner.cli.following import started
 
     return started(folder, apps)
 
@@ -85,8 +84,8 @@ def _tune(
     from rich.console import Console
 
     from tuner.cli.following import run
-    from tuner.cli.output import print_on
     from tuner.cli.printing import recommendation_lines
+    from tuner.cli.shared import print_on
 
     began = datetime.now(UTC)
     console = Console()
@@ -109,9 +108,9 @@ def _request(target: str, preset: str) -> dict[str, object]:
 
 def _print_plan(app: str, preset: str, *, as_json: bool) -> None:
     """What the job would do, from the app's files alone. Raises `InvalidInput` as the service."""
-    from tuner.cli.checking import found_app
-    from tuner.cli.output import print_answer
+    from tuner.cli.app import found_app
     from tuner.cli.printing import plan_lines
+    from tuner.cli.shared import print_answer
     from tuner.service import bootstrap
     from tuner.service.api.reading import read_request
     from tuner.service.api.sizes import planned, size_of

@@ -5,10 +5,8 @@ from typing import Annotated
 
 import typer
 
-from tuner.cli.arguments import AppName, AsJson, Check, MaxAgeDays
-from tuner.cli.files import text_of
-from tuner.cli.output import print_answer, say
 from tuner.cli.recommending import compare, report, stale_is_not_found
+from tuner.cli.shared import AppName, AsJson, Check, MaxAgeDays, print_answer, say, text_of
 from tuner.nouns.errors import InvalidInput
 
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -41,15 +39,15 @@ def gate(
     image. 3: no recommendation, or too old. 4: no confirmed answer, or the job was cancelled.
     5: the host failed.
     """
-    from tuner.cli import following, gating, own_service
-    from tuner.judge.recommendation.bounds import Outcome
+    from tuner.cli import following, gating
     from tuner.judge.recommendation.gate import Margins
+    from tuner.judge.recommendation.verdict import Outcome
     from tuner.nouns.model import Checker
 
     margins = Margins(effect=_share("--margin", margin), p95=_share("--p95-margin", p95_margin))
     budget_s = _seconds(budget)
     deployed = None if check is None else text_of(check)
-    with own_service.reached() as (client, runs_on):
+    with following.reached() as (client, runs_on):
         with stale_is_not_found():
             found = client.recommendation(app, max_age_days=max_age_days)
         if check is not None and deployed is not None:

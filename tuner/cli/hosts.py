@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tuner.cli.arguments import AsJson
 from tuner.cli.database import open_store, operator
-from tuner.cli.output import print_answer
+from tuner.cli.shared import AsJson, print_answer
 from tuner.nouns.model import BenchmarkHost, is_live
 from tuner.service.settings import Settings
 

@@ -7,9 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tuner.cli.arguments import AsJson, JobNumber
-from tuner.cli.files import STANDARD_INPUT, check_folder, write_text
-from tuner.cli.output import print_answer, print_json, print_lines, say
+from tuner.cli.shared import (
+    STANDARD_INPUT,
+    AsJson,
+    JobNumber,
+    check_folder,
+    print_answer,
+    print_json,
+    print_lines,
+    say,
+    write_text,
+)
 from tuner.nouns.errors import InvalidInput
 from tuner.nouns.model import JobKind, JobState
 from tuner.service.settings import Settings

@@ -10,8 +10,16 @@ from typing import Annotated, Literal, assert_never
 
 import typer
 
-from tuner.cli.arguments import Cpus, Image, MemoryMb, Nofile, Somaxconn
-from tuner.cli.files import STANDARD_INPUT, bytes_of, named
+from tuner.cli.shared import (
+    STANDARD_INPUT,
+    Cpus,
+    Image,
+    MemoryMb,
+    Nofile,
+    Somaxconn,
+    bytes_of,
+    named,
+)
 from tuner.nouns.errors import InvalidInput, Mistake
 from tuner.nouns.wording import count
 from tuner.uwsgi import lint as linter
@@ -176,7 +184,7 @@ def _formatted(
         case "sarif":
             return formats.sarif_of(file, findings)
         case "json":
-            from tuner.uwsgi.lint.wire import answer_of
+            from tuner.uwsgi.lint.linting import answer_of
 
             # JSON cannot hold bytes that are not UTF-8: they become question marks.
             sent = None if fixed is None else fixed.encode("utf-8", "replace").decode()

@@ -10,8 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tuner.cli.arguments import AsJson, Image
-from tuner.cli.output import columns, print_answer
+from tuner.cli.shared import AsJson, Image, columns, print_answer
 from tuner.nouns.errors import NotFound
 from tuner.service.settings import Settings
 from tuner.uwsgi.options import Catalogue, Kind, Option, elsewhere, known, nearest, of_build

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from tuner.cli.output import columns
+from tuner.cli.shared import columns
 from tuner.nouns.model import (
     ChangedLine,
     Effect,

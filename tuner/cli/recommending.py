@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from tuner.cli.arguments import AppName, AsJson, Check, MaxAgeDays
-from tuner.cli.files import text_of
 from tuner.cli.jobs import connect
-from tuner.cli.output import print_json, say
+from tuner.cli.shared import AppName, AsJson, Check, MaxAgeDays, print_json, say, text_of
 from tuner.nouns.errors import InvalidInput, NotFound, Stale, TunerError
 
 if TYPE_CHECKING:

@@ -1,16 +1,83 @@
-"""Commands that run the service: serve, worker, api."""
+"""Commands that run the service: serve, worker, api; and their log on stderr."""
 
+import json
 import logging
 import os
+import re
 import socket
-from typing import Annotated
+import sys
+from datetime import UTC, datetime
+from typing import Annotated, Any
 
 import typer
 
-from tuner.cli.logs import log_to_stderr
-from tuner.cli.output import say
+from tuner.cli.shared import say
+from tuner.nouns import log_context
 from tuner.nouns.errors import Conflict
+from tuner.nouns.masking import masked
 from tuner.service.settings import Settings
+
+# ---- The log on stderr: no message can end its line, colour the terminal or show a secret
+
+FORMAT = "%(asctime)s %(levelname)s %(process)d %(name)s %(message)s"
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+def log_to_stderr(level: str, *, as_json: bool = False) -> None:
+    """Log what is at least of this level."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines() if as_json else OneLine(FORMAT))
+    logging.basicConfig(level=level, handlers=[handler])
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # our own lines say what is away
+
+
+class OneLine(logging.Formatter):
+    """One line for each message; control characters as escapes. A traceback is indented."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """The line of a record."""
+        return _visible(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:
+        """The traceback below it."""
+        return _indented(super().formatException(ei))
+
+    def formatStack(self, stack_info: str) -> str:
+        """The stack below it."""
+        return _indented(stack_info)
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object in one line for each record, with the ids of what it is about."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line: ASCII, so nothing in it can end it."""
+        time = datetime.fromtimestamp(record.created, UTC)
+        found: dict[str, object] = {
+            "time": time.isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "process": record.process,
+            "logger": record.name,
+            "message": masked(record.getMessage()),
+            **log_context.present(),
+        }
+        if record.exc_info:
+            found["traceback"] = masked(self.formatException(record.exc_info))
+        if record.stack_info:
+            found["stack"] = masked(record.stack_info)
+        return json.dumps(found)
+
+
+def _visible(text: str) -> str:
+    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), masked(text))
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {_visible(line)}" for line in text.split("\n"))
+
+
+# ---- Commands that run the service: serve, worker, api
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +126,8 @@ def worker(
 def api() -> None:
     """Run the API alone. `tuner serve` starts it and keeps it alive."""
     from tuner.service import bootstrap, pages
-    from tuner.service.api import Feed, Services, create_app, serving
+    from tuner.service.api import Feed, Services, create_app
+    from tuner.service.api.app import serve as serve_app
     from tuner.store.db import require_room
 
     settings = settings_and_log()
@@ -79,7 +147,7 @@ def api() -> None:
         require_room=lambda: require_room(settings.data_dir),
     )
     app = pages.install(create_app(services))
-    serving.serve(
+    serve_app(
         app,
         settings.host,
         settings.port,

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tuner.cli.arguments import AsJson, Cpus, MemoryMb, Somaxconn
 from tuner.cli.asking import given, read_document
-from tuner.cli.files import text_of
-from tuner.cli.output import columns, print_answer
+from tuner.cli.shared import AsJson, Cpus, MemoryMb, Somaxconn, columns, print_answer, text_of
 from tuner.nouns.errors import InvalidInput, Mistake, NotFound
 from tuner.nouns.wording import box, params, value
 from tuner.service.settings import Settings

@@ -7,9 +7,8 @@ from functools import partial
 from typing import Any, Unpack
 from uuid import uuid4
 
-from tuner.client.replies import ReadAs, job_and_novelty
-from tuner.client.streams import SILENT_S, Pauses, events
-from tuner.client.watching import Watching, states
+from tuner.client.documents import ReadAs, job_and_novelty
+from tuner.client.watching import SILENT_S, Pauses, Watching, events, states
 from tuner.client.wire import Wire
 from tuner.nouns.model import Event, JobKind, JobSummary, Request
 from tuner.nouns.schemas import (

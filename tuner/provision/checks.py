@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from tuner.provision.steps import StepFailed, Steps
+from tuner.provision.machine import StepFailed, Steps
 
 LEVELS = ("unit", "contract", "integration", "acceptance", "recovery", "benchmarks")
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from tuner.provision.machine import Machine
-from tuner.provision.steps import StepFailed
+from tuner.provision.machine import Machine, StepFailed
 
 _WHAT = "Docker Engine"
 _STARTS_WITHIN_S = 30.0

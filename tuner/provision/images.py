@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from tuner.provision import docker_build, k6, oha, programs, python_image
-from tuner.provision.machine import Machine
-from tuner.provision.steps import StepFailed
+from tuner.provision import building, k6, oha, programs
+from tuner.provision.machine import Machine, StepFailed
 
 UWSGI_VERSION = "2.0.31"
 BASE_TAG = f"uwsgi-tuner/base:{UWSGI_VERSION}"
@@ -25,7 +24,7 @@ def ensure_base(machine: Machine) -> None:
         machine,
         BASE_TAG,
         {name: folder / name for name in ("Dockerfile", "requirements.txt")},
-        {"PYTHON_IMAGE": python_image.TAG},
+        {"PYTHON_IMAGE": building.TAG},
         doing="which compiles uWSGI (about 30 seconds, once)",
         todo="make the Python package index reachable from a docker build",
         asked=("uwsgi", "--version"),
@@ -93,11 +92,11 @@ def _other_version(
 
     `parent` is the build argument with the image that this one is made on.
     """
-    ids = [docker_build.image_id(machine, name) or "" for name in parent.values()]
-    recipe = docker_build.Recipe(tag=tag, files=files, arguments=parent, parent_id="".join(ids))
-    if not docker_build.is_current(machine, recipe):
+    ids = [building.image_id(machine, name) or "" for name in parent.values()]
+    recipe = building.Recipe(tag=tag, files=files, arguments=parent, parent_id="".join(ids))
+    if not building.is_current(machine, recipe):
         doing = f"building {recipe.tag}{doing and ', '}{doing}"
-        docker_build.build(machine, recipe, doing=doing, todo=f"{todo}, {_AGAIN}")
+        building.build(machine, recipe, doing=doing, todo=f"{todo}, {_AGAIN}")
         program, *words = asked
         inside = ["docker", "run", "--rm", "--network=none", "--entrypoint", program, recipe.tag]
         said = machine.run([*inside, *words])

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tuner.provision import programs
-from tuner.provision.machine import Machine
-from tuner.provision.steps import StepFailed
+from tuner.provision.machine import Machine, StepFailed
 
 VERSION = "1.16.0"
 

@@ -12,24 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tuner.provision import (
-    checks,
-    chromium,
-    compose,
-    docker_build,
-    docker_engine,
-    faults,
-    images,
-    k6,
-    oha,
-    prometheus,
-    python_image,
-    uv,
-)
-from tuner.provision.commands import Commands
+from tuner.provision import building, checks, docker_engine, for_tests, images, k6, oha, programs
 from tuner.provision.host import detect
-from tuner.provision.machine import Machine
-from tuner.provision.steps import StepFailed, Steps
+from tuner.provision.machine import Commands, Machine, StepFailed, Steps
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -206,11 +191,11 @@ def _started(
     pool: ThreadPoolExecutor, machine: Machine, command: Command
 ) -> Iterator[Future[None] | Future[bool]]:
     if command.dependencies:
-        yield pool.submit(uv.sync, machine, compiled=command.images)
+        yield pool.submit(programs.sync, machine, compiled=command.images)
     if command.chromium:
-        yield pool.submit(chromium.ensure, machine)
+        yield pool.submit(for_tests.ensure_chromium, machine)
     if command.faults:
-        yield pool.submit(faults.ensure, machine)
+        yield pool.submit(for_tests.ensure_faults, machine)
     if not command.images:
         return
     python = pool.submit(_python_image, machine)
@@ -220,17 +205,17 @@ def _started(
     if command.journeys:
         yield pool.submit(_journeys, machine, python, load)
     if command.compose:
-        yield pool.submit(compose.ensure, machine)
+        yield pool.submit(for_tests.ensure_compose, machine)
     if command.prometheus:
-        yield pool.submit(prometheus.ensure, machine)
+        yield pool.submit(for_tests.ensure_prometheus, machine)
 
 
 def _python_image(machine: Machine) -> bool:
     """Have the engine and the image with a Python. Returns whether a registry answers."""
     docker_engine.ensure(machine)
-    source = machine.environment.get("TUNER_PYTHON_IMAGE") or python_image.DEFAULT_SOURCE
-    python_image.ensure(machine, source)
-    return docker_build.image_id(machine, python_image.DEFAULT_SOURCE) is not None
+    source = machine.environment.get("TUNER_PYTHON_IMAGE") or building.DEFAULT_SOURCE
+    building.ensure(machine, source)
+    return building.image_id(machine, building.DEFAULT_SOURCE) is not None
 
 
 def _base(machine: Machine, python: Future[bool]) -> None:

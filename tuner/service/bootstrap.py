@@ -20,14 +20,14 @@ from tuner.nouns.errors import InvalidInput
 from tuner.nouns.model import Event, History, JobSpec, Params, Request, Step
 from tuner.service.settings import PREFIX, Settings
 from tuner.store import db
-from tuner.store.db import EmbeddedPostgres, Liveness, Store, dumps, make_engine, migrate, upgrading
+from tuner.store.db import EmbeddedPostgres, Liveness, Store, dumps, make_engine, upgrading
 from tuner.store.queue import Queue
 from tuner.study import decider, resolve
 from tuner.targets.catalogue import HostCatalogue
 
 if TYPE_CHECKING:
     from tuner.bench.engine import DockerLauncher, EngineConfig
-    from tuner.bench.engine.image_facts import ImageFacts
+    from tuner.bench.engine.images import ImageFacts
     from tuner.bench.load import Generators
 
 STATS_ADDRESS = "127.0.0.1:61717"
@@ -92,7 +92,7 @@ def upgrade(settings: Settings) -> None:
         folder = settings.data_dir / "dumps"
     if folder is not None:
         dumps.before_migration(url, folder)
-    migrate.upgrade(url)
+    dumps.upgrade(url)
 
 
 def dump(settings: Settings, target: Path) -> None:
@@ -183,21 +183,21 @@ def _secrets(allowed: Sequence[str], environ: Mapping[str, str]) -> dict[str, st
 
 def image_facts(settings: Settings, image: str) -> ImageFacts:
     """The facts of an image, to lint its uwsgi.ini. Raises `InvalidInput`."""
-    from tuner.bench.engine.image_facts import facts_of
+    from tuner.bench.engine.images import facts_of
 
     return facts_of(_engine_config(settings, "lint"), image)  # no service owns its containers
 
 
 def file_in_image(settings: Settings, image: str, path: str) -> str | None:
     """The text of a file in an image; None without Docker or the image. Raises `InvalidInput`."""
-    from tuner.bench.engine.image_facts import file_in
+    from tuner.bench.engine.images import file_in
 
     return file_in(_engine_config(settings, "init"), image, path)
 
 
 def entry_of_image(settings: Settings, image: str) -> dict[str, list[str]] | None:
     """The words of an image's ENTRYPOINT and CMD; None without Docker or the image."""
-    from tuner.bench.engine.image_facts import entry_of
+    from tuner.bench.engine.images import entry_of
 
     return entry_of(_engine_config(settings, "init"), image)
 

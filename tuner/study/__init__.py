@@ -25,10 +25,9 @@ state      what the phases share, derived once for a step:
 """
 
 from tuner.study.advice import Belief, Observation, Optimiser, Proposal
-from tuner.study.blocks import arms_at_once, needs_mb, passes, rounds
+from tuner.study.answering import Scored, answer_so_far, searched
+from tuner.study.comparing import arms_at_once, needs_mb, passes, rounds
 from tuner.study.decide import decide, decider
-from tuner.study.intake import resolve
-from tuner.study.mistakes import mistakes_in
+from tuner.study.intake import mistakes_in, resolve
 from tuner.study.renewing import followed, reasons, renewed, target_of
-from tuner.study.so_far import Scored, answer_so_far, searched
 from tuner.study.state import derived_seed

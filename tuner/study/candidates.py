@@ -1,23 +1,139 @@
-"""The candidates: the trials that the search made, their closed blocks, and what these say."""
+"""The candidates: the trials that the search made, and what their closed blocks say."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import pstdev
+from statistics import fmean, pstdev
+
+import numpy as np
 
 from tuner.nouns.model import (
     BASELINE,
     Aim,
+    Calibration,
     History,
     Measurement,
+    MemoryLine,
     Origin,
+    Params,
     Phase,
     Trial,
     TrialNumber,
     TrialState,
 )
 from tuner.study.advice import Observation
-from tuner.study.noise import SMALLEST_SD, Noise
+
+# ---- How uncertain a trial's score is, from what the calibration found out about the host
+
+UNKNOWN_SD = 0.05
+"""Of a block's log ratio where there is no calibration."""
+
+SMALLEST_SD = 0.002
+"""A few A/A blocks that agree by chance must not make a host look perfect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """Standard deviations of log ratios on the host of a job."""
+
+    calibration: Calibration | None
+
+    def of_score(self, blocks: Sequence[Measurement]) -> float:
+        """Of the mean over some blocks of (baseline, candidate).
+
+        A block that was cut short has fewer windows, and so more noise, than a whole one.
+        """
+        variances = [self.of_block(_windows_of_an_arm(block)) ** 2 for block in blocks]
+        if not variances:
+            return self.of_block(None)
+        return math.sqrt(sum(variances)) / len(variances)
+
+    def of_block(self, windows: int | None) -> float:
+        """Of one block with `windows` windows of each arm; None: as many as in the calibration."""
+        found = self.calibration
+        if found is None:
+            return UNKNOWN_SD
+        if found.start_sd is None or found.window_sd is None or not windows:
+            return max(found.block_sd, SMALLEST_SD)
+        variance = found.start_sd**2 + found.window_sd**2 / windows
+        return max(math.sqrt(2 * variance), SMALLEST_SD)
+
+    @property
+    def of_cycle(self) -> float | None:
+        """Of one cycle within a block; None where unknown."""
+        found = self.calibration
+        if found is None or found.window_sd is None:
+            return None
+        return max(math.sqrt(2) * found.window_sd, SMALLEST_SD)
+
+
+def _windows_of_an_arm(block: Measurement) -> int:
+    arms = {window.arm for window in block.windows}
+    return len(block.windows) // len(arms) if arms else 0
+
+
+# ---- How much memory a configuration needs, learnt from the trials that have run
+
+FEWEST = 3
+"""Configurations with different slots that a new line needs."""
+
+Point = tuple[float, float, float]
+"""Processes, threads, and megabytes used."""
+
+
+def learnt(history: History) -> MemoryLine | None:
+    """The line through what all trials used; with too few of them, the line of `prepare`."""
+    facts = history.job.facts
+    if facts is None:
+        return None
+    points = _points(history)
+    if len({(processes, threads) for processes, threads, _ in points}) < FEWEST:
+        return facts.memory
+    return _fitted(points) or facts.memory
+
+
+def _points(history: History) -> list[Point]:
+    """One point for each trial that ran: the mean of the peaks of its windows."""
+    used: dict[int, list[float]] = {}
+    for measurement in history.measurements:
+        for window in measurement.windows:
+            if window.memory_mb is not None:
+                used.setdefault(measurement.arms[window.arm], []).append(window.memory_mb)
+    return [
+        (*slots, fmean(used[trial.number]))
+        for trial in history.trials
+        if trial.number in used and (slots := _slots(trial.params)) is not None
+    ]
+
+
+def _slots(params: Params) -> tuple[float, float] | None:
+    """Processes and threads; None if the space does not vary processes."""
+    processes, threads = params.get("processes"), params.get("threads", 1)
+    if isinstance(processes, str) or isinstance(threads, str) or processes is None:
+        return None
+    return float(processes), float(threads)
+
+
+def _fitted(points: Sequence[Point]) -> MemoryLine | None:
+    """Least squares of base + processes (per process + threads * per thread), no part below 0."""
+    slots = np.array([[1.0, p, p * t] for p, t, _ in points])
+    used = np.array([megabytes for _, _, megabytes in points])
+    for columns in ([0, 1, 2], [0, 1]):
+        if np.linalg.matrix_rank(slots[:, columns]) < len(columns):
+            continue
+        found = np.linalg.lstsq(slots[:, columns], used, rcond=None)[0]
+        if (found[1:] >= 0).all():
+            base, per_process, *per_thread = (float(value) for value in found)
+            return MemoryLine(
+                base_mb=max(0.0, base),
+                per_process_mb=per_process,
+                per_thread_mb=per_thread[0] if per_thread else 0.0,
+            )
+    return None
+
+
+# ---- The candidates: the trials that the search made, their closed blocks, and what these say
 
 MOST_BLOCKS_OF_A_TRIAL = 3
 """The search spends no more on one trial: to decide between good ones is the race's work."""

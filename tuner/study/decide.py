@@ -36,10 +36,8 @@ from tuner.study.ablating import ablate
 from tuner.study.advice import Optimiser
 from tuner.study.calibrating import calibrate
 from tuner.study.comparing import compare
-from tuner.study.conditions import check_conditions
-from tuner.study.confirming import confirm
-from tuner.study.racing import race
-from tuner.study.searching import search
+from tuner.study.confirming import check_conditions, confirm
+from tuner.study.searching import race, search
 from tuner.study.state import StudyState
 from tuner.targets.search_space import derive
 

@@ -18,6 +18,7 @@ from tuner.nouns.model import (
     Measure,
     Measurement,
     MeasurementKind,
+    MeasurementState,
     Origin,
     Params,
     Phase,
@@ -28,14 +29,46 @@ from tuner.nouns.model import (
     TrialNumber,
     TrialState,
 )
-from tuner.study import helping
-from tuner.study.ablation import ablation_of, wide_of
 from tuner.study.advice import Belief, Observation, Optimiser
-from tuner.study.candidates import Candidates
-from tuner.study.memory import learnt
-from tuner.study.noise import Noise
-from tuner.study.race import Race, replayed, with_race
+from tuner.study.candidates import Candidates, Noise, learnt
+from tuner.study.replaying import Race, ablation_of, replayed, wide_of, with_race
 from tuner.targets.search_space import Domain, derive
+
+# ---- Idle hosts that help a search: each first measures the baseline against itself
+#
+# Whether it may help, `tuner.judge.analysis.calibrating` says by those blocks.
+
+A_A_BLOCKS = analysis.FEWEST_A_A
+"""Of each host that would help."""
+
+LEAST_LEFT = 4 * A_A_BLOCKS
+"""Blocks that the search must still have: a shorter one is over before help pays."""
+
+
+def newcomer(history: History) -> str | None:
+    """An idle host that has not measured the baseline yet, if the search is long enough."""
+    left = history.job.spec.budget.trials - len(history.blocks(Phase.SEARCH))
+    if history.job.calibration is None or left < LEAST_LEFT:
+        return None
+    return next((host for host in history.idle_hosts if not _a_a_blocks(history, host)), None)
+
+
+def helpers(history: History) -> tuple[str, ...]:
+    """The idle hosts that were found to be alike."""
+    return tuple(host for host in history.idle_hosts if _helps(history, host))
+
+
+def _helps(history: History, host: str) -> bool:
+    calibration, blocks = history.job.calibration, _a_a_blocks(history, host)
+    if calibration is None or not blocks or any(block.is_open for block in blocks):
+        return False
+    return analysis.unlike(calibration, blocks, history.job.spec) is None
+
+
+def _a_a_blocks(history: History, host: str) -> list[Measurement]:
+    blocks = (block for block in history.blocks(Phase.CALIBRATE) if block.host == host)
+    return [block for block in blocks if block.state is not MeasurementState.CANCELLED]
+
 
 BASELINE_MAY_FAIL = 2
 """Blocks of one phase in which the user's own file may break before the job fails."""
@@ -63,7 +96,7 @@ class StudyState:
     @cached_property
     def helpers(self) -> tuple[str, ...]:
         """The hosts that measure the job beside its own."""
-        return helping.helpers(self.history)
+        return helpers(self.history)
 
     @cached_property
     def domain(self) -> Domain:
@@ -167,7 +200,7 @@ class StudyState:
 
     def calibrate(self, host: str) -> Measure:
         """A/A blocks on a host that would help."""
-        arms = [(BASELINE, BASELINE)] * helping.A_A_BLOCKS
+        arms = [(BASELINE, BASELINE)] * A_A_BLOCKS
         return Measure(plans=self._plans(Phase.CALIBRATE, arms, [host] * len(arms), AS_BUDGETED))
 
     def _plans(

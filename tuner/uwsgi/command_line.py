@@ -8,7 +8,7 @@ from itertools import takewhile
 
 from tuner.nouns.errors import InvalidInput, Mistake
 from tuner.uwsgi.ini import SECTION, IniFile
-from tuner.uwsgi.ini.values import is_true
+from tuner.uwsgi.ini.lines import is_true
 from tuner.uwsgi.options import Catalogue, Kind, Option, Takes, nearest
 
 _PROGRAMS = frozenset({"uwsgi", "uwsgi-core", "pyuwsgi"})

@@ -16,7 +16,7 @@ import numpy as np
 from tests.benchmarks.replay.records import Landscape
 from tests.benchmarks.replay.smoothing import smoothed
 from tests.benchmarks.replay.surface import COLUMNS, Point, Surface
-from tuner.judge.recommendation.bounds import ERRORS_MARGIN, P95_MARGIN
+from tuner.judge.recommendation.verdict import ERRORS_MARGIN, P95_MARGIN
 from tuner.nouns.model import (
     BoolParameter,
     FailureCode,

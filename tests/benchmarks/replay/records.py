@@ -6,7 +6,7 @@ with its single windows: truth and noise can both be taken from them.
 """
 
 from tuner.nouns.model import FailureCode, JobSpec, Scalar, TargetFacts
-from tuner.nouns.model.document import Document
+from tuner.nouns.model.base import Document
 
 
 class Reading(Document):

@@ -16,7 +16,7 @@ from tests.benchmarks.replay.landscape import SPEED, Truth
 from tests.benchmarks.replay.noise import START_SD, Noise, Weather
 from tests.benchmarks.replay.surface import FloatArray, Point
 from tests.builders import NOON
-from tuner.bench.measurement.futility import is_futile
+from tuner.bench.measurement.bench import is_futile
 from tuner.nouns.model import (
     BlockOptions,
     Budget,

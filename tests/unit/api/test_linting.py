@@ -8,7 +8,7 @@ import pytest
 
 from tests.fuzz.growth import FAMILIES
 from tests.unit.api.fakes import Api
-from tuner.service.api import linting
+from tuner.service.api import lint
 
 LONG = FAMILIES["keys without a value"](190_000)
 
@@ -18,7 +18,7 @@ def test_a_file_that_takes_too_long_is_refused_and_the_next_one_read(
 ) -> None:
     api = Api()
     with monkeypatch.context() as patched:
-        patched.setattr(linting, "CPU_S", 0.05)
+        patched.setattr(lint, "CPU_S", 0.05)
         refused = api.send("POST", "/v1/lint", json={"ini": LONG})
     assert refused.status_code == 422
     assert "takes more than 0.05 s" in refused.text
@@ -30,19 +30,17 @@ def test_a_file_that_takes_too_long_is_refused_and_the_next_one_read(
 )
 def test_only_computing_counts(does: str, ends: int) -> None:
     """A machine that is busy with other work makes a process wait, and that costs no file."""
-    within = (
-        "import time\nfrom tuner.service.api.linting import cpu_limit\nwith cpu_limit(0.5):\n    "
-    )
+    within = "import time\nfrom tuner.service.api.lint import cpu_limit\nwith cpu_limit(0.5):\n    "
     assert subprocess.run([sys.executable, "-c", within + does], check=False).returncode == ends
 
 
 def test_more_lints_than_may_wait_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     api = Api()
-    for _ in range(linting.MOST_WAITING):
-        linting._room.acquire()
+    for _ in range(lint.MOST_WAITING):
+        lint._room.acquire()
     try:
         refused = api.send("POST", "/v1/lint", json={"ini": "[uwsgi]\n"})
     finally:
-        linting._room.release(linting.MOST_WAITING)
+        lint._room.release(lint.MOST_WAITING)
     assert (refused.status_code, refused.json()["system"]) == (503, "lint")
     assert api.send("POST", "/v1/lint", json={"ini": "[uwsgi]\n"}).status_code == 200

@@ -23,7 +23,7 @@ from tuner.nouns.model import (
     Verdict,
     end_of_job,
 )
-from tuner.service.api.metrics import COUNTERS
+from tuner.service.api.monitoring import COUNTERS
 
 KEY = "0123456789abcdef"
 LONG_AGO = builders.NOON - timedelta(minutes=5)

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.api.fakes import Api
 from tuner.nouns import model as nouns
 from tuner.nouns import schemas
-from tuner.service.api.examples import known
+from tuner.service.api.reference import known
 
 DOCUMENT: dict[str, Any] = Api(api_key="k").app.openapi()
 OPERATIONS = [

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tuner.cli import main
-from tuner.cli.numbers import numbers_in
+from tuner.cli.analyse import numbers_in
 from tuner.nouns.errors import InvalidInput
 
 R1 = ["2132.08", "1325.72", "1795.32", "1381.67", "1283.08", "1399.98", "1488.05"]

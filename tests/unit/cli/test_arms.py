@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tuner.cli.arms import check_one_way, grid_of, levels_of, own_ini, steps_of
+from tuner.cli.measure import check_one_way, grid_of, levels_of, own_ini, steps_of
 from tuner.nouns.errors import InvalidInput
 
 BASE = "[uwsgi]\n; our file\nprocesses = 4\nthunder-lock = true\n"

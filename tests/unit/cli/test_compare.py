@@ -7,7 +7,7 @@ from pydantic import TypeAdapter
 
 from tests.answers import COMPARE_DONE, COMPARE_QUEUED, RECOMMENDATION, TUNE_QUEUED, TUNE_RUNNING
 from tests.unit.cli.conftest import Service, run
-from tuner.cli.suites import our_suites, suite_of, tuning_of
+from tuner.cli.compare import our_suites, suite_of, tuning_of
 from tuner.nouns.errors import InvalidInput
 from tuner.nouns.model import CompareRequest, Workload
 

@@ -17,7 +17,7 @@ from tests.answers import (
     TUNE_RUNNING,
 )
 from tests.unit.cli.conftest import Service, run
-from tuner.cli import own_service
+from tuner.cli import following
 from tuner.client import Client
 
 GOES_ON, ANEW = "POST /v1/jobs?go_on=true", "POST /v1/jobs"
@@ -48,7 +48,7 @@ def own(stopped: Service, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Se
     monkeypatch.delenv("TUNER_URL")
     monkeypatch.setenv("TUNER_PORT", "1")
     monkeypatch.setenv("TUNER_DATA_DIR", str(tmp_path))
-    monkeypatch.setattr(own_service, "started", started)
+    monkeypatch.setattr(following, "started", started)
     others = [{**COMPARE_QUEUED, "id": 4}, COMPARE_QUEUED]
     stopped.left([{**TUNE_RUNNING, "id": 3}], others)
     return stopped

@@ -250,7 +250,7 @@ def test_an_unknown_rule_is_bad_input(
 
 
 def test_an_image_is_asked_through_docker(ini: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tuner.bench.engine.image_facts import ImageFacts
+    from tuner.bench.engine.images import ImageFacts
 
     def facts(settings: object, image: str) -> ImageFacts:
         assert image == "shop:1"

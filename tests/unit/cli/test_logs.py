@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tuner.cli.logs import FORMAT, JsonLines, OneLine, log_to_stderr
+from tuner.cli.service import FORMAT, JsonLines, OneLine, log_to_stderr
 from tuner.nouns import log_context
 
 

@@ -21,7 +21,7 @@ from tests.answers import (
     WINDOW_LIST,
 )
 from tests.unit.cli.conftest import Service, answer, run
-from tuner.cli import own_service
+from tuner.cli import following
 from tuner.client import Client
 from tuner.nouns.model import Limits
 from tuner.nouns.schemas import JobAnswer
@@ -332,7 +332,7 @@ def test_where_nobody_listens_the_command_runs_a_service_of_its_own(
     monkeypatch.delenv("TUNER_URL")
     monkeypatch.setenv("TUNER_PORT", "1")
     monkeypatch.setenv("TUNER_DATA_DIR", str(tmp_path))
-    monkeypatch.setattr(own_service, "started", started)
+    monkeypatch.setattr(following, "started", started)
     measuring.left()
     assert run("measure", "mixed") == 0
     assert folders == [tmp_path / "own"]

@@ -14,7 +14,7 @@ from tests.answers import (
     TUNE_RUNNING,
 )
 from tests.unit.cli.conftest import Service, run
-from tuner.cli import demo, main, own_service
+from tuner.cli import demo, following, main
 from tuner.client import Client
 from tuner.nouns.errors import Conflict
 
@@ -51,7 +51,7 @@ def test_a_service_of_its_own_has_nothing_in_common_with_another() -> None:
     mine = {"TUNER_DATABASE_URL": "postgresql://db/x", "TUNER_API_KEY": "k", "HOME": "/root"}
     mine |= {"TUNER_URL": "https://tuner.example", "TUNER_POOL": "a", "TUNER_BASE_PATH": "/tuner"}
     mine |= {f"TUNER_{name}": "/etc/file" for name in ("API_KEY_FILE", "TLS_CERT", "TLS_KEY")}
-    environ = own_service._environ(mine, Path("/data/demo"), 9000)
+    environ = following._environ(mine, Path("/data/demo"), 9000)
     assert environ == {
         "HOME": "/root",
         "TUNER_DATA_DIR": "/data/demo",
@@ -63,7 +63,7 @@ def test_a_service_of_its_own_has_nothing_in_common_with_another() -> None:
 def test_a_second_command_on_the_same_data_is_refused(tmp_path: Path) -> None:
     with (tmp_path / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(Conflict), own_service._alone(tmp_path):
+        with pytest.raises(Conflict), following._alone(tmp_path):
             pass
 
 
@@ -90,7 +90,7 @@ def demo_folder(service: Service, monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         with Client(service.url) as client:
             yield client
 
-    monkeypatch.setattr(own_service, "started", started)
+    monkeypatch.setattr(following, "started", started)
     monkeypatch.setenv("TUNER_DATA_DIR", str(tmp_path))
     return tmp_path / "demo"
 

@@ -19,7 +19,7 @@ def no_service(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> None:
         raise AssertionError("a plan starts no service")
 
-    monkeypatch.setattr("tuner.cli.own_service.started", refuse)
+    monkeypatch.setattr("tuner.cli.following.started", refuse)
 
 
 def test_a_plan_has_a_row_for_each_phase_and_its_sum(capsys: pytest.CaptureFixture[str]) -> None:

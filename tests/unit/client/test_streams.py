@@ -8,7 +8,7 @@ import pytest
 
 from tests.answers import TUNE_QUEUED, TUNE_RUNNING
 from tests.unit.client.scripted import Scripted, ok, problem, scripted
-from tuner.client.streams import AGAIN_AFTER_S, BACK_AFTER_S, GATHERED_FOR_S
+from tuner.client.watching import AGAIN_AFTER_S, BACK_AFTER_S, GATHERED_FOR_S
 from tuner.nouns.errors import NotFound, Unavailable
 from tuner.nouns.model import EventKind
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.answers import INI, RECOMMENDATION, REPORT, TUNE_QUEUED, TUNE_RUNNING
 from tests.unit.client.scripted import ok, scripted
-from tuner.client.remembered import Remembered
+from tuner.client.wire import Remembered
 from tuner.nouns.errors import NotFound, Unavailable
 
 UNCHANGED = httpx.Response(304)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tuner.nouns.errors import Unavailable
-from tuner.store.db import binaries, cluster
+from tuner.store.db import binaries, server
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def program(folder: Path, name: str, script: str) -> None:
 def test_a_failing_initdb_is_quoted(folder: Path, said: str, told: str) -> None:
     program(folder, "initdb", f"echo '{said}' >&2; exit 1")
     with pytest.raises(Unavailable, match=told):
-        cluster.create(folder, folder / "postgres", binaries.server_account())
+        server.create(folder, folder / "postgres", binaries.server_account())
     assert not (folder / "postgres").exists()
     assert not (folder / "postgres.new").exists()
 

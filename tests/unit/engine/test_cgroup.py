@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tuner.bench.engine import cgroup
+from tuner.bench.engine import counters
 from tuner.bench.measurement import Usage
 
 EXPECTED = Usage(
@@ -39,7 +39,7 @@ V2 = {
 
 @pytest.mark.parametrize("texts", [V1, V2])
 def test_usage(texts: dict[str, str]) -> None:
-    assert cgroup.usage_of(texts) == EXPECTED
+    assert counters.usage_of(texts) == EXPECTED
 
 
 def written(root: Path, texts: dict[str, str], place: str = "docker/abc") -> None:
@@ -55,46 +55,48 @@ def test_the_files_are_where_the_engine_puts_them(
     version: int, texts: dict[str, str], place: str, tmp_path: Path
 ) -> None:
     written(tmp_path, texts, place.format(id="abc"))
-    found = cgroup.seen_from_here(tmp_path, version, "abc")
-    assert found == cgroup.Cgroups(version, place, tmp_path)
+    found = counters.seen_from_here(tmp_path, version, "abc")
+    assert found == counters.Cgroups(version, place, tmp_path)
     assert found.files("xyz")[0].startswith(("cpuacct/", "")[version - 1] + place.format(id="xyz"))
     assert all(place.format(id="xyz") in folder for folder in found.mounts(["xyz"]).values())
-    assert cgroup.seen_from_here(tmp_path, version, "xyz") is None
+    assert counters.seen_from_here(tmp_path, version, "xyz") is None
 
 
 def test_the_generator_gets_the_targets_folder_and_no_other() -> None:
     output = "find: gone\n/tuner-cgroup/memory/outer/docker/abc\n"
-    found = cgroup.seen_by_find(output, 1, "abc")
+    found = counters.seen_by_find(output, 1, "abc")
     assert found is not None
     assert found.mounts(["xyz"]) == {
         f"/tuner-cgroup-xyz/{kind}": f"/sys/fs/cgroup/{kind}/outer/docker/xyz"
         for kind in ("cpu", "cpuacct", "memory")
     }
     assert found.files("xyz")[0] == "cpuacct/./cpuacct.usage"
-    unified = cgroup.seen_by_find("/tuner-cgroup/system.slice/docker-abc.scope\n", 2, "abc")
+    unified = counters.seen_by_find("/tuner-cgroup/system.slice/docker-abc.scope\n", 2, "abc")
     assert unified is not None
     place = "/sys/fs/cgroup/system.slice/docker-xyz.scope"
     assert unified.mounts(["xyz"]) == {"/tuner-cgroup-xyz": place}
-    assert cgroup.seen_by_find("", 2, "abc") is None
+    assert counters.seen_by_find("", 2, "abc") is None
 
 
 def test_without_a_quota_nothing_is_throttled() -> None:
-    usage = cgroup.usage_of({**V2, "docker/abc/cpu.stat": "usage_usec 5\nsystem_usec 1\n"})
+    usage = counters.usage_of({**V2, "docker/abc/cpu.stat": "usage_usec 5\nsystem_usec 1\n"})
     assert (usage.periods, usage.throttled_periods) == (0, 0)
 
 
 def test_local_and_shown_files_read_alike(tmp_path: Path) -> None:
     written(tmp_path, V1)
     shown = "".join(f"==> {path}\n{text}" for path, text in V1.items())
-    assert cgroup.read_local(tmp_path, list(V1)) == V1
-    assert cgroup.split_shown(shown) == V1
+    assert counters.read_local(tmp_path, list(V1)) == V1
+    assert counters.split_shown(shown) == V1
 
 
 def test_an_older_kernel_keeps_no_peak(tmp_path: Path) -> None:
     written(tmp_path, V2)
     (tmp_path / "docker/abc/memory.peak").unlink()
-    read = cgroup.read_local(tmp_path, list(V2))
-    argv = ["sh", "-c", cgroup.SHOW_SCRIPT, "sh", *(str(tmp_path / path) for path in V2)]
+    read = counters.read_local(tmp_path, list(V2))
+    argv = ["sh", "-c", counters.SHOW_SCRIPT, "sh", *(str(tmp_path / path) for path in V2)]
     shown = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
-    assert cgroup.split_shown(shown) == {f"{tmp_path}/{path}": text for path, text in read.items()}
-    assert cgroup.usage_of(read).memory_peak_mb is None
+    assert counters.split_shown(shown) == {
+        f"{tmp_path}/{path}": text for path, text in read.items()
+    }
+    assert counters.usage_of(read).memory_peak_mb is None

@@ -5,7 +5,7 @@ import tarfile
 
 import pytest
 
-from tuner.bench.engine.command import (
+from tuner.bench.engine.commands import (
     CHECK,
     HARNESS,
     INI,

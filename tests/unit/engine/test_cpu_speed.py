@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tuner.bench.engine.cpu_speed import Speeds, sampled
+from tuner.bench.engine.counters import Speeds, sampled
 
 
 def test_a_cpu_is_sampled_as_long_as_the_context_runs() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tuner.bench.engine import delay
+from tuner.bench.engine import target
 from tuner.bench.engine.backing import parts_of
 from tuner.bench.engine.folders import AppFolder
 from tuner.bench.engine.images import Found
@@ -41,8 +41,8 @@ def test_data_do_not_depend_on_where_a_service_runs_nor_on_the_way_to_it() -> No
     ],
 )
 def test_a_host_without_the_device_is_named_with_what_to_do(words: str) -> None:
-    failure = delay.why_not(words)
+    failure = target.why_not(words)
     assert failure is not None
     assert failure.code == FailureCode.WORKLOAD_REFUSED
     assert "`rtt_ms: 0`" in failure.message
-    assert delay.why_not("cannot join network of a non running container") is None
+    assert target.why_not("cannot join network of a non running container") is None

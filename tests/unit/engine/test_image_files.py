@@ -8,8 +8,8 @@ import pytest
 
 from tests.unit.engine.test_connection import CONFIG
 from tuner.bench.engine.connection import Connection
-from tuner.bench.engine.image_facts import file_in
-from tuner.bench.engine.image_files import MOST_BYTES, text_at
+from tuner.bench.engine.containers import MOST_BYTES, text_at
+from tuner.bench.engine.images import file_in
 
 INI = "[uwsgi]\nprocesses = 2\n# é\n"
 

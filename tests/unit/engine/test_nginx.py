@@ -3,7 +3,7 @@
 import pytest
 
 from tuner.bench.engine import nginx
-from tuner.bench.load.probe import host, proxy
+from tuner.bench.load.probe import usage, window
 from tuner.nouns.errors import TargetFailed
 from tuner.nouns.model import FailureCode
 from tuner.uwsgi.topology import PROXY_LOG, PROXY_PID, Front, Topology
@@ -81,6 +81,6 @@ def test_the_probe_reads_the_log_that_is_written() -> None:
     text = config(":3031")
     assert f"access_log {PROXY_LOG} times;" in text
     assert f"pid {PROXY_PID};" in text
-    assert (proxy.LOG, host.NGINX_PID) == (PROXY_LOG, PROXY_PID)
+    assert (window.LOG, usage.NGINX_PID) == (PROXY_LOG, PROXY_PID)
     format_line = next(line for line in text.splitlines() if line.startswith("log_format"))
-    assert len(format_line.split("'")[1].split("\t")) == proxy.COLUMNS
+    assert len(format_line.split("'")[1].split("\t")) == window.COLUMNS

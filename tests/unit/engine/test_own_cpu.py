@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tuner.bench.engine.own_cpu import used_s
+from tuner.bench.engine.counters import used_s
 
 
 def process(proc: Path, pid: int, name: str, utime: int, stime: int) -> None:

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from tests.patience import quickest
-from tuner.bench.engine.texts import pieces, plain
+from tuner.bench.engine.connection import pieces, plain
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from tuner.nouns.model import (
     Window,
 )
 from tuner.show import evidence
-from tuner.show.evidence.markdown import LONGEST
+from tuner.show.evidence.rendering import LONGEST
 
 
 def composed(found: History) -> evidence.Document:

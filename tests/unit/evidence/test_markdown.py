@@ -25,7 +25,7 @@ from tuner.show.evidence.document import (
     Table,
     Whisker,
 )
-from tuner.show.evidence.markdown import LONGEST
+from tuner.show.evidence.rendering import LONGEST
 
 
 def written(history: History | None = None) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tuner.bench.load.probe import delay, processes, round_trips
+from tuner.bench.load.probe import counters, delay, ready
 
 NEAR, FAR = socket.inet_aton("172.20.0.2"), socket.inet_aton("172.20.0.3")
 
@@ -67,20 +67,20 @@ def test_a_service_that_has_ended_has_no_address(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(socket, "gethostbyname", known)
     assert delay.addresses_of({"postgres": 0.5, "migrate": 0.5}) == {NEAR: 0.5}
-    assert round_trips.round_trips({"services": ["migrate"]}) == {}
+    assert ready.round_trips({"services": ["migrate"]}) == {}
 
 
 def test_a_refused_and_an_accepted_connection_are_one_round_trip(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        monkeypatch.setattr(round_trips, "CLOSED_PORT", server.getsockname()[1])
-        assert 0 < round_trips.once_ms("127.0.0.1") < 500
-    assert 0 < round_trips.round_trips({"services": ["localhost"]})["localhost"] < 500
+        monkeypatch.setattr(ready, "CLOSED_PORT", server.getsockname()[1])
+        assert 0 < ready.once_ms("127.0.0.1") < 500
+    assert 0 < ready.round_trips({"services": ["localhost"]})["localhost"] < 500
 
 
 def test_processes_are_found_by_name() -> None:
-    own = processes.read(os.getpid())
+    own = counters.read_process(os.getpid())
     assert own is not None
-    assert own.name in {each.name for each in processes.named(own.name)}
-    assert processes.named("no such process") == []
+    assert own.name in {each.name for each in counters.named(own.name)}
+    assert counters.named("no such process") == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tuner.bench.load.probe import counters, host, processes
+from tuner.bench.load.probe import counters, usage
 from tuner.uwsgi.topology import PROXY_PID
 
 STAT = """cpu  100 10 50 9000 77 5 5 30 40 0
@@ -25,21 +25,21 @@ UDP: inuse 0 mem 0
 
 
 def test_waiting_for_a_disk_and_stolen_time_are_not_busy() -> None:
-    found = host.cpu_times(STAT)
+    found = usage.cpu_times(STAT)
     assert found["cpus"] == 2
-    assert found["busy_s"] == pytest.approx(170 / processes.TICKS_PER_S)
-    assert found["steal_s"] == pytest.approx(30 / processes.TICKS_PER_S)
+    assert found["busy_s"] == pytest.approx(170 / counters.TICKS_PER_S)
+    assert found["steal_s"] == pytest.approx(30 / counters.TICKS_PER_S)
 
 
 def test_pressure_is_in_seconds() -> None:
-    assert host.parse_pressure(PRESSURE) == 2.5
-    assert host.parse_pressure("full avg10=0 total=5\n") is None
+    assert usage.parse_pressure(PRESSURE) == 2.5
+    assert usage.parse_pressure("full avg10=0 total=5\n") is None
 
 
 def test_differences_count_client_and_probe_as_our_own() -> None:
     before = {"cpus": 2, "busy_s": 10, "steal_s": 1, "client_s": 2, "probe_s": 1, "pressure_s": 3}
     after = {"cpus": 2, "busy_s": 14, "steal_s": 1, "client_s": 4, "probe_s": 2, "pressure_s": 5}
-    assert host.difference(before, after) == {
+    assert usage.difference(before, after) == {
         "cpus": 2,
         "busy_s": 4,
         "steal_s": 0,
@@ -47,18 +47,18 @@ def test_differences_count_client_and_probe_as_our_own() -> None:
         "own_s": 3,
         "pressure_s": 2,
     }
-    assert host.difference({**before, "pressure_s": None}, after)["pressure_s"] is None
+    assert usage.difference({**before, "pressure_s": None}, after)["pressure_s"] is None
 
 
 def test_this_machine_can_be_read() -> None:
-    before = host.snapshot()
-    after = host.snapshot()
+    before = usage.snapshot()
+    after = usage.snapshot()
     assert before["cpus"] >= 1
-    assert host.difference(before, after)["busy_s"] >= 0
+    assert usage.difference(before, after)["busy_s"] >= 0
 
 
 def test_nginx_is_looked_for_where_the_engine_starts_it() -> None:
-    assert host.NGINX_PID == PROXY_PID
+    assert usage.NGINX_PID == PROXY_PID
 
 
 def test_kernel_counters() -> None:

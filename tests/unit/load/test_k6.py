@@ -10,10 +10,9 @@ import pytest
 
 from tests.unit.load.findings import TARGET, Scripted, answered, client, window
 from tuner.bench.load import K6
-from tuner.bench.load.findings import WINDOW
+from tuner.bench.load.k6 import longest_s, script
 from tuner.bench.load.probe import k6, rows
-from tuner.bench.load.results import reading_of
-from tuner.bench.load.scripting import longest_s, script
+from tuner.bench.load.results import WINDOW, reading_of
 from tuner.nouns.errors import Infrastructure, TargetFailed
 from tuner.nouns.model import (
     Burst,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.unit.load.findings import CENSUS, TARGET, Scripted
-from tuner.bench.load.readiness import wait_ready
+from tuner.bench.load.probing import wait_ready
 from tuner.nouns.errors import Infrastructure, TargetFailed
 from tuner.nouns.model import FailureCode
 from tuner.uwsgi.topology import Front, Topology

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from tests.unit.load.findings import stats, window
-from tuner.bench.load.findings import WINDOW
-from tuner.bench.load.results import by_class, error_class, reading_of
+from tuner.bench.load.results import WINDOW, by_class, error_class, reading_of
 from tuner.nouns.errors import Infrastructure
 from tuner.nouns.model import Spread
 

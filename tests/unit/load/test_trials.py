@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.unit.load.servers import request_of, serving
-from tuner.bench.load.probe import trials
+from tuner.bench.load.probe import ready
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
@@ -61,9 +61,9 @@ def hang_up(connection: socket.socket) -> None:
 def test_what_becomes_of_a_connection(
     server: Any, outcome: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trials, "QUIET_FOR_S", 0.2)
+    monkeypatch.setattr(ready, "QUIET_FOR_S", 0.2)
     with serving(server) as port:
-        (found,) = trials.keepalive(task(port))
+        (found,) = ready.keepalive(task(port))
     assert found["outcome"] == outcome
 
 
@@ -72,7 +72,7 @@ def test_the_first_connection_that_ends_without_a_word_ends_the_trial(
     server: Any, tried: int
 ) -> None:
     with serving(server) as port:
-        assert len(trials.keepalive(task(port, "/a", "/b"))) == tried
+        assert len(ready.keepalive(task(port, "/a", "/b"))) == tried
 
 
 def test_each_request_is_sent_as_it_is_given() -> None:
@@ -84,7 +84,7 @@ def test_each_request_is_sent_as_it_is_given() -> None:
 
     with serving(remember) as port:
         given = task(port, "/a?b=c", method="PUT", headers={"host": "example.org"}, body="ä")
-        assert trials.try_each(given) == [{"answer": 302, "length": 0}]
+        assert ready.try_each(given) == [{"answer": 302, "length": 0}]
     assert len(seen) == 1
     assert seen[0].startswith(b"PUT /a?b=c HTTP/1.1\r\n")
     assert seen[0].endswith("\r\n\r\nä".encode())
@@ -94,8 +94,8 @@ def test_each_request_is_sent_as_it_is_given() -> None:
 
 def test_no_answer_is_said_in_words() -> None:
     with serving(hang_up) as port:
-        (failed,) = trials.try_each(task(port))
+        (failed,) = ready.try_each(task(port))
     assert "closed connection" in failed["answer"]
     assert failed["length"] == 0
-    (refused,) = trials.try_each(task(port))
+    (refused,) = ready.try_each(task(port))
     assert "refused" in refused["answer"]

@@ -16,12 +16,11 @@ from tests.unit.load import findings
 from tests.unit.load.servers import serving
 from tests.unit.load.test_usage import V2, written
 from tuner.bench.load import probe_files
-from tuner.bench.load.findings import WINDOW
 from tuner.bench.load.probe import queues, usage
 from tuner.bench.load.probe.counters import StatsGone
 from tuner.bench.load.probe.rows import SERIES_STEP_S
 from tuner.bench.load.probe.window import FOLDERS, Watched, await_idle, over_time, window
-from tuner.bench.load.results import reading_of
+from tuner.bench.load.results import WINDOW, reading_of
 
 OHA = """
 import json, sqlite3

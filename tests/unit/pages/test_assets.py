@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.fake_store import FakeStore
 from tests.sites import Site
 from tuner.service import pages
-from tuner.service.pages.assets import address_of, assets
+from tuner.service.pages.answering import address_of, assets
 from tuner.show import charts
 
 STATIC = Path(pages.__file__).parent / "static"

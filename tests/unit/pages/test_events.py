@@ -3,7 +3,7 @@
 import re
 
 from tuner.nouns.model import EventKind
-from tuner.service.pages.assets import assets
+from tuner.service.pages.answering import assets
 
 SCRIPT = assets()["events.js"].plain.decode()
 

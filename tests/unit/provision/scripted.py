@@ -7,10 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tuner.provision.commands import Commands, Finished
 from tuner.provision.host import Host
-from tuner.provision.machine import Machine
-from tuner.provision.steps import Steps
+from tuner.provision.machine import Commands, Finished, Machine, Steps
 
 OK = Finished(0, "")
 FAILED = Finished(1, "")

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tuner.provision.checks import require_every_level
+from tuner.provision.machine import StepFailed
 from tuner.provision.recipes import CHECKOUT, COMMANDS
-from tuner.provision.steps import StepFailed
 
 
 def test_the_makefile_has_every_command() -> None:

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tuner.provision.commands import Commands
-from tuner.provision.steps import StepFailed, Steps
+from tuner.provision.machine import Commands, StepFailed, Steps
 
 
 @pytest.fixture

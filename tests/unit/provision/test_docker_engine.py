@@ -6,9 +6,8 @@ import pytest
 from tests.unit.provision import scripted
 from tests.unit.provision.scripted import FAILED, OK, ScriptedMachine, debian, fedora
 from tuner.provision import docker_engine
-from tuner.provision.commands import Finished
 from tuner.provision.host import Host
-from tuner.provision.steps import StepFailed
+from tuner.provision.machine import Finished, StepFailed
 
 ASK = "docker version --format"
 ANSWERS = Finished(0, "20.10.24\n")

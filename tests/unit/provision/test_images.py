@@ -4,9 +4,8 @@ import pytest
 
 from tests.unit.provision import scripted
 from tests.unit.provision.scripted import OK, Answer, ScriptedMachine, debian
-from tuner.provision import docker_build, images, k6, oha
-from tuner.provision.commands import Finished
-from tuner.provision.steps import StepFailed
+from tuner.provision import building, images, k6, oha
+from tuner.provision.machine import Finished, StepFailed
 
 INSPECT_ID = "docker image inspect --format {{.Id}}"
 INSPECT_RECIPE = "docker image inspect --format {{index"
@@ -69,8 +68,8 @@ def test_an_image_is_built_once_and_again_when_its_dockerfile_changes(checkout: 
 
 def test_a_new_parent_makes_a_new_recipe(checkout: Path) -> None:
     dockerfile = {"Dockerfile": checkout / "target_apps" / "_base" / "Dockerfile"}
-    one = docker_build.Recipe(tag="t", files=dockerfile, arguments={}, parent_id="sha256:1")
-    other = docker_build.Recipe(tag="t", files=dockerfile, arguments={}, parent_id="sha256:2")
+    one = building.Recipe(tag="t", files=dockerfile, arguments={}, parent_id="sha256:1")
+    other = building.Recipe(tag="t", files=dockerfile, arguments={}, parent_id="sha256:2")
 
     assert one.digest != other.digest
 

@@ -6,9 +6,8 @@ import pytest
 from tests.unit.provision import scripted
 from tests.unit.provision.scripted import FAILED, OK, Answer, ScriptedMachine, debian
 from tuner.provision import k6
-from tuner.provision.commands import Finished
 from tuner.provision.host import Host
-from tuner.provision.steps import StepFailed
+from tuner.provision.machine import Finished, StepFailed
 
 NEW_GO = Finished(0, "go version go1.25.0 linux/amd64")
 OLD_GO = Finished(0, "go version go1.24.9 linux/amd64")

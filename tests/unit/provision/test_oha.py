@@ -7,9 +7,8 @@ import pytest
 from tests.unit.provision import scripted
 from tests.unit.provision.scripted import FAILED, OK, Answer, ScriptedMachine, debian
 from tuner.provision import oha
-from tuner.provision.commands import Finished
 from tuner.provision.host import Host
-from tuner.provision.steps import StepFailed
+from tuner.provision.machine import Finished, StepFailed
 
 NEW_CARGO = Finished(0, "cargo 1.95.0 (f2d3ce0bd 2026-03-21)")
 OLD_CARGO = Finished(0, "cargo 1.63.0")

@@ -4,9 +4,8 @@ import pytest
 
 from tests.unit.provision import scripted
 from tests.unit.provision.scripted import ScriptedMachine, debian
-from tuner.provision.commands import Finished
+from tuner.provision.machine import Finished, StepFailed
 from tuner.provision.recipes import COMMANDS, prepare
-from tuner.provision.steps import StepFailed
 
 
 def test_k6_is_needed_by_nothing_but_journeys_tests_and_benchmarks() -> None:

@@ -6,16 +6,15 @@ import pytest
 
 from tests.unit.provision import scripted
 from tests.unit.provision.scripted import FAILED, OK, Answer, ScriptedMachine, debian
-from tuner.provision import uv
-from tuner.provision.commands import Finished
+from tuner.provision import programs
 from tuner.provision.host import Host
-from tuner.provision.steps import StepFailed
+from tuner.provision.machine import Finished, StepFailed
 
 MAKE_VENV = f"{sys.executable} -m venv"
 
 
 def sync(machine: ScriptedMachine, host: Host, checkout: Path) -> None:
-    uv.sync(scripted.machine(machine, host, checkout), compiled=False)
+    programs.sync(scripted.machine(machine, host, checkout), compiled=False)
 
 
 def private(cache: Path) -> str:

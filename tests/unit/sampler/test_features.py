@@ -8,8 +8,7 @@ import pytest
 from tests.builders import space, spec
 from tests.unit.sampler.planted import slots_domain
 from tuner.nouns.model import MemoryLine
-from tuner.study.sampler.candidate_pool import CandidatePool
-from tuner.study.sampler.features import Cube
+from tuner.study.sampler.features import CandidatePool, Cube
 from tuner.study.sampler.surrogate import Warp
 from tuner.targets.search_space import derive
 

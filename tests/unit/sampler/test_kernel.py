@@ -11,7 +11,7 @@ from tests.builders import space, spec
 from tests.unit.sampler.planted import begun, tried
 from tuner.study.sampler import surrogate
 from tuner.study.sampler.features import Array, Cube
-from tuner.study.sampler.kernel import Groups, PartlyAdditive
+from tuner.study.sampler.surrogate import Groups, PartlyAdditive
 from tuner.targets.search_space import derive
 
 GROUPS: Groups = ((0, 1, 4), (2,), (3,))

@@ -20,7 +20,7 @@ from tuner.nouns.model import (
     Phase,
 )
 from tuner.study import decide
-from tuner.study.helping import A_A_BLOCKS, helpers, newcomer
+from tuner.study.state import A_A_BLOCKS, helpers, newcomer
 
 LONG = Budget(trials=30, calibrate_blocks=6, confirm_blocks=8, cycles=2, window_s=1.0)
 SPEC = spec(min_effect=0.02)

@@ -23,7 +23,7 @@ from tuner.nouns.model import (
     TuneRequest,
     wants_kept,
 )
-from tuner.study import mistakes as mistakes_module
+from tuner.study import intake as mistakes_module
 from tuner.study import resolve
 from tuner.uwsgi.lint import RULES
 

@@ -7,7 +7,7 @@ import pytest
 from tests.builders import block, pair
 from tests.unit.study.scenes import rows, state, trial
 from tuner.nouns.model import History, MemoryLine, Phase
-from tuner.study.memory import learnt
+from tuner.study.candidates import learnt
 
 
 def used(**by_slots: float) -> History:

@@ -26,7 +26,7 @@ from tuner.nouns.model import (
     TrialState,
 )
 from tuner.study import Observation, decide
-from tuner.study.screening import screened
+from tuner.study.ablating import screened
 from tuner.targets.search_space import Domain
 
 WINNER = trial(1, 0.2, processes=8)

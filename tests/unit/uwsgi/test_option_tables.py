@@ -8,7 +8,7 @@ import pytest
 
 from tests import option_tables
 from tuner.uwsgi.options import Kind, Option, Takes
-from tuner.uwsgi.options.table import rows_of
+from tuner.uwsgi.options.lookup import rows_of
 
 CORE = """
 struct uwsgi_option *not_a_table;

@@ -16,8 +16,7 @@ from tuner.uwsgi.options import (
     nearest,
     of_build,
 )
-from tuner.uwsgi.options.danger import danger_of, dangers
-from tuner.uwsgi.options.lookup import notes
+from tuner.uwsgi.options.lookup import danger_of, dangers, notes
 
 SPELLINGS = sorted(known().spellings)
 

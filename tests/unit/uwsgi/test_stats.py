@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tuner.uwsgi.stats import parse
+from tuner.uwsgi.topology import parse
 
 
 def worker(**changes: Any) -> dict[str, Any]:

@@ -11,18 +11,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tuner.bench.engine import stubs
+from tuner.bench.engine.commands import Executed, TimedOut, execute
 from tuner.bench.engine.containers import Containers
 from tuner.bench.engine.disk import Disk
-from tuner.bench.engine.ending import LOG_TAIL_LINES
-from tuner.bench.engine.executing import Executed, TimedOut, execute
-from tuner.bench.engine.failures import explained
+from tuner.bench.engine.failures import LOG_TAIL_LINES, explained
 from tuner.bench.engine.folders import AppFolder
 from tuner.bench.engine.images import Found
 from tuner.bench.engine.options import Options
 from tuner.bench.measurement import target_failed
 from tuner.nouns.errors import Infrastructure, TargetFailed
 from tuner.nouns.model import APP, Backed, FailureCode, Needs, Service, StartCondition, Target
-from tuner.nouns.model.volumes import Volume, place_of
+from tuner.nouns.model.needs import Volume, place_of
 
 POLL_S = 0.05
 _SHOW_S = 10.0

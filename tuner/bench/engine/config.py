@@ -44,3 +44,26 @@ class EngineConfig:
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     extra_sysctls: Mapping[str, str] = field(default_factory=dict)  # of the target's namespace
     cgroup_root: Path = Path("/sys/fs/cgroup")  # may be missing for this process
+
+
+# ---- The labels of our containers, to find them again
+
+MINE = "tuner"
+INSTANCE = "tuner.instance"
+JOB = "tuner.job"
+MEASUREMENT = "tuner.bench.measurement"
+STATE = "tuner.state"  # the job whose arms start with it
+STATE_KEY = "tuner.state.key"
+PART = "tuner.state.part"
+COPY_OF = "tuner.state.copy_of"  # the volume of a state that an arm's volume was copied from
+GUARD = "tuner.guard"  # the worker that has the machine's lock; no reap removes it
+
+
+def of_instance(instance: str) -> dict[str, str]:
+    """The labels of every container of one service."""
+    return {MINE: "1", INSTANCE: instance}
+
+
+def query(labels: Mapping[str, str]) -> dict[str, list[str]]:
+    """The filter for containers that carry all of `labels`."""
+    return {"label": [f"{name}={value}" for name, value in labels.items()]}

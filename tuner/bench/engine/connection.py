@@ -1,7 +1,11 @@
 """The connection to the Docker Engine; its errors become ours."""
 
+import errno
 import io
 import logging
+import re
+import socket
+import struct
 import tarfile
 import threading
 import time
@@ -12,21 +16,90 @@ from graphlib import TopologicalSorter
 from typing import Any, Literal
 
 import docker
+import requests
+import urllib3
 from docker.constants import DEFAULT_UNIX_SOCKET
 from docker.errors import APIError, DockerException, NotFound
 from docker.utils import kwargs_from_env
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_fixed
 
-from tuner.bench.engine.texts import pieces, plain
-from tuner.bench.engine.transport import (
-    TRANSPORT_ERRORS,
-    explain,
-    is_going_already,
-    knock,
-    why_away,
-)
 from tuner.nouns.errors import Infrastructure, Unavailable
 from tuner.nouns.masking import MASK
+
+# ---- What a container wrote, as text that is safe on a terminal, in a log line and in a table
+
+HEADER = struct.Struct(">BxxxL")
+"""In front of each piece of the engine's two streams in one: the stream's number, the length."""
+
+_ESCAPES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"  # colours, cursor
+    r"|(?:\x1b[]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"  # titles, links
+    r"|\x1b[ -/]*[0-~]?"
+)
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def plain(text: str | bytes | bytearray) -> str:
+    """The text without escape sequences and control characters; lines and tabs stay."""
+    if not isinstance(text, str):
+        text = text.decode(errors="replace")
+    return _CONTROLS.sub("", _ESCAPES.sub("", text))
+
+
+def pieces(raw: bytes | bytearray) -> Iterator[tuple[int, bytes | bytearray]]:
+    """The pieces of both streams, each with its stream's number; the last one may be cut short."""
+    at = 0
+    while at + HEADER.size <= len(raw):
+        number, length = HEADER.unpack_from(raw, at)
+        at += HEADER.size
+        yield number, raw[at : at + length]
+        at += length
+
+
+# ---- The way to the Docker Engine: whether it answers, and what its errors mean
+
+KNOCK_TIMEOUT_S = 5.0
+
+TRANSPORT_ERRORS = (
+    *(ConnectionError, TimeoutError, FileNotFoundError, PermissionError),  # of the socket itself
+    *(requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError),
+    *(urllib3.exceptions.ProtocolError, urllib3.exceptions.TimeoutError),
+)
+"""The engine does not answer, or stopped in the middle. Any other error would come again."""
+
+
+def explain(error: APIError) -> str:
+    """The engine's own sentence."""
+    return plain(str(error.explanation or error))
+
+
+def why_away(error: Exception) -> str:
+    """The reason, and what the operator can do if this process cannot end it."""
+    match getattr(error, "errno", None):
+        case errno.EACCES:
+            advice = "add this user to the group of Docker's socket, and start the worker again"
+        case errno.ENOENT:
+            advice = "there is no Docker Engine at this address: install it, or start it"
+        case _:
+            return str(error)
+    return f"{error}: {advice}"
+
+
+def knock(address: str) -> None:
+    """Raise `OSError` if the engine is away: docker-py leaks a socket when it finds that out."""
+    _, is_unix, path = address.partition("unix://")
+    if is_unix:
+        with socket.socket(socket.AF_UNIX) as knocking:
+            knocking.settimeout(KNOCK_TIMEOUT_S)
+            knocking.connect(path)
+
+
+def is_going_already(error: BaseException | None) -> bool:
+    """Whether the engine has removed the thing, or is about to."""
+    if not isinstance(error, APIError):
+        return False
+    return error.status_code == 404 or "already in progress" in explain(error)
+
 
 TIMEOUT_S = 60  # for one answer of the engine; streams and builds may take longer
 RELEASE_S = 5.0  # a container that another thread removes keeps its volumes for less

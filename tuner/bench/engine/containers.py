@@ -5,23 +5,66 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import PurePosixPath
+from tarfile import TarInfo
 from typing import Any
 
 from docker.errors import APIError, ImageNotFound
 
-from tuner.bench.engine import command, nginx
-from tuner.bench.engine.command import GENERATOR_UID
+from tuner.bench.engine import commands, nginx
+from tuner.bench.engine.commands import GENERATOR_UID
 from tuner.bench.engine.config import EngineConfig
-from tuner.bench.engine.connection import Connection
+from tuner.bench.engine.connection import Connection, explain
 from tuner.bench.engine.failures import why_not_started
 from tuner.bench.engine.guard import no_image
-from tuner.bench.engine.image_files import text_at
 from tuner.bench.engine.nginx import ProxyFile
 from tuner.bench.engine.options import CONFINED
-from tuner.bench.engine.transport import explain
 from tuner.bench.measurement import target_failed
 from tuner.nouns.errors import Infrastructure, TargetFailed
 from tuner.nouns.model import SECRETS, FailureCode, FromFile, FromWorker, Needs, Service
+
+# ---- A text out of an image: of a container that was made from it and never starts
+
+MOST_BYTES = 200_000
+"""As many characters may a uwsgi.ini in a request have."""
+MOST_LINKS = 10
+LINKS = "it is a chain of too many links"
+REFUSED_PATHS = {"too many links": LINKS, "not a directory": "a part of its path is no folder"}
+"""What the engine says of a path, and what we say. It follows some links itself."""
+
+
+def text_at(connection: Connection, container: str, path: str) -> str:
+    """The text at `path`; links are followed. Raises `ValueError` with what is there instead."""
+    at = PurePosixPath(path)
+    for _ in range(MOST_LINKS):
+        entry, content = _entry(connection, container, str(at))
+        if entry is None:
+            its = "" if str(at) == path else f": it is a link to {at}"
+            raise ValueError(f"there is no such file{its}")
+        if not entry.issym():
+            break
+        at = at.parent / entry.linkname
+    else:
+        raise ValueError(LINKS)
+    if not entry.isreg():
+        raise ValueError("it is a folder" if entry.isdir() else "it is not a regular file")
+    if entry.size > MOST_BYTES:
+        raise ValueError(f"it has {entry.size} bytes; a uwsgi.ini may have {MOST_BYTES}")
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise ValueError("it is not UTF-8 text") from None
+
+
+def _entry(connection: Connection, container: str, path: str) -> tuple[TarInfo | None, bytes]:
+    try:
+        return connection.entry(container, path)
+    except Infrastructure as error:
+        for words, why in REFUSED_PATHS.items():
+            if words in str(error):
+                raise ValueError(why) from None
+        raise
+
 
 ROOT_USER = "0:0"
 GENERATOR_USER = f"{GENERATOR_UID}:{GENERATOR_UID}"
@@ -81,10 +124,10 @@ class Containers:
         process in a container. Without words the image's own ENTRYPOINT and CMD run.
         """
         first, rest = (argv[:1], argv[1:]) if argv else (None, None)
-        are_ours = all(path.startswith(f"{command.FOLDER}/") for path in files)
+        are_ours = all(path.startswith(f"{commands.FOLDER}/") for path in files)
         with self._with_needs(image, first, rest, options, needs, network) as container:
             if files:
-                self.connection.put(container, command.archive(files, with_folders=are_ours))
+                self.connection.put(container, commands.archive(files, with_folders=are_ours))
             self._start(container, argv[0] if argv else image)
             yield container
 
@@ -123,7 +166,7 @@ class Containers:
         theirs = {path: text.encode() for path, text in self._files(needs).items()}
         with self._created(image, entrypoint, arguments, options, **its) as container:
             if theirs:
-                self.connection.put(container, command.archive(theirs, with_folders=False))
+                self.connection.put(container, commands.archive(theirs, with_folders=False))
             yield container
 
     @contextmanager
@@ -139,7 +182,7 @@ class Containers:
         user = ROOT_USER if proxy is not None and proxy.as_root else GENERATOR_USER
         with self._created(image, argv[:1], argv[1:], options, user=user) as container:
             if files:
-                self.connection.put(container, command.archive(files))
+                self.connection.put(container, commands.archive(files))
             self._start(container, argv[0])
             yield container
 
@@ -150,7 +193,7 @@ class Containers:
         """The container that delays packets to services, by their names; it has just started."""
         argv = (*self.config.delay_command, json.dumps(dict(round_trips_ms)))
         with self._created(image, argv[:1], argv[1:], options, user=ROOT_USER) as container:
-            self.connection.put(container, command.archive(self.config.generator_files))
+            self.connection.put(container, commands.archive(self.config.generator_files))
             self._start(container, argv[0])
             yield container
 

@@ -7,10 +7,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tuner.bench.engine import labels
+from tuner.bench.engine import config
 from tuner.bench.engine.config import EngineConfig
 from tuner.bench.engine.connection import TIMEOUT_S, Connection
-from tuner.bench.engine.ending import LOG_TAIL_LINES
+from tuner.bench.engine.failures import LOG_TAIL_LINES
 from tuner.bench.measurement import target_failed
 from tuner.nouns.errors import Infrastructure
 from tuner.nouns.model import APP, BYTES_PER_MB, FailureCode
@@ -128,4 +128,4 @@ class Disk:
 
 
 def _origin(volume: Mapping[str, Any]) -> str:
-    return str((volume.get("Labels") or {}).get(labels.COPY_OF))
+    return str((volume.get("Labels") or {}).get(config.COPY_OF))

@@ -17,7 +17,7 @@ from typing import Any
 from docker.errors import APIError, ImageNotFound
 from docker.types import LogConfig
 
-from tuner.bench.engine import labels
+from tuner.bench.engine import config
 from tuner.bench.engine.config import EngineConfig
 from tuner.bench.engine.connection import Connection
 from tuner.nouns.errors import Infrastructure, Unavailable
@@ -144,7 +144,7 @@ class Guard:
                     command=["-c", _SCRIPT, str(DEADLINE_S)],
                     user="0:0",
                     stdin_open=True,
-                    labels={labels.MINE: "1", labels.GUARD: self.config.worker},
+                    labels={config.MINE: "1", config.GUARD: self.config.worker},
                     host_config=api.create_host_config(
                         network_mode="none",
                         pid_mode="host",
@@ -185,7 +185,7 @@ class Guard:
         """Who has the lock. A container that was left behind is removed."""
         worker = "unknown"
         for found in self.connection.containers({"name": f"^/{NAME}$"}):
-            worker = (found.get("Labels") or {}).get(labels.GUARD, worker)
+            worker = (found.get("Labels") or {}).get(config.GUARD, worker)
             if found["State"] != "running":
                 self._clear(found["Id"])
         return f"another service measures on this machine (worker {worker}); this one waits for it"

@@ -1,27 +1,32 @@
 """`tuner.bench.measurement.Launcher` on a Docker Engine."""
 
 import copy
-from collections.abc import Callable, Collection, Iterator, Sequence
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from tuner.bench.engine import command, effective, labels, nginx, sweeping
-from tuner.bench.engine.config import EngineConfig
+from tuner.bench.engine import commands, failures, nginx
+from tuner.bench.engine.config import (
+    JOB,
+    MEASUREMENT,
+    STATE,
+    EngineConfig,
+    of_instance,
+    query,
+)
 from tuner.bench.engine.connection import Connection
-from tuner.bench.engine.copies import Copies
-from tuner.bench.engine.delay import delayed
 from tuner.bench.engine.disk import Disk
-from tuner.bench.engine.ending import own_words, raise_if_ended
-from tuner.bench.engine.failures import telling_line
+from tuner.bench.engine.failures import own_words, raise_if_ended, telling_line
 from tuner.bench.engine.folders import AppFolders
 from tuner.bench.engine.guard import Guard, no_image
 from tuner.bench.engine.host import check_cpus, check_memory, check_open_files
 from tuner.bench.engine.images import Images
-from tuner.bench.engine.shared import Host
-from tuner.bench.engine.starting import Starting
-from tuner.bench.engine.states import States
-from tuner.bench.engine.target import DockerTarget
+from tuner.bench.engine.starting import Host, Starting
+from tuner.bench.engine.states import Copies, States
+from tuner.bench.engine.target import DockerTarget, delayed
 from tuner.bench.measurement import ArmSpec, BuildInfo, Checked, target_failed
 from tuner.nouns.errors import Infrastructure, TunerError
 from tuner.nouns.model import BYTES_PER_MB, FailureCode, HostFingerprint, Target
@@ -47,7 +52,7 @@ class DockerLauncher:
         self._config = config
         self._connection = Connection(config.secrets.values())
         self._disk = Disk(self._connection, config)
-        self._mine = labels.of_instance(config.instance)
+        self._mine = of_instance(config.instance)
         images = Images(self._connection, config, build_dir)
         guard = Guard(self._connection, config)
         copies = Copies(self._connection, config)
@@ -59,7 +64,7 @@ class DockerLauncher:
     def for_measurement(self, job: str, measurement: str) -> "DockerLauncher":
         """The same launcher; its containers carry the labels of one measurement."""
         bound = copy.copy(self)
-        its = {**self._mine, labels.JOB: job, labels.MEASUREMENT: measurement}
+        its = {**self._mine, JOB: job, MEASUREMENT: measurement}
         bound._starting = Starting(self._host, self._disk, its)
         return bound
 
@@ -129,7 +134,7 @@ class DockerLauncher:
         images, found = self._host.images, self._starting.found(target)
         started = () if target.command else self._starting.started_with(found)
         if target.is_uwsgi:
-            program = command.program(target.command or started)
+            program = commands.program(target.command or started)
             info = images.ask(found.id, program, self._starting.containers)
         else:
             info = BuildInfo(image_digest=found.digest, uwsgi_version="", options=())
@@ -154,18 +159,18 @@ class DockerLauncher:
         With lazy-apps only the workers load the app, so its faults show at launch.
         """
         nginx.proxy_of(front_of(IniFile.parse(arm.ini), arm.target.port))
-        argv = command.with_ini(arm.target.command, command.CHECK)
+        argv = commands.with_ini(arm.target.command, commands.CHECK)
         timeout_s = self._config.check_timeout_s
         with self._starting.target(arm, argv, {}, serves=False) as (container, _, _):
             state = self._connection.wait_end(container, timeout_s)
             if state is None:
-                words = command.took_too_long(arm.target.ini_path, timeout_s)
+                words = commands.took_too_long(arm.target.ini_path, timeout_s)
                 tail = own_words(self._connection, container)
                 raise target_failed(FailureCode.NOT_READY, words, tail)
             if state["ExitCode"] != 0:
                 raise_if_ended(self._connection, container, was_ready=False)
             log = self._connection.log_tail(container, "all")
-        return Checked(somaxconn=command.somaxconn_in(log), effective_ini=effective.printed(log))
+        return Checked(somaxconn=commands.somaxconn_in(log), effective_ini=failures.printed(log))
 
     def strict(self, arm: ArmSpec) -> str:
         """What `uwsgi --strict` refuses in the file, without loading the app; empty for nothing.
@@ -174,7 +179,7 @@ class DockerLauncher:
         """
         its, starting = arm.target, self._starting
         started = its.command or starting.started_with(starting.found(its, arm.image_digest))
-        argv = command.strictly(started)
+        argv = commands.strictly(started)
         alone = replace(arm, target=its.without_data().model_copy(update={"ini_path": None}))
         with self._starting.target(alone, argv, {}, serves=False) as (container, _, _):
             state = self._connection.wait_end(container, STRICT_TIMEOUT_S)
@@ -185,7 +190,7 @@ class DockerLauncher:
     @contextmanager
     def launch(self, arm: ArmSpec) -> Iterator[DockerTarget]:
         """Start an arm; the end of the context always removes its containers."""
-        argv = command.with_ini(arm.target.command, command.SERVE)
+        argv = commands.with_ini(arm.target.command, commands.SERVE)
         ini = IniFile.parse(arm.ini)
         front = _front_of(arm)
         proxy = nginx.proxy_of(front)
@@ -242,7 +247,7 @@ class DockerLauncher:
         containers.
         """
 
-        return sweeping.reap(self._connection, self._mine, keep)
+        return reap(self._connection, self._mine, keep)
 
     def end_jobs(self, keep: Collection[str]) -> None:
         """Remove the data that arms of all jobs but these start with."""
@@ -254,8 +259,8 @@ class DockerLauncher:
         Also ends the measurement's pull or build, if this launcher is bound to it.
         """
         self._starting.called_off.set()
-        theirs = labels.query({**self._mine, labels.MEASUREMENT: measurement})
-        return sweeping.remove_all(self._connection, theirs)
+        theirs = query({**self._mine, MEASUREMENT: measurement})
+        return remove_all(self._connection, theirs)
 
     @contextmanager
     def _ended_before(self, arm: ArmSpec, target: str) -> Iterator[None]:
@@ -273,3 +278,45 @@ def _front_of(arm: ArmSpec) -> Front:
     if not arm.target.is_uwsgi:
         return Front(topology=Topology.OTHER, port=arm.target.port)
     return front_of(IniFile.parse(arm.ini), arm.target.port)
+
+
+# ---- Removes what measurements have left: containers, networks and volumes, by their labels
+
+KILL_FOR_S = 1.5  # another thread may still create containers during a kill
+
+
+def remove_all(connection: Connection, filters: Mapping[str, Any]) -> int:
+    """Kill and remove the containers that match; returns how many.
+
+    Looks again until none is left: another thread may create the next one.
+    """
+    deadline = time.monotonic() + KILL_FOR_S
+    removed = 0
+    while time.monotonic() < deadline:
+        found = [container["Id"] for container in connection.containers(filters)]
+        if not found:
+            break
+        removed += connection.remove(found)
+    return removed
+
+
+def reap(connection: Connection, mine: Mapping[str, str], keep: Collection[str]) -> int:
+    """Remove what has the labels `mine`, but for measurements in `keep`; how many containers.
+
+    Volumes with the data of jobs stay.
+    """
+
+    def is_left(found: Mapping[str, Any]) -> bool:
+        return (found.get("Labels") or {}).get(MEASUREMENT) not in keep
+
+    def is_of_an_arm(found: Mapping[str, Any]) -> bool:
+        return is_left(found) and STATE not in (found.get("Labels") or {})
+
+    wanted = query(mine)
+    left = [found["Id"] for found in connection.containers(wanted) if is_left(found)]
+    removed = connection.remove(left)
+    volumes = connection.volumes(wanted)
+    connection.remove_volumes(each["Name"] for each in volumes if is_of_an_arm(each))
+    networks = connection.networks(wanted)
+    connection.remove_networks(each["Id"] for each in networks if is_left(each))
+    return removed

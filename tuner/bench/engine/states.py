@@ -1,30 +1,121 @@
-"""What all arms of a job start with: the data of its app and services, filled once and frozen.
-
-A state is an image of each container, with what it wrote to its own layer, and a volume for each
-piece of data. An arm's containers start from these images, on copies of these volumes.
-"""
+"""What all arms of a job start with: the data of its app and services, filled once and frozen."""
 
 import secrets
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from docker.errors import APIError
 
-from tuner.bench.engine import labels
+from tuner.bench.engine import config
 from tuner.bench.engine.backing import Backing, Beside, Parts, connected
+from tuner.bench.engine.commands import Executed, TimedOut
 from tuner.bench.engine.config import EngineConfig
-from tuner.bench.engine.connection import Connection
-from tuner.bench.engine.copies import Copies
-from tuner.bench.engine.ending import LOG_TAIL_LINES
-from tuner.bench.engine.executing import Executed, TimedOut
-from tuner.bench.engine.failures import explained, why_not_frozen
+from tuner.bench.engine.connection import Connection, explain
+from tuner.bench.engine.containers import ROOT_USER, Containers
+from tuner.bench.engine.failures import LOG_TAIL_LINES, explained, why_not_frozen
 from tuner.bench.engine.stubs import trusting
-from tuner.bench.engine.transport import explain
 from tuner.nouns.errors import Infrastructure, TargetFailed
 from tuner.nouns.model import APP, FailureCode, Limits, PrepareStep
+
+# ---- The data of arms: copies of what a job has frozen
+#
+# The next arm gets a copy that an earlier one is done with. Only what that arm has changed is
+# written again: most files of a database stay as they are from block to block.
+
+COPY_S = 300.0
+_COPY = r"""
+same="--archive --hard-links --acls --xattrs --whole-file"
+same="$same --modify-window=-1"  # nanoseconds: a file may change in the second of its last copy
+mine="-x! user.*"  # of extended attributes, those that may be set without more rights
+for from in /from/*; do
+    to="/to/${from##*/}"
+    # Files with holes first: --sparse would make holes of the zeros that a database has written.
+    find "$from" -type f -printf '%S %P\0' | sed -Ezn 's/^(0[.0-9]*|[.0-9]+e-[0-9]+) //p' |
+        rsync $same --filter="$mine" --sparse --files-from=- --from0 "$from/" "$to/" || exit 1
+    rsync $same --filter="$mine" --delete "$from/" "$to/" || exit 1
+done
+"""
+_COPYING = {"cap_add": ["CHOWN", "DAC_OVERRIDE", "FOWNER"]}
+
+
+@dataclass(slots=True)
+class Copies:
+    """The copies on this host. One for the whole process."""
+
+    connection: Connection
+    config: EngineConfig
+    _lending: threading.Lock = field(default_factory=threading.Lock)
+    _lent: set[str] = field(default_factory=set)
+
+    @contextmanager
+    def lent(
+        self, job: str, containers: Containers, frozen: Mapping[str, str]
+    ) -> Iterator[dict[str, str]]:
+        """Volumes by the name of their data, as the `frozen` ones are; no other arm has them.
+
+        They stay until the job ends. Raises `Infrastructure`.
+        """
+        copies = self._lend(job, frozen)
+        try:
+            if copies:
+                self._make_equal(containers, [(frozen[name], copies[name]) for name in copies])
+            yield copies
+        finally:
+            with self._lending:
+                self._lent -= {*copies.values()}
+
+    def _lend(self, job: str, frozen: Mapping[str, str]) -> dict[str, str]:
+        with self._lending:
+            free = self._free(job)
+            copies = {
+                name: free.get(origin) or self._new(job, origin) for name, origin in frozen.items()
+            }
+            self._lent |= {*copies.values()}
+        return copies
+
+    def _free(self, job: str) -> dict[str, str]:
+        """One copy of each frozen volume that no arm and no container has, as far as there is one.
+
+        The engine is asked: a process before this one may have left copies, and containers.
+        """
+        mine = config.of_instance(self.config.instance)
+        volumes = self.connection.volumes(config.query({**mine, config.STATE: job}))
+        containers = self.connection.containers(config.query(mine))
+        used = {mount.get("Name") for each in containers for mount in each["Mounts"]} | self._lent
+        return {
+            each["Labels"][config.COPY_OF]: each["Name"]
+            for each in volumes
+            if config.COPY_OF in each["Labels"] and each["Name"] not in used
+        }
+
+    def _new(self, job: str, origin: str) -> str:
+        name = f"tuner-{secrets.token_hex(6)}"
+        marks = {config.STATE: job, config.COPY_OF: origin}
+        with self.connection.api() as api:
+            api.create_volume(name, labels={**config.of_instance(self.config.instance), **marks})
+        return name
+
+    def _make_equal(self, containers: Containers, pairs: Sequence[tuple[str, str]]) -> None:
+        binds = {}
+        for number, (source, copy) in enumerate(pairs):
+            binds[source] = {"bind": f"/from/{number}", "mode": "ro,nocopy"}
+            binds[copy] = {"bind": f"/to/{number}", "mode": "nocopy"}
+        options = {**_COPYING, "binds": binds}
+        exit_code, said = containers.run(
+            self.config.load_image, ["sh", "-c", _COPY], COPY_S, options, user=ROOT_USER
+        )
+        if exit_code != 0:
+            first, _, _ = said.partition("\n")  # the others say that there was an error
+            raise Infrastructure(f"the data of an arm cannot be copied: {first}")
+
+
+# ---- What all arms of a job start with: the data of its app and services, filled once and frozen
+#
+# A state is an image of each container, with what it wrote to its own layer, and a volume for each
+# piece of data. An arm's containers start from these images, on copies of these volumes.
 
 STOP_S = 30  # for a container to end after its stop signal
 _WHOLE = "/whole"  # the volume that is made last; no name of data begins with a slash
@@ -81,11 +172,11 @@ class States:
             self._making.release()
 
     def _end(self, keep: Collection[str]) -> None:
-        mine = labels.query(labels.of_instance(self.config.instance))
-        mine["label"].append(labels.STATE)
+        mine = config.query(config.of_instance(self.config.instance))
+        mine["label"].append(config.STATE)
 
         def is_over(found: Mapping[str, Any]) -> bool:
-            return found["Labels"][labels.STATE] not in keep
+            return found["Labels"][config.STATE] not in keep
 
         volumes, images = self.connection.volumes(mine), self.connection.images(mine)
         self.connection.remove_volumes(each["Name"] for each in volumes if is_over(each))
@@ -102,9 +193,9 @@ class States:
 
     def _labels(self, job: str, key: str) -> dict[str, str]:
         return {
-            **labels.of_instance(self.config.instance),
-            labels.STATE: job,
-            labels.STATE_KEY: key,
+            **config.of_instance(self.config.instance),
+            config.STATE: job,
+            config.STATE_KEY: key,
         }
 
 
@@ -119,13 +210,13 @@ class _Making:
 
     def found(self, parts: Parts) -> State | None:
         """None if there is none, or not a whole one."""
-        mine = labels.query(self.labels)
+        mine = config.query(self.labels)
         named = {
-            each["Labels"][labels.PART]: each["Name"] for each in self.connection.volumes(mine)
+            each["Labels"][config.PART]: each["Name"] for each in self.connection.volumes(mine)
         }
         if named.pop(_WHOLE, None) is None or {*named} != {*parts.data}:
             return None
-        images = {each["Labels"][labels.PART]: each["Id"] for each in self.connection.images(mine)}
+        images = {each["Labels"][config.PART]: each["Id"] for each in self.connection.images(mine)}
         if not {*images} >= self._changed:
             return None
         images = {part: images[part] for part in self._changed}
@@ -209,7 +300,7 @@ class _Making:
 
     def _frozen(self, container: str, part: str) -> str:
         """An image of what the container has written to its own layer; its id."""
-        marks = {**self.labels, labels.PART: part}
+        marks = {**self.labels, config.PART: part}
         with self.connection.api() as api:
             try:
                 found = api.commit(
@@ -225,11 +316,11 @@ class _Making:
     def _volume(self, part: str) -> str:
         name = f"tuner-{secrets.token_hex(6)}"
         with self.connection.api() as api:
-            api.create_volume(name, labels={**self.labels, labels.PART: part})
+            api.create_volume(name, labels={**self.labels, config.PART: part})
         return name
 
     def _remove(self) -> None:
-        mine = labels.query(self.labels)
+        mine = config.query(self.labels)
         self.connection.remove_volumes(each["Name"] for each in self.connection.volumes(mine))
         self.connection.remove_images(each["Id"] for each in self.connection.images(mine))
 

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TypeVar
 
-from tuner.bench.engine.command import FOLDER
+from tuner.bench.engine.commands import FOLDER
 from tuner.bench.engine.stub_server import CA
 from tuner.nouns.model import HealthCheck, Latency, Needs, Service, Stub, Target, text_of
 

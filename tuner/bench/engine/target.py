@@ -1,20 +1,20 @@
 """A running target with the load generator's container."""
 
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
-from tuner.bench.engine import cgroup, command, cpu_speed, effective, own_cpu
+from tuner.bench.engine import commands, counters, failures
+from tuner.bench.engine.commands import Executed, execute
 from tuner.bench.engine.connection import Connection
-from tuner.bench.engine.containers import GENERATOR_USER, ROOT_USER
-from tuner.bench.engine.delay import check_delay
+from tuner.bench.engine.containers import GENERATOR_USER, ROOT_USER, Containers
 from tuner.bench.engine.disk import Disk
-from tuner.bench.engine.ending import own_words, raise_if_ended
-from tuner.bench.engine.executing import Executed, execute
-from tuner.bench.engine.failures import EXIT_KILLED
+from tuner.bench.engine.failures import EXIT_KILLED, own_words, raise_if_ended, telling_line
+from tuner.bench.engine.options import TUN, Options
 from tuner.bench.measurement import Placement, Usage, refusal_in, target_failed
-from tuner.nouns.errors import Infrastructure
+from tuner.nouns.errors import Infrastructure, TargetFailed
 from tuner.nouns.model import APP, FailureCode
 from tuner.uwsgi.topology import Front, Topology
 
@@ -36,7 +36,7 @@ class DockerTarget:
     client_nofile: int  # open files that the load generator may have
     log_file: str | None  # uWSGI's log, if it does not log to its output
     disk: Disk
-    cgroups: cgroup.Cgroups
+    cgroups: counters.Cgroups
     services: Mapping[str, str] = field(default_factory=dict)  # containers by name
     delay: str | None = None  # the container that delays the packets to services
     _has_answered: bool = False
@@ -45,7 +45,7 @@ class DockerTarget:
     @property
     def cgroup_folders(self) -> dict[str, str]:
         """Where the generator's container sees the cgroups, by the names of containers."""
-        return {name: cgroup.mount_of(each) for name, each in self._containers.items()}
+        return {name: counters.mount_of(each) for name, each in self._containers.items()}
 
     def run_beside(
         self,
@@ -88,7 +88,9 @@ class DockerTarget:
 
     def _put_beside(self, files: Mapping[str, bytes]) -> None:
         try:
-            self.connection.put(self.generator, command.archive(files, owner=command.GENERATOR_UID))
+            self.connection.put(
+                self.generator, commands.archive(files, owner=commands.GENERATOR_UID)
+            )
         except Infrastructure:
             self._raise_for_end(Executed(None, "", ""))
             raise
@@ -134,19 +136,19 @@ class DockerTarget:
         Call it before the load: each request may write a line into the same log.
         """
         if self._effective_ini is None:
-            found = effective.printed(self.connection.log_tail(self.container, "all"))
+            found = failures.printed(self.connection.log_tail(self.container, "all"))
             if not found and self.log_file is not None:
-                found = effective.printed(self.connection.read(self.container, self.log_file))
+                found = failures.printed(self.connection.read(self.container, self.log_file))
             self._effective_ini = found
         return self._effective_ini
 
     def usage(self) -> Usage:
         """Read the target's cgroup from here, else from the generator's container (45 ms)."""
-        return replace(self._usage_of(self.container), engine_cpu_s=own_cpu.used_s())
+        return replace(self._usage_of(self.container), engine_cpu_s=counters.used_s())
 
-    def cpu_speed(self) -> AbstractContextManager[cpu_speed.Speeds]:
+    def cpu_speed(self) -> AbstractContextManager[counters.Speeds]:
         """Sample the target's CPU; nothing where it has several, or runs on another machine."""
-        return cpu_speed.sampled(self.placement.only_cpu if self.cgroups.root is not None else None)
+        return counters.sampled(self.placement.only_cpu if self.cgroups.root is not None else None)
 
     def service_usage(self) -> dict[str, Usage]:
         """The same of each service, by name. Raises if packets to them are no longer delayed."""
@@ -177,7 +179,7 @@ class DockerTarget:
 
     def _usage_of(self, container: str) -> Usage:
         try:
-            return cgroup.usage_of(self._texts(container))
+            return counters.usage_of(self._texts(container))
         except (OSError, KeyError, ValueError) as error:
             self._raise_for_end(Executed(None, "", ""))
             raise Infrastructure(f"cannot read a container's cgroup: {error!r}") from error
@@ -201,9 +203,9 @@ class DockerTarget:
     def _texts(self, container: str) -> dict[str, str]:
         files = self.cgroups.files(container)
         if self.cgroups.root is not None:
-            return cgroup.read_local(self.cgroups.root, files)
-        paths = [f"{cgroup.mount_of(container)}/{file}" for file in files]
-        return cgroup.split_shown(self._beside(["sh", "-c", cgroup.SHOW_SCRIPT, "sh", *paths]))
+            return counters.read_local(self.cgroups.root, files)
+        paths = [f"{counters.mount_of(container)}/{file}" for file in files]
+        return counters.split_shown(self._beside(["sh", "-c", counters.SHOW_SCRIPT, "sh", *paths]))
 
     def _execute(
         self, argv: Sequence[str], timeout_s: float, user: str = GENERATOR_USER
@@ -223,3 +225,66 @@ class DockerTarget:
             self._raise_for_end(done)
             raise Infrastructure(f"cgroup files: {done.stderr.strip()[-300:]}")
         return done.stdout
+
+
+# ---- The way from an app to its services: a container of ours delays the packets
+
+READY_S = 20.0
+POLL_S = 0.02
+
+
+@contextmanager
+def delayed(
+    containers: Containers,
+    image: str,
+    options: Options,
+    target: str,
+    round_trips_ms: Mapping[str, float],
+) -> Iterator[str | None]:
+    """The container that delays a target's packets; None where no service is delayed.
+
+    Raises `TargetFailed` on a host that cannot do so, `Infrastructure` if the target has ended.
+    """
+    if not round_trips_ms:
+        yield None
+        return
+    with ExitStack() as stack:
+        created = containers.delay(image, options.delay(target), round_trips_ms)
+        try:
+            container = stack.enter_context(created)
+        except Infrastructure as error:
+            raise why_not(str(error)) or error from error
+        _wait(containers.connection, container)
+        yield container
+
+
+def why_not(explanation: str) -> TargetFailed | None:
+    """The failure of a host that cannot delay packets; None if something else is at fault."""
+    if TUN not in explanation:
+        return None
+    return target_failed(
+        FailureCode.WORKLOAD_REFUSED,
+        f"this host cannot delay the packets to services: it needs {TUN} (load the kernel's module"
+        f" `tun`); or give each service `rtt_ms: 0` ({explanation})",
+    )
+
+
+def check_delay(connection: Connection, container: str) -> None:
+    """Raise if the program no longer delays packets: they would go on without a delay."""
+    state = connection.state(container)
+    if state is None or state["ExitCode"] == EXIT_KILLED:
+        raise Infrastructure("the container that delays packets was removed, or the target ended")
+    if not state["Running"]:
+        said = telling_line(connection.log_tail(container, 20))
+        raise why_not(said) or Infrastructure(f"the program that delays packets ended: {said}")
+
+
+def _wait(connection: Connection, container: str) -> None:
+    """Until packets are delayed: the program says so in its only line."""
+    deadline = time.monotonic() + READY_S
+    while not connection.log_tail(container, 1):
+        check_delay(connection, container)
+        if time.monotonic() > deadline:
+            raise Infrastructure(f"the program that delays packets did not start in {READY_S:g} s")
+        time.sleep(POLL_S)
+    check_delay(connection, container)

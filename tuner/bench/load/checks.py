@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tuner.bench.load import contents
-from tuner.bench.load.findings import KEEP_ALIVE, ROUND_TRIPS, TRY_EACH
-from tuner.bench.load.probing import ask_probe
-from tuner.bench.load.readiness import host_header
+from tuner.bench.load.probing import ask_probe, host_header
+from tuner.bench.load.results import KEEP_ALIVE, ROUND_TRIPS, TRY_EACH
 from tuner.bench.measurement import Answer, RunningTarget, target_failed
 from tuner.nouns.errors import TargetFailed
 from tuner.nouns.model import FailureCode, HttpRequest, Target, Workload, connections

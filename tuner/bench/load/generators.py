@@ -4,11 +4,10 @@ import time
 from collections.abc import Mapping, Sequence
 
 from tuner.bench.load import checks
-from tuner.bench.load.findings import DISTURBED, OWNERS
 from tuner.bench.load.k6 import K6
 from tuner.bench.load.oha import Oha
-from tuner.bench.load.probing import ask_probe
-from tuner.bench.load.readiness import SLACK_S
+from tuner.bench.load.probing import SLACK_S, ask_probe
+from tuner.bench.load.results import DISTURBED, OWNERS
 from tuner.bench.measurement import (
     Answer,
     Course,

@@ -10,10 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tuner.bench.load import checks, contents
-from tuner.bench.load.findings import WINDOW, WindowFindings
-from tuner.bench.load.probing import ask_probe, watched
-from tuner.bench.load.readiness import WINDOW_SLACK_S, headers_of, wait_ready
-from tuner.bench.load.results import CONNECT_TIMEOUT, course_of, reading_of
+from tuner.bench.load.probing import WINDOW_SLACK_S, ask_probe, headers_of, wait_ready, watched
+from tuner.bench.load.results import CONNECT_TIMEOUT, WINDOW, WindowFindings, course_of, reading_of
 from tuner.bench.measurement import Course, LoadReading, RunningTarget, target_failed
 from tuner.nouns.model import (
     CONNECT_TIMEOUT_S,

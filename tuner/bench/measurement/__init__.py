@@ -4,7 +4,6 @@ The arms of a block run at the same time and get load in turn. The order is shuf
 cycle, so a drift of the host affects all arms alike.
 """
 
-from tuner.bench.measurement.arms import arm_of, left_out
 from tuner.bench.measurement.bench import Bench
 from tuner.bench.measurement.course import Course, CourseStep
 from tuner.bench.measurement.host import (
@@ -26,9 +25,14 @@ from tuner.bench.measurement.host import (
     Usage,
     target_failed,
 )
-from tuner.bench.measurement.judging import counters_agree, window_of
-from tuner.bench.measurement.preflight import completed, strict_copy
-from tuner.bench.measurement.preparing import MEMORY_PROBE_MORE, Preparation
-from tuner.bench.measurement.refusals import refusal_in
+from tuner.bench.measurement.judging import counters_agree, refusal_in, window_of
+from tuner.bench.measurement.preparing import (
+    MEMORY_PROBE_MORE,
+    Preparation,
+    arm_of,
+    completed,
+    left_out,
+    strict_copy,
+)
 from tuner.bench.measurement.scenes import run_scenes
 from tuner.bench.measurement.windows import Circumstances, service_figures

@@ -1,21 +1,31 @@
 """The steps of a measurement on a benchmark host."""
 
+import math
 import random
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from statistics import fmean
 
-from tuner.bench.measurement.alike import check_alike
 from tuner.bench.measurement.driving import Driver, Stopwatch, arm_at_fault, services_running
-from tuner.bench.measurement.futility import is_futile
-from tuner.bench.measurement.host import ArmSpec, Launcher, LoadGenerator, RunningTarget
+from tuner.bench.measurement.host import (
+    Answer,
+    ArmSpec,
+    Launcher,
+    LoadGenerator,
+    RunningTarget,
+    target_failed,
+)
+from tuner.judge import objective
 from tuner.nouns.errors import Aborted, Infrastructure, TargetFailed
 from tuner.nouns.model import (
     AS_BUDGETED,
     BlockOptions,
     Budget,
+    FailureCode,
+    Futility,
     Load,
     MeasurementResult,
     Metric,
@@ -27,6 +37,87 @@ from tuner.nouns.model import (
     wants_kept,
     with_keep_alive,
 )
+
+# ---- Whether the servers of a block answer alike: an error page is faster than the app
+
+
+def check_alike(
+    load: LoadGenerator, started: Sequence[tuple[ArmSpec, RunningTarget]], workload: Workload
+) -> None:
+    """Compare the answers of other servers with those of the first arm.
+
+    Raises `TargetFailed`, which names the arm, where status or length of a body differ. A length
+    that differs between two answers of the first arm itself does not count.
+    """
+    (first, its), *others = started
+    others = [each for each in others if each[0].target != first.target]
+    if not others:
+        return
+    wanted, again = (_answers(load, first, its, workload) for _ in range(2))
+    for arm, running in others:
+        found = _answers(load, arm, running, workload)
+        for request, own, want, other in zip(workload.requests, found, wanted, again, strict=False):
+            is_fixed = want.length == other.length
+            if own.answer != want.answer or (is_fixed and own.length != want.length):
+                message = (
+                    f"it answers {request.method} {request.path} with {_said(own)}, and the first"
+                    f" arm with {_said(want)}: they do not serve the same"
+                )
+                with arm_at_fault(arm):
+                    raise target_failed(FailureCode.WORKLOAD_REFUSED, message, running.log_tail())
+
+
+def _answers(
+    load: LoadGenerator, arm: ArmSpec, running: RunningTarget, workload: Workload
+) -> Sequence[Answer]:
+    with arm_at_fault(arm), services_running(running):
+        return load.answers(running, arm.target, workload)
+
+
+def _said(found: Answer) -> str:
+    if isinstance(found.answer, str):
+        return found.answer
+    return f"{found.answer} and {found.length} bytes"
+
+
+# ---- When to stop a block whose candidate can no longer win
+#
+#     best - mean of j cycles  >  2 sd √(1/j + 1/n)
+#
+# `sd` is that of the log ratio of one cycle. A whole block has n cycles, and the best candidate so
+# far has at least one block. So a poor configuration costs two cycles, and one near the best gets
+# its whole block.
+
+DEVIATIONS = 2.0
+"""In simulation this saves 30 % of the windows near the best configuration and 60 % far from it.
+The best configuration found is as good as without it."""
+
+FEWEST_CYCLES = 2
+"""A short disturbance may hit one cycle."""
+
+
+def is_futile(cycles: Sequence[Sequence[Window]], futility: Futility, *, planned: int) -> bool:
+    """Whether arm 1 of a block of (baseline, candidate) is too far behind to go on.
+
+    `cycles` are the windows of each cycle so far; a whole block has `planned` cycles.
+    """
+    ratios = [ratio for cycle in cycles if (ratio := _ratio(cycle, futility.metric)) is not None]
+    if len(ratios) < FEWEST_CYCLES:
+        return False
+    behind = futility.best - futility.metric.sign * fmean(ratios)
+    return behind > DEVIATIONS * futility.sd * math.sqrt(1 / len(ratios) + 1 / planned)
+
+
+def _ratio(cycle: Sequence[Window], metric: Metric) -> float | None:
+    """log(candidate / baseline) in one cycle; None if a window of either arm is void.
+
+    On a ladder the mean of the logs compares rung with rung only if no rung is missing.
+    """
+    if any(window.is_void for window in cycle):
+        return None
+    windows = objective.at_equal_speed(cycle)
+    theirs, ours = (objective.usable(windows, arm) for arm in (0, 1))
+    return objective.difference(ours, theirs, metric)
 
 
 @dataclass(frozen=True, slots=True)

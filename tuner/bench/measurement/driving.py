@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
+from tuner.bench.measurement.course import is_steady, lengthened, warming
 from tuner.bench.measurement.host import ArmSpec, LoadGenerator, LoadReading, RunningTarget
 from tuner.bench.measurement.judging import window_of
-from tuner.bench.measurement.steadiness import is_steady, lengthened, warming
 from tuner.bench.measurement.windows import Circumstances, service_figures
 from tuner.nouns.errors import Infrastructure, TargetFailed
 from tuner.nouns.model import WARM_UPS_AT_MOST, BlockOptions, Load, Metric, Window

@@ -23,8 +23,7 @@ from tuner.nouns.model import (
     Workload,
     cpus_in,
 )
-from tuner.uwsgi.stats import Stats
-from tuner.uwsgi.topology import Front
+from tuner.uwsgi.topology import Front, Stats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,11 @@
 """The doubts of a window: when each holds."""
 
+import re
 from dataclasses import replace
 
 from tuner.bench.measurement.host import LoadReading, Usage
 from tuner.bench.measurement.windows import Circumstances, figures
+from tuner.nouns.masking import masked
 from tuner.nouns.model import (
     ANSWERS_OF_A_CONNECTION,
     ClosedLoop,
@@ -138,3 +140,32 @@ def _is_too_short(window: Window, load: Load) -> bool:
     is_long = ANSWERS_OF_A_CONNECTION * latency_s > window.duration_s
     under_way = window.throughput_rps * latency_s / load.concurrency
     return is_long and abs(under_way - 1) > RATE_MAY_BE_WRONG_BY
+
+
+# ---- Log lines by which a service refuses connections, because it has as many as it allows
+
+LONGEST = 300  # characters of a line that are kept
+
+_REFUSED = re.compile(
+    r"sorry, too many clients already"  # PostgreSQL
+    r"|remaining connection slots are reserved"  # PostgreSQL: the rest is for administrators
+    r"|SQLSTATE[\s:=(\[]*53300"  # PostgreSQL in any language
+    r"|\btoo many connections\b"  # MySQL's 1040, MariaDB; PostgreSQL's limit of a role
+    r"|max number of clients reached",  # Redis, Valkey
+    re.IGNORECASE,
+)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
+
+
+def refusal_in(log: str) -> str | None:
+    """The last line of a log that says that a service refused a connection, without secrets.
+
+    A line of the service itself counts, and one of the app that quotes its answer.
+    """
+    for line in reversed(log.splitlines()):
+        if _REFUSED.search(line):
+            shown = masked(_CONTROL.sub(" ", line).strip())
+            found = _REFUSED.search(shown)
+            start = max(0, found.end() - LONGEST) if found else 0
+            return shown[start : start + LONGEST]
+    return None

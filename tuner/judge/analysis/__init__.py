@@ -17,9 +17,15 @@ The block is the unit of replication. The caller passes fresh blocks only, so th
 uses a number that helped to choose the candidate.
 """
 
-from tuner.judge.analysis.alike import FEWEST_A_A, unlike
-from tuner.judge.analysis.calibrating import calibrate, is_biased, mde_after, smallest_bias
-from tuner.judge.analysis.comparing import as_effect, compare, effect_of
+from tuner.judge.analysis.calibrating import (
+    FEWEST_A_A,
+    calibrate,
+    is_biased,
+    mde_after,
+    smallest_bias,
+    unlike,
+)
+from tuner.judge.analysis.comparing import as_effect, compare, effect_of, standings, survivors
 from tuner.judge.analysis.doubting import frequent, unstable_arms
 from tuner.judge.analysis.estimating import (
     FEWEST_BLOCKS,
@@ -41,5 +47,4 @@ from tuner.judge.analysis.factorial import (
     design,
     factorial_effects,
 )
-from tuner.judge.analysis.racing import standings, survivors
 from tuner.judge.analysis.sequential import Confirmation, confirm, looks_of, obrien_fleming

@@ -14,10 +14,12 @@ from collections import defaultdict
 from collections.abc import Sequence
 from statistics import fmean, median, stdev
 
+from scipy import special
+
 from tuner.judge import objective
-from tuner.judge.analysis.alternating import alternation_period_s
 from tuner.judge.analysis.estimating import FEWEST_BLOCKS, detectable, student_quantile
-from tuner.nouns.model import Calibration, Measurement, Metric, Window
+from tuner.nouns import wording
+from tuner.nouns.model import SERIES_STEP_S, Calibration, JobSpec, Measurement, Metric, Window
 
 BIAS_LEVEL = 0.999
 
@@ -138,3 +140,120 @@ def _logs_by_rung(windows: Sequence[Window], metric: Metric) -> list[list[float]
 def _block_s(blocks: Sequence[Measurement]) -> float | None:
     spent = [b.result.setup_s + b.result.load_s for b in blocks if b.result is not None]
     return fmean(spent) if spent and sum(spent) > 0 else None
+
+
+# ---- Whether another host may help a job: its blocks of equal files against those of the job's
+# host
+#
+# A block compares its arms on one host, so blocks of like hosts may be pooled. The same file must
+# serve as much there. Its blocks must scatter no more, or by less than the smallest effect of
+# interest: a host that is very quiet would refuse all others for noise that hides nothing.
+
+FEWEST_A_A = 3
+"""Usable A/A blocks of a host that would help."""
+
+MOST_APART = 0.15
+"""Largest relative difference of throughput: like machines differ by less."""
+
+LEVEL = 0.99
+"""Of the test that the noise is not larger."""
+
+
+def unlike(calibration: Calibration, blocks: Sequence[Measurement], spec: JobSpec) -> str | None:
+    """What sets a host apart, by its A/A blocks; None: it is like the host of the calibration."""
+    found = [objective.log_ratio(block, spec.objective.metric) for block in blocks]
+    ratios = [ratio for ratio in found if ratio is not None]
+    if len(ratios) < FEWEST_A_A:
+        return f"{len(ratios)} of its {len(blocks)} A/A blocks can be used"
+    rates = [window.throughput_rps for block in blocks for window in block.windows]
+    apart = median(rates) / calibration.throughput_rps - 1
+    if abs(apart) > MOST_APART:
+        return f"it serves {wording.percent(apart)} requests with the same file"
+    noise = math.sqrt(fmean(ratio**2 for ratio in ratios))
+    bound = float(special.fdtri(len(ratios), calibration.blocks, LEVEL))
+    if noise > max(calibration.block_sd * math.sqrt(bound), spec.min_effect):
+        own = wording.share(calibration.block_sd)
+        return f"its blocks scatter by {wording.share(noise)}, those of the job's host by {own}"
+    return None
+
+
+# ---- How often to change arms: a scan of the second-by-second series of calibration windows
+#
+# Short windows cancel slow drift; but every change costs a discarded head and a pause. The scan
+# takes the windows of a block as one series and cuts it into stretches of each length. It estimates
+# the scatter of the difference of two neighbours, with the same time for all lengths.
+
+PERIODS_S = (0.5, 1.0, 2.5, 5.0, 10.0)
+"""Lengths of one window that are compared."""
+
+SWITCH_S = 0.75
+"""What one change of arms costs: 0.5 s of discarded head, 0.25 s until load runs again."""
+
+NEAR = 1.1
+"""A scatter within 10 % of the smallest one is as good."""
+
+FEWEST_CONTRASTS = 8
+"""Fewest independent differences to estimate a scatter."""
+
+_HEAD_S = 0.5  # of a window's series, which has its head in it; at most a fifth of the run
+_HEAD_SHARE = 0.25  # ... which is a quarter of what is left
+
+
+def alternation_period_s(blocks: Sequence[Measurement]) -> float | None:
+    """The shortest of `PERIODS_S` whose scatter is within 10 % of the smallest.
+
+    None if the data are enough for fewer than two lengths.
+    """
+    joined = [_joined(block.windows) for block in blocks]
+    scatter = {period: _scatter(joined, period) for period in PERIODS_S}
+    known = {period: value for period, value in scatter.items() if value is not None}
+    if len(known) < 2:
+        return None
+    return next(period for period in known if known[period] <= NEAR * min(known.values()))
+
+
+def _joined(windows: Sequence[Window]) -> list[float]:
+    """Relative deviations of a block's steps from the mean of their own arm, in order of time."""
+    arms = {window.arm for window in windows}
+    means = {arm: _mean_step(windows, arm) for arm in arms}
+    ordered = sorted((w for w in windows if not w.is_void), key=lambda window: window.index)
+    return [
+        step / means[window.arm] - 1
+        for window in ordered
+        if means[window.arm] > 0
+        for step in _steps(window)
+    ]
+
+
+def _mean_step(windows: Sequence[Window], arm: int) -> float:
+    steps = [step for window in objective.usable(windows, arm) for step in _steps(window)]
+    return fmean(steps) if steps else 0.0
+
+
+def _steps(window: Window) -> tuple[int, ...]:
+    """The series without its head and without a last step that was cut short."""
+    head = math.ceil(min(_HEAD_S, _HEAD_SHARE * window.duration_s) / SERIES_STEP_S)
+    whole = int(window.duration_s / SERIES_STEP_S + 1e-9)
+    return window.series[head : head + whole]
+
+
+def _scatter(joined: Sequence[Sequence[float]], period_s: float) -> float | None:
+    """Scatter of the difference of two neighbouring stretches, for equal time spent on all.
+
+    Overlapping differences are used, because they scatter less. Only independent ones count.
+    """
+    length = round(period_s / SERIES_STEP_S)
+    if sum(len(series) // (2 * length) for series in joined) < FEWEST_CONTRASTS:
+        return None
+    squares = [contrast**2 for series in joined for contrast in _contrasts(series, length)]
+    return math.sqrt(fmean(squares) * (period_s + SWITCH_S))
+
+
+def _contrasts(series: Sequence[float], length: int) -> list[float]:
+    totals = [0.0]
+    for value in series:
+        totals.append(totals[-1] + value)
+    cuts = range(len(series) - 2 * length + 1)
+    return [
+        (2 * totals[cut + length] - totals[cut] - totals[cut + 2 * length]) / length for cut in cuts
+    ]

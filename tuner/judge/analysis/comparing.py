@@ -4,17 +4,29 @@ import math
 from collections.abc import Sequence
 from statistics import stdev
 
+from tuner.judge import objective
+from tuner.judge.analysis.doubting import unstable_arms
 from tuner.judge.analysis.estimating import (
     FEWEST_BLOCKS,
     LARGEST_LOG,
     Estimate,
+    bounded,
     detectable,
     estimate,
     p_better,
 )
 from tuner.judge.analysis.sequential import Confirmation
 from tuner.nouns import wording
-from tuner.nouns.model import Comparison, Effect, Metric, Verdict
+from tuner.nouns.model import (
+    BASELINE,
+    Comparison,
+    Effect,
+    Measurement,
+    Metric,
+    Standing,
+    TrialNumber,
+    Verdict,
+)
 
 
 def effect_of(ratios: Sequence[float], metric: Metric) -> Effect:
@@ -108,3 +120,48 @@ def _by_looks(
         reason = f"a gain of {asked} is now too unlikely to go on measuring"
         return Verdict.NO_DIFFERENCE, reason
     return verdict, reason
+
+
+# ---- Candidates in the same blocks: standings, and how many go on
+
+
+def standings(
+    blocks: Sequence[Measurement],
+    metric: Metric,
+    sign: int,
+    baseline: TrialNumber = BASELINE,
+) -> tuple[Standing, ...]:
+    """Every candidate with usable windows in a block that also has the baseline's, best first.
+
+    `sign` is +1 if more is better. A candidate that broke in any block is left out. An unstable one
+    is ranked by its gain less one standard deviation: a deployment may hit a slow start.
+    """
+    broken = {block.arms[block.failure.arm] for block in blocks if block.failure is not None}
+    unstable = unstable_arms(blocks)
+    ranked: list[Standing] = []
+    for number in sorted({number for block in blocks for number in block.arms}):
+        if number in broken | {baseline}:
+            continue
+        ratios = objective.ratios_to_baseline(blocks, number, metric, to=baseline)
+        if ratios:
+            gains = [sign * ratio for ratio in ratios]
+            ranked.append(_standing(number, gains, is_unstable=number in unstable))
+    return tuple(sorted(ranked, key=lambda standing: standing.penalty - standing.gain))
+
+
+def survivors(count: int) -> int:
+    """How many of `count` go on to the next round: half of them rounded up, so at least one."""
+    return (count + 1) // 2
+
+
+def _standing(number: TrialNumber, gains: Sequence[float], *, is_unstable: bool) -> Standing:
+    found = bounded(estimate(gains))
+    return Standing(
+        number=number,
+        gain=found.value,
+        low=found.low,
+        high=found.high,
+        blocks=len(gains),
+        is_unstable=is_unstable,
+        penalty=stdev(gains) if is_unstable and len(gains) > 1 else 0.0,
+    )

@@ -7,12 +7,105 @@ against a log-normal distribution, and stays in.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from statistics import fmean, median, stdev
+from typing import Literal
 
+import numpy as np
+import numpy.typing as npt
 from scipy import special
 
-from tuner.judge.analysis.estimating import Z_MDE, estimate, hodges_lehmann, student_quantile
-from tuner.judge.analysis.order import Trend, trend_of
+from tuner.judge.analysis.estimating import (
+    Z_MDE,
+    Estimate,
+    counts_of_sums,
+    estimate,
+    hodges_lehmann,
+    student_quantile,
+    tail_of,
+)
+
+# ---- Whether values change over the order of the runs: a warm-up, a drift, a jump
+
+_EXACT_UP_TO_RUNS = 60  # runs; beyond it the normal approximation is as good
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trend:
+    """Whether the values change over the order of the runs (Mann and Kendall; Pettitt for a jump).
+
+    `agreement` is the share of pairs in which the later run is higher, less those in which it is
+    lower, -1..1; `needed` is how far from 0 it must be for chance to be ruled out at 5 %, None
+    where so few runs can never rule it out. `jump_after` is the run behind the likeliest jump.
+    """
+
+    agreement: float
+    p: float
+    needed: float | None
+    jump_after: int
+    jump_p: float
+    first_is: Literal["highest", "lowest"] | None  # of all runs
+
+
+def trend_of(logs: Sequence[float]) -> Trend:
+    """The trend of at least two runs in their order."""
+    signs = np.sign(np.subtract.outer(logs, logs)).astype(int)  # [later, earlier]
+    n, score = len(logs), int(np.tril(signs).sum())
+    jump, jump_p = _jump(signs)
+    return Trend(
+        agreement=score / math.comb(n, 2),
+        p=_kendall_p(abs(score), n),
+        needed=_kendall_needed(n),
+        jump_after=jump,
+        jump_p=jump_p,
+        first_is=_place_of_first(logs),
+    )
+
+
+def _place_of_first(logs: Sequence[float]) -> Literal["highest", "lowest"] | None:
+    first, others = logs[0], logs[1:]
+    if len(others) < 2:
+        return None
+    return "highest" if first > max(others) else "lowest" if first < min(others) else None
+
+
+def _kendall_p(score: float, n: int) -> float:
+    """Two-sided probability of a score of Mann and Kendall at least that far from 0."""
+    if n > _EXACT_UP_TO_RUNS:
+        spread = math.sqrt(n * (n - 1) * (2 * n + 5) / 18)
+        return min(1.0, 2 * float(special.ndtr(-max(0.0, score - 1) / spread)))
+    counts = _inversion_counts(n)
+    pairs = len(counts) - 1
+    lower = math.floor((pairs - score) / 2)  # inversions that make the score, or a further one
+    return min(1.0, 2 * sum(counts[: lower + 1]) / sum(counts))
+
+
+def _kendall_needed(n: int) -> float | None:
+    """Agreement beyond which chance is ruled out at 5 %; None where all pairs are too few."""
+    pairs = n * (n - 1) // 2
+    scores = range(pairs % 2, pairs + 1, 2)
+    return next((s / pairs for s in scores if _kendall_p(s, n) <= _LEVEL), None)
+
+
+@cache
+def _inversion_counts(n: int) -> tuple[int, ...]:
+    """How many orders of n values have each number of pairs out of order."""
+    return counts_of_sums([range(size) for size in range(2, n + 1)])
+
+
+def _jump(signs: npt.NDArray[np.int_]) -> tuple[int, float]:
+    """The run behind the likeliest jump, and its probability by chance (Pettitt 1979).
+
+    `signs[i, j]` is that of run i less run j. Across a cut, the score counts the pairs in which the
+    later run is higher, less those in which it is lower.
+    """
+    n = len(signs)
+    scores = np.abs(np.cumsum(signs.sum(axis=0))[:-1])
+    p = 2 * math.exp(-6 * int(scores.max()) ** 2 / (n**3 + n**2))
+    return 1 + int(scores.argmax()), min(1.0, p)
+
+
+# ---- Centre, outliers, and the differences that they resolve
 
 FEWEST_RUNS = 2
 MOST_RUNS = 2_000
@@ -183,3 +276,103 @@ def _needed(spread: float, count: int, effect: float) -> Needed:
         low=runs_for(low, effect),
         high=runs_for(high, effect),
     )
+
+
+# ---- Two unpaired groups of runs: the difference of the second one to the first
+
+_EXACT_UP_TO_PAIRS = 2_500  # pairs; beyond it the normal approximation is as good
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """The second group against the first, unpaired: relative change and 95 % interval.
+
+    `p` is the two-sided probability of a shift as large between equal groups; `runs` what each
+    group needs to resolve the change that was estimated, None where that is practically none.
+    """
+
+    estimate: float
+    ci_low: float
+    ci_high: float
+    p: float
+    runs: int | None
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the interval excludes 0."""
+        return not self.ci_low <= 0 <= self.ci_high
+
+
+def difference(first: Sequence[float], second: Sequence[float]) -> Difference:
+    """The second group of runs against the first one. Raises `ValueError` as `analyse` does."""
+    ours, theirs = logs_of(second), logs_of(first)
+    shift = _shift(ours, theirs)
+    variance = (stdev(ours) ** 2 + stdev(theirs) ** 2) / 2
+    size = abs(shift.value)
+    return Difference(
+        estimate=math.expm1(shift.value),
+        ci_low=math.expm1(shift.low),
+        ci_high=math.expm1(min(shift.high, 700.0)),
+        p=_p_of_shift(ours, theirs),
+        runs=runs_for(math.sqrt(variance), math.expm1(size)) if size > 1e-3 else None,
+    )
+
+
+@cache
+def _rank_sum_counts(ours: int, theirs: int) -> tuple[int, ...]:
+    """How many ways to mix two groups give each number of pairs in which ours is the higher."""
+    if ours == 0 or theirs == 0:
+        return (1,)
+    found = [0] * (ours * theirs + 1)
+    for place, ways in enumerate(_rank_sum_counts(ours - 1, theirs)):
+        found[place + theirs] += ways
+    for place, ways in enumerate(_rank_sum_counts(ours, theirs - 1)):
+        found[place] += ways
+    return tuple(found)
+
+
+def _shift(ours: Sequence[float], theirs: Sequence[float]) -> Estimate:
+    """Median of all pairwise differences, with the interval that inverts the rank-sum test.
+
+    Groups too small for that (3 and 3) get Welch's interval.
+    """
+    pairs = sorted(a - b for a in ours for b in theirs)
+    k = _pairs_outside(len(ours), len(theirs))
+    if k == 0:
+        low, high = _welch(ours, theirs)
+        return Estimate(median(pairs), low, high)
+    return Estimate(median(pairs), pairs[k - 1], pairs[len(pairs) - k])
+
+
+def _welch(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float]:
+    parts = [stdev(group) ** 2 / len(group) for group in (ours, theirs)]
+    middle, error = fmean(ours) - fmean(theirs), math.sqrt(sum(parts))
+    if error == 0:
+        return middle, middle
+    sizes = (len(ours), len(theirs))
+    degrees = sum(parts) ** 2 / sum(p * p / (n - 1) for p, n in zip(parts, sizes, strict=True))
+    half = student_quantile(degrees, 0.95) * error
+    return middle - half, middle + half
+
+
+def _pairs_outside(ours: int, theirs: int) -> int:
+    """How many of the lowest pairwise differences lie outside of the 95 % interval."""
+    if ours * theirs <= _EXACT_UP_TO_PAIRS:
+        return tail_of(_rank_sum_counts(ours, theirs), 0.95)
+    return int(ours * theirs / 2 - 1.96 * _rank_sum_sd(ours, theirs))
+
+
+def _p_of_shift(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """Two-sided rank-sum test; ties count half."""
+    pairs = len(ours) * len(theirs)
+    score = sum(((a > b) - (a < b) + 1) / 2 for a in ours for b in theirs)
+    lower = min(score, pairs - score)
+    if pairs > _EXACT_UP_TO_PAIRS:
+        z = (lower + 0.5 - pairs / 2) / _rank_sum_sd(len(ours), len(theirs))
+        return min(1.0, 2 * float(special.ndtr(z)))
+    counts = _rank_sum_counts(len(ours), len(theirs))
+    return min(1.0, 2 * sum(counts[: math.floor(lower) + 1]) / sum(counts))
+
+
+def _rank_sum_sd(ours: int, theirs: int) -> float:
+    return math.sqrt(ours * theirs * (ours + theirs + 1) / 12)

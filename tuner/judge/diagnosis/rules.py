@@ -27,8 +27,7 @@ Thresholds come from runs of the target apps (uWSGI 2.0.31).
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from tuner.judge.diagnosis.figures import Figures
-from tuner.judge.diagnosis.services import saturated
+from tuner.judge.diagnosis.figures import Figures, saturated
 from tuner.nouns.model import Bottleneck, ServiceFigures
 
 CONNECT_WAITS_MS = 900.0

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tuner.judge import analysis, diagnosis
-from tuner.judge.recommendation.fragility import compare_scenes
 from tuner.judge.recommendation.lines import changed_lines, notes_on
 from tuner.judge.recommendation.standing import (
     blocks_missing,
+    compare_scenes,
     compromise,
     conditions_seen,
     depending,

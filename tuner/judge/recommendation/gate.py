@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from tuner.judge import analysis, objective
-from tuner.judge.recommendation import bounds
-from tuner.judge.recommendation.bounds import ERRORS_MARGIN, P95_MARGIN, Outcome
+from tuner.judge.recommendation import verdict
+from tuner.judge.recommendation.verdict import ERRORS_MARGIN, P95_MARGIN, Outcome
 from tuner.nouns import wording
 from tuner.nouns.model import ArmReport, Effect, Failure, Metric
 from tuner.nouns.schemas import CircumstancesAnswer, ReportAnswer
@@ -114,7 +114,7 @@ def _main(effect: Effect | None, blocks: int, margin: float) -> Finding:
         few = f"{blocks} usable blocks; at least {analysis.FEWEST_BLOCKS} are needed"
         return Outcome.INCONCLUSIVE, few
     asked = wording.limit(margin)
-    outcome = bounds.within(margin, *_worse_by(effect))
+    outcome = verdict.within(margin, *_worse_by(effect))
     return outcome, {
         Outcome.HOLDS: f"the interval excludes a loss of {asked}",
         Outcome.DOES_NOT_HOLD: f"the whole interval is worse by more than {asked}",
@@ -130,13 +130,13 @@ def _p95(
     found = _effect(arm, Metric.LATENCY_P95_MS)
     if found is None or found is main or Metric.LATENCY_P95_MS in asked.slo.bounds():
         return
-    outcome, broken = bounds.p95_margin(*_worse_by(found), margin)
+    outcome, broken = verdict.p95_margin(*_worse_by(found), margin)
     if outcome is not Outcome.HOLDS:
         yield outcome, broken.sentence
 
 
 def _errors(new: ArmReport, own: ArmReport, margins: Margins) -> Finding:
-    outcome, broken = bounds.errors_margin(_failed(new), _failed(own), margins.errors)
+    outcome, broken = verdict.errors_margin(_failed(new), _failed(own), margins.errors)
     if outcome is Outcome.HOLDS:
         return outcome, "no more of its requests fail than of your own file's"
     return outcome, broken.sentence
@@ -168,7 +168,7 @@ def _missed_bounds(new: ArmReport, own: ArmReport, asked: CircumstancesAnswer) -
         else:
             excess = objective.excess(metric, bound, math.log(reached), math.log(reference))
         if excess > 0:
-            broken = bounds.missed(metric, excess, asked.slo, asked.own_bounds)
+            broken = verdict.missed(metric, excess, asked.slo, asked.own_bounds)
             levels = f"{metric} {reached:.4g}, your own file {reference:.4g}"
             yield Outcome.DOES_NOT_HOLD, f"{broken.sentence}: {levels}"
 

@@ -18,9 +18,17 @@ from functools import partial
 from statistics import fmean, median
 
 from tuner.judge import analysis, diagnosis, grids, objective
-from tuner.judge.report.figures import COMPARED, SHOWN, Part, errors_of, figure_of, value_of
-from tuner.judge.report.rows import csv_of
-from tuner.judge.report.typical import highest, typical
+from tuner.judge.report.figures import (
+    COMPARED,
+    SHOWN,
+    Part,
+    csv_of,
+    errors_of,
+    figure_of,
+    highest,
+    typical,
+    value_of,
+)
 from tuner.nouns import wording
 from tuner.nouns.model import (
     BASELINE,

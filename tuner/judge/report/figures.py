@@ -1,12 +1,27 @@
 """One figure: of the windows of one block, and over blocks with its interval."""
 
+import csv
+import io
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
+from typing import Any
 
 from tuner.judge import analysis, objective
-from tuner.nouns.model import Figure, Histogram, Metric, Rung, Window
+from tuner.nouns.model import (
+    Figure,
+    Histogram,
+    Job,
+    Measurement,
+    Metric,
+    OverTime,
+    Rung,
+    TrialNumber,
+    TypicalWindow,
+    Window,
+    rungs,
+)
 
 REQUESTS_FOR_P99 = 5_000
 """With fewer, fewer than 50 requests are above the 99th percentile, and it means little."""
@@ -112,3 +127,113 @@ def _mean(
         requests = sum(window.requests for part in parts for window in part)
         high = min(1.0, high if any(values) else MAY_HIDE / max(1, requests))
     return fmean(values), max(0.0, low), high
+
+
+# ---- The window that shows how an arm goes: at which load, and which of its windows
+
+
+def highest(blocks: Sequence[Measurement], order: Iterable[Rung | None]) -> list[Measurement]:
+    """Of the blocks with a series those of the last rung: the same load for every arm."""
+    watched = [block for block in blocks if any(map(_is_watched, block.windows))]
+    there = {block.block_options.rung for block in watched}
+    last = next((rung for rung in reversed([*order]) if rung in there), None)
+    return [block for block in watched if block.block_options.rung == last]
+
+
+def typical(blocks: Sequence[Measurement], number: TrialNumber) -> TypicalWindow | None:
+    """The arm's window of median throughput, the lower one of two; None where it has none."""
+    found = [
+        (block, window)
+        for block in blocks
+        for window in block.windows_of(number)
+        if _is_watched(window)
+    ]
+    if not found:
+        return None
+    found.sort(key=lambda each: each[1].throughput_rps)
+    block, window = found[(len(found) - 1) // 2]
+    return TypicalWindow(
+        rung=block.block_options.rung,
+        block=block.sequence,
+        index=window.index,
+        over_time=window.over_time,
+    )
+
+
+def _is_watched(window: Window) -> bool:
+    return not window.is_void and window.over_time != OverTime()
+
+
+# ---- The blocks of a comparison one by one, as CSV: a row for each file, rung and block
+
+ERRORS = "errors_"
+"""Before the class of an error, in the name of the column that counts it."""
+
+
+def csv_of(job: Job, measurements: Iterable[Measurement]) -> str:
+    """All rows under one line of names. What is unknown is empty.
+
+    There is a column for each class of errors that the job saw.
+    """
+    rows = list(_rows(job, [one for one in measurements if one.windows]))
+    classes = sorted({name for row in rows for name in row if name.startswith(ERRORS)})
+    text = io.StringIO()
+    writer = csv.DictWriter(text, [*_COLUMNS, *classes], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({**dict.fromkeys(classes, 0), **row} for row in rows)
+    return text.getvalue()
+
+
+_COLUMNS = (
+    *(
+        "job",
+        "app",
+        "arm",
+        "limit_cpus",
+        "limit_memory_mb",
+        "rung",
+        "connections",
+        "block",
+        "host",
+        "started_at",
+    ),
+    *("windows", "void_windows", "requests", "sent", "errors"),
+    *(metric.value for metric in SHOWN),
+    "doubts",
+)
+
+
+def _rows(job: Job, blocks: Sequence[Measurement]) -> Iterator[Mapping[str, Any]]:
+    for rung in rungs(job.spec.workload):
+        own = [block for block in blocks if block.block_options.rung == rung]
+        for place, block in enumerate(own, 1):
+            for number, variant in enumerate(job.spec.variants):
+                windows = block.windows_of(TrialNumber(number))
+                if windows:
+                    names = {"job": job.id, "app": job.spec.app, "arm": variant.name}
+                    box = job.spec.boxes[number]
+                    limits = {"limit_cpus": box.cpus, "limit_memory_mb": box.memory_mb}
+                    yield {**names, **limits, "rung": rung, "block": place, **_row(block, windows)}
+
+
+def _row(block: Measurement, windows: list[Window]) -> Mapping[str, Any]:
+    """Counts are of all windows, figures of those that are not void."""
+    usable = [window for window in windows if not window.is_void]
+    figures = {
+        metric.value: f"{value:.6g}"
+        for metric in SHOWN
+        if usable and (value := value_of(usable, metric)) is not None
+    }
+    return {
+        "connections": windows[0].connections,
+        "host": block.host,
+        "started_at": windows[0].started_at.isoformat(),
+        "windows": len(windows),
+        "void_windows": len(windows) - len(usable),
+        "requests": sum(window.requests for window in windows),
+        "sent": sum(window.sent for window in windows),
+        "errors": sum(window.errors for window in windows),
+        **figures,
+        "doubts": " ".join(sorted({doubt for window in windows for doubt in window.doubts})),
+        **{f"{ERRORS}{name}": count for name, count in errors_of(windows).items()},
+    }

@@ -1,14 +1,5 @@
 """The nouns of the product: frozen, without I/O, units in their names."""
 
-from tuner.nouns.model.activity import (
-    LABELS,
-    Activity,
-    Counted,
-    Labels,
-    OpenJobs,
-    Total,
-    end_of_job,
-)
 from tuner.nouns.model.answers import (
     AnswerInBrief,
     Bottleneck,
@@ -29,6 +20,7 @@ from tuner.nouns.model.answers import (
     box_of,
     notes_of,
 )
+from tuner.nouns.model.base import LOG, NAME, Document, HighEnd, LowEnd, Name, about, extended
 from tuner.nouns.model.budgets import (
     ANSWERS_OF_A_CONNECTION,
     LONGER_AT_MOST,
@@ -38,10 +30,15 @@ from tuner.nouns.model.budgets import (
     Budget,
     PresetBudget,
 )
-from tuner.nouns.model.checks import MOST_SAID, Check, Checker, NewCheck
-from tuner.nouns.model.conditions import Condition, Slots, conditions_of
-from tuner.nouns.model.curves import Curve
-from tuner.nouns.model.document import NAME, Document, Name
+from tuner.nouns.model.conditions import (
+    SCENE_S,
+    Condition,
+    Scene,
+    SceneComparison,
+    SceneRun,
+    Slots,
+    conditions_of,
+)
 from tuner.nouns.model.documents import (
     JobKind,
     JobSpec,
@@ -51,7 +48,6 @@ from tuner.nouns.model.documents import (
     mistakes_of,
 )
 from tuner.nouns.model.doubts import Advice, Doubt, measure_again
-from tuner.nouns.model.events import EVENTS_KEPT, Event, EventKind
 from tuner.nouns.model.evidence import (
     Ablation,
     Evidence,
@@ -74,8 +70,31 @@ from tuner.nouns.model.figures import (
     Surroundings,
     UsageSeries,
 )
-from tuner.nouns.model.fleet import MOST_ANSWERS, MOST_LISTED, AppInBrief, PastAnswer
-from tuner.nouns.model.hosts import HAS_A_JOB, IS_DRAINED, BenchmarkHost, is_live, what_is_missing
+from tuner.nouns.model.fleet import (
+    EVENTS_KEPT,
+    HAS_A_JOB,
+    IS_DRAINED,
+    LABELS,
+    MOST_ANSWERS,
+    MOST_LISTED,
+    MOST_SAID,
+    Activity,
+    AppInBrief,
+    BenchmarkHost,
+    Check,
+    Checker,
+    Counted,
+    Event,
+    EventKind,
+    Labels,
+    NewCheck,
+    OpenJobs,
+    PastAnswer,
+    Total,
+    end_of_job,
+    is_live,
+    what_is_missing,
+)
 from tuner.nouns.model.http_requests import (
     MOST_ROWS_BYTES,
     NAMED,
@@ -84,19 +103,26 @@ from tuner.nouns.model.http_requests import (
     Upload,
     UserData,
 )
-from tuner.nouns.model.images import ImageName, ImageText
-from tuner.nouns.model.kernel import OF_A_NAMESPACE, SOMAXCONN, is_sysctl
 from tuner.nouns.model.keys import (
     ANYBODY,
+    MOST_LINKS,
     Action,
     AuditEntry,
     Caller,
     Key,
+    Link,
     Scope,
     too_many_waiting,
 )
-from tuner.nouns.model.limits import BOX_SIZES, BYTES_PER_MB, Limits, cpus_in
-from tuner.nouns.model.links import MOST_LINKS, Link
+from tuner.nouns.model.limits import (
+    BOX_SIZES,
+    BYTES_PER_MB,
+    OF_A_NAMESPACE,
+    SOMAXCONN,
+    Limits,
+    cpus_in,
+    is_sysctl,
+)
 from tuner.nouns.model.measuring import (
     AS_BUDGETED,
     BASELINE,
@@ -117,12 +143,12 @@ from tuner.nouns.model.measuring import (
     TargetFacts,
     TrialNumber,
 )
-from tuner.nouns.model.needs import SECRETS, FromFile, FromWorker, Needs
-from tuner.nouns.model.noun import LOG, HighEnd, LowEnd, about, extended
+from tuner.nouns.model.needs import SECRETS, FromFile, FromWorker, ImageName, ImageText, Needs
 from tuner.nouns.model.objectives import Aim, Bound, Metric, Objective, RelativeBound, Slo
 from tuner.nouns.model.preflight import Danger, LeftOut, Preflight, PreflightFinding, options_of
 from tuner.nouns.model.reports import (
     ArmReport,
+    Curve,
     Figure,
     Report,
     RungReport,
@@ -138,8 +164,6 @@ from tuner.nouns.model.requests import (
     Request,
     TuneRequest,
 )
-from tuner.nouns.model.scenes import SCENE_S, Scene, SceneComparison, SceneRun
-from tuner.nouns.model.schedules import Followed, Schedule
 from tuner.nouns.model.services import (
     APP,
     Backed,
@@ -162,7 +186,6 @@ from tuner.nouns.model.spaces import (
     Scalar,
     SearchSpace,
 )
-from tuner.nouns.model.status import JobStatus, JobSummary, Tally, version_of
 from tuner.nouns.model.stubs import Latency, Response, Scheme, Stub, text_of
 from tuner.nouns.model.studying import (
     Claim,
@@ -171,6 +194,8 @@ from tuner.nouns.model.studying import (
     History,
     Job,
     JobState,
+    JobStatus,
+    JobSummary,
     Measure,
     Origin,
     Outcome,
@@ -179,10 +204,19 @@ from tuner.nouns.model.studying import (
     Settle,
     Step,
     Succeed,
+    Tally,
     Trial,
     TrialState,
+    version_of,
 )
-from tuner.nouns.model.targets import DEFAULT_COMMAND, Target, TargetApp, TargetRequest
+from tuner.nouns.model.targets import (
+    DEFAULT_COMMAND,
+    Followed,
+    Schedule,
+    Target,
+    TargetApp,
+    TargetRequest,
+)
 from tuner.nouns.model.windows import (
     SERIES_STEP_S,
     Answered,

@@ -6,16 +6,14 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from tuner.nouns.model.conditions import Condition
+from tuner.nouns.model.base import HighEnd, LowEnd, about
+from tuner.nouns.model.conditions import Condition, SceneComparison
 from tuner.nouns.model.doubts import Advice, Doubt, measure_again
 from tuner.nouns.model.evidence import NO_EVIDENCE, Evidence, Look
 from tuner.nouns.model.figures import ServiceFigures
-from tuner.nouns.model.kernel import is_sysctl
-from tuner.nouns.model.limits import Limits
+from tuner.nouns.model.limits import Limits, is_sysctl
 from tuner.nouns.model.measuring import JobId, TrialNumber
-from tuner.nouns.model.noun import HighEnd, LowEnd, about
 from tuner.nouns.model.objectives import Metric
-from tuner.nouns.model.scenes import SceneComparison
 from tuner.nouns.model.spaces import Params
 from tuner.nouns.model.windows import RequestFigures
 

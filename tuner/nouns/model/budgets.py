@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from tuner.nouns.model.document import Document
-from tuner.nouns.model.scenes import SCENE_S, Scene
+from tuner.nouns.model.base import Document
+from tuner.nouns.model.conditions import SCENE_S, Scene
 
 RUNS_OF_A_BLOCK = 4
 """Configurations of an ablation in one block, beside the baseline."""

@@ -11,17 +11,14 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from tuner.nouns.model.base import Document, Name
 from tuner.nouns.model.budgets import Budget
-from tuner.nouns.model.conditions import Condition
-from tuner.nouns.model.document import Document, Name
-from tuner.nouns.model.images import ImageText
+from tuner.nouns.model.conditions import Condition, Scene
 from tuner.nouns.model.limits import Limits
-from tuner.nouns.model.needs import EnvName, EnvValue
+from tuner.nouns.model.needs import EnvName, EnvValue, ImageText
 from tuner.nouns.model.objectives import Metric, Objective, Slo
-from tuner.nouns.model.scenes import Scene
-from tuner.nouns.model.schedules import Followed
 from tuner.nouns.model.spaces import Scalar, SearchSpace
-from tuner.nouns.model.targets import Allowed, Target, reads_ini
+from tuner.nouns.model.targets import Allowed, Followed, Target, reads_ini
 from tuner.nouns.model.workloads import Workload, with_keep_alive
 
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
+from tuner.nouns.model.base import LOG, Gain, HighEnd, LowEnd, about
 from tuner.nouns.model.measuring import TrialNumber
-from tuner.nouns.model.noun import LOG, Gain, HighEnd, LowEnd, about
 from tuner.nouns.model.spaces import Scalar
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from tuner.nouns.model.noun import about
+from tuner.nouns.model.base import about
 
 _SUB_BUCKETS = 128  # of every power of two: two significant digits
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
-from tuner.nouns.model.document import Document
+from tuner.nouns.model.base import Document
 
 NAMED = re.compile(r"\{\{\s*([^{}\s]+)\s*\}\}")
 """The place of a value within a text; group 1 is its name."""

@@ -7,6 +7,8 @@ from fnmatch import fnmatchcase
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from tuner.nouns.model.measuring import JobId
+
 
 class Scope(StrEnum):
     """What a key opens. Each scope includes those before it."""
@@ -97,3 +99,20 @@ class AuditEntry(BaseModel):
     action: Action = Field(description="what was changed")
     job: int | None = Field(description="the job, which may be deleted; null: none")
     said: str = Field(description="what else is to say, such as the name of a key")
+
+
+# ---- A link to one job for somebody without the key
+
+MOST_LINKS = 20
+"""Of one job at the same time."""
+
+
+class Link(BaseModel):
+    """Shows one job, read-only, until it is revoked. Its address cannot be read again."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: int = Field(description="the link's number, to revoke it")
+    job: JobId = Field(description="the job that it shows")
+    created_at: datetime = Field(description="when it was made")
+    expires_at: datetime | None = Field(description="when it ends by itself; null: never")

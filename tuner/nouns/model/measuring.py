@@ -11,11 +11,10 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, NewType
 
-from tuner.nouns.model.conditions import Condition
-from tuner.nouns.model.noun import about
+from tuner.nouns.model.base import about
+from tuner.nouns.model.conditions import Condition, Scene, SceneRun
 from tuner.nouns.model.objectives import Metric
 from tuner.nouns.model.preflight import Preflight
-from tuner.nouns.model.scenes import Scene, SceneRun
 from tuner.nouns.model.windows import Window
 from tuner.nouns.model.workloads import Rung
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tuner.nouns.model.document import Document
+from tuner.nouns.model.base import Document
 
 
 class Metric(StrEnum):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
-from tuner.nouns.model.noun import about
+from tuner.nouns.model.base import about
 
 
 class Danger(StrEnum):

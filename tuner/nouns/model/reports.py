@@ -5,14 +5,33 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from tuner.nouns.model.answers import Bottleneck, Diagnosis, Effect, Verdict
-from tuner.nouns.model.curves import Curve
+from tuner.nouns.model.base import about
 from tuner.nouns.model.doubts import Doubt
 from tuner.nouns.model.figures import Histogram, OverTime, ProxyTimes, ServiceFigures, Spread
 from tuner.nouns.model.measuring import Failure
-from tuner.nouns.model.noun import about
 from tuner.nouns.model.objectives import Metric
 from tuner.nouns.model.windows import RequestFigures
 from tuner.nouns.model.workloads import Rung
+
+# ---- The curve of a grid: what one number does while everything else stays
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """The files of a grid that differ in one number alone, in its order."""
+
+    over: Annotated[str, about("the option or limit that grows along the curve")]
+    at: Annotated[Mapping[str, str], about("what else the grid varies, with its value here")]
+    levels: Annotated[tuple[float, ...], about("values of `over`, the smallest first")]
+    arms: Annotated[tuple[str, ...], about("the file of each level")]
+    enough: Annotated[
+        float | None,
+        about(
+            "the smallest level from which no later one is better by min_effect; null: the last"
+            " one is better than the one before, or noise may hide a gain"
+        ),
+    ]
+    sentence: Annotated[str, about("where the curve stops rising, and what limits it there")]
 
 
 @dataclass(frozen=True, kw_only=True)

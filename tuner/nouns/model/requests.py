@@ -5,14 +5,13 @@ from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from tuner.nouns.model.base import Document, Name
 from tuner.nouns.model.budgets import PresetBudget
-from tuner.nouns.model.conditions import Condition
-from tuner.nouns.model.document import Document, Name
+from tuner.nouns.model.conditions import Condition, Scene
 from tuner.nouns.model.documents import CompareWith, JobKind, Priority, SamplerName, Variant
 from tuner.nouns.model.limits import Limits
 from tuner.nouns.model.needs import File
 from tuner.nouns.model.objectives import Metric, Objective, Slo
-from tuner.nouns.model.scenes import Scene
 from tuner.nouns.model.spaces import OptionName, SearchSpace
 from tuner.nouns.model.targets import Allowed, TargetRequest
 from tuner.nouns.model.workloads import Workload

@@ -13,13 +13,10 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 
-from tuner.nouns.model.document import Document, Name
-from tuner.nouns.model.images import ImageText
-from tuner.nouns.model.needs import Needs, pairs
-from tuner.nouns.model.quantities import megabytes, seconds
+from tuner.nouns.model.base import Document, Name, megabytes, seconds
+from tuner.nouns.model.limits import Ulimits
+from tuner.nouns.model.needs import CopiedVolume, ImageText, InnerFolder, Needs, Volume, pairs
 from tuner.nouns.model.stubs import STUB_CPUS, STUB_MB, Stub
-from tuner.nouns.model.ulimits import Ulimits
-from tuner.nouns.model.volumes import CopiedVolume, InnerFolder, Volume
 
 APP = "app"
 """The name of the app's own container among the services."""

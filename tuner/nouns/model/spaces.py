@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from tuner.nouns.model import kernel
-from tuner.nouns.model.document import Document
+from tuner.nouns.model import limits
+from tuner.nouns.model.base import Document
 
 Scalar = bool | int | str
 """A parameter's value. `bool` stands first: it must not be read as an int."""
@@ -75,7 +75,7 @@ class ChoiceParameter(_Parameter):
         return {
             value: {
                 **options,
-                **kernel.settled({n: v for n, v in options.items() if kernel.is_sysctl(n)}),
+                **limits.settled({n: v for n, v in options.items() if limits.is_sysctl(n)}),
             }
             for value, options in given.items()
         }

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, model_validator
 
-from tuner.nouns.model.document import Document
+from tuner.nouns.model.base import Document
 from tuner.nouns.model.http_requests import HeaderName, HeaderValue
 
 STUB_MB = 64

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated
 
+from tuner.nouns.model.base import about
 from tuner.nouns.model.doubts import Doubt
 from tuner.nouns.model.figures import (
     Histogram,
@@ -16,7 +17,6 @@ from tuner.nouns.model.figures import (
     Surroundings,
 )
 from tuner.nouns.model.limits import BYTES_PER_MB
-from tuner.nouns.model.noun import about
 from tuner.nouns.model.objectives import Metric
 
 SERIES_STEP_S = 0.25

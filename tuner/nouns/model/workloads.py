@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tuner.nouns.model.document import Document, raise_for
+from tuner.nouns.model.base import Document, raise_for
 from tuner.nouns.model.http_requests import HttpRequest, UserData, refusals
 
 MOST_CONNECTIONS = 10_000

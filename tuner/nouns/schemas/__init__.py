@@ -2,24 +2,23 @@
 
 from tuner.nouns.schemas.base import (
     Answer,
+    FindingAnswer,
+    FixAnswer,
     Health,
     IniForm,
+    LeftOutAnswer,
+    LintAnswer,
+    LintRequest,
     MistakeAnswer,
+    PreflightAnswer,
     Problem,
     ReportForm,
     Require,
+    SpaceList,
+    SpaceSummary,
     SysctlForm,
-)
-from tuner.nouns.schemas.catalogue import SpaceList, SpaceSummary, TargetAppAnswer, TargetAppList
-from tuner.nouns.schemas.comparisons import ArmAnswer, ReportAnswer, WindowAnswer, WindowList
-from tuner.nouns.schemas.evidence import EvidenceAnswer, LookAnswer
-from tuner.nouns.schemas.hosts import (
-    CalibrationAnswer,
-    CalibrationReport,
-    HostAnswer,
-    PoolAnswer,
-    PoolList,
-    SeesAnswer,
+    TargetAppAnswer,
+    TargetAppList,
 )
 from tuner.nouns.schemas.jobs import (
     AppAnswer,
@@ -39,6 +38,18 @@ from tuner.nouns.schemas.jobs import (
     TrialAnswer,
     TrialList,
 )
-from tuner.nouns.schemas.lint import FindingAnswer, FixAnswer, LintAnswer, LintRequest
-from tuner.nouns.schemas.preflight import LeftOutAnswer, PreflightAnswer
+from tuner.nouns.schemas.parts import (
+    ArmAnswer,
+    CalibrationAnswer,
+    CalibrationReport,
+    EvidenceAnswer,
+    HostAnswer,
+    LookAnswer,
+    PoolAnswer,
+    PoolList,
+    ReportAnswer,
+    SeesAnswer,
+    WindowAnswer,
+    WindowList,
+)
 from tuner.nouns.schemas.reports import ProvenanceAnswer, TrialsAnswer, TrialSummary, TuneReport

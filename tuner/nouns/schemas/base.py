@@ -1,9 +1,12 @@
 """The base of all answers, problems and health."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from tuner.nouns.model import Document, LeftOut, Limits, PreflightFinding, Workload, about
 
 IniForm = Literal["patched", "overlay", "command"]
 SysctlForm = Literal["plain", "compose", "kubernetes"]
@@ -49,3 +52,118 @@ class Health(Answer):
     """The process lives, or is ready."""
 
     status: str = Field(description="always ok: what is not ok is a problem")
+
+
+# ---- Names that a request may use: search spaces and target apps
+
+
+class SpaceSummary(Answer):
+    """A search space in a list."""
+
+    name: str = Field(description="the name to use in a job")
+    description: str = Field(description="what it is for")
+    parameters: Sequence[str] = Field(description="the parameters that it varies")
+
+
+class SpaceList(Answer):
+    """All search spaces of this service."""
+
+    search_spaces: Sequence[SpaceSummary] = Field(description="by name")
+
+
+class TargetAppAnswer(Answer):
+    """A described target app."""
+
+    name: str = Field(description="the name to use in a job")
+    description: str = Field(description="what it is")
+    thread_safe: bool = Field(description="false: threads stay 1")
+    gevent_ok: bool = Field(description="false: do not use the search space gevent")
+    limits: Limits = Field(description="default limits of its container")
+    workload: Workload = Field(description="default workload of its jobs")
+    uwsgi_ini: str = Field(description="its uwsgi.ini, the default baseline")
+
+
+class TargetAppList(Answer):
+    """All target apps of this service."""
+
+    target_apps: Sequence[TargetAppAnswer] = Field(description="by name")
+
+
+# ---- A request to lint a uwsgi.ini, and the findings
+
+SeverityName = Literal["error", "warning", "note"]
+
+
+class LintRequest(Document):
+    """The body of `POST /v1/lint`. A rule is silent where a limit that it needs is not given."""
+
+    ini: str = Field(max_length=200_000, description="the text of the uwsgi.ini")
+    limits: Limits | None = Field(None, description="where it will run; default: the job's")
+    memory_per_process_mb: float | None = Field(
+        None, gt=0, le=1_048_576, description="memory of one worker; default: as the job measured"
+    )
+    job: int | None = Field(
+        None, ge=1, le=2**63 - 1, description="a job whose build of uWSGI will read the file"
+    )
+    clients_keep: bool = Field(
+        False, description="clients want to keep their connections; the job's want it too"
+    )
+    fix: bool = Field(False, description="whether to send the file with its safe fixes")
+
+
+class FixAnswer(Answer):
+    """How to fix a finding."""
+
+    sentence: str = Field(description="what to do")
+    is_safe: bool = Field(
+        description="true: it keeps what uWSGI does today, or makes it do what the file says"
+    )
+    is_automatic: bool = Field(description="whether `tuner lint --fix` can do it")
+
+
+class FindingAnswer(Answer):
+    """One thing that is wrong with the file."""
+
+    rule: str = Field(description="the rule's id, which stays")
+    name: str = Field(description="the rule's name")
+    severity: SeverityName = Field(description="error, warning or note, the worst first")
+    line: int | None = Field(description="from 1; null: the file as a whole")
+    message: str = Field(description="what is wrong")
+    fix: FixAnswer | None = Field(description="how to fix it; null: no advice")
+
+
+class LintAnswer(Answer):
+    """All findings in a uwsgi.ini, by line."""
+
+    uwsgi_version: str = Field(description="the release whose options the rules used")
+    is_of_build: bool = Field(description="whether the options of the build itself were known")
+    is_usable: bool = Field(description="false: the text cannot be read as an ini")
+    findings: Sequence[FindingAnswer] = Field(description="by line, the worst first")
+    fixed_ini: str | None = Field(
+        description="the file with its safe fixes, if the request asked for them; "
+        "`findings` are those that remain"
+    )
+
+
+# ---- The pre-flight check of a job's files
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftOutAnswer(LeftOut):
+    """A line of a file that trials leave out; the recommended file still has it."""
+
+    sentence: Annotated[str, about("the line and its danger in a sentence")]
+
+
+class PreflightAnswer(Answer):
+    """What is known about a job's files before the first trial."""
+
+    left_out: Sequence[LeftOutAnswer] = Field(
+        description="lines that all arms leave out, because the request does not allow them"
+    )
+    somaxconn: int | None = Field(
+        description="net.core.somaxconn in the container; null until a host has read it"
+    )
+    findings: Sequence[PreflightFinding] | None = Field(
+        description="findings of the rules and of a strict uWSGI; null until a host has checked"
+    )

@@ -35,11 +35,15 @@ from tuner.nouns.model import (
     Verdict,
     Workload,
 )
-from tuner.nouns.schemas.base import Answer
-from tuner.nouns.schemas.comparisons import ReportAnswer, WindowAnswer
-from tuner.nouns.schemas.evidence import EvidenceAnswer, LookAnswer
-from tuner.nouns.schemas.hosts import CalibrationAnswer, SeesAnswer
-from tuner.nouns.schemas.preflight import PreflightAnswer
+from tuner.nouns.schemas.base import Answer, PreflightAnswer
+from tuner.nouns.schemas.parts import (
+    CalibrationAnswer,
+    EvidenceAnswer,
+    LookAnswer,
+    ReportAnswer,
+    SeesAnswer,
+    WindowAnswer,
+)
 
 
 class Progress(Answer):

@@ -16,9 +16,8 @@ from tuner.nouns.model import (
     TrialState,
     about,
 )
-from tuner.nouns.schemas.base import Answer
+from tuner.nouns.schemas.base import Answer, PreflightAnswer
 from tuner.nouns.schemas.jobs import RecommendationAnswer
-from tuner.nouns.schemas.preflight import PreflightAnswer
 
 
 class TrialSummary(Answer):

@@ -21,7 +21,7 @@ from tuner.nouns.model.workloads import (
     Rung,
     Workload,
 )
-from tuner.nouns.wording.numbers import count, figure, share, thousands
+from tuner.nouns.wording.effects import count, figure, share, thousands
 
 STATES: Mapping[TrialState, str] = {
     TrialState.WAITING: "waiting",

@@ -1,34 +1,32 @@
 """Everything put together, and the OpenAPI document."""
 
-from collections.abc import AsyncIterator
+import resource
+import socket
+import sys
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
+import uvicorn
 from fastapi import FastAPI
 from pydantic.json_schema import models_json_schema
 
 from tuner.nouns.model import REQUESTS, Event, NewCheck
 from tuner.nouns.schemas import LintRequest, Problem
 from tuner.service.api import (
-    apps,
-    audit,
-    catalogue,
     events,
-    examples,
-    health,
     jobs,
-    links,
     lint,
-    metrics,
-    observing,
-    pools,
+    listings,
+    monitoring,
     problems,
     recommendations,
     reference,
     reports,
-    trials,
 )
+from tuner.service.api.feed import Feed
 from tuner.service.api.security import OPEN_PATHS, SCHEMES, RefuseOtherSites, RequireKey
 from tuner.service.api.services import Services
 
@@ -54,18 +52,18 @@ def create_app(services: Services) -> FastAPI:
     problems.install(app)
     for router in (
         jobs.router,
-        links.router,
+        jobs.of_links,
         events.router,
-        trials.router,
-        apps.router,
+        reports.of_trials,
+        listings.of_apps,
         recommendations.router,
         reports.router,
-        pools.router,
-        catalogue.router,
+        listings.of_pools,
+        listings.of_names,
         lint.router,
-        audit.router,
-        health.router,
-        metrics.router,
+        monitoring.of_audit,
+        monitoring.of_health,
+        monitoring.of_metrics,
         reference.router,
     ):
         app.include_router(router)
@@ -74,8 +72,8 @@ def create_app(services: Services) -> FastAPI:
             RequireKey, callers=services.callers, wrong_key_takes_s=services.wrong_key_takes_s
         )
     app.add_middleware(RefuseOtherSites, hosts_allowed=services.hosts_allowed)
-    app.state.latencies = observing.new_latencies()
-    app.add_middleware(observing.ObserveRequests, latencies=app.state.latencies)
+    app.state.latencies = problems.new_latencies()
+    app.add_middleware(problems.ObserveRequests, latencies=app.state.latencies)
     _complete_openapi(app)
     return app
 
@@ -93,7 +91,7 @@ def _complete_openapi(app: FastAPI) -> None:
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
             document = made_by_fastapi()
-            examples.add_to(document)
+            reference.add_to(document)
             components = document["components"]
             for answer in components["schemas"].values():
                 answer["required"] = list(answer.get("properties", ()))  # null, never left out
@@ -125,3 +123,60 @@ def _schemas() -> dict[str, Any]:
     )
     schemas: dict[str, Any] = made["$defs"]
     return schemas
+
+
+# ---- The API process: uvicorn, which does not wait for streams that never end
+
+STOP_WITHIN_S = 5
+_FAILED_TO_START = 3  # uvicorn's own exit code
+
+
+class _Server(uvicorn.Server):
+    """Ends the streams first: it waits for all connections to close."""
+
+    def __init__(self, config: uvicorn.Config, feed: Feed) -> None:
+        super().__init__(config)
+        self._feed = feed
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._feed.stop()
+        await super().shutdown(sockets)
+
+
+def serve(
+    app: FastAPI,
+    host: str,
+    port: int,
+    *,
+    base_path: str = "",
+    tls_cert: Path | None = None,
+    tls_key: Path | None = None,
+    proxies: Sequence[str] = (),
+) -> None:
+    """Serve an app of `create_app` until SIGTERM or SIGINT. Exits where it cannot listen.
+
+    With a certificate and its key, https. `proxies` are the addresses whose X-Forwarded-For and
+    X-Forwarded-Proto count.
+    """
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a stream is an open file
+    config = uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        root_path=base_path,
+        ssl_certfile=tls_cert,
+        ssl_keyfile=tls_key,
+        forwarded_allow_ips=list(proxies),
+        timeout_graceful_shutdown=STOP_WITHIN_S,
+    )
+    server = _Server(config, app.state.services.feed)
+    try:
+        server.run()
+    except KeyboardInterrupt:
+        return
+    if not server.started:
+        sys.exit(_FAILED_TO_START)

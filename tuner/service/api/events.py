@@ -8,7 +8,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from tuner.nouns.model import JobId
-from tuner.service.api import examples
+from tuner.service.api import reference
 from tuner.service.api.parameters import MAX_ID, Id
 from tuner.service.api.problems import documented
 from tuner.service.api.services import Wired
@@ -25,8 +25,11 @@ LastEventId = Annotated[
 ]
 Stream = AsyncIterator[ServerSentEvent]
 
-_DATA = {"contentMediaType": "application/json", "contentSchema": examples.reference("Event")}
-_ANSWERS = examples.text("events", "text/event-stream")
+_DATA = {
+    "contentMediaType": "application/json",
+    "contentSchema": reference.schema_reference("Event"),
+}
+_ANSWERS = reference.text("events", "text/event-stream")
 _ANSWERS[200]["content"]["text/event-stream"]["itemSchema"] = {"properties": {"data": _DATA}}
 
 

@@ -1,16 +1,18 @@
-"""Jobs of all kinds: submit, list, look at, cancel, delete; their raw data."""
+"""Jobs of all kinds: submit, list, look at, cancel, delete; their raw data; links to one job."""
 
+import secrets
+from collections.abc import Iterator
+from datetime import timedelta
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 
-from tuner.nouns.model import JobId, JobKind, JobStatus
-from tuner.nouns.schemas import JobAnswer, JobPage, WindowList
-from tuner.service.api import examples, views
-from tuner.service.api.conditional import tagged, unchanged
-from tuner.service.api.equal_jobs import equal_job
+from tuner.nouns.model import JobId, JobKind, JobSpec, JobState, JobStatus, JobSummary, Priority
+from tuner.nouns.schemas import JobAnswer, JobPage, LinkList, NewLink, WindowList
+from tuner.service.api import reference, views
 from tuner.service.api.parameters import (
     MAX_AGE_DAYS,
+    MAX_ID,
     After,
     Body,
     Id,
@@ -19,11 +21,63 @@ from tuner.service.api.parameters import (
     Key,
     Limit,
     OfApp,
+    tagged,
+    unchanged,
 )
 from tuner.service.api.problems import documented
 from tuner.service.api.reading import read_request, sha256_of
+from tuner.service.api.security import SHARED
 from tuner.service.api.services import Services, Wired
 from tuner.service.api.sizes import require_allowed_time
+
+# ---- The earlier job of a request that comes again: a command that was stopped goes on with it
+
+_MOST = 200
+"""Newest jobs of an app in one state that are looked at."""
+
+
+def equal_job(
+    services: Services, spec: JobSpec, max_age_days: float | None = None
+) -> JobStatus | None:
+    """The job of an equal spec that runs, else the newest one that waits; None without any.
+
+    With `max_age_days`, also one that succeeded at most so many days ago, unless it is to be
+    measured again. A spec has the texts of its files: with another text it is another job.
+    """
+    asked = _as_asked(spec, spec)
+    for found in _candidates(services, spec, max_age_days):
+        job = services.store.job(found.id)
+        if job.measure_again is None and _as_asked(job.spec, spec) == asked:
+            return services.store.status(found.id)
+    return None
+
+
+def _candidates(
+    services: Services, spec: JobSpec, max_age_days: float | None
+) -> Iterator[JobSummary]:
+    def jobs(state: JobState) -> Iterator[JobSummary]:
+        yield from services.store.jobs(spec.app, state, None, _MOST, kind=spec.kind)
+
+    yield from jobs(JobState.RUNNING)
+    yield from jobs(JobState.QUEUED)
+    if max_age_days is not None:
+        oldest = services.now() - timedelta(days=max_age_days)
+        ended = jobs(JobState.SUCCEEDED)
+        yield from (job for job in ended if job.finished_at and job.finished_at >= oldest)
+
+
+def _as_asked(spec: JobSpec, like: JobSpec) -> JobSpec:
+    """Without what came from elsewhere: answers of earlier jobs, the file that was in the image.
+
+    Also without the priority: it decides when a job starts, not what it finds.
+    """
+    read_later = {"baseline_ini": ""} if like.awaits_file else {}
+    by_itself = {"because": (), "follows": None}  # of a schedule
+    update = {"seeds": (), "priority": Priority.INTERACTIVE, **by_itself, **read_later}
+    return spec.model_copy(update=update)
+
+
+# ---- Jobs of all kinds: submit, list, look at, cancel, delete; their raw data
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 
@@ -51,8 +105,8 @@ WithinDays = Annotated[
     "",
     status_code=201,
     response_model=JobAnswer,
-    openapi_extra=examples.body("TuneRequest", "CompareRequest", "CalibrateRequest"),
-    responses={**examples.created(JobAnswer), **documented(409, 413, 415, 422, 429)},
+    openapi_extra=reference.body("TuneRequest", "CompareRequest", "CalibrateRequest"),
+    responses={**reference.created(JobAnswer), **documented(409, 413, 415, 422, 429)},
 )
 def submit(
     document: Body,
@@ -113,7 +167,7 @@ def list_jobs(
 
 
 @router.get(
-    "/{id}", response_model=JobAnswer, responses={**examples.NOT_MODIFIED, **documented(404, 422)}
+    "/{id}", response_model=JobAnswer, responses={**reference.NOT_MODIFIED, **documented(404, 422)}
 )
 def show_job(
     job_id: Id, request: Request, services: Wired, if_none_match: IfNoneMatch = None
@@ -150,3 +204,43 @@ def list_windows(job_id: Id, services: Wired) -> Response:
 def _tag(version: str) -> str:
     """A weak tag: two answers of one version may differ in bytes."""
     return f'W/"{version}"'
+
+
+# ---- Read-only links to one job, for somebody without the key: make, list, revoke
+
+of_links = APIRouter(prefix="/v1/jobs/{id}/links", tags=["jobs"])
+
+Days = Annotated[
+    float | None,
+    Query(gt=0, le=MAX_AGE_DAYS, description="the link ends after them", examples=[30]),
+]
+LinkId = Annotated[
+    int, Path(alias="link", ge=1, le=MAX_ID, description="the link's number", examples=[3])
+]
+
+
+@of_links.post("", status_code=201, responses=documented(404, 409, 422))
+def make_link(job_id: Id, services: Wired, days: Days = None) -> NewLink:
+    """A link that shows this job and nothing else. Its address is in this answer alone."""
+    return new_link(services, job_id, days)
+
+
+@of_links.get("", responses=documented(404, 422))
+def list_links(job_id: Id, services: Wired) -> LinkList:
+    """The links of a job that have not been revoked."""
+    services.store.pool_of(JobId(job_id))
+    return LinkList(links=services.store.links(JobId(job_id)))
+
+
+@of_links.delete("/{link}", status_code=204, responses=documented(404, 422))
+def revoke_link(job_id: Id, link: LinkId, services: Wired) -> None:
+    """Revoke a link: its address then leads nowhere."""
+    services.store.unshare(services.changed(job_id), link, by=services.by)
+
+
+def new_link(services: Services, job_id: int, days: float | None) -> NewLink:
+    """A link that lasts so many days, or until it is revoked."""
+    token = secrets.token_urlsafe(32)
+    expires_at = None if days is None else services.now() + timedelta(days=days)
+    link = services.store.share(services.changed(job_id), token, expires_at, by=services.by)
+    return NewLink.of(link, path=f"{SHARED}{token}")

@@ -1,12 +1,9 @@
-"""The verdict and the files to deploy, of a job and of an app's newest job.
-
-Both addresses have the same calls. Pipelines ask far more often than answers change, so a tag is
-made of the job's number and revision, the form and the program's version. A 304 costs one indexed
-look at a few columns and the doubts: the API neither loads nor renders the answer.
-"""
+"""The verdict and the files to deploy, of a job and of an app's newest job."""
 
 import hashlib
-from collections.abc import Callable
+import json
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from importlib.metadata import version
@@ -15,18 +12,159 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from tuner.nouns.errors import Conflict, NotFound, Stale
-from tuner.nouns.model import NAME, AnswerInBrief, Job, JobId, JobState, Recommendation, Verdict
+from tuner.nouns.model import (
+    NAME,
+    AnswerInBrief,
+    Job,
+    JobId,
+    JobState,
+    Limits,
+    Recommendation,
+    Verdict,
+    box_of,
+)
 from tuner.nouns.schemas import IniForm, RecommendationAnswer, SysctlForm
-from tuner.service.api import examples
-from tuner.service.api.conditional import kept_by, unchanged
-from tuner.service.api.files import compose_of, ini_of, media_type_of, sysctls_of
-from tuner.service.api.parameters import MAX_AGE_DAYS, Id, IfNoneMatch
+from tuner.service.api import reference
+from tuner.service.api.parameters import MAX_AGE_DAYS, Id, IfNoneMatch, kept_by, unchanged
 from tuner.service.api.problems import documented
 from tuner.service.api.services import Services, Wired
 from tuner.service.api.views import recommendation_answer
+from tuner.uwsgi.command_line import command_of
+from tuner.uwsgi.ini import IniFile
+from tuner.uwsgi.options import known
+
+# ---- The files of a recommendation: the ini, and the limits that it relies on
+
+_UNFIT = re.compile(r"[^a-z0-9-]")  # in a name that becomes part of a DNS name
+
+INI_PATH = "/etc/uwsgi/uwsgi.ini"
+"""The compose file mounts the recommended ini here."""
+
+
+def ini_of(found: Recommendation, form: IniForm) -> str:
+    """The user's file with the changes in place, or the changes alone for a second --ini.
+
+    Or the whole file as a command line. Raises `Conflict` if that form cannot have it all.
+    """
+    match form:
+        case "patched":
+            return found.uwsgi_ini
+        case "overlay":
+            if not found.overlay_ini:
+                raise Conflict("a second --ini cannot take a line out: take the patched file")
+            return found.overlay_ini
+        case "command":
+            try:
+                return f"{command_of(IniFile.parse(found.uwsgi_ini), known())}\n"
+            except ValueError as error:
+                raise Conflict(f"the file is no command: {error}") from error
+
+
+def compose_of(job: Job, found: Recommendation) -> str:
+    """A compose file with the box that the file relies on."""
+    spec = job.spec
+    path = spec.target.ini_path or INI_PATH
+    words = [word.replace("{ini}", path) for word in spec.target.command]
+    command = [word.replace("$", "$$") for word in words]  # or Compose would put variables in
+    start = f"    command: {json.dumps(command)}\n" if command else ""
+    # Every JSON string is a YAML string.
+    head = f"""\
+# The box in which job {job.id} measured {spec.app}: the recommended uwsgi.ini relies on it.
+services:
+  {json.dumps(spec.app)}:
+    image: {json.dumps(spec.target.image or f"{spec.target.target_app}:latest")}
+{start}    volumes:
+      - {json.dumps(f"./uwsgi.ini:{path}:ro")}
+"""
+    return head + _lines(_of_service(job, box_of(spec.limits, found.lines)), indent=4)
+
+
+def sysctls_of(job: Job, found: Recommendation, form: SysctlForm) -> str:
+    """The kernel settings that the file relies on, and the other limits of its container.
+
+    `plain` is for sysctl.conf, which holds kernel settings only: the other limits are comments.
+    `compose` goes into a Compose service, `kubernetes` into a pod's spec.
+    """
+    limits = box_of(job.spec.limits, found.lines)
+    match form:
+        case "plain":
+            return _lines(_plain(job, limits))
+        case "compose":
+            return _lines(_of_service(job, limits))
+        case "kubernetes":
+            return _lines(_of_pod(job, limits))
+
+
+def media_type_of(form: SysctlForm) -> str:
+    """The media type of `sysctls_of`."""
+    return "text/plain" if form == "plain" else "application/yaml"
+
+
+def _plain(job: Job, limits: Limits) -> list[str]:
+    lines = [f"# besides, per container: {limits.cpus:g} CPU, {limits.memory_mb} MB, no swap"]
+    if _nofile(job) is not None:
+        lines += [f"# and ulimit -n {_nofile(job)}"]
+    return [*lines, *(f"{name} = {value}" for name, value in limits.kernel_settings.items())]
+
+
+def _of_service(job: Job, limits: Limits) -> list[str]:
+    lines = [
+        f"cpus: {limits.cpus:g}",
+        f"mem_limit: {limits.memory_mb}m",
+        f"memswap_limit: {limits.memory_mb}m",
+    ]
+    if _nofile(job) is not None:
+        lines += ["ulimits:", f"  nofile: {_nofile(job)}"]
+    settings = (f"  {name}: {value}" for name, value in limits.kernel_settings.items())
+    return [*lines, "sysctls:", *settings]
+
+
+def _of_pod(job: Job, limits: Limits) -> list[str]:
+    """Requests equal limits: a smaller request would let the node give the rest to other pods."""
+    settings = limits.kernel_settings
+    sizes = [f"cpu: {round(1000 * limits.cpus)}m", f"memory: {limits.memory_mb}Mi"]
+    lines = [
+        "# In the pod's spec. The kubelet allows those that it does not call safe with",
+        f"# --allowed-unsafe-sysctls={','.join(settings)}",
+        "securityContext:",
+        "  sysctls:",
+    ]
+    for name, value in settings.items():
+        lines += [f"    - name: {name}", f'      value: "{value}"']
+    if _nofile(job) is not None:
+        lines += [
+            f"# ulimit -n was {_nofile(job)}: a pod cannot ask for it, the node's runtime sets it."
+        ]
+    return [
+        *lines,
+        "containers:",
+        f'  - name: "{_UNFIT.sub("-", job.spec.app)}"',
+        "    resources:",
+        *(
+            line
+            for kind in ("requests", "limits")
+            for line in (f"      {kind}:", *(f"        {size}" for size in sizes))
+        ),
+    ]
+
+
+def _nofile(job: Job) -> int | None:
+    """None for a job that did not record it."""
+    return job.facts.nofile if job.facts is not None else None
+
+
+def _lines(lines: Sequence[str], indent: int = 0) -> str:
+    return "".join(f"{' ' * indent}{line}\n" for line in lines)
+
+
+# ---- The verdict and the files to deploy, of a job and of an app's newest job
+#
+# Both addresses have the same calls. Pipelines ask far more often than answers change, so a tag is
+# made of the job's number and revision, the form and the program's version. A 304 costs one indexed
+# look at a few columns and the doubts: the API neither loads nor renders the answer.
 
 _VERSION = version("uwsgi-tuner")
-_PROBLEMS = {**examples.NOT_MODIFIED, **documented(404, 409, 410, 422)}
+_PROBLEMS = {**reference.NOT_MODIFIED, **documented(404, 409, 410, 422)}
 
 calls = APIRouter(tags=["recommendations"])
 
@@ -83,7 +221,7 @@ def recommendation(
     )
 
 
-@calls.get("/uwsgi.ini", response_class=Response, responses={**examples.text("ini"), **_PROBLEMS})
+@calls.get("/uwsgi.ini", response_class=Response, responses={**reference.text("ini"), **_PROBLEMS})
 def ini(
     request: Request,
     services: Wired,
@@ -97,7 +235,7 @@ def ini(
 @calls.get(
     "/compose.yaml",
     response_class=Response,
-    responses={**examples.text("compose", "application/yaml"), **_PROBLEMS},
+    responses={**reference.text("compose", "application/yaml"), **_PROBLEMS},
 )
 def compose(request: Request, services: Wired, if_none_match: IfNoneMatch = None) -> Response:
     """Limits and sysctls under which the file was measured, as a compose file."""
@@ -108,7 +246,7 @@ def compose(request: Request, services: Wired, if_none_match: IfNoneMatch = None
     "/sysctls",
     response_class=Response,
     responses={
-        **examples.texts(sysctls="text/plain", sysctls_yaml="application/yaml"),
+        **reference.texts(sysctls="text/plain", sysctls_yaml="application/yaml"),
         **_PROBLEMS,
     },
 )

@@ -1,6 +1,7 @@
-"""The figures of a job, for people and for machines; of a calibration as JSON only."""
+"""The figures of a job, for people and for machines."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Annotated
 
@@ -8,20 +9,82 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.exceptions import HTTPException
 
 from tuner.judge import report
-from tuner.nouns.errors import Conflict
+from tuner.nouns.errors import Conflict, NotFound
 from tuner.nouns.masking import masked
-from tuner.nouns.model import History, Job, JobId, JobKind, Recommendation, Report
-from tuner.nouns.schemas import CalibrationReport, ReportAnswer, ReportForm, TuneReport
-from tuner.service.api import examples
-from tuner.service.api.conditional import conditional
-from tuner.service.api.evidence import tune_report
-from tuner.service.api.measured import calibration_answer, report_answer, sees
-from tuner.service.api.parameters import Id, IfNoneMatch
+from tuner.nouns.model import History, Job, JobId, JobKind, Recommendation, Report, TrialNumber
+from tuner.nouns.schemas import (
+    CalibrationReport,
+    Incumbent,
+    ReportAnswer,
+    ReportForm,
+    TrialAnswer,
+    TrialList,
+    TuneReport,
+)
+from tuner.service.api import reference, views
+from tuner.service.api.parameters import Id, IfNoneMatch, Number, conditional, conditional_json
 from tuner.service.api.problems import documented
 from tuner.service.api.recommendations import why_unfinished
 from tuner.service.api.services import Services, Wired
-from tuner.service.api.views import recommendation_answer
+from tuner.service.api.sizes import incumbent_of
+from tuner.service.api.views import (
+    calibration_answer,
+    recommendation_answer,
+    report_answer,
+    sees,
+    tune_report,
+)
 from tuner.show import evidence
+
+# ---- The trials of a tuning job, and the best one so far
+
+of_trials = APIRouter(prefix="/v1/jobs/{id}", tags=["jobs"])
+
+
+@of_trials.get("/trials", responses=documented(404, 422))
+def list_trials(job_id: Id, services: Wired) -> TrialList:
+    """All trials of a tuning job."""
+    job = services.tuning_job(job_id)
+    blocks = services.store.blocks_by_trial(job.id)
+    trials = services.store.trials(job.id)
+    return TrialList(trials=[views.trial_answer(one, blocks.get(one.number, 0)) for one in trials])
+
+
+@of_trials.get("/trials/{n}", responses=documented(404, 422))
+def show_trial(
+    job_id: Id,
+    trial_number: Number,
+    services: Wired,
+    raw: Annotated[
+        bool, Query(description="also send all windows of the trial", examples=[True])
+    ] = False,
+) -> TrialAnswer:
+    """One trial."""
+    job = services.tuning_job(job_id)
+    trial = services.store.trial(job.id, TrialNumber(trial_number))
+    history = services.store.history(job.id)
+    if raw:
+        history = replace(history, measurements=tuple(services.store.measurements(job.id)))
+    blocks = services.store.blocks_by_trial(job.id).get(trial.number, 0)
+    return views.whole_trial_answer(trial, blocks, history, raw=raw)
+
+
+@of_trials.get(
+    "/best",
+    response_model=Incumbent,
+    responses={**reference.NOT_MODIFIED, **documented(404, 422)},
+)
+def show_best(
+    job_id: Id, request: Request, services: Wired, if_none_match: IfNoneMatch = None
+) -> Response:
+    """The best feasible trial so far. 404 before the first score."""
+    best = incumbent_of(services.store.status(services.tuning_job(job_id).id))
+    if best is None:
+        raise NotFound(f"job {job_id} has no feasible trial with a score yet")
+    return conditional_json(request, best)
+
+
+# ---- The figures of a job, for people and for machines; of a calibration as JSON only
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 
@@ -55,8 +118,8 @@ _OF_PAGES = {"Content-Security-Policy": evidence.POLICY, "Referrer-Policy": "no-
     "/{id}/report",
     response_model=TuneReport | ReportAnswer | CalibrationReport,
     responses={
-        **examples.texts(html="text/html", markdown="text/markdown", csv="text/csv"),
-        **examples.NOT_MODIFIED,
+        **reference.texts(html="text/html", markdown="text/markdown", csv="text/csv"),
+        **reference.NOT_MODIFIED,
         **documented(404, 406, 409, 422),
     },
 )

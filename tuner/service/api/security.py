@@ -15,9 +15,16 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tuner.nouns.errors import Unavailable
 from tuner.nouns.model import ANYBODY, Caller
-from tuner.service.api.callers import CHANGE_NOTHING, SIGN_IN, Callers, scope_needed
+from tuner.service.api.callers import (
+    CHANGE_NOTHING,
+    COOKIE,
+    SIGN_IN,
+    Callers,
+    Session,
+    scope_needed,
+    session_in,
+)
 from tuner.service.api.problems import DETAILS, problem, unavailable
-from tuner.service.api.sessions import COOKIE, Session, session_in
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 SHARED = "/shared/"

@@ -1,20 +1,156 @@
-"""A template → an answer: its headers, its tag, its size on the wire."""
+"""A template to an answer: its headers, its tag, its size on the wire; and the files it loads."""
 
 import gzip
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
-from pathlib import Path
+from importlib.resources import files
+from pathlib import Path, PurePath
 from typing import Any
+from urllib.parse import quote
 
-from fastapi import Request, Response
+from fastapi import APIRouter, Request, Response
+from jinja2 import Environment, PackageLoader
 
-from tuner.nouns.model import Scope
-from tuner.service.api.conditional import kept_by, unchanged
+from tuner.nouns import wording
+from tuner.nouns.errors import NotFound
+from tuner.nouns.model import Checker, Metric, Scope, Verdict
+from tuner.service.api.parameters import kept_by, unchanged
 from tuner.service.api.security import SHARED, caller_of, path_of, session_of
-from tuner.service.pages.assets import address_of
-from tuner.service.pages.templating import environment
+from tuner.show import evidence
+from tuner.show.evidence import Section, tables_in
+
+# ---- The files that pages load: our own and those of others, all within the package
+#
+# The address of a file has a part of its hash, so that a browser asks for it once.
+
+router = APIRouter()
+
+_FOREVER = "public, max-age=31536000, immutable"
+_MEDIA = {
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """A file as it is sent: plain, and compressed."""
+
+    media_type: str
+    plain: bytes
+    packed: bytes
+    version: str
+
+
+@cache
+def assets() -> Mapping[str, Asset]:
+    """All files by name. The one style sheet has the styles of reports, charts and plots too."""
+    own = files("tuner.service.pages").joinpath("static")
+    found = {
+        file.name: file.read_bytes()
+        for folder in (own, own.joinpath("vendor"))
+        for file in folder.iterdir()
+        if PurePath(file.name).suffix in _MEDIA
+    }
+    sheets = (evidence.stylesheet().encode(), found.pop("uPlot.min.css"), found["page.css"])
+    found["page.css"] = b"\n".join(sheets)
+    return {name: _asset(name, content) for name, content in found.items()}
+
+
+def _asset(name: str, content: bytes) -> Asset:
+    digest = hashlib.sha256(content).hexdigest()[:16]
+    media_type = _MEDIA[PurePath(name).suffix]
+    return Asset(media_type, content, gzip.compress(content, mtime=0), digest)
+
+
+def address_of(name: str) -> str:
+    """The address of a file below the base path."""
+    return f"/static/{name}?v={assets()[name].version}"
+
+
+@router.get("/static/{name}")
+async def asset(name: str, request: Request, v: str = "") -> Response:
+    """One of the files."""
+    found = assets().get(name)
+    if found is None:
+        raise NotFound(f"there is no file {name!r} for pages")
+    headers = {
+        "Cache-Control": _FOREVER if v == found.version else "no-cache",
+        "Vary": "Accept-Encoding",
+        "X-Content-Type-Options": "nosniff",
+        "Cross-Origin-Resource-Policy": "same-origin",
+    }
+    if "gzip" not in request.headers.get("accept-encoding", ""):
+        return Response(found.plain, headers=headers, media_type=found.media_type)
+    headers["Content-Encoding"] = "gzip"
+    return Response(found.packed, headers=headers, media_type=found.media_type)
+
+
+# ---- The templates, which escape every text, and what they may use
+
+MOST_ROWS = 50
+"""Rows of a table within a page; the page of the table has the others."""
+
+MARKS = {
+    Verdict.BETTER: "▲",
+    Verdict.WORSE: "▼",
+    Verdict.BREAKS_BOUND: "✕",
+    Verdict.NO_DIFFERENCE: "=",
+    Verdict.INCONCLUSIVE: "?",
+    Verdict.DEPENDS: "◇",
+    Verdict.MORE_FRAGILE: "!",
+}
+"""Beside the colour of a verdict, which not every reader can tell."""
+
+
+CHECKS = {
+    (Checker.RECOMMEND, True): "The deployed file has the recommended effect",
+    (Checker.RECOMMEND, False): "The deployed file has another effect",
+    (Checker.GATE, True): "The recommended file holds on a new image",
+    (Checker.GATE, False): "The recommended file does not hold on a new image",
+}
+"""What a checker found, by whether what is deployed holds."""
+
+
+@cache
+def environment() -> Environment:
+    """Those of reports too: both show parts of documents alike."""
+    found = evidence.environment(PackageLoader("tuner.service.pages"), most_rows=MOST_ROWS)
+    ours: dict[str, Callable[..., object]] = {
+        "utc": _utc,
+        "quoted": lambda text: quote(str(text), safe=""),
+        "has_table": lambda section: bool(tables_in(section.parts)),
+        "slug": slug,
+        "hashed": hashed,
+    }
+    found.filters |= ours
+    found.globals |= {"wording": wording, "marks": MARKS, "metrics": Metric}
+    found.globals |= {"words_of_checks": CHECKS}
+    return found
+
+
+def slug(section: Section) -> str:
+    """The name of a section in addresses and anchors: `the-race`."""
+    letters = (letter if letter.isalnum() else " " for letter in section.title.lower())
+    return "-".join("".join(letters).split())
+
+
+def hashed(text: str) -> str:
+    """Tells whether a part has changed: parts that have not stay as the reader left them."""
+    return hashlib.sha256(str(text).encode()).hexdigest()[:16]
+
+
+def _utc(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+# ---- A template → an answer: its headers, its tag, its size on the wire
 
 PROGRAM = version("uwsgi-tuner")
 

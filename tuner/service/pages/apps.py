@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Request, Response
 from tuner.nouns.errors import InvalidInput, NotFound
 from tuner.nouns.masking import masked
 from tuner.nouns.model import AppInBrief, History, Job, PastAnswer
-from tuner.service.api.apps import AfterApp, app_answer, app_page
+from tuner.service.api.listings import AfterApp, app_answer, app_page
 from tuner.service.api.parameters import Limit
 from tuner.service.api.recommendations import App
 from tuner.service.api.services import Services, Wired

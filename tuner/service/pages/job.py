@@ -12,15 +12,21 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from tuner.nouns.errors import NotFound
 from tuner.nouns.model import JobId, JobKind, JobStatus, Link, Phase
 from tuner.nouns.schemas import JobAnswer
-from tuner.service.api.conditional import unchanged
-from tuner.service.api.parameters import MAX_NUMBER, Id
+from tuner.service.api.parameters import MAX_NUMBER, Id, unchanged
 from tuner.service.api.security import session_of
 from tuner.service.api.services import Services, Wired
 from tuner.service.api.views import job_answer
-from tuner.service.pages.answering import edition, not_modified, packed, page
+from tuner.service.pages.answering import (
+    MOST_ROWS,
+    edition,
+    hashed,
+    not_modified,
+    packed,
+    page,
+    slug,
+)
 from tuner.service.pages.findings import findings_of
-from tuner.service.pages.queueing import open_jobs
-from tuner.service.pages.templating import MOST_ROWS, hashed, slug
+from tuner.service.pages.jobs import open_jobs
 from tuner.show.evidence import Section, Table, Words, tables_in, words_of
 
 router = APIRouter()

@@ -7,13 +7,13 @@ from fastapi.responses import RedirectResponse
 
 from tuner.nouns.errors import InvalidInput
 from tuner.nouns.model import JobId
-from tuner.service.api.links import LinkId, new_link
+from tuner.service.api.jobs import LinkId, new_link
 from tuner.service.api.parameters import Id
 from tuner.service.api.security import SHARED
 from tuner.service.api.services import Wired
 from tuner.service.pages.answering import base_of, packed, rendered, seen_at
-from tuner.service.pages.forms import Form
 from tuner.service.pages.job import LINK_DAYS, Name, Page, csv_shown, shown, table_shown
+from tuner.service.pages.signing_in import Form
 
 router = APIRouter()
 

@@ -6,6 +6,5 @@ settings          all settings, each declared once
 +- tls            the certificate of the API, and its key
 """
 
-from tuner.service.settings.environ import PREFIX
-from tuner.service.settings.fields import age_of
+from tuner.service.settings.fields import PREFIX, age_of
 from tuner.service.settings.settings import Settings

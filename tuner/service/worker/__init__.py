@@ -13,9 +13,6 @@ running         the process of one host
 └── pruning     what is removed as it is old
 """
 
-from tuner.service.worker.making import failure_of, make, prepared
-from tuner.service.worker.patience import Patience
-from tuner.service.worker.pruning import prune
-from tuner.service.worker.running import run
-from tuner.service.worker.scheduling import Schedules
+from tuner.service.worker.making import Patience, failure_of, make, prepared
+from tuner.service.worker.running import Schedules, prune, run
 from tuner.service.worker.working import FAULTS_ALLOWED, Worker

@@ -1,7 +1,11 @@
-"""Makes a claimed measurement, and words the failure of a target."""
+"""Makes a claimed measurement: waits for an engine that is away, and words what failed."""
 
-from dataclasses import replace
-from typing import assert_never
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol, assert_never
+
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from tuner.bench.measurement import (
     MEMORY_PROBE_MORE,
@@ -13,7 +17,7 @@ from tuner.bench.measurement import (
     run_scenes,
     target_failed,
 )
-from tuner.nouns.errors import TargetFailed
+from tuner.nouns.errors import TargetFailed, Unavailable
 from tuner.nouns.model import (
     Claim,
     Failure,
@@ -21,6 +25,8 @@ from tuner.nouns.model import (
     JobKind,
     JobSpec,
     Limits,
+    Measurement,
+    MeasurementId,
     MeasurementKind,
     MeasurementResult,
     Target,
@@ -29,6 +35,100 @@ from tuner.nouns.model import (
 from tuner.study import arms_at_once, derived_seed, mistakes_in
 from tuner.targets.search_space import derive
 from tuner.uwsgi.ini import IniFile
+
+# ---- How long a measurement waits for an engine that is away
+
+
+@dataclass(slots=True)
+class Patience:
+    """The wait of one measurement at a time, in one piece; then its job fails."""
+
+    limit_s: float = 900.0
+    _waits: MeasurementId | None = None
+    _since: float = 0.0  # by the monotonic clock
+
+    def renew(self) -> None:
+        """The engine answers."""
+        self._waits = None
+
+    def is_over(self, measurement_id: MeasurementId) -> bool:
+        """Whether this measurement, which finds the engine away, has waited long enough."""
+        if self._waits != measurement_id:
+            self._waits, self._since = measurement_id, time.monotonic()
+        return time.monotonic() - self._since >= self.limit_s
+
+    def failure(self, away: Unavailable) -> Failure:
+        """The end of the wait."""
+        message = (
+            f"{away}; it was away for {self.limit_s:g} s (TUNER_DOCKER_WAIT_S) in one piece: start"
+            " Docker on the benchmark host, then submit the job again"
+        )
+        return Failure(code=FailureCode.INFRASTRUCTURE, message=message)
+
+
+# ---- One attempt at a measurement, and its end: what it found waits until PostgreSQL can store it
+
+STORED_WITHIN_S = 600.0
+"""PostgreSQL may be away this long after the end of a block."""
+
+AGAIN_AFTER_S = 1.0
+
+
+class FencedWrites(Protocol):
+    """The store's writes of an attempt. A write of an outdated attempt changes nothing."""
+
+    def complete(
+        self, measurement_id: MeasurementId, attempt: int, result: MeasurementResult
+    ) -> bool:
+        """Store the result."""
+
+    def fail(self, measurement_id: MeasurementId, attempt: int, failure: Failure) -> bool:
+        """Store the failure."""
+
+    def release(self, measurement_id: MeasurementId, attempt: int, *, fault: str | None) -> int:
+        """Give it back for another attempt; returns its count of host faults."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """The writes of one attempt, each repeated while PostgreSQL is away.
+
+    The fence makes that harmless: a write whose answer was lost has ended the attempt. Each raises
+    `Unavailable` after `STORED_WITHIN_S`, or while this worker stops.
+    """
+
+    store: FencedWrites
+    measurement: Measurement
+    should_abort: Callable[[], bool]
+
+    def complete(self, result: MeasurementResult) -> None:
+        """Store the result."""
+        self._insisting(self.store.complete, *self._fence, result)
+
+    def fail(self, failure: Failure) -> None:
+        """Store the failure."""
+        self._insisting(self.store.fail, *self._fence, failure)
+
+    def release(self, *, fault: str | None = None) -> int:
+        """Give the measurement back for another attempt; returns its count of host faults."""
+        return self._insisting(self.store.release, *self._fence, fault=fault)
+
+    @property
+    def _fence(self) -> tuple[MeasurementId, int]:
+        return self.measurement.id, self.measurement.attempt
+
+    @property
+    def _insisting(self) -> Retrying:
+        enough = stop_after_delay(STORED_WITHIN_S)
+        return Retrying(
+            retry=retry_if_exception_type(Unavailable),
+            stop=lambda state: enough(state) or self.should_abort(),
+            wait=wait_fixed(AGAIN_AFTER_S),
+            reraise=True,
+        )
+
+
+# ---- Makes a claimed measurement, and words the failure of a target
 
 _MAY_MISS_AN_OPTION = frozenset(
     {

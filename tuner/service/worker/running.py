@@ -1,14 +1,181 @@
-"""The process that runs the tasks of one benchmark host."""
+"""The process that runs the tasks of one benchmark host, and what it does between two of them."""
 
+import hashlib
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import Protocol
 
+from tuner.nouns.errors import TunerError, Unavailable
+from tuner.nouns.model import (
+    Job,
+    JobId,
+    JobKind,
+    JobSpec,
+    JobState,
+    JobStatus,
+    JobSummary,
+    Request,
+    Schedule,
+    Target,
+)
 from tuner.service import bootstrap
 from tuner.service.settings import Settings
-from tuner.service.worker.patience import Patience
-from tuner.service.worker.pruning import PRUNES, prune
-from tuner.service.worker.scheduling import LOOKS, Schedules
+from tuner.service.worker.making import Patience
 from tuner.service.worker.working import Worker
 from tuner.store.queue import run_worker
+from tuner.study import followed, reasons, renewed, target_of
+from tuner.targets.catalogue import CataloguedApp, HostCatalogue
+
+# ---- What a worker removes, between two measurements: it would disturb them
+
+PRUNES = "17 * * * *"  # cron
+
+log = logging.getLogger(__name__)
+
+
+class OldRows(Protocol):
+    """The store as pruning needs it."""
+
+    def prune_windows(self, age: timedelta) -> int:
+        """Remove windows and series of jobs that ended earlier; of how many jobs."""
+
+    def prune_jobs(self, age: timedelta) -> int:
+        """Delete jobs that ended earlier; how many."""
+
+
+def prune(store: OldRows, windows_kept: timedelta | None, jobs_kept: timedelta | None) -> None:
+    """Remove what is older, from the end of its job on. None: it is kept for ever."""
+    deleted = store.prune_jobs(jobs_kept) if jobs_kept else 0
+    thinned = store.prune_windows(windows_kept) if windows_kept else 0
+    if deleted or thinned:
+        log.info("old jobs: %d deleted, %d lost windows and series", deleted, thinned)
+
+
+# ---- Which apps are tuned again by themselves: between two measurements, one worker of the pool
+# looks
+#
+# A time of a schedule gives at most one job, whoever looks and how often: it is the job's key.
+
+LOOKS = "* * * * *"  # cron
+SUBMITTER = "schedule"
+
+
+class ScheduledJobs(Protocol):
+    """The store as schedules need it."""
+
+    def jobs(
+        self,
+        app: str | None,
+        state: JobState | None,
+        after: JobId | None,
+        limit: int,
+        *,
+        kind: JobKind | None = None,
+    ) -> Sequence[JobSummary]:
+        """The newest first."""
+
+    def job(self, job_id: JobId) -> Job:
+        """One job."""
+
+    def create_job(
+        self, spec: JobSpec, *, idempotency_key: str | None, request_sha256: str, by: str | None
+    ) -> tuple[JobStatus, bool]:
+        """A queued job and True; for a used key, its job and False."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedules:
+    """The schedules of the target apps of one host.
+
+    `catalogue` reads the folders of now, `image` names the image that a target has now.
+    """
+
+    pool: str
+    store: ScheduledJobs
+    catalogue: Callable[[], HostCatalogue]
+    resolver: Callable[[HostCatalogue], Callable[[Request], JobSpec]]
+    image: Callable[[Target], str | None]
+    apps: Mapping[str, Schedule]
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    _looked: dict[str, datetime] = field(default_factory=dict)
+    """The last time of each schedule that this worker has looked at."""
+
+    @staticmethod
+    def in_catalogue(known: HostCatalogue) -> dict[str, Schedule]:
+        """The schedules that the worker has from its start on, by app."""
+        found = {name: each.app.schedule for name, each in known.apps.items()}
+        return {name: schedule for name, schedule in found.items() if schedule is not None}
+
+    def submit_due(self) -> None:
+        """Submit a job for each app that is due and has a reason.
+
+        Raises `Unavailable` if PostgreSQL is away. Other faults are logged: while the engine is
+        away or a target.yaml is wrong, the next minute tries again.
+        """
+        due = {name: at for name, each in self.apps.items() if (at := each.due(self.now()))}
+        due = {name: at for name, at in due.items() if self._looked.get(name) != at}
+        if not due:
+            return
+        try:
+            known = self.catalogue()
+        except TunerError as fault:
+            log.warning("schedules wait: %s", fault)
+            return
+        for name, at in due.items():
+            try:
+                log.info("schedule of %s: %s", name, self._look(name, at, known))
+                self._looked[name] = at
+            except TunerError as fault:
+                if isinstance(fault, Unavailable) and fault.system == "postgresql":
+                    raise
+                log.warning("schedule of %s: %s", name, fault)
+
+    def _look(self, name: str, at: datetime, known: HostCatalogue) -> str:
+        """Submit a job if there is a reason; what was done, in a sentence."""
+        app = known.apps.get(name)
+        if app is None:
+            return "the target app is gone: restart this worker"
+        if self._newest(name, JobState.RUNNING) or self._newest(name, JobState.QUEUED):
+            return "a job of the app has not ended: no new one"
+        answered = self._newest(name, JobState.SUCCEEDED, JobKind.TUNE)
+        last = answered or self._newest(name, None, JobKind.TUNE)
+        if last is not None and last.spec.pool != self.pool:
+            return f"its jobs run in pool {last.spec.pool}"
+        because = reasons(answered, app, self._image(answered, app), self.apps[name], self.now())
+        if not because:
+            return f"nothing has changed since job {last.id if last else 0}: no new job"
+        return self._submitted(name, at, known, last, because)
+
+    def _image(self, answered: Job | None, app: CataloguedApp) -> str | None:
+        return self.image(target_of(answered.spec, app)) if answered is not None else None
+
+    def _submitted(
+        self,
+        name: str,
+        at: datetime,
+        known: HostCatalogue,
+        last: Job | None,
+        because: tuple[str, ...],
+    ) -> str:
+        request = renewed(name, last.spec if last else None, known.apps[name], self.pool)
+        earlier = {"because": because, "follows": followed(last) if last else None}
+        spec = self.resolver(known)(request).model_copy(update=earlier)
+        key = f"schedule of {name}, {at:%Y-%m-%d %H:%M} UTC"
+        sha256 = hashlib.sha256(key.encode()).hexdigest()
+        status, is_new = self.store.create_job(
+            spec, idempotency_key=key, request_sha256=sha256, by=SUBMITTER
+        )
+        return f"{'submitted' if is_new else 'has'} job {status.job.id}: {'; '.join(because)}"
+
+    def _newest(self, app: str, state: JobState | None, kind: JobKind | None = None) -> Job | None:
+        found = self.store.jobs(app, state, None, 1, kind=kind)
+        return self.store.job(found[0].id) if found else None
+
+
+# ---- The process that runs the tasks of one benchmark host
 
 
 def run(settings: Settings, pool: str) -> None:

@@ -30,9 +30,7 @@ from tuner.nouns.model import (
     MeasurementResult,
     Step,
 )
-from tuner.service.worker.attempt import Attempt, FencedWrites
-from tuner.service.worker.making import failure_of, make
-from tuner.service.worker.patience import Patience
+from tuner.service.worker.making import Attempt, FencedWrites, Patience, failure_of, make
 
 log = logging.getLogger(__name__)
 

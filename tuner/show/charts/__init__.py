@@ -20,20 +20,23 @@ below each other into one file. `embedded` makes one a part of a page, which has
                 └── paint        colours
 """
 
-from tuner.show.charts.comparing import arms_chart, ladder_chart
+from tuner.show.charts.comparing import arms_chart, ladder_chart, seconds_chart
 from tuner.show.charts.deciding import (
     LARGEST_Z,
     confirmation,
     effects_chart,
+    gain_in,
+    gain_of,
     interval_bar,
     pareto,
     race_chart,
 )
-from tuner.show.charts.elapsing import seconds_chart
-from tuner.show.charts.explaining import importance_bars, slice_band
-from tuner.show.charts.gains import gain_in, gain_of
-from tuner.show.charts.paint import style
-from tuner.show.charts.plots import latency_percentiles, windows_over_time
-from tuner.show.charts.searching import parallel_coordinates, trials_over_time, varied
-from tuner.show.charts.spark import sparkline
-from tuner.show.charts.svg import embedded, stacked, writable
+from tuner.show.charts.plots import latency_percentiles, sparkline, windows_over_time
+from tuner.show.charts.searching import (
+    importance_bars,
+    parallel_coordinates,
+    slice_band,
+    trials_over_time,
+    varied,
+)
+from tuner.show.charts.svg import embedded, stacked, style, writable

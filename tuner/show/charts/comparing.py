@@ -1,19 +1,64 @@
-"""Charts of a comparison: one figure of all arms, over the rungs of the load or side by side.
-
-An arm has a colour, a mark and its name beside its line: colour is never the only sign.
-"""
+"""Charts of a comparison: one figure of all arms, over the rungs of the load or side by side."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from tuner.nouns.model import Figure, Metric, Rung
+from tuner.nouns.model import SERIES_STEP_S, Figure, Metric, Rung
 from tuner.nouns.wording import COLUMNS, ends, in_unit, measured, thousands
 from tuner.nouns.wording import rung as rung_name
-from tuner.show.charts.frame import HEIGHT, Axis, Frame, Tick, log_ticks
-from tuner.show.charts.naming import MARGIN, End, names_beside, room_for
-from tuner.show.charts.paint import ARMS
-from tuner.show.charts.svg import Point, line, mark, path, short
+from tuner.show.charts.frame import BOTTOM, HEIGHT, TOP, Axis, Frame, Tick, log_ticks, number
+from tuner.show.charts.svg import ARMS, Point, line, mark, path, short, text
+
+# ---- Names of lines beside their ends: colour is never the only sign of an arm
+
+MARGIN = 205  # pixels at the right of a frame, for the names
+_NAME = 15  # pixels, from one name to the next
+_LETTERS = 26  # of a name: `uwsgi-as-published-tuned` is whole
+
+
+class End(NamedTuple):
+    """The end of the line of an arm, with the arm's name."""
+
+    point: Point
+    arm: int
+    name: str
+
+
+def room_for(names: int) -> int:
+    """The height of a frame in pixels in which so many names stand below each other."""
+    return TOP + BOTTOM + _NAME * names
+
+
+def names_beside(frame: Frame, ends: Iterable[End]) -> list[str]:
+    """The name of each line beside its end, moved where two would lie on each other."""
+    found: list[str] = []
+    ordered = sorted(ends, key=lambda end: end.point[1])
+    left = frame.right + 22
+    for end, y in zip(ordered, _apart([e.point[1] for e in ordered], frame.floor), strict=True):
+        x_end, y_end = end.point
+        found.append(path(f"M{x_end + 6:.1f} {y_end:.1f}L{left - 8:.1f} {y:.1f}", "grid"))
+        found.append(mark(left, y, end.arm))
+        found.append(text(left + 10, y + 4, short(end.name, _LETTERS)))
+    return found
+
+
+def _apart(heights: Sequence[float], floor: float) -> list[float]:
+    """The heights, in ascending order, at least one name apart, and above the floor."""
+    places: list[float] = []
+    for height in heights:
+        places.append(max(height, places[-1] + _NAME) if places else height)
+    lowest = floor
+    for place in reversed(range(len(places))):
+        places[place] = min(places[place], lowest)
+        lowest = places[place] - _NAME
+    return places
+
+
+# ---- Charts of a comparison: one figure of all arms, over the rungs of the load or side by side
+#
+# An arm has a colour, a mark and its name beside its line: colour is never the only sign.
 
 _ROW = 24  # pixels
 _ASIDE = 3.0  # pixels between the intervals of two arms at one rung, at most
@@ -204,3 +249,42 @@ def _described(metric: Metric, arms: Mapping[str, Sequence[Figure]], what: str) 
 
 def _in_words(found: Figure) -> str:
     return f"{measured(found.value, found.metric)} ({ends(found)})"
+
+
+# ---- A figure of several arms over the seconds of one window each
+
+_HEIGHT = 260  # pixels: there are several of these charts
+
+
+def seconds_chart(title: str, unit: str, arms: Mapping[str, Sequence[float]]) -> str:
+    """A line for each arm that has values: one value for each 0.25 s since the load began.
+
+    It stands in the middle of its step. All are in `unit`, and none is below 0.
+    """
+    steps = max(map(len, arms.values()), default=0)
+    largest = max((max(values) for values in arms.values() if values), default=0.0)
+    frame = Frame(
+        title=title,
+        description=f"{unit}, at most: {_seconds_described(arms)}",
+        across=Axis.even(0, max(1, steps) * SERIES_STEP_S, "seconds since the load began", 8),
+        up=Axis.even(0, 1.08 * (largest or 1.0), unit, 5),
+        height=max(_HEIGHT, room_for(len(arms))),
+        margin=MARGIN,
+    )
+    body: list[str] = []
+    ends: list[End] = []
+    for arm, (name, values) in enumerate(arms.items()):
+        points = [
+            (frame.x((step + 0.5) * SERIES_STEP_S), frame.y(value))
+            for step, value in enumerate(values)
+        ]
+        if points:
+            body.append(line(points, arm))
+            ends.append(End(points[-1], arm, name))
+    return frame.drawn(body + names_beside(frame, ends), [])
+
+
+def _seconds_described(arms: Mapping[str, Sequence[float]]) -> str:
+    """The largest value of each arm in words, for readers who cannot see the chart."""
+    shown = (f"{name} {number(max(values)) if values else 'none'}" for name, values in arms.items())
+    return "; ".join(shown)

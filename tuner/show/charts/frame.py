@@ -4,8 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tuner.show.charts.paint import style
-from tuner.show.charts.svg import cross, escaped, line, mark, short, text
+from tuner.show.charts.svg import cross, escaped, line, mark, short, style, text
 
 WIDTH, HEIGHT = 760, 360
 LEFT, RIGHT, TOP, BOTTOM = 72, 28, 64, 52

@@ -23,7 +23,7 @@ Nothing here judges: every figure was stored with the job, or is a plain count o
 """
 
 from tuner.show.evidence.comparison import compose_comparison, compose_comparison_so_far
-from tuner.show.evidence.composition import compose
+from tuner.show.evidence.composition import compose, compose_so_far
 from tuner.show.evidence.document import (
     Document,
     Headline,
@@ -35,6 +35,4 @@ from tuner.show.evidence.document import (
 )
 from tuner.show.evidence.file_changes import changes
 from tuner.show.evidence.job_evidence import JobEvidence, MeasuredJob, collect, measured_job
-from tuner.show.evidence.markdown import markdown
-from tuner.show.evidence.page import POLICY, environment, page, stylesheet
-from tuner.show.evidence.so_far import compose_so_far
+from tuner.show.evidence.rendering import POLICY, environment, markdown, page, stylesheet

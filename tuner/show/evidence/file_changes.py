@@ -17,9 +17,9 @@ from tuner.show.evidence.document import (
     Strong,
     Table,
     Words,
+    whiskers,
 )
 from tuner.show.evidence.job_evidence import JobEvidence
-from tuner.show.evidence.whiskers import whiskers
 
 _LONGEST_FILE = 12_000  # characters of a listing
 

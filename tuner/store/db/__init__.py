@@ -36,8 +36,7 @@ Nothing else imports sqlalchemy or alembic.
 """
 
 from tuner.store.db.embedded import EmbeddedPostgres, require_room
-from tuner.store.db.engine import conninfo, make_engine
+from tuner.store.db.engine import JobQueue, conninfo, make_engine
 from tuner.store.db.events import new_events
-from tuner.store.db.liveness import Liveness, host_alive
-from tuner.store.db.ports import JobQueue
+from tuner.store.db.hosts import Liveness, host_alive
 from tuner.store.db.store import Store

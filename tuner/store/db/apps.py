@@ -1,27 +1,85 @@
-"""All apps in two statements, each with its newest job and its last answers."""
+"""All apps in two statements, each with its newest job, its last answers and checks."""
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import CTE, Select, Text, and_, cast, column, func, literal, select, true
-from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+from sqlalchemy import (
+    CTE,
+    Connection,
+    Select,
+    Text,
+    and_,
+    cast,
+    column,
+    func,
+    literal,
+    select,
+    true,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB, insert
 
 from tuner.nouns.errors import NotFound
 from tuner.nouns.model import (
     MOST_ANSWERS,
     MOST_LISTED,
     AppInBrief,
+    Check,
     Job,
+    JobId,
     JobKind,
     JobState,
     JobSummary,
+    NewCheck,
     PastAnswer,
     measure_again,
 )
-from tuner.store.db import checks
 from tuner.store.db.engine import Database
+from tuner.store.db.jobs import read_row
 from tuner.store.db.rows import noun_of
-from tuner.store.db.tables import is_open, jobs
+from tuner.store.db.tables import checks, is_open, jobs
+
+# ---- What checks found where apps are deployed: the last word of each checker
+
+_CHECK = (
+    checks.c.checker,
+    checks.c.job_id.label("job"),
+    checks.c.holds,
+    checks.c.said,
+    checks.c.at,
+)
+
+
+def of_apps(connection: Connection, apps: Sequence[str]) -> Mapping[str, Sequence[Check]]:
+    """The checks of each app."""
+    query = select(checks.c.app, *_CHECK).where(checks.c.app.in_(apps)).order_by(checks.c.checker)
+    found: defaultdict[str, list[Check]] = defaultdict(list)
+    for row in connection.execute(query).mappings():
+        found[row["app"]].append(Check(**{name: row[name] for name in Check.model_fields}))
+    return found
+
+
+class Checks(Database):
+    """The store's calls about checks."""
+
+    def report_check(self, app: str, new: NewCheck) -> Check:
+        """Keep what a checker found, instead of what it found before.
+
+        Raises `NotFound` where the app has no such job.
+        """
+        job_id = JobId(new.job)
+        found = {"job_id": job_id, "holds": new.holds, "said": new.said}
+        first = insert(checks).values(app=app, checker=new.checker, **found)
+        statement = first.on_conflict_do_update(
+            index_elements=["app", "checker"], set_={**found, "at": func.now()}
+        ).returning(*_CHECK)
+        with self._transaction() as connection:
+            if read_row(connection, job_id)["app"] != app:
+                raise NotFound(f"job {job_id} is not of app {app!r}")
+            return Check(**connection.execute(statement).mappings().one())
+
+
+# ---- All apps in two statements, each with its newest job and its last answers
 
 _IS_OF_AN_APP = jobs.c.kind != JobKind.CALIBRATE
 _is_answered = and_(jobs.c.kind == JobKind.TUNE, jobs.c.state == JobState.SUCCEEDED)
@@ -113,7 +171,7 @@ class Apps(Database):
             for row in connection.execute(_answers(names, most)).mappings() if names else ():
                 again = measure_again(row["doubts"] or ())
                 answers[row["app"]].append(noun_of(PastAnswer, {**row, "measure_again": again}))
-            checked = checks.of_apps(connection, names)
+            checked = of_apps(connection, names)
         return [
             AppInBrief(
                 app=row["app"],

@@ -1,23 +1,33 @@
-"""A database as one file, and back: PostgreSQL's own pg_dump and pg_restore.
-
-A dump is whole or not there. It is restored into a database without jobs, so that it cannot
-destroy any: the operator names a new one.
-"""
+"""A database as one file, and back: PostgreSQL's own pg_dump and pg_restore; and Alembic."""
 
 import os
 import subprocess
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, LiteralString
 
 import psycopg
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from alembic.util import CommandError
+from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from sqlalchemy import Connection, func, select, text
 
+import tuner
 from tuner.nouns import wording
 from tuner.nouns.errors import Conflict, InvalidInput, Unavailable
-from tuner.store.db import binaries, migrate
-from tuner.store.db.engine import connect, conninfo, translated
+from tuner.store.db import binaries
+from tuner.store.db.engine import connect, conninfo, make_engine, translated
+
+# ---- A database as one file, and back: PostgreSQL's own pg_dump and pg_restore
+#
+# A dump is whole or not there. It is restored into a database without jobs, so that it cannot
+# destroy any: the operator names a new one.
 
 SCHEMA = "public"
 LOCK_TIMEOUT_S = 5
@@ -59,7 +69,7 @@ def before_migration(url: str, folder: Path) -> None:
 
     Raises `InvalidInput` or `Unavailable`: then nothing must be migrated.
     """
-    revision = migrate.outdated(url)
+    revision = outdated(url)
     if revision is None:
         return
     try:
@@ -79,7 +89,7 @@ def restore(url: str, source: Path) -> None:
     dump, `Unavailable`.
     """
     fill(url, source)
-    migrate.upgrade(url)
+    upgrade(url)
 
 
 def fill(url: str, source: Path) -> None:
@@ -147,3 +157,117 @@ def _run(program: str, *options: str, url: str | None = None) -> str:
         said = done.stderr.strip().splitlines() or ["it ended without a reason"]
         raise Unavailable("postgresql", f"{program}: {said[-1]}")
     return done.stdout
+
+
+# ---- What a database holds, in a few words: to see that two hold the same
+
+_AS_TEXT = "SET datestyle = ISO; SET intervalstyle = postgres; SET bytea_output = hex"
+_TABLES = """
+SELECT relname FROM pg_class WHERE relnamespace = to_regnamespace(%s) AND relkind IN ('r', 'p')
+"""
+_SEQUENCES = "SELECT sequencename, last_value FROM pg_sequences WHERE schemaname = %s"
+# A sum, because the order of rows may differ. Of MD5, because PostgreSQL's own hashes may change
+# with a major version.
+_DIGEST = """
+SELECT count(*), coalesce(sum(('x' || left(md5(whole::text), 16))::bit(64)::bigint::numeric), 0)
+  FROM {table} AS whole
+"""
+
+
+def of(url: str) -> Mapping[str, str]:
+    """Each table with its rows and their digest, each sequence with its number, as text.
+
+    It reads every row. Raises `Unavailable`.
+    """
+    found = {}
+    with translated(), connect(url) as connection:
+        connection.execute("SET statement_timeout = 0")
+        connection.execute(_AS_TEXT)
+        for (name,) in connection.execute(_TABLES, [SCHEMA]).fetchall():
+            query = sql.SQL(_DIGEST).format(table=sql.Identifier(SCHEMA, name))
+            rows, digest = connection.execute(query).fetchall()[0]
+            found[name] = f"{rows} rows, digest {digest}"
+        for name, number in connection.execute(_SEQUENCES, [SCHEMA]).fetchall():
+            found[name] = f"number {number}"
+    return found
+
+
+def require_equal(before: Mapping[str, str], after: Mapping[str, str]) -> None:
+    """Raise `Unavailable` that names the first table or sequence that differs."""
+    for name in sorted({*before, *after}):
+        was, now = before.get(name, "not there"), after.get(name, "not there")
+        if was != now:
+            raise Unavailable("postgresql", f"{name} would change: before {was}; after {now}")
+
+
+# ---- Alembic, called from code: the same migrations in a checkout and in an installed wheel
+
+_MIGRATION_LOCK = 7_802  # one process at a time: `serve`, workers and CI may start together
+
+
+def scripts() -> Path:
+    """The folder of the migrations: in the wheel, else at the top of the checkout."""
+    package = Path(tuner.__file__).parent
+    for folder in (package / "_data" / "migrations", package.parent / "migrations"):
+        if (folder / "env.py").is_file():
+            return folder
+    raise Unavailable("postgresql", f"the migrations are missing from this installation: {package}")
+
+
+def upgrade(url: str, revision: str = "head") -> None:
+    """Bring the database to `revision`. Raises `Unavailable`."""
+    try:
+        _alembic(url, command.upgrade, revision)
+    except CommandError as error:
+        advice = "make a new database, as CHANGELOG.md says, or install that version"
+        raise Unavailable(
+            "postgresql", f"another version of tuner created the tables ({error}); {advice}"
+        ) from error
+
+
+def outdated(url: str) -> str | None:
+    """The revision of the database if it is not the newest; None also for one without tables."""
+    newest = ScriptDirectory.from_config(_config()).get_current_head()
+    engine = make_engine(url)
+    try:
+        with translated(), engine.connect() as connection:
+            found = MigrationContext.configure(connection).get_current_revision()
+    finally:
+        engine.dispose()
+    return found if found != newest else None
+
+
+def downgrade(url: str, revision: str) -> None:
+    """Bring the database back to `revision` and drop later tables. Raises `Unavailable`."""
+    _alembic(url, command.downgrade, revision)
+
+
+def check(url: str) -> None:
+    """Raise Alembic's `AutogenerateDiffsDetected` if `tuner.store.db.tables` differs."""
+    _alembic(url, command.check)
+
+
+def _alembic(url: str, action: Any, *arguments: str) -> None:
+    engine = make_engine(url)
+    try:
+        with translated(), engine.connect() as connection:
+            _wait_for_others(connection)
+            config = _config()
+            config.attributes["connection"] = connection
+            action(config, *arguments)
+            connection.commit()
+    finally:
+        engine.dispose()  # this also frees the lock
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(scripts()).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    return config
+
+
+def _wait_for_others(connection: Connection) -> None:
+    connection.execute(text("SET statement_timeout = 0"))
+    connection.execute(select(func.pg_advisory_lock(_MIGRATION_LOCK)))
+    connection.commit()

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tuner.nouns.errors import Unavailable
-from tuner.store.db import binaries, cluster
-from tuner.store.db.home import Home, taken
+from tuner.store.db import binaries, server
+from tuner.store.db.binaries import Home, taken
 from tuner.store.db.server import START_TIMEOUT_S, Server
 
 ROOM = 64 << 20  # bytes: a few segments of its write-ahead log
@@ -33,7 +33,7 @@ class EmbeddedPostgres:
     @property
     def url(self) -> str:
         """Its URL, for libpq and SQLAlchemy."""
-        return self._server.url(cluster.DATABASE)
+        return self._server.url(server.DATABASE)
 
     @property
     def pid(self) -> int | None:
@@ -54,7 +54,7 @@ class EmbeddedPostgres:
             deadline = time.monotonic() + START_TIMEOUT_S
             while not taken(lock):
                 if self._home.cluster.is_dir():  # an upgrade may work on it for long
-                    cluster.check_major(self._home.cluster)
+                    server.check_major(self._home.cluster)
                 if self._server.answers():
                     self._server.forget_if_ended()
                     break
@@ -66,7 +66,7 @@ class EmbeddedPostgres:
                 time.sleep(0.05)
             else:
                 self._run(account, lock)
-        cluster.create_database(self._server.url("postgres"))
+        server.create_database(self._server.url("postgres"))
 
     def poll(self) -> int | None:
         """None while the server runs; else its exit status, -1 if it was not our child."""
@@ -90,10 +90,10 @@ class EmbeddedPostgres:
         """The caller holds the lock: no process of an earlier server is left."""
         self._home.finish_upgrade()
         if self._home.cluster.is_dir():
-            cluster.check_major(self._home.cluster)
+            server.check_major(self._home.cluster)
         bindir = binaries.runnable_by(account, binaries.find(), self._home.folder)
         if not self._home.cluster.is_dir():
-            cluster.create(bindir, self._home.cluster, account)
+            server.create(bindir, self._home.cluster, account)
         self._server.start(bindir, account, lock)
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, func, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, Subquery, func, select, update
 
 from tuner.nouns.errors import LimitReached, NotFound
 from tuner.nouns.model import (
@@ -13,16 +13,16 @@ from tuner.nouns.model import (
     JobId,
     JobState,
     MeasurementState,
+    Priority,
     Total,
     end_of_job,
     too_many_waiting,
 )
-from tuner.store.db import events, totals
+from tuner.store.db import events
+from tuner.store.db.engine import JobQueue
 from tuner.store.db.hosts import slots
-from tuner.store.db.ports import JobQueue
 from tuner.store.db.rows import noun_of
 from tuner.store.db.tables import is_open_work, jobs, measurements
-from tuner.store.db.turns import AHEAD, next_of
 
 _POOL_LOCKS = 7_801  # first key of our advisory locks on pools
 _SUBMITTER_LOCKS = 7_805  # not that of hosts: a key may have the name of a worker
@@ -100,7 +100,7 @@ def change(connection: Connection, job_id: JobId, changed: events.Changed, **val
 def finish(connection: Connection, queue: JobQueue, job: Job, **values: Any) -> None:
     """Make a job final, cancel its open measurements, and wake the pool's next job.
 
-    The last statements of their transaction: see `tuner.store.db.totals`.
+    The last statements of their transaction: see `tuner.store.db.events`.
     """
     changed: events.Changed = {EventKind.JOB: ()}
     if values["state"] is JobState.SUCCEEDED:
@@ -114,7 +114,7 @@ def finish(connection: Connection, queue: JobQueue, job: Job, **values: Any) -> 
     )
     wake_next(connection, queue, job.spec.pool)
     labels = end_of_job(job.spec.kind, values["state"], values.get("verdict"))
-    totals.add(connection, [Total(counted=Counted.JOBS_ENDED, pool=job.spec.pool, labels=labels)])
+    events.add(connection, [Total(counted=Counted.JOBS_ENDED, pool=job.spec.pool, labels=labels)])
 
 
 def wake_next(connection: Connection, queue: JobQueue, pool: str) -> None:
@@ -123,3 +123,87 @@ def wake_next(connection: Connection, queue: JobQueue, pool: str) -> None:
     next_id = next_of(connection, pool)
     if next_id is not None and may_start(connection, next_id):
         queue.defer_advance(raw(connection), next_id, pool)
+
+
+# ---- Which queued job of a pool is next: interactive ones before nightly ones, and apps take turns
+#
+# The first jobs of all apps come before the second ones. In a round, the app whose last job started
+# longest ago is first, so that nobody waits for all jobs of an app that submitted many.
+
+_queued = jobs.alias("queued")
+_earlier = jobs.alias("earlier")
+_running = jobs.alias("running")
+
+# By number, not by time: the index of an app's jobs ends with it, and a queued job is soon passed.
+_last_start = (
+    select(_earlier.c.started_at)
+    .where(
+        _earlier.c.app == _queued.c.app,
+        _earlier.c.pool == _queued.c.pool,
+        _earlier.c.started_at.is_not(None),
+    )
+    .order_by(_earlier.c.id.desc())
+    .limit(1)
+    .correlate(_queued)
+    .scalar_subquery()
+)
+_is_nightly = _queued.c.priority != Priority.INTERACTIVE
+
+
+def _queue(*of_which: ColumnElement[bool]) -> Subquery:
+    """The queued jobs of whole pools, each with its place in its pool, from 0."""
+    of_app: dict[str, Any] = {"partition_by": (_queued.c.pool, _is_nightly, _queued.c.app)}
+    rounds = (
+        select(
+            _queued.c.id,
+            _queued.c.pool,
+            _is_nightly.label("is_nightly"),
+            func.row_number().over(**of_app, order_by=_queued.c.id).label("round"),
+            _last_start.label("last_start"),
+            func.min(_queued.c.id).over(**of_app).label("first"),
+        )
+        .where(_queued.c.state == JobState.QUEUED, *of_which)
+        .correlate(jobs)
+        .subquery()
+    )
+    order = (
+        rounds.c.is_nightly,
+        rounds.c.round,
+        rounds.c.last_start.asc().nulls_first(),
+        rounds.c.first,
+    )
+    place = func.row_number().over(partition_by=rounds.c.pool, order_by=order) - 1
+    return select(rounds.c.id, place.label("place")).subquery()
+
+
+_in_pool = _queue(_queued.c.pool == jobs.c.pool)
+_place = (
+    select(_in_pool.c.place).where(_in_pool.c.id == jobs.c.id).correlate(jobs).scalar_subquery()
+)
+_others_running = (
+    select(func.count())
+    .select_from(_running)
+    .where(
+        _running.c.pool == jobs.c.pool,
+        _running.c.state == JobState.RUNNING,
+        _running.c.id != jobs.c.id,
+    )
+    .correlate(jobs)
+    .scalar_subquery()
+)
+
+AHEAD = func.coalesce(_place, 0) + _others_running
+"""How many other jobs of the pool run, or come before this one."""
+
+
+def next_of(connection: Connection, pool: str) -> JobId | None:
+    """The queued job of a pool that is next; None: none waits."""
+    queue = _queue(_queued.c.pool == pool)
+    found = connection.execute(select(queue.c.id).where(queue.c.place == 0)).scalar()
+    return JobId(found) if found is not None else None
+
+
+def first_in_line(limit: int) -> Select[int]:
+    """Queued jobs: those that are next in their pools, then those after them."""
+    queue = _queue()
+    return select(queue.c.id).order_by(queue.c.place, queue.c.id).limit(limit)

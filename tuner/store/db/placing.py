@@ -3,7 +3,7 @@
 A job keeps its host, so that no noise from host to host gets into it. It moves when its host has
 gone, cannot measure or is drained, and another one is free. Where no host of the pool lives, a job
 starts without one; it has one as soon as a host is free, and any host may measure it until then.
-Hosts without a job may have single blocks of another job: see `tuner.study.helping`.
+Hosts without a job may have single blocks of another job: see `tuner.study.state`.
 
 Transactions lock jobs first, then the pool, then measurements.
 """

@@ -26,8 +26,8 @@ from tuner.nouns.model import (
     Trial,
     TrialState,
 )
-from tuner.store.db import events, hosts, jobs, placing, totals
-from tuner.store.db.ports import JobQueue
+from tuner.store.db import events, hosts, jobs, placing
+from tuner.store.db.engine import JobQueue
 from tuner.store.db.rows import block_options_column, measurement_of, to_json, trial_row
 from tuner.store.db.tables import measurements, trials
 
@@ -78,7 +78,7 @@ def _enter(connection: Connection, queue: JobQueue, job: Job, step: Enter) -> No
     jobs.change(connection, job.id, {EventKind.JOB: ()}, **values)
     if job.state is JobState.QUEUED:
         jobs.wake_next(connection, queue, job.spec.pool)
-        totals.add(connection, totals.of_start(connection, job.id, job.spec.pool))
+        events.add(connection, events.of_start(connection, job.id, job.spec.pool))
 
 
 def _succeed(connection: Connection, queue: JobQueue, job: Job, step: Succeed) -> None:

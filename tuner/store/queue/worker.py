@@ -26,8 +26,16 @@ from procrastinate.worker import Worker
 
 from tuner.nouns.errors import Aborted, Infrastructure, Unavailable
 from tuner.nouns.model import HOST_IS_STALE_AFTER, JobId, MeasurementId
-from tuner.store.queue.manager import PatientManager, ProofOfLife
-from tuner.store.queue.tasks import ADVANCE, MEASURE, PRUNE, SUBMIT_DUE, queue_of, translated
+from tuner.store.queue.tasks import (
+    ADVANCE,
+    MEASURE,
+    PRUNE,
+    SUBMIT_DUE,
+    PatientManager,
+    ProofOfLife,
+    queue_of,
+    translated,
+)
 
 RETRY_AFTER_S = 3
 SWEEP_EVERY_S = 5.0

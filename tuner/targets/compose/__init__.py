@@ -17,7 +17,6 @@ interpolation  ${A:-x} and all the others
 findings       mistakes, and what a person has to do or to know
 """
 
-from tuner.targets.compose.asking import Wanted
 from tuner.targets.compose.findings import Findings, Kind, Note
-from tuner.targets.compose.making import Draft, draft
+from tuner.targets.compose.making import Draft, Wanted, draft
 from tuner.targets.compose.writing import target_yaml, write

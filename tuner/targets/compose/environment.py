@@ -1,16 +1,16 @@
 """The environment of a service: from its env files and its own lines, without secrets."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tuner.nouns.errors import InvalidInput
 from tuner.nouns.masking import is_secret
-from tuner.targets.compose.document import Node, text_of
+from tuner.nouns.model.needs import SECRETS
+from tuner.targets.compose.document import Node, Source, Use, Variables, text_of
 from tuner.targets.compose.findings import Findings
-from tuner.targets.compose.interpolation import Source, Use, Variables
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _SWITCHES = frozenset({"yes", "no", "true", "false", "on", "off", "0", "1"})
@@ -128,3 +128,37 @@ def _variable(key: str, node: Node) -> str:
             return use.name
         case _:
             return key
+
+
+# ---- The `secrets` of a service: where the worker finds each one, and never its value
+
+_OPEN = "all users of its container can read it"
+
+
+def secrets_of(
+    name: str, service: Node, root: Node, place: Callable[[Path], str], findings: Findings
+) -> dict[str, dict[str, str]]:
+    """The `secrets` of target.yaml. `place` gives the name that a file has there."""
+    found = {}
+    for node in service.get("secrets").each():
+        source = node.text or node.text_of("source")
+        path = PurePosixPath(SECRETS, node.text_of("target") or source)
+        what = f"{name}.secrets.{path.name}"
+        if path.parent != PurePosixPath(SECRETS):
+            findings.changed(what, f"its file is {SECRETS}/{path.name}")
+        for key in sorted({"uid", "gid", "mode"} & {*node.items()}):
+            findings.left_out(f"{what}.{key}", _OPEN)
+        given = root.get("secrets", source)
+        if file := given.text_of("file"):
+            place_of_it = (given.file.parent / Path(file).expanduser()).resolve()
+            found[path.name] = {"file": place(place_of_it)}
+            if not place_of_it.is_file():
+                findings.todo(what, f"{file} is not there: the worker reads it at its start")
+        elif variable := given.text_of("environment"):
+            found[path.name] = {"from_worker": variable}
+            why = "a secret that the compose file does not hold: the worker's environment needs it"
+            findings.todo(f"{what} = {{from_worker: {variable}}}", why)
+        else:
+            why = "the compose file names no source: give {file: NAME} or {from_worker: NAME}"
+            findings.todo(what, why)
+    return found

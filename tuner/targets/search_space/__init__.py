@@ -11,8 +11,7 @@ with the job's limits, workload and the user's own file. `NAMES` lists the names
 may use; docs/spaces.md explains them.
 """
 
-from tuner.targets.search_space.deriving import derive
+from tuner.targets.search_space.deriving import NAMES, derive
 from tuner.targets.search_space.domain import USERS_OWN, Dimension, Domain, Key
 from tuner.targets.search_space.expressions import Names, evaluate
-from tuner.targets.search_space.names import NAMES
 from tuner.targets.search_space.outlining import Outline, outline

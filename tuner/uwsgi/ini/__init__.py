@@ -18,10 +18,20 @@ key without `=` is legal. (uWSGI 2.0.31: core/ini.c, core/config.c.)
 """
 
 from tuner.uwsgi.ini.effective import Setting, effective
-from tuner.uwsgi.ini.file import IniFile
-from tuner.uwsgi.ini.formats import refuse_other_formats
-from tuner.uwsgi.ini.lines import CLOSES, IMMEDIATE, INCLUDES, MARK, OPENS, SECTION, Line
-from tuner.uwsgi.ini.overlaying import overlay
-from tuner.uwsgi.ini.problems import Problem, problems
-from tuner.uwsgi.ini.values import as_int, as_text, canonical, is_true, why_unwritable
+from tuner.uwsgi.ini.file import IniFile, overlay
+from tuner.uwsgi.ini.lines import (
+    CLOSES,
+    IMMEDIATE,
+    INCLUDES,
+    MARK,
+    OPENS,
+    SECTION,
+    Line,
+    as_int,
+    as_text,
+    canonical,
+    is_true,
+    why_unwritable,
+)
+from tuner.uwsgi.ini.problems import Problem, problems, refuse_other_formats
 from tuner.uwsgi.ini.walking import Step, Walk

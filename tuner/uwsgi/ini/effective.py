@@ -6,8 +6,7 @@ from functools import lru_cache
 
 from tuner.uwsgi.ini.expansion import Lookup, Options, magic_of, with_magic, with_references
 from tuner.uwsgi.ini.file import IniFile
-from tuner.uwsgi.ini.lines import CLOSES, IMMEDIATE, INCLUDES, OPENS, SECTION, Line
-from tuner.uwsgi.ini.values import as_int
+from tuner.uwsgi.ini.lines import CLOSES, IMMEDIATE, INCLUDES, OPENS, SECTION, Line, as_int
 from tuner.uwsgi.ini.walking import Interpreter, Place, Turn
 
 _SETS = frozenset({"set", "set-placeholder", "set-ph"})

@@ -11,9 +11,7 @@ rule             page and check
 certainty        what a file certainly says; edits, addresses, invocation: parts of checks
 """
 
-from tuner.uwsgi.lint.finding import Edit, Finding, Fix, Severity
-from tuner.uwsgi.lint.fixing import applicable, fixed
-from tuner.uwsgi.lint.linting import is_usable, lint, repaired, worst
+from tuner.uwsgi.lint.finding import Edit, Finding, Fix, Severity, applicable, fixed
+from tuner.uwsgi.lint.linting import RULES, UNUSABLE, is_usable, lint, repaired, rule_of, worst
 from tuner.uwsgi.lint.rule import Hit, Rule
-from tuner.uwsgi.lint.ruleset import RULES, UNUSABLE, rule_of
 from tuner.uwsgi.lint.subject import MAX_CHARS, Box, Entry, Subject, subject_of

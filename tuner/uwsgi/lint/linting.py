@@ -1,14 +1,35 @@
-"""Run rules over a file, and repair what they find."""
+"""Run all rules over a file, and repair what they find."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from tuner.uwsgi.lint.finding import Finding, Severity
-from tuner.uwsgi.lint.fixing import fixed
+from tuner.nouns.schemas.base import FindingAnswer, LintAnswer
+from tuner.uwsgi import knowledge
+from tuner.uwsgi.lint.checks import CHECKS
+from tuner.uwsgi.lint.finding import Finding, Severity, fixed
 from tuner.uwsgi.lint.rule import Rule
-from tuner.uwsgi.lint.ruleset import RULES, UNUSABLE
 from tuner.uwsgi.lint.subject import Subject, subject_of
+from tuner.uwsgi.options.guessing import Catalogue
+
+# ---- All rules: each page of `pages` with the check of its name
+
+RULES: tuple[Rule, ...] = tuple(
+    Rule(**{**head, "severity": Severity(head["severity"])}, text=text, check=CHECKS[head["name"]])
+    for head, text in knowledge.pages("lint/pages")
+)
+"""Every rule, by id."""
+
+UNUSABLE = frozenset({"U002", "U003", "U004"})
+"""When one of these finds something, the text is no uwsgi.ini."""
+
+
+def rule_of(id_: str) -> Rule | None:
+    """The rule with that id or name."""
+    return next((rule for rule in RULES if id_ in (rule.id, rule.name)), None)
+
+
+# ---- Run rules over a file, and repair what they find
 
 MOST_OF_A_RULE = 100
 """Findings of one rule in one file."""
@@ -82,3 +103,19 @@ def _printable(finding: Finding) -> Finding:
 def _escaped(text: str) -> str:
     short = text if len(text) <= MOST_IN_A_MESSAGE else f"{text[:MOST_IN_A_MESSAGE]}..."
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in short)
+
+
+# ---- Findings as the JSON answer of the API and of the command line
+
+
+def answer_of(
+    findings: Sequence[Finding], catalogue: Catalogue, fixed_ini: str | None = None
+) -> LintAnswer:
+    """All findings; `fixed_ini` when fixes were made."""
+    return LintAnswer(
+        uwsgi_version=catalogue.version,
+        is_of_build=catalogue.is_of_build,
+        is_usable=is_usable(findings),
+        findings=[FindingAnswer.model_validate(f, from_attributes=True) for f in findings],
+        fixed_ini=fixed_ini,
+    )

@@ -1,8 +1,14 @@
 """Names behind `%(...)`: which ones a file uses, and which ones it sets."""
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
 
-from tuner.uwsgi.lint.subject import Subject
+from tuner.uwsgi.ini import CLOSES, OPENS
+from tuner.uwsgi.lint.subject import Entry, Subject
+from tuner.uwsgi.options import elsewhere, known
+from tuner.uwsgi.options.guessing import Catalogue
 
 REFERENCE = re.compile(r"%\(([^()]*)\)")
 PLACEHOLDERS = frozenset({"set-placeholder", "set-ph"})
@@ -37,3 +43,82 @@ def includes_others(subject: Subject) -> bool:
     """Whether uWSGI reads another file too, which may use and set the same names."""
     steps = subject.ini.read.steps
     return any(step.is_foreign or step.line.key == "inherit" for step in steps)
+
+
+# ---- Keys that are no option, and why, as far as the file shows it
+
+_DECLARES = ("declare-option", "declare-option2")
+_OF_OTHER_RULES = re.compile("[\r\u00a0\u00ad\u2000-\u200f\u2028-\u202f\u2060\u3000\ufeff]")
+_COLON = re.compile(r"([^\s:=]+)[ \t]*:[ \t]*(.*)", re.DOTALL)
+_WORDS = re.compile(r"([^\s=]+)[ \t]+(.+)", re.DOTALL)
+
+
+class Why(Enum):
+    """Why a key is no option."""
+
+    COLON = auto()  # `processes: 4`
+    NO_EQUALS = auto()  # `processes 4`
+    SPELLING = auto()  # `--thunder_lock`
+    OTHER_BUILD = auto()
+    OTHER_RELEASE = auto()
+    MISSPELT = auto()  # `meant` is similar
+    NOTHING = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownKey:
+    """A key that is no option. `meant` is the option, `value` the intended value."""
+
+    entry: Entry
+    why: Why
+    meant: str = ""
+    value: str = ""
+
+
+def unknown_keys(subject: Subject, *, guess: bool = False) -> Iterator[UnknownKey]:
+    """All keys that are no option, no used placeholder, and no continuation of a line.
+
+    Similar names are searched only with `guess`; otherwise `Why.NOTHING` covers both.
+    """
+    return _with_guesses(subject) if guess else _without_guesses(subject)
+
+
+def _without_guesses(subject: Subject) -> Iterator[UnknownKey]:
+    explained = referenced(subject) | _declared(subject) | OPENS | CLOSES
+    continued = {e.number + 1 for e in subject.entries if e.is_continued}
+    for entry in subject.entries:
+        is_plain = entry.option is None and entry.key not in explained
+        if is_plain and entry.number not in continued and not _OF_OTHER_RULES.search(entry.key):
+            yield _explained(entry, subject.catalogue)
+
+
+def _with_guesses(subject: Subject) -> Iterator[UnknownKey]:
+    for found in _without_guesses(subject):
+        is_open = found.why is Why.NOTHING
+        meant = subject.nearest(found.entry.key) if is_open else None
+        yield UnknownKey(found.entry, Why.MISSPELT, meant) if meant else found
+
+
+def _declared(subject: Subject) -> frozenset[str]:
+    """Options that the file declares itself."""
+    values = (entry.value for entry in subject.entries if entry.key in _DECLARES)
+    return frozenset(value.partition("=")[0] for value in values)
+
+
+def _explained(entry: Entry, catalogue: Catalogue) -> UnknownKey:
+    key = entry.key
+    for pattern, why in ((_COLON, Why.COLON), (_WORDS, Why.NO_EQUALS)):
+        split = pattern.fullmatch(key)
+        if split and catalogue.find(split.group(1)):
+            return UnknownKey(entry, why, split.group(1), _rest_of(entry, split.group(2)))
+    plain = key.lstrip("-").lower().replace("_", "-")
+    if plain != key and catalogue.find(plain):
+        return UnknownKey(entry, Why.SPELLING, plain, entry.value)
+    if catalogue.is_of_build and known().find(key):
+        return UnknownKey(entry, Why.OTHER_BUILD)
+    return UnknownKey(entry, Why.OTHER_RELEASE if elsewhere(key) else Why.NOTHING)
+
+
+def _rest_of(entry: Entry, text: str) -> str:
+    """The text after the name: `env: A=b` has been split at its `=`."""
+    return f"{text}={entry.value}" if "=" in entry.line.raw else text

@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from tuner.uwsgi.ini import as_int
-from tuner.uwsgi.lint.edits import quoted
-from tuner.uwsgi.lint.finding import Finding, Fix, Severity
+from tuner.uwsgi.lint.finding import Finding, Fix, Severity, quoted
 from tuner.uwsgi.lint.subject import Entry, Subject
 
 

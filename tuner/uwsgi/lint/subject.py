@@ -1,13 +1,15 @@
-"""What rules look at: a file, and what is known about the place where it runs."""
+"""What rules look at: a file, what it certainly says, and the place where it runs."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tuner.uwsgi.ini import IniFile, Line, Problem, problems
+from tuner.uwsgi.command_line import Argument, arguments, is_file, words_for_uwsgi
+from tuner.uwsgi.ini import INCLUDES, IniFile, Line, Problem, as_int, is_true, problems
 from tuner.uwsgi.options import nearest
-from tuner.uwsgi.options.catalogue import Catalogue
-from tuner.uwsgi.options.option import Option
+from tuner.uwsgi.options.guessing import Catalogue, Option
+
+# ---- What rules look at: a file, and what is known about the place where it runs
 
 MAX_CHARS = 200_000
 """A real uwsgi.ini is shorter. Only this much of a longer text is read."""
@@ -133,3 +135,225 @@ def _entries(ini: IniFile, catalogue: Catalogue) -> Iterator[Entry]:
         line = steps[index].line
         key = line.key or ""
         yield Entry(index + 1, line, key, catalogue.find(key), steps[index].is_conditional)
+
+
+# ---- The command that starts uWSGI: its options before and after the file
+
+_FILES = frozenset({"ini", "xml", "xmlconfig", "yaml", "yml", "json", "js", "config"})
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """A call of uWSGI: it reads the options `before` before its files, and `after` after them.
+
+    That is their order on the command, except that a file without `--ini` is read last. `stray` are
+    the words that uWSGI takes for file names although they are none.
+    """
+
+    before: tuple[Argument, ...]
+    after: tuple[Argument, ...]
+    stray: tuple[str, ...]
+    reads_file: bool
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """All of them."""
+        return self.before + self.after
+
+
+def invocation_of(subject: Subject) -> Invocation | None:
+    """The box's command as uWSGI reads it; None without a command, or without uWSGI in it."""
+    words = words_for_uwsgi(subject.box.command)
+    if words is None:
+        return None
+    return _split(list(_read(words, subject.catalogue)))
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    is_announced: bool
+
+
+def _read(words: Sequence[str], catalogue: Catalogue) -> Iterator[Argument | _File | str]:
+    for item in arguments(words, catalogue):
+        if isinstance(item, str):
+            yield _File(is_announced=False) if is_file(item) else item
+        else:
+            yield _File(is_announced=True) if item.name in _FILES else item
+
+
+def _split(read: Sequence[Argument | _File | str]) -> Invocation:
+    files = [at for at, item in enumerate(read) if isinstance(item, _File)]
+    first, last = (files[0], files[-1]) if files else (len(read), len(read))
+    if any(isinstance(item, _File) and not item.is_announced for item in read):
+        first = last = len(read)
+    return Invocation(
+        before=tuple(item for item in read[:first] if isinstance(item, Argument)),
+        after=tuple(item for item in read[last:] if isinstance(item, Argument)),
+        stray=tuple(item for item in read if isinstance(item, str)),
+        reads_file=bool(files),
+    )
+
+
+# ---- Addresses as uWSGI reads them: `:8000`, `127.0.0.1:8000`, `/run/app.sock`, `@name`
+
+_TCP = re.compile(r"([^:/]*|\[[0-9a-fA-F:]*\]):([0-9]{1,5})")
+_ANY_HOST = frozenset({"", "0.0.0.0", "[::]"})  # noqa: S104  # read, not bound
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Either `host` and `port`, or the `path` of a unix socket; `@` in front is abstract."""
+
+    host: str = ""
+    port: int | None = None
+    path: str = ""
+
+    @property
+    def is_any_host(self) -> bool:
+        """Whether uWSGI binds it on every interface."""
+        return self.port is not None and self.host in _ANY_HOST
+
+    def clashes(self, other: "Address") -> bool:
+        """Whether uWSGI cannot bind both."""
+        if self.port is None or other.port is None:
+            return bool(self.path) and self.path == other.path
+        same_host = self.host == other.host or self.is_any_host or other.is_any_host
+        return same_host and self.port == other.port != 0
+
+
+def address_of(value: str) -> Address | None:
+    """The address in a value; None for the number of a shared socket or a name."""
+    found = _TCP.fullmatch(value.strip())
+    if found:
+        return Address(host=found[1], port=int(found[2]))
+    if value.startswith(("/", "@", "./")):
+        return Address(path=value)
+    return None
+
+
+# ---- What a file certainly says. When a value is uncertain, checks find nothing
+#
+# A value is uncertain inside a condition, before the include of another file, when the command sets
+# the same option, and when it contains a variable.
+
+HTTP = ("http", "http-socket", "http11-socket")
+
+
+def settled(subject: Subject, *options: str) -> Entry | None:
+    """The entry that decides; None when there is none or when it is uncertain."""
+    entries = subject.named(*options)
+    if not entries or any(entry.is_conditional for entry in entries):
+        return None
+    last = entries[-1]
+    mixed = len({entry.line.section for entry in entries}) > 1
+    if mixed or _may_be_changed(subject, last) or _is_set_outside(subject, *options):
+        return None
+    return last
+
+
+def is_absent(subject: Subject, *options: str) -> bool:
+    """Whether certainly nothing sets it: no line, include, command or variable."""
+    return not (
+        subject.named(*options)
+        or any(subject.ini.values(option) for option in options)
+        or _foreign_includes(subject)
+        or _is_set_outside(subject, *options)
+        or _is_in_environment(subject, *options)
+    )
+
+
+def number(subject: Subject, *options: str, default: int) -> int | None:
+    """The number of the option, `default` when it is absent; None when uncertain."""
+    if is_absent(subject, *options):
+        return default
+    entry = settled(subject, *options)
+    return None if entry is None or entry.is_dynamic else as_int(entry.value)
+
+
+def switched_on(subject: Subject, *options: str) -> Entry | None:
+    """The entry that certainly turns it on."""
+    entry = settled(subject, *options)
+    return entry if entry and not entry.is_dynamic and is_true(entry.value) else None
+
+
+def switched_off(subject: Subject, *options: str) -> Entry | None:
+    """The entry that certainly turns it off."""
+    entry = settled(subject, *options)
+    return entry if entry and not is_true(entry.value) else None
+
+
+def is_off(subject: Subject, *options: str) -> bool:
+    """Whether it is certainly off: absent, or turned off."""
+    return is_absent(subject, *options) or switched_off(subject, *options) is not None
+
+
+def word(subject: Subject, *options: str) -> Entry | None:
+    """The entry that certainly sets it to the text that the file says."""
+    entry = settled(subject, *options)
+    return None if entry is None or entry.is_dynamic else entry
+
+
+def positive(subject: Subject, *options: str) -> Entry | None:
+    """The entry that certainly sets it to a number above 0."""
+    entry = settled(subject, *options)
+    return entry if entry and not entry.is_dynamic and as_int(entry.value) > 0 else None
+
+
+def always(subject: Subject, *options: str) -> tuple[Entry, ...]:
+    """The entries of a list outside all conditions."""
+    return tuple(entry for entry in subject.named(*options) if not entry.is_conditional)
+
+
+def addresses(subject: Subject, *options: str) -> Iterator[tuple[Entry, Address]]:
+    """The entries outside all conditions whose value is certainly an address."""
+    for entry in always(subject, *options):
+        address = None if entry.is_dynamic else address_of(entry.value)
+        if address:
+            yield entry, address
+
+
+def version_of(subject: Subject) -> tuple[int, ...]:
+    """The version of uWSGI as numbers."""
+    return numbers_of(subject.catalogue.version)
+
+
+def numbers_of(version: str) -> tuple[int, ...]:
+    """`2.0.31` as (2, 0, 31)."""
+    return tuple(int(part) for part in version.split(".") if part.isdecimal())
+
+
+def _foreign_includes(subject: Subject) -> tuple[Entry, ...]:
+    included = (*INCLUDES, "inherit")
+    return tuple(e for e in subject.named(*included) if not e.value.startswith(":"))
+
+
+def _may_be_changed(subject: Subject, entry: Entry) -> bool:
+    foreign = _foreign_includes(subject)
+    return any(e.number > entry.number or e.name == "inherit" for e in foreign)
+
+
+def _is_set_outside(subject: Subject, *options: str) -> bool:
+    invocation = invocation_of(subject)
+    if invocation is None:
+        return False
+    names = {_name(subject, option) for option in options}
+    return any(argument.name in names for argument in invocation.arguments)
+
+
+def _is_in_environment(subject: Subject, *options: str) -> bool:
+    if not subject.box.environ:
+        return False
+    names = {_name(subject, option) for option in options}
+    keys = (key for key in subject.box.environ if key.startswith("UWSGI_"))
+    return any(_name(subject, environment_option(key)) in names for key in keys)
+
+
+def environment_option(variable: str) -> str:
+    """The option that a variable `UWSGI_...` sets."""
+    return variable.removeprefix("UWSGI_").lower().replace("_", "-")
+
+
+def _name(subject: Subject, option: str) -> str:
+    found = subject.catalogue.find(option)
+    return found.name if found else option

@@ -8,9 +8,6 @@ other_releases  options that 2.0.31 does not have
 guessing        the option that a wrong name means; spellings.yaml
 """
 
-from tuner.uwsgi.options.catalogue import Catalogue
-from tuner.uwsgi.options.guessing import nearest
-from tuner.uwsgi.options.lookup import known, of_build
 from tuner.nouns.model import Danger
-from tuner.uwsgi.options.option import Advice, Kind, Option, Takes
-from tuner.uwsgi.options.other_releases import elsewhere
+from tuner.uwsgi.options.guessing import Advice, Catalogue, Kind, Option, Takes, nearest
+from tuner.uwsgi.options.lookup import elsewhere, known, of_build

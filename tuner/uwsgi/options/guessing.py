@@ -1,11 +1,113 @@
-"""The option that a wrong name most likely means."""
+"""Options of uWSGI, all those of one build, and the one that a wrong name most likely means."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cache
+from typing import Self
 
+from tuner.nouns.model import Danger
 from tuner.uwsgi import knowledge
-from tuner.uwsgi.options.catalogue import Catalogue
-from tuner.uwsgi.options.option import Kind
+
+# ---- One option of uWSGI
+
+
+class Kind(StrEnum):
+    """How uWSGI reads the text after the `=`."""
+
+    FLAG = "flag"  # true unless it is one of four words in any case: false, off, no, 0
+    INTEGER = "integer"  # by C's atoi: `8 ; c` is 8, `abc`, `true` and nothing are 0
+    TEXT = "text"
+    LIST = "list"  # every line adds a value; for all other kinds the last line wins
+    ACTION = "action"  # applied when it is read: `set`, `ini`, `print`, `if-env`, ...
+
+
+class Takes(StrEnum):
+    """What follows the option on a command line."""
+
+    VALUE = "value"
+    NOTHING = "nothing"
+    MAYBE = "maybe"  # `--name=value` only: a word of its own is no value
+
+
+class Advice(StrEnum):
+    """What a tuner may do with it."""
+
+    TUNE = "tune"  # changes speed, and nothing that the app can see
+    SEMANTIC = "semantic"  # changes what the app or its users see: the owner decides
+    NEVER = "never"  # commands, sockets, identity: a benchmark does not touch them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One option under its canonical name.
+
+    `names` are all its spellings. `default` is in the form of a file; None when there is none or it
+    is unknown. `since` is the first version that has the option, `until` the last; None when every
+    version has it. `needs` is what the build needs (`pcre`, `ssl`, a plugin); empty for nothing.
+    `rules` are constraints as sentences. A line with the option turns `forces` on, also with the
+    value `false`. `sentence` says what it does. An `is_immediate` option is applied at its line,
+    before `%(name)`, `$(NAME)` and `@(file)` are replaced: it sees them as plain text. `letter` is
+    its short form on a command line; empty for none.
+    """
+
+    name: str
+    names: tuple[str, ...]
+    kind: Kind
+    sentence: str = ""
+    default: str | None = None
+    since: str | None = None
+    until: str | None = None
+    needs: str = ""
+    rules: tuple[str, ...] = ()
+    forces: tuple[str, ...] = ()
+    advice: Advice = Advice.SEMANTIC
+    danger: Danger | None = None
+    is_immediate: bool = False
+    takes: Takes = Takes.VALUE
+    letter: str = ""
+
+
+# ---- All options of one build of uWSGI
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """The options of one build; `version` is the one that uWSGI reports.
+
+    `is_of_build` is true for the options that an image listed. Otherwise these are all options in
+    the sources of that version, with all plugins and libraries.
+    """
+
+    version: str
+    options: tuple[Option, ...]
+    is_of_build: bool = False
+    _by_name: Mapping[str, Option] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        names = {name: option for option in self.options for name in option.names}
+        object.__setattr__(self, "_by_name", names)
+
+    @classmethod
+    def of(cls, version: str, options: Iterable[Option], *, is_of_build: bool = False) -> Self:
+        """From options in any order."""
+        return cls(version, tuple(sorted(options, key=lambda o: o.name)), is_of_build)
+
+    def find(self, name: str) -> Option | None:
+        """The option with that spelling; None when this build has none."""
+        return self._by_name.get(name)
+
+    def of_letter(self, letter: str) -> Option | None:
+        """The option with that letter on a command line; None when there is none."""
+        return next((option for option in self.options if option.letter == letter), None)
+
+    @property
+    def spellings(self) -> Collection[str]:
+        """Every name of every option."""
+        return self._by_name.keys()
+
+
+# ---- The option that a wrong name most likely means
 
 _SHORT = 6
 """Shorter names may have one wrong letter, longer ones two."""

@@ -5,13 +5,78 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from tuner.uwsgi import knowledge
-from tuner.uwsgi.options import table
-from tuner.uwsgi.options.catalogue import Catalogue
-from tuner.uwsgi.options.danger import danger_of
 from tuner.nouns.model import Danger
-from tuner.uwsgi.options.option import Advice, Kind, Option
-from tuner.uwsgi.options.other_releases import elsewhere
+from tuner.uwsgi import knowledge
+from tuner.uwsgi.options.guessing import Advice, Catalogue, Kind, Option, Takes
+
+# ---- Which options do more than serve the app: danger.yaml, read once
+
+
+@cache
+def dangers() -> Mapping[str, Danger]:
+    """The danger of each option by its canonical name; a name that ends in `-` is a prefix."""
+    table = knowledge.mapping("options/danger.yaml")
+    return {name: Danger(danger) for danger, names in table.items() for name in names}
+
+
+def danger_of(name: str) -> Danger | None:
+    """What the option of that canonical name may do besides serving the app; None for nothing."""
+    head, hyphen, _ = name.partition("-")
+    return dangers().get(name) or dangers().get(f"{head}{hyphen}" if hyphen else "")
+
+
+# ---- The options in the C source of uWSGI 2.0.31: known.tsv, read once
+
+VERSION = "2.0.31"
+"""The release of the table; tests/option_tables.py builds the table."""
+
+
+def rows_of(lines: Iterable[str]) -> tuple[Option, ...]:
+    """The options of a table; tests/option_tables.py names its columns."""
+    return tuple(_option(line) for line in lines if line and not line.startswith("#"))
+
+
+@cache
+def rows() -> tuple[Option, ...]:
+    """The table that comes with this package."""
+    return rows_of(knowledge.table("options/known.tsv"))
+
+
+def _option(line: str) -> Option:
+    names, kind, needs, forces, when, takes, letter, *_ = [*line.split("\t"), *[""] * 5]
+    spellings = tuple(names.split(" "))
+    return Option(
+        name=spellings[0],
+        names=spellings,
+        kind=Kind(kind),
+        needs=needs,
+        forces=tuple(forces.split()),
+        is_immediate=bool(when),
+        takes=Takes(takes or Takes.VALUE),
+        letter=letter,
+    )
+
+
+# ---- Options of other releases that 2.0.31 does not have
+
+_OPTIONS = (
+    Option(
+        name="thunder-lock-watchdog",
+        names=("thunder-lock-watchdog",),
+        kind=Kind.FLAG,
+        sentence="Frees the thunder lock when its worker has died.",
+        since="2.1",
+        rules=("Only the unreleased 2.1 has it; every 2.0 silently ignores it.",),
+        advice=Advice.NEVER,
+    ),
+)
+_BY_NAME = {name: option for option in _OPTIONS for name in option.names}
+
+
+def elsewhere(name: str) -> Option | None:
+    """An option that 2.0.31 lacks; its `since` or `until` names the releases."""
+    return _BY_NAME.get(name)
+
 
 _VALUES = frozenset({Kind.INTEGER, Kind.TEXT, Kind.LIST})
 
@@ -25,7 +90,7 @@ def notes() -> Mapping[str, Mapping[str, Any]]:
 @cache
 def known() -> Catalogue:
     """All options of 2.0.31, plugins and libraries included; `is_of_build` is False."""
-    return Catalogue.of(table.VERSION, map(_noted, table.rows()))
+    return Catalogue.of(VERSION, map(_noted, rows()))
 
 
 def of_build(version: str, names: Sequence[str]) -> Catalogue:

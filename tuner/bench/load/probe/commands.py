@@ -9,15 +9,15 @@ from tuner.bench.load.probe.counters import StatsGone
 VERBS = {  # verb: module, imported only when it is asked for
     "ready": "tuner.bench.load.probe.ready",
     "window": "tuner.bench.load.probe.window",
-    "try_each": "tuner.bench.load.probe.trials",
-    "keepalive": "tuner.bench.load.probe.trials",
+    "try_each": "tuner.bench.load.probe.ready",
+    "keepalive": "tuner.bench.load.probe.ready",
     "owners": "tuner.bench.load.probe.disturbing",
     "hang": "tuner.bench.load.probe.disturbing",
     "kill": "tuner.bench.load.probe.disturbing",
     "doom": "tuner.bench.load.probe.disturbing",
     "reload": "tuner.bench.load.probe.disturbing",
     "slow_clients": "tuner.bench.load.probe.disturbing",
-    "round_trips": "tuner.bench.load.probe.round_trips",
+    "round_trips": "tuner.bench.load.probe.ready",
     "delay": "tuner.bench.load.probe.delay",
 }
 EXIT_NO_STATS = 3

@@ -15,8 +15,7 @@ import time
 from collections import deque
 from typing import Any, NamedTuple, NoReturn
 
-from tuner.bench.load.probe.counters import slurp
-from tuner.bench.load.probe.processes import DELAYS
+from tuner.bench.load.probe.counters import DELAYS, slurp
 
 DEVICE = "way0"
 LINK = "eth0"  # the engine's name of a container's only network

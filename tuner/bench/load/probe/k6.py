@@ -13,7 +13,7 @@ import os
 from collections import Counter
 from typing import Any, NamedTuple
 
-from tuner.bench.load.probe import course, rows
+from tuner.bench.load.probe import rows
 from tuner.bench.load.probe.rows import Row
 
 ROWS = "rows"
@@ -110,7 +110,7 @@ def summarise(folder: str, output: str, task: dict[str, Any]) -> dict[str, Any]:
         "connect": rows.spread([1000 * one.connecting_s for one in found if one.connecting_s > 0]),
         "started_at": float(began.removeprefix(BEGAN)) / 1000 + first_s,
         "first_failed": first_failed(failed),
-        "course": course.asked([row_of(one) for one in found if one.is_answered], task),
+        "course": rows.asked([row_of(one) for one in found if one.is_answered], task),
     }
 
 

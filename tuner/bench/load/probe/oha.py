@@ -10,7 +10,7 @@ import os
 import sqlite3
 from typing import Any
 
-from tuner.bench.load.probe import course, rows
+from tuner.bench.load.probe import rows
 from tuner.bench.load.probe.rows import Row
 
 DATABASE = "rows.db"
@@ -56,7 +56,7 @@ def summarise(folder: str, output: str, task: dict[str, Any]) -> dict[str, Any]:
         "errors": {**bad, **errors},
         "over_limit": None,
         "connect": None,
-        "course": course.asked(found, task),
+        "course": rows.asked(found, task),
     }
 
 

@@ -11,7 +11,7 @@ import struct
 import time
 from typing import Any
 
-from tuner.bench.load.probe import watching
+from tuner.bench.load.probe import counters
 from tuner.bench.load.probe.rows import SERIES_STEP_S
 
 EVERY_S = 0.05
@@ -58,7 +58,7 @@ def parse(address: str) -> Socket:
     return "\0" + address[1:] if address.startswith("@") else address
 
 
-class Watch(watching.Watch):
+class Watch(counters.Watch):
     """Looks at the queues while its context lasts."""
 
     every_s = EVERY_S

@@ -3,11 +3,9 @@
 from collections.abc import Callable, Iterator
 
 from tuner.uwsgi.ini import Problem
-from tuner.uwsgi.lint.certainty import is_absent, is_off, switched_off
-from tuner.uwsgi.lint.edits import added, removed, set_to, top_of
-from tuner.uwsgi.lint.finding import Fix
+from tuner.uwsgi.lint.finding import Fix, added, removed, set_to, top_of
 from tuner.uwsgi.lint.rule import Hit, check, hit
-from tuner.uwsgi.lint.subject import Entry, Subject
+from tuner.uwsgi.lint.subject import Entry, Subject, is_absent, is_off, switched_off
 
 Find = Callable[..., Entry | None]
 """`positive` or `switched_on`: how an option is on."""

@@ -1,14 +1,30 @@
 """Values that are not what they look like: quotes, words, comments, empty values."""
 
+import re
 from collections.abc import Iterator, Sequence
 
-from tuner.uwsgi.ini import is_true
-from tuner.uwsgi.lint.edits import comment_at, comment_moved_up, quoted, set_to
-from tuner.uwsgi.lint.finding import Edit, Fix, Severity
-from tuner.uwsgi.lint.references import referenced
+from tuner.uwsgi.ini import CLOSES, IMMEDIATE, INCLUDES, OPENS, as_int, is_true
+from tuner.uwsgi.lint.checks.patterns import problem, with_code
+from tuner.uwsgi.lint.finding import (
+    Edit,
+    Fix,
+    Severity,
+    comment_at,
+    comment_moved_up,
+    quoted,
+    set_to,
+)
+from tuner.uwsgi.lint.references import (
+    PLACEHOLDERS,
+    REFERENCE,
+    SETS,
+    assigned,
+    includes_others,
+    referenced,
+)
 from tuner.uwsgi.lint.rule import Hit, check, hit
 from tuner.uwsgi.lint.subject import Entry, Subject
-from tuner.uwsgi.options.option import Kind
+from tuner.uwsgi.options.guessing import Kind
 
 _BACKSLASH = "\\"
 _QUOTES = "\"'"
@@ -123,3 +139,174 @@ def empty(subject: Subject) -> Iterator[Hit]:
     for entry in subject.entries:
         if entry.value == "" and entry.name in _NEEDS_VALUE:
             yield hit(entry)
+
+
+# ---- What uWSGI inserts for `%(...)` and `%x`, and what it drops
+
+_VARIABLES = ("%(", "$(", "@(")
+_APPLIED_AT_ONCE = IMMEDIATE - OPENS - CLOSES - INCLUDES - SETS
+_MAGIC = re.compile(r"%.", re.DOTALL)
+_PARTS = re.compile(r"%.|[^%]+|%", re.DOTALL)
+_KNOWN_MAGIC = frozenset("(%[obpjisdcenvhtTVkuUgGx0123456789")
+_OF_DATES = frozenset({"log-date"})
+_OF_REQUESTS = ("log-format", "log-req-encoder", "req-log-encoder", "route", "log-encoder")
+"""Options in which `%(...)` can also be a variable of the request."""
+
+problem("endless-reference", "endless-reference")
+
+
+@check("unresolved-placeholder")
+def unresolved(subject: Subject) -> Iterator[Hit]:
+    known = assigned(subject)
+    if includes_others(subject):
+        return
+    for entry in subject.entries:
+        if entry.name.startswith(_OF_REQUESTS) or "%(" not in entry.value:
+            continue
+        for inner in REFERENCE.findall(entry.value):
+            missing = [name for name in _names_in(inner) if name not in known]
+            if missing:
+                outcome = "counts it as 0" if " " in inner else "stays as it is"
+                yield hit(
+                    entry,
+                    name=missing[0],
+                    quoted_name=quoted(missing[0]),
+                    inner=inner,
+                    outcome=outcome,
+                )
+                break
+
+
+def _names_in(inner: str) -> list[str]:
+    """The options of an expression such as `threads * 4`; `_` is the variable of a block."""
+    words = [inner] if " " not in inner else inner.split()
+    return [word for word in words if word != "_" and not re.fullmatch(r"[-+*/]+|\d+", word)]
+
+
+@check("wrong-placeholder")
+def wrong_sets(subject: Subject) -> Iterator[Hit]:
+    for entry in subject.entries:
+        if entry.key not in SETS:
+            continue
+        name, equals, _ = entry.value.partition("=")
+        if not equals:
+            message = f"{entry.key} needs name=value: uWSGI does not start"
+            yield Hit(entry.number, message, Fix("write name=value"))
+        elif entry.key in PLACEHOLDERS and subject.catalogue.find(name) is not None:
+            message = f"{quoted(name)} is an option, not a placeholder: uWSGI does not start"
+            yield Hit(entry.number, message, Fix("give the placeholder another name"))
+
+
+@check("percent-sign-lost")
+def vanishing(subject: Subject) -> Iterator[Hit]:
+    for entry in subject.entries:
+        lost = [pair for pair in _MAGIC.findall(entry.value) if _is_lost(entry, pair)]
+        if not lost:
+            continue
+        gone = [pair for pair in lost if pair[1] not in _KNOWN_MAGIC]
+        message = (
+            f"uWSGI drops {quoted(gone[0])} from the value"
+            if gone
+            else f"uWSGI replaces {quoted(lost[0])} by a value of its own: it is no date here"
+        )
+        parts = _PARTS.findall(entry.value)
+        doubled = "".join(f"%{part}" if part in lost else part for part in parts)
+        fix = set_to(entry, doubled, "double the percent sign", is_safe=True)
+        yield Hit(entry.number, message, fix)
+
+
+def _is_lost(entry: Entry, pair: str) -> bool:
+    is_date = entry.name in _OF_DATES and pair[1] not in "%("
+    return pair[1] not in _KNOWN_MAGIC or is_date
+
+
+@check("percent-swallows-line")
+def swallows_line(subject: Subject) -> Iterator[Hit]:
+    for found in with_code(subject, "joined-lines"):
+        line = found.line or 1
+        text = subject.ini.lines[line - 1].raw.removesuffix("\n")
+        fix = Fix("double the percent sign", (Edit(line, line, (f"{text}%",)),), is_safe=True)
+        yield Hit(line, found.message, fix)
+
+
+@check("variable-too-early")
+def too_early(subject: Subject) -> Iterator[Hit]:
+    for entry in subject.entries:
+        if entry.key in _APPLIED_AT_ONCE and any(sign in entry.value for sign in _VARIABLES):
+            yield hit(entry)
+
+
+# ---- Numbers: uWSGI reads them up to the first character that is no digit
+
+_NUMBER = re.compile(r"([+-]?)([0-9]+)(.*)", re.DOTALL)
+_MAY_BE_NEGATIVE = frozenset({"prio"})
+_IN_MEGABYTES = re.compile(r"(evil-)?reload-on-(as|rss)|limit-as")
+_IN_16_BITS = frozenset({"buffer-size", "legion-scroll-max-size", "forkptyrouter-rows"})
+_MOST_IN_16_BITS = 65_535
+_FACTORS = {"k": 1024, "m": 1024**2, "g": 1024**3}
+_SECONDS = frozenset({"s", "sec", "secs", "second", "seconds"})
+_OF_OTHER_RULES = frozenset({"processes"})  # no-workers reports these
+
+
+def _numbers(subject: Subject) -> Iterator[tuple[Entry, re.Match[str] | None]]:
+    for entry in subject.entries:
+        if entry.option and entry.option.kind is Kind.INTEGER and not entry.is_dynamic:
+            yield entry, _NUMBER.match(entry.value)
+
+
+@check("not-a-number")
+def no_numbers(subject: Subject) -> Iterator[Hit]:
+    for entry, number in _numbers(subject):
+        if number is None and entry.name not in _OF_OTHER_RULES:
+            yield hit(entry)
+
+
+@check("number-with-unit")
+def units(subject: Subject) -> Iterator[Hit]:
+    for entry, number in _numbers(subject):
+        rest = number.group(3).strip() if number else ""
+        if number is None or not rest or rest[0] in ";#" or _is_own_unit(entry, rest):
+            continue
+        yield hit(entry, _converted(entry, number), rest=quoted(rest))
+
+
+def _is_own_unit(entry: Entry, rest: str) -> bool:
+    """Whether the number means the same with and without the unit."""
+    unit = rest.lower()
+    if _IN_MEGABYTES.fullmatch(entry.name):
+        return unit in ("m", "mb", "mib")
+    return unit in _SECONDS or (unit == "ms" and entry.name == "log-slow")
+
+
+def _converted(entry: Entry, number: re.Match[str]) -> Fix:
+    rest = number.group(3).strip().lower()
+    unit = _FACTORS.get(rest[0]) if rest in (rest[0], f"{rest[0]}b", f"{rest[0]}ib") else None
+    if unit is None or _IN_MEGABYTES.fullmatch(entry.name) or len(number.group(2)) > 9:
+        return Fix("write the number with digits only")
+    meant = str(int(number.group(2)) * unit)
+    return set_to(entry, meant, f"write {meant}, if you mean that")
+
+
+@check("comment-after-number")
+def commented(subject: Subject) -> Iterator[Hit]:
+    for entry, number in _numbers(subject):
+        at = comment_at(entry.value, spaced=False)
+        if number is None or at is None or number.group(3).strip()[:1] not in (";", "#"):
+            continue
+        yield hit(entry, comment_moved_up(entry, at))
+
+
+@check("negative-number")
+def negative(subject: Subject) -> Iterator[Hit]:
+    for entry, number in _numbers(subject):
+        is_below = number is not None and number.group(1) == "-" and as_int(entry.value) < 0
+        if is_below and entry.name not in _MAY_BE_NEGATIVE:
+            yield hit(entry)
+
+
+@check("sixteen-bits")
+def too_large(subject: Subject) -> Iterator[Hit]:
+    for entry, _ in _numbers(subject):
+        if entry.name in _IN_16_BITS and as_int(entry.value) > _MOST_IN_16_BITS:
+            most = str(_MOST_IN_16_BITS)
+            yield hit(entry, set_to(entry, most, f"write {most}", is_safe=True))

@@ -2,14 +2,27 @@
 
 import math
 from collections.abc import Iterator
+from functools import partial
 
 from tuner.uwsgi.ini import as_int
-from tuner.uwsgi.lint.certainty import always, number, positive, settled, switched_on, word
-from tuner.uwsgi.lint.checks.patterns import discouraged
-from tuner.uwsgi.lint.edits import removed, set_to
-from tuner.uwsgi.lint.finding import Fix
+from tuner.uwsgi.lint.checks.patterns import advised, discouraged, needs
+from tuner.uwsgi.lint.finding import Fix, added, quoted, removed, set_to
 from tuner.uwsgi.lint.rule import Hit, check, hit
-from tuner.uwsgi.lint.subject import Subject
+from tuner.uwsgi.lint.subject import (
+    HTTP,
+    Subject,
+    address_of,
+    always,
+    is_absent,
+    is_off,
+    number,
+    positive,
+    settled,
+    switched_off,
+    switched_on,
+    version_of,
+    word,
+)
 
 _HOST_CPUS = "%k"
 _ABSURD_PER_CPU = 32
@@ -63,3 +76,209 @@ def thunder_lock(subject: Subject) -> Iterator[Hit]:
     else:
         return
     yield hit(entry, removed(entry, is_safe=True), why=why)
+
+
+# ---- cheaper: fewer processes when there is little to do
+
+_ALGORITHMS = frozenset({"spare", "backlog", "manual", "busyness"})
+_BUSYNESS = "cheaper-busyness-"
+
+needs("cheaper-rss-without-report", positive, "cheaper-rss-limit-soft", "memory-report")
+
+
+@check("cheaper-not-below-processes")
+def not_below(subject: Subject) -> Iterator[Hit]:
+    entry = positive(subject, "cheaper")
+    processes = number(subject, "processes", default=1)
+    if entry is None or processes is None or as_int(entry.value) < processes:
+        return
+    most = str(processes - 1)
+    fix = set_to(entry, most, f"set it to {most} or less")
+    if processes <= 1:
+        fix = removed(entry, "remove the line, or allow more processes")
+    yield hit(entry, fix, processes=processes)
+
+
+@check("unknown-cheaper-algorithm")
+def unknown_algorithm(subject: Subject) -> Iterator[Hit]:
+    entry = word(subject, "cheaper-algo")
+    if entry is None or not is_absent(subject, "plugins"):
+        return
+    has_busyness = subject.catalogue.find(f"{_BUSYNESS}max") is not None
+    known = _ALGORITHMS if has_busyness else _ALGORITHMS - {"busyness"}
+    if entry.value not in known:
+        yield hit(
+            entry,
+            set_to(entry, "spare", "write spare", is_safe=True),
+            known=", ".join(sorted(known)),
+        )
+
+
+@check("cheaper-initial-outside")
+def initial_outside(subject: Subject) -> Iterator[Hit]:
+    entry, cheaper = positive(subject, "cheaper-initial"), positive(subject, "cheaper")
+    processes = number(subject, "processes", default=1)
+    if entry is None or cheaper is None or processes is None:
+        return
+    least, asked = as_int(cheaper.value), as_int(entry.value)
+    taken = min(max(asked, least), processes)
+    if least < processes and taken != asked:
+        fix = set_to(entry, str(taken), f"write {taken}, which uWSGI uses", is_safe=True)
+        yield hit(entry, fix, taken=taken, least=least, processes=processes)
+
+
+@check("busyness-not-chosen")
+def busyness_unused(subject: Subject) -> Iterator[Hit]:
+    algorithm = word(subject, "cheaper-algo")
+    is_other = algorithm is not None and algorithm.value != "busyness"
+    if not is_other and not is_absent(subject, "cheaper-algo"):
+        return
+    for entry in subject.entries:
+        if entry.option and entry.name.startswith(_BUSYNESS):
+            yield hit(entry, added(subject, "cheaper-algo = busyness"))
+
+
+@check("backlog-of-a-unix-socket")
+def blind_backlog(subject: Subject) -> Iterator[Hit]:
+    entry = settled(subject, "cheaper-algo")
+    sockets = subject.named("socket", *HTTP)
+    if entry is None or entry.value != "backlog" or not sockets:
+        return
+    addresses = [address_of(socket.value) for socket in sockets]
+    if all(address and address.path for address in addresses):
+        yield hit(entry)
+
+
+# ---- Several requests in one process: threads, gevent, async; and their time limit, harakiri
+
+_LOOPS = ("gevent", "asyncio", "async")
+_ENGINES = ("gevent", "asyncio", "ugreen", "greenlet", "coroae", "fiber", "tornado")
+_ALWAYS_THERE = frozenset({"simple", "async"})
+
+needs(
+    "gevent-without-patch", positive, "gevent", "gevent-monkey-patch", "gevent-early-monkey-patch"
+)
+
+
+@check("threads-with-gevent")
+def threads_too(subject: Subject) -> Iterator[Hit]:
+    threads = positive(subject, "threads")
+    loop = next((found for o in _LOOPS if (found := positive(subject, o))), None)
+    if threads and loop and as_int(threads.value) > 1:
+        fix = set_to(threads, "1", f"keep {loop.key}, with one thread")
+        yield hit(threads, fix, loop=loop)
+
+
+@check("async-without-engine")
+def no_engine(subject: Subject) -> Iterator[Hit]:
+    entry = positive(subject, "async")
+    if entry and is_absent(subject, *_ENGINES, "loop", "plugins"):
+        yield hit(entry, removed(entry, "remove the line, and use threads"))
+
+
+@check("no-such-loop")
+def no_such_loop(subject: Subject) -> Iterator[Hit]:
+    entry, catalogue = word(subject, "loop"), subject.catalogue
+    if entry is None or not catalogue.is_of_build or not is_absent(subject, "plugins"):
+        return
+    if entry.value not in _ALWAYS_THERE and not catalogue.find(entry.value):
+        yield hit(entry)
+
+
+def _at_once(subject: Subject) -> int | None:
+    """Requests at a time in one process, 2 for any number with gevent; None when uncertain."""
+    return 2 if positive(subject, "gevent") else number(subject, "threads", default=1)
+
+
+@check("harakiri-with-threads")
+def harakiri_with_threads(subject: Subject) -> Iterator[Hit]:
+    entry = positive(subject, "harakiri")
+    if entry is None or (_at_once(subject) or 0) < 2:
+        return
+    message = "a worker has one deadline, not one per request: each request that ends clears it, "
+    message += "and a hanging request goes on"
+    if positive(subject, "post-buffering") and not positive(subject, "gevent"):
+        message += "; with post-buffering 2.0.31 also kills workers whose requests are in time"
+    fix = Fix("set time limits in the app, for its database and its outgoing calls")
+    yield Hit(entry.number, message, fix)
+
+
+@check("no-harakiri")
+def no_harakiri(subject: Subject) -> Iterator[Hit]:
+    processes = subject.named("processes")
+    if _at_once(subject) == 1 and processes and is_absent(subject, "harakiri"):
+        yield hit(processes[-1], added(subject, "harakiri = 60"))
+
+
+@check("harakiri-of-slow-uploads")
+def slow_uploads(subject: Subject) -> Iterator[Hit]:
+    entry = positive(subject, "harakiri")
+    direct = subject.named("http-socket") and not subject.named("http")
+    if entry and _at_once(subject) == 1 and direct and is_absent(subject, "post-buffering"):
+        yield hit(entry, added(subject, "post-buffering = 65536"))
+
+
+# ---- The Python plugin: interpreters, apps, and their environment
+
+_THREADS_ALWAYS = (2, 0, 27)
+_ONE_APP = ("module", "wsgi-file")
+_MORE_APPS = ("mount", "worker-mount", "paste", "pecan", "ini-paste", "web3", "pump", "wsgi-lite")
+
+discouraged("asserts-vanish", positive, "optimize")
+discouraged("tracebacks-for-clients", switched_on, "catch-exceptions")
+
+
+@check("interpreter-of-its-own")
+def sub_interpreter(subject: Subject) -> Iterator[Hit]:
+    apps = subject.named(*_ONE_APP)
+    if apps and is_absent(subject, *_MORE_APPS) and is_off(subject, "single-interpreter"):
+        yield hit(apps[-1], added(subject, "single-interpreter = true"))
+
+
+advised(
+    "threads-cannot-be-disabled",
+    switched_off,
+    "enable-threads",
+    when=lambda subject, _: version_of(subject) >= _THREADS_ALWAYS,
+    fix=partial(removed, is_safe=True),
+)
+
+
+@check("threads-of-the-app-stand-still")
+def threads_stand_still(subject: Subject) -> Iterator[Hit]:
+    version = version_of(subject)
+    if not version or version >= _THREADS_ALWAYS or number(subject, "threads", default=1) != 1:
+        return
+    apps = subject.named(*_ONE_APP, *_MORE_APPS)
+    if apps and is_off(subject, "enable-threads"):
+        yield hit(
+            apps[-1],
+            added(subject, "enable-threads = true"),
+            version=subject.catalogue.version,
+        )
+
+
+@check("two-apps-at-one-place")
+def two_apps(subject: Subject) -> Iterator[Hit]:
+    module, file = settled(subject, "module"), settled(subject, "wsgi-file")
+    if module and file:
+        yield hit(file, removed(file, f"keep only {module.key}"), app=module)
+
+
+@check("mount-without-script-name")
+def path_not_cut(subject: Subject) -> Iterator[Hit]:
+    if not is_off(subject, "manage-script-name"):
+        return
+    for entry in always(subject, "mount"):
+        point = entry.value.partition("=")[0].strip()
+        if point.startswith("/") and point != "/":
+            yield hit(entry, added(subject, "manage-script-name = true"), point=quoted(point))
+
+
+@check("unknown-environ-strategy")
+def environ_strategy(subject: Subject) -> Iterator[Hit]:
+    entry = word(subject, "wsgi-env-behaviour")
+    if entry and entry.value not in {"holy", "cheat"}:
+        message = f"{entry.key} must be cheat or holy: uWSGI does not start with "
+        message += quoted(entry.value)
+        yield Hit(entry.number, message, set_to(entry, "cheat", "write cheat, the default"))

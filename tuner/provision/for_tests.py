@@ -1,0 +1,115 @@
+"""Programs that only tests need: Chromium, Compose, socat, faketime, Prometheus."""
+
+from __future__ import annotations
+
+import shutil
+from functools import partial
+from pathlib import Path
+
+from tuner.provision import programs
+from tuner.provision.machine import Machine, StepFailed
+
+# ---- Chromium, for the tests that look at pages as a reader does
+
+PROGRAM = "chromium"
+
+
+def ensure_chromium(machine: Machine) -> None:
+    """Have `chromium` on PATH. Raises StepFailed when it cannot be had."""
+    if not machine.which(PROGRAM):
+        if not machine.host.can_apt:
+            raise StepFailed(
+                "Chromium",
+                f"{PROGRAM} is not on PATH",
+                f"install it (Debian: the package {PROGRAM}), then run the same command again",
+            )
+        with machine.steps.slow("installing Chromium with apt", "Chromium installed"):
+            machine.apt.install([PROGRAM], what="Chromium")
+    machine.steps.ok("Chromium is here, for the tests of the pages")
+
+
+# ---- Docker Compose, for the test that brings the whole stack up
+
+
+def ensure_compose(machine: Machine) -> None:
+    """Have `docker compose` or `docker-compose`. Raises StepFailed when neither can be had."""
+    if not _present(machine):
+        if not machine.host.can_apt:
+            raise StepFailed(
+                "Docker Compose",
+                "neither `docker compose` nor `docker-compose` answers",
+                "install Docker's compose plugin (Debian and Ubuntu: the package docker-compose),"
+                " then run the same command again",
+            )
+        with machine.steps.slow("installing docker-compose with apt", "docker-compose installed"):
+            machine.apt.install(["docker-compose"], what="Docker Compose")
+    machine.steps.ok("Docker Compose answers")
+
+
+def _present(machine: Machine) -> bool:
+    either = (["docker", "compose"], ["docker-compose"])
+    return any(machine.run([*program, "version"]).ok for program in either)
+
+
+# ---- socat and faketime, for the tests that lose packets and move clocks
+
+PROGRAMS = ("socat", "faketime")  # the packages have the same names
+
+
+def ensure_faults(machine: Machine) -> None:
+    """Have the programs on PATH. Raises StepFailed when they cannot be had."""
+    lacking = [program for program in PROGRAMS if not machine.which(program)]
+    if lacking:
+        if not machine.host.can_apt:
+            raise StepFailed(
+                "tests of faults",
+                f"not on PATH: {', '.join(lacking)}",
+                "install them (packages of the same names), then run the same command again",
+            )
+        words = " and ".join(lacking)
+        with machine.steps.slow(f"installing {words} with apt", f"{words} installed"):
+            machine.apt.install(lacking, what="tests of faults")
+    machine.steps.ok(f"{' and '.join(PROGRAMS)} are here, for the tests of faults")
+
+
+# ---- Prometheus and its promtool, for the tests of docs/monitoring
+#
+# They are unpacked from Debian's package. Installed, it would start a service on port 9090.
+
+SERVER, TOOL = "prometheus", "promtool"
+_PACKAGE = "prometheus"
+_WHAT = "Prometheus"
+_TODO = (
+    f"make `apt-get download {_PACKAGE}` succeed, or put {SERVER} and {TOOL} on PATH;"
+    " then run the same command again"
+)
+
+
+def find(program: str, cache: Path) -> Path:
+    """Where SERVER or TOOL is: on PATH, else where `ensure` puts it."""
+    found = shutil.which(program)
+    return Path(found) if found else cache / _PACKAGE / program
+
+
+def ensure_prometheus(machine: Machine) -> None:
+    """Have both programs. Raises StepFailed where they cannot be had."""
+    if not (machine.which(SERVER) and machine.which(TOOL)):
+        programs.kept(machine.host.cache / _PACKAGE / TOOL, partial(_unpacked, machine))
+    machine.steps.ok("Prometheus is here, for the tests of the metrics")
+
+
+def _unpacked(machine: Machine, folder: Path) -> Path:
+    """The tool in `folder`; the server is already where it stays."""
+    if not machine.host.is_debian:
+        why = f"{SERVER} and {TOOL} are not on PATH, and this is neither Debian nor Ubuntu"
+        raise StepFailed(_WHAT, why, "install Prometheus, then run the same command again")
+    with machine.steps.slow("downloading Debian's Prometheus", "Prometheus downloaded"):
+        machine.apt.refresh()
+        download = ["apt-get", "download", _PACKAGE]
+        machine.commands.must(download, what=_WHAT, todo=_TODO, timeout_s=300, cwd=folder)
+        (package,) = folder.glob(f"{_PACKAGE}_*.deb")
+        extract = ["dpkg-deb", "--extract", str(package), str(folder)]
+        machine.commands.must(extract, what=_WHAT, todo=_TODO, timeout_s=300)
+    found = folder / "usr" / "bin"
+    (found / SERVER).replace(folder.parent / SERVER)
+    return found / TOOL
