@@ -21,7 +21,7 @@ from tests.unit.study.scenes import SPACE
 from tuner.nouns.model import Budget, JobId, JobKind, Phase
 from tuner.service import bootstrap, pages
 from tuner.service.api import Services, create_app
-from tuner.service.api.feed import Feed
+from tuner.service.api.services import Feed
 from tuner.service.settings import Settings
 from tuner.store.db import Store, make_engine, new_events
 from tuner.store.db.tables import jobs

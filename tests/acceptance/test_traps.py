@@ -16,7 +16,7 @@ from tests import bench_arms, builders
 from tests.bench_arms import SHORT
 from tests.hog import hog
 from tuner.bench.measurement import ArmSpec
-from tuner.bench.measurement.judging import FOREIGN_ABOVE, STEAL_ABOVE
+from tuner.bench.measurement.driving import FOREIGN_ABOVE, STEAL_ABOVE
 from tuner.judge import analysis
 from tuner.judge.diagnosis import diagnose
 from tuner.judge.objective import log_ratio

@@ -55,7 +55,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "app": ("app", "Make a target app from a compose file, or check one."),
     "serve": ("service", "Run the API, a worker and PostgreSQL."),
     "worker": ("service", "Run a worker: it measures on this machine."),
-    "hosts": ("hosts", "List, drain and resume benchmark hosts."),
+    "hosts": ("database", "List, drain and resume benchmark hosts."),
     "keys": ("database", "Make, list and revoke the keys of the service."),
     "db": ("database", "Upgrade, dump, restore the database; remove what is old."),
 }

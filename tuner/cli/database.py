@@ -1,8 +1,10 @@
-"""Commands about the database: upgrade, prune, dump, restore."""
+"""Commands of an operator: the database, its keys, and the benchmark hosts."""
 
 import getpass
+import os
 import re
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -15,12 +17,14 @@ from tuner.cli.service import settings_and_log
 from tuner.cli.shared import AsJson, print_answer, say
 from tuner.nouns import wording
 from tuner.nouns.errors import InvalidInput
-from tuner.nouns.model import BYTES_PER_MB, Key, Scope
+from tuner.nouns.model import BYTES_PER_MB, BenchmarkHost, Key, Scope, is_live
 from tuner.service.settings import Settings, age_of
 
 if TYPE_CHECKING:
     from tuner.store.db import Store
 
+
+# ---- Commands about the database: upgrade, prune, dump, restore
 
 db = typer.Typer(help="Manage the database.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -215,3 +219,87 @@ def _line(key: Key) -> str:
         over = key.expires_at <= datetime.now(UTC)
         ends = f"{'ended' if over else 'ends'} {key.expires_at:%Y-%m-%d %H:%M} UTC"
     return f"key {key.id}: {key.what}, made {key.created_at:%Y-%m-%d}, {ends}"
+
+
+# ---- `tuner hosts`: the benchmark hosts, and whether they take work
+
+LOOKS_EVERY_S = 1.0
+
+hosts = typer.Typer(
+    help="List, drain and resume benchmark hosts. It runs where the service or a worker runs.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+Name = Annotated[
+    str | None, typer.Argument(metavar="[HOST]", help="Its name [default: this machine's worker].")
+]
+
+
+@hosts.command("list")
+def list_hosts(as_json: AsJson = False) -> None:
+    """Print the hosts of all pools, and what each does."""
+    with open_store() as store:
+        found = store.hosts()
+    lines = [_host_line(host) for host in found] or ["no worker has reported yet"]
+    print_answer(found, lines, as_json=as_json)
+
+
+@hosts.command()
+def drain(
+    name: Name = None,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Return only when its last block has ended.")
+    ] = False,
+) -> None:
+    """Have a host take no more work: then its worker may stop and loses no block.
+
+    Its job goes on where another host of the pool is free, or else waits for one.
+    """
+    host = name or _own_name()
+    with open_store() as store:
+        store.drain(host, by=operator("hosts"))
+        while wait and _is_busy(store, host):
+            time.sleep(LOOKS_EVERY_S)
+        typer.echo(_host_line(_host(store, host)))
+
+
+@hosts.command()
+def resume(name: Name = None) -> None:
+    """Have a drained host take work again."""
+    host = name or _own_name()
+    with open_store() as store:
+        store.resume(host, by=operator("hosts"))
+        typer.echo(_host_line(_host(store, host)))
+
+
+def _own_name() -> str:
+    return Settings.from_environ(os.environ).worker_name
+
+
+def _host(store: "Store", name: str) -> BenchmarkHost:
+    return next(host for host in store.hosts() if host.name == name)
+
+
+def _is_busy(store: "Store", name: str) -> bool:
+    """Whether it lives and has a block."""
+    host = _host(store, name)
+    return host.job is not None and is_live(host, datetime.now(UTC))
+
+
+def _host_line(host: BenchmarkHost) -> str:
+    return f"{host.name} (pool {host.pool}): {', '.join(_states(host))}"
+
+
+def _states(host: BenchmarkHost) -> Iterator[str]:
+    lives = is_live(host, datetime.now(UTC))
+    if not lives:
+        yield f"gone, last seen {host.last_seen:%Y-%m-%d %H:%M} UTC"
+    elif host.job is not None:
+        yield f"measures job {host.job}"
+    if host.drained_at is not None:
+        yield f"drained since {host.drained_at:%Y-%m-%d %H:%M} UTC"
+    if lives and host.problem is not None:
+        yield host.problem
+    elif lives and host.job is None and host.drained_at is None:
+        yield "ready"

@@ -1,12 +1,188 @@
-"""The images that the product's engine starts its containers from."""
+"""The images that the product starts its containers from: built again only for a new recipe."""
 
 from __future__ import annotations
 
+import hashlib
+import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from tuner.provision import building, k6, oha, programs
+from tuner.provision import k6, oha, programs
 from tuner.provision.machine import Machine, StepFailed
+
+# ---- Building an image, knowing that it need not be built again; and the one with Python
+
+# ---- Building an image, and knowing that it need not be built again
+
+# On the image, so that a changed Dockerfile or parent is noticed. Not `tuner`: containers inherit
+# an image's labels, and whatever carries that one is reaped.
+_RECIPE_LABEL = "org.uwsgi-tuner.recipe"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """All that decides what an image holds.
+
+    `files` are those of its context, `Dockerfile` among them, under the names they have there.
+    """
+
+    tag: str
+    files: Mapping[str, Path]
+    arguments: Mapping[str, str]
+    parent_id: str = ""
+
+    @property
+    def digest(self) -> str:
+        sha = hashlib.sha256(self.parent_id.encode())
+        for name, path in sorted(self.files.items()):
+            sha.update(name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+        for name, value in sorted(self.arguments.items()):
+            sha.update(f"{name}={value}\0".encode())
+        return sha.hexdigest()[:16]
+
+
+def image_id(machine: Machine, tag: str) -> str | None:
+    """The id of a local image, None when there is none."""
+    return _inspect(machine, tag, "{{.Id}}")
+
+
+def is_current(machine: Machine, recipe: Recipe) -> bool:
+    template = f'{{{{index .Config.Labels "{_RECIPE_LABEL}"}}}}'
+    return _inspect(machine, recipe.tag, template) == recipe.digest
+
+
+def build(machine: Machine, recipe: Recipe, *, doing: str, todo: str) -> None:
+    """Build the image from exactly the recipe's files.
+
+    Builds use the host's network: on some machines only that one reaches a package index.
+    Raises StepFailed.
+    """
+    with (
+        machine.steps.slow(doing, f"{recipe.tag} built"),
+        tempfile.TemporaryDirectory(prefix="uwsgi-tuner-build-") as folder,
+    ):
+        context = Path(folder)
+        for name, path in recipe.files.items():
+            (context / name).write_bytes(path.read_bytes())
+            (context / name).chmod(path.stat().st_mode & 0o777)
+        arguments = [
+            f"--build-arg={name}={value}" for name, value in sorted(recipe.arguments.items())
+        ]
+        label = f"{_RECIPE_LABEL}={recipe.digest}"
+        options = ["--network=host", "--label", label, *arguments, "-t", recipe.tag]
+        machine.commands.must(
+            ["docker", "build", *options, folder],
+            what=f"image {recipe.tag}",
+            todo=todo,
+            timeout_s=900,
+        )
+
+
+def _inspect(machine: Machine, tag: str, template: str) -> str | None:
+    finished = machine.run(["docker", "image", "inspect", "--format", template, tag])
+    return finished.output.strip() if finished.ok else None
+
+
+# ---- The image with a Python that everything starts from: pulled, or made of Debian's packages
+
+TAG = "uwsgi-tuner/python:local"
+DEFAULT_SOURCE = "python:3.12-slim-bookworm"
+
+_CA_PATH = "/etc/ssl/certs/ca-certificates.crt"
+_TRUST = {name: _CA_PATH for name in ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE")}
+_PACKAGES = "ca-certificates,gcc,libc6-dev,python3,python3-dev,python3-venv"
+_UNREAD = ("/usr/share/man/*", "/usr/share/doc/*", "/usr/share/locale/*")
+_TODO = (
+    "make a registry reachable for `docker pull`, or name an image that this engine has with"
+    " TUNER_PYTHON_IMAGE, then run the same command again"
+)
+
+
+def ensure(machine: Machine, source: str = DEFAULT_SOURCE) -> None:
+    """Have `uwsgi-tuner/python:local`, which trusts the certificates that this machine trusts.
+
+    It is made once: neither a registry nor a mirror is asked again while it exists.
+    Raises StepFailed.
+    """
+    if image_id(machine, TAG):
+        machine.steps.ok(f"image {TAG} is here")
+    elif image_id(machine, source) or _pulled(machine, source):
+        _add_trust(machine, source)
+    else:
+        _bootstrap(machine)
+
+
+def _pulled(machine: Machine, source: str) -> bool:
+    machine.steps.working(f"asking the registry for {source}")
+    return programs.pull(machine, source)
+
+
+def _add_trust(machine: Machine, source: str) -> None:
+    with tempfile.TemporaryDirectory(prefix="uwsgi-tuner-") as folder:
+        dockerfile = Path(folder) / "Dockerfile"
+        lines = [f"FROM {source}"]
+        files = {"Dockerfile": dockerfile}
+        if machine.host.ca_bundle is not None:
+            lines += [
+                f"COPY ca.crt {_CA_PATH}",
+                *(f"ENV {name}={path}" for name, path in _TRUST.items()),
+            ]
+            files["ca.crt"] = machine.host.ca_bundle
+        dockerfile.write_text("\n".join(lines) + "\n")
+        recipe = Recipe(tag=TAG, files=files, arguments={})
+        build(machine, recipe, doing=f"adding this machine's certificates to {source}", todo=_TODO)
+
+
+def _bootstrap(machine: Machine) -> None:
+    what = f"image {TAG}"
+    if not machine.host.is_debian or not machine.host.suite:
+        raise StepFailed(
+            what, "no registry answers, and only Debian and Ubuntu can make it from packages", _TODO
+        )
+    _have_mmdebstrap(machine, what)
+    suite = machine.host.suite
+    doing = f"no registry answers: making it from {suite}'s packages (about 40 seconds, once)"
+    machine.host.cache.mkdir(parents=True, exist_ok=True)
+    with (
+        machine.steps.slow(doing, f"{what} made from Debian packages"),
+        tempfile.TemporaryDirectory(prefix="python-image-", dir=machine.host.cache) as folder,
+    ):
+        archive = str(Path(folder) / "root.tar")
+        argv = ["mmdebstrap", *_mmdebstrap_options(machine), machine.host.suite, archive]
+        # The machine's own mirror, rather than mmdebstrap's default.
+        if machine.host.apt_sources is not None:
+            argv.append(str(machine.host.apt_sources))
+        machine.commands.must(argv, what=what, todo=_TODO, timeout_s=600)
+        changes = [f"--change=ENV {name}={path}" for name, path in _TRUST.items()]
+        argv = ["docker", "import", *changes, archive, TAG]
+        machine.commands.must(argv, what=what, todo=_TODO, timeout_s=300)
+
+
+def _have_mmdebstrap(machine: Machine, what: str) -> None:
+    if machine.which("mmdebstrap"):
+        return
+    if not machine.host.can_apt:
+        raise StepFailed(
+            what,
+            "no registry answers, mmdebstrap is missing, and we are not root",
+            "run `sudo apt-get install -y mmdebstrap` (or this command as root), or " + _TODO,
+        )
+    with machine.steps.slow(
+        "no registry answers: installing mmdebstrap with apt", "mmdebstrap installed"
+    ):
+        machine.apt.install(["mmdebstrap"], what=what)
+
+
+def _mmdebstrap_options(machine: Machine) -> list[str]:
+    options = ["--variant=minbase", f"--include={_PACKAGES}"]
+    options += [f"--dpkgopt=path-exclude={pattern}" for pattern in _UNREAD]
+    if machine.host.ca_bundle is not None:
+        options.append(f"--customize-hook=upload {machine.host.ca_bundle} {_CA_PATH}")
+    return options
+
+
+# ---- The images that the product's engine starts its containers from
 
 UWSGI_VERSION = "2.0.31"
 BASE_TAG = f"uwsgi-tuner/base:{UWSGI_VERSION}"
@@ -24,7 +200,7 @@ def ensure_base(machine: Machine) -> None:
         machine,
         BASE_TAG,
         {name: folder / name for name in ("Dockerfile", "requirements.txt")},
-        {"PYTHON_IMAGE": building.TAG},
+        {"PYTHON_IMAGE": TAG},
         doing="which compiles uWSGI (about 30 seconds, once)",
         todo="make the Python package index reachable from a docker build",
         asked=("uwsgi", "--version"),
@@ -92,11 +268,11 @@ def _other_version(
 
     `parent` is the build argument with the image that this one is made on.
     """
-    ids = [building.image_id(machine, name) or "" for name in parent.values()]
-    recipe = building.Recipe(tag=tag, files=files, arguments=parent, parent_id="".join(ids))
-    if not building.is_current(machine, recipe):
+    ids = [image_id(machine, name) or "" for name in parent.values()]
+    recipe = Recipe(tag=tag, files=files, arguments=parent, parent_id="".join(ids))
+    if not is_current(machine, recipe):
         doing = f"building {recipe.tag}{doing and ', '}{doing}"
-        building.build(machine, recipe, doing=doing, todo=f"{todo}, {_AGAIN}")
+        build(machine, recipe, doing=doing, todo=f"{todo}, {_AGAIN}")
         program, *words = asked
         inside = ["docker", "run", "--rm", "--network=none", "--entrypoint", program, recipe.tag]
         said = machine.run([*inside, *words])

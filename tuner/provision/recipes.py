@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tuner.provision import building, checks, docker_engine, for_tests, images, k6, oha, programs
+from tuner.provision import checks, docker_engine, for_tests, images, k6, oha, programs
 from tuner.provision.host import detect
 from tuner.provision.machine import Commands, Machine, StepFailed, Steps
 
@@ -213,9 +213,9 @@ def _started(
 def _python_image(machine: Machine) -> bool:
     """Have the engine and the image with a Python. Returns whether a registry answers."""
     docker_engine.ensure(machine)
-    source = machine.environment.get("TUNER_PYTHON_IMAGE") or building.DEFAULT_SOURCE
-    building.ensure(machine, source)
-    return building.image_id(machine, building.DEFAULT_SOURCE) is not None
+    source = machine.environment.get("TUNER_PYTHON_IMAGE") or images.DEFAULT_SOURCE
+    images.ensure(machine, source)
+    return images.image_id(machine, images.DEFAULT_SOURCE) is not None
 
 
 def _base(machine: Machine, python: Future[bool]) -> None:

@@ -197,7 +197,7 @@ def test_a_fault_of_the_reader_ends_the_streams_and_is_logged(
 
 
 def test_before_the_first_reading_a_stream_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tuner.service.api.feed.READY_WITHIN_S", 0.01)
+    monkeypatch.setattr("tuner.service.api.services.READY_WITHIN_S", 0.01)
 
     async def act() -> None:
         feed = Feed(Rows().read)

@@ -16,7 +16,7 @@ from tests.answers import (
     RECOMMENDATION,
 )
 from tests.unit.cli.conftest import Service, run
-from tuner.cli.gating import block_s
+from tuner.cli.gate import block_s
 from tuner.nouns.model import Ladder
 from tuner.nouns.schemas import RecommendationAnswer
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.unit.provision import scripted
 from tests.unit.provision.scripted import OK, Answer, ScriptedMachine, debian
-from tuner.provision import building, images, k6, oha
+from tuner.provision import images, k6, oha
 from tuner.provision.machine import Finished, StepFailed
 
 INSPECT_ID = "docker image inspect --format {{.Id}}"
@@ -68,8 +68,8 @@ def test_an_image_is_built_once_and_again_when_its_dockerfile_changes(checkout: 
 
 def test_a_new_parent_makes_a_new_recipe(checkout: Path) -> None:
     dockerfile = {"Dockerfile": checkout / "target_apps" / "_base" / "Dockerfile"}
-    one = building.Recipe(tag="t", files=dockerfile, arguments={}, parent_id="sha256:1")
-    other = building.Recipe(tag="t", files=dockerfile, arguments={}, parent_id="sha256:2")
+    one = images.Recipe(tag="t", files=dockerfile, arguments={}, parent_id="sha256:1")
+    other = images.Recipe(tag="t", files=dockerfile, arguments={}, parent_id="sha256:2")
 
     assert one.digest != other.digest
 

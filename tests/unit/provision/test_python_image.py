@@ -13,17 +13,17 @@ from tests.unit.provision.scripted import (
     debian,
     fedora,
 )
-from tuner.provision import building
+from tuner.provision import images
 from tuner.provision.host import Host
 from tuner.provision.machine import Finished, StepFailed
 
 INSPECT = "docker image inspect --format {{.Id}}"
-OURS = f"{INSPECT} {building.TAG}"
+OURS = f"{INSPECT} {images.TAG}"
 
 
 def ensure(machine: ScriptedMachine, host: Host) -> str:
     printed = io.StringIO()
-    building.ensure(scripted.machine(machine, host, printed=printed))
+    images.ensure(scripted.machine(machine, host, printed=printed))
     return printed.getvalue()
 
 
@@ -46,7 +46,7 @@ def test_a_registry_that_answers_is_used(tmp_path: Path) -> None:
 
 def test_a_source_that_the_engine_has_is_not_pulled(tmp_path: Path) -> None:
     here: dict[str, Answer] = {
-        f"{INSPECT} {building.DEFAULT_SOURCE}": Finished(0, "sha256:2"),
+        f"{INSPECT} {images.DEFAULT_SOURCE}": Finished(0, "sha256:2"),
         "docker build": OK,
     }
     machine = ScriptedMachine(set(), here)

@@ -6,6 +6,7 @@ cycle, so a drift of the host affects all arms alike.
 
 from tuner.bench.measurement.bench import Bench
 from tuner.bench.measurement.course import Course, CourseStep
+from tuner.bench.measurement.driving import counters_agree, refusal_in, window_of
 from tuner.bench.measurement.host import (
     Answer,
     ArmSpec,
@@ -25,7 +26,6 @@ from tuner.bench.measurement.host import (
     Usage,
     target_failed,
 )
-from tuner.bench.measurement.judging import counters_agree, refusal_in, window_of
 from tuner.bench.measurement.preparing import (
     MEMORY_PROBE_MORE,
     Preparation,

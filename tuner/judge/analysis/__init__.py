@@ -25,8 +25,15 @@ from tuner.judge.analysis.calibrating import (
     smallest_bias,
     unlike,
 )
-from tuner.judge.analysis.comparing import as_effect, compare, effect_of, standings, survivors
-from tuner.judge.analysis.doubting import frequent, unstable_arms
+from tuner.judge.analysis.comparing import (
+    as_effect,
+    compare,
+    effect_of,
+    frequent,
+    standings,
+    survivors,
+    unstable_arms,
+)
 from tuner.judge.analysis.estimating import (
     FEWEST_BLOCKS,
     Estimate,

@@ -8,8 +8,7 @@ sentences  class and figures → what to do
 
 from collections.abc import Sequence
 
-from tuner.judge.diagnosis.figures import figures_of, services_of
-from tuner.judge.diagnosis.rules import Seen, classify
+from tuner.judge.diagnosis.rules import Seen, classify, figures_of, services_of
 from tuner.judge.diagnosis.sentences import sentence_of
 from tuner.nouns.model import (
     Burst,

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from tuner.judge.diagnosis.figures import FULL, saturated
-from tuner.judge.diagnosis.rules import MUCH_FOREIGN_CPU, MUCH_ROUTER, Seen
+from tuner.judge.diagnosis.rules import FULL, MUCH_FOREIGN_CPU, MUCH_ROUTER, Seen, saturated
 from tuner.nouns import wording
 from tuner.nouns.model import Bottleneck
 

@@ -40,10 +40,17 @@ from tuner.nouns.model.conditions import (
     conditions_of,
 )
 from tuner.nouns.model.documents import (
+    MOST_ARMS,
+    REQUESTS,
+    Baseline,
+    CalibrateRequest,
+    CompareRequest,
     JobKind,
     JobSpec,
     Priority,
+    Request,
     SamplerName,
+    TuneRequest,
     Variant,
     mistakes_of,
 )
@@ -145,7 +152,6 @@ from tuner.nouns.model.measuring import (
 )
 from tuner.nouns.model.needs import SECRETS, FromFile, FromWorker, ImageName, ImageText, Needs
 from tuner.nouns.model.objectives import Aim, Bound, Metric, Objective, RelativeBound, Slo
-from tuner.nouns.model.preflight import Danger, LeftOut, Preflight, PreflightFinding, options_of
 from tuner.nouns.model.reports import (
     ArmReport,
     Curve,
@@ -154,15 +160,6 @@ from tuner.nouns.model.reports import (
     RungReport,
     StepEffect,
     TypicalWindow,
-)
-from tuner.nouns.model.requests import (
-    MOST_ARMS,
-    REQUESTS,
-    Baseline,
-    CalibrateRequest,
-    CompareRequest,
-    Request,
-    TuneRequest,
 )
 from tuner.nouns.model.services import (
     APP,
@@ -211,11 +208,16 @@ from tuner.nouns.model.studying import (
 )
 from tuner.nouns.model.targets import (
     DEFAULT_COMMAND,
+    Danger,
     Followed,
+    LeftOut,
+    Preflight,
+    PreflightFinding,
     Schedule,
     Target,
     TargetApp,
     TargetRequest,
+    options_of,
 )
 from tuner.nouns.model.windows import (
     SERIES_STEP_S,

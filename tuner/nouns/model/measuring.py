@@ -14,7 +14,7 @@ from typing import Annotated, NewType
 from tuner.nouns.model.base import about
 from tuner.nouns.model.conditions import Condition, Scene, SceneRun
 from tuner.nouns.model.objectives import Metric
-from tuner.nouns.model.preflight import Preflight
+from tuner.nouns.model.targets import Preflight
 from tuner.nouns.model.windows import Window
 from tuner.nouns.model.workloads import Rung
 

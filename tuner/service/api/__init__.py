@@ -32,5 +32,4 @@ serving           the process
 """
 
 from tuner.service.api.app import create_app
-from tuner.service.api.feed import Feed
-from tuner.service.api.services import Services
+from tuner.service.api.services import Feed, Services

@@ -16,7 +16,6 @@ from pydantic.json_schema import models_json_schema
 from tuner.nouns.model import REQUESTS, Event, NewCheck
 from tuner.nouns.schemas import LintRequest, Problem
 from tuner.service.api import (
-    events,
     jobs,
     lint,
     listings,
@@ -26,9 +25,8 @@ from tuner.service.api import (
     reference,
     reports,
 )
-from tuner.service.api.feed import Feed
 from tuner.service.api.security import OPEN_PATHS, SCHEMES, RefuseOtherSites, RequireKey
-from tuner.service.api.services import Services
+from tuner.service.api.services import Feed, Services
 
 DESCRIPTION = """\
 An app in a container, a workload and the present uwsgi.ini go in; the uwsgi.ini to deploy comes
@@ -53,7 +51,7 @@ def create_app(services: Services) -> FastAPI:
     for router in (
         jobs.router,
         jobs.of_links,
-        events.router,
+        monitoring.router,
         reports.of_trials,
         listings.of_apps,
         recommendations.router,

@@ -1,26 +1,53 @@
-"""Jobs: what runs, what waits and until when, all that was ever asked for; and the hosts."""
+"""All jobs, and one: where it stands, what it has found, why to believe it."""
 
+import csv
+import io
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from heapq import heappop, heappush
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
+from tuner.nouns.errors import NotFound
 from tuner.nouns.masking import masked
-from tuner.nouns.model import BenchmarkHost, JobId, JobKind, JobState, is_live
+from tuner.nouns.model import (
+    BenchmarkHost,
+    JobId,
+    JobKind,
+    JobState,
+    JobStatus,
+    Link,
+    Phase,
+    is_live,
+)
 from tuner.nouns.schemas import JobAnswer
 from tuner.service.api.jobs import OfKind
 from tuner.service.api.listings import list_pools
-from tuner.service.api.parameters import After, Id, InState, Limit, OfApp
+from tuner.service.api.parameters import MAX_NUMBER, After, Id, InState, Limit, OfApp, unchanged
+from tuner.service.api.security import session_of
 from tuner.service.api.services import Services, Wired
 from tuner.service.api.views import job_answer, job_page
-from tuner.service.pages.answering import base_of, page
+from tuner.service.pages.answering import (
+    MOST_ROWS,
+    base_of,
+    edition,
+    hashed,
+    not_modified,
+    packed,
+    page,
+    slug,
+)
+from tuner.service.pages.findings import findings_of
 from tuner.service.pages.signing_in import Form
+from tuner.show.evidence import Section, Table, Words, tables_in, words_of
+
+# ---- Jobs: what runs, what waits and until when, all that was ever asked for; and the hosts
 
 # ---- Which jobs run and wait, and when each that waits is expected to start
 
@@ -138,3 +165,177 @@ def hosts(request: Request, services: Wired) -> Response:
     """Pools with their hosts."""
     found = masked(list_pools(services))
     return page(request, "hosts.html.j2", calls=["/v1/pools"], found=found)
+
+
+# ---- One job: where it stands, what it has found, why to believe it. Parts come again as it runs
+
+_PHASES = {
+    JobKind.TUNE: (
+        Phase.PREPARE,
+        Phase.CALIBRATE,
+        Phase.SEARCH,
+        Phase.RACE,
+        Phase.ABLATE,
+        Phase.CONFIRM,
+        Phase.CONDITIONS,
+        Phase.DONE,
+    ),
+    JobKind.COMPARE: (Phase.PREPARE, Phase.COMPARE, Phase.DONE),
+    JobKind.CALIBRATE: (Phase.PREPARE, Phase.CALIBRATE, Phase.DONE),
+}
+
+_FORMULA = re.compile(r"[=@]|[+-](?![\d.])")
+
+Name = Annotated[str, Path(pattern=r"^[^\s/]{1,100}$", description="of a section with a table")]
+
+Page = Annotated[int, Query(alias="page", ge=1, le=MAX_NUMBER)]
+
+LINK_DAYS = (7, 30, 90)
+"""How long a link may last, besides until it is revoked."""
+
+
+@router.get("/jobs/{id}")
+def job(job_id: Id, request: Request, services: Wired) -> Response:
+    """The whole page, with the links for others."""
+    links = services.store.links(JobId(job_id))
+    return shown(request, services, job_id, "job.html.j2", own=f"/jobs/{job_id}", links=links)
+
+
+@router.get("/jobs/{id}/parts")
+def parts(job_id: Id, request: Request, services: Wired) -> Response:
+    """What changes while the job runs; a change asks for it, with its tag."""
+    return shown(request, services, job_id, "job_parts.html.j2", own=f"/jobs/{job_id}")
+
+
+def shown(
+    request: Request,
+    services: Services,
+    job_id: int,
+    template: str,
+    *,
+    own: str,
+    links: Sequence[Link] = (),
+) -> Response:
+    """A page of a job whose addresses begin with `own`.
+
+    The tag is that of the call with the program's version: a 304 costs one short statement.
+    """
+    if "if-none-match" in request.headers:
+        tag = _tag(request, services.store.version(JobId(job_id)), links)
+        if unchanged(request, tag):
+            return not_modified(tag)
+    status = services.store.status(JobId(job_id))
+    return page(
+        request,
+        template,
+        tag=_tag(request, status.version, links),
+        etag=_tag(request, status.version),  # of the parts
+        own=own,
+        links=links,
+        link_days=LINK_DAYS,
+        now=services.now(),
+        **_context(services, status),
+    )
+
+
+def _tag(request: Request, version: str, links: Sequence[Link] = ()) -> str:
+    """Another session has other forms; links change without the job."""
+    session = session_of(request)
+    seen = hashed(f"{session.token if session else None} {links!r}")
+    return f'W/"{edition()}-{version}-{seen}"'
+
+
+def _context(services: Services, status: JobStatus) -> dict[str, Any]:
+    answer = job_answer(status)
+    found = findings_of(services, status.job)
+    left_s = None if answer.waits_for else answer.progress.eta_s
+    return {
+        "calls": _calls(answer, has_report=found.headline is not None),
+        "job": answer,
+        "ends_at": services.now() + timedelta(seconds=left_s) if left_s else None,
+        "starts_at": _start(services, status),
+        "phases": _PHASES[answer.kind],
+        "found": found,
+    }
+
+
+def _calls(job: JobAnswer, *, has_report: bool) -> list[str]:
+    """The calls that say the same as the page."""
+    own = f"/v1/jobs/{job.id}"
+    if has_report:
+        return [own, f"{own}/report?format=json"]
+    return [own, f"{own}/trials"] if job.kind is JobKind.TUNE else [own]
+
+
+def _start(services: Services, status: JobStatus) -> datetime | None:
+    """When a queued job is expected to start; None for others, and where nobody can say."""
+    if status.queue_position is None:
+        return None
+    waiting = (each for each in open_jobs(services) if each.job.id == status.job.id)
+    return next((each.starts_at for each in waiting), None)
+
+
+@router.get("/jobs/{id}/tables/{name}.csv")
+def table_as_csv(job_id: Id, name: Name, request: Request, services: Wired) -> Response:
+    """The figures of a section as CSV: what the chart above them shows."""
+    return csv_shown(request, services, job_id, name)
+
+
+@router.get("/jobs/{id}/tables/{name}")
+def table(job_id: Id, name: Name, request: Request, services: Wired, number: Page = 1) -> Response:
+    """The tables of a section, page by page."""
+    return table_shown(request, services, job_id, name, number, own=f"/jobs/{job_id}")
+
+
+def csv_shown(request: Request, services: Services, job_id: int, name: str) -> Response:
+    """All tables of a section of a job's page as CSV."""
+    _, tables = _tables(services, job_id, name)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    for table in tables:
+        writer.writerow(table.headings)
+        writer.writerows([_plain(cell) for cell in row] for row in table.rows)
+    file = {"Content-Disposition": f'attachment; filename="job-{job_id}.csv"'}
+    return packed(request, text.getvalue(), "text/csv", {"Cache-Control": "no-store", **file})
+
+
+def table_shown(
+    request: Request, services: Services, job_id: int, name: str, number: int, *, own: str
+) -> Response:
+    """A page of the tables of a section. Addresses of the job begin with `own`."""
+    section, tables = _tables(services, job_id, name)
+    first = (number - 1) * MOST_ROWS
+    most = max(len(each.rows) for each in tables)
+    if first >= most and number > 1:
+        raise NotFound(f"this table has {-(-most // MOST_ROWS)} pages")
+    return page(
+        request,
+        "table.html.j2",
+        calls=[f"/v1/jobs/{job_id}"],
+        own=own,
+        job_id=job_id,
+        section=section,
+        name=name,
+        tables=[_cut(each, first) for each in tables],
+        number=number,
+        pages=max(1, -(-most // MOST_ROWS)),
+    )
+
+
+def _tables(services: Services, job_id: int, name: str) -> tuple[Section, tuple[Table, ...]]:
+    found = findings_of(services, services.store.job(JobId(job_id)))
+    for section in found.sections:
+        if slug(section) == name and (tables := tables_in(section.parts)):
+            return section, tables
+    raise NotFound(f"job {job_id} has no table {name!r}")
+
+
+def _cut(table: Table, first: int) -> Table:
+    last = first + MOST_ROWS
+    return Table(table.headings, table.rows[first:last], table.whiskers[first:last])
+
+
+def _plain(words: Words) -> str:
+    """A cell as text. A spreadsheet must not take a name for a formula; figures may have a sign."""
+    text = "".join(word if isinstance(word, str) else word.text for word in words_of(words))
+    return f"'{text}" if _FORMULA.match(text) else text

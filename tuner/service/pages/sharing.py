@@ -12,7 +12,7 @@ from tuner.service.api.parameters import Id
 from tuner.service.api.security import SHARED
 from tuner.service.api.services import Wired
 from tuner.service.pages.answering import base_of, packed, rendered, seen_at
-from tuner.service.pages.job import LINK_DAYS, Name, Page, csv_shown, shown, table_shown
+from tuner.service.pages.jobs import LINK_DAYS, Name, Page, csv_shown, shown, table_shown
 from tuner.service.pages.signing_in import Form
 
 router = APIRouter()

@@ -9,7 +9,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tuner.service.api.problems import MEDIA_TYPE, RETRY_AFTER_S, problem
-from tuner.service.pages import answering, apps, job, jobs, lint, new, sharing, signing_in
+from tuner.service.pages import answering, apps, jobs, lint, new, sharing, signing_in
 from tuner.service.pages.answering import is_shared, packed, rendered
 from tuner.service.pages.signing_in import ask_first
 
@@ -107,7 +107,6 @@ def install(app: FastAPI) -> FastAPI:
     for router in (
         apps.router,
         jobs.router,
-        job.router,
         sharing.router,
         new.router,
         lint.router,

@@ -26,7 +26,7 @@ from tuner.nouns.model import (
     Trial,
     TrialState,
 )
-from tuner.store.db import events, hosts, jobs, placing
+from tuner.store.db import events, hosts, jobs
 from tuner.store.db.engine import JobQueue
 from tuner.store.db.rows import block_options_column, measurement_of, to_json, trial_row
 from tuner.store.db.tables import measurements, trials
@@ -63,7 +63,7 @@ def apply_step(
 def _enter(connection: Connection, queue: JobQueue, job: Job, step: Enter) -> None:
     values: dict[str, Any] = {"phase": step.phase}
     if job.state is JobState.QUEUED:
-        free = placing.free_hosts(connection, job.spec.pool, that_measure=False)
+        free = jobs.free_hosts(connection, job.spec.pool, that_measure=False)
         host = free[0] if free else None
         values |= {"state": JobState.RUNNING, "started_at": func.now(), "host": host}
         events.write_of_pool(connection, job.spec.pool, EventKind.QUEUE)

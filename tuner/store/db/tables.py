@@ -113,7 +113,7 @@ jobs = Table(
     *_one_of("kind", JobKind),
     Column("app", Text, nullable=False),
     Column("pool", Text, nullable=False),
-    Column("host", Text),  # that measures it; see `tuner.store.db.placing`
+    Column("host", Text),  # that measures it; see `tuner.store.db.jobs`
     *_one_of("priority", Priority),
     *_one_of("state", JobState),
     *_one_of("phase", Phase),

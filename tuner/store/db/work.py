@@ -36,7 +36,7 @@ from tuner.nouns.model import (
     Total,
     Window,
 )
-from tuner.store.db import events, placing
+from tuner.store.db import events
 from tuner.store.db import jobs as job_rows
 from tuner.store.db.engine import Database
 from tuner.store.db.hosts import drained_hosts, living_workers
@@ -201,7 +201,7 @@ def _may_be_taken_by(host: str) -> ColumnElement[bool]:
                 func.coalesce(measurements.c.host, host) == host,
             ),
             and_(measurements.c.state == MeasurementState.RUNNING, measurements.c.host == host),
-            placing.is_lost(),
+            job_rows.is_lost(),
         ),
         literal(host).not_in(drained_hosts()),
     )
@@ -225,7 +225,7 @@ class Recovery(Database):
         queue = self._queue
         with self._transaction() as connection:
             raw = job_rows.raw(connection)
-            placing.place(connection, pool)
+            job_rows.place(connection, pool)
             # First who is busy, then who lives: a worker that registers in between is not taken
             # for gone.
             busy = queue.busy_workers(raw)
@@ -275,7 +275,7 @@ def _startable(pool: str) -> Select[int, str | None]:
         .join(jobs, jobs.c.id == measurements.c.job_id)
         .where(
             jobs.c.pool == pool,
-            or_(measurements.c.state == MeasurementState.QUEUED, placing.is_lost()),
+            or_(measurements.c.state == MeasurementState.QUEUED, job_rows.is_lost()),
             func.coalesce(measurements.c.host, "").not_in(drained_hosts()),
         )
     )

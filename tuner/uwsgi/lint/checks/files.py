@@ -5,10 +5,9 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 from tuner.uwsgi.ini import INCLUDES, OPENS, SECTION, as_int, is_true, refuse_other_formats
-from tuner.uwsgi.lint.checks.patterns import problem, with_code
 from tuner.uwsgi.lint.finding import Edit, Fix, Severity, quoted, removed
 from tuner.uwsgi.lint.references import referenced
-from tuner.uwsgi.lint.rule import Hit, check, hit
+from tuner.uwsgi.lint.rule import Hit, check, hit, problem, with_code
 from tuner.uwsgi.lint.subject import MAX_CHARS, Entry, Subject
 from tuner.uwsgi.options.guessing import Kind
 

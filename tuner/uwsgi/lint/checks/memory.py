@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 
 from tuner.uwsgi.ini import as_int
-from tuner.uwsgi.lint.checks.patterns import advised, discouraged, missing, needs
 from tuner.uwsgi.lint.finding import Fix, added
-from tuner.uwsgi.lint.rule import Hit, check, hit
+from tuner.uwsgi.lint.rule import Hit, advised, check, discouraged, hit, missing, needs
 from tuner.uwsgi.lint.subject import (
     Subject,
     always,

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from tuner.nouns.model import BYTES_PER_MB
 from tuner.uwsgi.ini import as_int
-from tuner.uwsgi.lint.checks.patterns import advised, discouraged
 from tuner.uwsgi.lint.finding import Fix, Severity, added, quoted, removed, set_to
-from tuner.uwsgi.lint.rule import Hit, check, hit
+from tuner.uwsgi.lint.rule import Hit, advised, check, discouraged, hit
 from tuner.uwsgi.lint.subject import (
     HTTP,
     Address,

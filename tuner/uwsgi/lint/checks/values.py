@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tuner.uwsgi.ini import CLOSES, IMMEDIATE, INCLUDES, OPENS, as_int, is_true
-from tuner.uwsgi.lint.checks.patterns import problem, with_code
 from tuner.uwsgi.lint.finding import (
     Edit,
     Fix,
@@ -22,7 +21,7 @@ from tuner.uwsgi.lint.references import (
     includes_others,
     referenced,
 )
-from tuner.uwsgi.lint.rule import Hit, check, hit
+from tuner.uwsgi.lint.rule import Hit, check, hit, problem, with_code
 from tuner.uwsgi.lint.subject import Entry, Subject
 from tuner.uwsgi.options.guessing import Kind
 

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from functools import partial
 
 from tuner.uwsgi.ini import as_int
-from tuner.uwsgi.lint.checks.patterns import advised, discouraged, needs
 from tuner.uwsgi.lint.finding import Fix, added, quoted, removed, set_to
-from tuner.uwsgi.lint.rule import Hit, check, hit
+from tuner.uwsgi.lint.rule import Hit, advised, check, discouraged, hit, needs
 from tuner.uwsgi.lint.subject import (
     HTTP,
     Subject,
