@@ -2,19 +2,12 @@
 
 `COMMANDS` names the module of each command. The other modules are shared:
 
-    arguments    options that several commands take
+    shared       arguments that several commands take; files, standard input, what is printed
     asking       files and options → the document of a request
-    suites       a suite → the document of a comparison
-    compared     a comparison that has ended: printed, drawn, written to files
-    own_service  a service for the time of one command
-    following    a request submitted, and its job until it has ended
-    gating       the request of `gate`, and its answer
+    following    a request submitted, and its job until it has ended; a service for its time
     findings     findings of the linter as text, SARIF and workflow commands
     printing     answers as lines
     tables       answers as tables
-    numbers      words, files and columns → numbers
-    files        files and standard input, read and written
-    output       standard output and standard error
 
 Commands call the service through `tuner.client`.
 """

@@ -1,27 +1,19 @@
 """The study as a state machine over rows.
 
 intake     a request → a job, or every mistake in it
-├── targets      the app of the job, and those of arms that name their own
-└── mistakes     errors of a job whose parts are all well formed
+└── targets      the app of the job, and those of arms that name their own
 renewing   a job of a schedule: its reasons, its request, and what changed since the answer before
 decide     a job's rows → its next step, by phase; no phase knows another one:
 ├── calibrating  the baseline against itself
-├── searching    seeds, then what the optimiser proposes
-├── racing       the likely best, in the same fresh blocks
-├── ablating     which options of the winner earn their place
-│   └── screening    alternative levels in the same runs
-├── confirming   the finalist, on fresh data, with looks on the way
-├── comparing    a comparison: every given file in every pass
-│   └── blocks       which files a block starts, by the memory of the host
-└── answering    how a tuning job ends: the recommendation and its evidence
-so_far     what a job that still runs has shown, for those who watch it
+├── searching    seeds, then what the optimiser proposes; then the race of the likely best
+├── ablating     which options of the winner earn their place; alternative levels in the same runs
+├── confirming   the finalist, on fresh data, with looks; then conditions and scenes
+├── comparing    a comparison: every given file in every pass, as memory allows
+└── answering    how a job ends; what a job that still runs has shown, for those who watch it
 state      what the phases share, derived once for a step:
-├── candidates   the trials of the search: scores, observations, Pareto front
-├── race         rounds, standings and the winner
-├── ablation     factors and their effects
-├── noise        how uncertain a score is
-├── memory       how much memory a configuration needs
-└── advice       what the study asks of an optimiser
+├── candidates   the trials of the search: scores, noise, memory, Pareto front
+├── replaying    rounds and winner of the race; factors of the ablation and their effects
+└── advice       what the study asks of an optimiser (`sampler` answers)
 """
 
 from tuner.study.advice import Belief, Observation, Optimiser, Proposal

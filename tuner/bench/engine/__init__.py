@@ -1,6 +1,6 @@
 """Docker: images, the target, the load generator's container, and the kernel's counters.
 
-Only this package imports `docker`. Everything that it starts carries the labels of `labels.py`, so
+Only this package imports `docker`. Everything that it starts carries the labels of `config`, so
 that the next worker finds and removes what a crash leaves behind.
 """
 

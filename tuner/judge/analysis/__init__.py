@@ -1,16 +1,10 @@
 """The statistics: from numbers of a benchmark to effects, intervals and verdicts.
 
-    alike        equal files on another host → whether it may help
     calibrating  equal files against each other: noise, bias, smallest detectable effect
-    │  └── alternating  how often to change arms
-    comparing    log ratios of fresh blocks → effect and verdict
+    comparing    fresh blocks → effects, verdicts, standings; doubts of windows → of a file
     └── sequential   looks at a confirmation → when to stop, and the corrected estimate
-    doubting     doubts of windows → doubts of a file; starts that differ too much
     factorial    runs with some of several changes each → the effect of every change
-    groups       two lists of measured numbers: how they differ
-    └── runs         one list: centre, outliers, runs needed
-        └── order        whether the values move over the order of the runs
-    racing       candidates in the same blocks → standings
+    runs         a list of measured numbers: centre, outliers, order; two lists: the difference
     estimating   location and interval of a handful of values
 
 The block is the unit of replication. The caller passes fresh blocks only, so that a verdict never

@@ -1,9 +1,8 @@
 """Counters to the bottleneck: what limits the target under this workload, with the figures.
 
 sentences  class and figures → what to do
-└── rules      figures → class
-    ├── figures    windows → one figure for each thing that is watched
-    └── services   windows → the figures of each service beside the app
+└── rules      windows → figures → class, also for the services beside the app
+hints      what to change in an app that does not work
 """
 
 from collections.abc import Sequence

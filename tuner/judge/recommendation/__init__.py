@@ -2,7 +2,7 @@
 
 verdict   fresh blocks → better, worse, no difference, inconclusive
 standing  what doubts, conditions and scenes leave of a gain
-fragility both files where something goes wrong
+gate      whether a recommended file holds on a new image
 lines     which options the file changes, each with its own effect
 """
 

@@ -4,9 +4,7 @@ Files of steps and grids are also compared with the file before them.
 
 A figure is taken of each block first, then of all blocks: the block is the unit of replication.
 
-    rows         block by block, as CSV
-    └── figures      one figure: of one block, and over blocks
-    typical      one window of each arm, to be shown step by step
+    figures      one figure: of one block, and over blocks; block by block, as CSV
 """
 
 import math

@@ -1,34 +1,21 @@
 """HTTP in, stored results out; nothing here measures.
 
-app               everything put together, and the OpenAPI document
-├── jobs             jobs of all kinds: submit, list, look at, cancel; their raw data
-├── links            read-only links to one job: make, list, revoke
-├── events           what changes, as server-sent events
-├── trials           the trials of a tuning job, and the best one so far
-├── apps             all apps, their newest jobs and their answers
+app               everything put together, the OpenAPI document, and the process
+├── jobs             jobs of all kinds: submit, list, look at, cancel; raw data; links to one
+├── reports          the trials of a job, and its figures for people and for machines
 ├── recommendations  the verdict and the files to deploy, by job and by app
-├── reports          the figures of a job, for people and for machines
-├── pools            pools, their hosts, and what each host can detect
-├── catalogue        search spaces, target apps
+├── listings         apps, pools, search spaces, target apps
 ├── lint             findings in a uwsgi.ini
-├── health           alive? ready?
-└── metrics          all of it in sums, for Prometheus
-views, measured, evidence, preflight   nouns → answers, pure
-sizes             how much a job measures: blocks, time and memory, pure
-progress          how far a job is
-equal_jobs        the job of an equal request, for a command that goes on
-parameters        what several calls take
-files             nouns → uwsgi.ini, compose.yaml, sysctls, pure
-reading, shape    a request body → a job, or every mistake in it
-conditional       ETag and If-None-Match
-problems          errors → problem+json
+├── monitoring       events, metrics, alive and ready, what callers have changed
+└── reference        /docs, and the examples of OpenAPI
+views             nouns → answers, pure
+sizes             how much a job measures, and how far it is, pure
+reading           a request body → a job, or every mistake in it
+parameters        what several calls take; ETag and If-None-Match
+problems          errors → problem+json; the id of a request, and how long its answer took
 security          the API key, or a session; no pages of other sites
-└── sessions         signed cookies of browsers
-observing         the id of a request, and how long its answer took
-examples          what OpenAPI shows
-feed              the newest events, and the streams that wait for the next
-services          what the API needs from outside
-serving           the process
+└── callers          who sends a request; signed cookies of browsers
+services          what the API needs from outside; the newest events
 """
 
 from tuner.service.api.app import create_app

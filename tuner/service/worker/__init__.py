@@ -4,13 +4,9 @@ Parallel measurements disturb each other. So a host has one worker (an advisory 
 database), a worker does one thing at a time, and the engine's lock stops workers of other databases
 on the same machine meanwhile.
 
-running         the process of one host
-├── working     its tasks
-│   ├── making    makes a claimed measurement
-│   ├── attempt   one attempt at a measurement, and its end
-│   └── patience  how long a measurement waits for an engine that is away
-├── scheduling  which apps are tuned again by themselves
-└── pruning     what is removed as it is old
+running         the process of one host; between two measurements: schedules, and what is old
+└── working     its tasks
+    └── making      makes a claimed measurement: its attempts, and its end
 """
 
 from tuner.service.worker.making import Patience, failure_of, make, prepared

@@ -5,19 +5,12 @@ reader's own setting, with a title and a description for readers who cannot see 
 model's nouns; gains in them are log ratios, and are drawn in percent. `stacked` puts several charts
 below each other into one file. `embedded` makes one a part of a page, which has `style()` once.
 
-    plots        windows over time, latency percentiles
-    searching    trials over time, parallel coordinates
-    explaining   slices with their bands, importances
-    deciding     race, effects, confirmation, Pareto front
-    comparing    figures of several arms, over the connections of a ladder or side by side
-    spark        the answers of an app over time, small
-    elapsing     figures of several arms, over the seconds of a window
-    ├── naming       names beside the ends of lines
-    ├── gains        log ratios → shares, and their axis
-    └── values       the values of a parameter, and their axis
-        └── frame        axes, ticks, legend, the file around them
-            └── svg          elements, escaping
-                └── paint        colours
+    plots        windows over time, latency percentiles; the answers of an app, small
+    searching    trials over time, parallel coordinates, slices with their bands, importances
+    deciding     race, effects, confirmation, Pareto front; log ratios → shares
+    comparing    figures of several arms: over a ladder, side by side, over seconds
+    └── frame        axes, ticks, legend, the file around them
+        └── svg          elements, escaping, colours
 """
 
 from tuner.show.charts.comparing import arms_chart, ladder_chart, seconds_chart

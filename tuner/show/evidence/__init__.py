@@ -1,23 +1,15 @@
 """A job's answer with all its evidence, as a document for people.
 
-    page, markdown   a document → HTML or Markdown, by the files in `templates`; all escaping
-    ├── comparison       a comparison: who differs from the first arm
-    │   ├── compared_figures    metric by metric: a chart, and its figures
-    │   ├── compared_steps      each step against the one before, and curves
+    rendering        a document → HTML or Markdown, by the files in `templates`; all escaping
+    ├── comparison       a comparison: who differs from the first arm; steps and curves
+    │   ├── compared_figures    metric by metric: a chart, and its figures; seconds
     │   └── compared_arms       arm by arm: limits, failures, doubts, requests, files
-    ├── so_far           a tuning job without its answer: what there is
-    └── composition      a tuning job: sections in their order
-        ├── headline                deploy or keep, in one sentence
-        ├── file_changes            lines, side effects, the file
-        ├── reliability             conditions, scenes, A/A, doubts, bottleneck
-        ├── preflight               what was odd about the file, what trials leave out
-        ├── search                  trials, slices, importances, Pareto front, gaps
-        ├── race_and_confirmation   race, ablation, confirmation
-        ├── by_request              each request of a journey or a mix, both files
-        └── provenance              host, box, load, budget
-            ├── job_evidence        rows of a job → `MeasuredJob`, `JobEvidence`
-            ├── whiskers            effects as small pictures
-            └── document            what a page is made of
+    └── composition      a tuning job: sections in their order, also before its answer
+        ├── file_changes     lines, side effects, the file
+        ├── reliability      conditions, scenes, A/A, doubts, bottleneck; host, box, load, budget
+        ├── search           trials, slices, Pareto front; race, ablation, confirmation
+        ├── job_evidence     rows of a job → `MeasuredJob`, `JobEvidence`
+        └── document         what a page is made of
 
 Nothing here judges: every figure was stored with the job, or is a plain count of its rows.
 """

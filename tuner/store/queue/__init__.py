@@ -1,8 +1,7 @@
 """The queue: procrastinate on our own PostgreSQL. Only this package imports procrastinate.
 
-Queue        defers `advance` and `measure` in the caller's transaction
+Queue        defers `advance` and `measure` in the caller's transaction (`tasks`)
 run_worker   runs them on a benchmark host, one at a time, until it is stopped
-+- manager     waits while PostgreSQL is away
 """
 
 from tuner.store.queue.tasks import Queue

@@ -1,19 +1,13 @@
 """A docker-compose file → the folder of a target app, for `tuner app init`.
 
 writing        target.yaml with its notes, and the files beside it
-└── making         the parts of the target app, all mistakes at once
-    ├── asking         the compose file and the service that are meant
-    ├── building       the image, or the folder of its Dockerfile
-    ├── translation    one service as a service of a target app
+└── making         what is asked, and the parts of the target app; all mistakes at once
+    ├── translation    one service as a service of a target app; what an arm cannot have
     │   ├── environment    its variables; secrets stay on the host
-    │   ├── mounts         its volumes, small files and folders in memory
-    │   └── keys           what an arm cannot have: left out, or refused
-    ├── placing        what target.yaml calls files and folders of the host
-    ├── starting       the command with {ini}, and the present uwsgi.ini
-    ├── serving        port, health path, Host
-    └── selection      which services the app needs, and why not the others
-document       the compose file as a tree with lines; `extends`, merge keys
-interpolation  ${A:-x} and all the others
+    │   └── mounts         its volumes, small files and folders in memory, and their names
+    ├── starting       the image, the command with {ini}, and the present uwsgi.ini
+    └── selection      which services the app needs; its port, health path and Host
+document       the compose file as a tree with lines; `extends`, merge keys, ${A:-x}
 findings       mistakes, and what a person has to do or to know
 """
 

@@ -1,8 +1,7 @@
 """A search space, evaluated for one job: bounds in numbers, and forbidden combinations.
 
 outlining        a domain for people: free and fixed parameters, lines, combinations
-deriving         a space and a job → the domain, or every mistake
-├── names        the names that expressions may use, for one job
+deriving         a space and a job → the domain, or every mistake; the names of expressions
 └── domain       the values that may be proposed, and the file that they mean
     └── expressions   the arithmetic of bounds, conditions and rules
 

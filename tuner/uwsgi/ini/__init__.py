@@ -5,16 +5,12 @@ continuation lines (but a `%` at the end of a line eats the line's end, even in 
 section header loses its last character whatever that is; of a repeated scalar the last one wins; a
 key without `=` is legal. (uWSGI 2.0.31: core/ini.c, core/config.c.)
 
-    file         IniFile: parse, ask, patch, annotate, dump
+    file         IniFile: parse, ask, patch, annotate, dump; the same changes as a second file
     ├── lines        text → lines, each with its section, key and value
-    ├── walking      the interpreter of includes and blocks: the order of reading
-    └── patching     one option made to count
-    overlaying   the same changes as a second file
+    └── walking      the interpreter of includes and blocks: the order of reading
     effective    the settings that uWSGI would use, on the same interpreter
     └── expansion    %(option), arithmetic, $(ENV), @(file), %k
-    problems     what cannot be read as it is meant
-    formats      XML, YAML and JSON, which are no ini
-    values       names and values as uWSGI reads them
+    problems     what cannot be read as it is meant; XML, YAML and JSON, which are no ini
 """
 
 from tuner.uwsgi.ini.effective import Setting, effective

@@ -1,14 +1,11 @@
 """Is this file what its author means? Rules over a uwsgi.ini.
 
-linting          run rules over a file, repair it
-├── ruleset      all rules: a page of pages/ and a check each
-│   └── checks   the checks, by subject
-└── fixing       edits → the text
-wire             findings → the JSON answer
-rule             page and check
-├── subject      the file, its entries, the options, the box where it runs
-└── finding      severity, line, message, fix
-certainty        what a file certainly says; edits, addresses, invocation: parts of checks
+linting         all rules over a file; its repair; the JSON answer
+├── checks      the checks, by subject
+│   └── rule        page and check, and checks that several rules share
+├── subject     the file, what it certainly says, the options, the box where it runs
+├── references  names behind `%(...)`, and keys that are no option
+└── finding     severity, line, message; the fix, and how it changes the text
 """
 
 from tuner.uwsgi.lint.finding import Edit, Finding, Fix, Severity, applicable, fixed

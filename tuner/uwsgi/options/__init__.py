@@ -1,11 +1,9 @@
 """The options of uWSGI: those that a build lists, with what we know of them.
 
-lookup          `known`: all of them in one `Catalogue`; `of_build`: those of one build;
-│               notes.yaml: our own sentences, defaults and rules
-├── table       known.tsv: facts from the C source of 2.0.31 (made by tests/option_tables.py)
-└── danger      danger.yaml: what a trial leaves out
-other_releases  options that 2.0.31 does not have
-guessing        the option that a wrong name means; spellings.yaml
+lookup     `known`: all of them in one `Catalogue`; `of_build`: those of one build. known.tsv has
+           facts from the C source (made by tests/option_tables.py), danger.yaml what a trial leaves
+           out, notes.yaml our own sentences, defaults and rules
+guessing   an option, a catalogue, and the option that a wrong name means (spellings.yaml)
 """
 
 from tuner.nouns.model import Danger

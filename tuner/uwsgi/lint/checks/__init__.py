@@ -1,20 +1,14 @@
 """The checks of all rules. Importing a module registers its checks.
 
 Does uWSGI read what the file says? (U001 to U049)
-    files        text, ini, line endings      keys         unknown, misspelt, of another build
-    sections     headers, includes, blocks    placeholders %(name) and %x
-    values       quotes, words, comments      duplicates   of a scalar the last line wins
-    numbers      units, signs, sizes
+    files     text, ini, line endings; headers, includes, blocks; of a scalar the last line wins
+    keys      unknown, misspelt, of another build; command and environment
+    values    quotes, words, comments; %(name) and %x; units, signs, sizes
 
 Is it a good idea here? (from U050)
-    sockets      addresses, queues            access       who can talk to uWSGI
-    http_router  the process before workers   workers      how many, and where
-    cheaper      fewer workers when idle      lifecycle    start, stop, reload, a broken app
-    memory       limits of the box            concurrency  threads, gevent, harakiri
-    static       files that uWSGI serves      python       interpreters and apps
-    command      command and environment
-
-patterns        checks that several rules share
+    sockets   addresses, queues, the http router, files that uWSGI serves; who can talk to uWSGI
+    workers   how many and where, cheaper, threads, gevent, harakiri; interpreters and apps
+    memory    limits of the box; start, stop, reload, a broken app
 """
 
 from importlib import import_module
