@@ -7,12 +7,13 @@ from datetime import timedelta
 
 import pytest
 
-from tests.builders import NOON, block, shaken_block, window
+from tests.builders import NOON, block, shaken_block, spec, window
 from tuner.judge import analysis
 from tuner.judge.analysis.calibrating import alternation_period_s
 from tuner.nouns.model import (
     SERIES_STEP_S,
     Calibration,
+    Doubt,
     Measurement,
     MeasurementResult,
     Metric,
@@ -53,6 +54,18 @@ def test_the_spread_of_a_block_is_taken_about_zero() -> None:
     assert found.block_sd == pytest.approx(math.sqrt((0.0009 + 0.0016) / 2))
     assert not found.resolves_min_effect
     assert not analysis.is_biased(found)
+
+
+def test_void_windows_are_not_in_the_median_of_the_throughput() -> None:
+    void = window(1, 2, index=9, doubts=(Doubt.PORTS_EXHAUSTED,))
+    blocks = [
+        block([window(0, 100), window(1, 104), void, void], arms=(0, 0)),
+        block([window(0, 101), window(1, 99), void, void], arms=(0, 0)),
+    ]
+    found = calibrated(blocks)
+    assert found.throughput_rps == pytest.approx(100.5)
+    own = spec(min_effect=0.5)
+    assert analysis.unlike(found, [*blocks, *blocks], own) is None, "the same host"
 
 
 def test_noise_of_starts_is_told_from_noise_of_windows() -> None:

@@ -479,6 +479,10 @@ def test_a_missed_bound_is_named_in_the_headline_and_beside_the_side_effects() -
         f"Keep your file for checkout: the candidate breaks a bound: {sentence}. It measured +7.5 %"
     )
     assert f"{sentence[0].upper()}{sentence[1:]}." in text(document, "Side effects")
+    unmeasured = composed(replace(found, comparison=replace(missed, effect=None, blocks=3)))
+    assert plain(unmeasured.headline.answer).endswith(
+        f"{sentence}; no effect could be measured in 3 fresh blocks."
+    )
 
 
 def step(request: int, p50_ms: float, **more: int) -> RequestFigures:

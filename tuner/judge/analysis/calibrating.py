@@ -51,7 +51,7 @@ def calibrate(
         bias_ci_high=high,
         block_sd=block_sd,
         mde=mde,
-        throughput_rps=median(window.throughput_rps for window in windows),
+        throughput_rps=_median_rate(usable),
         resolves_min_effect=mde <= min_effect,
         doubts=tuple(sorted({doubt for window in windows for doubt in window.doubts})),
         start_sd=start_sd,
@@ -84,6 +84,16 @@ def mde_after(minutes: float, block_sd: float, block_s: float) -> float | None:
     """
     blocks = int(60 * minutes / block_s)
     return detectable(block_sd, blocks) if blocks >= FEWEST_BLOCKS else None
+
+
+def _median_rate(blocks: Sequence[Measurement]) -> float:
+    """Requests per second over the windows that count: a void one would pull it down."""
+    return median(
+        window.throughput_rps
+        for block in blocks
+        for arm in (0, 1)
+        for window in objective.usable(block.windows, arm)
+    )
 
 
 def _sum(block: Measurement, metric: Metric) -> float:
@@ -165,8 +175,8 @@ def unlike(calibration: Calibration, blocks: Sequence[Measurement], spec: JobSpe
     ratios = [ratio for ratio in found if ratio is not None]
     if len(ratios) < FEWEST_A_A:
         return f"{len(ratios)} of its {len(blocks)} A/A blocks can be used"
-    rates = [window.throughput_rps for block in blocks for window in block.windows]
-    apart = median(rates) / calibration.throughput_rps - 1
+    measured = [block for block, ratio in zip(blocks, found, strict=True) if ratio is not None]
+    apart = _median_rate(measured) / calibration.throughput_rps - 1
     if abs(apart) > MOST_APART:
         return f"it serves {wording.percent(apart)} requests with the same file"
     noise = math.sqrt(fmean(ratio**2 for ratio in ratios))

@@ -64,7 +64,8 @@ def _advice(answer: Recommendation, missed: str) -> tuple[str, str]:
         case Verdict.WORSE:
             return "Keep your file", "the candidate is worse, "
         case Verdict.BREAKS_BOUND:
-            return "Keep your file", f"the candidate breaks a bound: {missed}. It measured "
+            joined = ". It measured " if answer.comparison.effect else "; "
+            return "Keep your file", f"the candidate breaks a bound: {missed}{joined}"
         case Verdict.NO_DIFFERENCE:
             return "Keep your file", "no difference is worth a deployment, "
         case Verdict.INCONCLUSIVE:
