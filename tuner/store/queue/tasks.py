@@ -216,26 +216,21 @@ class PatientManager(JobManager):
     async def listen_for_jobs(self, **wanted: Any) -> None:
         await self._patiently(partial(super().listen_for_jobs, **wanted))
 
-    async def _answered(self, ask: Callable[[], Awaitable[_T]]) -> _T:
-        answers: list[_T] = []
-
-        async def act() -> None:
-            answers.append(await ask())
-
-        await self._patiently(act)
-        return answers[0]
-
     async def _patiently(self, act: Callable[[], Awaitable[None]]) -> None:
+        """Do something that a task may no longer need: it has ended before."""
+        try:
+            await self._answered(act)
+        except ConnectorException as error:
+            if not isinstance(error.__cause__, psycopg.errors.RaiseException):
+                raise
+            log.info("a task has ended before: %s", error.__cause__)
+
+    async def _answered(self, ask: Callable[[], Awaitable[_T]]) -> _T:
         while True:
             try:
                 with translated():
-                    return await act()
+                    return await ask()
             except Unavailable:
                 if self._stopping.is_set():
                     raise
-            except ConnectorException as error:
-                if not isinstance(error.__cause__, psycopg.errors.RaiseException):
-                    raise
-                log.info("a task has ended before: %s", error.__cause__)
-                return None
             await asyncio.sleep(AGAIN_AFTER_S)
