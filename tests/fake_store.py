@@ -15,10 +15,12 @@ from tests.fake_links import FakeLinks
 from tests.statuses import answered_of, apps_of, blocks_by_trial, status_of, summary_of
 from tuner.nouns.errors import Conflict, LimitReached, NotFound
 from tuner.nouns.model import (
+    ANEW,
     HOST_IS_STALE_AFTER,
     Action,
     AnswerInBrief,
     AppInBrief,
+    Asked,
     BenchmarkHost,
     Calibration,
     Claim,
@@ -71,6 +73,7 @@ class FakeStore(FakeChecks, FakeLinks):
         self._jobs: dict[JobId, Job] = {}
         self._revisions: dict[JobId, int] = {}
         self._keys: dict[str, tuple[JobId, str]] = {}
+        self._asked: dict[JobId, str | None] = {}
         self._trials: dict[JobId, dict[TrialNumber, Trial]] = {}
         self._measurements: dict[MeasurementId, Measurement] = {}
         self._faults: dict[MeasurementId, int] = {}
@@ -101,6 +104,7 @@ class FakeStore(FakeChecks, FakeLinks):
     def create_job(
         self,
         spec: JobSpec,
+        asked: Asked = ANEW,
         *,
         idempotency_key: str | None,
         request_sha256: str,
@@ -108,6 +112,9 @@ class FakeStore(FakeChecks, FakeLinks):
         most_waiting: int | None = None,
     ) -> tuple[JobStatus, bool]:
         with self._transaction():
+            known = (job for job in self._jobs.values() if self._asked[job.id] == asked.sha256)
+            if (equal := asked.earlier(known)) is not None:
+                return self.status(equal), False
             if idempotency_key in self._keys and idempotency_key is not None:
                 job_id, sha = self._keys[idempotency_key]
                 if sha != request_sha256:
@@ -127,6 +134,7 @@ class FakeStore(FakeChecks, FakeLinks):
             )
             self._jobs[job.id] = job
             self.note(by, Action.SUBMIT, job.id, spec.app)
+            self._asked[job.id] = asked.sha256
             self._revisions[job.id] = 1
             self._trials[job.id] = {}
             if idempotency_key is not None:

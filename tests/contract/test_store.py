@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -22,11 +23,14 @@ from tuner.nouns.model import (
     MOST_LISTED,
     AnswerInBrief,
     ArmReport,
+    Asked,
     BlockOptions,
     Bottleneck,
     Calibration,
     ChangedLine,
     Comparison,
+    Compromise,
+    Condition,
     Diagnosis,
     Doubt,
     Effect,
@@ -67,6 +71,7 @@ from tuner.nouns.model import (
     ServiceFigures,
     ServiceUse,
     Settle,
+    Sign,
     Spread,
     Step,
     Succeed,
@@ -75,6 +80,7 @@ from tuner.nouns.model import (
     Trial,
     TrialNumber,
     TrialState,
+    UnderCondition,
     UsageSeries,
     Variant,
     Verdict,
@@ -133,6 +139,17 @@ RECOMMENDATION = Recommendation(
     uwsgi_ini="[uwsgi]\nprocesses = 4\n",
     overlay_ini="[uwsgi]\nprocesses = 4\n",
     doubts=(Doubt.SHARED_CPUS,),
+    compromise=Compromise(
+        effect=EFFECT,
+        blocks=4,
+        conditions=(
+            UnderCondition(
+                condition=Condition.BESIDE, where="there", effect=EFFECT, blocks=4, sign=Sign.HOLDS
+            ),
+        ),
+        sentence="it gains everywhere",
+        uwsgi_ini="[uwsgi]\nprocesses = 2\n",
+    ),
 )
 DIAGNOSIS = Diagnosis(bottleneck=Bottleneck.IO_WAIT, sentence="it waits", evidence={"busy": 0.97})
 SPREAD = Spread(p50_ms=1.5, p95_ms=9.25, max_ms=1007.0)
@@ -385,6 +402,29 @@ class TestJobs:
         again, created = store.create_job(spec(), idempotency_key="k", request_sha256="s")
         assert (again.job, created) == (first, False)
         assert len(store.jobs()) == 1
+
+    def test_an_equal_request_that_goes_on_gets_the_earlier_job(self, store: AnyStore) -> None:
+        def asked(sha256: str | None, **more: Any) -> tuple[JobId, bool]:
+            status, is_new = store.create_job(spec(), Asked(sha256=sha256, **more), **NEW)
+            return status.job.id, is_new
+
+        first, is_new = asked("a", go_on=True)
+        assert is_new
+        assert asked("a", go_on=True) == (first, False)
+        newest, is_new = asked("a")
+        assert is_new, "it does not go on"
+        assert asked("a", go_on=True) == (newest, False), "the newest of those that wait"
+        assert asked("b", go_on=True)[1], "another request"
+        assert asked(None, go_on=True)[1], "it equals no other"
+        store.advance(first, once(START))
+        assert asked("a", go_on=True) == (first, False), "the one that runs"
+        store.cancel(newest)
+        store.advance(first, once(Succeed(recommendation=replace(RECOMMENDATION, doubts=()))))
+        ended = store.job(first).finished_at
+        assert ended is not None
+        assert asked("a", go_on=True, answered_since=ended) == (first, False)
+        later = ended + timedelta(seconds=1)
+        assert asked("a", go_on=True, answered_since=later)[1], "its answer is too old"
 
     def test_the_same_key_with_another_request_is_a_conflict(self, store: AnyStore) -> None:
         create(store, key="k")

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from sqlalchemy import event
 from tests.builders import spec, window
 from tuner.nouns.errors import InvalidInput, Unavailable
 from tuner.nouns.model import (
+    Asked,
     Enter,
     Fail,
     Failure,
@@ -54,6 +56,20 @@ def start_if_free(history: History) -> Step | None:
 
 def create(store: Store) -> JobId:
     return store.create_job(spec(), idempotency_key=None, request_sha256="s")[0].job.id
+
+
+def test_of_equal_requests_at_once_one_makes_the_job(postgres_store: Store) -> None:
+    start = threading.Barrier(8)
+
+    def submit(_: int) -> JobId:
+        start.wait()
+        asked = Asked(sha256="a", go_on=True)
+        created = postgres_store.create_job(spec(), asked, idempotency_key=None, request_sha256="s")
+        return created[0].job.id
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(submit, range(8)))) == 1
+    assert len(postgres_store.jobs()) == 1
 
 
 def trial(number: int) -> Trial:

@@ -185,6 +185,8 @@ from tuner.nouns.model.spaces import (
 )
 from tuner.nouns.model.stubs import Latency, Response, Scheme, Stub, text_of
 from tuner.nouns.model.studying import (
+    ANEW,
+    Asked,
     Claim,
     Enter,
     Fail,

@@ -1,6 +1,6 @@
 """What a study is made of: the job, its trials, and the steps between them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -143,6 +143,34 @@ class Job:
         arms = self.report.arms if self.report is not None else ()
         answers = (self.recommendation, self.calibration, *arms)
         return measure_again(doubt for each in answers if each for doubt in each.doubts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a request asks for, as a digest, and whether an earlier job may be its answer."""
+
+    sha256: str | None = None  # equal requests have equal ones; None: it equals no other
+    go_on: bool = False  # with an equal job that has not ended
+    answered_since: datetime | None = None  # ... or one that has succeeded since then
+
+    def earlier(self, equal: Iterable[Job]) -> JobId | None:
+        """Of equal jobs the one that runs, else the newest that waits, else the newest answer.
+
+        An answer that is to be measured again is none.
+        """
+        order = (JobState.RUNNING, JobState.QUEUED, JobState.SUCCEEDED)
+        fitting = [job for job in equal if not job.state.is_final or self._answers(job)]
+        newest = sorted(fitting, key=lambda job: (order.index(job.state), -job.id))
+        return newest[0].id if newest and self.go_on else None
+
+    def _answers(self, job: Job) -> bool:
+        since, ended = self.answered_since, job.finished_at
+        is_new = since is not None and ended is not None and ended >= since
+        return is_new and job.state is JobState.SUCCEEDED and job.measure_again is None
+
+
+ANEW = Asked()
+"""A job of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

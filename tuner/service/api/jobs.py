@@ -1,13 +1,13 @@
 """Jobs of all kinds: submit, list, look at, cancel, delete; their raw data; links to one job."""
 
 import secrets
-from collections.abc import Iterator
 from datetime import timedelta
+from hashlib import sha256
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from tuner.nouns.model import JobId, JobKind, JobSpec, JobState, JobStatus, JobSummary, Priority
+from tuner.nouns.model import Asked, JobId, JobKind, JobSpec, JobStatus, Priority
 from tuner.nouns.schemas import JobAnswer, JobPage, LinkList, NewLink, WindowList
 from tuner.service.api import reference, views
 from tuner.service.api.parameters import (
@@ -29,55 +29,6 @@ from tuner.service.api.reading import read_request, sha256_of
 from tuner.service.api.security import SHARED
 from tuner.service.api.services import Services, Wired
 from tuner.service.api.sizes import require_allowed_time
-
-# ---- The earlier job of a request that comes again: a command that was stopped goes on with it
-
-_MOST = 200
-"""Newest jobs of an app in one state that are looked at."""
-
-
-def equal_job(
-    services: Services, spec: JobSpec, max_age_days: float | None = None
-) -> JobStatus | None:
-    """The job of an equal spec that runs, else the newest one that waits; None without any.
-
-    With `max_age_days`, also one that succeeded at most so many days ago, unless it is to be
-    measured again. A spec has the texts of its files: with another text it is another job.
-    """
-    asked = _as_asked(spec, spec)
-    for found in _candidates(services, spec, max_age_days):
-        job = services.store.job(found.id)
-        if job.measure_again is None and _as_asked(job.spec, spec) == asked:
-            return services.store.status(found.id)
-    return None
-
-
-def _candidates(
-    services: Services, spec: JobSpec, max_age_days: float | None
-) -> Iterator[JobSummary]:
-    def jobs(state: JobState) -> Iterator[JobSummary]:
-        yield from services.store.jobs(spec.app, state, None, _MOST, kind=spec.kind)
-
-    yield from jobs(JobState.RUNNING)
-    yield from jobs(JobState.QUEUED)
-    if max_age_days is not None:
-        oldest = services.now() - timedelta(days=max_age_days)
-        ended = jobs(JobState.SUCCEEDED)
-        yield from (job for job in ended if job.finished_at and job.finished_at >= oldest)
-
-
-def _as_asked(spec: JobSpec, like: JobSpec) -> JobSpec:
-    """Without what came from elsewhere: answers of earlier jobs, the file that was in the image.
-
-    Also without the priority: it decides when a job starts, not what it finds.
-    """
-    read_later = {"baseline_ini": ""} if like.awaits_file else {}
-    by_itself = {"because": (), "follows": None}  # of a schedule
-    update = {"seeds": (), "priority": Priority.INTERACTIVE, **by_itself, **read_later}
-    return spec.model_copy(update=update)
-
-
-# ---- Jobs of all kinds: submit, list, look at, cancel, delete; their raw data
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 
@@ -140,16 +91,30 @@ def submitted(
     spec = read_request(document, services.resolve)
     services.require_theirs(spec.app)
     require_allowed_time(spec, services.job_minutes)
-    known = equal_job(services, spec, max_age_days) if go_on else None
-    if known is not None:
-        return known, False
+    age = timedelta(days=max_age_days) if max_age_days is not None else None
     return services.store.create_job(
         spec,
+        Asked(
+            sha256=asked_sha256(spec),
+            go_on=go_on,
+            answered_since=services.now() - age if age else None,
+        ),
         idempotency_key=idempotency_key,
         request_sha256=sha256_of({**document, "kind": spec.kind}),
         by=services.by,
         most_waiting=services.jobs_waiting,
     )
+
+
+def asked_sha256(spec: JobSpec) -> str:
+    """A digest of what is asked for, with the texts of all files.
+
+    Without what came from elsewhere: answers of earlier jobs, the file that is in the image. Also
+    without the priority: it decides when a job starts, not what it finds.
+    """
+    by_itself = {"because": (), "follows": None}  # of a schedule
+    update = {"seeds": (), "priority": Priority.INTERACTIVE, **by_itself}
+    return sha256(spec.model_copy(update=update).model_dump_json().encode()).hexdigest()
 
 
 @router.get("", responses=documented(422))

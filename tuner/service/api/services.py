@@ -31,6 +31,7 @@ from tuner.nouns.model import (
     Activity,
     AnswerInBrief,
     AppInBrief,
+    Asked,
     AuditEntry,
     BenchmarkHost,
     Caller,
@@ -222,6 +223,7 @@ class ServiceStore(Protocol):
     def create_job(
         self,
         spec: JobSpec,
+        asked: Asked,
         *,
         idempotency_key: str | None,
         request_sha256: str,

@@ -10,6 +10,7 @@ from sqlalchemy import (
     Select,
     Subquery,
     and_,
+    false,
     func,
     or_,
     select,
@@ -18,6 +19,7 @@ from sqlalchemy import (
 
 from tuner.nouns.errors import LimitReached, NotFound
 from tuner.nouns.model import (
+    Asked,
     Counted,
     EventKind,
     History,
@@ -35,10 +37,27 @@ from tuner.store.db import events
 from tuner.store.db.engine import JobQueue
 from tuner.store.db.hosts import is_free, living_workers, of_a_job, slots, takes_work
 from tuner.store.db.rows import noun_of
-from tuner.store.db.tables import hosts, is_open_work, jobs, measurements
+from tuner.store.db.tables import hosts, is_open, is_open_work, jobs, measurements
 
 _POOL_LOCKS = 7_801  # first key of our advisory locks on pools
 _SUBMITTER_LOCKS = 7_805  # not that of hosts: a key may have the name of a worker
+_ASKED_LOCKS = 7_806  # ... on digests of requests
+
+
+def asked_before(connection: Connection, asked: Asked) -> JobId | None:
+    """The earlier job that is the answer to a request; None where it makes a job of its own.
+
+    The lock holds until the transaction ends: of two equal requests at once, the second one sees
+    the job of the first.
+    """
+    if not asked.go_on or asked.sha256 is None:
+        return None
+    lock = func.pg_advisory_xact_lock(_ASKED_LOCKS, func.hashtext(asked.sha256))
+    connection.execute(select(lock))
+    since = asked.answered_since
+    has_answer = jobs.c.finished_at >= since if since else false()
+    query = select(jobs).where(jobs.c.asked_sha256 == asked.sha256, or_(is_open, has_answer))
+    return asked.earlier(noun_of(Job, row) for row in connection.execute(query).mappings())
 
 
 def raw(connection: Connection) -> Any:

@@ -13,8 +13,10 @@ from sqlalchemy.dialects.postgresql import JSONB, insert
 
 from tuner.nouns.errors import Conflict, NotFound
 from tuner.nouns.model import (
+    ANEW,
     Action,
     AnswerInBrief,
+    Asked,
     EventKind,
     History,
     Job,
@@ -96,13 +98,16 @@ class Store(Work, Recovery, Hosts, Apps, Checks, Links, Totals, Retention, Keys)
     def create_job(
         self,
         spec: JobSpec,
+        asked: Asked = ANEW,
         *,
         idempotency_key: str | None,
         request_sha256: str,
         by: str | None = None,
         most_waiting: int | None = None,
     ) -> tuple[JobStatus, bool]:
-        """A queued job and True; for a used key, its job and False. `by` is who submits it.
+        """A queued job and True; for a used key, or with `asked.go_on`, an earlier one and False.
+
+        `by` is who submits it. Of equal requests at once that go on, one makes the job.
 
         Raises `LimitReached` where more than `most_waiting` jobs of theirs would wait.
 
@@ -118,6 +123,7 @@ class Store(Work, Recovery, Hosts, Apps, Checks, Links, Totals, Retention, Keys)
             "spec": to_json(spec),
             "idempotency_key": idempotency_key,
             "request_sha256": request_sha256,
+            "asked_sha256": asked.sha256,
             "submitted_by": by,
         }
         created = (
@@ -127,6 +133,8 @@ class Store(Work, Recovery, Hosts, Apps, Checks, Links, Totals, Retention, Keys)
             .returning(jobs_table)
         )
         with self._transaction() as connection:
+            if (equal := jobs.asked_before(connection, asked)) is not None:
+                return read_status(connection, equal), False
             row = connection.execute(created).mappings().one_or_none()
             if row is None:
                 return _created_earlier(connection, idempotency_key, request_sha256), False

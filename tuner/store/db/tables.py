@@ -129,6 +129,7 @@ jobs = Table(
     ),  # also in the recommendation; a column, so that SQL can select by it
     Column("idempotency_key", Text, unique=True),
     Column("request_sha256", Text, nullable=False),
+    Column("asked_sha256", Text),  # of what is asked for: equal requests have equal ones
     Column("submitted_by", Text),
     _time("created_at", nullable=False, now=True),
     _time("started_at"),
@@ -140,6 +141,7 @@ jobs = Table(
         "ix_jobs_pool_open", "pool", "id", postgresql_where=text("state IN ('queued', 'running')")
     ),
     Index("ix_jobs_app_id", "app", "id"),
+    Index("ix_jobs_asked", "asked_sha256", "id"),
     Index("ix_jobs_kind_state_id", "kind", "state", "id"),
     Index(
         "ix_jobs_answered",
