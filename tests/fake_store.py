@@ -174,6 +174,9 @@ class FakeStore(FakeChecks, FakeLinks):
         places = ((place, job) for queue in queues.values() for place, job in enumerate(queue))
         return [job for _, job in sorted(places)][:limit]
 
+    def statuses(self, job_ids: Collection[JobId]) -> list[JobStatus]:
+        return [self.status(job_id) for job_id in job_ids if job_id in self._jobs]
+
     def status(self, job_id: JobId) -> JobStatus:
         job = self.job(job_id)
         return status_of(

@@ -872,6 +872,11 @@ class TestAdvance:
         store.cancel(first)
         assert store.history(second).may_start
 
+    def test_the_statuses_of_many_jobs_are_those_of_each(self, store: AnyStore) -> None:
+        ids = [started(store), create(store).id, started(store)]
+        wanted = [store.status(job_id) for job_id in reversed(ids)]
+        assert store.statuses([*reversed(ids), JobId(999)]) == wanted
+
     def test_every_change_raises_the_revision(self, store: AnyStore) -> None:
         job = create(store)
         changes: list[Callable[[], object]] = [

@@ -155,6 +155,9 @@ class FakeStore(FakeLinks):
     def next_jobs(self, limit: int) -> list[JobId]:
         return [job.id for job in reversed(self.jobs(None, JobState.QUEUED, None, 999))][:limit]
 
+    def statuses(self, job_ids: Collection[JobId]) -> list[JobStatus]:
+        return [self.status(job_id) for job_id in job_ids if job_id in self.kept]
+
     def status(self, job_id: JobId) -> JobStatus:
         job, trials = self.job(job_id), self.trials(job_id)
         waiting = job.state is JobState.QUEUED

@@ -76,7 +76,7 @@ def open_jobs(services: Services) -> Sequence[Open]:
     # All that have a host, or a host of the others would look as if it were never free.
     running = store.jobs(None, JobState.RUNNING, None, len(hosts) + _MOST, kind=None)
     ids = [*sorted(JobId(job.id) for job in running), *store.next_jobs(_MOST)]
-    answers = [job_answer(store.status(job)) for job in ids]
+    answers = [job_answer(status) for status in store.statuses(ids)]
     has_host = {host.job for host in hosts}
     ends = {int(job.id): _end(job, now) for job in answers if job.id in has_host}
     free = _free_hosts(hosts, ends, now)

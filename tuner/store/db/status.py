@@ -1,10 +1,11 @@
 """Where a job stands, and all its rows: a few statements for a job of any size."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import (
+    BindParameter,
     Column,
     ColumnElement,
     Connection,
@@ -52,6 +53,7 @@ _BROKEN_BOUND = '$.constraints.* ? (@ > 0 || @ == "Infinity")'
 
 _queue_position = case((jobs.c.state == JobState.QUEUED, AHEAD)).label("queue_position")
 _problems = case((is_open, problems_of_job())).label("problems")
+_JOBS: BindParameter[int] = bindparam("job_ids", expanding=True)
 _of_this_job = jobs.c.id == bindparam("job_id")
 
 # Queries are built once, not for every poll.
@@ -79,7 +81,7 @@ _best = (
     .lateral("best")
 )
 _BEST = {column.name: f"best_{column.name}" for column in _best.c}
-_JOB = (
+_STATUSES = (
     select(
         jobs,
         _queue_position,
@@ -88,7 +90,7 @@ _JOB = (
         *(column.label(_BEST[column.name]) for column in _best.c),
     )
     .select_from(jobs.join(_counts, true()).outerjoin(_best, true()))
-    .where(_of_this_job)
+    .where(jobs.c.id.in_(_JOBS))
 )
 
 _first_window = (
@@ -109,6 +111,7 @@ _alike = (
 )
 _TALLIES = (
     select(
+        measurements.c.job_id,
         *_alike,
         func.count().label("count"),
         func.count(_took).label("timed"),
@@ -117,8 +120,8 @@ _TALLIES = (
         func.array_agg(measurements.c.host.distinct()).label("hosts"),
         func.min(_first_window).label("first_window_at"),
     )
-    .where(measurements.c.job_id == bindparam("job_id"))
-    .group_by(*_alike[:3], "arm_count", "cycles")
+    .where(measurements.c.job_id.in_(_JOBS))
+    .group_by(measurements.c.job_id, *_alike[:3], "arm_count", "cycles")
 )
 
 
@@ -130,8 +133,23 @@ def read_version(connection: Connection, job_id: JobId) -> str:
 
 def read_status(connection: Connection, job_id: JobId) -> JobStatus:
     """The whole status. Raises `NotFound`."""
-    row = _found(connection.execute(_JOB, {"job_id": job_id}).mappings().first(), job_id)
-    alike = connection.execute(_TALLIES, {"job_id": job_id}).mappings()
+    found = read_statuses(connection, [job_id])
+    if not found:
+        raise NotFound(f"there is no job {job_id}")
+    return found[0]
+
+
+def read_statuses(connection: Connection, job_ids: Collection[JobId]) -> list[JobStatus]:
+    """Those of all these jobs that are there, in their order; as many statements as for one."""
+    ids = {"job_ids": list(job_ids)}
+    rows = {row["id"]: row for row in connection.execute(_STATUSES, ids).mappings()}
+    alike: defaultdict[int, list[Tally]] = defaultdict(list)
+    for row in connection.execute(_TALLIES, ids).mappings():
+        alike[row["job_id"]].append(_tally(row))
+    return [_status(rows[job_id], alike[job_id]) for job_id in job_ids if job_id in rows]
+
+
+def _status(row: RowMapping, tallies: Sequence[Tally]) -> JobStatus:
     best = {name: row[label] for name, label in _BEST.items()}
     return JobStatus(
         job=noun_of(Job, row),
@@ -141,7 +159,7 @@ def read_status(connection: Connection, job_id: JobId) -> JobStatus:
         candidates=row["candidates"],
         settled=row["settled"],
         best=noun_of(Trial, best) if best["number"] is not None else None,
-        tallies=tuple(_tally(each) for each in alike),
+        tallies=tuple(tallies),
     )
 
 

@@ -47,12 +47,14 @@ from tuner.store.db.status import (
     read_history,
     read_measurements,
     read_status,
+    read_statuses,
     read_trials,
     read_version,
     status_of_new,
 )
 from tuner.store.db.steps import apply_step
 from tuner.store.db.tables import jobs as jobs_table
+from tuner.store.db.tables import trials as trials_table
 from tuner.store.db.work import Recovery, Work
 
 MOST_STEPS = 5_000  # of one advance; a study with more runs in circles
@@ -192,6 +194,11 @@ class Store(Work, Recovery, Hosts, Apps, Checks, Links, Totals, Retention, Keys)
         with self._transaction() as connection:
             return read_status(connection, job_id)
 
+    def statuses(self, job_ids: Collection[JobId]) -> list[JobStatus]:
+        """Where these jobs stand, in their order, in two statements; without those not there."""
+        with self._transaction() as connection:
+            return read_statuses(connection, job_ids)
+
     def version(self, job_id: JobId) -> str:
         """The version of the job's status, in one statement. Raises `NotFound`."""
         with self._at_once() as connection:
@@ -292,10 +299,13 @@ class Store(Work, Recovery, Hosts, Apps, Checks, Links, Totals, Retention, Keys)
 
     def trial(self, job_id: JobId, number: TrialNumber) -> Trial:
         """One trial. Raises `NotFound`."""
-        for trial in self.trials(job_id):
-            if trial.number == number:
-                return trial
-        raise NotFound(f"job {job_id} has no trial {number}")
+        columns = trials_table.c
+        query = select(trials_table).where(columns.job_id == job_id, columns.number == number)
+        with self._at_once() as connection:
+            row = connection.execute(query).mappings().one_or_none()
+        if row is None:
+            raise NotFound(f"job {job_id} has no trial {number}")
+        return noun_of(Trial, row)
 
     def measurements(self, job_id: JobId, *, detailed: bool = True) -> tuple[Measurement, ...]:
         """In the order of their plan, with their windows. Raises `NotFound`.
