@@ -165,7 +165,7 @@ class _FileReader:
         except yaml.YAMLError as error:
             self._wrong(file, f"not YAML: {' '.join(str(error).split())}")
         except ValidationError as error:
-            for path, message in mistakes_of(error):
+            for path, message in mistakes_of(error, model):
                 self._wrong(file, f"{path}: {message}" if path else message)
         except ValueError as error:  # a file that it names
             self._wrong(file, str(error))

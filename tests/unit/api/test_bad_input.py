@@ -37,6 +37,11 @@ def test_every_mistake_of_shape_is_listed_with_its_path() -> None:
         "seed",
     }
     assert found["colour"] == found["limits.memory_gb"] == "unknown field"
+    wrong = _mistakes({**GOOD, "concurrency": 8, "limits": {"cpus": 1, "trials": 9}})
+    assert wrong == {
+        "concurrency": "unknown field; did you mean workload.concurrency?",
+        "limits.trials": "unknown field; did you mean budget.trials?",
+    }
     assert found["workload.requests.0.path"] == "a path starts with '/', as in '/x'"
 
 

@@ -97,7 +97,7 @@ def test_folders_with_an_underscore_are_skipped(tmp_path: Path) -> None:
 
 def test_all_mistakes_of_all_files_are_said_at_once(tmp_path: Path) -> None:
     apps, spaces = tmp_path / "apps", tmp_path / "spaces"
-    _write_app(apps, "a", name="b", port=0, colour="blue")
+    _write_app(apps, "a", name="b", port=0, colour="blue", requests=[{"path": "/"}], cpus=2)
     (_write_app(apps, "c") / "uwsgi.ini").unlink()
     (_write_app(apps, "d") / "target.yaml").write_text("name: [")
     (_write_app(apps, "e") / "uwsgi.ini").write_bytes(b"\xff")
@@ -109,7 +109,9 @@ def test_all_mistakes_of_all_files_are_said_at_once(tmp_path: Path) -> None:
     text = "\n".join(_mistakes([apps], [spaces]))
     for expected in (
         "a/target.yaml: port: ",
-        "a/target.yaml: colour: unknown field",
+        "a/target.yaml: colour: unknown field\n",
+        "a/target.yaml: requests: unknown field; did you mean workload.requests?",
+        "a/target.yaml: cpus: unknown field; did you mean limits.cpus?",
         "c/uwsgi.ini: No such file",
         "d/target.yaml: not YAML: ",
         "e/uwsgi.ini: is not UTF-8 text",

@@ -6,11 +6,12 @@ which every default has been filled in.
 """
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import Annotated, Any, Literal, Self
+from types import UnionType
+from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
 from tuner.nouns.model.base import Document, Name
 from tuner.nouns.model.budgets import Budget, PresetBudget
@@ -181,14 +182,43 @@ class JobSpec(Document):
         return tuple(each.limits or self.limits for each in self.variants) or (self.limits,)
 
 
-def mistakes_of(error: Any) -> list[tuple[str, str]]:
-    """Path and message of every error in a pydantic `ValidationError`, worded for people."""
+def mistakes_of(error: Any, whole: type[BaseModel] | None = None) -> list[tuple[str, str]]:
+    """Path and message of every error in a pydantic `ValidationError`, worded for people.
+
+    With the model of the `whole` document, an unknown field that belongs elsewhere says where.
+    """
     found = []
     for detail in error.errors():
-        path = ".".join(str(part) for part in detail["loc"])
         message = detail["msg"].removeprefix("Value error, ")
-        found.append((path, "unknown field" if detail["type"] == "extra_forbidden" else message))
+        if detail["type"] == "extra_forbidden":
+            homes = sorted({*_homes(str(detail["loc"][-1]), whole)}) if whole else []
+            message = (
+                f"unknown field; did you mean {' or '.join(homes)}?" if homes else "unknown field"
+            )
+        found.append((".".join(str(part) for part in detail["loc"]), message))
     return found
+
+
+_DEEP = 3  # fields of a document in each other
+
+
+def _homes(field: str, model: type[BaseModel], path: tuple[str, ...] = ()) -> Iterator[str]:
+    """The paths at which a document has a field of this name."""
+    for name, known in model.model_fields.items():
+        if name == field:
+            yield ".".join((*path, name))
+        if len(path) + 1 < _DEEP:
+            for inner in _models_in(known.annotation):
+                yield from _homes(field, inner, (*path, name))
+
+
+def _models_in(hint: Any) -> Iterator[type[BaseModel]]:
+    """The models that a value of this type may be; those in lists and mappings are left out."""
+    if isinstance(hint, type) and issubclass(hint, BaseModel):
+        yield hint
+    elif get_origin(hint) in (Union, UnionType, Annotated):
+        for inner in get_args(hint):
+            yield from _models_in(inner)
 
 
 # ---- What people ask for: the bodies of `POST /v1/jobs`, one model per kind of job

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from tuner.nouns.errors import InvalidInput, Mistake
@@ -25,11 +25,13 @@ _WRONG_OBJECT = ("model_type", "model_attributes_type", "dict_type")
 _ONE_OF_KINDS = ("union_tag_not_found", "union_tag_invalid")
 
 
-def mistakes_of_shape(document: Any, error: ValidationError) -> list[Mistake]:
+def mistakes_of_shape(
+    document: Any, error: ValidationError, whole: type[BaseModel] | None = None
+) -> list[Mistake]:
     """Every mistake, one per place, in the order of the document's fields."""
     by_place: dict[Place, dict[str, None]] = {}
     details = error.errors()
-    for detail, (_, message) in zip(details, mistakes_of(error), strict=True):
+    for detail, (_, message) in zip(details, mistakes_of(error, whole), strict=True):
         place = place_of(document, detail)
         if not _is_of_another_member(document, place, detail, details):
             by_place.setdefault(place, {})[_worded(detail, message)] = None
@@ -161,7 +163,7 @@ def read_request(document: Any, resolve: Resolve) -> JobSpec:
     try:
         request = model.model_validate(document)
     except ValidationError as error:
-        found = mistakes_of_shape(document, error)
+        found = mistakes_of_shape(document, error, model)
         found += [] if unfit else _of_rest(document, model, error, resolve)
         raise InvalidInput(_unique([*unfit, *found])) from None
     if unfit:
