@@ -146,7 +146,7 @@ _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 def gate(
     app: AppName,
     image: Annotated[str, typer.Option(help="The new image.")],
-    budget: Annotated[
+    time: Annotated[
         str, typer.Option(help="Time to measure: 90s, 5m, 1h. Never less than 4 blocks.")
     ] = "5m",
     margin: Annotated[
@@ -176,7 +176,7 @@ def gate(
     from tuner.nouns.model import Checker
 
     margins = Margins(effect=_share("--margin", margin), p95=_share("--p95-margin", p95_margin))
-    budget_s = _seconds(budget)
+    budget_s = _seconds(time)
     deployed = None if check is None else text_of(check)
     with following.reached() as (client, runs_on):
         with stale_is_not_found():
@@ -214,5 +214,5 @@ def _seconds(text: str) -> float:
     """`90s`, `5m` or `1h`. Raises `InvalidInput`."""
     match = re.fullmatch(r"(\d{1,5}(?:\.\d{1,3})?)([smh])", text.strip())
     if match is None:
-        raise InvalidInput.at("--budget", f"{text!r} is not a time like 90s, 5m or 1h")
+        raise InvalidInput.at("--time", f"{text!r} is not a time like 90s, 5m or 1h")
     return float(match[1]) * _SECONDS[match[2]]

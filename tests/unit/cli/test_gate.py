@@ -81,7 +81,7 @@ def test_a_round_counts_the_start_of_services() -> None:
 def test_the_jobs_circumstances_are_measured_on_the_new_image(
     gating: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run("gate", "checkout", "--image", IMAGE, "--budget", "5m") == 0
+    assert run("gate", "checkout", "--image", IMAGE, "--time", "5m") == 0
     sent, asked = _sent(gating), RECOMMENDATION["circumstances"]
     assert sent["app"] == "checkout"
     assert sent["target"]["image"] == IMAGE
@@ -112,7 +112,7 @@ def test_the_jobs_circumstances_are_measured_on_the_new_image(
 def test_a_budget_that_is_too_short_for_the_margin_says_what_does(
     gating: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ("--budget", "10s", "--margin", "0.5%")
+    arguments = ("--time", "10s", "--margin", "0.5%")
     assert run("gate", "checkout", "--image", IMAGE, *arguments) == 0
     assert _sent(gating)["blocks"] == 4
     said = capsys.readouterr().err
@@ -195,7 +195,7 @@ def test_a_recommendation_to_keep_the_file_is_only_seen_to_run(
     gating.on(NEWEST, {**keep, "circumstances": asked})
     alone = {**COMPARE_DONE, "files": ["recommended.ini"]}
     _ends(gating, {**alone, "report": {"blocks": 4, "arms": [ARMS[0]]}})
-    assert run("gate", "checkout", "--image", IMAGE, "--budget", "1h") == 0
+    assert run("gate", "checkout", "--image", IMAGE, "--time", "1h") == 0
     sent = _sent(gating)
     assert [one["name"] for one in sent["arms"]] == ["recommended.ini"]
     assert sent["blocks"] == 4
@@ -239,8 +239,8 @@ def test_without_a_recommendation_there_is_nothing_to_gate(
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("--budget", "5"),
-        ("--budget", "soon"),
+        ("--time", "5"),
+        ("--time", "soon"),
         ("--margin", "200%"),
         ("--margin", "0"),
         ("--margin", "nan"),
