@@ -7,6 +7,8 @@ import pytest
 from tests.builders import block, history, job, space, spec, window
 from tuner.judge import diagnosis
 from tuner.judge.diagnosis import diagnose
+from tuner.judge.diagnosis.rules import WATCHED, figures_of
+from tuner.nouns import wording
 from tuner.nouns.model import (
     Bottleneck,
     Burst,
@@ -488,3 +490,14 @@ def test_of_another_server_only_cgroup_kernel_and_client_count() -> None:
                 evidence={}, cpus=1.0, processes=1, threads=1, connections=None, is_uwsgi=False
             ),
         )
+
+
+def test_every_figure_that_is_watched_has_its_words() -> None:
+    used = ServiceFigures(cores=0.1, cpu=0.25, throttled=0.5, memory_mb=9.5)
+    killed = window(server=ServerFigures(oom_kills=2), memory_mb=50.0)
+    known = figures_of([killed], spec().limits, {"db": used})
+    shown = dict(wording.watched(name, value) for name, value in known.items())
+    assert shown["CPU of db, of its limit"] == "25.0 %"
+    assert shown["processes that the kernel killed for memory"] == "2"
+    assert {*WATCHED} <= {*wording.WATCHED}
+    assert wording.watched("watched_once", 0.5) == ("watched_once", "0.5")

@@ -82,7 +82,9 @@ def _front(state: StudyState) -> Iterator[ParetoPoint]:
 def _why_the_search_ended(state: StudyState) -> str:
     blocks, budget = len(state.history.blocks(Phase.SEARCH)), state.spec.budget
     if blocks >= budget.trials:
-        return f"it made all {budget.trials} trials of the budget"
+        again = blocks - len(state.candidates.tried)
+        more = f", {again} of them to measure a trial again" if again > 0 else ""
+        return f"it used all {wording.count(blocks, 'block')} of its budget{more}"
     if state.stagnates:
         return (
             f"the best score did not rise by {wording.share(state.least_gain)} in {PATIENCE} "

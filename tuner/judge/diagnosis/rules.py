@@ -26,7 +26,7 @@ def figures_of(
     `client_cpu` of the generator's CPUs; `foreign_cpu` counts CPUs. `oom_kills` is a sum. Those of
     a service have its name before them: `postgres.cpu` is a share of its own limit.
     """
-    found = {name: _middle(windows, read) for name, read in _WATCHED.items()}
+    found = {name: _middle(windows, read) for name, read in WATCHED.items()}
     found["memory"] = _middle(
         windows, lambda w: w.memory_mb / limits.memory_mb if w.memory_mb else None
     )
@@ -68,7 +68,7 @@ def _burst_work_s(window: Window) -> float | None:
     return window.busy * window.duration_s if is_burst and window.busy else None
 
 
-_WATCHED: Mapping[str, Callable[[Window], float | None]] = {
+WATCHED: Mapping[str, Callable[[Window], float | None]] = {
     "error_rate": lambda w: w.error_rate,
     "app_error_rate": _app_error_rate,
     "client_cpu": lambda w: w.client_cpu,

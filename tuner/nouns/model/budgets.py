@@ -23,7 +23,7 @@ LONGER_AT_MOST = 4
 class Budget(Document):
     """How much measuring a job may do. Times are seconds of load; starts come on top."""
 
-    trials: int = Field(ge=0, le=1000, description="candidates tried in the search")
+    trials: int = Field(ge=0, le=1000, description="blocks of the search, each with a candidate")
     calibrate_blocks: int = Field(2, ge=2, le=64, description="A/A blocks before the search")
     confirm_blocks: int = Field(ge=0, le=256, description="fresh blocks for the verdict, at most")
     conditions: int = Field(

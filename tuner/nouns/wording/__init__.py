@@ -42,6 +42,7 @@ from tuner.nouns.wording.effects import (
 from tuner.nouns.wording.subjects import (
     ORIGINS,
     STATES,
+    WATCHED,
     box,
     errors,
     load,
@@ -51,6 +52,7 @@ from tuner.nouns.wording.subjects import (
     service,
     spread,
     statuses,
+    watched,
 )
 
 __all__ = [
@@ -61,6 +63,7 @@ __all__ = [
     "SIGNS",
     "STATES",
     "VERDICTS",
+    "WATCHED",
     "bounded",
     "box",
     "confidence",
@@ -98,5 +101,6 @@ __all__ = [
     "statuses",
     "thousands",
     "value",
+    "watched",
     "why_not_kept",
 ]

@@ -111,6 +111,49 @@ def service(used: ServiceFigures | None, first: ServiceFigures | None = None) ->
     return ", ".join(parts)
 
 
+WATCHED: Mapping[str, tuple[str, str]] = {
+    "error_rate": ("requests that failed", "%"),
+    "app_error_rate": ("requests that failed because of the app", "%"),
+    "client_cpu": ("CPU of the load generator, of its CPUs", "%"),
+    "target_cpu": ("CPU of the app, of its limit", "%"),
+    "throttled": ("time in which the kernel stopped the app for its CPU limit", "%"),
+    "memory": ("memory of the app, of its limit", "%"),
+    "oom_kills": ("processes that the kernel killed for memory", ""),
+    "busy": ("slots that were busy", "%"),
+    "busiest_process": ("CPU of the busiest process, of one CPU", "%"),
+    "router": ("CPU of uWSGI's router, of one CPU", "%"),
+    "master": ("CPU of uWSGI's master, of one CPU", "%"),
+    "system_share": ("CPU time that the kernel took", "%"),
+    "switches_per_request": ("context switches of a request", ""),
+    "queue_p95": ("listen queue in use, 95th percentile", "%"),
+    "queued_connections_p95": ("connections in the listen queue, 95th percentile", ""),
+    "listen_overflows": ("connections for which the listen queue was full", ""),
+    "stalled_connections": ("connections without an answer", ""),
+    "foreign_cpu": ("CPUs that something else used", ""),
+    "cpu_with_services": ("CPU of app and services, of the CPUs that they share", "%"),
+    "burst_work_s": ("work of a burst, over all slots", "s"),
+    "connections_per_request": ("connections of a request", ""),
+    "connect_p95_ms": ("time to connect, 95th percentile", "ms"),
+    "proxy_connect_p95_ms": ("time from nginx to uWSGI, 95th percentile", "ms"),
+    "cpu": ("CPU of {}, of its limit", "%"),
+    "throttled_service": ("time in which the kernel stopped {} for its CPU limit", "%"),
+}
+"""The figures of a diagnosis in words, each with its unit; `{}` is a service."""
+
+
+def watched(name: str, value: float) -> tuple[str, str]:
+    """A figure of a diagnosis: `("slots that were busy", "99.5 %")`. `db.cpu` is of a service.
+
+    Answers are kept for years: a figure that is no longer watched keeps its name.
+    """
+    service_name, _, own = name.rpartition(".")
+    key = "throttled_service" if service_name and own == "throttled" else own
+    words, unit = WATCHED.get(key, ("", ""))
+    known = figure(int(value) if value.is_integer() else value)
+    shown = share(value) if unit == "%" else f"{known} {unit}".strip()
+    return words.replace("{}", service_name) or name, shown
+
+
 def spread(times: Spread, between: str) -> str:
     """Median, 95th percentile and the longest, in ms: `1.2 / 3.4 / 12.0`."""
     return between.join(map(figure, (times.p50_ms, times.p95_ms, times.max_ms)))

@@ -10,6 +10,7 @@ from tuner.show.evidence.document import (
     Bullets,
     Code,
     Facts,
+    Folded,
     Paragraph,
     Part,
     Section,
@@ -131,10 +132,10 @@ def _effect(effect: Effect | None) -> tuple[str, str]:
 def diagnosis(evidence: JobEvidence) -> Section:
     """What limits the app, with the figures that show it."""
     found = evidence.recommendation.diagnosis
-    figures = ", ".join(f"{name} {value:.3g}" for name, value in found.evidence.items())
     parts: list[Part] = [Paragraph(wording.sentence(found.sentence))]
-    if figures:
-        parts.append(Paragraph(f"Seen: {figures}.", is_quiet=True))
+    if found.evidence:
+        rows = tuple(wording.watched(name, value) for name, value in found.evidence.items())
+        parts.append(Folded("The figures behind it", (Table(("what was seen", "figure"), rows),)))
     if evidence.recommendation.services:
         parts.append(_services(evidence.recommendation.services))
     return Section(title="What limits the app", parts=tuple(parts))
