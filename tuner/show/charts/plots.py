@@ -146,7 +146,9 @@ def sparkline(effects: Sequence[Effect | None]) -> str:
     high = max(0.0, *(ends[2] for ends in gains))
 
     def x(place: int) -> float:
-        return _MARGIN + place / max(1, len(effects) - 1) * (_WIDTH - 2 * _MARGIN)
+        if len(effects) == 1:
+            return _WIDTH / 2
+        return _MARGIN + place / (len(effects) - 1) * (_WIDTH - 2 * _MARGIN)
 
     def y(share: float) -> float:
         return _HEIGHT - _MARGIN - (share - low) / ((high - low) or 1.0) * (_HEIGHT - 2 * _MARGIN)

@@ -72,6 +72,12 @@ class Table:
     rows: tuple[Row, ...]
     whiskers: tuple[Whisker | None, ...] = ()
 
+    @property
+    def scale(self) -> str:
+        """What the pictures are drawn on, for their heading: `worse ← 0 → better, ±26 %`."""
+        reach = max(whisker.reach for whisker in self.whiskers if whisker)
+        return f"worse ← 0 → better, ±{wording.share(reach, 0)}"
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:
