@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tuner.judge.diagnosis.hints import hints, outside, stubs_of
+from tuner.judge.diagnosis.hints import hints, outside, stubs_of, telling
 from tuner.nouns.model import Failure, FailureCode, Target
 
 
@@ -133,3 +133,23 @@ def test_an_app_that_fails_for_another_reason_gets_no_proposal() -> None:
     app = Target.model_validate(fields | {"env": {"PAY_URL": "https://api.pay.example"}})
     failure = Failure(code=FailureCode.APP_FAILED, message="exit 22", log_tail="KeyError: 'KEY'")
     assert outside(app, failure) == ()
+
+
+def test_the_lines_of_a_log_that_say_why_come_alone_and_once() -> None:
+    noise = [f"2026-11-29 10:00:{n:02} DEBUG pool: no such connection {n}" for n in range(20)]
+    trace = [
+        "Traceback (most recent call last):",
+        '  File "/app/wsgi.py", line 3, in <module>',
+        "    import missing",
+        "ModuleNotFoundError: No module named 'missing'",
+    ]
+    again = ["[12] connection refused by db:5432", "[13] connection refused by db:5432"]
+    shown, others = telling("\n".join([*noise, *trace, "spawned worker 1", *again]))
+    assert shown == [*trace, "[12] connection refused by db:5432  (2 times)"]
+    assert others == len(noise) + 1
+
+
+def test_where_no_line_looks_like_an_error_the_last_ones_are_shown() -> None:
+    shown, others = telling("\n".join(f"step {chr(97 + n)}" for n in range(20)))
+    assert (shown[0], shown[-1], len(shown), others) == ("step i", "step t", 12, 8)
+    assert telling("") == ([], 0)

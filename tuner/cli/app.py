@@ -1,6 +1,7 @@
 """`tuner app`: the folder of a target app, made from what there is; and its check."""
 
 import os
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ import typer
 from tuner.cli.shared import FolderOrApp, app_folder, print_lines, say
 from tuner.nouns.errors import InvalidInput, TargetFailed
 from tuner.nouns.model import CalibrateRequest, Failure, JobSpec, TargetFacts, TargetRequest
+from tuner.nouns.wording import count
 from tuner.service.settings import Settings
 
 if TYPE_CHECKING:
@@ -85,18 +87,30 @@ def _bench(settings: Settings, known: "HostCatalogue", wait_s: float) -> Iterato
 
 
 def _explain(failure: TargetFailed, spec: JobSpec) -> None:
-    from tuner.judge.diagnosis.hints import hints, outside
+    from tuner.judge.diagnosis.hints import hints, outside, telling
     from tuner.service.worker import failure_of
 
     found: Failure = failure_of(failure, spec)
     say(f"failed: {found.message}")
     for hint in hints(found, spec.target):
         say(f"  try: {hint}")
-    if found.log_tail:
-        say("last lines:")
-        for line in found.log_tail.splitlines():
-            say(f"  {line}")
+    shown, others = telling(found.log_tail)
+    if shown:
+        say("its log says:")
+    for line in shown:
+        say(f"  {line}")
+    if others:
+        say(f"  ({count(others, 'more line')}: {_kept(found.log_tail)})")
     _propose(outside(spec.target, found))
+
+
+def _kept(log: str) -> str:
+    """The path of a new file with the log."""
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="tuner-check-", suffix=".log", delete=False, encoding="utf-8"
+    ) as file:
+        file.write(log)
+    return file.name
 
 
 def _propose(hosts: Sequence[str]) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from tuner.cli.shared import columns
+from tuner.judge.diagnosis.hints import telling
 from tuner.nouns.model import (
     ChangedLine,
     Effect,
@@ -143,9 +144,12 @@ def _finding_line(found: PreflightFinding) -> str:
 
 
 def error_lines(error: Failure) -> Iterator[str]:
-    """Why a job or a file failed, with the last lines of the container."""
+    """Why a job or a file failed, with the lines of its log that say so."""
     yield f"{error.code}: {error.message}"
-    yield from (f"  | {line}" for line in error.log_tail.splitlines())
+    shown, others = telling(error.log_tail)
+    yield from (f"  | {line}" for line in shown)
+    if others:
+        yield f"  | ({count(others, 'more line')}: --json has them all)"
 
 
 def sight(known: CalibrationAnswer) -> str:

@@ -1,6 +1,7 @@
 """What to change in a target whose app does not work, from the failure and the app's last lines."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from tuner.nouns.model import APP, Failure, Target
@@ -85,6 +86,45 @@ def hints(failure: Failure, target: Target) -> list[str]:
     if re.search(_UNRESOLVED, text) and (names := sorted(_hosts(target) - target.names)):
         found.append(f"`env` names hosts that are no services: {', '.join(names)}")
     return list(dict.fromkeys(found))[:_MOST]
+
+
+_MOST_LINES = 12
+_TRACEBACK = "Traceback (most recent call last)"
+_IS_ERROR = re.compile(
+    r"(?i)\berror\b|[a-z]Error\b|exception|critical|fatal|fail|refused|denied|unable|cannot|can't"
+    r"|could not|no such|not found|no module|killed|segfault|unavailable|timed out"
+)
+_IS_DEBUG = re.compile(r"(?i)\b(debug|trace)\b")
+
+
+def telling(log: str) -> tuple[list[str], int]:
+    """The lines of a log that say why something failed, each once; and how many others it has.
+
+    These are whole tracebacks and the lines of errors; the last lines where none looks like that.
+    """
+    lines = log.splitlines()
+    marked = [*_errors(lines)] or range(len(lines))[-_MOST_LINES:]
+    alike = Counter(_without_numbers(lines[n]) for n in marked)
+    first = {_without_numbers(lines[n]): n for n in reversed(marked)}
+    kept = sorted(first.values())[-_MOST_LINES:]
+    times = {n: alike[_without_numbers(lines[n])] for n in kept}
+    shown = [f"{lines[n]}  ({times[n]} times)" if times[n] > 1 else lines[n] for n in kept]
+    return shown, len(lines) - sum(times.values())
+
+
+def _errors(lines: Sequence[str]) -> Iterator[int]:
+    """The places of tracebacks and errors. A traceback ends with its first line without indent."""
+    in_traceback = False
+    for n, line in enumerate(lines):
+        begins = _TRACEBACK in line
+        if begins or in_traceback or (_IS_ERROR.search(line) and not _IS_DEBUG.search(line)):
+            yield n
+        in_traceback = begins or (in_traceback and line.startswith(" "))
+
+
+def _without_numbers(line: str) -> str:
+    """Equal for lines that differ in times, process ids and addresses only."""
+    return re.sub(r"0x[0-9a-f]+|\d+", "#", line)
 
 
 def outside(target: Target, failure: Failure | None = None) -> tuple[str, ...]:
