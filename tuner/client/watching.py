@@ -224,7 +224,7 @@ def events(
 
 
 def _event(data: bytes) -> Event:
-    """Of a kind that only a newer service knows, `reset`."""
+    """The event of a line; `reset` for a kind that only a newer service knows."""
     try:
         found = json.loads(data)
         kind = found["kind"] if found["kind"] in _KINDS else EventKind.RESET

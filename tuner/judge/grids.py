@@ -43,7 +43,7 @@ _CAUSES: Mapping[Bottleneck, str] = {
     Bottleneck.UNKNOWN: "nothing that was watched is full",
 }
 _ASKS_FOR_MORE = (Bottleneck.IO_WAIT, Bottleneck.UNKNOWN)
-"""These do not explain why more does not help: the next level does, if it has another one."""
+"""Classes that do not explain why more does not help; the next level may have another class."""
 
 
 @dataclass(frozen=True, slots=True)

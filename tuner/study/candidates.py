@@ -27,7 +27,7 @@ from tuner.study.advice import Observation
 # ---- How uncertain a trial's score is, from what the calibration found out about the host
 
 UNKNOWN_SD = 0.05
-"""Of a block's log ratio where there is no calibration."""
+"""Standard deviation of a block's log ratio where there is no calibration."""
 
 SMALLEST_SD = 0.002
 """A few A/A blocks that agree by chance must not make a host look perfect."""
@@ -40,7 +40,7 @@ class Noise:
     calibration: Calibration | None
 
     def of_score(self, blocks: Sequence[Measurement]) -> float:
-        """Of the mean over some blocks of (baseline, candidate).
+        """The noise of the mean over some blocks of (baseline, candidate).
 
         A block that was cut short has fewer windows, and so more noise, than a whole one.
         """
@@ -50,7 +50,7 @@ class Noise:
         return math.sqrt(sum(variances)) / len(variances)
 
     def of_block(self, windows: int | None) -> float:
-        """Of one block with `windows` windows of each arm; None: as many as in the calibration."""
+        """The noise of a block with `windows` windows of each arm; None: as in the calibration."""
         found = self.calibration
         if found is None:
             return UNKNOWN_SD
@@ -61,7 +61,7 @@ class Noise:
 
     @property
     def of_cycle(self) -> float | None:
-        """Of one cycle within a block; None where unknown."""
+        """The noise of one cycle within a block; None where unknown."""
         found = self.calibration
         if found is None or found.window_sd is None:
             return None
@@ -161,7 +161,7 @@ class Candidates:
 
     @classmethod
     def of(cls, history: History) -> "Candidates":
-        """Those of a job, in the order of their numbers."""
+        """The candidates of a job, in the order of their numbers."""
         closed: dict[TrialNumber, list[Measurement]] = defaultdict(list)
         blocks = history.blocks(Phase.SEARCH)
         for block in blocks:

@@ -39,7 +39,7 @@ from tuner.targets.search_space import Domain, derive
 # Whether it may help, `tuner.judge.analysis.calibrating` says by those blocks.
 
 A_A_BLOCKS = analysis.FEWEST_A_A
-"""Of each host that would help."""
+"""A/A blocks of each host that would help."""
 
 LEAST_LEFT = 4 * A_A_BLOCKS
 """Blocks that the search must still have: a shorter one is over before help pays."""

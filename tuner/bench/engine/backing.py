@@ -116,7 +116,7 @@ class Backing:
             yield replace(beside, certificates=self._certificates(running))
 
     def _certificates(self, running: Mapping[str, str]) -> str:
-        """Of all stubs with TLS; empty without one."""
+        """The certificates of all stubs with TLS; empty without one."""
         named = [name for name, each in self.target.services.items() if each.stub is not None]
         done = (self.run_in(running[name], stubs.SHOW_CA, _SHOW_S) for name in named)
         return "".join(each.stdout for each in done)

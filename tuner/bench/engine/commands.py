@@ -22,7 +22,7 @@ INI = f"{FOLDER}/uwsgi.ini"
 HARNESS = f"{FOLDER}/harness.ini"
 PROBE = f"{FOLDER}/probe.ini"
 GENERATOR_UID = 61_717
-"""Of the load generator alone: a target may run as nobody, and signal what runs as nobody."""
+"""A user for the load generator alone: a target that runs as nobody may signal nobody."""
 
 _PLACEHOLDER = "{ini}"
 _SUFFIX = re.compile(r"\.[a-z]\w*$")

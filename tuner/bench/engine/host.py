@@ -38,7 +38,7 @@ class HostFacts:
         )
 
     def fingerprint(self, info: dict[str, Any]) -> HostFingerprint:
-        """These facts with those of the engine (`docker info`)."""
+        """The facts of this host, with those of the engine (`docker info`)."""
         return HostFingerprint(
             cpu_model=self.cpu_model,
             cpus=len(self.cpu_ids),

@@ -59,7 +59,7 @@ def lengthened(window_s: float, load: Load, requests: int, duration_s: float) ->
 
 
 def _standard_error(first: Sequence[int], second: Sequence[int], level: float) -> float:
-    """Of the difference of two means; at least the uncertainty of counts (Poisson)."""
+    """Standard error of a difference of means; at least the uncertainty of counts (Poisson)."""
     half = len(first)
     spread = max(stdev(part) for part in (first, second)) if half > 1 else 0.0
     return max(spread, math.sqrt(level)) * math.sqrt(2 / half)

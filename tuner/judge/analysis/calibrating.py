@@ -166,7 +166,7 @@ MOST_APART = 0.15
 """Largest relative difference of throughput: like machines differ by less."""
 
 LEVEL = 0.99
-"""Of the test that the noise is not larger."""
+"""Level of the test that the noise is not larger."""
 
 
 def unlike(calibration: Calibration, blocks: Sequence[Measurement], spec: JobSpec) -> str | None:

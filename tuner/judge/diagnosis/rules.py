@@ -172,7 +172,7 @@ MUCH_FOREIGN_CPU = 0.3
 """CPUs of something else; with more of them busy, an idle target may be waiting for a CPU."""
 
 MUCH_ROUTER = 0.2
-"""Of the CPU limit; a router that uses so much of a full limit takes it from the app."""
+"""Share of the CPU limit; a router that uses so much of a full limit takes it from the app."""
 
 OF_ANY_SERVER = frozenset(
     {

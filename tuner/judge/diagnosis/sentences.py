@@ -159,7 +159,7 @@ _OF_OTHERS: Mapping[Bottleneck, str] = {
     Bottleneck.BACKING_SERVICE: "a service of the app is at its limit",
     Bottleneck.UNKNOWN: "nothing that was watched is at its limit",
 }
-"""Of servers that are not uWSGI: their options are their own."""
+"""Sentences for servers that are not uWSGI: their options are their own."""
 
 _NOT_KEPT = (
     "clients want to keep their connections, but the server closes them, so that almost each"

@@ -133,7 +133,7 @@ def _mean(
 
 
 def highest(blocks: Sequence[Measurement], order: Iterable[Rung | None]) -> list[Measurement]:
-    """Of the blocks with a series those of the last rung: the same load for every arm."""
+    """The blocks of the last rung that has a series: the same load for every arm."""
     watched = [block for block in blocks if any(map(_is_watched, block.windows))]
     there = {block.block_options.rung for block in watched}
     last = next((rung for rung in reversed([*order]) if rung in there), None)

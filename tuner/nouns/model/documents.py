@@ -224,7 +224,7 @@ def _models_in(hint: Any) -> Iterator[type[BaseModel]]:
 # ---- What people ask for: the bodies of `POST /v1/jobs`, one model per kind of job
 
 MOST_ARMS = 16
-"""Of one comparison. A block starts as many of them as the memory of the host bears."""
+"""Arms of one comparison. A block starts as many of them as the memory of the host bears."""
 
 
 class Baseline(Document):

@@ -142,4 +142,4 @@ class Evidence:
 
 
 NO_EVIDENCE = Evidence()
-"""Of an answer that was stored before there was any."""
+"""The evidence of an answer that was stored before there was any."""

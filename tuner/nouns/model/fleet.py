@@ -130,10 +130,10 @@ def what_is_missing(problems: Mapping[str, str | None]) -> str | None:
 # ---- An app among others: its newest job, and the answers that its jobs have had
 
 MOST_ANSWERS = 20
-"""Of one app: the newest."""
+"""The newest answers of one app that are listed."""
 
 MOST_LISTED = 4
-"""Of each app in a list of apps: with more, the list of an old service would be half a megabyte."""
+"""Answers of each app in a list of apps: more would make the list of an old service half a megabyte."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -104,7 +104,7 @@ class AuditEntry(BaseModel):
 # ---- A link to one job for somebody without the key
 
 MOST_LINKS = 20
-"""Of one job at the same time."""
+"""Links of one job at the same time."""
 
 
 class Link(BaseModel):

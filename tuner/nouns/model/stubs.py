@@ -107,7 +107,7 @@ class Response(Document):
 
 
 def _media_type(body: JsonValue, text: str) -> str:
-    """Of JSON also where it is the text of a file."""
+    """The media type of a body; JSON also where it is the text of a file."""
     try:
         json.loads(text) if isinstance(body, str) else None
     except ValueError:

@@ -154,7 +154,7 @@ class Asked:
     answered_since: datetime | None = None  # ... or one that has succeeded since then
 
     def earlier(self, equal: Iterable[Job]) -> JobId | None:
-        """Of equal jobs the one that runs, else the newest that waits, else the newest answer.
+        """The equal job that runs, else the newest that waits, else the one with the newest answer.
 
         An answer that is to be measured again is none.
         """

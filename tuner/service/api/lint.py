@@ -32,7 +32,7 @@ from tuner.uwsgi.options import known, of_build
 # other call would be answered meanwhile.
 
 CPU_S = 2.0
-"""Of the processor, for one file: a machine that is busy with other work refuses no file."""
+"""CPU seconds for one file, not wall time: a machine that is busy refuses no file."""
 
 WITHIN_S = 20.0
 PROCESSES = 2

@@ -161,7 +161,7 @@ def install(app: FastAPI) -> None:
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """These statuses for OpenAPI, each with an example."""
+    """The entries of OpenAPI for these statuses, each with an example."""
     return {status: _documentation(status) for status in statuses}
 
 

@@ -120,7 +120,7 @@ CHECKS = {
 
 @cache
 def environment() -> Environment:
-    """Those of reports too: both show parts of documents alike."""
+    """The templates, and those of reports: both show parts of documents alike."""
     found = evidence.environment(PackageLoader("tuner.service.pages"), most_rows=MOST_ROWS)
     ours: dict[str, Callable[..., object]] = {
         "utc": _utc,

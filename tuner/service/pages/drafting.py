@@ -123,7 +123,7 @@ def facts_of(app: TargetAppAnswer | None) -> Texts:
 
 
 def _load_of(workload: Workload) -> Texts:
-    """Of loops alone: all others are given as YAML."""
+    """The fields of a closed or open loop; any other load is given as YAML."""
     if not isinstance(workload, ClosedLoop | OpenLoop):
         return {}
     found = {"workload.concurrency": str(workload.concurrency)}

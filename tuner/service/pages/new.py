@@ -41,7 +41,7 @@ class Sight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
-    """Of a request without a mistake. `confirm_s` are the seconds of its confirmation, at most."""
+    """What a request without a mistake would take; `confirm_s`: its confirmation, at most."""
 
     size: Size
     pool: str

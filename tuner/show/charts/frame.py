@@ -44,7 +44,7 @@ class Axis:
 
     @classmethod
     def counting(cls, first: float, last: int, label: str, wanted: int) -> "Axis":
-        """Of whole numbers up to `last`, with room behind it."""
+        """An axis of whole numbers up to `last`, with room behind it."""
         ticks = [tick for tick in even_ticks(0, last, wanted) if tick.at == int(tick.at)]
         return cls(low=first, high=last + 0.5, label=label, ticks=ticks)
 

@@ -113,7 +113,7 @@ class _Search:
         return is_feasible and trial.number in self.gains
 
     def axis(self, metric: Metric, wanted: int = 6) -> Axis:
-        """Of all gains, those below the edge left out."""
+        """The axis of all gains; gains below the edge are left out."""
         return gain_axis([max(gain, self.edge) for gain in self.gains.values()], metric, wanted)
 
     def in_words(self, trial: Trial) -> str:

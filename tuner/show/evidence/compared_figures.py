@@ -206,7 +206,7 @@ def over_seconds(arms: Sequence[ArmReport], spec: JobSpec) -> Section | None:
 
 
 def _charts(arms: Sequence[ArmReport], cpus: Sequence[float]) -> Iterator[str]:
-    """Those of the app, then those of each service; `cpus` are the CPU limits of the arms."""
+    """Charts of the app, then of each service; `cpus` are the CPU limits of the arms."""
     seen = {arm.name: arm.typical.over_time if arm.typical else _NOT_WATCHED for arm in arms}
     services = dict.fromkeys(name for own in seen.values() for name in own.usage if name != APP)
 

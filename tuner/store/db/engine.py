@@ -68,7 +68,7 @@ CONNECTION: Mapping[str, int | str] = {
     "options": " ".join(f"-c {name}={value}" for name, value in _OF_SESSION.items()),
     **{name.replace("tcp_keep", "keep"): value for name, value in _BOTH_ENDS.items()},
 }
-"""Of every connection: both ends notice within 11 s that the other machine is gone.
+"""Parameters of every connection: both ends notice within 11 s that the other machine is gone.
 
 The server's end matters too. Until it notices, it keeps the lock of a worker that lost its power,
 and this host cannot come back.

@@ -140,7 +140,7 @@ def read_status(connection: Connection, job_id: JobId) -> JobStatus:
 
 
 def read_statuses(connection: Connection, job_ids: Collection[JobId]) -> list[JobStatus]:
-    """Those of all these jobs that are there, in their order; as many statements as for one."""
+    """The statuses of these jobs, in their order, in as many statements as for one."""
     ids = {"job_ids": list(job_ids)}
     rows = {row["id"]: row for row in connection.execute(_STATUSES, ids).mappings()}
     alike: defaultdict[int, list[Tally]] = defaultdict(list)

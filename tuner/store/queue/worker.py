@@ -44,7 +44,7 @@ TIDY_EVERY_S = 3600.0
 TIDIED_AFTER_HOURS = 24
 CONNECTION_TIMEOUT_S = 2.0  # of the pool; a worker that stops may have to wait this long
 RECONNECT_TIMEOUT_S = 10.0
-"""Of the pool: its pauses double from 1 s until then; later the next question is an attempt."""
+"""How long the pool tries again, with pauses that double; later the next question is an attempt."""
 NEVER_S = 86_400.0  # for what procrastinate does every so often and nobody needs
 POLL_EVERY_S = 1.0  # for retries, which come without a notification
 TOLD_TO_ABORT_AFTER_S = 0.2  # if the worker stops by itself; on a signal, at once

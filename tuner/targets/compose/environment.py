@@ -122,7 +122,7 @@ def _is_from_worker(key: str, node: Node) -> bool:
 
 
 def _variable(key: str, node: Node) -> str:
-    """That of the compose file if it is the whole value: then two services can share it."""
+    """The variable of the compose file if it is the whole value: then two services can share it."""
     match node.used:
         case [use] if use.value == node.text:
             return use.name

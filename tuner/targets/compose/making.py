@@ -295,7 +295,7 @@ class _Maker:
         return {key: part for key, part in parts.items() if part}
 
     def _volumes(self, name: str, gets: Mounted) -> list[Any]:
-        """Those of the compose file, and one for each folder of data."""
+        """The volumes of the compose file, and one for each folder of data."""
         found: list[Any] = [*gets.volumes]
         for mount in gets.data:
             copies = self.wanted.copy_data

@@ -29,7 +29,7 @@ Key = tuple[Scalar, ...]
 """The values of a domain's dimensions in its order: equal keys are equal params."""
 
 MEMORY_SHARE = 0.85
-"""Of the limit: what lies above is for the page cache and for requests larger than the probe's."""
+"""Share of the memory limit that files may use; the rest is for the page cache and large requests."""
 
 TOO_LARGE = Constraint(
     rule=f"memory <= {MEMORY_SHARE} * memory_mb",

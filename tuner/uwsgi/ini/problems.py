@@ -45,7 +45,7 @@ def _format_of(text: str) -> str | None:
 
 
 def _is_json(text: str) -> bool:
-    """Of a text that begins like a section header does."""
+    """Whether a text that begins like a section header is JSON."""
     try:
         json.loads(text)
     except (ValueError, RecursionError):

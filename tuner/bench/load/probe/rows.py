@@ -72,7 +72,7 @@ def one_request(
 
 
 def latencies_ms(rows: Iterable[Row], head_s: float, length_s: float) -> list[float]:
-    """Of the successful requests that were due in between, in order."""
+    """Latencies of the successful requests that were due in between, in order."""
     return sorted(1000 * (end - due) for due, _, end, ok in rows if ok and head_s <= due < length_s)
 
 
@@ -196,7 +196,7 @@ def longest_gap_s(ends: list[float], length_s: float) -> float:
 
 
 def steps(waits: Sequence[tuple[float, float]], length_s: float) -> list[dict[str, Any]]:
-    """Of each quarter of a second: how many of the requests that were due then were answered."""
+    """For each quarter of a second: how many of the requests that were due then were answered."""
     groups: list[list[float]] = [[] for _ in range(math.ceil(length_s / SERIES_STEP_S))]
     for due, wait in waits:
         if 0 <= due < length_s:

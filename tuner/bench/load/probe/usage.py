@@ -50,7 +50,7 @@ def difference(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
 
 
 def cpu_times(stat: str) -> dict[str, Any]:
-    """Of all CPUs together. The time of guests is in user time already."""
+    """CPU times of all CPUs together. The time of guests is in user time already."""
     lines = [line.split() for line in stat.splitlines() if line.startswith("cpu")]
     user, nice, system, _, _, irq, softirq, steal = (int(word) for word in lines[0][1:9])
     return {
