@@ -133,7 +133,7 @@ MOST_ANSWERS = 20
 """The newest answers of one app that are listed."""
 
 MOST_LISTED = 4
-"""Answers of each app in a list of apps: more would make the list of an old service half a megabyte."""
+"""Answers of each app in a list of apps: more would make that of an old service too large."""
 
 
 @dataclass(frozen=True, kw_only=True)

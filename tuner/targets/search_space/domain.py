@@ -29,7 +29,7 @@ Key = tuple[Scalar, ...]
 """The values of a domain's dimensions in its order: equal keys are equal params."""
 
 MEMORY_SHARE = 0.85
-"""Share of the memory limit that files may use; the rest is for the page cache and large requests."""
+"""Share of the memory limit that files may use; the rest is for page cache and large requests."""
 
 TOO_LARGE = Constraint(
     rule=f"memory <= {MEMORY_SHARE} * memory_mb",
