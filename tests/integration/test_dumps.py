@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from tests import builders, finished_jobs
+from tests.later_version import versions
 from tests.postgres import fresh_database
 from tests.unit.api.fakes import Api
 from tests.unit.cli.conftest import run
@@ -127,45 +128,47 @@ def test_a_dump_that_breaks_off_leaves_a_database_that_can_be_filled(
         assert answers(url) == answers(filled)
 
 
-def test_a_dump_of_an_older_version_is_brought_up_to_date(filled: str, tmp_path: Path) -> None:
+def test_a_dump_of_an_older_version_is_brought_up_to_date(
+    filled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "tuner.dump"
-    dumps.downgrade(filled, "20261125_checks")
     dumps.dump(filled, file)
+    versions(tmp_path, monkeypatch)("20270101_later")
     with fresh_database() as url:
         dumps.restore(url, file)
+        assert revision(url) == "20270101_later"
         dumps.check(url)
         assert len(answers(url)) == len(PATHS)
 
 
 def test_before_a_migration_there_is_a_dump_and_only_the_newest_are_kept(
-    filled: str, tmp_path: Path
+    filled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "dumps"
+    folder, add = tmp_path / "dumps", versions(tmp_path, monkeypatch)
     dumps.before_migration(filled, folder)
     assert not folder.exists()  # nothing to migrate
-    for older in ("20261125_checks", "20261125_links", "20261125_totals", "20261125_events"):
-        dumps.downgrade(filled, older)
+    for later in ("20270101_a", "20270102_b", "20270103_c", "20270104_d"):
+        add(later)
         dumps.before_migration(filled, folder)
-    assert {file.stem for file in folder.iterdir()} == {
-        "20261125_links",
-        "20261125_totals",
-        "20261125_events",
-    }
+        dumps.upgrade(filled)
+    kept = {"20270101_a", "20270102_b", "20270103_c"}
+    assert {file.stem for file in folder.iterdir()} == kept
 
 
 def test_where_no_dump_can_be_written_nothing_is_migrated(
     filled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    dumps.downgrade(filled, "20261125_checks")
+    before = revision(filled)
+    versions(tmp_path, monkeypatch)("20270101_later")
     (tmp_path / "dumps").write_text("in the way")
     monkeypatch.setenv("TUNER_DATABASE_URL", filled)
     monkeypatch.setenv("TUNER_DUMP_DIR", str(tmp_path / "dumps"))
     assert run("db", "upgrade") == 2
     assert "cannot be created" in capsys.readouterr().err
-    assert revision(filled) == "20261125_checks"
+    assert revision(filled) == before
     monkeypatch.setenv("TUNER_DUMP_DIR", str(tmp_path / "other"))
     assert run("db", "upgrade") == 0
-    assert [file.name for file in (tmp_path / "other").iterdir()] == ["20261125_checks.dump"]
+    assert [file.name for file in (tmp_path / "other").iterdir()] == [f"{before}.dump"]
     assert dumps.outdated(filled) is None
 
 

@@ -12,7 +12,7 @@ from tuner.store.db import Store, dumps, make_engine
 from tuner.store.db.tables import metadata
 from tuner.store.queue import Queue
 
-NEWEST = "20261129_equal_jobs"
+NEWEST = "20261129_tables"
 
 
 def relations(

@@ -1,6 +1,6 @@
 """Events: written in the transaction that changes the rows, read in the order of commits.
 
-The trigger in the migration `20261125_events` sees to the order, and notifies `CHANNEL`.
+The trigger in the migration `20261129_tables` sees to the order, and notifies `CHANNEL`.
 """
 
 import asyncio

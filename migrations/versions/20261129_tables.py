@@ -1,19 +1,20 @@
-"""All tables: jobs, trials, measurements, windows, hosts, and the queue's own.
+"""All tables: jobs, measurements, windows, hosts, events, keys, and the queue's own.
 
-Revision: 20261123_tables, the first. There is no release yet, so a database of an earlier
-development version is made anew (CHANGELOG.md says how).
+Revision: 20261129_tables, the first. A database of an earlier development version is made anew
+(CHANGELOG.md says how).
 
 procrastinate names each change of its schema by a file. `LAST_CHANGE` is the newest file in
 procrastinate 3.10.0, whose `schema.sql` this revision applies. A later one needs a revision.
 """
 
 from importlib import resources
+from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects.postgresql import ARRAY, JSON, JSONB
 
-revision = "20261123_tables"
+revision = "20261129_tables"
 down_revision = None
 branch_labels = None
 depends_on = None
@@ -22,8 +23,13 @@ LAST_CHANGE = "03.04.00_50_post_add_retry_failed_job_procedure.sql"
 
 PHASES = (
     "phase IN ('validate', 'prepare', 'calibrate', 'search', 'race', 'ablate', "
-    "'confirm', 'compare', 'done')"
+    "'confirm', 'conditions', 'compare', 'done')"
 )
+
+
+def _time(name: str, *, nullable: bool = True, now: bool = False) -> sa.Column[Any]:
+    default = sa.text("now()") if now else None
+    return sa.Column(name, sa.DateTime(timezone=True), server_default=default, nullable=nullable)
 
 
 def upgrade() -> None:
@@ -33,11 +39,12 @@ def upgrade() -> None:
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("pool", sa.Text(), nullable=False),
         sa.Column("fingerprint", JSONB(), nullable=True),
-        sa.Column("last_seen", sa.DateTime(timezone=True), nullable=False),
+        _time("last_seen", nullable=False),
         sa.Column("worker_id", sa.BigInteger(), nullable=True),
         sa.Column("problem", sa.Text(), nullable=True),
+        _time("drained_at"),
         sa.Column("calibration", JSONB(), nullable=True),
-        sa.Column("calibrated_at", sa.DateTime(timezone=True), nullable=True),
+        _time("calibrated_at"),
         sa.Column("calibrated_with", sa.Text(), nullable=True),
         sa.PrimaryKeyConstraint("name", name=op.f("pk_hosts")),
     )
@@ -47,6 +54,8 @@ def upgrade() -> None:
         sa.Column("kind", sa.Text(), nullable=False),
         sa.Column("app", sa.Text(), nullable=False),
         sa.Column("pool", sa.Text(), nullable=False),
+        sa.Column("host", sa.Text(), nullable=True),
+        sa.Column("priority", sa.Text(), nullable=False),
         sa.Column("state", sa.Text(), nullable=False),
         sa.Column("phase", sa.Text(), nullable=False),
         sa.Column("spec", JSON(), nullable=False),
@@ -59,29 +68,38 @@ def upgrade() -> None:
         sa.Column("verdict", sa.Text(), nullable=True),
         sa.Column("idempotency_key", sa.Text(), nullable=True),
         sa.Column("request_sha256", sa.Text(), nullable=False),
-        sa.Column(
-            "created_at",
-            sa.DateTime(timezone=True),
-            server_default=sa.text("now()"),
-            nullable=False,
-        ),
-        sa.Column("started_at", sa.DateTime(timezone=True), nullable=True),
-        sa.Column("finished_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("asked_sha256", sa.Text(), nullable=True),
+        sa.Column("submitted_by", sa.Text(), nullable=True),
+        _time("created_at", nullable=False, now=True),
+        _time("started_at"),
+        _time("finished_at"),
+        _time("pruned_at"),
         sa.Column("revision", sa.BigInteger(), server_default=sa.text("1"), nullable=False),
         sa.CheckConstraint("kind IN ('tune', 'compare', 'calibrate')", name=op.f("ck_jobs_kind")),
         sa.CheckConstraint(PHASES, name=op.f("ck_jobs_phase")),
+        sa.CheckConstraint("priority IN ('interactive', 'nightly')", name=op.f("ck_jobs_priority")),
         sa.CheckConstraint(
             "state IN ('queued', 'running', 'succeeded', 'failed', 'cancelled')",
             name=op.f("ck_jobs_state"),
         ),
         sa.CheckConstraint(
-            "verdict IN ('better', 'worse', 'breaks_bound', 'no_difference', 'inconclusive')",
+            "verdict IN ('better', 'worse', 'breaks_bound', 'no_difference', 'inconclusive', "
+            "'depends', 'more_fragile')",
             name=op.f("ck_jobs_verdict"),
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_jobs")),
         sa.UniqueConstraint("idempotency_key", name=op.f("uq_jobs_idempotency_key")),
     )
     op.create_index("ix_jobs_app_id", "jobs", ["app", "id"], unique=False)
+    op.create_index("ix_jobs_asked", "jobs", ["asked_sha256", "id"], unique=False)
+    op.create_index("ix_jobs_kind_state_id", "jobs", ["kind", "state", "id"], unique=False)
+    op.create_index(
+        "ix_jobs_answered",
+        "jobs",
+        ["app", "id"],
+        unique=False,
+        postgresql_where=sa.text("kind = 'tune' AND state = 'succeeded'"),
+    )
     op.create_index(
         "ix_jobs_pool_open",
         "jobs",
@@ -90,9 +108,9 @@ def upgrade() -> None:
         postgresql_where=sa.text("state IN ('queued', 'running')"),
     )
     op.create_index(
-        "uq_jobs_pool_running",
+        "uq_jobs_host_running",
         "jobs",
-        ["pool"],
+        ["host"],
         unique=True,
         postgresql_where=sa.text("state = 'running'"),
     )
@@ -111,8 +129,8 @@ def upgrade() -> None:
         sa.Column("last_fault", sa.Text(), nullable=True),
         sa.Column("host", sa.Text(), nullable=True),
         sa.Column("worker_id", sa.BigInteger(), nullable=True),
-        sa.Column("started_at", sa.DateTime(timezone=True), nullable=True),
-        sa.Column("finished_at", sa.DateTime(timezone=True), nullable=True),
+        _time("started_at"),
+        _time("finished_at"),
         sa.Column("result", JSONB(), nullable=True),
         sa.Column("failure", JSONB(), nullable=True),
         sa.CheckConstraint("kind IN ('prepare', 'block')", name=op.f("ck_measurements_kind")),
@@ -133,6 +151,13 @@ def upgrade() -> None:
         ["host"],
         unique=False,
         postgresql_where=sa.text("state = 'running'"),
+    )
+    op.create_index(
+        "ix_measurements_open",
+        "measurements",
+        ["job_id"],
+        unique=False,
+        postgresql_where=sa.text("state IN ('queued', 'running')"),
     )
     op.create_table(
         "trials",
@@ -173,7 +198,7 @@ def upgrade() -> None:
         sa.Column("series", ARRAY(sa.BigInteger()), nullable=True),
         sa.Column("histogram", JSONB(), nullable=True),
         sa.Column("by_request", JSONB(), nullable=True),
-        sa.Column("started_at", sa.DateTime(timezone=True), nullable=False),
+        _time("started_at", nullable=False),
         sa.Column("sent", sa.BigInteger(), nullable=False),
         sa.Column("errors_by_class", JSONB(), nullable=False),
         sa.Column("listen_overflows", sa.BigInteger(), nullable=False),
@@ -206,14 +231,135 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("measurement_id", "index", name=op.f("pk_windows")),
     )
+    _create_events()
+    _create_totals()
+    _create_access()
     _create_queue()
 
 
 def downgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '5s'")
-    for table in ("windows", "trials", "measurements", "jobs", "hosts"):
+    of_jobs = ("checks", "links", "windows", "trials", "measurements", "jobs")
+    for table in (*of_jobs, "hosts", "events", "totals", "keys", "audit"):
         op.drop_table(table)
+    op.execute("DROP FUNCTION number_event()")
     _drop_queue()
+
+
+def _create_events() -> None:
+    op.create_table(
+        "events",
+        sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
+        sa.Column("kind", sa.Text(), nullable=False),
+        sa.Column("job", sa.BigInteger(), nullable=True),
+        sa.Column("pool", sa.Text(), nullable=True),
+        sa.Column(
+            "numbers",
+            ARRAY(sa.Integer()),
+            server_default=sa.text("'{}'::integer[]"),
+            nullable=False,
+        ),
+        sa.CheckConstraint(
+            "kind IN ('job', 'block', 'trial', 'verdict', 'queue', 'host', 'reset')",
+            name=op.f("ck_events_kind"),
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_events")),
+    )
+    # Each row gets its number at its commit, so that the order of numbers is that of commits.
+    op.execute(
+        """
+        CREATE FUNCTION number_event() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            PERFORM pg_advisory_xact_lock(7804, 0);
+            UPDATE events SET id = DEFAULT WHERE id = NEW.id;
+            PERFORM pg_notify('tuner_events', '');
+            RETURN NULL;
+        END $$
+        """
+    )
+    op.execute(
+        """
+        CREATE CONSTRAINT TRIGGER number_event AFTER INSERT ON events
+            DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION number_event()
+        """
+    )
+
+
+def _create_totals() -> None:
+    op.create_table(
+        "totals",
+        sa.Column("counted", sa.Text(), nullable=False),
+        sa.Column("pool", sa.Text(), nullable=False),
+        sa.Column("labels", JSONB(), nullable=False),
+        sa.Column("value", sa.Float(), nullable=False),
+        sa.CheckConstraint(
+            "counted IN ('jobs_started', 'waited_s', 'jobs_ended', 'blocks', 'measured_s', "
+            "'load_s', 'windows', 'doubts', 'host_faults')",
+            name=op.f("ck_totals_counted"),
+        ),
+        sa.PrimaryKeyConstraint("counted", "pool", "labels", name=op.f("pk_totals")),
+    )
+
+
+def _create_access() -> None:
+    """Links, keys, the audit, and the last word of each checker."""
+    op.create_table(
+        "links",
+        sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
+        sa.Column("job_id", sa.BigInteger(), nullable=False),
+        sa.Column("token_sha256", sa.Text(), nullable=False),
+        _time("created_at", nullable=False, now=True),
+        _time("expires_at"),
+        sa.ForeignKeyConstraint(
+            ["job_id"], ["jobs.id"], name=op.f("fk_links_job_id_jobs"), ondelete="CASCADE"
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_links")),
+        sa.UniqueConstraint("token_sha256", name=op.f("uq_links_token_sha256")),
+    )
+    op.create_index("ix_links_job_id", "links", ["job_id"], unique=False)
+    op.create_table(
+        "keys",
+        sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("scope", sa.Text(), nullable=False),
+        sa.Column("apps", ARRAY(sa.Text()), server_default=sa.text("'{}'::text[]"), nullable=False),
+        sa.Column("secret_sha256", sa.Text(), nullable=False),
+        _time("created_at", nullable=False, now=True),
+        _time("expires_at"),
+        sa.CheckConstraint("scope IN ('read', 'submit', 'admin')", name=op.f("ck_keys_scope")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_keys")),
+        sa.UniqueConstraint("secret_sha256", name=op.f("uq_keys_secret_sha256")),
+    )
+    op.create_table(
+        "audit",
+        sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
+        _time("at", nullable=False, now=True),
+        sa.Column("who", sa.Text(), nullable=True),
+        sa.Column("action", sa.Text(), nullable=False),
+        sa.Column("job", sa.BigInteger(), nullable=True),
+        sa.Column("said", sa.Text(), nullable=False),
+        sa.CheckConstraint(
+            "action IN ('submit', 'cancel', 'delete', 'share', 'unshare', 'create_key',"
+            " 'revoke_key', 'drain', 'resume')",
+            name=op.f("ck_audit_action"),
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_audit")),
+    )
+    op.create_table(
+        "checks",
+        sa.Column("app", sa.Text(), nullable=False),
+        sa.Column("checker", sa.Text(), nullable=False),
+        sa.Column("job_id", sa.BigInteger(), nullable=False),
+        sa.Column("holds", sa.Boolean(), nullable=False),
+        sa.Column("said", sa.Text(), nullable=False),
+        _time("at", nullable=False, now=True),
+        sa.CheckConstraint("checker IN ('recommend', 'gate')", name=op.f("ck_checks_checker")),
+        sa.ForeignKeyConstraint(
+            ["job_id"], ["jobs.id"], name=op.f("fk_checks_job_id_jobs"), ondelete="CASCADE"
+        ),
+        sa.PrimaryKeyConstraint("app", "checker", name=op.f("pk_checks")),
+    )
+    op.create_index("ix_checks_job_id", "checks", ["job_id"], unique=False)
 
 
 def _create_queue() -> None:
