@@ -24,9 +24,9 @@ from tests.bench_arms import opened, work
 from tests.benchmarks import rig
 from tuner.bench.measurement import Bench
 from tuner.judge import analysis
-from tuner.judge.objective import at_equal_speed, log_level, usable
+from tuner.judge.objective import at_equal_speed, log_level, of_arm
 from tuner.nouns.errors import Infrastructure, TargetFailed
-from tuner.nouns.model import Budget, ClosedLoop, Metric, Window
+from tuner.nouns.model import Budget, ClosedLoop, Metric, Window, counted
 
 AA_BLOCKS = 10
 POWER_BLOCKS = 20
@@ -121,8 +121,8 @@ def one_block(bench: Bench, budget: Budget, *, number: int) -> Block:
         windows, setup_s = result.windows, result.setup_s
     except (Infrastructure, TargetFailed) as error:
         failure = str(error)
-    compared = at_equal_speed(windows)
-    levels = [log_level(usable(compared, arm), Metric.THROUGHPUT_RPS) for arm in range(3)]
+    compared = at_equal_speed(counted(windows))
+    levels = [log_level(of_arm(compared, arm), Metric.THROUGHPUT_RPS) for arm in range(3)]
     return Block(
         number=number,
         same=difference(levels[1], levels[0]),

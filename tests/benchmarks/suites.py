@@ -21,7 +21,7 @@ from tests.benchmarks.journal import Journal, arguments, complete
 from tests.plants import Planting, gains
 from tests.service import Json, Service, opened_store
 from tuner.judge.analysis import effect_of
-from tuner.judge.objective import difference, usable
+from tuner.judge.objective import difference, of_arm
 from tuner.nouns.model import JobId, Measurement, Metric
 
 SLOWER = Planting(
@@ -104,7 +104,7 @@ def as_counted(blocks: Sequence[Measurement], arm: int) -> list[float]:
     """The same effect from requests per second as they were counted."""
     metric = Metric.THROUGHPUT_RPS
     ratios = [
-        difference(usable(block.windows, arm), usable(block.windows, 0), metric) for block in blocks
+        difference(of_arm(block.counted, arm), of_arm(block.counted, 0), metric) for block in blocks
     ]
     effect = effect_of([ratio for ratio in ratios if ratio is not None], metric)
     return [effect.estimate, effect.ci_low, effect.ci_high]

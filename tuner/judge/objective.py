@@ -61,9 +61,9 @@ The rest is room for larger requests. If the baseline uses more, its own use is 
 """
 
 
-def usable(windows: Iterable[Window], arm: int) -> list[Window]:
-    """The windows of one arm that are not void."""
-    return [window for window in windows if window.arm == arm and not window.is_void]
+def of_arm(windows: Iterable[Window], arm: int) -> list[Window]:
+    """The windows of one arm."""
+    return [window for window in windows if window.arm == arm]
 
 
 def log_level(windows: Sequence[Window], metric: Metric) -> float | None:
@@ -74,7 +74,7 @@ def log_level(windows: Sequence[Window], metric: Metric) -> float | None:
 
 
 def at_equal_speed(windows: Iterable[Window]) -> list[Window]:
-    """Windows of one block that are not void, their throughput and p50 at one CPU speed.
+    """The counted windows of one block, their throughput and p50 at one CPU speed.
 
     On a shared host the CPU is slower in one window than in the next, through no fault of the arm.
     An arm that fills its CPU serves in proportion to that speed, and its p50 is as much longer. The
@@ -83,8 +83,7 @@ def at_equal_speed(windows: Iterable[Window]) -> list[Window]:
     """
     by_rung: dict[int, list[Window]] = defaultdict(list)
     for window in windows:
-        if not window.is_void:
-            by_rung[window.connections].append(window)
+        by_rung[window.connections].append(window)
     return [window for rung in by_rung.values() for window in _at_mean_speed(rung)]
 
 
@@ -117,8 +116,8 @@ def log_ratio(block: Measurement, metric: Metric, *, of: int = 1, to: int = 0) -
 
     Throughput and p50 are compared at one speed of the CPU (`at_equal_speed`).
     """
-    windows = at_equal_speed(window for window in block.windows if window.arm in (of, to))
-    return difference(usable(windows, of), usable(windows, to), metric)
+    windows = at_equal_speed(window for window in block.counted if window.arm in (of, to))
+    return difference(of_arm(windows, of), of_arm(windows, to), metric)
 
 
 def difference(ours: Sequence[Window], theirs: Sequence[Window], metric: Metric) -> float | None:
@@ -162,15 +161,15 @@ def excesses(block: Measurement, spec: JobSpec) -> dict[str, float]:
     Throughput must stay above its bound, everything else below. `P95_GUARD` and `MEMORY_GUARD` are
     bounds only if neither the objective nor the SLO names their metric.
     """
-    theirs, ours = usable(block.windows, 0), usable(block.windows, 1)
+    theirs, ours = of_arm(block.counted, 0), of_arm(block.counted, 1)
     found = {"respawns": float(_respawns(ours) - _respawns(theirs))}
     bounds = spec.slo.bounds()
     allowed = bounds.pop(Metric.ERROR_RATE, None)
     found[Metric.ERROR_RATE.value] = error_excess(allowed, error_rate(ours), error_rate(theirs))
-    at_speed = at_equal_speed(block.windows)
+    at_speed = at_equal_speed(block.counted)
     for metric, bound in bounds.items():
-        windows = at_speed if isinstance(bound, RelativeBound) else block.windows
-        own, baselines = (log_level(usable(windows, arm), metric) for arm in (1, 0))
+        windows = at_speed if isinstance(bound, RelativeBound) else block.counted
+        own, baselines = (log_level(of_arm(windows, arm), metric) for arm in (1, 0))
         found[metric.value] = excess(metric, bound, own, baselines)
     p95 = log_ratio(block, Metric.LATENCY_P95_MS) if _guards_p95(spec) else None
     if p95 is not None:
@@ -236,7 +235,7 @@ def outcome_of(blocks: Sequence[Measurement], spec: JobSpec) -> Outcome:
     """
     failures = [b.failure for b in blocks if b.state is MeasurementState.FAILED and b.failure]
     own_fault = next((failure for failure in failures if failure.arm == 1), None)
-    heard = [block for block in blocks if usable(block.windows, 1)]
+    heard = [block for block in blocks if of_arm(block.counted, 1)]
     if own_fault is not None or not heard:
         return Outcome(
             state=TrialState.FAILED if own_fault is None else TrialState.INFEASIBLE,

@@ -86,9 +86,9 @@ def _runs(
     """
     main = history.job.spec.objective
     for block in history.blocks(Phase.ABLATE):
-        windows = objective.at_equal_speed(block.windows)
+        windows = objective.at_equal_speed(block.counted)
         for arm, number in enumerate(block.arms):
-            level = objective.log_level(objective.usable(windows, arm), main.metric)
+            level = objective.log_level(objective.of_arm(windows, arm), main.metric)
             if level is not None:
                 params = history.trial(number).params
                 levels = tuple(all(params[n] == wide[n] for n in names) for names in factors)

@@ -116,7 +116,7 @@ def _ratio(cycle: Sequence[Window], metric: Metric) -> float | None:
     if any(window.is_void for window in cycle):
         return None
     windows = objective.at_equal_speed(cycle)
-    theirs, ours = (objective.usable(windows, arm) for arm in (0, 1))
+    theirs, ours = (objective.of_arm(windows, arm) for arm in (0, 1))
     return objective.difference(ours, theirs, metric)
 
 

@@ -92,12 +92,12 @@ def _median_rate(blocks: Sequence[Measurement]) -> float:
         window.throughput_rps
         for block in blocks
         for arm in (0, 1)
-        for window in objective.usable(block.windows, arm)
+        for window in objective.of_arm(block.counted, arm)
     )
 
 
 def _sum(block: Measurement, metric: Metric) -> float:
-    levels = [objective.log_level(objective.usable(block.windows, arm), metric) for arm in (0, 1)]
+    levels = [objective.log_level(objective.of_arm(block.counted, arm), metric) for arm in (0, 1)]
     return sum(level for level in levels if level is not None)
 
 
@@ -125,8 +125,8 @@ def _components(
 
     Windows are compared within one start and one rung only. None where no start has two windows.
     """
-    measured = [objective.at_equal_speed(block.windows) for block in blocks]
-    starts = [objective.usable(windows, arm) for windows in measured for arm in (0, 1)]
+    measured = [objective.at_equal_speed(block.counted) for block in blocks]
+    starts = [objective.of_arm(windows, arm) for windows in measured for arm in (0, 1)]
     groups = [group for start in starts for group in _logs_by_rung(start, metric)]
     degrees = sum(len(group) - 1 for group in groups)
     if degrees == 0:
@@ -214,7 +214,7 @@ def alternation_period_s(blocks: Sequence[Measurement]) -> float | None:
 
     None if the data are enough for fewer than two lengths.
     """
-    joined = [_joined(block.windows) for block in blocks]
+    joined = [_joined(block.counted) for block in blocks]
     scatter = {period: _scatter(joined, period) for period in PERIODS_S}
     known = {period: value for period, value in scatter.items() if value is not None}
     if len(known) < 2:
@@ -226,7 +226,7 @@ def _joined(windows: Sequence[Window]) -> list[float]:
     """Relative deviations of a block's steps from the mean of their own arm, in order of time."""
     arms = {window.arm for window in windows}
     means = {arm: _mean_step(windows, arm) for arm in arms}
-    ordered = sorted((w for w in windows if not w.is_void), key=lambda window: window.index)
+    ordered = sorted(windows, key=lambda window: window.index)
     return [
         step / means[window.arm] - 1
         for window in ordered
@@ -236,7 +236,7 @@ def _joined(windows: Sequence[Window]) -> list[float]:
 
 
 def _mean_step(windows: Sequence[Window], arm: int) -> float:
-    steps = [step for window in objective.usable(windows, arm) for step in _steps(window)]
+    steps = [step for window in objective.of_arm(windows, arm) for step in _steps(window)]
     return fmean(steps) if steps else 0.0
 
 

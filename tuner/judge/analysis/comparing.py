@@ -82,7 +82,7 @@ def unstable_arms(blocks: Sequence[Measurement]) -> set[TrialNumber]:
 def _starts(blocks: Sequence[Measurement]) -> dict[TrialNumber, list[_Start]]:
     found: dict[TrialNumber, list[_Start]] = defaultdict(list)
     for block in blocks:
-        windows = objective.at_equal_speed(block.windows)
+        windows = objective.at_equal_speed(block.counted)
         levels = [
             (number, level)
             for arm, number in enumerate(block.arms)
@@ -95,7 +95,7 @@ def _starts(blocks: Sequence[Measurement]) -> dict[TrialNumber, list[_Start]]:
 
 
 def _level(windows: Sequence[Window], arm: int) -> float | None:
-    return objective.log_level(objective.usable(windows, arm), Metric.THROUGHPUT_RPS)
+    return objective.log_level(objective.of_arm(windows, arm), Metric.THROUGHPUT_RPS)
 
 
 def _is_wide(starts: Sequence[_Start]) -> bool:

@@ -23,6 +23,7 @@ from tuner.nouns.model import (
     TrialNumber,
     Window,
     connections,
+    counted,
     wants_kept,
 )
 from tuner.targets.search_space import derive
@@ -82,7 +83,7 @@ def of_file(windows: Sequence[Window], spec: JobSpec, ini: str | None) -> Diagno
     """
     workload = spec.workload
     closed = isinstance(workload, ClosedLoop | Ladder | Paths | Journey)
-    chosen = [window for window in windows if not window.is_void] or list(windows)
+    chosen = counted(windows) or windows
     if isinstance(workload, Ladder):
         top = max((window.connections for window in chosen), default=0)
         chosen = [window for window in chosen if window.connections == top]

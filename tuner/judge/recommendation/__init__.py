@@ -46,6 +46,7 @@ from tuner.nouns.model import (
     Trial,
     Verdict,
     Window,
+    counted,
     is_sysctl,
 )
 from tuner.targets.search_space import Domain
@@ -300,10 +301,7 @@ def _diagnosis(
 
 def _services(own: Sequence[Window], tried: Sequence[Window] = ()) -> tuple[ServiceUse, ...]:
     """Each service in windows of the user's file and of the candidate. Void ones do not count."""
-    baseline, candidate = (
-        diagnosis.services_of([window for window in windows if not window.is_void])
-        for windows in (own, tried)
-    )
+    baseline, candidate = (diagnosis.services_of(counted(windows)) for windows in (own, tried))
     return tuple(
         ServiceUse(name=name, baseline=baseline.get(name), candidate=candidate.get(name))
         for name in sorted(baseline | candidate)

@@ -161,7 +161,7 @@ def compare_blocks(blocks: Sequence[Measurement], spec: JobSpec) -> Comparison:
     if broke is not None:
         return _broken(len(blocks), f"it broke under load: {broke}")
     comparison = _by_gain(blocks, spec)
-    failed, sent = objective.errors_of(_usable(blocks, 1))
+    failed, sent = objective.errors_of(_of_arm(blocks, 1))
     comparison = replace(
         comparison,
         requests=sent - failed,
@@ -228,7 +228,7 @@ def _confirmation(blocks: Sequence[Measurement], spec: JobSpec) -> analysis.Conf
 
 def _excesses(blocks: Sequence[Measurement], spec: JobSpec) -> Mapping[str, float]:
     """The median excess of each bound over the blocks, by name; above 0 the bound is missed."""
-    found = [objective.excesses(b, spec) for b in blocks if objective.usable(b.windows, 1)]
+    found = [objective.excesses(b, spec) for b in blocks if objective.of_arm(b.counted, 1)]
     names = sorted({name for excesses in found for name in excesses})
     return {name: median(excesses.get(name, 0.0) for excesses in found) for name in names}
 
@@ -252,7 +252,7 @@ def _costs(blocks: Sequence[Measurement], spec: JobSpec) -> Iterator[tuple[Outco
     if len(p95) >= analysis.FEWEST_BLOCKS:
         low, high = (math.expm1(end) for end in analysis.t_interval(p95, 0.90))
         yield p95_margin(low, high, P95_MARGIN)
-    errors = [objective.errors_of(_usable(blocks, arm)) for arm in (1, 0)]
+    errors = [objective.errors_of(_of_arm(blocks, arm)) for arm in (1, 0)]
     yield errors_margin(errors[0], errors[1], ERRORS_MARGIN)
 
 
@@ -263,8 +263,8 @@ def _p95_ratios(blocks: Sequence[Measurement], spec: JobSpec) -> list[float]:
     return _ratios(blocks, Metric.LATENCY_P95_MS)
 
 
-def _usable(blocks: Sequence[Measurement], arm: int) -> list[Window]:
-    return [window for block in blocks for window in objective.usable(block.windows, arm)]
+def _of_arm(blocks: Sequence[Measurement], arm: int) -> list[Window]:
+    return [window for block in blocks for window in objective.of_arm(block.counted, arm)]
 
 
 def _ratios(blocks: Sequence[Measurement], metric: Metric) -> list[float]:

@@ -53,6 +53,7 @@ from tuner.nouns.model import (
     Window,
     at_rung,
     by_request,
+    counted,
     rungs,
 )
 
@@ -88,7 +89,7 @@ class _AtRung:
 
     def parts(self, number: TrialNumber) -> list[Part]:
         """The file's part of each block; blocks without a usable window of it are left out."""
-        return [part for block in self.blocks if (part := _usable(block.windows_of(number)))]
+        return [part for block in self.blocks if (part := block.counted_of(number))]
 
     def doubts(self, number: TrialNumber) -> tuple[Doubt, ...]:
         """The frequent ones, and how its starts differ."""
@@ -99,7 +100,7 @@ class _AtRung:
         """log(file / file `to`) of each block that has both."""
         found = []
         for block in self.blocks:
-            pair = objective.at_equal_speed(block.windows_of(number) + block.windows_of(to))
+            pair = objective.at_equal_speed(block.counted_of(number) + block.counted_of(to))
             parts = [[w for w in pair if block.arms[w.arm] == each] for each in (number, to)]
             own, other = (value_of(part, metric) if part else None for part in parts)
             if own is not None and other is not None:
@@ -127,7 +128,7 @@ def _arm(
     spec: JobSpec, rungs: Sequence[_AtRung], number: TrialNumber, before: TrialNumber | None
 ) -> ArmReport:
     windows = [window for rung in rungs for window in rung.windows(number)]
-    usable = _usable(windows)
+    usable = [*counted(windows)]
     is_first = number == BASELINE
     return ArmReport(
         name=spec.variants[number].name,
@@ -175,10 +176,6 @@ def _rung(spec: JobSpec, rung: _AtRung, name: Rung, number: TrialNumber) -> Rung
         against_best=against(best),
         failure=_failure(rung, number),
     )
-
-
-def _usable(windows: Iterable[Window]) -> list[Window]:
-    return [window for window in windows if not window.is_void]
 
 
 def _figures(rungs: Sequence[_AtRung], number: TrialNumber) -> tuple[Figure, ...]:

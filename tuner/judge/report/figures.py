@@ -20,6 +20,7 @@ from tuner.nouns.model import (
     TrialNumber,
     TypicalWindow,
     Window,
+    counted,
     rungs,
 )
 
@@ -134,7 +135,7 @@ def _mean(
 
 def highest(blocks: Sequence[Measurement], order: Iterable[Rung | None]) -> list[Measurement]:
     """The blocks of the last rung that has a series: the same load for every arm."""
-    watched = [block for block in blocks if any(map(_is_watched, block.windows))]
+    watched = [block for block in blocks if any(map(_is_watched, block.counted))]
     there = {block.block_options.rung for block in watched}
     last = next((rung for rung in reversed([*order]) if rung in there), None)
     return [block for block in watched if block.block_options.rung == last]
@@ -145,7 +146,7 @@ def typical(blocks: Sequence[Measurement], number: TrialNumber) -> TypicalWindow
     found = [
         (block, window)
         for block in blocks
-        for window in block.windows_of(number)
+        for window in block.counted_of(number)
         if _is_watched(window)
     ]
     if not found:
@@ -161,7 +162,7 @@ def typical(blocks: Sequence[Measurement], number: TrialNumber) -> TypicalWindow
 
 
 def _is_watched(window: Window) -> bool:
-    return not window.is_void and window.over_time != OverTime()
+    return window.over_time != OverTime()
 
 
 # ---- The blocks of a comparison one by one, as CSV: a row for each file, rung and block
@@ -218,7 +219,7 @@ def _rows(job: Job, blocks: Sequence[Measurement]) -> Iterator[Mapping[str, Any]
 
 def _row(block: Measurement, windows: list[Window]) -> Mapping[str, Any]:
     """Counts are of all windows, figures of those that are not void."""
-    usable = [window for window in windows if not window.is_void]
+    usable = [*counted(windows)]
     figures = {
         metric.value: f"{value:.6g}"
         for metric in SHOWN

@@ -228,6 +228,7 @@ from tuner.nouns.model.windows import (
     RequestFigures,
     Window,
     by_request,
+    counted,
 )
 from tuner.nouns.model.workloads import (
     CONNECT_TIMEOUT_S,

@@ -15,7 +15,7 @@ from tuner.nouns.model.base import about
 from tuner.nouns.model.conditions import Condition, Scene, SceneRun
 from tuner.nouns.model.objectives import Metric
 from tuner.nouns.model.targets import Preflight
-from tuner.nouns.model.windows import Window
+from tuner.nouns.model.windows import Window, counted
 from tuner.nouns.model.workloads import Rung
 
 JobId = NewType("JobId", int)
@@ -222,9 +222,18 @@ class Measurement:
         """Its windows; none until it is complete."""
         return self.result.windows if self.result else ()
 
+    @property
+    def counted(self) -> tuple[Window, ...]:
+        """The windows that figures are taken of: all that are not void."""
+        return counted(self.windows)
+
     def windows_of(self, number: TrialNumber) -> list[Window]:
-        """The windows of one trial or, in a comparison, of one file."""
+        """The windows of one trial or, in a comparison, of one file; also void ones."""
         return [window for window in self.windows if self.arms[window.arm] == number]
+
+    def counted_of(self, number: TrialNumber) -> list[Window]:
+        """Those of them that are not void."""
+        return [window for window in self.counted if self.arms[window.arm] == number]
 
     @property
     def broken_trial(self) -> TrialNumber | None:

@@ -198,3 +198,8 @@ class Window(ClientFigures):
         holder = self.server if hasattr(self.server, metric.value) else self
         found: float | None = getattr(holder, metric.value)
         return found
+
+
+def counted(windows: Iterable[Window]) -> tuple[Window, ...]:
+    """The windows that figures are taken of: all that are not void."""
+    return tuple(window for window in windows if not window.is_void)

@@ -90,7 +90,7 @@ def collect(history: History, *, rendered_by: str = "") -> JobEvidence:
     blocks = history.blocks(Phase.CONFIRM)
     ratios = [objective.log_ratio(b, aim.metric) for b in blocks]
     baseline, candidate = (
-        by_request(window for block in blocks for window in objective.usable(block.windows, arm))
+        by_request(window for block in blocks for window in objective.of_arm(block.counted, arm))
         for arm in (0, 1)
     )
     return extended(
