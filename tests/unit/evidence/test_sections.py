@@ -12,6 +12,7 @@ from tuner.nouns.model import (
     Aim,
     ChangedLine,
     Comparison,
+    Compromise,
     Danger,
     Evidence,
     History,
@@ -483,6 +484,23 @@ def test_a_missed_bound_is_named_in_the_headline_and_beside_the_side_effects() -
     assert plain(unmeasured.headline.answer).endswith(
         f"{sentence}; no effect could be measured in 3 fresh blocks."
     )
+
+
+def test_a_compromise_has_its_file_beside_that_of_the_candidate() -> None:
+    third = Compromise(
+        effect=finished_jobs.effect(0.04, 0.01),
+        blocks=6,
+        conditions=(),
+        sentence="a compromise gains under all conditions",
+        uwsgi_ini="[uwsgi]\nprocesses = 2\ndisable-logging = true\n",
+    )
+    found = without_evidence(Verdict.DEPENDS, 0.098)
+    document = composed(replace(found, compromise=third, offered_ini=finished_jobs.NEW_INI))
+    assert plain(document.headline.answer).startswith("Look at your production first")
+    shown = text(document, "The file")
+    order = ("Your file stays", "A compromise gains", "disable-logging = true", "processes = 6")
+    assert sorted(order, key=shown.index) == [*order]
+    assert "The compromise" not in text(composed(found), "The file")
 
 
 def step(request: int, p50_ms: float, **more: int) -> RequestFigures:
