@@ -35,7 +35,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "show": ("jobs", "Print the state of a job, its answer and its report."),
     "cancel": ("jobs", "Cancel a job."),
     "delete": ("jobs", "Delete a job and all its data."),
-    "recommend": ("recommending", "Print the uwsgi.ini to deploy, or check the deployed one."),
+    "recommend": ("jobs", "Print the uwsgi.ini to deploy, or check the deployed one."),
     "gate": ("gate", "Check that a recommended file holds on a new image."),
     "measure": ("measure", "Measure one uwsgi.ini, or compare several."),
     "compare": ("compare", "Compare the servers and files of a suite."),

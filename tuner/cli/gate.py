@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+from tuner.cli.jobs import compare, report, stale_is_not_found
 from tuner.cli.printing import error_lines
-from tuner.cli.recommending import compare, report, stale_is_not_found
 from tuner.cli.shared import AppName, AsJson, Check, MaxAgeDays, print_answer, say, text_of
 from tuner.judge.recommendation import gate as rules
 from tuner.nouns.errors import Conflict, InvalidInput, Unavailable

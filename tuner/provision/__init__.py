@@ -6,12 +6,11 @@ idempotent, prints one line, and ends with a ``StepFailed`` that says what faile
 do.
 
     recipes        what each command needs, in which order, and what it hands over to
-    ├── checks         the commands of `make check`, `make test` and `make test-all`, once
     ├── docker_engine  an engine that answers
     ├── images         the images the product starts its containers from, built if a recipe changed
     │   ├── oha            the load generator's binary
     │   └── k6             the binary of the second one, for bursts and journeys
-    ├── for_tests      Chromium, Compose, socat, faketime, Prometheus
+    ├── for_tests      the commands of `make test`; Chromium, Compose, socat, faketime, Prometheus
     └── programs       a single program, made once and kept; uv and the locked dependencies
         └── machine        steps, StepFailed, the one door to other programs, Debian packages
             └── host           facts about this machine, decided once

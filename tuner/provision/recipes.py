@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tuner.provision import checks, docker_engine, for_tests, images, k6, oha, programs
+from tuner.provision import docker_engine, for_tests, images, k6, oha, programs
 from tuner.provision.host import detect
 from tuner.provision.machine import Commands, Machine, StepFailed, Steps
 
@@ -36,7 +36,7 @@ class Command:
     chromium: bool = False
     faults: bool = False
     handover: tuple[str, ...] = ()
-    tiers: tuple[checks.Argv, ...] = ()
+    tiers: tuple[for_tests.Argv, ...] = ()
 
 
 def _tuner(then: str, command: str) -> Command:
@@ -63,8 +63,8 @@ def _benchmark(
     )
 
 
-def _tests(help: str, *tiers: checks.Argv) -> Command:
-    has_all = checks.FULL in tiers
+def _tests(help: str, *tiers: for_tests.Argv) -> Command:
+    has_all = for_tests.FULL in tiers
     return Command(
         help,
         journeys=True,
@@ -82,14 +82,16 @@ COMMANDS: Mapping[str, Command] = {
     "check": Command(
         "format, lint, imports, types and the fast tests; no Docker",
         images=False,
-        tiers=(checks.FAST,),
+        tiers=(for_tests.FAST,),
     ),
     "test": _tests(
         "`check`, and what guards the product on real containers and PostgreSQL",
-        checks.FAST,
-        checks.REAL,
+        for_tests.FAST,
+        for_tests.REAL,
     ),
-    "test-all": _tests("every check and every test", checks.FAST, checks.REAL, checks.FULL),
+    "test-all": _tests(
+        "every check and every test", for_tests.FAST, for_tests.REAL, for_tests.FULL
+    ),
     "images": Command("have the base image and the load generator image", dependencies=False),
     "journeys": Command(
         "have the load generator image for bursts, journeys and unlike requests",
@@ -264,7 +266,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _hand_over(steps: Steps, command: Command, arguments: Sequence[str]) -> int:
     if command.tiers:
-        failed = checks.run(steps, CHECKOUT, command.tiers)
+        failed = for_tests.run(steps, CHECKOUT, command.tiers)
         if failed:
             raise StepFailed(
                 "checks", f"{', '.join(failed)} failed", "read what they printed above"

@@ -24,8 +24,8 @@ from tuner.nouns.model import (
 from tuner.nouns.wording import effect_with_interval
 from tuner.study import targets
 from tuner.study.targets import KnownApp
+from tuner.uwsgi.derived import OptionDifference, semantic_diff
 from tuner.uwsgi.ini import IniFile
-from tuner.uwsgi.semantic_diff import OptionDifference, semantic_diff
 
 MOST_NAMES = 5  # in a reason
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tuner.provision.checks import require_every_level
+from tuner.provision.for_tests import require_every_level
 from tuner.provision.machine import StepFailed
 from tuner.provision.recipes import CHECKOUT, COMMANDS
 

@@ -3,8 +3,8 @@
 import pytest
 
 from tuner.nouns.model import Danger, LeftOut
+from tuner.uwsgi.derived import Sanitised, sanitised
 from tuner.uwsgi.ini import MARK, IniFile
-from tuner.uwsgi.sanitised import Sanitised, sanitised
 
 APP = "[uwsgi]\nhttp-socket = :8000\nmodule = shop.wsgi\nprocesses = 2\n"
 

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from tuner.uwsgi.derived import OptionDifference, semantic_diff
 from tuner.uwsgi.ini import IniFile
-from tuner.uwsgi.semantic_diff import OptionDifference, semantic_diff
 
 FILE = """\
 [uwsgi]

@@ -25,10 +25,10 @@ from tuner.nouns.model import (
     extended,
     wants_kept,
 )
+from tuner.uwsgi.derived import sanitised
 from tuner.uwsgi.ini import IniFile, Line
 from tuner.uwsgi.lint import RULES, Box, Severity, lint, subject_of
 from tuner.uwsgi.options import Catalogue, of_build
-from tuner.uwsgi.sanitised import sanitised
 
 # ---- From a file to its arm: the options that a benchmark host does not run are left out
 

@@ -3,9 +3,8 @@
     calibrating  equal files against each other: noise, bias, smallest detectable effect
     comparing    fresh blocks → effects, verdicts, standings; doubts of windows → of a file
     └── sequential   looks at a confirmation → when to stop, and the corrected estimate
-    factorial    runs with some of several changes each → the effect of every change
     runs         a list of measured numbers: centre, outliers, order; two lists: the difference
-    estimating   location and interval of a handful of values
+    estimating   location and interval of a handful of values; effects of changes made at once
 
 The block is the unit of replication. The caller passes fresh blocks only, so that a verdict never
 uses a number that helped to choose the candidate.
@@ -30,22 +29,20 @@ from tuner.judge.analysis.comparing import (
 )
 from tuner.judge.analysis.estimating import (
     FEWEST_BLOCKS,
+    KEEP_EFFECT,
+    KEEP_P,
+    MOST_FACTORS,
     Estimate,
+    columns,
+    design,
     detectable,
     estimate,
+    factorial_effects,
     hodges_lehmann,
     p_better,
     signed_rank_interval,
     student_quantile,
     t_interval,
     trimmed_mean,
-)
-from tuner.judge.analysis.factorial import (
-    KEEP_EFFECT,
-    KEEP_P,
-    MOST_FACTORS,
-    columns,
-    design,
-    factorial_effects,
 )
 from tuner.judge.analysis.sequential import Confirmation, confirm, looks_of, obrien_fleming

@@ -151,7 +151,25 @@ from tuner.nouns.model.measuring import (
     TrialNumber,
 )
 from tuner.nouns.model.needs import SECRETS, FromFile, FromWorker, ImageName, ImageText, Needs
-from tuner.nouns.model.objectives import Aim, Bound, Metric, Objective, RelativeBound, Slo
+from tuner.nouns.model.objectives import (
+    Aim,
+    BoolParameter,
+    Bound,
+    ChoiceParameter,
+    Constraint,
+    Emitted,
+    Expression,
+    IntParameter,
+    Metric,
+    Objective,
+    OwnValue,
+    Parameter,
+    Params,
+    RelativeBound,
+    Scalar,
+    SearchSpace,
+    Slo,
+)
 from tuner.nouns.model.reports import (
     ArmReport,
     Curve,
@@ -169,19 +187,6 @@ from tuner.nouns.model.services import (
     Runs,
     Service,
     StartCondition,
-)
-from tuner.nouns.model.spaces import (
-    BoolParameter,
-    ChoiceParameter,
-    Constraint,
-    Emitted,
-    Expression,
-    IntParameter,
-    OwnValue,
-    Parameter,
-    Params,
-    Scalar,
-    SearchSpace,
 )
 from tuner.nouns.model.stubs import Latency, Response, Scheme, Stub, text_of
 from tuner.nouns.model.studying import (

@@ -13,8 +13,7 @@ from tuner.nouns.model.evidence import NO_EVIDENCE, Evidence, Look
 from tuner.nouns.model.figures import ServiceFigures
 from tuner.nouns.model.limits import Limits, is_sysctl
 from tuner.nouns.model.measuring import JobId, TrialNumber
-from tuner.nouns.model.objectives import Metric
-from tuner.nouns.model.spaces import Params
+from tuner.nouns.model.objectives import Metric, Params
 from tuner.nouns.model.windows import RequestFigures
 
 

@@ -18,8 +18,7 @@ from tuner.nouns.model.budgets import Budget, PresetBudget
 from tuner.nouns.model.conditions import Condition, Scene
 from tuner.nouns.model.limits import Limits
 from tuner.nouns.model.needs import EnvName, EnvValue, File, ImageText
-from tuner.nouns.model.objectives import Metric, Objective, Slo
-from tuner.nouns.model.spaces import OptionName, Scalar, SearchSpace
+from tuner.nouns.model.objectives import Metric, Objective, OptionName, Scalar, SearchSpace, Slo
 from tuner.nouns.model.targets import Allowed, Followed, Target, TargetRequest, reads_ini
 from tuner.nouns.model.workloads import Workload, with_keep_alive
 

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from tuner.nouns.model.base import LOG, Gain, HighEnd, LowEnd, about
 from tuner.nouns.model.measuring import TrialNumber
-from tuner.nouns.model.spaces import Scalar
+from tuner.nouns.model.objectives import Scalar
 
 
 @dataclass(frozen=True, kw_only=True)

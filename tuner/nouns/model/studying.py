@@ -24,8 +24,8 @@ from tuner.nouns.model.measuring import (
     TargetFacts,
     TrialNumber,
 )
+from tuner.nouns.model.objectives import Params
 from tuner.nouns.model.reports import Report
-from tuner.nouns.model.spaces import Params
 
 
 class JobState(StrEnum):

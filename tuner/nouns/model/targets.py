@@ -13,8 +13,8 @@ from tuner.nouns.model.base import Document, Name, about
 from tuner.nouns.model.http_requests import UrlPath
 from tuner.nouns.model.limits import Limits
 from tuner.nouns.model.needs import File, FromFile, ImageText, Needs
+from tuner.nouns.model.objectives import Scalar
 from tuner.nouns.model.services import Backed
-from tuner.nouns.model.spaces import Scalar
 from tuner.nouns.model.workloads import ClosedLoop, Workload
 
 # ---- What is known of a user's file before anything is measured with it

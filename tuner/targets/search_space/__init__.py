@@ -5,8 +5,8 @@ deriving         a space and a job → the domain, or every mistake; the names o
 └── domain       the values that may be proposed, and the file that they mean
     └── expressions   the arithmetic of bounds, conditions and rules
 
-One space serves every size of box (`tuner.nouns.model.spaces`). `derive` evaluates its expressions
-with the job's limits, workload and the user's own file. `NAMES` lists the names that an expression
+One space (`tuner.nouns.model.objectives`) serves every size of box. `derive` evaluates its
+expressions with the job's limits, workload and the user's own file. `NAMES` lists the names that an expression
 may use; docs/spaces.md explains them.
 """
 
