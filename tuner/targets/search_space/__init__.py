@@ -6,8 +6,8 @@ deriving         a space and a job → the domain, or every mistake; the names o
     └── expressions   the arithmetic of bounds, conditions and rules
 
 One space (`tuner.nouns.model.objectives`) serves every size of box. `derive` evaluates its
-expressions with the job's limits, workload and the user's own file. `NAMES` lists the names that an expression
-may use; docs/spaces.md explains them.
+expressions with the job's limits, workload and the user's own file. `NAMES` lists the names that an
+expression may use; docs/spaces.md explains them.
 """
 
 from tuner.targets.search_space.deriving import NAMES, derive
