@@ -10,12 +10,25 @@ from tests.fake_bench import FakeWorld, Options, arm, number
 from tuner.bench.load.probe.rows import course, late_of, longest_gap_s
 from tuner.bench.measurement import Bench, Course, CourseStep, run_scenes
 from tuner.bench.measurement.scenes import growth_of
-from tuner.nouns.model import Budget, ClosedLoop, Limits, Scene
+from tuner.nouns.model import (
+    Budget,
+    ClosedLoop,
+    HttpRequest,
+    Journey,
+    Limits,
+    RelativeBound,
+    Scene,
+    Slo,
+    Workload,
+)
 
 SPEC = spec()
 BUDGET = Budget(trials=1, confirm_blocks=4, cycles=3, window_s=1.0, warmup_s=0.5)
 LARGE = Limits(cpus=1.0, memory_mb=4096)
 ONE = INI.replace("processes = 2", "processes = 1")
+JOURNEY = Journey(
+    kind="journey", users=4, limit_s=3.0, requests=(HttpRequest(), HttpRequest(path="/a"))
+)
 GOOD = CourseStep(answered=25, p95_ms=5.0)
 SLOW = replace(GOOD, p95_ms=2000.0)
 GONE = CourseStep(answered=0, p95_ms=None)
@@ -42,6 +55,41 @@ def test_each_scene_is_played_once_with_each_arm() -> None:
     late = {run.arm: run.late for run in runs if run.scene is Scene.HUNG_WORKER}
     assert late == {0: 0.0, 1: pytest.approx(0.7, abs=0.01)}
     assert not world.running
+
+
+@pytest.mark.parametrize(
+    ("slo", "load", "limit_s"),
+    [
+        (Slo(), ClosedLoop(), 1.0),
+        (Slo(latency_p95_ms=200.0, latency_p99_ms=500.0), ClosedLoop(), 0.5),
+        (Slo(latency_p95_ms=RelativeBound(relative_to_baseline=1.05)), ClosedLoop(), 1.0),
+        (
+            Slo(latency_p95_ms=200.0),
+            Journey(
+                kind="journey",
+                users=4,
+                limit_s=3.0,
+                requests=(HttpRequest(), HttpRequest(path="/a")),
+            ),
+            3.0,
+        ),
+    ],
+)
+def test_a_request_is_late_after_the_limit_of_the_load_or_of_the_slo(
+    slo: Slo, load: Workload, limit_s: float
+) -> None:
+    world = FakeWorld()
+    bench = Bench(world.launcher, world.load)
+    runs = run_scenes(
+        bench,
+        [arm(INI, SPEC.target)],
+        load,
+        BUDGET,
+        seed=3,
+        scenes=[Scene.HUNG_WORKER],
+        late_s=slo.late_s,
+    ).scene_runs
+    assert [run.limit_s for run in runs] == [limit_s]
 
 
 def test_memory_is_filled_only_where_the_image_can_and_the_limit_is_low() -> None:

@@ -83,7 +83,7 @@ LOAD_STARTS_S = 0.3  # the load generator's own start
 WARM_UP_S = 1.0  # at least: it gives the rate
 GROWTH_S = 4.0
 SLOWEST_START_S = 15.0  # that a scene waits for
-LIMIT_S = 1.0  # without a limit of the workload's own
+LIMIT_S = 1.0  # without a limit of the workload, or a bound on latency
 SHARE_OF_CAPACITY = 0.5
 OVERLOAD = 3.0  # times the load
 MOST_USERS = 16  # of a load that cannot be sent at a rate
@@ -119,8 +119,11 @@ def run_scenes(
     *,
     seed: int,
     scenes: Sequence[Scene],
+    late_s: float | None = None,
 ) -> MeasurementResult:
     """Fresh starts of all arms, warm-up, then each scene with all arms in random order.
+
+    An answer is late after the workload's own limit, else after `late_s`, else after `LIMIT_S`.
 
     Raises `TargetFailed` (with the arm at fault), `Infrastructure`, or `Aborted`.
     """
@@ -139,7 +142,7 @@ def run_scenes(
             driver.warm_up(max(WARM_UP_S, budget.warmup_s))
         rate_rps = min(map(_served_rps, drivers)) * SHARE_OF_CAPACITY
         stages = [
-            Stage(driver=driver, rate_rps=rate_rps, start_s=seconds)
+            Stage(driver=driver, rate_rps=rate_rps, start_s=seconds, late_s=late_s or LIMIT_S)
             for driver, seconds in zip(drivers, ready_s, strict=True)
         ]
         for scene in scenes:
@@ -173,6 +176,7 @@ class Stage:
     driver: Driver
     rate_rps: float
     start_s: float
+    late_s: float
 
     def play(self, scene: Scene) -> SceneRun:
         """One scene. The arm is ready again at the end."""
@@ -293,7 +297,7 @@ class Stage:
     @property
     def _limit_s(self) -> float:
         load = self.driver.loads[0]
-        return load.limit_s if isinstance(load, Burst | Journey) else LIMIT_S
+        return load.limit_s if isinstance(load, Burst | Journey) else self.late_s
 
     def _grow(self) -> SceneRun:
         """The memory of the app under the whole load."""

@@ -127,6 +127,13 @@ class Slo(Document):
         named = ((Metric(name), getattr(self, name)) for name in type(self).model_fields)
         return {metric: bound for metric, bound in named if bound is not None}
 
+    @property
+    def late_s(self) -> float | None:
+        """Seconds after which an answer is late: the longest latency that has a bound in ms."""
+        given = (self.latency_p50_ms, self.latency_p95_ms, self.latency_p99_ms)
+        times_ms = [bound for bound in given if isinstance(bound, float | int)]
+        return max(times_ms) / 1000 if times_ms else None
+
 
 # ---- The search-space document: what may be varied, within which bounds, on which conditions
 #

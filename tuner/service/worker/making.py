@@ -161,7 +161,13 @@ def make(claim: Claim, bench: Bench) -> MeasurementResult:
             ]
             if options.scenes:
                 return run_scenes(
-                    bench, arms, workload, spec.budget, seed=seed, scenes=options.scenes
+                    bench,
+                    arms,
+                    workload,
+                    spec.budget,
+                    seed=seed,
+                    scenes=options.scenes,
+                    late_s=spec.slo.late_s,
                 )
             return bench.run_block(
                 arms,
