@@ -89,8 +89,6 @@ def require_every_level(checkout: Path) -> None:
             raise StepFailed(f"tests/{level}", "it holds no test", "check out the whole repository")
 
 
-# ---- Programs that only tests need: Chromium, Compose, socat, faketime, Prometheus
-
 # ---- Chromium, for the tests that look at pages as a reader does
 
 PROGRAM = "chromium"

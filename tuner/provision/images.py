@@ -11,8 +11,6 @@ from pathlib import Path
 from tuner.provision import k6, oha, programs
 from tuner.provision.machine import Machine, StepFailed
 
-# ---- Building an image, knowing that it need not be built again; and the one with Python
-
 # ---- Building an image, and knowing that it need not be built again
 
 # On the image, so that a changed Dockerfile or parent is noticed. Not `tuner`: containers inherit

@@ -186,8 +186,6 @@ class PreflightAnswer(Answer):
     )
 
 
-# ---- Parts of answers: comparisons, evidence, hosts
-
 # ---- The report of a comparison, file by file, and the raw data of a job
 
 

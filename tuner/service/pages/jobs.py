@@ -47,8 +47,6 @@ from tuner.service.pages.findings import findings_of
 from tuner.service.pages.signing_in import Form
 from tuner.show.evidence import Section, Table, Words, tables_in, words_of
 
-# ---- Jobs: what runs, what waits and until when, all that was ever asked for; and the hosts
-
 # ---- Which jobs run and wait, and when each that waits is expected to start
 
 _MOST = 20
