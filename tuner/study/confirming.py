@@ -49,8 +49,9 @@ def check_conditions(state: StudyState) -> Step | None:
     blocks = history.blocks(Phase.CONDITIONS)
     if any(block.is_open for block in blocks):
         return None
+    most = state.spec.budget.condition_blocks
     for condition in wanted(state):
-        more = recommendation.blocks_missing(history, condition, state.finalist.number)
+        more = recommendation.blocks_missing(history, condition, state.finalist.number, most)
         if more:
             return state.measure([pair] * more, options=BlockOptions(condition=condition))
     played = sum(bool(block.block_options.scenes) for block in blocks)
@@ -66,7 +67,8 @@ def check_conditions(state: StudyState) -> Step | None:
 def _compromise(state: StudyState) -> Step | None:
     """Measure the finalist with the user's own slots; None once it is clear, or is no other file.
 
-    The slots turn the sign in most cases, and the other lines may still gain everywhere.
+    The slots turn the sign in most cases, and the other lines may still gain everywhere. It takes
+    the time of the scenes, which are not played then.
     """
     history, domain = state.history, state.domain
     params = with_own_slots(domain, state.finalist.params)
@@ -76,7 +78,8 @@ def _compromise(state: StudyState) -> Step | None:
     if trial is None:
         return Measure(plans=(), trials=(state.new_trial(params, Origin.ABLATION),))
     for condition in (None, *wanted(state)):
-        more = recommendation.blocks_missing(history, condition, trial.number)
+        most = analysis.FEWEST_BLOCKS if condition else state.spec.budget.condition_blocks
+        more = recommendation.blocks_missing(history, condition, trial.number, most)
         if more:
             pairs = [(BASELINE, trial.number)] * more
             return state.measure(pairs, options=BlockOptions(condition=condition))

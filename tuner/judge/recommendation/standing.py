@@ -97,17 +97,18 @@ def conditions_seen(history: History, number: TrialNumber) -> tuple[UnderConditi
     )
 
 
-def blocks_missing(history: History, condition: Condition | None, number: TrialNumber) -> int:
+def blocks_missing(
+    history: History, condition: Condition | None, number: TrialNumber, most: int
+) -> int:
     """Blocks to measure before the next look at a file under a condition; 0 once it is clear.
 
-    Without a condition: the blocks of a compromise in the bench as it is.
+    Without a condition: the blocks of a compromise in the bench as it is. `most` blocks are enough.
     """
     found = _seen_of(history, condition, number)
     if not found.planned:
         return analysis.FEWEST_BLOCKS
     is_clear = found.sign in (Sign.TURNS, Sign.UNKNOWN) or _gains(found.effect)
-    most = history.job.spec.budget.condition_blocks
-    return 0 if is_clear else min(MORE_BLOCKS, most - found.planned)
+    return 0 if is_clear else max(0, min(MORE_BLOCKS, most - found.planned))
 
 
 def is_lost(history: History, condition: Condition | None, number: TrialNumber) -> bool:
