@@ -98,13 +98,26 @@ def test_a_longer_p95_takes_the_gain_back() -> None:
     assert "p95" in found.reason
 
 
-def test_a_p95_that_may_be_longer_leaves_the_answer_open() -> None:
-    p95 = (18.0, 24.0, 19.0, 23.5, 20.0, 22.0, 18.5, 24.5)
-    blocks = tuple(
+UNSURE_P95 = (18.0, 24.0, 19.0, 23.5, 20.0, 22.0, 18.5, 24.5)
+
+
+def with_p95(*times_ms: float) -> tuple[Measurement, ...]:
+    rates = STEADY * (len(times_ms) // len(STEADY))
+    return tuple(
         block(pair(100, rate, latency_p95_ms=ms), phase=Phase.CONFIRM, sequence=n)
-        for n, (rate, ms) in enumerate(zip(STEADY, p95, strict=True), 1)
+        for n, (rate, ms) in enumerate(zip(rates, times_ms, strict=True), 1)
     )
-    assert answer(*blocks).verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_clear_gain_whose_costs_are_not_clear_goes_on() -> None:
+    more = confirmed(*with_p95(*UNSURE_P95))
+    assert isinstance(more, Measure)
+    assert len(more.plans) == 4
+    still = answer(*with_p95(*UNSURE_P95, *UNSURE_P95))
+    assert still.verdict is Verdict.INCONCLUSIVE
+    found = answer(*with_p95(*UNSURE_P95, *[18.0] * 8))
+    assert found.verdict is Verdict.BETTER
+    assert [look.blocks for look in found.comparison.looks] == [8], "the gain was clear then"
 
 
 def test_more_errors_are_a_bound_that_no_gain_buys() -> None:

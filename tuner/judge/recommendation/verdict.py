@@ -142,13 +142,16 @@ _WATCHED = (Metric.THROUGHPUT_RPS, Metric.LATENCY_P50_MS, Metric.LATENCY_P95_MS,
 
 def is_decided(blocks: Sequence[Measurement], spec: JobSpec) -> bool:
     """Whether the confirmation may end with these blocks: a look crossed its bound, the candidate
-    broke, or no more blocks will come."""
+    broke, or no more blocks will come.
+
+    A gain whose costs are not known yet does not end it: more requests narrow them down.
+    """
     planned = spec.budget.confirm_blocks
-    return (
-        _break_of(blocks) is not None
-        or len(blocks) >= planned
-        or (len(blocks) in analysis.looks_of(planned) and _confirmation(blocks, spec).ended)
-    )
+    if _break_of(blocks) is not None or len(blocks) >= planned:
+        return True
+    if len(blocks) not in analysis.looks_of(planned) or not _confirmation(blocks, spec).ended:
+        return False
+    return compare_blocks(blocks, spec).verdict is not Verdict.INCONCLUSIVE
 
 
 def compare_blocks(blocks: Sequence[Measurement], spec: JobSpec) -> Comparison:
