@@ -9,6 +9,7 @@ from pyramid.paster import get_app  # type: ignore[import-not-found]  # in the i
 from webob import Request  # type: ignore[import-untyped]
 
 RECORDS = 1000
+DRAFTS = 4  # collections that are written to: Kinto answers 409 to two writes to one at once
 ARTICLES = "/v1/buckets/blog/collections/articles"
 HEADERS = {
     "Authorization": "Basic " + b64encode(b"admin:only-for-measuring").decode(),
@@ -28,6 +29,8 @@ def put(path: str, body: dict[str, Any]) -> None:
 
 put("/v1/buckets/blog", {"permissions": {"read": ["system.Everyone"]}})
 put(ARTICLES, {})
+for number in range(DRAFTS):
+    put(f"/v1/buckets/blog/collections/drafts-{number}", {})
 for number in range(RECORDS):
     text = f"What was written on day {number}. " * 20
     put(f"{ARTICLES}/records/article-{number}", {"data": {"title": f"Day {number}", "text": text}})
