@@ -112,9 +112,10 @@ class FakeStore(FakeChecks, FakeLinks):
         most_waiting: int | None = None,
     ) -> tuple[JobStatus, bool]:
         with self._transaction():
-            known = (job for job in self._jobs.values() if self._asked[job.id] == asked.sha256)
-            if (equal := asked.earlier(known)) is not None:
-                return self.status(equal), False
+            equal = (n for n, sha256 in self._asked.items() if sha256 == asked.sha256)
+            known = (self._jobs[job_id] for job_id in equal if job_id in self._jobs)
+            if (earlier := asked.earlier(known)) is not None:
+                return self.status(earlier), False
             if idempotency_key in self._keys and idempotency_key is not None:
                 job_id, sha = self._keys[idempotency_key]
                 if sha != request_sha256:
@@ -183,10 +184,14 @@ class FakeStore(FakeChecks, FakeLinks):
             job,
             self.trials(job_id),
             self.measurements(job_id),
-            revision=self._revisions[job_id],
+            revision=self.revision_of(job_id),
             queue_position=self._ahead_of(job) if job.state is JobState.QUEUED else None,
             waits_for=None if job.state.is_final else what_is_missing(self._problems_in(job)),
         )
+
+    def revision_of(self, job_id: JobId) -> int:
+        """It rises with every change of the job."""
+        return self._revisions[job_id]
 
     def _live_hosts(self, job: Job) -> list[BenchmarkHost]:
         oldest = self._clock() - HOST_IS_STALE_AFTER
@@ -266,7 +271,7 @@ class FakeStore(FakeChecks, FakeLinks):
             return None
         return AnswerInBrief(
             job=job.id,
-            revision=self._revisions[job.id],
+            revision=self.revision_of(job.id),
             verdict=job.recommendation.verdict,
             finished_at=job.finished_at,
             doubts=job.recommendation.doubts,

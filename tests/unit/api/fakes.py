@@ -1,8 +1,8 @@
 """A store in memory, and a client that calls the app without a network."""
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,16 +10,10 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
-from tests import builders
-from tests.fake_links import FakeLinks
-from tests.statuses import answered_of, apps_of, blocks_by_trial, status_of, summary_of
-from tuner.nouns.errors import Conflict, NotFound, Unavailable
+from tests import builders, fake_store
+from tuner.nouns.errors import Unavailable
 from tuner.nouns.model import (
-    ANEW,
     Activity,
-    AnswerInBrief,
-    AppInBrief,
-    Asked,
     BenchmarkHost,
     Bottleneck,
     Calibration,
@@ -31,12 +25,8 @@ from tuner.nouns.model import (
     HostFingerprint,
     Job,
     JobId,
-    JobKind,
     JobSpec,
     JobState,
-    JobStatus,
-    JobSummary,
-    Key,
     Measurement,
     Metric,
     Origin,
@@ -49,7 +39,6 @@ from tuner.nouns.model import (
     TrialNumber,
     TrialState,
     Verdict,
-    what_is_missing,
 )
 from tuner.service.api import Services, create_app
 from tuner.study import resolve
@@ -78,200 +67,65 @@ class FakeHost(BenchmarkHost):
     problem: str | None = None
 
 
-@dataclass
-class FakeStore(FakeLinks):
-    """As `tuner.service.api.services.Store` describes it; `away` makes every call fail."""
+class FakeStore(fake_store.FakeStore):
+    """The store in memory, with rows that a test puts there; `away` makes every call fail."""
 
-    kept: dict[int, Job] = field(default_factory=dict)
-    used: dict[str, tuple[str, JobId]] = field(default_factory=dict)  # idempotency keys
-    of_job: dict[int, list[Trial]] = field(default_factory=dict)
-    made: dict[int, list[Measurement]] = field(default_factory=dict)
-    machines: list[FakeHost] = field(default_factory=list)
-    done: Activity = field(default_factory=Activity)
-    away: bool = False
-    asked: dict[JobId, str | None] = field(default_factory=dict)
-
-    def create_job(
+    def __init__(
         self,
-        spec: JobSpec,
-        asked: Asked = ANEW,
+        kept: Mapping[int, Job] | None = None,
+        of_job: Mapping[int, list[Trial]] | None = None,
+        made: Mapping[int, list[Measurement]] | None = None,
+        machines: Iterable[FakeHost] = (),
+        done: Activity | None = None,
         *,
-        idempotency_key: str | None,
-        request_sha256: str,
-        by: str | None = None,
-        most_waiting: int | None = None,
-    ) -> tuple[JobStatus, bool]:
-        self.ping()
-        equal_ones = (self.kept[n] for n, sha in self.asked.items() if sha == asked.sha256)
-        if (equal := asked.earlier(equal_ones)) is not None:
-            return self.status(equal), False
-        if idempotency_key in self.used:
-            sha256, known = self.used[idempotency_key or ""]
-            if sha256 != request_sha256:
-                raise Conflict(f"the key {idempotency_key!r} belongs to job {known}")
-            return self.status(known), False
-        job_id = JobId(len(self.kept) + 1)
-        job = builders.job(
-            id=job_id,
-            spec=spec,
-            state=JobState.QUEUED,
-            phase=Phase.VALIDATE,
-            started_at=None,
-            submitted_by=by,
-        )
-        self.kept[job_id] = job
-        self.asked[job_id] = asked.sha256
-        if idempotency_key is not None:
-            self.used[idempotency_key] = (request_sha256, job_id)
-        return self.status(job_id), True
+        away: bool = False,
+    ) -> None:
+        super().__init__(clock=lambda: builders.NOON)
+        self._jobs.update({JobId(number): job for number, job in (kept or {}).items()})
+        self.of_job = dict(of_job or {})
+        self.made = dict(made or {})
+        self.machines = list(machines)
+        self.done = done or Activity()
+        self.away = away
 
-    def job(self, job_id: JobId) -> Job:
-        self.ping()
-        if job_id not in self.kept:
-            raise NotFound(f"there is no job {job_id}")
-        return self.kept[job_id]
+    @property
+    def kept(self) -> dict[Any, Job]:
+        """The jobs by number."""
+        return self._jobs
 
-    def jobs(
-        self,
-        app: str | None,
-        state: JobState | None,
-        after: JobId | None,
-        limit: int,
-        *,
-        kind: JobKind | None = None,
-    ) -> list[JobSummary]:
-        self.ping()
-        newest_first = sorted(self.kept.values(), key=lambda job: -job.id)
-        found = [
-            job
-            for job in newest_first
-            if (kind is None or job.spec.kind is kind)
-            and (app is None or job.spec.app == app)
-            and (state is None or job.state is state)
-            and (after is None or job.id < after)
-        ]
-        return [summary_of(job) for job in found[:limit]]
+    def __getattribute__(self, name: str) -> Any:
+        found = super().__getattribute__(name)
+        if callable(found) and not name.startswith("_") and super().__getattribute__("away"):
+            raise Unavailable("postgresql", "connection refused")
+        return found
 
-    def next_jobs(self, limit: int) -> list[JobId]:
-        return [job.id for job in reversed(self.jobs(None, JobState.QUEUED, None, 999))][:limit]
-
-    def statuses(self, job_ids: Collection[JobId]) -> list[JobStatus]:
-        return [self.status(job_id) for job_id in job_ids if job_id in self.kept]
-
-    def status(self, job_id: JobId) -> JobStatus:
-        job, trials = self.job(job_id), self.trials(job_id)
-        waiting = job.state is JobState.QUEUED
-        before = sum(not j.state.is_final and j.id < job_id for j in self.kept.values())
-        return status_of(
-            job,
-            trials,
-            self.measurements(job_id),
-            revision=hash((job.state, len(trials))) & 0xFFFF,
-            queue_position=before if waiting else None,
-            waits_for=None if job.state.is_final else what_is_missing(self._problems(job)),
-        )
-
-    def _problems(self, job: Job) -> dict[str, str | None]:
-        return {host.name: host.problem for host in self.hosts(job.spec.pool)}
-
-    def version(self, job_id: JobId) -> str:
-        return self.status(job_id).version
-
-    def pool_of(self, job_id: JobId) -> str:
-        return self.job(job_id).spec.pool
-
-    def app_of(self, job_id: JobId) -> str:
-        return self.job(job_id).spec.app
-
-    def blocks_by_trial(self, job_id: JobId) -> dict[TrialNumber, int]:
-        return blocks_by_trial(self.measurements(job_id))
-
-    def cancel(self, job_id: JobId, *, by: str | None = None) -> JobStatus:
-        job = self.job(job_id)
-        if job.state.is_final:
-            raise Conflict(f"job {job_id} has {job.state}")
-        self.kept[job_id] = replace(job, state=JobState.CANCELLED)
-        return self.status(job_id)
-
-    def delete_job(self, job_id: JobId, *, by: str | None = None) -> None:
-        job = self.job(job_id)
-        if not job.state.is_final:
-            raise Conflict(f"job {job_id} is {job.state}")
-        del self.kept[job_id]
-
-    def trials(self, job_id: JobId) -> list[Trial]:
+    def trials(self, job_id: JobId) -> tuple[Trial, ...]:
         self.job(job_id)
-        return self.of_job.get(job_id, [])
+        return tuple(self.of_job.get(job_id, ()))
 
     def trial(self, job_id: JobId, number: TrialNumber) -> Trial:
-        for trial in self.trials(job_id):
-            if trial.number == number:
-                return trial
-        raise NotFound(f"job {job_id} has no trial {number}")
+        self._trials[job_id] = {trial.number: trial for trial in self.trials(job_id)}
+        return super().trial(job_id, number)
 
-    def measurements(self, job_id: JobId, *, detailed: bool = True) -> list[Measurement]:
+    def measurements(self, job_id: JobId, *, detailed: bool = True) -> tuple[Measurement, ...]:
         self.job(job_id)
-        return self.made.get(job_id, [])
+        return tuple(self.made.get(job_id, ()))
 
     def history(self, job_id: JobId, *, windows_of: Collection[Phase] | None = None) -> History:
         return builders.history(
             job=self.job(job_id),
-            trials=tuple(self.trials(job_id)),
-            measurements=tuple(self.measurements(job_id)),
+            trials=self.trials(job_id),
+            measurements=self.measurements(job_id),
         )
 
-    def apps(
-        self, *, app: str | None = None, after: str | None = None, limit: int = 200
-    ) -> list[AppInBrief]:
-        self.ping()
-        return apps_of([*self.kept.values()], app, after, limit)
+    def revision_of(self, job_id: JobId) -> int:
+        return hash((self.job(job_id).state, len(self.trials(job_id)))) & 0xFFFF
 
-    def app(self, name: str) -> AppInBrief:
-        found = self.apps(app=name)
-        if not found:
-            raise NotFound(f"there is no job for an app {name!r} yet")
-        return found[0]
-
-    def answered(self, app: str, limit: int) -> list[Job]:
-        return answered_of(self.kept.values(), app)[:limit]
-
-    def latest_in_brief(self, app: str) -> AnswerInBrief | None:
-        self.ping()
-        found = [job for job in self.kept.values() if job.spec.app == app and job.recommendation]
-        return self.answer_in_brief(found[-1].id) if found else None
-
-    def answer_in_brief(self, job_id: JobId) -> AnswerInBrief | None:
-        job = self.kept.get(job_id)
-        self.ping()
-        if job is None or job.recommendation is None or job.finished_at is None:
-            return None
-        return AnswerInBrief(
-            job=job.id,
-            revision=self.status(job.id).revision,
-            verdict=job.recommendation.verdict,
-            finished_at=job.finished_at,
-            doubts=job.recommendation.doubts,
-        )
-
-    def hosts(self, pool: str | None = None) -> list[FakeHost]:
-        self.ping()
+    def hosts(self, pool: str | None = None) -> list[BenchmarkHost]:
         return [host for host in self.machines if pool is None or host.pool == pool]
 
-    def key_of(self, secret: str) -> Key | None:
-        self.ping()
-        return super().key_of(secret)
-
-    def key(self, number: int) -> Key | None:
-        self.ping()
-        return super().key(number)
-
     def activity(self) -> Activity:
-        self.ping()
         return self.done
-
-    def ping(self) -> None:
-        if self.away:
-            raise Unavailable("postgresql", "connection refused")
 
 
 def trial(number: int, score: float | None, *, excess: float = -0.1) -> Trial:
