@@ -104,7 +104,7 @@ def _works(dimension: Dimension, value: Scalar, observations: Sequence[Observati
 #
 # All effects are measured at once. Each run has about half of the options, in a factorial design,
 # and every run tells about every option. Columns that the winner's own changes leave free carry
-# values that the winner lacks (`screening`): the ablation takes this wide file apart.
+# values that the winner lacks: the ablation takes this wide file apart.
 
 _WORTH_A_LINE = math.log1p(analysis.KEEP_EFFECT)
 

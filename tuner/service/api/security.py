@@ -69,7 +69,8 @@ class RequireKey:
     """ASGI middleware: 401 without a key and without a session, 403 beyond their scope.
 
     A browser sends the cookie of a session whoever made it send the request. So a call that changes
-    something needs the token of the session too: here in a header, in `pages.forms` in the form.
+    something needs the token of the session too: here in a header, in `pages.signing_in` in the
+    form.
     """
 
     def __init__(self, app: ASGIApp, *, callers: Callers, wrong_key_takes_s: float) -> None:

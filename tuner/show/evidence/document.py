@@ -1,6 +1,6 @@
 """What a page or a Markdown text is made of.
 
-Texts are plain here: `page` and `markdown` escape them. A `Code` comes from a file, or is a name
+Texts are plain here: `rendering` escapes them. A `Code` comes from a file, or is a name
 that a user gave; it is shown letter by letter.
 """
 
