@@ -243,3 +243,21 @@ def test_a_method_that_an_address_does_not_take_is_a_problem() -> None:
     assert answer.status_code == 405
     assert answer.json()["status"] == 405
     assert answer.headers["allow"]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {**GOOD, "limits": {"sysctls": {f"f{n}": {} for n in range(6_000)}}},
+        {**GOOD, "target": {"target_app": "mixed", "env": {f"E{n}": [] for n in range(6_000)}}},
+        {**GOOD, **{f"unknown_{n}": n for n in range(6_000)}},
+        {
+            **GOOD,
+            "workload": {"kind": "closed_loop", "requests": [{"path": n} for n in range(6_000)]},
+        },
+    ],
+)
+def test_of_thousands_of_mistakes_the_first_ones_are_said(document: Any) -> None:
+    found = Api().submit(document).json()["mistakes"]
+    assert len(found) <= 51
+    assert found[-1]["message"] == "there are more mistakes: correct these first"

@@ -52,6 +52,7 @@ from tuner.nouns.model.documents import (
     SamplerName,
     TuneRequest,
     Variant,
+    message_of,
     mistakes_of,
 )
 from tuner.nouns.model.doubts import Advice, Doubt, measure_again

@@ -186,16 +186,16 @@ def mistakes_of(error: Any, whole: type[BaseModel] | None = None) -> list[tuple[
 
     With the model of the `whole` document, an unknown field that belongs elsewhere says where.
     """
-    found = []
-    for detail in error.errors():
-        message = detail["msg"].removeprefix("Value error, ")
-        if detail["type"] == "extra_forbidden":
-            homes = sorted({*_homes(str(detail["loc"][-1]), whole)}) if whole else []
-            message = (
-                f"unknown field; did you mean {' or '.join(homes)}?" if homes else "unknown field"
-            )
-        found.append((".".join(str(part) for part in detail["loc"]), message))
-    return found
+    details = error.errors()
+    return [(".".join(map(str, detail["loc"])), message_of(detail, whole)) for detail in details]
+
+
+def message_of(detail: Any, whole: type[BaseModel] | None = None) -> str:
+    """The message of one of pydantic's errors, as `mistakes_of` has it."""
+    if detail["type"] != "extra_forbidden":
+        return str(detail["msg"]).removeprefix("Value error, ")
+    homes = sorted({*_homes(str(detail["loc"][-1]), whole)}) if whole else []
+    return f"unknown field; did you mean {' or '.join(homes)}?" if homes else "unknown field"
 
 
 _DEEP = 3  # fields of a document in each other

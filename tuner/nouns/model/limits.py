@@ -187,7 +187,9 @@ class Limits(Document):
         None, ge=64, le=1 << 30, description="open files (ulimit -n); null: what the host grants"
     )
     sysctls: dict[str, StrictInt | Annotated[StrictStr, Field(max_length=100)]] = Field(
-        {}, description="its other kernel settings, as in {net.ipv4.tcp_syncookies: 0}"
+        {},
+        max_length=64,
+        description="its other kernel settings, as in {net.ipv4.tcp_syncookies: 0}",
     )
 
     @model_validator(mode="after")

@@ -4,13 +4,14 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from tuner.nouns.errors import InvalidInput, Mistake
-from tuner.nouns.model import REQUESTS, JobKind, JobSpec, Request, mistakes_of
+from tuner.nouns.model import REQUESTS, JobKind, JobSpec, Request, message_of
 
 # ---- pydantic's errors as mistakes: one per place of the document, with the author's paths
 #
@@ -25,16 +26,29 @@ _WRONG_OBJECT = ("model_type", "model_attributes_type", "dict_type")
 _ONE_OF_KINDS = ("union_tag_not_found", "union_tag_invalid")
 
 
+MOST_MISTAKES = 50
+"""More are not read by anybody, and a request may have thousands."""
+
+
 def mistakes_of_shape(
     document: Any, error: ValidationError, whole: type[BaseModel] | None = None
 ) -> list[Mistake]:
-    """Every mistake, one per place, in the order of the document's fields."""
+    """One mistake a place, in the order of the document's fields; the first `MOST_MISTAKES`."""
+    details = error.errors(include_url=False, include_input=False)
+    places = [place_of(document, detail) for detail in details]
+    members = _Members.of(details, places)
     by_place: dict[Place, dict[str, None]] = {}
-    details = error.errors()
-    for detail, (_, message) in zip(details, mistakes_of(error, whole), strict=True):
-        place = place_of(document, detail)
-        if not _is_of_another_member(document, place, detail, details):
-            by_place.setdefault(place, {})[_worded(detail, message)] = None
+    for detail, place in zip(details, places, strict=True):
+        if members.has_another(document, place, detail["type"]):
+            continue
+        if place not in by_place and len(by_place) == MOST_MISTAKES:
+            more = Mistake("", "there are more mistakes: correct these first")
+            return [*_mistakes(by_place), more]
+        by_place.setdefault(place, {})[_worded(detail, message_of(detail, whole))] = None
+    return _mistakes(by_place)
+
+
+def _mistakes(by_place: Mapping[Place, Mapping[str, None]]) -> list[Mistake]:
     return [Mistake(dotted(place), " or ".join(said)) for place, said in by_place.items()]
 
 
@@ -84,22 +98,37 @@ def _value_at(document: Any, place: Place) -> Any:
     return document
 
 
-def _is_of_another_member(
-    document: Any, place: Place, detail: ErrorDetails, details: Sequence[ErrorDetails]
-) -> bool:
-    """Whether the error only says that the value does not fit another member of a union.
+@dataclass(frozen=True, slots=True)
+class _Members:
+    """The places of all errors and of what holds them, to tell members of a union apart.
 
-    pydantic counts only the valid items of a list, so a list of wrong items is not too short.
+    pydantic reports every member that it tried.
     """
-    if detail["type"] == "too_short":
-        inner = (place_of(document, other) for other in details)
-        return any(deeper[:-1][: len(place)] == place for deeper in inner)
-    is_object = isinstance(_value_at(document, place), Mapping)
-    unlike = _WRONG_SCALAR if is_object else _WRONG_OBJECT
-    if detail["type"] not in unlike:
-        return False
-    others = (other for other in details if other["type"] not in unlike)
-    return any(place_of(document, other)[: len(place)] == place for other in others)
+
+    above: frozenset[Place]  # an error is deeper
+    of_objects: frozenset[Place]  # an error, there or deeper, that is not about a wrong scalar
+    of_scalars: frozenset[Place]  # ... not about a wrong object
+
+    @classmethod
+    def of(cls, details: Sequence[ErrorDetails], places: Sequence[Place]) -> "_Members":
+        above, of_objects, of_scalars = set[Place](), set[Place](), set[Place]()
+        for detail, place in zip(details, places, strict=True):
+            holders = {place[:depth] for depth in range(len(place) + 1)}
+            above |= holders - {place}
+            of_objects |= holders if detail["type"] not in _WRONG_SCALAR else set()
+            of_scalars |= holders if detail["type"] not in _WRONG_OBJECT else set()
+        return cls(frozenset(above), frozenset(of_objects), frozenset(of_scalars))
+
+    def has_another(self, document: Any, place: Place, kind: str) -> bool:
+        """Whether an error only says that the value does not fit another member.
+
+        pydantic counts only the valid items of a list, so a list of wrong items is not too short.
+        """
+        if kind == "too_short":
+            return place in self.above
+        if isinstance(_value_at(document, place), Mapping):
+            return kind in _WRONG_SCALAR and place in self.of_objects
+        return kind in _WRONG_OBJECT and place in self.of_scalars
 
 
 def _worded(detail: ErrorDetails, message: str) -> str:
@@ -164,7 +193,8 @@ def read_request(document: Any, resolve: Resolve) -> JobSpec:
         request = model.model_validate(document)
     except ValidationError as error:
         found = mistakes_of_shape(document, error, model)
-        found += [] if unfit else _of_rest(document, model, error, resolve)
+        if not unfit and len(found) < MOST_MISTAKES:
+            found += _of_rest(document, model, error, resolve)
         raise InvalidInput(_unique([*unfit, *found])) from None
     if unfit:
         raise InvalidInput(unfit)
