@@ -193,7 +193,8 @@ def test_all_mistakes_stand_at_their_fields_at_once(desk: Desk) -> None:
         ("a: 2026-11-25", "no YAML"),
         ("? [a]\n: b", "no YAML"),
         ("x" * 50_001, "at most 50000"),
-        ("[" * 3_000, "no YAML"),
+        ("[" * 25_000 + "]" * 25_000, "nested too deeply"),
+        (f"a: [{'1,' * 20_000}]", "too many values"),
     ],
 )
 def test_what_is_no_job_in_yaml_is_refused_at_its_field(desk: Desk, text: str, said: str) -> None:

@@ -21,6 +21,10 @@ _ALONE = {Kind.FLAG: "true", Kind.INTEGER: "1"}
 """What an option without its value means, as the value that a file needs."""
 
 
+MOST_MISTAKES = 20
+"""Mistakes of one command that are named."""
+
+
 @dataclass(frozen=True, slots=True)
 class Argument:
     """An option with its value; `key` is how the command writes it."""
@@ -77,16 +81,23 @@ def is_file(word: str) -> bool:
 def ini_of(command: str, catalogue: Catalogue) -> str:
     """The file that means the same as the command.
 
-    Variables of the shell become uWSGI's own. Raises `InvalidInput` with every mistake: a word that
-    is no option, an option without its value, a file with further options.
+    Variables of the shell become uWSGI's own. Raises `InvalidInput` with the first `MOST_MISTAKES`:
+    a word that is no option, an option without its value, a file with further options.
     """
     words = words_for_uwsgi(_shell_words(command))
     if words is None:
         raise InvalidInput([Mistake("", "it does not start uwsgi")])
-    read = [_settings(item, catalogue) for item in arguments(words, catalogue)]
-    if mistakes := [Mistake("", item) for item in read if isinstance(item, str)]:
+    settings, mistakes = list[tuple[str, str]](), list[Mistake]()
+    for item in arguments(words, catalogue):
+        read = _settings(item, catalogue)
+        if not isinstance(read, str):
+            settings += read
+        elif len(mistakes) < MOST_MISTAKES:
+            mistakes.append(Mistake("", read))
+        else:  # each takes a search for what is meant
+            break
+    if mistakes:
         raise InvalidInput(mistakes)
-    settings = (setting for item in read if not isinstance(item, str) for setting in item)
     return "".join(f"{line}\n" for line in (f"[{SECTION}]", *map(" = ".join, settings)))
 
 

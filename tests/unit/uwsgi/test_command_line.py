@@ -70,3 +70,10 @@ def test_what_a_command_line_cannot_say() -> None:
     assert command_of(off, known()) == "uwsgi --http-keepalive=0"
     with pytest.raises(ValueError, match="master = true"):
         command_of(IniFile.parse("[uwsgi]\nif-env = A\nmaster = true\nendif =\n"), known())
+
+
+def test_of_thousands_of_wrong_options_the_first_ones_are_named() -> None:
+    words = " ".join(f"--no-such-{n} 1" for n in range(3_000))
+    with pytest.raises(InvalidInput) as refused:
+        ini_of(f"uwsgi {words}", known())
+    assert len(refused.value.mistakes) == 20

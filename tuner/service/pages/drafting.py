@@ -12,7 +12,7 @@ import yaml
 from tuner.nouns.errors import InvalidInput, Mistake
 from tuner.nouns.model import ClosedLoop, HttpRequest, JobKind, OpenLoop, TuneRequest, Workload
 from tuner.nouns.schemas import TargetAppAnswer
-from tuner.service.api.reading import parse
+from tuner.service.api.reading import MAX_DEPTH, parse
 
 Json = dict[str, Any]
 Texts = Mapping[str, str]
@@ -42,6 +42,7 @@ _JOINED = ("limits", "budget")
 """The YAML replaces fields; of these two it replaces only the values that it names."""
 
 _MOST_YAML = 50_000  # characters
+_MOST_EVENTS = 10_000  # values, and the ends of lists
 _SCHEMA = TuneRequest.model_json_schema()
 
 
@@ -216,14 +217,28 @@ def _parsed(text: str) -> Json:
         limit = f"give at most {_MOST_YAML} characters here; `tuner submit` takes more"
         raise InvalidInput.at(REST, limit)
     try:
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
-            raise InvalidInput.at(REST, "write each value out: names as in *name are not read here")
+        _require_plain(text)
         found = parse(json.dumps(yaml.safe_load(text)).encode())
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
         raise InvalidInput.at(REST, f"this is no YAML: {' '.join(str(error).split())}") from None
     if found is not None and not isinstance(found, dict):
         raise InvalidInput.at(REST, "give fields with their values, as in min_effect: 0.01")
     return found or {}
+
+
+def _require_plain(text: str) -> None:
+    """Raise `InvalidInput` for names of values, and for what would take long to read.
+
+    The events come while the text is read, so a deep nest ends at its first levels.
+    """
+    depth = 0
+    for number, event in enumerate(yaml.parse(text, yaml.SafeLoader)):
+        if isinstance(event, yaml.AliasEvent):
+            raise InvalidInput.at(REST, "write each value out: names as in *name are not read here")
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH or number > _MOST_EVENTS:
+            raise InvalidInput.at(REST, "this is nested too deeply, or has too many values")
 
 
 def by_field(mistakes: Sequence[Mistake]) -> Mapping[str, Sequence[str]]:
