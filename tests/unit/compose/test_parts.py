@@ -112,6 +112,30 @@ def test_nothing_is_replaced(project: Project) -> None:
     assert not (folder / "target.yaml").exists()
 
 
+@pytest.mark.parametrize("name", ["target.yaml", "uwsgi.ini"])
+def test_a_link_that_leads_out_of_a_checkout_is_not_followed(
+    project: Project, tmp_path: Path, name: str
+) -> None:
+    project(compose=WEB, ini=INI)
+    Path("app").mkdir()
+    stranger = tmp_path / "elsewhere"
+    (Path("app") / name).symlink_to(stranger)
+    wanted = Wanted(folder=Path("app"), ini=Path("uwsgi.ini"))
+    with pytest.raises(Conflict, match="is there already"):
+        write(draft(wanted), Path("app"))
+    assert not stranger.exists()
+
+
+def test_a_folder_that_is_a_link_is_refused(project: Project, tmp_path: Path) -> None:
+    project(compose=WEB, ini=INI)
+    (tmp_path / "elsewhere").mkdir()
+    Path("app").symlink_to(tmp_path / "elsewhere")
+    for folder in (Path("app"), Path("app/inner")):
+        with pytest.raises(InvalidInput, match="app is a link"):
+            write(draft(Wanted(folder=folder, ini=Path("uwsgi.ini"))), folder)
+    assert [*(tmp_path / "elsewhere").iterdir()] == []
+
+
 def test_an_image_and_a_file_need_no_compose_file(project: Project) -> None:
     project(ini=INI)
     found = made(image="registry.example/shop:1", ini=Path("uwsgi.ini"))

@@ -1,5 +1,6 @@
 """A draft as files: target.yaml with its notes on top, and the texts beside it."""
 
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -15,10 +16,14 @@ TARGET = "target.yaml"
 
 
 def write(draft: Draft, folder: Path) -> tuple[Path, ...]:
-    """Write the folder, and return what is new. Raises `Conflict` rather than replace anything."""
+    """Write the folder, and return what is new. Raises `Conflict` rather than replace anything.
+
+    A checkout that came from elsewhere may have links that lead out of it: none is followed.
+    """
     texts = {**draft.texts, TARGET: target_yaml(draft)}
     new = [*draft.folders, *texts]
-    there = [str(folder / name) for name in new if (folder / name).exists()]
+    _refuse_links(folder)
+    there = [str(folder / name) for name in new if os.path.lexists(folder / name)]
     if there:
         raise Conflict(f"{', '.join(there)}: is there already; give another folder, or move it")
     try:
@@ -26,15 +31,31 @@ def write(draft: Draft, folder: Path) -> tuple[Path, ...]:
         for name, source in draft.folders.items():
             _copy(source, folder / name)
         for name, text in texts.items():
-            (folder / name).write_text(text, encoding="utf-8")
+            _create(folder / name, text)
     except OSError as error:
         raise InvalidInput.at(str(folder), error.strerror or "cannot be written") from error
     return tuple(folder / name for name in new)
 
 
+def _refuse_links(folder: Path) -> None:
+    """Raise `InvalidInput` for a link on the way from the present folder; above it all is ours."""
+    here, whole = Path.cwd(), folder.absolute()
+    below = [whole, *whole.parents]
+    for place in below[: below.index(here)] if here in below else below[:1]:
+        if place.is_symlink():
+            raise InvalidInput.at(str(folder), f"{place} is a link; give the folder itself")
+
+
+def _create(file: Path, text: str) -> None:
+    """A new file. Raises `OSError` where anything has its name, also a link that leads nowhere."""
+    new = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+    with os.fdopen(new, "w", encoding="utf-8") as opened:
+        opened.write(text)
+
+
 def _copy(source: Path, place: Path) -> None:
     """A copy with all owners, modes and links. Raises `InvalidInput` if it cannot be whole."""
-    command = ["cp", "-a", "--", str(source), str(place)]
+    command = ["cp", "-a", "--no-target-directory", "--", str(source), str(place)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         shutil.rmtree(place, ignore_errors=True)
