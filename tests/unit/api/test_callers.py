@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from tests import builders
 from tests.scopes import needed
 from tests.sites import Site, Visitor
 from tests.unit.api.fakes import Api, finished
@@ -99,12 +100,29 @@ def test_a_key_of_certain_apps_reads_all_and_changes_only_those(api: Api) -> Non
         assert refused.json()["detail"] == "this key may change shop*, till, and not bank"
         assert api.send(method, path.format(own["id"]), headers=headers).status_code < 300, path
     assert api.get(f"/v1/jobs/{other['id']}", **headers).json()["state"] == "queued"
+    image = {"target": {"image": "till:1"}, "baseline": {"ini": builders.INI}}
     for app, status in (("till", 201), ("tills", 403), ("bank", 403)):
-        answer = api.submit({"app": app, "target": mixed}, **headers)
+        answer = api.submit({"app": app, **image}, **headers)
         assert answer.status_code == status, app
     refused = api.send("POST", "/v1/apps/bank/checks", headers=headers, json={})
     assert refused.status_code == 403
     assert api.send("POST", "/v1/jobs/99/cancel", headers=headers).status_code == 404
+
+
+def test_a_key_of_certain_apps_uses_no_other_target_app_under_their_names(api: Api) -> None:
+    api.store.create_key("tills", Scope.SUBMIT, "s", None, by="operator", apps=("till*",))
+    arms = [
+        {"name": "a", "ini": builders.INI},
+        {"name": "b", "ini": builders.INI, "target_app": "mixed"},
+    ]
+    for request in (
+        {"app": "till-x", "target": {"target_app": "mixed"}, "allow": ["commands"]},
+        {"kind": "compare", "app": "till-x", "target": {"image": "till:1"}, "arms": arms},
+    ):
+        refused = api.submit(request, **{"X-API-Key": "s"})
+        assert refused.status_code == 403, request
+        assert refused.json()["detail"] == "this key may change till*, and not mixed"
+    assert not api.store.kept
 
 
 def test_a_revoked_or_expired_key_is_refused_at_once(api: Api) -> None:

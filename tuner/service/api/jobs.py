@@ -89,7 +89,10 @@ def submitted(
     Raises `InvalidInput`, `Forbidden` or `LimitReached`.
     """
     spec = read_request(document, services.resolve)
-    services.require_theirs(spec.app)
+    # The files, secrets and services of a target app go into a trial, whatever the job is called.
+    targets = (target.target_app for target in (spec.target, *spec.others.values()))
+    for app in (spec.app, *filter(None, targets)):
+        services.require_theirs(app)
     require_allowed_time(spec, services.job_minutes)
     age = timedelta(days=max_age_days) if max_age_days is not None else None
     return services.store.create_job(
