@@ -18,6 +18,8 @@ def rows() -> Iterator[str]:
     yield "|---|---|---|"
     for doubt in Doubt:
         some = ", if over a tenth of the windows are void" if doubt.voids else ""
+        if doubt.advice_on_candidate is not doubt.advice:
+            some = f"; {doubt.advice_on_candidate}, if your own file does not have it"
         yield f"| `{doubt}` | {doubt.advice}{some} | {doubt.remedy} |"
 
 

@@ -311,7 +311,8 @@ def test_doubts_of_the_fresh_windows_go_along() -> None:
 
 @pytest.mark.parametrize("doubt", [d for d in Doubt if d.advice is Advice.NOT_YET])
 def test_a_doubt_that_can_turn_the_sign_leaves_no_file_to_deploy(doubt: Doubt) -> None:
-    blocks = confirm(FASTER, doubts=(doubt,))
+    own = window(0, 100, doubts=(doubt,))
+    blocks = [block([own, window(1, rate)], phase=Phase.CONFIRM) for rate in FASTER]
     if doubt.voids:  # the windows that are left still show the gain
         void = window(1, 120, doubts=(doubt,))
         blocks = [block([*each.windows, void], phase=Phase.CONFIRM) for each in confirm(FASTER)]
@@ -321,6 +322,13 @@ def test_a_doubt_that_can_turn_the_sign_leaves_no_file_to_deploy(doubt: Doubt) -
     assert "Deploy" not in found.reason
     assert doubt.sentence in found.reason
     assert doubt.remedy in found.reason
+
+
+def test_what_slows_the_faster_file_alone_makes_no_gain() -> None:
+    found = answer(confirm(FASTER, doubts=(Doubt.BENCH_BUSY,)))
+    assert (found.verdict, found.doubts) == (Verdict.BETTER, (Doubt.BENCH_BUSY,))
+    assert found.reason.startswith("Deploy it to one instance first: ")
+    assert Doubt.BENCH_BUSY.remedy in found.reason
 
 
 def test_a_few_void_windows_do_not_hold_up_an_answer() -> None:

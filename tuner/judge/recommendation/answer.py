@@ -279,7 +279,7 @@ def _before_all(answer: Recommendation) -> Iterator[str]:
     yield from map(wording.sentence, unmeasured(answer.conditions))
     if answer.advice is Advice.ONE_FIRST:
         for doubt in answer.doubts:
-            if doubt.advice is Advice.ONE_FIRST:
+            if doubt.advice_on_candidate is Advice.ONE_FIRST:
                 yield wording.sentence(f"{doubt.sentence}; {doubt.remedy}")
 
 

@@ -40,7 +40,11 @@ def doubted(
     comparison: Comparison, doubts: Collection[Doubt], windows: Sequence[Window]
 ) -> Comparison:
     """The comparison, without its gain if a doubt may turn the sign; `windows` are all its own."""
-    held = [doubt for doubt in doubts if doubt.advice is Advice.NOT_YET]
+    own = analysis.frequent([window for window in windows if window.arm == 0])
+    advices = {
+        doubt: doubt.advice if doubt in own else doubt.advice_on_candidate for doubt in doubts
+    }
+    held = [doubt for doubt, advice in advices.items() if advice is Advice.NOT_YET]
     void = sum(window.is_void for window in windows)
     turning = [d for d in held if not d.voids or void > MANY_VOID * len(windows)]
     if comparison.verdict is not Verdict.BETTER or not turning:

@@ -254,8 +254,11 @@ class Recommendation:
 
     @property
     def advice(self) -> Advice:
-        """What its doubts leave to say of a file that is better. Void windows do not count."""
-        return Advice.worst(doubt.advice for doubt in self.doubts if not doubt.voids)
+        """What its doubts leave to say of a file that is better. Void windows do not count.
+
+        A doubt of the user's own file that holds back every gain leaves none that is better.
+        """
+        return Advice.worst(doubt.advice_on_candidate for doubt in self.doubts if not doubt.voids)
 
     @property
     def measure_again(self) -> str | None:

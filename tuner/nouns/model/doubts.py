@@ -64,6 +64,14 @@ class Doubt(StrEnum):
         return _TABLE[self].advice
 
     @property
+    def advice_on_candidate(self) -> Advice:
+        """The same where the user's own file does not have it.
+
+        What slows only the faster file hides a part of its gain, and makes none.
+        """
+        return _TABLE[self].on_candidate or self.advice
+
+    @property
     def remedy(self) -> str:
         """What a person can do about it."""
         return _TABLE[self].remedy
@@ -85,6 +93,7 @@ class _Meaning:
     remedy: str
     advice: Advice = Advice.DEPLOY
     voids: bool = False
+    on_candidate: Advice | None = None  # None: the same
 
 
 _TABLE = {
@@ -147,6 +156,7 @@ _TABLE = {
         "load generator and services together used more than 80 % of the CPUs that they share",
         "measure on a host with more CPUs, so that services have their own",
         Advice.NOT_YET,
+        on_candidate=Advice.ONE_FIRST,
     ),
     Doubt.BENCH_FULL: _Meaning(
         "load generator and services used up the CPUs that they share: the app had to wait",
