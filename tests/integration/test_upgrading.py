@@ -54,7 +54,7 @@ sys.exit(main(["db", "upgrade", *sys.argv[4:]]))
 """
 STAGES = (
     ("tuner.store.db.dumps", "dump", "during"),
-    ("tuner.store.db.server", "create", "after"),
+    ("tuner.store.db.upgrading", "create", "after"),
     ("tuner.store.db.dumps", "fill", "during"),
     ("tuner.store.db.dumps", "require_equal", "after"),
     ("Path", "rename", "postgres.upgraded"),
