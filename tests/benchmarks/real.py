@@ -128,6 +128,7 @@ def kept(answer: Json) -> Json:
             {"where": each["where"], "effect": jobs.interval(each["effect"]), "sign": each["sign"]}
             for each in answer["conditions"]
         ],
+        "compromise": (answer["compromise"] or {}).get("sentence"),
     }
 
 
@@ -178,6 +179,7 @@ def details(row: Row) -> Iterator[tuple[str, str]]:
     yield "reverted", jobs.in_words(row["reverted"])
     yield "bottleneck", row["bottleneck"]
     yield "doubts", ", ".join(row["doubts"]) or "none"
+    yield "compromise", row.get("compromise") or "none"
     for each in row["conditions"]:
         yield each["where"], f"{jobs.percent(each['effect'])}, {each['sign']}"
 
