@@ -9,6 +9,8 @@ import pytest
 
 from tests import builders, filled_rows
 from tests.integration.test_dumps import store_on
+from tests.integration.test_migrations import NEWEST
+from tests.later_version import versions
 from tests.older_files import (
     SETTINGS,
     Answers,
@@ -28,7 +30,6 @@ from tuner.store.db import EmbeddedPostgres, binaries, dumps, server
 
 __all__ = ["filled", "home", "programs"]
 
-OLDER_TABLES = "20261125_checks"
 MORTAL = """
 import os, signal, sys, threading
 from importlib import import_module
@@ -93,11 +94,12 @@ def test_numbers_go_on_after_an_upgrade(home: Path, programs: Path) -> None:
     assert made.id == newest + 1
 
 
-def test_older_tables_are_migrated_after_the_files(home: Path, programs: Path) -> None:
-    with running(home, programs) as url:
-        dumps.downgrade(url, OLDER_TABLES)
+def test_older_tables_are_migrated_after_the_files(
+    home: Path, programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    versions(tmp_path, monkeypatch)("20270101_later")
     assert run("db", "upgrade", "--old-bin", str(programs)) == 0
-    assert [file.stem for file in (home / "dumps").iterdir()] == [OLDER_TABLES]
+    assert [file.stem for file in (home / "dumps").iterdir()] == [NEWEST]
     with EmbeddedPostgres(home, settings=SETTINGS) as postgres:
         dumps.check(postgres.url)
 

@@ -7,9 +7,10 @@ starts again elsewhere; everything that asks this asks here.
 import logging
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 
+import psycopg
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -250,7 +251,9 @@ class Liveness:
             self._connection.execute(_BEAT, self._values)
 
     def close(self) -> None:
-        """Free the name."""
+        """Free the name at once: the server may notice later that the connection has ended."""
+        with suppress(psycopg.Error):
+            self._connection.execute("SELECT pg_advisory_unlock_all()")
         self._connection.close()
 
     def _take_name(self) -> None:
