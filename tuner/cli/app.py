@@ -146,7 +146,7 @@ def group() -> None:
 
 
 @app.command()
-def init(
+def init(  # long: Typer reads the options from here
     folder: Annotated[
         Path, typer.Argument(metavar="[FOLDER]", help="The folder to make; its name is the app's.")
     ] = Path(),

@@ -180,7 +180,7 @@ TUNED_WITHIN_DAYS = 1
 """An equal tuning job that succeeded within this time is not run again for --tune."""
 
 
-def compare(
+def compare(  # long: Typer reads the options from here
     suite: Annotated[
         str, typer.Argument(metavar="SUITE", help="One of our suites, or a suite.yaml.")
     ],

@@ -143,7 +143,7 @@ def answer_document(
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-def gate(
+def gate(  # long: Typer reads the options from here
     app: AppName,
     image: Annotated[str, typer.Option(help="The new image.")],
     time: Annotated[

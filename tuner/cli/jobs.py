@@ -195,7 +195,7 @@ def _follow_to_the_end(client: "Client", job_id: int, *, as_json: bool) -> None:
 # ---- `tuner recommend`: the file to deploy, and whether the deployed file has the same effect
 
 
-def recommend(
+def recommend(  # long: Typer reads the options from here
     app: AppName,
     check: Check = None,
     form: Annotated[

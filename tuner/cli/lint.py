@@ -34,7 +34,7 @@ _MOST_BYTES = 4 * linter.MAX_CHARS + 4
 Format = Literal["text", "json", "sarif", "github"]
 
 
-def lint(
+def lint(  # long: Typer reads the options from here
     file: Annotated[
         str | None, typer.Argument(metavar="FILE", help="A uwsgi.ini; - is standard input.")
     ] = None,

@@ -162,7 +162,7 @@ def grid_of(levels: Levels, base: str, limits: Json | None) -> list[Json]:
     return found
 
 
-def measure(
+def measure(  # long: Typer reads the options from here
     app: Annotated[
         str, typer.Argument(metavar="APP", help="The name of a target app, or a Docker image.")
     ],

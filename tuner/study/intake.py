@@ -185,7 +185,7 @@ def resolve(
     others = targets.others(request, catalogue, mistakes)
     files = _files(request, own_ini, others, mistakes)
     workload = request.workload or (described.app.workload if described else ClosedLoop())
-    spec = JobSpec(
+    spec = JobSpec(  # long: one line for each field of a job
         kind=JobKind(request.kind),
         **_compared(request, tuple(files.values()), box),
         app=_app_of(request),

@@ -194,42 +194,31 @@ class DockerLauncher:
         ini = IniFile.parse(arm.ini)
         front = _front_of(arm)
         proxy = nginx.proxy_of(front)
+        folder = proxy.folder if proxy is not None else None
+        volumes, containers = {}, self._starting.containers
         with ExitStack() as stack:
-            folder = proxy.folder if proxy is not None else None
-            in_memory = arm.target.in_memory.get(folder or "")
-            volume = (
-                stack.enter_context(self._starting.containers.volume(in_memory=in_memory))
-                if folder
-                else None
-            )
-            volumes = {folder: volume} if folder and volume else {}
+            if folder:
+                shared = containers.volume(in_memory=arm.target.in_memory.get(folder))
+                volumes[folder] = stack.enter_context(shared)
             target = self._starting.target(arm, argv, volumes, serves=True)
             container, options, beside = stack.enter_context(target)
-            placement, file = options.placement, None
-            if proxy is not None:
-                cpus, backlog = placement.client_cpus, arm.limits.somaxconn
-                file = proxy.file(workers=cpus, nofile=options.nofile, backlog=backlog)
+            file = options.proxy_file(proxy, arm.limits) if proxy is not None else None
             with self._ended_before(arm, container):
-                cgroups = self._host.cgroups(container, self._starting.containers)
+                cgroups = self._host.cgroups(container, containers)
                 seen = cgroups.mounts([container, *beside.services.values()])
-                its = options.generator(container, volume, seen)
-                containers, image = self._starting.containers, self._host.images.generator()
+                its = options.generator(container, volumes.get(folder or ""), seen)
+                image = self._host.images.generator()
                 generator = stack.enter_context(containers.generator(image, its, file))
                 way = delayed(containers, image, options, container, arm.target.delayed_ms)
                 delay = stack.enter_context(way)
             # All at once: the contexts would remove one after the other.
-            together = [
-                container,
-                generator,
-                *([delay] if delay else []),
-                *beside.services.values(),
-            ]
-            stack.callback(self._connection.remove, together)
+            others = [delay, *beside.services.values()] if delay else beside.services.values()
+            stack.callback(self._connection.remove, [container, generator, *others])
             yield DockerTarget(
                 connection=self._connection,
                 container=container,
                 generator=generator,
-                placement=placement,
+                placement=options.placement,
                 front=front,
                 nofile=options.nofile_of(arm.limits),
                 client_nofile=options.nofile,

@@ -161,6 +161,11 @@ class Options:
         """The limit of open files of a container without one of its own."""
         return min(self.config.nofile, self.facts.nofile)
 
+    def proxy_file(self, proxy: nginx.Proxy, limits: Limits) -> nginx.ProxyFile:
+        """The file of a proxy on the load generator's CPUs."""
+        workers, backlog = self.placement.client_cpus, limits.somaxconn
+        return proxy.file(workers=workers, nofile=self.nofile, backlog=backlog)
+
     def nofile_of(self, limits: Limits) -> int:
         """The limit of open files of a target."""
         return limits.nofile or self.nofile

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from tuner.bench.measurement.driving import Driver, Stopwatch, arm_at_fault, services_running
@@ -147,10 +147,7 @@ class Bench:
         """
         order = random.Random(seed)  # noqa: S311  a reproducible shuffle, not a secret
         watch = Stopwatch()
-        planned = block_options.cycles or budget.cycles
-        futility = block_options.futility
         workload = at_rung(workload, block_options.rung)
-        cycles: list[list[Window]] = []
         self.launcher.check_room(arms)
         with self.aborting(), self.started(arms) as (running, ready_s):
             drivers = [
@@ -163,28 +160,30 @@ class Bench:
                 self.check_wanted()
                 driver.measure_round_trips()
                 driver.warm_up(budget.warmup_s)
-            turns = [
-                (driver, load, driver.enough_s(budget.window_s, block_options))
-                for driver in drivers
-                for load in driver.loads
-            ]
-            for number in range(planned):
-                if futility and is_futile(cycles, futility, planned=planned):
-                    break
-                shuffled = order.sample(turns, len(turns))
-                first = number * len(turns)
-                cycles.append(self._cycle(shuffled, first))
-        return MeasurementResult(
-            windows=tuple(window for cycle in cycles for window in cycle),
-            setup_s=watch.setup_s,
-            load_s=watch.load_s,
-            ready_s=ready_s,
-            ini_sha256=tuple(arm.ini_sha256 for arm in arms),
-            effective_ini=effective,
-            warmup_s=tuple(driver.warmup_s for driver in drivers),
-            is_cut_short=len(cycles) < planned,
-            image_digest=arms[0].image_digest,
+            windows, is_cut_short = self._cycles(drivers, budget, block_options, order)
+        return replace(
+            measured(arms, drivers, watch, ready_s, effective),
+            windows=windows,
+            is_cut_short=is_cut_short,
         )
+
+    def _cycles(
+        self, drivers: Sequence[Driver], budget: Budget, options: BlockOptions, order: random.Random
+    ) -> tuple[tuple[Window, ...], bool]:
+        """The windows of all cycles, and whether arm 1 could no longer win before the last."""
+        planned = options.cycles or budget.cycles
+        turns = [
+            (driver, load, driver.enough_s(budget.window_s, options))
+            for driver in drivers
+            for load in driver.loads
+        ]
+        cycles: list[list[Window]] = []
+        for number in range(planned):
+            if options.futility and is_futile(cycles, options.futility, planned=planned):
+                break
+            shuffled = order.sample(turns, len(turns))
+            cycles.append(self._cycle(shuffled, number * len(turns)))
+        return tuple(window for cycle in cycles for window in cycle), len(cycles) < planned
 
     def own_file(self, target: Target) -> str:
         """The present file, out of the target's image. Raises `TargetFailed` or `Aborted`."""
@@ -259,3 +258,22 @@ class Bench:
         except (TargetFailed, Infrastructure):
             self.check_wanted()
             raise
+
+
+def measured(
+    arms: Sequence[ArmSpec],
+    drivers: Sequence[Driver],
+    watch: Stopwatch,
+    ready_s: Sequence[float],
+    effective_ini: Sequence[str],
+) -> MeasurementResult:
+    """What is known of every measurement in which all arms were started and driven."""
+    return MeasurementResult(
+        setup_s=watch.setup_s,
+        load_s=watch.load_s,
+        ready_s=tuple(ready_s),
+        ini_sha256=tuple(arm.ini_sha256 for arm in arms),
+        effective_ini=tuple(effective_ini),
+        warmup_s=tuple(driver.warmup_s for driver in drivers),
+        image_digest=arms[0].image_digest,
+    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from tuner.bench.measurement.bench import Bench
 from tuner.bench.measurement.course import warming
 from tuner.bench.measurement.driving import Stopwatch, arm_at_fault, services_running
-from tuner.bench.measurement.host import ArmSpec, Checked, target_failed
+from tuner.bench.measurement.host import ArmSpec, BuildInfo, Checked, target_failed
 from tuner.nouns.errors import TargetFailed
 from tuner.nouns.model import (
     FailureCode,
@@ -236,24 +236,25 @@ class Preparation:
             self.bench.check_wanted()
             looks = self._look_at_all(arms, workload, watch)
             images = self._resolved(others)
-        facts = extended(
-            TargetFacts,
-            build,
-            fingerprint=self.bench.launcher.fingerprint(),
-            memory=_memory_line(looks.memory_mb, processes, baseline.target),
-            topology=looks.topology,
-            effective_ini=looks.effective_ini,
-            nofile=looks.nofile,
-            preflight=preflight,
-            images=images,
-        )
+        line = _memory_line(looks.memory_mb, processes, baseline.target)
         return MeasurementResult(
-            facts=facts,
+            facts=replace(self._facts(build, looks, line), preflight=preflight, images=images),
             setup_s=watch.setup_s,
             load_s=watch.load_s,
             ready_s=looks.ready_s,
             ini_sha256=(baseline.ini_sha256,),
             image_digest=build.image_digest,
+        )
+
+    def _facts(self, build: BuildInfo, looks: "_Looks", line: MemoryLine) -> TargetFacts:
+        return extended(
+            TargetFacts,
+            build,
+            fingerprint=self.bench.launcher.fingerprint(),
+            memory=line,
+            topology=looks.topology,
+            effective_ini=looks.effective_ini,
+            nofile=looks.nofile,
         )
 
     def _resolved(self, targets: Sequence[Target]) -> Mapping[str, Resolved]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from statistics import median
 
-from tuner.bench.measurement.bench import Bench
+from tuner.bench.measurement.bench import Bench, measured
 from tuner.bench.measurement.course import Course, warming
 from tuner.bench.measurement.driving import Driver, Stopwatch, arm_at_fault, services_running
 from tuner.bench.measurement.host import ArmSpec, Disturbance, Disturbed
@@ -149,16 +149,8 @@ def run_scenes(
             for stage in order.sample(stages, len(stages)):
                 bench.check_wanted()
                 runs.append(stage.play(scene))
-    return MeasurementResult(
-        scene_runs=tuple(runs),
-        setup_s=watch.setup_s,
-        load_s=watch.load_s,
-        ready_s=ready_s,
-        ini_sha256=tuple(arm.ini_sha256 for arm in arms),
-        effective_ini=effective,
-        warmup_s=tuple(driver.warmup_s for driver in drivers),
-        image_digest=arms[0].image_digest,
-    )
+    of_all = measured(arms, drivers, watch, ready_s, effective)
+    return replace(of_all, scene_runs=tuple(runs))
 
 
 def _served_rps(driver: Driver) -> float:

@@ -72,18 +72,24 @@ def figures(
                 _arm_s(used_s, wall_s, under),
                 _growth(before.engine_cpu_s, after.engine_cpu_s),
             ),
-            with_services=_shared(used_s, wall_s, under.placement.target, under, is_beside=True)
-            if under.placement.has_beside
-            else None,
-            generator_with_services=_shared(
-                client_s, wall_s, under.placement.generator, under, is_beside=False
-            )
-            if under.placement.generator_has_services
-            else None,
+            **_with_services(used_s, client_s, wall_s, under),
             refusal=under.refusal,
             cpu_speed=under.cpu_speed,
         ),
     )
+
+
+def _with_services(
+    used_s: float, client_s: float, wall_s: float, under: Circumstances
+) -> dict[str, float | None]:
+    """The use of the CPUs that services share: those of the target, those of the generator."""
+    placement = under.placement
+    target = _shared(used_s, wall_s, placement.target, under, is_beside=True)
+    generator = _shared(client_s, wall_s, placement.generator, under, is_beside=False)
+    return {
+        "with_services": target if placement.has_beside else None,
+        "generator_with_services": generator if placement.generator_has_services else None,
+    }
 
 
 def service_figures(

@@ -184,6 +184,25 @@ def run(settings: Settings, pool: str) -> None:
     Raises `Conflict` if this host already has a worker, `Unavailable` if PostgreSQL is away at
     the start; later the worker waits for it.
     """
+    worker, schedules = _wired(settings, pool)
+    with bootstrap.host_alive(settings, pool) as liveness:
+        worker.start()
+        conninfo = bootstrap.conninfo(settings)
+        prunes = PRUNES if settings.windows_kept or settings.jobs_kept else None
+        looks = LOOKS if schedules.apps else None
+        run_worker(
+            worker,
+            liveness,
+            conninfo=conninfo,
+            pool=pool,
+            host=worker.name,
+            prunes=prunes,
+            looks=looks,
+        )
+        worker.clear()
+
+
+def _wired(settings: Settings, pool: str) -> tuple[Worker, Schedules]:
     known, store = bootstrap.catalogue(settings), bootstrap.store(settings)
     host = bootstrap.launcher(settings, known)
     allowed = settings.images_allowed
@@ -206,18 +225,4 @@ def run(settings: Settings, pool: str) -> None:
         prune=partial(prune, store, settings.windows_kept, settings.jobs_kept),
         submit_due=schedules.submit_due,
     )
-    with bootstrap.host_alive(settings, pool) as liveness:
-        worker.start()
-        conninfo = bootstrap.conninfo(settings)
-        prunes = PRUNES if settings.windows_kept or settings.jobs_kept else None
-        looks = LOOKS if schedules.apps else None
-        run_worker(
-            worker,
-            liveness,
-            conninfo=conninfo,
-            pool=pool,
-            host=worker.name,
-            prunes=prunes,
-            looks=looks,
-        )
-        worker.clear()
+    return worker, schedules

@@ -1,6 +1,6 @@
 """One job: read, lock, change, finish; the next job of a pool."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -16,6 +16,7 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.dialects.postgresql import insert
 
 from tuner.nouns.errors import LimitReached, NotFound
 from tuner.nouns.model import (
@@ -25,6 +26,7 @@ from tuner.nouns.model import (
     History,
     Job,
     JobId,
+    JobSpec,
     JobState,
     MeasurementState,
     Phase,
@@ -36,7 +38,7 @@ from tuner.nouns.model import (
 from tuner.store.db import events
 from tuner.store.db.engine import JobQueue
 from tuner.store.db.hosts import is_free, living_workers, of_a_job, slots, takes_work
-from tuner.store.db.rows import noun_of
+from tuner.store.db.rows import noun_of, to_json
 from tuner.store.db.tables import hosts, is_open, is_open_work, jobs, measurements
 
 _POOL_LOCKS = 7_801  # first key of our advisory locks on pools
@@ -58,6 +60,24 @@ def asked_before(connection: Connection, asked: Asked) -> JobId | None:
     has_answer = jobs.c.finished_at >= since if since else false()
     query = select(jobs).where(jobs.c.asked_sha256 == asked.sha256, or_(is_open, has_answer))
     return asked.earlier(noun_of(Job, row) for row in connection.execute(query).mappings())
+
+
+def insert_queued(
+    connection: Connection, spec: JobSpec, own: Mapping[str, str | None]
+) -> RowMapping | None:
+    """Insert a queued job with its `own` columns; None where its idempotency key is used."""
+    values = {
+        "kind": spec.kind,
+        "app": spec.app,
+        "pool": spec.pool,
+        "priority": spec.priority,
+        "state": JobState.QUEUED,
+        "phase": Phase.VALIDATE,
+        "spec": to_json(spec),
+    }
+    once = insert(jobs).values({**values, **own})
+    once = once.on_conflict_do_nothing(index_elements=["idempotency_key"])
+    return connection.execute(once.returning(jobs)).mappings().one_or_none()
 
 
 def raw(connection: Connection) -> Any:

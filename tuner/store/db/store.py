@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Column, Connection, Select, and_, bindparam, func, literal, select
-from sqlalchemy.dialects.postgresql import JSONB, insert
+from sqlalchemy.dialects.postgresql import JSONB
 
 from tuner.nouns.errors import Conflict, NotFound
 from tuner.nouns.model import (
@@ -41,7 +41,7 @@ from tuner.store.db.hosts import Hosts
 from tuner.store.db.jobs import first_in_line
 from tuner.store.db.keys import Keys, Links, note
 from tuner.store.db.retention import Retention
-from tuner.store.db.rows import noun_of, to_json
+from tuner.store.db.rows import noun_of
 from tuner.store.db.status import (
     read_blocks_by_trial,
     read_history,
@@ -115,29 +115,16 @@ class Store(Work, Recovery, Hosts, Apps, Checks, Links, Totals, Retention, Keys)
 
         Raises `Conflict` where the key came with another request.
         """
-        values = {
-            "kind": spec.kind,
-            "app": spec.app,
-            "pool": spec.pool,
-            "priority": spec.priority,
-            "state": JobState.QUEUED,
-            "phase": Phase.VALIDATE,
-            "spec": to_json(spec),
+        own = {
             "idempotency_key": idempotency_key,
             "request_sha256": request_sha256,
             "asked_sha256": asked.sha256,
             "submitted_by": by,
         }
-        created = (
-            insert(jobs_table)
-            .values(values)
-            .on_conflict_do_nothing(index_elements=["idempotency_key"])
-            .returning(jobs_table)
-        )
         with self._transaction() as connection:
             if (equal := jobs.asked_before(connection, asked)) is not None:
                 return read_status(connection, equal), False
-            row = connection.execute(created).mappings().one_or_none()
+            row = jobs.insert_queued(connection, spec, own)
             if row is None:
                 return _created_earlier(connection, idempotency_key, request_sha256), False
             if most_waiting is not None:
