@@ -19,10 +19,10 @@ $(COMMANDS): # ARGS="..." is passed on to the program that the command starts
 docs: export NO_MKDOCS_2_WARNING = 1
 
 clean: # remove every container, network, volume and state of data that the product left behind
-	@docker ps --all --quiet --filter label=tuner | xargs -r docker rm --force --volumes
+	@docker ps --all --quiet --filter label=tuner --filter name=tuner- | xargs -r docker rm --force --volumes
 	@docker network ls --quiet --filter label=tuner | xargs -r docker network rm
 	@docker volume ls --quiet --filter label=tuner | xargs -r docker volume rm
-	@docker images --quiet --filter label=tuner.state | sort -u | xargs -r docker rmi --force
+	@docker images --quiet uwsgi-tuner/state | sort -u | xargs -r docker rmi --force
 
 clean-images: clean # remove the images too; the next run builds them again
 	@docker images --quiet 'uwsgi-tuner/*' | sort -u | xargs -r docker rmi --force

@@ -72,7 +72,8 @@ class FakeStore(FakeChecks, FakeLinks):
         self._numbers = itertools.count(1)
         self._jobs: dict[JobId, Job] = {}
         self._revisions: dict[JobId, int] = {}
-        self._keys: dict[str, tuple[JobId, str]] = {}
+        self._keys: dict[tuple[str, str | None], tuple[JobId, str]] = {}
+        self._by_key: dict[JobId, str] = {}
         self._asked: dict[JobId, str | None] = {}
         self._trials: dict[JobId, dict[TrialNumber, Trial]] = {}
         self._measurements: dict[MeasurementId, Measurement] = {}
@@ -109,6 +110,7 @@ class FakeStore(FakeChecks, FakeLinks):
         idempotency_key: str | None,
         request_sha256: str,
         by: str | None = None,
+        by_key: str = "",
         most_waiting: int | None = None,
     ) -> tuple[JobStatus, bool]:
         with self._transaction():
@@ -116,15 +118,16 @@ class FakeStore(FakeChecks, FakeLinks):
             known = (self._jobs[job_id] for job_id in equal if job_id in self._jobs)
             if (earlier := asked.earlier(known)) is not None:
                 return self.status(earlier), False
-            if idempotency_key in self._keys and idempotency_key is not None:
-                job_id, sha = self._keys[idempotency_key]
+            own_key = by_key, idempotency_key
+            if own_key in self._keys:
+                job_id, sha = self._keys[own_key]
                 if sha != request_sha256:
                     raise Conflict(f"the idempotency key {idempotency_key!r} is taken")
                 return self.status(job_id), False
-            queued = (job for job in self._jobs.values() if job.state is JobState.QUEUED)
-            waiting = sum(job.submitted_by == by for job in queued)
+            queued = (job.id for job in self._jobs.values() if job.state is JobState.QUEUED)
+            waiting = sum(self._by_key[job_id] == by_key for job_id in queued)
             if most_waiting is not None and waiting >= most_waiting:
-                raise LimitReached(too_many_waiting(by, most_waiting))
+                raise LimitReached(too_many_waiting(by_key, most_waiting))
             job = Job(
                 id=JobId(next(self._numbers)),
                 spec=spec,
@@ -136,10 +139,11 @@ class FakeStore(FakeChecks, FakeLinks):
             self._jobs[job.id] = job
             self.note(by, Action.SUBMIT, job.id, spec.app)
             self._asked[job.id] = asked.sha256
+            self._by_key[job.id] = by_key
             self._revisions[job.id] = 1
             self._trials[job.id] = {}
             if idempotency_key is not None:
-                self._keys[idempotency_key] = (job.id, request_sha256)
+                self._keys[own_key] = (job.id, request_sha256)
             self.deferred.append(("advance", job.id))
             return self.status(job.id), True
 

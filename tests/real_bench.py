@@ -11,6 +11,7 @@ import docker
 from docker.utils import kwargs_from_env
 
 from tuner.bench.engine import DockerLauncher, EngineConfig
+from tuner.bench.engine.config import new_name
 from tuner.bench.load import DELAY_COMMAND, Generators, Oha, probe_files
 from tuner.bench.measurement import ArmSpec
 from tuner.nouns.model import DEFAULT_COMMAND, Limits, Target
@@ -107,7 +108,8 @@ def create_only(launcher: DockerLauncher, measurement: str) -> None:
     labels = {"tuner.instance": launcher.instance, "tuner.bench.measurement": measurement}
     client = docker.APIClient(version="auto", **kwargs_from_env())
     try:
-        client.create_container(LOAD_IMAGE, ["true"], labels={"tuner": "1", **labels})
+        labels = {"tuner": "1", **labels}
+        client.create_container(LOAD_IMAGE, ["true"], name=new_name(), labels=labels)
     finally:
         client.close()
 

@@ -70,6 +70,7 @@ def upgrade() -> None:
         sa.Column("request_sha256", sa.Text(), nullable=False),
         sa.Column("asked_sha256", sa.Text(), nullable=True),
         sa.Column("submitted_by", sa.Text(), nullable=True),
+        sa.Column("submitted_key", sa.Text(), server_default=sa.text("''"), nullable=False),
         _time("created_at", nullable=False, now=True),
         _time("started_at"),
         _time("finished_at"),
@@ -88,7 +89,9 @@ def upgrade() -> None:
             name=op.f("ck_jobs_verdict"),
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_jobs")),
-        sa.UniqueConstraint("idempotency_key", name=op.f("uq_jobs_idempotency_key")),
+        sa.UniqueConstraint(
+            "submitted_key", "idempotency_key", name=op.f("uq_jobs_submitted_key_idempotency_key")
+        ),
     )
     op.create_index("ix_jobs_app_id", "jobs", ["app", "id"], unique=False)
     op.create_index("ix_jobs_asked", "jobs", ["asked_sha256", "id"], unique=False)

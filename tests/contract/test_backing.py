@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -152,6 +152,26 @@ def test_images_go_though_each_is_made_from_another(engine: DockerLauncher) -> N
     assert connection.images(mine) == []
     assert time.monotonic() - began < RELEASE_S, "no image had to be tried again"
     connection.close()
+
+
+def test_an_image_with_the_labels_of_a_state_is_no_part_of_it(engine: DockerLauncher) -> None:
+    """Whoever builds an image can write any label into it."""
+    launcher = engine.for_measurement("1", "7")
+    assert counted(launcher) == "2 3"
+    with closing(docker.from_env().api) as client:
+        mine = {"label": [f"tuner.instance={engine.instance}"]}
+        of_state = [each for each in client.images(filters=mine) if each["RepoTags"]]
+        copied = of_state[0]["Labels"]
+        made = client.create_container(real_bench.LOAD_IMAGE, ["false"])["Id"]
+        changes = [f"LABEL {name}={value}" for name, value in copied.items()]
+        theirs = client.commit(made, "somebody/else", engine.instance, changes=changes)["Id"]
+        client.remove_container(made)
+        try:
+            assert counted(launcher) == "2 3"
+            engine.end_jobs(())
+            assert [each["Id"] for each in client.images(filters=mine)] == [theirs]
+        finally:
+            client.remove_image(theirs)
 
 
 @contextmanager

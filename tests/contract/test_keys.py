@@ -13,7 +13,7 @@ from tests import builders
 from tests.postgres import fresh_database
 from tests.stores import STORES, AnyStore, store_of
 from tests.unit.cli.conftest import run
-from tuner.nouns.errors import LimitReached, NotFound
+from tuner.nouns.errors import Conflict, LimitReached, NotFound
 from tuner.nouns.model import Action, JobId, Scope
 from tuner.store.db import Store, make_engine
 from tuner.store.db.tables import keys
@@ -99,9 +99,14 @@ def test_a_job_says_who_submitted_it(store: AnyStore) -> None:
 
 
 def test_a_key_may_have_so_many_jobs_that_wait(store: AnyStore) -> None:
-    def submit(by: str | None, key: str | None = None) -> int:
+    def submit(by_key: str, key: str | None = None, by: str | None = None) -> int:
         made = store.create_job(
-            builders.spec(), idempotency_key=key, request_sha256="", by=by, most_waiting=2
+            builders.spec(),
+            idempotency_key=key,
+            request_sha256="",
+            by=by or by_key,
+            by_key=by_key,
+            most_waiting=2,
         )
         return made[0].job.id
 
@@ -109,13 +114,31 @@ def test_a_key_may_have_so_many_jobs_that_wait(store: AnyStore) -> None:
     assert submit("shop", "k") == first  # no new job
     with pytest.raises(LimitReached, match="shop has 2 jobs that wait"):
         submit("shop", "another")
-    assert submit(None) > first
+    with pytest.raises(LimitReached):
+        submit("shop", by="Ann (shop)")  # who signs in under another name has the same key
+    assert submit("") > first
     assert submit("cart") > first
     store.cancel(JobId(first))
     assert submit("shop", "another") > first
     with pytest.raises(LimitReached):
         submit("shop")
     assert len(store.jobs()) == 5
+
+
+def test_idempotency_keys_are_of_one_api_key(store: AnyStore) -> None:
+    def submit(by_key: str, sha256: str) -> tuple[int, bool]:
+        made, is_new = store.create_job(
+            builders.spec(), idempotency_key="nightly", request_sha256=sha256, by_key=by_key
+        )
+        return made.job.id, is_new
+
+    first, _ = submit("shop", "s")
+    assert submit("shop", "s") == (first, False)
+    other, is_new = submit("cart", "another request")
+    assert is_new
+    assert other > first
+    with pytest.raises(Conflict, match="nightly"):
+        submit("shop", "another request")
 
 
 @pytest.fixture

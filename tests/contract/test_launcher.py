@@ -4,10 +4,12 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+import docker
 import pytest
 
 from tests import real_bench
@@ -306,6 +308,18 @@ class TestRealBench:
                 real_bench.create_only(launcher, "dead")
                 assert launcher.reap(keep={"live"}) == 1
                 real_bench.oha().wait_ready(running, arm.target)
+
+    def test_reaping_spares_a_container_whose_image_has_our_labels(self) -> None:
+        """An image may carry any label; the name is given by whoever makes the container."""
+        with real_bench.engine() as launcher, closing(docker.from_env().api) as client:
+            labels = {"tuner": "1", "tuner.instance": launcher.instance}
+            theirs = client.create_container(real_bench.LOAD_IMAGE, ["true"], labels=labels)["Id"]
+            try:
+                assert launcher.reap() == 0
+                assert launcher.for_measurement("1", "7").kill_measurement("7") == 0
+                assert client.inspect_container(theirs)
+            finally:
+                client.remove_container(theirs)
 
     def test_usage_is_the_same_from_within_and_from_outside(self) -> None:
         with real_bench.engine(cgroup_root=Path("/nowhere")) as launcher:

@@ -135,6 +135,22 @@ def test_a_job_that_takes_longer_than_the_operator_allows_is_refused_with_both_f
     assert api.submit(short).status_code == 201
 
 
+def test_the_steps_of_prepare_count_among_the_minutes_of_a_job() -> None:
+    api = Api(limits={"job_minutes": 30})
+    step = {"in": "app", "run": ["sleep", "3599"], "timeout_s": 3600}
+    target = {"image": "shop:1", "prepare": [step] * 20}
+    own = {"ini": builders.INI}
+    job = {"kind": "calibrate", "target": target, "baseline": own, "blocks": 2}
+    (mistake,) = api.submit(job).json()["mistakes"]
+    assert mistake["path"] == "target.prepare"
+    assert "its steps may take 20.0 h" in mistake["message"]
+    assert "TUNER_JOB_MINUTES" in mistake["message"]
+    short = {**target, "prepare": [{**step, "timeout_s": 60}]}
+    made = api.submit({**job, "target": short})
+    assert made.status_code == 201
+    assert "its data take up to 1 min more" in made.json()["size"]["sentence"]
+
+
 def test_more_waiting_jobs_than_the_operator_allows_are_refused_for_a_while() -> None:
     api = Api(MemoryStore(), limits={"jobs_waiting": 1})
     assert api.submit().status_code == 201

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +11,7 @@ from typing import Any
 
 from tuner.bench.engine import stubs
 from tuner.bench.engine.commands import Executed, TimedOut, execute
+from tuner.bench.engine.config import new_name
 from tuner.bench.engine.containers import Containers
 from tuner.bench.engine.disk import Disk
 from tuner.bench.engine.failures import LOG_TAIL_LINES, explained
@@ -141,7 +141,7 @@ class Backing:
 
     @contextmanager
     def _network(self) -> Iterator[str]:
-        connection, name = self.containers.connection, f"tuner-{secrets.token_hex(6)}"
+        connection, name = self.containers.connection, new_name()
         with connection.api() as api:
             api.create_network(
                 name,

@@ -1,5 +1,6 @@
 """The engine's own settings, as plain values; `bootstrap` fills them."""
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,6 +48,10 @@ class EngineConfig:
 
 
 # ---- The labels of our containers, to find them again
+#
+# An image may carry any label, and a container of anybody's has those of its image. So a label
+# alone proves nothing: what we remove has a name too that only we give, and the images of a state
+# are those that its volume names.
 
 MINE = "tuner"
 INSTANCE = "tuner.instance"
@@ -55,8 +60,23 @@ MEASUREMENT = "tuner.bench.measurement"
 STATE = "tuner.state"  # the job whose arms start with it
 STATE_KEY = "tuner.state.key"
 PART = "tuner.state.part"
+IMAGES = "tuner.state.images"  # on the last volume of a state: its images by part, as JSON
 COPY_OF = "tuner.state.copy_of"  # the volume of a state that an arm's volume was copied from
 GUARD = "tuner.guard"  # the worker that has the machine's lock; no reap removes it
+
+
+STATE_IMAGES = "uwsgi-tuner/state"
+"""The repository of the images that a state has."""
+
+_NAMES = "^/tuner-[0-9a-f]{12}$"
+
+
+def new_name() -> str:
+    """The name of a container, a network or a volume of ours.
+
+    All have one length: uWSGI's speed depends on the size of its environment.
+    """
+    return f"tuner-{secrets.token_hex(6)}"
 
 
 def of_instance(instance: str) -> dict[str, str]:
@@ -64,6 +84,16 @@ def of_instance(instance: str) -> dict[str, str]:
     return {MINE: "1", INSTANCE: instance}
 
 
+def our_containers(labels: Mapping[str, str]) -> dict[str, list[str]]:
+    """The filter for containers that carry all of `labels`, and a name that we gave them."""
+    return {**query(labels), "name": [_NAMES]}
+
+
+def our_images(labels: Mapping[str, str]) -> dict[str, list[str]]:
+    """The filter for images of states that carry all of `labels`."""
+    return {**query(labels), "reference": [STATE_IMAGES]}
+
+
 def query(labels: Mapping[str, str]) -> dict[str, list[str]]:
-    """The filter for containers that carry all of `labels`."""
+    """The filter for what carries all of `labels`."""
     return {"label": [f"{name}={value}" for name, value in labels.items()]}

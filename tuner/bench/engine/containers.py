@@ -1,7 +1,6 @@
 """Creates and starts the two containers of an arm, and short-lived ones."""
 
 import json
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from docker.errors import APIError, ImageNotFound
 
 from tuner.bench.engine import commands, nginx
 from tuner.bench.engine.commands import GENERATOR_UID
-from tuner.bench.engine.config import EngineConfig
+from tuner.bench.engine.config import EngineConfig, new_name
 from tuner.bench.engine.connection import Connection, explain
 from tuner.bench.engine.failures import why_not_started
 from tuner.bench.engine.guard import no_image
@@ -219,7 +218,7 @@ class Containers:
             how = ",".join(filter(None, ("mode=1777", in_memory)))
             options = {"type": "tmpfs", "device": "tmpfs", "o": how}
         with self.connection.api() as api:
-            name = f"tuner-{secrets.token_hex(6)}"
+            name = new_name()
             api.create_volume(name, driver_opts=options, labels={**self.labels, **marks})
         try:
             yield name
@@ -295,8 +294,7 @@ class Containers:
             try:
                 container: str = api.create_container(
                     image,
-                    # All names have one length: uWSGI's speed depends on its environment's size.
-                    name=f"tuner-{secrets.token_hex(6)}",
+                    name=new_name(),
                     entrypoint=None if entrypoint is None else list(entrypoint),
                     command=None if arguments is None else list(arguments),
                     **settings,

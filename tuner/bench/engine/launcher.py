@@ -15,6 +15,7 @@ from tuner.bench.engine.config import (
     STATE,
     EngineConfig,
     of_instance,
+    our_containers,
     query,
 )
 from tuner.bench.engine.connection import Connection
@@ -248,7 +249,7 @@ class DockerLauncher:
         Also ends the measurement's pull or build, if this launcher is bound to it.
         """
         self._starting.called_off.set()
-        theirs = query({**self._mine, MEASUREMENT: measurement})
+        theirs = our_containers({**self._mine, MEASUREMENT: measurement})
         return remove_all(self._connection, theirs)
 
     @contextmanager
@@ -302,7 +303,8 @@ def reap(connection: Connection, mine: Mapping[str, str], keep: Collection[str])
         return is_left(found) and STATE not in (found.get("Labels") or {})
 
     wanted = query(mine)
-    left = [found["Id"] for found in connection.containers(wanted) if is_left(found)]
+    containers = connection.containers(our_containers(mine))
+    left = [found["Id"] for found in containers if is_left(found)]
     removed = connection.remove(left)
     volumes = connection.volumes(wanted)
     connection.remove_volumes(each["Name"] for each in volumes if is_of_an_arm(each))

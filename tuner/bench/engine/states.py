@@ -1,5 +1,6 @@
 """What all arms of a job start with: the data of its app and services, filled once and frozen."""
 
+import json
 import secrets
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -92,7 +93,7 @@ class Copies:
         }
 
     def _new(self, job: str, origin: str) -> str:
-        name = f"tuner-{secrets.token_hex(6)}"
+        name = config.new_name()
         marks = {config.STATE: job, config.COPY_OF: origin}
         with self.connection.api() as api:
             api.create_volume(name, labels={**config.of_instance(self.config.instance), **marks})
@@ -172,13 +173,14 @@ class States:
             self._making.release()
 
     def _end(self, keep: Collection[str]) -> None:
-        mine = config.query(config.of_instance(self.config.instance))
-        mine["label"].append(config.STATE)
+        mine = config.of_instance(self.config.instance)
+        with_state = {"label": [*config.query(mine)["label"], config.STATE]}
 
         def is_over(found: Mapping[str, Any]) -> bool:
             return found["Labels"][config.STATE] not in keep
 
-        volumes, images = self.connection.volumes(mine), self.connection.images(mine)
+        volumes = self.connection.volumes(with_state)
+        images = self.connection.images({**config.our_images(mine), **with_state})
         self.connection.remove_volumes(each["Name"] for each in volumes if is_over(each))
         self.connection.remove_images(each["Id"] for each in images if is_over(each))
 
@@ -210,16 +212,15 @@ class _Making:
 
     def found(self, parts: Parts) -> State | None:
         """None if there is none, or not a whole one."""
-        mine = config.query(self.labels)
-        named = {
-            each["Labels"][config.PART]: each["Name"] for each in self.connection.volumes(mine)
-        }
+        volumes = self.connection.volumes(config.query(self.labels))
+        labels = {each["Labels"][config.PART]: each["Labels"] for each in volumes}
+        named = {each["Labels"][config.PART]: each["Name"] for each in volumes}
         if named.pop(_WHOLE, None) is None or {*named} != {*parts.data}:
             return None
-        images = {each["Labels"][config.PART]: each["Id"] for each in self.connection.images(mine)}
-        if not {*images} >= self._changed:
+        images = json.loads(labels[_WHOLE].get(config.IMAGES, "{}"))
+        here = {each["Id"] for each in self.connection.images(config.our_images(self.labels))}
+        if not {*images} >= self._changed or not {*images.values()} <= here:
             return None
-        images = {part: images[part] for part in self._changed}
         return State(replace(parts, images={**parts.images, **images}), named)
 
     @property
@@ -243,7 +244,8 @@ class _Making:
                 for name, container in beside.services.items():
                     if name in self._changed:
                         images[name] = self._frozen(container, name)
-            self._volume(_WHOLE)
+            changed = {part: images[part] for part in sorted(self._changed)}
+            self._volume(_WHOLE, {config.IMAGES: json.dumps(changed)})
         except BaseException:
             self._remove()
             raise
@@ -305,7 +307,7 @@ class _Making:
             try:
                 found = api.commit(
                     container,
-                    repository="uwsgi-tuner/state",
+                    repository=config.STATE_IMAGES,
                     tag=secrets.token_hex(8),
                     changes=[f"LABEL {name}={value}" for name, value in marks.items()],
                 )
@@ -313,16 +315,17 @@ class _Making:
                 raise why_not_frozen(explain(error)) or error from error
         return str(found["Id"])
 
-    def _volume(self, part: str) -> str:
-        name = f"tuner-{secrets.token_hex(6)}"
+    def _volume(self, part: str, marks: Mapping[str, str] = {}) -> str:
+        name = config.new_name()
         with self.connection.api() as api:
-            api.create_volume(name, labels={**self.labels, config.PART: part})
+            api.create_volume(name, labels={**self.labels, config.PART: part, **marks})
         return name
 
     def _remove(self) -> None:
-        mine = config.query(self.labels)
-        self.connection.remove_volumes(each["Name"] for each in self.connection.volumes(mine))
-        self.connection.remove_images(each["Id"] for each in self.connection.images(mine))
+        volumes = self.connection.volumes(config.query(self.labels))
+        images = self.connection.images(config.our_images(self.labels))
+        self.connection.remove_volumes(each["Name"] for each in volumes)
+        self.connection.remove_images(each["Id"] for each in images)
 
 
 def _check(step: PrepareStep, exit_code: int | None, tail: str) -> None:

@@ -50,6 +50,7 @@ class Caller:
     name: str | None  # None: the service asks for no key
     scope: Scope
     key: int | None = None  # the number of a stored key
+    key_name: str = ""  # of the key, whatever name somebody signed in with; empty: no key
     apps: tuple[str, ...] = ()  # globs of those that it may change; empty: all
 
     def seen_as(self, person: str) -> "Caller":
@@ -66,9 +67,9 @@ ANYBODY = Caller(name=None, scope=Scope.ADMIN)
 """The caller of a service without a key."""
 
 
-def too_many_waiting(by: str | None, most: int) -> str:
+def too_many_waiting(by_key: str, most: int) -> str:
     """Why a job is refused."""
-    has = f"{by} has" if by else "there are"
+    has = f"{by_key} has" if by_key else "there are"
     jobs = f"{most} job{'s' * (most != 1)}"
     allowed = "the service allows no more (TUNER_JOBS_WAITING)"
     return f"{has} {jobs} that wait, and {allowed}: wait, or cancel one"

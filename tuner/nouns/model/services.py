@@ -267,6 +267,11 @@ class Backed(Document):
         return frozenset((*self.services, *chain.from_iterable(hosts)))
 
     @property
+    def prepare_s(self) -> float:
+        """Seconds that all steps of `prepare` may take."""
+        return sum(step.timeout_s for step in self.prepare)
+
+    @property
     def start_order(self) -> tuple[tuple[str, ...], ...]:
         """The names of the services in groups. Those of one group can start at once."""
         return tuple(_groups(self.services))

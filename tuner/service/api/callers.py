@@ -62,6 +62,8 @@ def _signer(api_key: str) -> URLSafeTimedSerializer:
 FIRST_KEY = "TUNER_API_KEY"
 """The name of the key in the settings, which needs no database."""
 
+FIRST_CALLER = Caller(name=FIRST_KEY, scope=Scope.ADMIN, key_name=FIRST_KEY)
+
 SIGN_IN, SIGN_OUT = "/sign-in", "/sign-out"
 CHANGE_NOTHING = ("GET", "HEAD", "OPTIONS")
 _POSTS_THAT_CHANGE_NOTHING = ("/v1/lint", "/lint", SIGN_IN, SIGN_OUT)
@@ -106,13 +108,13 @@ class Callers:
     def of_key(self, offered: str) -> Caller | None:
         """Who has this key; the first one works without a database. Raises `Unavailable`."""
         if is_key(offered, self.first_key):
-            return Caller(name=FIRST_KEY, scope=Scope.ADMIN)
+            return FIRST_CALLER
         return _caller(self.store.key_of(offered))
 
     def of_session(self, session: Session) -> Caller | None:
         """Who has signed in, if the key still lasts. Raises `Unavailable`."""
         if session.key is None:
-            return Caller(name=FIRST_KEY, scope=Scope.ADMIN).seen_as(session.name)
+            return FIRST_CALLER.seen_as(session.name)
         found = _caller(self.store.key(session.key))
         return found.seen_as(session.name) if found else None
 
@@ -120,4 +122,4 @@ class Callers:
 def _caller(key: Key | None) -> Caller | None:
     if key is None:
         return None
-    return Caller(name=key.name, scope=key.scope, key=key.id, apps=key.apps)
+    return Caller(name=key.name, scope=key.scope, key=key.id, key_name=key.name, apps=key.apps)

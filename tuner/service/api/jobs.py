@@ -105,6 +105,7 @@ def submitted(
         idempotency_key=idempotency_key,
         request_sha256=sha256_of({**document, "kind": spec.kind}),
         by=services.by,
+        by_key=services.caller.key_name,
         most_waiting=services.jobs_waiting,
     )
 

@@ -228,6 +228,7 @@ class ServiceStore(Protocol):
         idempotency_key: str | None,
         request_sha256: str,
         by: str | None,
+        by_key: str,
         most_waiting: int | None,
     ) -> tuple[JobStatus, bool]: ...
     def job(self, job_id: JobId) -> Job: ...

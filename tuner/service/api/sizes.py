@@ -67,7 +67,7 @@ def size_of(spec: JobSpec, plan: Planned) -> Size:
         sentence=(
             f"{_duration(spec, takes_s, longest_s)}:"
             f" {_measured(spec, blocks)}; up to {count(arms_at_once, 'arm')}{beside} at once,"
-            f" with {memory(memory_mb)} of memory{_if_slow(spec)}"
+            f" with {memory(memory_mb)} of memory{_if_slow(spec)}{_if_prepared(spec)}"
         ),
         phases=phases,
     )
@@ -136,11 +136,15 @@ def require_allowed_time(spec: JobSpec, minutes: float | None) -> None:
     """Refuse a job that takes longer than the operator allows. Raises `InvalidInput`."""
     if minutes is None:
         return
-    takes_s = size_of(spec, planned(spec)).takes_s
-    if takes_s > 60 * minutes:
-        allowed = f"this service allows {minutes:g} minutes a job (TUNER_JOB_MINUTES)"
-        advice = "ask for fewer trials, blocks or windows"
-        raise InvalidInput.at("budget", f"it takes {estimate(takes_s)}, and {allowed}; {advice}")
+    takes_s, prepare_s = size_of(spec, planned(spec)).takes_s, _prepare_s(spec)
+    if takes_s + prepare_s <= 60 * minutes:
+        return
+    allowed = f"this service allows {minutes:g} minutes a job (TUNER_JOB_MINUTES)"
+    if takes_s <= 60 * minutes:
+        its = f"its steps may take {estimate(prepare_s)} before the job's {estimate(takes_s)}"
+        raise InvalidInput.at("target.prepare", f"{its}, and {allowed}; lower their timeout_s")
+    advice = "ask for fewer trials, blocks or windows"
+    raise InvalidInput.at("budget", f"it takes {estimate(takes_s)}, and {allowed}; {advice}")
 
 
 def planned(spec: JobSpec, facts: TargetFacts | None = None) -> Planned:
@@ -197,6 +201,16 @@ def _if_slow(spec: JobSpec) -> str:
         return ""
     longest_s = spec.budget.window_s / ANSWERS_OF_A_CONNECTION
     return f"; longer where a request takes over {longest_s:g} s"
+
+
+def _prepare_s(spec: JobSpec) -> float:
+    """Seconds that the data of all targets may take; of each once, on one host."""
+    return sum({target.name: target.prepare_s for target in spec.targets}.values())
+
+
+def _if_prepared(spec: JobSpec) -> str:
+    limit_s = _prepare_s(spec)
+    return f"; its data take up to {estimate(limit_s)} more" if limit_s else ""
 
 
 def _in_vain_s(spec: JobSpec, blocks: Sequence[Block]) -> float:

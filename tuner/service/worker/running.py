@@ -81,7 +81,13 @@ class ScheduledJobs(Protocol):
         """One job."""
 
     def create_job(
-        self, spec: JobSpec, *, idempotency_key: str | None, request_sha256: str, by: str | None
+        self,
+        spec: JobSpec,
+        *,
+        idempotency_key: str | None,
+        request_sha256: str,
+        by: str | None,
+        by_key: str,
     ) -> tuple[JobStatus, bool]:
         """A queued job and True; for a used key, its job and False."""
 
@@ -166,7 +172,7 @@ class Schedules:
         key = f"schedule of {name}, {at:%Y-%m-%d %H:%M} UTC"
         sha256 = hashlib.sha256(key.encode()).hexdigest()
         status, is_new = self.store.create_job(
-            spec, idempotency_key=key, request_sha256=sha256, by=SUBMITTER
+            spec, idempotency_key=key, request_sha256=sha256, by=SUBMITTER, by_key=SUBMITTER
         )
         return f"{'submitted' if is_new else 'has'} job {status.job.id}: {'; '.join(because)}"
 

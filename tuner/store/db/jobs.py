@@ -76,7 +76,7 @@ def insert_queued(
         "spec": to_json(spec),
     }
     once = insert(jobs).values({**values, **own})
-    once = once.on_conflict_do_nothing(index_elements=["idempotency_key"])
+    once = once.on_conflict_do_nothing(index_elements=["submitted_key", "idempotency_key"])
     return connection.execute(once.returning(jobs)).mappings().one_or_none()
 
 
@@ -129,17 +129,17 @@ def lock_pool(connection: Connection, pool: str) -> None:
     connection.execute(select(func.pg_advisory_xact_lock(_POOL_LOCKS, func.hashtext(pool))))
 
 
-def require_few_waiting(connection: Connection, by: str | None, most: int) -> None:
-    """Raise `LimitReached` if more jobs of `by` wait, one that is just made included.
+def require_few_waiting(connection: Connection, by_key: str, most: int) -> None:
+    """Raise `LimitReached` if more jobs of an API key wait, one that is just made included.
 
     One transaction of theirs at a time: two new jobs would not see each other.
     """
-    lock = func.pg_advisory_xact_lock(_SUBMITTER_LOCKS, func.hashtext(by or ""))
+    lock = func.pg_advisory_xact_lock(_SUBMITTER_LOCKS, func.hashtext(by_key))
     connection.execute(select(lock))
-    theirs = jobs.c.submitted_by.is_not_distinct_from(by)
+    theirs = jobs.c.submitted_key == by_key
     waiting = select(func.count()).where(jobs.c.state == JobState.QUEUED, theirs)
     if connection.execute(waiting).scalar_one() > most:
-        raise LimitReached(too_many_waiting(by, most))
+        raise LimitReached(too_many_waiting(by_key, most))
 
 
 def change(connection: Connection, job_id: JobId, changed: events.Changed, **values: Any) -> None:

@@ -79,10 +79,14 @@ _LATEST_IN_BRIEF = (
 )
 
 
-def _created_earlier(connection: Connection, key: str | None, request_sha256: str) -> JobStatus:
-    """The job that was created with that key. Raises `Conflict` for another request."""
+def _created_earlier(
+    connection: Connection, by_key: str, key: str | None, request_sha256: str
+) -> JobStatus:
+    """The job that `by_key` created with that key. Raises `Conflict` for another request."""
     columns = jobs_table.c
-    query = select(columns.id, columns.request_sha256).where(columns.idempotency_key == key)
+    query = select(columns.id, columns.request_sha256).where(
+        columns.submitted_key == by_key, columns.idempotency_key == key
+    )
     earlier = connection.execute(query).one()
     if earlier.request_sha256 != request_sha256:
         raise Conflict(
@@ -105,13 +109,15 @@ class Store(Work, Recovery, Hosts, Apps, Checks, Links, Totals, Retention, Keys)
         idempotency_key: str | None,
         request_sha256: str,
         by: str | None = None,
+        by_key: str = "",
         most_waiting: int | None = None,
     ) -> tuple[JobStatus, bool]:
         """A queued job and True; for a used key, or with `asked.go_on`, an earlier one and False.
 
-        `by` is who submits it. Of equal requests at once that go on, one makes the job.
+        `by` is who submits it, `by_key` the name of the API key: idempotency keys are its own. Of
+        equal requests at once that go on, one makes the job.
 
-        Raises `LimitReached` where more than `most_waiting` jobs of theirs would wait.
+        Raises `LimitReached` where more than `most_waiting` jobs of the API key would wait.
 
         Raises `Conflict` where the key came with another request.
         """
@@ -120,15 +126,16 @@ class Store(Work, Recovery, Hosts, Apps, Checks, Links, Totals, Retention, Keys)
             "request_sha256": request_sha256,
             "asked_sha256": asked.sha256,
             "submitted_by": by,
+            "submitted_key": by_key,
         }
         with self._transaction() as connection:
             if (equal := jobs.asked_before(connection, asked)) is not None:
                 return read_status(connection, equal), False
             row = jobs.insert_queued(connection, spec, own)
             if row is None:
-                return _created_earlier(connection, idempotency_key, request_sha256), False
+                return _created_earlier(connection, by_key, idempotency_key, request_sha256), False
             if most_waiting is not None:
-                jobs.require_few_waiting(connection, by, most_waiting)
+                jobs.require_few_waiting(connection, by_key, most_waiting)
             job = replace(noun_of(Job, row), spec=spec)
             note(connection, by, Action.SUBMIT, job.id, spec.app)
             events.write_of_job(connection, job.id, {EventKind.JOB: ()})

@@ -127,15 +127,17 @@ jobs = Table(
     *_one_of(
         "verdict", Verdict, nullable=True
     ),  # also in the recommendation; a column, so that SQL can select by it
-    Column("idempotency_key", Text, unique=True),
+    Column("idempotency_key", Text),
     Column("request_sha256", Text, nullable=False),
     Column("asked_sha256", Text),  # of what is asked for: equal requests have equal ones
     Column("submitted_by", Text),
+    Column("submitted_key", Text, nullable=False, server_default=text("''")),
     _time("created_at", nullable=False, now=True),
     _time("started_at"),
     _time("finished_at"),
     _time("pruned_at"),
     Column("revision", BigInteger, nullable=False, server_default=text("1")),
+    UniqueConstraint("submitted_key", "idempotency_key"),
     Index("uq_jobs_host_running", "host", unique=True, postgresql_where=text("state = 'running'")),
     Index(
         "ix_jobs_pool_open", "pool", "id", postgresql_where=text("state IN ('queued', 'running')")
