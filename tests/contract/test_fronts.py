@@ -8,7 +8,7 @@ from pathlib import Path
 import docker
 import pytest
 
-from tests import real_bench
+from tests import bench_arms, real_bench
 from tuner.bench.engine import DockerLauncher
 from tuner.bench.measurement import ArmSpec
 from tuner.nouns.errors import Infrastructure, TargetFailed
@@ -238,3 +238,22 @@ def test_images_of_an_apps_former_states_go_when_the_next_is_built(
 def _tags(engine: docker.APIClient, app: str) -> list[str]:
     images = engine.images(name=f"uwsgi-tuner/target-{app}")
     return [tag for image in images for tag in image["RepoTags"]]
+
+
+@pytest.mark.parametrize("front", ["http-socket = :8000", "socket = /tmp/app.sock"])
+def test_a_hostile_target_gets_into_no_process_of_the_generator(
+    launcher: DockerLauncher, front: str
+) -> None:
+    """It shares their process namespace, and may become their user."""
+    arm = bench_arms.arm("tracer", front=front)
+    with launcher.launch(arm) as running:
+        real_bench.oha().wait_ready(running, arm.target)
+        script = (
+            "import urllib.request as u;"
+            f" print(u.urlopen('http://127.0.0.1:{running.front.port}/').read().decode())"
+        )
+        said = running.run_beside(["python3", "-c", script], timeout_s=20)
+    tried = dict(line.split(": ", 1) for line in said.strip().splitlines())
+    assert "python3" in tried  # that asks
+    assert tried.keys() & {"sleep", "nginx"}
+    assert set(tried.values()) == {"closed"}, tried

@@ -63,7 +63,8 @@ def build(machine: Machine, recipe: Recipe, *, doing: str, todo: str) -> None:
         context = Path(folder)
         for name, path in recipe.files.items():
             (context / name).write_bytes(path.read_bytes())
-            (context / name).chmod(path.stat().st_mode & 0o777)
+            # Only root may read a program: see the Dockerfile of the load generator.
+            (context / name).chmod(0o711 if path.stat().st_mode & 0o111 else 0o644)
         arguments = [
             f"--build-arg={name}={value}" for name, value in sorted(recipe.arguments.items())
         ]

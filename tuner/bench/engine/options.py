@@ -18,6 +18,14 @@ _ROOT_APP_CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "SETGID", "SETUID"]
 A process that is not root cannot use them: no-new-privileges is set.
 """
 
+_UNTRACED = "AUDIT_WRITE"
+"""Of no use to the load generator. But no target has it, and the kernel lets nobody trace a process
+that has more capabilities. Its other processes cannot be read: see `load/image/Dockerfile`.
+"""
+
+_ROOT_PROXY_CAPABILITIES = ["DAC_OVERRIDE", "SETGID"]
+"""With these nginx connects to a socket of any mode, as root."""
+
 _FOR_THE_CLIENT = {
     # It closes tens of thousands of connections a minute in the target's namespace.
     "net.ipv4.tcp_tw_reuse": "1",
@@ -136,8 +144,7 @@ class Options:
                 Mount(folder, source, type="bind", read_only=True)
                 for folder, source in mounts.items()
             ],
-            # Only nginx is root here. With these it connects to a socket of any mode.
-            "cap_add": ["DAC_OVERRIDE", "SETGID"] if socket_volume is not None else [],
+            "cap_add": [_UNTRACED, *(_ROOT_PROXY_CAPABILITIES if socket_volume else [])],
             **self._common(self.config.disk_mb),
         }
 
