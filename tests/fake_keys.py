@@ -5,6 +5,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from secrets import token_urlsafe
 
 from tuner.nouns.errors import NotFound
 from tuner.nouns.model import Action, AuditEntry, JobId, Key, Scope
@@ -15,6 +16,7 @@ class _Kept:
     by_secret: dict[str, Key] = field(default_factory=dict)
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     entries: list[AuditEntry] = field(default_factory=list)
+    cookie_secret: str = field(default_factory=token_urlsafe)
 
 
 class FakeKeys:
@@ -72,6 +74,9 @@ class FakeKeys:
 
     def key(self, number: int) -> Key | None:
         return _lasting(next((key for key in self.keys() if key.id == number), None))
+
+    def cookie_secret(self) -> str:
+        return self._of_keys.cookie_secret
 
     def audit(self, after: int | None, limit: int) -> list[AuditEntry]:
         found = [e for e in reversed(self._of_keys.entries) if after is None or e.id < after]

@@ -334,6 +334,12 @@ def _create_access() -> None:
         sa.UniqueConstraint("secret_sha256", name=op.f("uq_keys_secret_sha256")),
     )
     op.create_table(
+        "secrets",
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("value", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("name", name=op.f("pk_secrets")),
+    )
+    op.create_table(
         "audit",
         sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
         _time("at", nullable=False, now=True),

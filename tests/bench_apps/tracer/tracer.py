@@ -5,13 +5,17 @@ It answers with a line for each one: its name, and how it could be entered.
 
 import ctypes
 import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 PTRACE_ATTACH, PTRACE_DETACH = 16, 17
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-def application(environ, start_response):
+def application(
+    environ: dict[str, Any], start_response: Callable[[str, list[tuple[str, str]]], object]
+) -> list[bytes]:
     """All processes but those of uWSGI."""
     others = [path for path in Path("/proc").glob("[0-9]*") if name_of(path) not in ("", "uwsgi")]
     lines = [f"{name_of(path)}: {tried(path)}" for path in others]
@@ -19,14 +23,14 @@ def application(environ, start_response):
     return ["\n".join(lines).encode()]
 
 
-def name_of(path):
+def name_of(path: Path) -> str:
     try:
         return (path / "comm").read_text().strip()
     except OSError:
         return ""
 
 
-def tried(path):
+def tried(path: Path) -> str:
     """What a child says, who has become the user of the process."""
     reader, writer = os.pipe()
     child = os.fork()
@@ -43,7 +47,7 @@ def tried(path):
         return said.read()
 
 
-def ways_into(path):
+def ways_into(path: Path) -> Iterator[str]:
     # The files of a process that cannot be traced are root's: its status says who it is.
     status = dict(
         line.split(":\t", 1) for line in (path / "status").read_text().splitlines() if ":\t" in line

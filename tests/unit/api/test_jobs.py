@@ -148,7 +148,7 @@ def test_the_steps_of_prepare_count_among_the_minutes_of_a_job() -> None:
     short = {**target, "prepare": [{**step, "timeout_s": 60}]}
     made = api.submit({**job, "target": short})
     assert made.status_code == 201
-    assert "its data take up to 1 min more" in made.json()["size"]["sentence"]
+    assert "; up to 60 s more to prepare its data" in made.json()["size"]["sentence"]
 
 
 def test_more_waiting_jobs_than_the_operator_allows_are_refused_for_a_while() -> None:

@@ -1,5 +1,6 @@
 """Everything put together, and the OpenAPI document."""
 
+import asyncio
 import resource
 import socket
 import sys
@@ -12,6 +13,7 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI
 from pydantic.json_schema import models_json_schema
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tuner.nouns.model import REQUESTS, Event, NewCheck
 from tuner.nouns.schemas import LintRequest, Problem
@@ -25,6 +27,7 @@ from tuner.service.api import (
     reference,
     reports,
 )
+from tuner.service.api.parameters import Bodies
 from tuner.service.api.security import OPEN_PATHS, SCHEMES, RefuseOtherSites, RequireKey
 from tuner.service.api.services import Feed, Services
 
@@ -47,6 +50,7 @@ def create_app(services: Services) -> FastAPI:
         lifespan=_reading_events,
     )
     app.state.services = services
+    app.state.bodies = Bodies()
     problems.install(app)
     for router in (
         jobs.router,
@@ -67,7 +71,10 @@ def create_app(services: Services) -> FastAPI:
         app.include_router(router)
     if services.callers is not None:
         app.add_middleware(
-            RequireKey, callers=services.callers, wrong_key_takes_s=services.wrong_key_takes_s
+            RequireKey,
+            callers=services.callers,
+            wrong_keys=services.wrong_keys,
+            wrong_key_takes_s=services.wrong_key_takes_s,
         )
     app.add_middleware(RefuseOtherSites, hosts_allowed=services.hosts_allowed)
     app.state.latencies = problems.new_latencies()
@@ -126,7 +133,39 @@ def _schemas() -> dict[str, Any]:
 # ---- The API process: uvicorn, which does not wait for streams that never end
 
 STOP_WITHIN_S = 5
+HEADERS_WITHIN_S = 20.0
+MOST_CONNECTIONS = 2_000  # each stream of events is one
 _FAILED_TO_START = 3  # uvicorn's own exit code
+
+
+class _Protocol(H11Protocol):
+    """Closes a connection on which no request begins in time: uvicorn waits for ever."""
+
+    _late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._stop_watching()
+
+    def _watch(self) -> None:
+        """From the first byte on; slow headers do not begin anew with each byte."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._stop_watching()
+        elif self._late is None:
+            self._late = self.loop.call_later(HEADERS_WITHIN_S, self.transport.close)
+
+    def _stop_watching(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
 
 
 class _Server(uvicorn.Server):
@@ -160,6 +199,8 @@ def serve(
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a stream is an open file
     config = uvicorn.Config(
         app,
+        http=_Protocol,
+        limit_concurrency=MOST_CONNECTIONS,
         host=host,
         port=port,
         log_config=None,

@@ -4,9 +4,12 @@ import hashlib
 import hmac
 import re
 import secrets
+import time
+from collections import deque
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from functools import cache
-from typing import Protocol
+from functools import cached_property
+from typing import Any, Protocol
 
 from itsdangerous import BadData, URLSafeTimedSerializer
 
@@ -14,7 +17,8 @@ from tuner.nouns.model import Caller, Key, Scope
 
 # ---- Sessions of browsers: a signed cookie that holds all of a session, so nothing is stored
 #
-# The key that signs comes from the API key: with another API key all sessions have ended.
+# What signs is a random secret of the store together with the first key. Nobody can guess the key
+# from a cookie, a copy of the store makes no cookie, and with another key all sessions have ended.
 
 COOKIE = "tuner_session"
 LASTS_S = 12 * 3600
@@ -36,27 +40,6 @@ class Session:
 def new_session(name: str, key: int | None = None) -> Session:
     """A session with a token of its own."""
     return Session(name=name, token=secrets.token_urlsafe(32), key=key)
-
-
-def signed(session: Session, api_key: str) -> str:
-    """The value of its cookie."""
-    return _signer(api_key).dumps(asdict(session))
-
-
-def session_in(cookie: str, api_key: str) -> Session | None:
-    """None where the cookie was changed, is too old, or comes from another key."""
-    try:
-        return Session(**_signer(api_key).loads(cookie, max_age=LASTS_S))
-    except BadData:
-        return None
-
-
-@cache
-def _signer(api_key: str) -> URLSafeTimedSerializer:
-    """Its key is slow to derive, so that a cookie is no quick way to guess the API key."""
-    secret = hashlib.scrypt(api_key.encode(), salt=b"uwsgi-tuner session", n=2**14, r=8, p=1)
-    options = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
-    return URLSafeTimedSerializer(secret, salt="session 1", signer_kwargs=options)
 
 
 FIRST_KEY = "TUNER_API_KEY"
@@ -88,8 +71,57 @@ def scope_needed(method: str, path: str) -> Scope:
     return Scope.READ if looks else Scope.SUBMIT
 
 
+MOST_WRONG_KEYS = 60
+"""A minute from one address. Then it waits, so that nobody guesses a weak key."""
+
+_MINUTE_S = 60.0
+_MOST_ADDRESSES = 10_000
+
+
+@dataclass(slots=True)
+class WrongKeys:
+    """Wrong keys of the last minute by address.
+
+    An address with too many of them has to wait, but with a key that was right before: the others
+    behind the same proxy may go on.
+    """
+
+    most: int = MOST_WRONG_KEYS
+    now: Callable[[], float] = time.monotonic
+    _wrong: dict[str, deque[float]] = field(default_factory=dict)
+    _right: dict[bytes, None] = field(default_factory=dict)
+
+    def must_wait(self, address: str, offered: str) -> bool:
+        """Whether this key is not looked at."""
+        times = self._wrong.get(address, deque())
+        while times and self.now() - times[0] > _MINUTE_S:
+            times.popleft()
+        return len(times) >= self.most and _digest(offered) not in self._right
+
+    def add(self, address: str) -> None:
+        """Count a wrong key."""
+        times = self._wrong.pop(address, None) or deque(maxlen=self.most)
+        times.append(self.now())
+        self._wrong[address] = times
+        _forget_oldest(self._wrong)
+
+    def was_right(self, offered: str) -> None:
+        """Remember a key, or rather its hash."""
+        self._right[_digest(offered)] = None
+        _forget_oldest(self._right)
+
+
+def _digest(offered: str) -> bytes:
+    return hashlib.sha256(offered.encode()).digest()
+
+
+def _forget_oldest(kept: dict[Any, Any]) -> None:
+    while len(kept) > _MOST_ADDRESSES:
+        del kept[next(iter(kept))]
+
+
 class KeyStore(Protocol):
-    """Where keys are. Both raise `Unavailable`."""
+    """Where keys are. Each call may raise `Unavailable`."""
 
     def key_of(self, secret: str) -> Key | None:
         """The key that has this secret and lasts."""
@@ -97,13 +129,38 @@ class KeyStore(Protocol):
     def key(self, number: int) -> Key | None:
         """The key of that number, if it lasts."""
 
+    def cookie_secret(self) -> str:
+        """What signs cookies; it stays the same."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Callers:
     """The first key, and those in the store."""
 
     first_key: str = field(repr=False)
     store: KeyStore
+
+    def signed(self, session: Session) -> str:
+        """The value of its cookie. Raises `Unavailable`."""
+        return self._signer.dumps(asdict(session))
+
+    def session_in(self, cookie: str) -> Session | None:
+        """None where the cookie was changed, is too old, or was signed with another first key.
+
+        Raises `Unavailable`.
+        """
+        if not cookie:
+            return None
+        try:
+            return Session(**self._signer.loads(cookie, max_age=LASTS_S))
+        except BadData:
+            return None
+
+    @cached_property
+    def _signer(self) -> URLSafeTimedSerializer:
+        secret = hmac.digest(self.store.cookie_secret().encode(), self.first_key.encode(), "sha256")
+        options = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
+        return URLSafeTimedSerializer(secret, salt="session 2", signer_kwargs=options)
 
     def of_key(self, offered: str) -> Caller | None:
         """Who has this key; the first one works without a database. Raises `Unavailable`."""

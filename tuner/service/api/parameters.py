@@ -1,5 +1,6 @@
 """What several calls share: path numbers, headers, filters, the body, and ETags."""
 
+import asyncio
 import hashlib
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -53,6 +54,8 @@ def unchanged(request: Request, tag: str) -> bool:
 # ---- Parameters that several calls share: path numbers, headers, filters and the body
 
 MAX_BODY_BYTES = 1_000_000
+BODY_WITHIN_S = 20.0  # 1 MB at 50 kB/s
+MOST_HELD_BYTES = 64_000_000  # of all bodies that are on their way
 MAX_ID = 2**63 - 1  # PostgreSQL's bigint
 MAX_NUMBER = 2**31 - 1  # PostgreSQL's integer
 MAX_AGE_DAYS = 36_500  # a century: a timedelta can hold it
@@ -98,14 +101,35 @@ async def _document(request: Request) -> Any:
     return parse(await body_of(request))
 
 
-async def body_of(request: Request) -> bytes:
-    """The bytes that were sent; 413 for more than `MAX_BODY_BYTES`."""
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_BODY_BYTES:
-            raise HTTPException(413)
-    return bytes(body)
+class Bodies:
+    """The bytes of all bodies that are on their way: slow ones may not fill the memory."""
+
+    def __init__(self) -> None:
+        self._held = 0
+
+    async def read(self, request: Request, most: int) -> bytes:
+        """A whole body. Raises `HTTPException`: 413, 408 for a slow one, 503 for too many."""
+        body = bytearray()
+        try:
+            async with asyncio.timeout(BODY_WITHIN_S):
+                async for chunk in request.stream():
+                    body += chunk
+                    self._held += len(chunk)
+                    if len(body) > most:
+                        raise HTTPException(413)
+                    if self._held > MOST_HELD_BYTES:
+                        raise HTTPException(503, "too many large requests at once: try again")
+        except TimeoutError:
+            raise HTTPException(408) from None
+        finally:
+            self._held -= len(body)
+        return bytes(body)
+
+
+async def body_of(request: Request, most: int = MAX_BODY_BYTES) -> bytes:
+    """The bytes that were sent, `most` at most. Raises `HTTPException`."""
+    bodies: Bodies = request.app.state.bodies
+    return await bodies.read(request, most)
 
 
 Body = Annotated[Any, Depends(_document)]

@@ -125,6 +125,7 @@ DETAILS = {
     404: "there is nothing at this address",
     405: "this address does not accept that method; the Allow header lists the methods",
     406: "job 9 is of kind calibrate, whose report is no html: ask for format=json",
+    408: "the request body did not come in time",
     409: "job 7 is still in phase search: there is no answer yet",
     410: "the recommendation of job 7 is 45 days old; the limit is 30 days",
     413: "the request body is larger than 1 MB",

@@ -21,8 +21,8 @@ from tuner.service.api.callers import (
     SIGN_IN,
     Callers,
     Session,
+    WrongKeys,
     scope_needed,
-    session_in,
 )
 from tuner.service.api.problems import DETAILS, problem, unavailable
 
@@ -73,9 +73,17 @@ class RequireKey:
     form.
     """
 
-    def __init__(self, app: ASGIApp, *, callers: Callers, wrong_key_takes_s: float) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        callers: Callers,
+        wrong_keys: WrongKeys,
+        wrong_key_takes_s: float,
+    ) -> None:
         self._app = app
         self._callers = callers
+        self._wrong_keys = wrong_keys
         self._wrong_key_takes_s = wrong_key_takes_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -85,17 +93,20 @@ class RequireKey:
     async def _refusal(self, scope: Scope) -> Response | None:
         offered = [key for key in _keys_in(Headers(scope=scope)) if key]
         cookie = HTTPConnection(scope).cookies.get(COOKIE, "")
-        session = session_in(cookie, self._callers.first_key)
-        if _is_open(path_of(scope)):
-            scope[_SESSION] = session
-            return None
+        is_open = _is_open(path_of(scope))
+        if any(self._wrong_keys.must_wait(address_of(scope), key) for key in offered):
+            return too_many_wrong_keys()
         try:
+            session = await run_in_threadpool(self._callers.session_in, cookie) if cookie else None
+            if is_open:
+                scope[_SESSION] = session
+                return None
             caller = await self._caller_with(offered)
             if caller is None and session is not None:
                 caller = await run_in_threadpool(self._callers.of_session, session)
                 scope[_SESSION] = session if caller else None
         except Unavailable as away:
-            return unavailable(away)
+            return None if is_open else unavailable(away)
         if caller is None:
             return await self._not_known(scope, has_key=bool(offered))
         scope[_CALLER] = caller
@@ -105,15 +116,34 @@ class RequireKey:
         for key in offered:
             caller = await run_in_threadpool(self._callers.of_key, key)
             if caller is not None:
+                self._wrong_keys.was_right(key)
                 return caller
         return None
 
     async def _not_known(self, scope: Scope, *, has_key: bool) -> Response:
         if has_key:
-            address = (scope.get("client") or ("?",))[0]
-            log.warning("a wrong key from %s for %s %r", address, scope["method"], path_of(scope))
-            await asyncio.sleep(self._wrong_key_takes_s)
+            await refused(self._wrong_keys, scope, self._wrong_key_takes_s)
         return _ask_for_key()
+
+
+async def refused(wrong_keys: WrongKeys, scope: Scope, takes_s: float) -> None:
+    """Count a wrong key, write it into the log, and wait."""
+    address = address_of(scope)
+    wrong_keys.add(address)
+    log.warning("a wrong key from %s for %s %r", address, scope["method"], path_of(scope))
+    await asyncio.sleep(takes_s)
+
+
+def too_many_wrong_keys() -> Response:
+    """The answer to any new key of an address that has sent many wrong ones."""
+    said = "too many wrong keys came from your address: wait a minute"
+    return problem(429, said, headers={"Retry-After": "60"})
+
+
+def address_of(scope: Scope) -> str:
+    """The address of the client; `?` where the server does not know it."""
+    found: str = (scope.get("client") or ("?",))[0]
+    return found
 
 
 def _beyond_scope(scope: Scope, caller: Caller) -> Response | None:

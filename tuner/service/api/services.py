@@ -55,7 +55,7 @@ from tuner.nouns.model import (
     Trial,
     TrialNumber,
 )
-from tuner.service.api.callers import Callers
+from tuner.service.api.callers import Callers, WrongKeys
 from tuner.service.api.security import caller_of
 from tuner.targets.catalogue import HostCatalogue
 
@@ -272,6 +272,7 @@ class ServiceStore(Protocol):
     def hosts(self, pool: str | None = None) -> Sequence[BenchmarkHost]: ...
     def key_of(self, secret: str) -> Key | None: ...
     def key(self, number: int) -> Key | None: ...
+    def cookie_secret(self) -> str: ...
     def audit(self, after: int | None, limit: int) -> Sequence[AuditEntry]: ...
     def activity(self) -> Activity: ...
     def ping(self) -> None: ...
@@ -296,6 +297,7 @@ class Services:
     feed: Feed = field(default_factory=Feed)
     api_key: str | None = field(default=None, repr=False)
     wrong_key_takes_s: float = 0.5
+    wrong_keys: WrongKeys = field(default_factory=WrongKeys, repr=False)
     hosts_allowed: Sequence[str] = ()
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     require_room: Callable[[], None] = lambda: None

@@ -210,7 +210,7 @@ def _prepare_s(spec: JobSpec) -> float:
 
 def _if_prepared(spec: JobSpec) -> str:
     limit_s = _prepare_s(spec)
-    return f"; its data take up to {estimate(limit_s)} more" if limit_s else ""
+    return f"; up to {estimate(limit_s)} more to prepare its data" if limit_s else ""
 
 
 def _in_vain_s(spec: JobSpec, blocks: Sequence[Block]) -> float:

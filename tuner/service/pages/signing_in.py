@@ -1,6 +1,5 @@
 """Signing in and out, and what a form must show before it changes anything."""
 
-import asyncio
 import re
 from collections.abc import Mapping
 from typing import Annotated
@@ -12,9 +11,9 @@ from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
 from tuner.nouns.errors import InvalidInput
-from tuner.service.api.callers import COOKIE, LASTS_S, SIGN_IN, SIGN_OUT, new_session, signed
-from tuner.service.api.parameters import body_of
-from tuner.service.api.security import TOKEN_HEADER, path_of, session_of
+from tuner.service.api.callers import COOKIE, LASTS_S, SIGN_IN, SIGN_OUT, new_session
+from tuner.service.api.parameters import MAX_BODY_BYTES, body_of
+from tuner.service.api.security import TOKEN_HEADER, address_of, path_of, refused, session_of
 from tuner.service.api.services import Wired
 from tuner.service.pages.answering import base_of, packed, rendered, seen_at
 
@@ -27,6 +26,7 @@ from tuner.service.pages.answering import base_of, packed, rendered, seen_at
 TOKEN = "token"  # noqa: S105  the name of a field
 _FORM = "application/x-www-form-urlencoded"
 _MOST_FIELDS = 20
+_SIGN_IN_BYTES = 16_000
 
 
 async def _fields(request: Request) -> Mapping[str, str]:
@@ -36,7 +36,8 @@ async def _fields(request: Request) -> Mapping[str, str]:
     kind = request.headers.get("content-type", _FORM).partition(";")[0].strip().lower()
     if kind != _FORM:
         raise HTTPException(415, f"send the form as {_FORM}")
-    body = await body_of(request)
+    is_open = path_of(request.scope) == SIGN_IN  # to everybody
+    body = await body_of(request, _SIGN_IN_BYTES if is_open else MAX_BODY_BYTES)
     try:
         fields = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
     except ValueError as error:
@@ -86,15 +87,19 @@ async def sign_in(request: Request, fields: Fields, services: Wired) -> Response
     then, callers = _own(fields.get("next", "")), services.callers
     if callers is None:
         return _moved(request, then)
-    caller = await run_in_threadpool(callers.of_key, fields.get("key", "").strip())
+    key = fields.get("key", "").strip()
+    if services.wrong_keys.must_wait(address_of(request.scope), key):
+        return ask(request, then, "Too many wrong keys came from your address. Wait a minute.", 429)
+    caller = await run_in_threadpool(callers.of_key, key)
     if caller is None:
-        await asyncio.sleep(services.wrong_key_takes_s)
+        await refused(services.wrong_keys, request.scope, services.wrong_key_takes_s)
         return ask(request, then, "This is not a key of this service.")
+    services.wrong_keys.was_right(key)
     name = " ".join(fields.get("name", "").split())[:_LONGEST_NAME]
     answer = _moved(request, then)
     answer.set_cookie(
         COOKIE,
-        signed(new_session(name, caller.key), callers.first_key),
+        await run_in_threadpool(callers.signed, new_session(name, caller.key)),
         max_age=LASTS_S,
         path=_path_of_cookie(request),
         secure=seen_at(request).startswith("https:"),
@@ -116,8 +121,8 @@ def ask(
     request: Request,
     then: str,
     refusal: str | None = None,
-    *,
     status: int = 401,
+    *,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """The form as an answer. `then` is the path to go to afterwards."""

@@ -2,17 +2,20 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from secrets import token_urlsafe
 
-from sqlalchemy import Connection, Select, delete, func, insert, or_, select
+from sqlalchemy import Connection, Select, delete, func, or_, select
+from sqlalchemy.dialects.postgresql import insert
 
 from tuner.nouns.errors import Conflict, NotFound
 from tuner.nouns.model import MOST_LINKS, Action, AuditEntry, JobId, Key, Link, Scope
 from tuner.store.db import jobs
 from tuner.store.db.engine import Database
 from tuner.store.db.rows import sha256_of
-from tuner.store.db.tables import audit, keys, links
+from tuner.store.db.tables import audit, keys, links, secrets
 
 _KEY = [keys.c[name] for name in Key.model_fields]
+_COOKIES = "cookies"
 _LASTS = or_(keys.c.expires_at.is_(None), keys.c.expires_at > func.now())
 
 
@@ -78,6 +81,14 @@ class Keys(Database):
         with self._at_once() as connection:
             row = connection.execute(query).mappings().one_or_none()
         return Key(**row) if row is not None else None
+
+    def cookie_secret(self) -> str:
+        """What signs the cookies of all processes of the API; made by the first call."""
+        new = insert(secrets).values(name=_COOKIES, value=token_urlsafe(32))
+        query = select(secrets.c.value).where(secrets.c.name == _COOKIES)
+        with self._transaction() as connection:
+            connection.execute(new.on_conflict_do_nothing())
+            return str(connection.execute(query).scalar_one())
 
     def audit(self, after: int | None, limit: int) -> Sequence[AuditEntry]:
         """Newest first; `after` is the last number of the page before."""

@@ -264,6 +264,13 @@ keys = Table(
     _time("expires_at"),
 )
 
+secrets = Table(
+    "secrets",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
 audit = Table(
     "audit",
     metadata,
