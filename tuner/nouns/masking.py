@@ -50,6 +50,27 @@ _MARKS = re.compile(r"[=:> \t]")
 """Each of the patterns needs one of these: most texts are names and numbers, and have none."""
 
 
+_VARIABLE = re.compile(r"(?:^|_)(?:PASS|PAT|PW|DSN|CREDS?|SALT)(?:_|$)|_KEY$", re.IGNORECASE)
+_VALUE = re.compile(
+    # An address with a password, or a long user as Sentry has; a token of a known service; a key.
+    r"[a-z][a-z0-9+.-]{0,30}://(?:[^\s/:@]{0,200}:[^\s/@]{1,200}|[0-9a-f]{16,64})@"
+    r"|(?<![\w.-])(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-|[rs]k_(?:live|test)_|sk-|AKIA|ASIA"
+    r"|AIza|npm_|pypi-|hvs\.|SG\.|dop_v1_|eyJ)[A-Za-z0-9_.=-]{12,}"
+    r"|-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----",
+    re.IGNORECASE,
+)
+
+
+def holds_secret(name: str, value: str) -> bool:
+    """Whether a variable of an environment looks like a secret: by its name, or by its value."""
+    return is_secret(name) or _VARIABLE.search(name) is not None or is_secret_value(value)
+
+
+def is_secret_value(text: str) -> bool:
+    """Whether a text has the shape of a secret: an address with a password, a token, a key."""
+    return _VALUE.search(text) is not None
+
+
 def is_secret(name: str) -> bool:
     """Whether a variable of this name looks like a secret."""
     return _SECRET_NAME.search(name) is not None

@@ -126,6 +126,51 @@ def test_a_link_that_leads_out_of_a_checkout_is_not_followed(
     assert not stranger.exists()
 
 
+OPEN_SECRETS = """
+services:
+  web:
+    build: .
+    command: uwsgi --ini uwsgi.ini
+    environment:
+      DATABASE_URL:
+      GH_PAT:
+      SENTRY_DSN: ${SENTRY_DSN}
+      REPORT_TO: ${REPORT_TO}
+      UPSTREAM: ${UPSTREAM}
+      CACHE_URL: redis://cache/0
+"""
+OF_SHELL = {
+    "DATABASE_URL": "postgres://shop:hunter22@db.example/shop",
+    "GH_PAT": "x1",
+    "SENTRY_DSN": "https://0123456789abcdef0123456789abcdef@errors.example/1",
+    "REPORT_TO": "ghp_0123456789abcdefABCDEF",
+    "UPSTREAM": "https://api.example",
+}
+
+
+def test_secrets_of_the_shell_are_known_by_their_values_too(project: Project) -> None:
+    folder = project(compose=OPEN_SECRETS, ini=INI, docker="FROM base\n")
+    found = made(service="web", environ=OF_SHELL)
+    env = {name: str(value) for name, value in found.app.env.items()}
+    for name in ("DATABASE_URL", "GH_PAT", "SENTRY_DSN", "REPORT_TO"):
+        assert "from_worker" in env[name], name
+        assert OF_SHELL[name] not in found.text
+    assert (env["UPSTREAM"], env["CACHE_URL"]) == ("https://api.example", "redis://cache/0")
+    assert (folder / "target.yaml").stat().st_mode & 0o777 == 0o644
+
+
+def test_what_holds_secrets_can_be_read_by_its_owner_only(project: Project) -> None:
+    literal = OPEN_SECRETS.replace("${SENTRY_DSN}", OF_SHELL["SENTRY_DSN"])
+    mounts = "    volumes: [./key.pem:/etc/key.pem]\n"
+    folder = project(compose=f"{literal}{mounts}", ini=INI, docker="FROM base\n")
+    (folder / "key.pem").write_text("a key\n")
+    (folder / "key.pem").chmod(0o600)
+    found = made(Path("tuned"), service="web", environ={})
+    assert "only you can read it" in found.notes["web.env SENTRY_DSN"]
+    modes = {file.name: file.stat().st_mode & 0o777 for file in (folder / "tuned").iterdir()}
+    assert modes == {"target.yaml": 0o600, "key.pem": 0o600, "uwsgi.ini": 0o644}
+
+
 def test_a_folder_that_is_a_link_is_refused(project: Project, tmp_path: Path) -> None:
     project(compose=WEB, ini=INI)
     (tmp_path / "elsewhere").mkdir()

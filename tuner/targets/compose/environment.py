@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tuner.nouns.errors import InvalidInput
-from tuner.nouns.masking import is_secret
+from tuner.nouns.masking import holds_secret
 from tuner.nouns.model.needs import SECRETS
 from tuner.targets.compose.document import Node, Source, Use, Variables, text_of
 from tuner.targets.compose.findings import Findings
@@ -68,11 +68,12 @@ def env_of(name: str, service: Node, findings: Findings) -> dict[str, Any]:
         else:
             found[key] = node.text
             name_empty(what, node, findings)
-            if is_secret(key) and node.text.lower() not in _SWITCHES:
+            if holds_secret(key, node.text) and node.text.lower() not in _SWITCHES:
                 open_secrets.append(key)
     if open_secrets:
         why = (
-            "their values are in target.yaml, as in the compose file: replace those of production"
+            "their values are in target.yaml, as in the compose file, and only you can read it:"
+            " replace those of production"
             " by others or by {from_worker: NAME}"
         )
         findings.changed(f"{name}.env {', '.join(open_secrets)}", why)
@@ -113,12 +114,14 @@ def _passed_on(name: str, node: Node, variables: Variables) -> Node:
 
 
 def _secrets(node: Node) -> Iterator[Use]:
-    yield from (use for use in node.used if is_secret(use.name) and use.source in _FROM_OUTSIDE)
+    outside = (use for use in node.used if use.source in _FROM_OUTSIDE)
+    yield from (use for use in outside if holds_secret(use.name, use.value))
 
 
 def _is_from_worker(key: str, node: Node) -> bool:
     from_outside = any(use.source in _FROM_OUTSIDE for use in node.used)
-    return (is_secret(key) and (not node.text or from_outside)) or any(_secrets(node))
+    is_secret = holds_secret(key, node.text)
+    return (is_secret and (not node.text or from_outside)) or any(_secrets(node))
 
 
 def _variable(key: str, node: Node) -> str:

@@ -1,7 +1,7 @@
 """From a compose file and the options of `tuner app init` to the parts of a target app."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -119,12 +119,14 @@ _GONE = "a volume of the arm's own, empty at first: there is no such folder here
 class Draft:
     """A target app that is not written yet: target.yaml, and what gets beside it, by its name.
 
-    `texts` are those of new files, and `folders` those of which copies are made.
+    `texts` are those of new files, `private` the names of those that only the user may read, and
+    `folders` those of which copies are made.
     """
 
     origin: str
     document: Mapping[str, Any]
     texts: Mapping[str, str]
+    private: Collection[str]
     folders: Mapping[str, Path]
     findings: Findings
 
@@ -165,6 +167,7 @@ class _Maker:
             origin=f"service {self.selection.app} of {self.compose.file}",
             document=document,
             texts=self.places.texts,
+            private=self.places.private,
             folders=self.places.folders,
             findings=self.findings,
         )

@@ -189,6 +189,9 @@ def _long(node: Node) -> Mount:
 # ---- How target.yaml calls files and folders of the host: what is elsewhere is copied beside it
 
 
+_READ_BY_OTHERS = 0o004
+
+
 @dataclass(slots=True)
 class Places:
     """The names in the app's folder. `texts` and `folders` are still to be written there."""
@@ -197,6 +200,7 @@ class Places:
     findings: Findings
     texts: dict[str, str] = field(default_factory=dict)
     folders: dict[str, Path] = field(default_factory=dict)
+    private: set[str] = field(default_factory=set)  # texts that others cannot read where they are
 
     def of_text(self, part: str, file: Path, wanted: str = "") -> str:
         """The name of a text file of a part of the app."""
@@ -206,6 +210,8 @@ class Places:
         text = text_of(file)
         for place in (wanted or file.name, f"{part}-{file.parent.name}-{file.name}"):
             if self.texts.setdefault(place, text) == text:
+                if not file.stat().st_mode & _READ_BY_OTHERS:
+                    self.private.add(place)
                 return place
         return self._taken(file)
 

@@ -3,13 +3,14 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from tuner.nouns.errors import Conflict, InvalidInput
+from tuner.nouns.masking import holds_secret, is_secret_value
 from tuner.targets.compose.making import Draft
 
 TARGET = "target.yaml"
@@ -31,7 +32,8 @@ def write(draft: Draft, folder: Path) -> tuple[Path, ...]:
         for name, source in draft.folders.items():
             _copy(source, folder / name)
         for name, text in texts.items():
-            _create(folder / name, text)
+            is_private = name in draft.private or _holds_secret(draft.document, name, text)
+            _create(folder / name, text, 0o600 if is_private else 0o644)
     except OSError as error:
         raise InvalidInput.at(str(folder), error.strerror or "cannot be written") from error
     return tuple(folder / name for name in new)
@@ -46,9 +48,19 @@ def _refuse_links(folder: Path) -> None:
             raise InvalidInput.at(str(folder), f"{place} is a link; give the folder itself")
 
 
-def _create(file: Path, text: str) -> None:
+def _holds_secret(document: Mapping[str, Any], name: str, text: str) -> bool:
+    """Whether a text has the shape of a secret, or is target.yaml with one in an environment."""
+    parts = [document, *document.get("services", {}).values()] if name == TARGET else []
+    return is_secret_value(text) or any(
+        isinstance(value, str) and value and holds_secret(variable, value)
+        for part in parts
+        for variable, value in part.get("env", {}).items()
+    )
+
+
+def _create(file: Path, text: str, mode: int) -> None:
     """A new file. Raises `OSError` where anything has its name, also a link that leads nowhere."""
-    new = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+    new = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
     with os.fdopen(new, "w", encoding="utf-8") as opened:
         opened.write(text)
 
