@@ -14,6 +14,7 @@ import psycopg
 from tests import builders, finished_jobs
 from tests.fake_bench import FakeLoad, FakeWorld
 from tests.filled_rows import FAILURE, NEW, running_spec, step_on, throughput
+from tests.postgres import as_superuser
 from tests.unit.study.scenes import SPACE
 from tuner.bench.measurement import LoadReading
 from tuner.nouns.model import (
@@ -199,7 +200,7 @@ class _Spread(FakeLoad):
 
 def _copy(url: str, trials: int, days: int) -> None:
     """In rounds of all templates; then the templates go."""
-    with psycopg.connect(url, autocommit=True) as connection:
+    with psycopg.connect(as_superuser(url), autocommit=True) as connection:
         # All rows are copied with those that they refer to: no need to look for each.
         connection.execute("SET session_replication_role = replica")
         of_a_round = connection.execute("SELECT count(*) FROM trials").fetchone()

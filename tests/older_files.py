@@ -12,10 +12,11 @@ import pytest
 
 from tests import builders, filled_rows, finished_jobs
 from tests.integration.test_dumps import store_on
+from tests.postgres import as_superuser
 from tests.unit.api.fakes import Api
 from tuner.store.db import EmbeddedPostgres, Store, binaries, dumps, upgrading
 from tuner.store.db.binaries import Home, taken
-from tuner.store.db.server import DATABASE, Server, create, create_database, major_of
+from tuner.store.db.server import Server, create, create_database, major_of
 
 OLD = 17
 SETTINGS = {"fsync": "off"}
@@ -47,8 +48,8 @@ def running(folder: Path, bindir: Path) -> Iterator[str]:
         assert taken(lock)
         server.start(bindir, binaries.server_account(), lock)
         try:
-            create_database(server.url("postgres"))
-            yield server.url(DATABASE)
+            create_database(server)
+            yield server.url
         finally:
             server.stop()
 
@@ -133,6 +134,6 @@ CHANGES = (
 
 
 def change(url: str, statement: str) -> None:
-    with psycopg.connect(url) as connection:
+    with psycopg.connect(as_superuser(url)) as connection:
         connection.execute("SET session_replication_role = replica")
         assert connection.execute(statement.encode()).rowcount == 1

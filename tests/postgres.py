@@ -16,6 +16,7 @@ import psycopg
 import pytest
 
 from tuner.store.db import EmbeddedPostgres, Store, dumps, make_engine
+from tuner.store.db.server import SERVICE, USER
 from tuner.store.queue import Queue
 
 _TEMPLATE = "migrated"
@@ -33,7 +34,7 @@ def server() -> EmbeddedPostgres:
     postgres.start()
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     atexit.register(postgres.stop)
-    _admin(postgres.url, f"CREATE DATABASE {_TEMPLATE}")
+    _admin(postgres.admin_url, f"CREATE DATABASE {_TEMPLATE} OWNER {SERVICE}")
     dumps.upgrade(_on(postgres.url, _TEMPLATE))
     return postgres
 
@@ -45,13 +46,18 @@ def _on(url: str, database: str) -> str:
 @contextmanager
 def fresh_database(template: str = _TEMPLATE) -> Iterator[str]:
     """The URL of a database that nobody has used; it is dropped afterwards."""
-    url = server().url
+    url, admin_url = server().url, server().admin_url
     name = f"test_{next(_numbers)}"
-    _admin(url, f"CREATE DATABASE {name} TEMPLATE {template}")
+    _admin(admin_url, f"CREATE DATABASE {name} TEMPLATE {template} OWNER {SERVICE}")
     try:
         yield _on(url, name)
     finally:
-        _admin(url, f"DROP DATABASE {name} WITH (FORCE)")
+        _admin(admin_url, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def as_superuser(url: str) -> str:
+    """The URL of the same database of an embedded server for what its service may not do."""
+    return url.replace(f"//{SERVICE}@", f"//{USER}@", 1)
 
 
 @pytest.fixture

@@ -30,6 +30,7 @@ from tests.benchmarks import rig
 from tests.benchmarks.journal import Journal, Row, arguments, complete
 from tests.benchmarks.polling import percentile
 from tests.benchmarks.pool_worker import SPEC, PoolWorker, Span, spans_in
+from tests.postgres import as_superuser
 from tests.recovery.test_resume import figures, in_memory
 from tuner.nouns.model import JobId, JobState, MeasurementState, Recommendation
 from tuner.store.db import EmbeddedPostgres, Store, dumps, make_engine
@@ -138,7 +139,7 @@ def grown(size: int, options: Namespace) -> Row:
 
 def statements(found: Pool) -> int:
     """How many PostgreSQL has done."""
-    with psycopg.connect(found.url) as connection:
+    with psycopg.connect(as_superuser(found.url)) as connection:
         connection.execute("CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
         row = connection.execute("SELECT sum(calls) FROM pg_stat_statements").fetchone()
     return int(row[0]) if row else 0

@@ -1,6 +1,7 @@
 """Images on the real engine: pulled from a registry on loopback, built, called off, removed."""
 
 import os
+import socket
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -113,6 +114,17 @@ def test_a_tag_that_moves_does_not_change_what_a_job_measures(served: Registry) 
             api.remove_image(resolved.id, force=True)  # so this is a second host
         assert images.find(moving).digest != resolved.digest
         assert images.find(moving, resolved.digest) == resolved
+
+
+def test_a_build_reaches_no_service_on_the_loopback_of_the_host(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as service:
+        port = service.getsockname()[1]
+        reach = f"import socket; socket.create_connection(('127.0.0.1', {port}), 2)"
+        app = app_that(tmp_path, f'RUN python3 -c "{reach}"')
+        with images_of(tmp_path) as images, pytest.raises(TargetFailed, match="refused"):
+            images.find(app)
+        with images_of(tmp_path, build_network="host") as images:
+            assert images.find(app).id
 
 
 def test_a_digest_that_cannot_be_had_is_the_hosts_fault(served: Registry) -> None:

@@ -1,6 +1,7 @@
 """The database as a file, and back: by PostgreSQL's own programs, on real databases."""
 
 import stat
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from tests import builders, finished_jobs
 from tests.later_version import versions
-from tests.postgres import fresh_database
+from tests.postgres import as_superuser, fresh_database
 from tests.unit.api.fakes import Api
 from tests.unit.cli.conftest import run
 from tuner.nouns.errors import Conflict, InvalidInput, Unavailable
@@ -185,3 +186,32 @@ def test_the_commands_dump_and_restore(
         assert run("db", "restore", str(file)) == 0
         assert answers(url) == answers(filled)
     assert "is restored" in capsys.readouterr().out
+
+
+RUNS_A_PROGRAM = """
+CREATE FUNCTION public.run() RETURNS int LANGUAGE plpgsql AS $body$
+BEGIN EXECUTE $$COPY (SELECT 1) TO PROGRAM 'touch %(file)s'$$; RETURN 1; END $body$;
+CREATE MATERIALIZED VIEW public.plant AS SELECT public.run() AS value;
+"""
+
+
+def test_a_foreign_dump_runs_no_program(filled: str, tmp_path: Path) -> None:
+    """It holds code, which runs as the role that restores it: never as the superuser."""
+    file = tmp_path / "foreign.dump"
+    with tempfile.TemporaryDirectory() as name:
+        folder, sign = Path(name), Path(name, "program-ran")
+        folder.chmod(0o777)  # the server may be another user
+        with psycopg.connect(as_superuser(filled), autocommit=True) as connection:
+            connection.execute((RUNS_A_PROGRAM % {"file": sign}).encode())
+        assert sign.exists()
+        sign.unlink()
+        dumps.dump(as_superuser(filled), file)
+        with fresh_database("template0") as url:
+            with pytest.raises(Unavailable, match="permission denied"):
+                dumps.restore(url, file)
+            assert not sign.exists()
+            with pytest.raises(Conflict, match="--trusted"):
+                dumps.restore(as_superuser(url), file)
+            assert not sign.exists()
+            dumps.restore(as_superuser(url), file, is_trusted=True)
+            assert sign.exists()

@@ -14,9 +14,13 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg.errors import InsufficientPrivilege
 
+from tests import builders
 from tuner.nouns.errors import InvalidInput, Unavailable
-from tuner.store.db import EmbeddedPostgres, binaries, server
+from tuner.store.db import EmbeddedPostgres, Store, binaries, dumps, make_engine, server
+from tuner.store.db.server import SERVICE
+from tuner.store.queue import Queue
 
 AS_ROOT = os.geteuid() == 0
 SETTINGS = {"fsync": "off"}
@@ -316,3 +320,42 @@ class TestAsRoot:
         assert ask(postgres, "SELECT 1") == 1
         program = Path("/proc", str(postgres.pid), "exe").readlink()
         assert program.is_relative_to(home / "data")
+
+
+def test_the_service_has_no_right_beyond_its_database(
+    make: Callable[..., EmbeddedPostgres],
+) -> None:
+    postgres = make()
+    postgres.start()
+    query = "SELECT rolsuper OR rolcreatedb OR rolcreaterole OR rolreplication FROM pg_roles"
+    assert ask(postgres, f"{query} WHERE rolname = current_user") is False
+    for program in ("COPY (SELECT 1) TO PROGRAM 'true'", "COPY (SELECT 1) TO '/tmp/x'"):
+        with pytest.raises(InsufficientPrivilege):
+            ask(postgres, program)
+
+
+def test_a_database_that_an_earlier_version_made_as_the_superuser_is_handed_over(
+    make: Callable[..., EmbeddedPostgres],
+) -> None:
+    postgres = make()
+    postgres.start()
+    other = postgres.admin_url.replace("/tuner?", "/postgres?", 1)
+    with psycopg.connect(other, autocommit=True) as connection:
+        for statement in (
+            "DROP DATABASE tuner",
+            "DROP ROLE tuner_service",
+            "CREATE DATABASE tuner",
+        ):
+            connection.execute(statement.encode())
+    dumps.upgrade(postgres.admin_url)
+    make().start()  # joins it, as another process of the same version does
+    dumps.upgrade(postgres.url)
+    dumps.check(postgres.url)
+    engine = make_engine(postgres.url)
+    store = Store(engine, Queue())
+    made, _ = store.create_job(builders.spec(), idempotency_key=None, request_sha256="")
+    assert store.next_jobs(1) == [made.job.id]
+    with engine.begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE jobs ADD COLUMN more int")  # as a migration does
+    engine.dispose()
+    assert ask(postgres, "SELECT tableowner FROM pg_tables WHERE tablename = 'jobs'") == SERVICE

@@ -103,12 +103,17 @@ def dump(file: Annotated[Path, typer.Argument(help="The file to write.")]) -> No
 
 
 @db.command()
-def restore(file: Annotated[Path, typer.Argument(help="A file of `tuner db dump`.")]) -> None:
+def restore(
+    file: Annotated[Path, typer.Argument(help="A file of `tuner db dump`.")],
+    trusted: Annotated[
+        bool, typer.Option("--trusted", help="The dump is yours: restore it as a superuser too.")
+    ] = False,
+) -> None:
     """Fill a database without jobs from a dump. The service must not run."""
     from tuner.service import bootstrap
 
     with database_running() as settings:
-        bootstrap.restore(settings, file)
+        bootstrap.restore(settings, file, is_trusted=trusted)
     typer.echo(f"{file} is restored")
 
 

@@ -100,12 +100,12 @@ def dump(settings: Settings, target: Path) -> None:
     dumps.dump(database_url(settings), target)
 
 
-def restore(settings: Settings, source: Path) -> None:
+def restore(settings: Settings, source: Path, *, is_trusted: bool) -> None:
     """Fill a database without jobs from such a file.
 
     Raises `Conflict`, `InvalidInput` or `Unavailable`.
     """
-    dumps.restore(database_url(settings), source)
+    dumps.restore(database_url(settings), source, is_trusted=is_trusted)
 
 
 def catalogue(settings: Settings) -> HostCatalogue:

@@ -5,6 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+BUILD_NETWORK = "uwsgi-tuner-build"
+"""A bridge that only builds use: they reach the package index, and no service on loopback."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineConfig:
@@ -26,7 +29,7 @@ class EngineConfig:
     journey_image: str | None = None
     generator_files: Mapping[str, bytes] = field(default_factory=dict)
     delay_command: tuple[str, ...] = ()
-    build_network: str = "host"  # a build needs the package index, not isolation
+    build_network: str = BUILD_NETWORK
     stats_address: str = "127.0.0.1:61717"  # of uWSGI's stats, inside the target's namespace
     cache_dir: Path | None = None
     nofile: int = 65_536  # at most the engine's own hard limit

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from docker.errors import APIError, NotFound
 
-from tuner.bench.engine.config import EngineConfig
+from tuner.bench.engine.config import BUILD_NETWORK, MINE, EngineConfig
 from tuner.bench.engine.connection import Connection, explain
 from tuner.bench.engine.disk import Disk
 from tuner.bench.measurement import target_failed
@@ -57,11 +57,20 @@ class Fetcher:
             "custom_context": True,
             "tag": tag,
             "buildargs": {"BASE_IMAGE": self.config.base_image},
-            "network_mode": self.config.build_network,
+            "network_mode": self._network(),
             "rm": True,
             "forcerm": True,
         }
         return self._run("build", options, archive, aborted)
+
+    def _network(self) -> str:
+        """The network of builds; ours is made if it is missing."""
+        name = self.config.build_network
+        with self.connection.api() as api:
+            if name == BUILD_NETWORK and not api.networks(names=[f"^{name}$"]):
+                with suppress(APIError):  # another thread was first
+                    api.create_network(name, "bridge", check_duplicate=True, labels={MINE: "1"})
+        return name
 
     def _run(
         self,

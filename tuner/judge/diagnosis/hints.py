@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tuner.nouns.model import APP, Failure, Target
+from tuner.nouns.model import APP, Failure, FailureCode, Target
 
 _MOST = 3
 _HERE = frozenset({"localhost", APP})
@@ -17,6 +17,11 @@ _UNRESOLVED = "Name or service not known|failure in name resolution|nodename nor
 _NO_SUCH_HOST = (
     "the app looks for the host {0}: no service has this name, and there is no way out of an arm's"
     " network"
+)
+_NO_WAY_OUT = rf"{_UNRESOLVED}|Network is unreachable|[Cc]onnection (?:refused|timed out)"
+_OF_BUILD = (
+    "image builds have a network of their own: if only the host's reaches the package index, set"
+    " TUNER_BUILD_NETWORK=host for the worker"
 )
 _SIGNS = (
     (
@@ -82,6 +87,8 @@ _SIGNS = (
 def hints(failure: Failure, target: Target) -> list[str]:
     """Advice, the likeliest cause first; empty if nothing is recognised."""
     text = f"{failure.message}\n{failure.log_tail}"
+    if failure.code is FailureCode.BUILD_FAILED and re.search(_NO_WAY_OUT, text):
+        return [_OF_BUILD]
     found = [*_found(text)]
     if re.search(_UNRESOLVED, text) and (names := sorted(_hosts(target) - target.names)):
         found.append(f"`env` names hosts that are no services: {', '.join(names)}")

@@ -142,7 +142,9 @@ class Settings(BaseSettings):
     journey_image: ImageText = Field(
         default="uwsgi-tuner/load-k6:1.8.1", description="the image of the load generator k6"
     )
-    build_network: Text = Field(default="host", description="the network of image builds")
+    build_network: Text = Field(
+        default="uwsgi-tuner-build", description="the network of image builds; host: the host's own"
+    )
     images_allowed: Globs = Field(
         default=(),
         description="globs of registry/repository, separated by ',', such as "

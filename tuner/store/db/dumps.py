@@ -38,6 +38,11 @@ _OTHERS = """
 SELECT count(*) FROM pg_stat_activity
  WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
 """
+_IS_POWERFUL = """
+SELECT rolsuper OR pg_has_role(oid, 'pg_execute_server_program', 'USAGE')
+    OR pg_has_role(oid, 'pg_write_server_files', 'USAGE')
+  FROM pg_roles WHERE rolname = session_user
+"""
 _EXTENSIONS = """
 SELECT string_agg(extname, ', ') FROM pg_extension WHERE extnamespace = to_regnamespace('public')
 """
@@ -82,14 +87,27 @@ def before_migration(url: str, folder: Path) -> None:
         old.unlink(missing_ok=True)
 
 
-def restore(url: str, source: Path) -> None:
+def restore(url: str, source: Path, *, is_trusted: bool = False) -> None:
     """Fill a database without jobs from a dump, and bring its tables up to date.
 
-    Raises `Conflict` where the database has jobs or is in use, `InvalidInput` for a file that is no
-    dump, `Unavailable`.
+    A dump holds code, which runs with the rights of the role that restores it. Raises `Conflict`
+    for a superuser, unless the dump `is_trusted`, and where the database has jobs or is in use,
+    `InvalidInput` for a file that is no dump, `Unavailable`.
     """
+    if not is_trusted:
+        _require_few_rights(url)
     fill(url, source)
     upgrade(url)
+
+
+def _require_few_rights(url: str) -> None:
+    with translated(), connect(url) as connection:
+        if _value(connection, _IS_POWERFUL):
+            raise Conflict(
+                "this role is a superuser, or may run programs on the database's server, and so may"
+                " code in the dump: restore with an ordinary role, or with --trusted a dump that"
+                " you made yourself"
+            )
 
 
 def fill(url: str, source: Path) -> None:
@@ -148,14 +166,15 @@ def _address(url: str) -> str:
 
 
 def _run(program: str, *options: str, url: str | None = None) -> str:
-    """What it prints. Raises `Unavailable` with the last line of its errors."""
+    """What it prints. Raises `Unavailable` with its first error, or with its last line."""
     password = conninfo_to_dict(conninfo(url)).get("password") if url else None
     environ = {**os.environ, **({"PGPASSWORD": str(password)} if password else {})}
     command = [str(binaries.find() / program), *options]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        said = done.stderr.strip().splitlines() or ["it ended without a reason"]
-        raise Unavailable("postgresql", f"{program}: {said[-1]}")
+        lines = done.stderr.strip().splitlines() or ["it ended without a reason"]
+        said = next((line for line in lines if " error: " in line), lines[-1])
+        raise Unavailable("postgresql", f"{program}: {said.removeprefix(f'{program}: ')}")
     return done.stdout
 
 

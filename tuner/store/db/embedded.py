@@ -33,7 +33,12 @@ class EmbeddedPostgres:
     @property
     def url(self) -> str:
         """Its URL, for libpq and SQLAlchemy."""
-        return self._server.url(server.DATABASE)
+        return self._server.url
+
+    @property
+    def admin_url(self) -> str:
+        """The same database for the superuser, which the service never is."""
+        return self._server.admin_url(server.DATABASE)
 
     @property
     def pid(self) -> int | None:
@@ -66,7 +71,7 @@ class EmbeddedPostgres:
                 time.sleep(0.05)
             else:
                 self._run(account, lock)
-        server.create_database(self._server.url("postgres"))
+        server.create_database(self._server)
 
     def poll(self) -> int | None:
         """None while the server runs; else its exit status, -1 if it was not our child."""

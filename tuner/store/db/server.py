@@ -16,15 +16,22 @@ from pathlib import Path
 from urllib.parse import quote
 
 import psycopg
-from psycopg.errors import DuplicateDatabase, UniqueViolation
+from psycopg.errors import DuplicateObject
 
 from tuner.nouns.errors import InvalidInput, Unavailable
 from tuner.store.db.binaries import MAJOR, Account
-from tuner.store.db.engine import connect
+from tuner.store.db.engine import connect, translated
 
 # ---- The files of the embedded server: created once, checked before every start
 
 USER = "tuner"
+"""The superuser: it makes the role and the database of the service, and nothing else."""
+
+SERVICE = "tuner_service"
+"""The role of the service. It owns its database and has no other right: a restored dump, whose code
+runs as this role, can start no program and read no file.
+"""
+
 DATABASE = "tuner"
 WRITTEN_WITHIN_S = 2.0  # after its creation; an empty file is left by a crash in between
 _INITDB = (
@@ -105,16 +112,48 @@ def clear_stale_locks(cluster: Path, socket: Path) -> None:
         stale.unlink(missing_ok=True)
 
 
-def create_database(admin_url: str) -> None:
-    """Create our database if it is missing. Two may try at once. Raises `Unavailable`."""
+_CREATION_LOCK = 7_808
+_OWNER = "SELECT pg_get_userbyid(datdba) FROM pg_database WHERE datname = %s"
+_HAND_OVER = f"""
+DO $$ DECLARE statement text; BEGIN
+    FOR statement IN
+        SELECT format('ALTER %s %s OWNER TO {SERVICE}', kind, name) FROM (
+            SELECT CASE relkind WHEN 'S' THEN 'SEQUENCE' WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END,
+                   relation.oid::regclass::text
+              FROM pg_class AS relation WHERE relnamespace = 'public'::regnamespace
+               AND relkind IN ('r', 'p', 'v', 'S') AND NOT EXISTS (
+                   SELECT FROM pg_depend WHERE objid = relation.oid AND deptype IN ('a', 'i'))
+            UNION ALL SELECT 'ROUTINE', oid::regprocedure::text
+              FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+            UNION ALL SELECT 'TYPE', oid::regtype::text
+              FROM pg_type WHERE typnamespace = 'public'::regnamespace AND typtype = 'e'
+        ) AS owned(kind, name)
+    LOOP EXECUTE statement; END LOOP;
+    ALTER SCHEMA public OWNER TO pg_database_owner;
+END $$
+"""  # noqa: S608  all names are ours
+
+
+def create_database(server: "Server") -> None:
+    """Create our database and its owner, if they are missing. Raises `Unavailable`.
+
+    An earlier version made the database as the superuser: it is handed over to its role.
+    """
     try:
-        with connect(admin_url) as connection:
-            query = "SELECT 1 FROM pg_database WHERE datname = %s"
-            if connection.execute(query, [DATABASE]).fetchone() is None:
-                connection.execute("SET statement_timeout = 0")  # it copies files
-                connection.execute(f"CREATE DATABASE {DATABASE}")
-    except (DuplicateDatabase, UniqueViolation):
-        return
+        with connect(server.admin_url("postgres")) as connection:
+            connection.execute("SET statement_timeout = 0")  # it copies files
+            connection.execute("SELECT pg_advisory_lock(%s)", [_CREATION_LOCK])
+            owner = (connection.execute(_OWNER, [DATABASE]).fetchone() or (None,))[0]
+            if owner == SERVICE:
+                return
+            with suppress(DuplicateObject):
+                connection.execute(f"CREATE ROLE {SERVICE} LOGIN")
+            if owner is None:
+                connection.execute(f"CREATE DATABASE {DATABASE} OWNER {SERVICE}")
+                return
+            with connect(server.admin_url(DATABASE)) as ours:
+                ours.execute(_HAND_OVER)
+            connection.execute(f"ALTER DATABASE {DATABASE} OWNER TO {SERVICE}")
     except psycopg.OperationalError as error:
         raise Unavailable("postgresql", str(error).partition("\n")[0]) from error
 
@@ -210,19 +249,32 @@ class Server:
         self._socket_dir = _short(socket_in or folder)
         self._process: subprocess.Popen[bytes] | None = None
 
-    def url(self, database: str) -> str:
-        """The URL of one of its databases, for libpq and SQLAlchemy."""
-        return f"postgresql://{USER}@/{database}?host={quote(str(self._socket_dir))}"
+    @property
+    def url(self) -> str:
+        """The URL of our database for its service, for libpq and SQLAlchemy."""
+        return self._url(SERVICE, DATABASE)
+
+    def admin_url(self, database: str) -> str:
+        """The URL of one of its databases for the superuser."""
+        return self._url(USER, database)
+
+    def _url(self, user: str, database: str) -> str:
+        return f"postgresql://{user}@/{database}?host={quote(str(self._socket_dir))}"
 
     @property
     def process(self) -> subprocess.Popen[bytes] | None:
         """Its process, if this object started it; the process may have ended."""
         return self._process
 
+    def has_database(self) -> bool:
+        """Whether it has our database; it must run. Raises `Unavailable`."""
+        with translated(), connect(self.admin_url("postgres")) as connection:
+            return connection.execute(_OWNER, [DATABASE]).fetchone() is not None
+
     def answers(self) -> bool:
         """Whether a server answers at the socket, whoever started it."""
         try:
-            connect(self.url("postgres")).close()
+            connect(self.admin_url("postgres")).close()
         except psycopg.OperationalError:
             return False
         return True

@@ -169,7 +169,6 @@ class _Work:
         server = Server(folder, log, {**self.settings, **more}, socket_in=socket_in)
         try:
             server.start(bindir, self.account, self.lock)
-            create_database(server.url("postgres"))
             yield server
         finally:
             server.stop()
@@ -283,7 +282,9 @@ def _dumped(work: _Work, bindir: Path, dump: Path, say: Say) -> Mapping[str, str
     """Dump the old cluster; what it holds. Nothing, if nobody has made tables in it."""
     say("dumping the old database")
     with work.running(bindir, work.home.cluster) as server:
-        url = server.url(DATABASE)
+        if not server.has_database():
+            return {}
+        url = server.admin_url(DATABASE)
         held = dumps.of(url)
         if held:
             dumps.dump(url, dump)
@@ -297,11 +298,11 @@ def _filled(work: _Work, dump: Path, held: Mapping[str, str], say: Say) -> Path:
     create(bindir, new, work.account)
     say("restoring it into a new one")
     with work.running(bindir, new, **_LITTLE_LOG) as server:
-        url = server.url(DATABASE)
+        create_database(server)
         if held:
-            dumps.fill(url, dump)
+            dumps.fill(server.url, dump)
         say("comparing all rows of both")
-        dumps.require_equal(held, dumps.of(url))
+        dumps.require_equal(held, dumps.of(server.url))
     return new
 
 
