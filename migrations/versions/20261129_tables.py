@@ -243,7 +243,7 @@ def upgrade() -> None:
 def downgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '5s'")
     of_jobs = ("checks", "links", "windows", "trials", "measurements", "jobs")
-    for table in (*of_jobs, "hosts", "events", "totals", "keys", "audit"):
+    for table in (*of_jobs, "hosts", "events", "totals", "keys", "secrets", "audit"):
         op.drop_table(table)
     op.execute("DROP FUNCTION number_event()")
     _drop_queue()

@@ -148,6 +148,16 @@ def test_an_address_with_many_wrong_keys_has_to_wait(
     assert site.post("/sign-in", {"key": KEY}).status_code == 303
 
 
+def test_a_name_holds_nothing_that_a_terminal_obeys(shown: Keyed) -> None:
+    ada = Visitor(shown.site)
+    assert ada.sign_in(KEY, name="Ada\x00\x1b[2J\u202eevil").status_code == 303
+    made = ada.post("/sign-out", {"token": ada.token})
+    assert made.status_code == 303
+    page = Visitor(shown.site)
+    page.sign_in(KEY, name="Ada\x00\x1b[2J\u202eevil")
+    assert "Signed in as <strong>Ada\ufffd\ufffd[2J\ufffdevil</strong>" in page.get("/").text
+
+
 def test_a_form_of_nobody_yet_is_short(shown: Keyed) -> None:
     large = {"key": KEY, "name": "x" * 20_000}
     assert shown.site.post("/sign-in", large).status_code == 413

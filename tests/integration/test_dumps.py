@@ -1,5 +1,6 @@
 """The database as a file, and back: by PostgreSQL's own programs, on real databases."""
 
+import fcntl
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -146,12 +147,11 @@ def test_before_a_migration_there_is_a_dump_and_only_the_newest_are_kept(
     filled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, add = tmp_path / "dumps", versions(tmp_path, monkeypatch)
-    dumps.before_migration(filled, folder)
+    dumps.upgrade(filled, dump_into=folder)
     assert not folder.exists()  # nothing to migrate
     for later in ("20270101_a", "20270102_b", "20270103_c", "20270104_d"):
         add(later)
-        dumps.before_migration(filled, folder)
-        dumps.upgrade(filled)
+        dumps.upgrade(filled, dump_into=folder)
     kept = {"20270101_a", "20270102_b", "20270103_c"}
     assert {file.stem for file in folder.iterdir()} == kept
 
@@ -215,3 +215,26 @@ def test_a_foreign_dump_runs_no_program(filled: str, tmp_path: Path) -> None:
             assert not sign.exists()
             dumps.restore(as_superuser(url), file, is_trusted=True)
             assert sign.exists()
+
+
+def test_what_a_killed_dump_has_left_is_removed_by_the_next_one(
+    filled: str, tmp_path: Path
+) -> None:
+    """It holds secrets. One that is still written stays."""
+    left, written = tmp_path / ".dump-left", tmp_path / ".dump-written"
+    left.write_text("half a dump")
+    with written.open("w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        dumps.dump(filled, tmp_path / "tuner.dump")
+    assert {file.name for file in tmp_path.iterdir()} == {written.name, "tuner.dump"}
+
+
+def test_without_room_for_a_dump_nothing_is_migrated(
+    filled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = revision(filled)
+    versions(tmp_path, monkeypatch)("20270101_later")
+    monkeypatch.setattr(dumps, "_free_bytes", lambda folder: 1 << 20)
+    with pytest.raises(Unavailable, match="1 MB are left on the disk of"):
+        dumps.upgrade(filled, dump_into=tmp_path / "dumps")
+    assert revision(filled) == before

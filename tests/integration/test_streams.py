@@ -14,7 +14,8 @@ from tests.integration.test_client import request, succeed
 from tests.patience import quickest
 from tests.running_api import KEY, Running, running_api
 from tuner.client import Client
-from tuner.nouns.model import Event, EventKind, JobId
+from tuner.nouns.model import Event, EventKind, JobId, Scope
+from tuner.service.api.monitoring import KEY_LOOKED_AT_S
 from tuner.store.db import Store
 
 WITHIN_S = 20.0
@@ -176,3 +177,17 @@ def test_while_postgresql_is_away_a_stream_stays_and_then_goes_on(
         )
     postgres_store.cancel(JobId(job.id))
     assert next(stream).kind is EventKind.JOB
+
+
+def test_the_stream_of_a_revoked_key_ends_before_the_next_event(
+    api: Running, client: Client, postgres_store: Store
+) -> None:
+    key = postgres_store.create_key("ci", Scope.READ, "secret", None, by="operator")
+    headers = {"X-API-Key": "secret"}
+    with httpx.stream("GET", f"{api.url}/v1/events", headers=headers, timeout=WITHIN_S) as answer:
+        lines = answer.iter_lines()
+        assert next(line for line in lines if line.startswith("event:")) == "event: reset"
+        postgres_store.revoke_key(key.id, by="operator")
+        time.sleep(KEY_LOOKED_AT_S)
+        client.submit(request("checkout"))
+        assert not [line for line in lines if line.startswith("event:")]

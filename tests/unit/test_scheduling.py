@@ -13,7 +13,8 @@ from tests.builders import INI
 from tests.fake_store import FakeStore
 from tests.scheduled import TWO, answered, catalogue, schedules, write_app
 from tuner.nouns.errors import Infrastructure, Unavailable
-from tuner.nouns.model import Doubt, Job, JobId, JobKind, Priority, Target
+from tuner.nouns.model import Doubt, Job, JobId, JobKind, Priority, Target, TuneRequest
+from tuner.service import bootstrap
 
 IN_IMAGE = "/etc/app/uwsgi.ini"
 
@@ -192,6 +193,19 @@ def test_jobs_stay_in_their_pool(tmp_path: Path) -> None:
     answered(tmp_path, store)
     assert reasons(tmp_path, store, pool="big") == ()
     assert reasons(tmp_path, store, pool="default")
+
+
+def test_a_job_that_waits_in_a_pool_without_a_host_does_not_stop_the_schedule(
+    tmp_path: Path,
+) -> None:
+    write_app(tmp_path)
+    store = FakeStore(aged(1))
+    lost = {"app": "shop", "target": {"target_app": "shop"}, "pool": "mispelt"}
+    spec = bootstrap.resolver(catalogue(tmp_path))(TuneRequest.model_validate(lost))
+    store.create_job(spec, idempotency_key=None, request_sha256="")
+    assert reasons(tmp_path, store) == ("there is no answer yet",)
+    assert newest(store).spec.pool == "default"
+    assert reasons(tmp_path, store) == ()  # its own job waits now
 
 
 def test_outside_of_its_times_nothing_is_read(tmp_path: Path) -> None:

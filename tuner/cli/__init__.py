@@ -63,7 +63,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         _app(words[0] if words else "")(words, prog_name="tuner")
     except TunerError as error:
-        typer.echo(_message(error), err=True)
+        from tuner.cli.shared import say  # slow to import
+
+        say(_message(error))
         return next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1)
     return 0
 

@@ -186,7 +186,8 @@ def _follow_to_the_end(client: "Client", job_id: int, *, as_json: bool) -> None:
         print_json(_document(job, found))
     elif found is not None:
         lines = printing.recommendation_lines(found)
-        print_lines([*lines, "", found.uwsgi_ini.rstrip()])
+        print_lines([*lines, ""])
+        typer.echo(found.uwsgi_ini.rstrip())  # letter by letter
     elif job.state is JobState.SUCCEEDED:
         _print_tables(job)
     check_succeeded(job)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tuner.nouns.errors import InvalidInput
-from tuner.nouns.model import Priority
+from tuner.nouns.model import Priority, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -69,14 +69,18 @@ def check_folder(option: str, file: Path) -> None:
 # ---- What a command prints: the answer on standard output, remarks on standard error
 
 
+KEPT = "\n\t\N{NO-BREAK SPACE}"
+"""A terminal may obey the other characters that cannot be printed: texts come from elsewhere."""
+
+
 def say(line: str) -> None:
     """Print a remark on standard error: standard output holds the answer alone."""
-    typer.echo(line, err=True)
+    typer.echo(printable(line, KEPT), err=True)
 
 
 def print_lines(lines: Iterable[str]) -> None:
     """Print the answer as lines."""
-    typer.echo("\n".join(lines))
+    typer.echo(printable("\n".join(lines), KEPT))
 
 
 def print_answer(answer: Any, lines: Iterable[str], *, as_json: bool) -> None:
@@ -103,7 +107,7 @@ def columns(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def print_on(console: "Console", text: str) -> None:
     """Print text on a console, without markup and without new line breaks."""
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
+    console.print(printable(text, KEPT), markup=False, highlight=False, soft_wrap=True)
 
 
 # ---- Arguments and options that several commands take, each declared once

@@ -9,6 +9,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 
 from tuner.cli.printing import bias_of
+from tuner.cli.shared import print_on
 from tuner.nouns.model import Curve, Effect, Figure, Metric, Rung, Workload
 from tuner.nouns.schemas import ArmAnswer, CalibrationAnswer, JobAnswer, ReportAnswer, SeesAnswer
 from tuner.nouns.wording import (
@@ -52,7 +53,10 @@ def show(parts: Iterable[RenderableType]) -> None:
     if not console.is_terminal:
         console = Console(width=WIDTH)
     for part in parts:
-        console.print(part, markup=False, highlight=False, soft_wrap=isinstance(part, str))
+        if isinstance(part, str):
+            print_on(console, part)
+        else:
+            console.print(part, markup=False, highlight=False)
 
 
 def comparison_parts(job: JobAnswer, report: ReportAnswer) -> Iterator[RenderableType]:

@@ -90,9 +90,7 @@ def upgrade(settings: Settings) -> None:
     url, folder = database_url(settings), settings.dump_dir
     if folder is None and settings.database_url is None:
         folder = settings.data_dir / "dumps"
-    if folder is not None:
-        dumps.before_migration(url, folder)
-    dumps.upgrade(url)
+    dumps.upgrade(url, dump_into=folder)
 
 
 def dump(settings: Settings, target: Path) -> None:

@@ -44,7 +44,7 @@ class Rows:
         await asyncio.sleep(0.03)
 
 
-def with_feed(act: Callable[[Feed, Rows], Awaitable[None]], **limits: int) -> None:
+def with_feed(act: Callable[[Feed, Rows], Awaitable[None]], **limits: Any) -> None:
     """Run a test beside a feed that has read the events 1 to 5."""
 
     async def run() -> None:
@@ -182,18 +182,22 @@ def test_at_the_end_of_the_process_all_streams_end() -> None:
     with_feed(act)
 
 
-def test_a_fault_of_the_reader_ends_the_streams_and_is_logged(
+def test_after_a_fault_of_the_reader_events_are_read_again_and_it_is_said_meanwhile(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def act(feed: Feed, rows: Rows) -> None:
         with feed.stream(every, 5) as messages:
             await rows.batches.put(ValueError("a bug"))
-            assert await rest(messages) == [None]
-        with pytest.raises(Unavailable):
-            await feed.ready()
+            await asyncio.sleep(0.03)
+            with pytest.raises(Unavailable, match="no events are read"):
+                feed.require_reading()
+            await asyncio.sleep(0.2)
+            await rows.write(4, 5, 6, 7)  # the newest, as at the first time
+            feed.require_reading()
+            assert await taken(messages, 2) == ["6", "7"]
 
-    with_feed(act)
-    assert "events are no longer read" in caplog.text
+    with_feed(act, again_s=0.1)
+    assert "events are not read; trying again" in caplog.text
 
 
 def test_before_the_first_reading_a_stream_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,12 +1,15 @@
 """Health, the key, what is away, and the catalogue."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
-from tests import builders
+from tests import builders, finished_jobs
+from tests.fake_store import FakeStore as MemoryStore
 from tests.unit.api.fakes import Api, FakeHost, FakeStore
 from tuner.nouns.errors import Unavailable
+from tuner.nouns.model import Key
 
 KEY = "0123456789abcdef"
 LONG_AGO = builders.NOON - timedelta(minutes=5)
@@ -139,6 +142,9 @@ KEYS = pytest.mark.parametrize("key", [None, KEY])
         {"Host": "[::1"},
         {"Origin": "http://evil.example"},
         {"Origin": "null"},
+        {"Origin": "http://localhost:3000"},  # another program of the user
+        {"Origin": "http://127.0.0.1:3000"},
+        {"Origin": "http://tuner.our.example:3000"},
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"},
     ],
@@ -176,3 +182,39 @@ def test_a_link_on_another_site_opens() -> None:
     api = Api(FakeStore())
     assert api.send("GET", "/v1/jobs", headers=link).status_code == 200
     assert api.send("POST", "/v1/jobs/1/cancel", headers=link).status_code == 403
+
+
+def test_a_stranger_does_not_get_the_address_of_the_database() -> None:
+    class Away(FakeStore):
+        def ping(self) -> None:
+            raise Unavailable("postgresql", 'connection to server at "10.1.2.3", port 5432 failed')
+
+        def key_of(self, secret: str) -> Key | None:
+            raise Unavailable("postgresql", 'connection to server at "10.1.2.3", port 5432 failed')
+
+    api = Api(Away(), api_key=KEY)
+    for path, headers in (("/readyz", {}), ("/v1/jobs", {"X-API-Key": "wrong"})):
+        answer = api.send("GET", path, headers=headers)
+        assert answer.status_code == 503
+        assert answer.json()["detail"] == "postgresql is away"
+        assert "10.1.2.3" not in answer.text
+
+
+@pytest.mark.parametrize("path", ["/v1/jobs", "/v1/jobs/999", "/healthz", "/nowhere"])
+def test_every_answer_says_what_a_browser_may_do_with_it(path: str) -> None:
+    api = Api(FakeStore())
+    headers = api.send("GET", path).headers
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["cache-control"] in ("no-store", "no-cache")
+    assert "strict-transport-security" not in headers
+    secured = api.send("GET", f"https://localhost{path}").headers
+    assert secured["strict-transport-security"] == "max-age=31536000"
+
+
+def test_what_a_checker_said_holds_nothing_that_a_terminal_obeys() -> None:
+    store: Any = MemoryStore()
+    finished_jobs.stored(store, finished_jobs.recommendation(), app="checkout")
+    said = {"checker": "gate", "job": 1, "holds": False, "said": "a\x00b\x1b[31mc\u202ed"}
+    made = Api(store).send("POST", "/v1/apps/checkout/checks", json=said)
+    assert made.status_code == 201
+    assert made.json()["said"] == "a\ufffdb\ufffd[31mc\ufffdd"

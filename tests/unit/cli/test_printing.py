@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from tests.answers import RECOMMENDATION, TUNE_QUEUED, TUNE_RUNNING
-from tuner.cli import printing
+from tuner.cli import printing, shared, tables
 from tuner.nouns.schemas import JobAnswer, RecommendationAnswer
 
 
@@ -180,3 +180,12 @@ def test_a_missed_bound_comes_before_the_effect_which_may_be_a_gain() -> None:
     bound = {"name": "latency_p95_ms", "is_users": True, "excess": 0.11, "sentence": sentence}
     lines = lines_of(verdict="breaks_bound", missed=[bound])
     assert lines[0].startswith(f"verdict: breaks a bound: {sentence}; +")
+
+
+def test_a_text_from_elsewhere_cannot_move_the_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+    shared.say("a\x1b[2Jb")
+    shared.print_lines(["c\u202ed", "e\tf"])
+    tables.show(["g\x9bh"])
+    printed = capsys.readouterr()
+    assert printed.err == "a\ufffd[2Jb\n"
+    assert printed.out == "c\ufffdd\ne\tf\ng\ufffdh\n"

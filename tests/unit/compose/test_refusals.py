@@ -1,5 +1,6 @@
 """What cannot become a target app: all mistakes at once, each with its line."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -230,6 +231,32 @@ def test_no_service_of_that_name(project: Project, service: str | None, told: st
 def test_a_file_that_cannot_be_read(project: Project, text: str, told: str) -> None:
     (found,) = _told(project, text)
     assert found.startswith(told)
+
+
+def bomb(of: str) -> str:
+    """Thirty levels of names, each twice the one before."""
+    levels = [f"x{n}: &x{n} {of.format(n - 1)}" for n in range(1, 30)]
+    return "\n".join(["x0: &x0 {a: 1}", *levels, "services: {web: {image: a, x-b: *x29}}"])
+
+
+@pytest.mark.parametrize(
+    "of", ["[*x{0}, *x{0}]", "{{b: *x{0}, c: *x{0}}}", "{{<<: [*x{0}, *x{0}]}}"]
+)
+def test_names_that_repeat_values_without_an_end_are_refused_at_once(
+    project: Project, of: str
+) -> None:
+    began = time.process_time()
+    (found,) = _told(project, bomb(of))
+    assert found == "compose.yml: has more than 50000 values, with those that aliases repeat"
+    assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize("file", ["/dev/zero", "large.yml"])
+def test_a_file_without_an_end_is_not_read(project: Project, file: str) -> None:
+    folder = project(compose=f"services: {{web: {{extends: {{file: {file}, service: a}}}}}}")
+    (folder / "large.yml").write_bytes(b"#" * 3_000_000)
+    first, *_ = mistakes(service="web")
+    assert first.endswith("is no plain file" if file == "/dev/zero" else "is larger than 2 MB")
 
 
 def test_a_folder_whose_name_cannot_be_an_apps(project: Project) -> None:

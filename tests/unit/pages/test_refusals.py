@@ -4,6 +4,7 @@ import pytest
 
 from tests.sites import Site
 from tests.unit.api.fakes import FakeStore
+from tuner.service.pages import jobs
 
 
 def test_while_postgresql_is_away_the_page_says_so_and_tries_again() -> None:
@@ -50,3 +51,23 @@ def test_other_methods_and_forms_that_are_too_large_are_refused_with_a_page() ->
     assert kind.status_code == 415
     many = site.post("/lint", {f"field{n}": "" for n in range(30)})
     assert many.status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("text", "is_formula"),
+    [
+        ("=1+1", True),
+        ("@SUM(A1)", True),
+        ("-2+3+cmd|' /C calc'!A0", True),
+        ("+1+HYPERLINK(A1)", True),
+        ("\t=1+1", True),
+        (" =1+1", True),
+        ("-", False),
+        ("+6.8 % (+1.2 .. +9.8)", False),
+        ("-12 ms", False),
+        ("-0.5", False),
+        ("processes = 2", False),
+    ],
+)
+def test_a_spreadsheet_takes_no_cell_for_a_formula(text: str, is_formula: bool) -> None:
+    assert jobs._plain(text) == (f"'{text}" if is_formula else text)

@@ -251,13 +251,18 @@ def parts_of(
     )
 
 
+NOWHERE = "192.0.2.1"  # of RFC 5737: no host has it
+
+
 def connected(
     options: Mapping[str, Any], network: str | None, volumes: Mapping[str, str]
 ) -> dict[str, Any]:
     """A container's options with a network and, by folder, its volumes."""
     binds = dict(options.get("binds") or {})
     binds |= {volume: {"bind": folder} for folder, volume in volumes.items()}
-    joined = {"network_mode": network} if network is not None else {}
+    # Before Docker 23.0.11 and 25.0.5 the engine itself asks a resolver on the host's loopback for
+    # names of an internal network (CVE-2024-29018): a name would carry data out.
+    joined = {"network_mode": network, "dns": [NOWHERE]} if network is not None else {}
     return {**options, **joined, "binds": binds}
 
 

@@ -20,7 +20,17 @@ from tuner.nouns.model.answers import (
     box_of,
     notes_of,
 )
-from tuner.nouns.model.base import LOG, NAME, Document, HighEnd, LowEnd, Name, about, extended
+from tuner.nouns.model.base import (
+    LOG,
+    NAME,
+    Document,
+    HighEnd,
+    LowEnd,
+    Name,
+    about,
+    extended,
+    printable,
+)
 from tuner.nouns.model.budgets import (
     ANSWERS_OF_A_CONNECTION,
     LONGER_AT_MOST,

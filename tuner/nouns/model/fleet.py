@@ -6,10 +6,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from tuner.nouns.model.answers import Calibration, ChangedLine, Effect, Verdict
-from tuner.nouns.model.base import Document, about
+from tuner.nouns.model.base import Document, about, printable
 from tuner.nouns.model.documents import JobKind
 from tuner.nouns.model.doubts import Doubt
 from tuner.nouns.model.measuring import (
@@ -72,7 +72,9 @@ class NewCheck(Document):
     checker: Checker = Field(description="recommend: compared the file; gate: measured an image")
     job: int = Field(ge=1, le=2**63 - 1, description="the job whose answer was checked")
     holds: bool = Field(description="whether what is deployed still has the recommended effect")
-    said: str = Field("", max_length=MOST_SAID, description="what differs, in a sentence")
+    said: Annotated[str, AfterValidator(printable)] = Field(
+        "", max_length=MOST_SAID, description="what differs, in a sentence"
+    )
 
 
 class Check(BaseModel):

@@ -1,6 +1,7 @@
 """For operators: /metrics for Prometheus, alive and ready, and what callers have changed."""
 
 import logging
+import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -31,6 +32,7 @@ from tuner.service.api import reference
 from tuner.service.api.listings import what_is_away
 from tuner.service.api.parameters import MAX_ID, After, Id, Limit
 from tuner.service.api.problems import documented
+from tuner.service.api.security import is_still_known
 from tuner.service.api.services import Services, Wired
 
 # ---- /metrics, for Prometheus: figures of jobs and hosts are read from PostgreSQL at each scrape
@@ -183,6 +185,7 @@ def ready(services: Wired) -> Health:
     """200 if the service can measure a job now. 503 names what is away."""
     services.store.ping()
     services.require_room()
+    services.feed.require_reading()
     away = what_is_away(services.store.hosts(), services.now())
     if away is not None:
         raise Unavailable(*away)
@@ -214,6 +217,8 @@ LastEventId = Annotated[
     ),
 ]
 Stream = AsyncIterator[ServerSentEvent]
+KEY_LOOKED_AT_S = 5.0
+"""A stream looks this often at its key, before it sends."""
 
 _DATA = {
     "contentMediaType": "application/json",
@@ -246,7 +251,7 @@ async def _of_job(
     response_class=EventSourceResponse,
     responses={**_ANSWERS, **documented(404, 422)},
 )
-async def stream_events(stream: Annotated[Stream, Depends(_of_all)]) -> Stream:
+async def stream_events(request: Request, stream: Annotated[Stream, Depends(_of_all)]) -> Stream:
     """Every change as a server-sent event.
 
     The stream begins with `reset`, which asks you to read all that you show. Come back with
@@ -254,7 +259,7 @@ async def stream_events(stream: Annotated[Stream, Depends(_of_all)]) -> Stream:
     where that is no longer kept. A comment comes every 15 s without an event. Who reads too slowly
     is disconnected.
     """
-    async for message in stream:
+    async for message in _while_known(request, stream):
         yield message
 
 
@@ -263,9 +268,22 @@ async def stream_events(stream: Annotated[Stream, Depends(_of_all)]) -> Stream:
     response_class=EventSourceResponse,
     responses={**_ANSWERS, **documented(404, 422)},
 )
-async def stream_events_of_job(stream: Annotated[Stream, Depends(_of_job)]) -> Stream:
+async def stream_events_of_job(
+    request: Request, stream: Annotated[Stream, Depends(_of_job)]
+) -> Stream:
     """The same of one job, with what changes in the queue and the hosts of its pool."""
+    async for message in _while_known(request, stream):
+        yield message
+
+
+async def _while_known(request: Request, stream: Stream) -> Stream:
+    """The messages until the key is revoked or ends; nothing is sent after that."""
+    looked = time.monotonic()
     async for message in stream:
+        if time.monotonic() - looked > KEY_LOOKED_AT_S:
+            if not await is_still_known(request):
+                return
+            looked = time.monotonic()
         yield message
 
 

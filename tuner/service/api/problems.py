@@ -35,6 +35,7 @@ from tuner.nouns.schemas import MistakeAnswer, Problem
 # ---- Each request gets an id, for the log and for the answer, and is timed under its route
 
 REQUEST_ID = "X-Request-ID"
+YEAR_S = 31_536_000
 NO_ROUTE = "none"
 """The route of a request that was refused before there was one, or that has none."""
 
@@ -82,7 +83,12 @@ class ObserveRequests:
             nonlocal is_answered
             if message["type"] == "http.response.start":
                 is_answered = True
-                MutableHeaders(scope=message)[REQUEST_ID] = request_id
+                headers = MutableHeaders(scope=message)
+                headers[REQUEST_ID] = request_id
+                headers.setdefault("X-Content-Type-Options", "nosniff")
+                headers.setdefault("Cache-Control", "no-store")
+                if scope.get("scheme") == "https":
+                    headers.setdefault("Strict-Transport-Security", f"max-age={YEAR_S}")
                 self._observe(scope, message["status"], time.perf_counter() - began)
             await send(message)
 
@@ -206,14 +212,21 @@ def _tuner_error(request: Request, error: Exception) -> JSONResponse:
         return mistaken(error.mistakes)
     if isinstance(error, LimitReached):
         return problem(status, str(error), headers={"Retry-After": str(LIMIT_LASTS_S)})
-    return unavailable(error) if isinstance(error, Unavailable) else problem(status, str(error))
+    if isinstance(error, Unavailable):
+        return unavailable(error, to_stranger=IS_STRANGER in request.scope)
+    return problem(status, str(error))
 
 
-def unavailable(error: Unavailable) -> JSONResponse:
-    """503 with the system that is away."""
+IS_STRANGER = "tuner.stranger"
+"""In the scope of a request that shows no key, where the service asks for one."""
+
+
+def unavailable(error: Unavailable, *, to_stranger: bool = False) -> JSONResponse:
+    """503 with the system that is away, and why. A stranger does not get the address of it."""
     log.warning("api.unavailable system=%s detail=%s", error.system, error.detail)
     headers = {"Retry-After": str(RETRY_AFTER_S)}
-    return problem(503, str(error), system=error.system, headers=headers)
+    said = f"{error.system} is away" if to_stranger else str(error)
+    return problem(503, said, system=error.system, headers=headers)
 
 
 def mistaken(mistakes: Sequence[Mistake]) -> JSONResponse:

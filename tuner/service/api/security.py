@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from fnmatch import fnmatchcase
+from functools import partial
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -24,7 +25,7 @@ from tuner.service.api.callers import (
     WrongKeys,
     scope_needed,
 )
-from tuner.service.api.problems import DETAILS, problem, unavailable
+from tuner.service.api.problems import DETAILS, IS_STRANGER, problem, unavailable
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 SHARED = "/shared/"
@@ -33,7 +34,7 @@ SHARED = "/shared/"
 TOKEN_HEADER = "X-CSRF-Token"  # noqa: S105  a name
 _OPEN_BELOW = ("/static/", SHARED)  # what pages load is the same for everybody
 _CALLS = "/v1/"
-_SESSION, _CALLER = "tuner.session", "tuner.caller"  # in the scope of a request
+_SESSION, _CALLER, _STILL = "tuner.session", "tuner.caller", "tuner.still"  # in a request's scope
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +64,12 @@ def caller_of(request: HTTPConnection) -> Caller:
     """Who sends the request."""
     found: Caller = request.scope.get(_CALLER, ANYBODY)
     return found
+
+
+async def is_still_known(request: HTTPConnection) -> bool:
+    """Whether the key of a request that lasts long still opens it."""
+    still: Callable[[], Awaitable[bool]] | None = request.scope.get(_STILL)
+    return still is None or await still()
 
 
 class RequireKey:
@@ -100,17 +107,30 @@ class RequireKey:
             session = await run_in_threadpool(self._callers.session_in, cookie) if cookie else None
             if is_open:
                 scope[_SESSION] = session
+                scope[IS_STRANGER] = True
                 return None
             caller = await self._caller_with(offered)
             if caller is None and session is not None:
                 caller = await run_in_threadpool(self._callers.of_session, session)
                 scope[_SESSION] = session if caller else None
         except Unavailable as away:
-            return None if is_open else unavailable(away)
+            scope[IS_STRANGER] = True
+            return None if is_open else unavailable(away, to_stranger=True)
         if caller is None:
             return await self._not_known(scope, has_key=bool(offered))
         scope[_CALLER] = caller
+        scope[_STILL] = partial(self._is_known, offered, session)
         return _beyond_scope(scope, caller) or _without_token(scope)
+
+    async def _is_known(self, offered: Sequence[str], session: Session | None) -> bool:
+        """Whether the key still lasts; while PostgreSQL is away, nobody knows that it does not."""
+        try:
+            caller = await self._caller_with(offered)
+            if caller is None and session is not None:
+                caller = await run_in_threadpool(self._callers.of_session, session)
+        except Unavailable:
+            return True
+        return caller is not None
 
     async def _caller_with(self, offered: Sequence[str]) -> Caller | None:
         for key in offered:
@@ -198,8 +218,11 @@ class RefuseOtherSites:
             )
         if origin is not None:
             sender = origin.partition("://")[2]
-            known = sender == host or self._is_named(sender)
-            return None if known else "the Origin header names another site"
+            return (
+                None
+                if sender == host or self._is_of_proxy(sender)
+                else "the Origin header names another site"
+            )
         site = headers.get("sec-fetch-site", "none")
         if site in ("none", "same-origin") or _opens_a_page(scope["method"], headers):
             return None
@@ -212,6 +235,14 @@ class RefuseOtherSites:
         except ValueError:
             return self._is_named(host)
         return True
+
+    def _is_of_proxy(self, sender: str) -> bool:
+        """Whether it is a name of ours at the port of its scheme, where a proxy serves us.
+
+        At another port there is another service, and on the loopback too.
+        """
+        is_loopback = sender == "localhost" or sender.startswith("127.") or "[" in sender
+        return ":" not in sender and not is_loopback and self._is_named(sender)
 
     def _is_named(self, host: str) -> bool:
         return any(fnmatchcase(_name_of(host), glob) for glob in self._hosts_allowed)

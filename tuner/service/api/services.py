@@ -66,6 +66,7 @@ from tuner.targets.catalogue import HostCatalogue
 
 MOST_BEHIND = 1_000  # events that a stream has not sent yet
 READY_WITHIN_S = 5.0
+READ_AGAIN_S = 5.0
 AGAIN_AFTER_MS = (1_000, 3_000)
 """Clients of one process that ended come back within this span, not all at one instant."""
 WOKEN_AT_ONCE = 4
@@ -89,9 +90,15 @@ class Feed:
     """The events of one process. `source` gives the newest ones, and then those that are new."""
 
     def __init__(
-        self, source: Source | None = None, *, kept: int = EVENTS_KEPT, behind: int = MOST_BEHIND
+        self,
+        source: Source | None = None,
+        *,
+        kept: int = EVENTS_KEPT,
+        behind: int = MOST_BEHIND,
+        again_s: float = READ_AGAIN_S,
     ) -> None:
         """Without a source there are no streams."""
+        self._again_s = again_s
         self._source = source
         self._kept, self._behind = kept, behind
         self._sent: list[_Sent] = []
@@ -113,6 +120,11 @@ class Feed:
             self.stop()
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
+
+    def require_reading(self) -> None:
+        """Raise `Unavailable` while events are not read."""
+        if self._source is not None and not self._read_once.is_set():
+            raise Unavailable("api", "no events are read: its log says why")
 
     def stop(self) -> None:
         """End all streams: their clients come back to the next process."""
@@ -169,16 +181,21 @@ class Feed:
             await woken.wait()
 
     async def _read(self, source: Source) -> None:
-        try:
-            async with aclosing(source()) as batches:
-                async for batch in batches:
-                    self._keep(batch)
-                    self._read_once.set()
-                    await self._wake()
-        except Exception:
-            log.exception("events are no longer read")
-            self.stop()
-            raise
+        """For ever; after a fault anew, and every stream begins with `reset`."""
+        while True:
+            try:
+                async with aclosing(source()) as batches:
+                    async for batch in batches:
+                        self._keep(batch)
+                        self._read_once.set()
+                        await self._wake()
+                return
+            except Exception:
+                log.exception("events are not read; trying again")
+            self._read_once.clear()
+            self._sent.clear()
+            self._floor = self._head = 0
+            await asyncio.sleep(self._again_s)
 
     def _keep(self, batch: Sequence[Event]) -> None:
         if len(batch) >= self._kept:  # events between the last batch and this one may be missing

@@ -182,7 +182,8 @@ _PHASES = {
     JobKind.CALIBRATE: (Phase.PREPARE, Phase.CALIBRATE, Phase.DONE),
 }
 
-_FORMULA = re.compile(r"[=@]|[+-](?![\d.])")
+_FORMULA = re.compile(r"\s*[=@+-]|[\t\r\n]")
+_FIGURES = re.compile(r"(?:[-+0-9.,%()\s]|(?<=[\d\s])(?:ms|s|min|h|MB|GB)\b)*")
 
 Name = Annotated[str, Path(pattern=r"^[^\s/]{1,100}$", description="of a section with a table")]
 
@@ -336,4 +337,5 @@ def _cut(table: Table, first: int) -> Table:
 def _plain(words: Words) -> str:
     """A cell as text. A spreadsheet must not take a name for a formula; figures may have a sign."""
     text = "".join(word if isinstance(word, str) else word.text for word in words_of(words))
-    return f"'{text}" if _FORMULA.match(text) else text
+    is_formula = _FORMULA.match(text) and not (text.strip() and _FIGURES.fullmatch(text))
+    return f"'{text}" if is_formula else text

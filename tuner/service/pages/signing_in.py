@@ -11,6 +11,7 @@ from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
 from tuner.nouns.errors import InvalidInput
+from tuner.nouns.model import printable
 from tuner.service.api.callers import COOKIE, LASTS_S, SIGN_IN, SIGN_OUT, new_session
 from tuner.service.api.parameters import MAX_BODY_BYTES, body_of
 from tuner.service.api.security import TOKEN_HEADER, address_of, path_of, refused, session_of
@@ -95,7 +96,7 @@ async def sign_in(request: Request, fields: Fields, services: Wired) -> Response
         await refused(services.wrong_keys, request.scope, services.wrong_key_takes_s)
         return ask(request, then, "This is not a key of this service.")
     services.wrong_keys.was_right(key)
-    name = " ".join(fields.get("name", "").split())[:_LONGEST_NAME]
+    name = printable(" ".join(fields.get("name", "").split())[:_LONGEST_NAME])
     answer = _moved(request, then)
     answer.set_cookie(
         COOKIE,

@@ -74,10 +74,15 @@ def _is_problem(start: Message) -> bool:
     return kind.startswith(MEDIA_TYPE)
 
 
+_OF_THE_PROBLEM = frozenset(
+    {"content-type", "content-length", "cache-control", "x-content-type-options"}
+)
+
+
 def _page(request: Request, found: Mapping[str, Any], headers: MutableHeaders) -> Response:
     """`headers` are those of the problem; what describes its body does not hold for the page."""
     status = int(found["status"])
-    kept = {n: v for n, v in headers.items() if n not in ("content-type", "content-length")}
+    kept = {name: value for name, value in headers.items() if name not in _OF_THE_PROBLEM}
     if status == 401:
         return ask_first(request, kept)
     advice = _OF_A_LINK if status == 404 and is_shared(request) else _NEXT.get(status, _OTHERWISE)

@@ -92,6 +92,10 @@ class ScheduledJobs(Protocol):
         """A queued job and True; for a used key, its job and False."""
 
 
+MOST_LOOKED = 200
+"""Jobs of an app that are looked through for those of this pool."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedules:
     """The schedules of the target apps of one host.
@@ -144,10 +148,10 @@ class Schedules:
         app = known.apps.get(name)
         if app is None:
             return "the target app is gone: restart this worker"
-        if self._newest(name, JobState.RUNNING) or self._newest(name, JobState.QUEUED):
+        if self._has_open(name):
             return "a job of the app has not ended: no new one"
         answered = self._newest(name, JobState.SUCCEEDED, JobKind.TUNE)
-        last = answered or self._newest(name, None, JobKind.TUNE)
+        last = answered or self._newest_here(name)
         if last is not None and last.spec.pool != self.pool:
             return f"its jobs run in pool {last.spec.pool}"
         because = reasons(answered, app, self._image(answered, app), self.apps[name], self.now())
@@ -175,6 +179,18 @@ class Schedules:
             spec, idempotency_key=key, request_sha256=sha256, by=SUBMITTER, by_key=SUBMITTER
         )
         return f"{'submitted' if is_new else 'has'} job {status.job.id}: {'; '.join(because)}"
+
+    def _has_open(self, app: str) -> bool:
+        """Whether a job of the app waits or runs here; one in a pool without a host never ends."""
+        states = (JobState.RUNNING, JobState.QUEUED)
+        found = (job for state in states for job in self.store.jobs(app, state, None, MOST_LOOKED))
+        return any(job.pool == self.pool for job in found)
+
+    def _newest_here(self, app: str) -> Job | None:
+        """Its newest tuning job in this pool that has no answer."""
+        found = self.store.jobs(app, None, None, MOST_LOOKED, kind=JobKind.TUNE)
+        here = next((job.id for job in found if job.pool == self.pool), None)
+        return self.store.job(here) if here is not None else None
 
     def _newest(self, app: str, state: JobState | None, kind: JobKind | None = None) -> Job | None:
         found = self.store.jobs(app, state, None, 1, kind=kind)

@@ -1,10 +1,13 @@
 """A database as one file, and back: PostgreSQL's own pg_dump and pg_restore; and Alembic."""
 
+import fcntl
 import os
+import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, LiteralString
 
@@ -33,6 +36,7 @@ SCHEMA = "public"
 LOCK_TIMEOUT_S = 5
 CLOSES_WITHIN_S = 3.0
 KEPT = 3
+_HALF = ".dump-"
 
 _OTHERS = """
 SELECT count(*) FROM pg_stat_activity
@@ -53,13 +57,15 @@ def dump(url: str, target: Path) -> None:
 
     Raises `Unavailable` (no pg_dump, it is too old for the server, disk full) or `InvalidInput`.
     """
+    _remove_halves(target.parent)
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=".dump-")
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=_HALF)
     except OSError as error:
         raise InvalidInput.at(str(target), f"cannot be written: {error.strerror}") from error
-    os.close(handle)
     scratch = Path(name)
     try:
+        # Whoever finds the file can see by this lock that we have not ended.
+        fcntl.flock(handle, fcntl.LOCK_EX)
         # Of a small database: a fifth of the default level's CPU time, a file 1.4 times as large.
         form = ("--format=custom", "--compress=1")
         options = (*form, f"--schema={SCHEMA}", "--no-owner", "--no-privileges")
@@ -67,9 +73,18 @@ def dump(url: str, target: Path) -> None:
         scratch.replace(target)
     finally:
         scratch.unlink(missing_ok=True)
+        os.close(handle)
 
 
-def before_migration(url: str, folder: Path) -> None:
+def _remove_halves(folder: Path) -> None:
+    """Remove what a killed dump has left: it holds secrets."""
+    for half in folder.glob(f"{_HALF}*"):
+        with suppress(OSError), half.open("rb") as opened:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            half.unlink()
+
+
+def _before_migration(url: str, folder: Path) -> None:
     """Dump a database that is about to be migrated; keep the newest `KEPT` dumps.
 
     Raises `InvalidInput` or `Unavailable`: then nothing must be migrated.
@@ -81,10 +96,27 @@ def before_migration(url: str, folder: Path) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidInput.at(str(folder), f"cannot be created: {error.strerror}") from error
+    _require_room(url, folder)
     dump(url, folder / f"{revision}.dump")
     newest_first = sorted(folder.glob("*.dump"), key=lambda file: -file.stat().st_mtime)
     for old in newest_first[KEPT:]:
         old.unlink(missing_ok=True)
+
+
+def _require_room(url: str, folder: Path) -> None:
+    """Raise `Unavailable` where a dump may not fit; it is smaller than the database."""
+    with translated(), connect(url) as connection:
+        size = _value(connection, "SELECT pg_database_size(current_database())")
+    if (free := _free_bytes(folder)) < size:
+        detail = (
+            f"{free >> 20} MB are left on the disk of {folder}, and the database has {size >> 20}"
+            " MB: free some, or set TUNER_DUMP_DIR to another disk"
+        )
+        raise Unavailable("postgresql", detail)
+
+
+def _free_bytes(folder: Path) -> int:
+    return shutil.disk_usage(folder).free
 
 
 def restore(url: str, source: Path, *, is_trusted: bool = False) -> None:
@@ -233,10 +265,14 @@ def scripts() -> Path:
     raise Unavailable("postgresql", f"the migrations are missing from this installation: {package}")
 
 
-def upgrade(url: str, revision: str = "head") -> None:
-    """Bring the database to `revision`. Raises `Unavailable`."""
+def upgrade(url: str, revision: str = "head", dump_into: Path | None = None) -> None:
+    """Bring the database to `revision`, after a dump into a folder; one process at a time.
+
+    Raises `Unavailable`, and `InvalidInput` where no dump can be written: then nothing is changed.
+    """
     try:
-        _alembic(url, command.upgrade, revision)
+        before = (lambda: _before_migration(url, dump_into)) if dump_into else None
+        _alembic(url, command.upgrade, revision, before=before)
     except CommandError as error:
         advice = "make a new database, as CHANGELOG.md says, or install that version"
         raise Unavailable(
@@ -266,11 +302,15 @@ def check(url: str) -> None:
     _alembic(url, command.check)
 
 
-def _alembic(url: str, action: Any, *arguments: str) -> None:
+def _alembic(
+    url: str, action: Any, *arguments: str, before: Callable[[], None] | None = None
+) -> None:
     engine = make_engine(url)
     try:
         with translated(), engine.connect() as connection:
             _wait_for_others(connection)
+            if before is not None:
+                before()
             config = _config()
             config.attributes["connection"] = connection
             action(config, *arguments)

@@ -1,7 +1,9 @@
 """A compose file as a tree in which each value knows its line: merge keys, variables, `extends`."""
 
 import io
+import os
 import re
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -267,10 +269,22 @@ class ComposeFile:
         return self._read[file]
 
 
+_MERGE = "tag:yaml.org,2002:merge"
+MOST_BYTES = 2_000_000
+MOST_VALUES = 50_000
+"""Of one file, with those that an alias repeats."""
+
+
 def text_of(file: Path) -> str:
-    """The text of a file. Raises `InvalidInput` with its path."""
+    """The text of a file. Raises `InvalidInput` with its path, also for one without an end."""
     try:
-        return file.read_text(encoding="utf-8")
+        with file.open("rb") as opened:
+            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+                raise InvalidInput.at(str(file), "is no plain file")
+            content = opened.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
+            raise InvalidInput.at(str(file), f"is larger than {MOST_BYTES // 1_000_000} MB")
+        return content.decode()
     except OSError as error:
         raise InvalidInput.at(str(file), error.strerror or "cannot be read") from error
     except UnicodeDecodeError as error:
@@ -282,7 +296,7 @@ def read_tree(file: Path, text: str, variables: Variables) -> Node:
     loader = yaml.SafeLoader(text)
     try:
         root = loader.get_single_node()
-        return _Converter(loader, file, variables).node(root, 1, "")
+        return _Converter(file, variables).node(root, 1, "")
     except yaml.YAMLError as error:
         raise InvalidInput.at(str(file), f"not YAML: {' '.join(str(error).split())}") from error
     except RecursionError as error:
@@ -291,16 +305,19 @@ def read_tree(file: Path, text: str, variables: Variables) -> Node:
         loader.dispose()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Converter:
-    loader: yaml.SafeLoader
     file: Path
     variables: Variables
+    values: int = 0
 
     def node(self, given: yaml.Node | None, line: int, path: str) -> Node:
+        self.values += 1
+        if self.values > MOST_VALUES:
+            why = f"has more than {MOST_VALUES} values, with those that aliases repeat"
+            raise InvalidInput.at(str(self.file), why)
         match given:
             case yaml.MappingNode():
-                self.loader.flatten_mapping(given)  # merge keys
                 return Node(dict(self._items(given, path)), self.file, line, path)
             case yaml.SequenceNode():
                 each = [
@@ -315,7 +332,17 @@ class _Converter:
                 return Node(None, self.file, line, path)
 
     def _items(self, given: yaml.MappingNode, path: str) -> Iterator[tuple[str, Node]]:
+        """The values under merge keys first: later ones of a name replace them."""
+        merges = (value for key, value in given.value if key.tag == _MERGE)
+        for merged in merges:
+            each = merged.value if isinstance(merged, yaml.SequenceNode) else [merged]
+            for mapping in reversed(each):
+                if not isinstance(mapping, yaml.MappingNode):
+                    raise yaml.YAMLError(f"line {mapping.start_mark.line + 1}: << takes mappings")
+                yield from self._items(mapping, path)
         for key, value in given.value:
+            if key.tag == _MERGE:
+                continue
             name, line = str(key.value), key.start_mark.line + 1
             yield name, self.node(value, line, f"{path}.{name}" if path else name)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
-from tuner.nouns.errors import Mistake
+from tuner.nouns.errors import InvalidInput, Mistake
 from tuner.targets.compose.document import Node, text_of
 from tuner.targets.compose.findings import Findings
 
@@ -74,7 +74,7 @@ def mounts_of(service: Node, root: Node) -> list[Mount]:
 def texts_of(service: Node, root: Node) -> str:
     """The texts of all files that a service gets."""
     each = (file for mount in mounts_of(service, root) for file in _files(mount).values())
-    return "\n".join(file.read_text(encoding="utf-8") for file in each)
+    return "\n".join(text_of(file) for file in each)
 
 
 def file_at(mounts: list[Mount], path: str) -> Path | None:
@@ -160,8 +160,8 @@ def _is_small_text(file: Path) -> bool:
     try:
         if file.stat().st_size > 4 * MOST_CHARACTERS:
             return False
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        text = text_of(file)
+    except (OSError, InvalidInput):
         return False
     return len(text) <= MOST_CHARACTERS and "\0" not in text
 
