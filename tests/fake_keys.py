@@ -78,6 +78,9 @@ class FakeKeys:
     def cookie_secret(self) -> str:
         return self._of_keys.cookie_secret
 
+    def write_audit(self, by: str | None, action: Action, said: str = "") -> None:
+        self.note(by, action, said=said)
+
     def audit(self, after: int | None, limit: int) -> list[AuditEntry]:
         found = [e for e in reversed(self._of_keys.entries) if after is None or e.id < after]
         return found[:limit]

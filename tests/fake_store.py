@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from typing import Any, Literal, assert_never
 
 from tests.fake_checks import FakeChecks
-from tests.fake_links import FakeLinks
 from tests.statuses import answered_of, apps_of, blocks_by_trial, status_of, summary_of
 from tuner.nouns.errors import Conflict, LimitReached, NotFound
 from tuner.nouns.model import (
@@ -62,7 +61,7 @@ from tuner.store.db.status import DETAILED
 Deferred = tuple[Literal["advance", "measure"], int]
 
 
-class FakeStore(FakeChecks, FakeLinks):
+class FakeStore(FakeChecks):
     """Same methods, same answers as `tuner.store.db.Store`. What it defers is in `deferred`."""
 
     def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:

@@ -349,7 +349,8 @@ def _create_access() -> None:
         sa.Column("said", sa.Text(), nullable=False),
         sa.CheckConstraint(
             "action IN ('submit', 'cancel', 'delete', 'share', 'unshare', 'create_key',"
-            " 'revoke_key', 'drain', 'resume')",
+            " 'revoke_key', 'drain', 'resume', 'sign_in', 'deny', 'check',"
+            " 'prune', 'dump', 'restore')",
             name=op.f("ck_audit_action"),
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_audit")),

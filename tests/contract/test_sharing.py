@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -129,10 +130,21 @@ def test_links_have_calls_that_say_the_same(shown: Keyed) -> None:
     assert shown.site.send("POST", f"{own}?days=-1", headers=key).status_code == 422
 
 
+def test_every_link_ends(shown: Keyed) -> None:
+    key = {"x-api-key": KEY}
+    own = f"/v1/jobs/{shown.jobs.better}/links"
+    made = shown.site.send("POST", own, headers=key).json()
+    lasts = datetime.fromisoformat(made["expires_at"]) - datetime.now(UTC)
+    assert timedelta(days=29.9) < lasts < timedelta(days=30.1)
+    refused = shown.site.send("POST", f"{own}?days=366", headers=key)
+    assert refused.status_code == 422
+    assert "allows 365 days (TUNER_LINK_DAYS)" in refused.json()["mistakes"][0]["message"]
+
+
 def test_a_form_for_a_link_takes_the_days_that_it_offers(shown: Keyed) -> None:
     ada = shown.visitor()
     path = f"/jobs/{shown.jobs.kept}/links"
     assert ada.post(path, {"token": ada.token, "days": "1e9"}).status_code == 422
     made = ada.post(path, {"token": ada.token, "days": ""}, origin="https://localhost")
-    assert "until it is revoked" in made.text
+    assert re.search(r"It works until .*, or until it is revoked\.", made.text)
     assert 'value="https://localhost/shared/' in made.text

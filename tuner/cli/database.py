@@ -17,7 +17,7 @@ from tuner.cli.service import settings_and_log
 from tuner.cli.shared import AsJson, print_answer, say
 from tuner.nouns import wording
 from tuner.nouns.errors import InvalidInput
-from tuner.nouns.model import BYTES_PER_MB, BenchmarkHost, Key, Scope, is_live
+from tuner.nouns.model import BYTES_PER_MB, Action, BenchmarkHost, Key, Scope, is_live
 from tuner.service.settings import Settings, age_of
 
 if TYPE_CHECKING:
@@ -87,6 +87,9 @@ def prune(
         thinned = store.prune_windows(older_than)
         if compact:
             store.compact()
+        ages = [f"windows of {older_than.days} days"]
+        ages += [f"jobs of {jobs_older_than.days} days"] if jobs_older_than else []
+        store.write_audit(operator("db"), Action.PRUNE, " and ".join(ages))
         size_mb = store.size_mb()
     typer.echo(f"old windows and series removed: of {wording.count(thinned, 'job')}")
     typer.echo(f"deleted: {wording.count(deleted, 'job')}; the database has {size_mb:,.0f} MB")
@@ -98,6 +101,7 @@ def dump(file: Annotated[Path, typer.Argument(help="The file to write.")]) -> No
     from tuner.service import bootstrap
 
     with database_running() as settings:
+        _note(settings, Action.DUMP, str(file))
         bootstrap.dump(settings, file)
     typer.echo(f"{file}: {file.stat().st_size / BYTES_PER_MB:,.1f} MB")
 
@@ -114,7 +118,29 @@ def restore(
 
     with database_running() as settings:
         bootstrap.restore(settings, file, is_trusted=trusted)
+        _note(settings, Action.RESTORE, str(file))
     typer.echo(f"{file} is restored")
+
+
+@db.command()
+def audit(
+    after: Annotated[int, typer.Option(min=0, help="Only entries with a later number.")] = 0,
+) -> None:
+    """Print who did what as JSON lines, the oldest first."""
+    with open_store() as store:
+        for entry in store.audit_since(after):
+            typer.echo(entry.model_dump_json())
+
+
+def _note(settings: Settings, action: Action, said: str) -> None:
+    """Write into the audit of the database, if it has one."""
+    from tuner.service import bootstrap
+
+    store = bootstrap.store(settings)
+    try:
+        store.write_audit(operator("db"), action, said)
+    finally:
+        store.close()
 
 
 @contextmanager

@@ -144,6 +144,7 @@ def api() -> None:
         hosts_allowed=(settings.host, *settings.hosts_allowed),
         job_minutes=settings.job_minutes,
         jobs_waiting=settings.jobs_waiting,
+        link_days=settings.link_days,
         require_room=lambda: require_room(settings.data_dir),
     )
     app = pages.install(create_app(services))

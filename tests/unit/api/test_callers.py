@@ -226,3 +226,23 @@ def test_who_has_signed_in_is_named_with_the_key(site: Site, api: Api) -> None:
     assert made.status_code == 201
     newest = api.store.audit(None, 1)[0]
     assert (newest.who, newest.action) == ("Ada (team submit)", "share")
+
+
+def test_the_audit_has_denials_sign_ins_and_checks(api: Api) -> None:
+    read = {"X-API-Key": SECRETS[Scope.READ]}
+    api.send("POST", "/v1/jobs/1/cancel", headers=read)
+    for _ in range(3):
+        api.send("GET", "/v1/jobs", headers={"X-API-Key": "wrong"})
+    api.store.create_key("till", Scope.SUBMIT, "of till", None, by="operator", apps=["till*"])
+    check = {"checker": "gate", "job": 1, "holds": True}
+    api.send("POST", "/v1/apps/bank/checks", headers={"X-API-Key": "of till"}, json=check)
+    audit = api.send("GET", "/v1/audit", headers={"X-API-Key": FIRST}).json()["entries"]
+    assert [(each["who"], each["said"]) for each in audit if each["action"] == "deny"] == [
+        ("till", "to change app bank"),
+        (None, "a wrong key from 127.0.0.1 for GET '/v1/jobs'"),  # once a minute
+        ("team read", "POST '/v1/jobs/1/cancel'"),
+    ]
+    site = Site(api.store, api_key=FIRST)
+    Visitor(site).sign_in(SECRETS[Scope.SUBMIT], name="Ada")
+    newest = site.send("GET", "/v1/audit", headers={"X-API-Key": FIRST}).json()["entries"][0]
+    assert (newest["who"], newest["action"]) == ("Ada (team submit)", "sign_in")

@@ -76,7 +76,7 @@ def too_many_waiting(by_key: str, most: int) -> str:
 
 
 class Action(StrEnum):
-    """What was changed."""
+    """What was changed, or denied."""
 
     SUBMIT = "submit"
     CANCEL = "cancel"
@@ -87,6 +87,12 @@ class Action(StrEnum):
     REVOKE_KEY = "revoke_key"
     DRAIN = "drain"
     RESUME = "resume"
+    SIGN_IN = "sign_in"
+    DENY = "deny"  # a wrong key, or a request beyond what a key opens
+    CHECK = "check"
+    PRUNE = "prune"
+    DUMP = "dump"
+    RESTORE = "restore"
 
 
 class AuditEntry(BaseModel):

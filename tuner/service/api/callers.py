@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from itsdangerous import BadData, URLSafeTimedSerializer
 
-from tuner.nouns.model import Caller, Key, Scope
+from tuner.nouns.model import Action, Caller, Key, Scope
 
 # ---- Sessions of browsers: a signed cookie that holds all of a session, so nothing is stored
 #
@@ -98,12 +98,14 @@ class WrongKeys:
             times.popleft()
         return len(times) >= self.most and _digest(offered) not in self._right
 
-    def add(self, address: str) -> None:
-        """Count a wrong key."""
+    def add(self, address: str) -> bool:
+        """Count a wrong key. Whether it is the first of a minute, or the last before a wait."""
         times = self._wrong.pop(address, None) or deque(maxlen=self.most)
+        is_first = not times or self.now() - times[-1] > _MINUTE_S
         times.append(self.now())
         self._wrong[address] = times
         _forget_oldest(self._wrong)
+        return is_first or len(times) == self.most
 
     def was_right(self, offered: str) -> None:
         """Remember a key, or rather its hash."""
@@ -131,6 +133,9 @@ class KeyStore(Protocol):
 
     def cookie_secret(self) -> str:
         """What signs cookies; it stays the same."""
+
+    def write_audit(self, by: str | None, action: Action, said: str = "") -> None:
+        """Write what somebody did, or may not do."""
 
 
 @dataclass(frozen=True)

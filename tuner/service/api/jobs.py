@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
+from tuner.nouns.errors import InvalidInput
 from tuner.nouns.model import Asked, JobId, JobKind, JobSpec, JobStatus, Priority
 from tuner.nouns.schemas import JobAnswer, JobPage, LinkList, NewLink, WindowList
 from tuner.service.api import reference, views
@@ -179,9 +180,10 @@ def _tag(version: str) -> str:
 
 of_links = APIRouter(prefix="/v1/jobs/{id}/links", tags=["jobs"])
 
+DAYS_OF_A_LINK = 30.0
 Days = Annotated[
     float | None,
-    Query(gt=0, le=MAX_AGE_DAYS, description="the link ends after them", examples=[30]),
+    Query(gt=0, le=MAX_AGE_DAYS, description="the link ends after them [30]", examples=[30]),
 ]
 LinkId = Annotated[
     int, Path(alias="link", ge=1, le=MAX_ID, description="the link's number", examples=[3])
@@ -208,8 +210,12 @@ def revoke_link(job_id: Id, link: LinkId, services: Wired) -> None:
 
 
 def new_link(services: Services, job_id: int, days: float | None) -> NewLink:
-    """A link that lasts so many days, or until it is revoked."""
+    """A link that lasts so many days. Raises `InvalidInput` for more than the operator allows."""
+    if days is not None and days > services.link_days:
+        allowed = f"this service allows {services.link_days:g} days (TUNER_LINK_DAYS)"
+        raise InvalidInput.at("days", f"{days:g} is too long: {allowed}")
     token = secrets.token_urlsafe(32)
-    expires_at = None if days is None else services.now() + timedelta(days=days)
+    lasts = days or min(DAYS_OF_A_LINK, services.link_days)
+    expires_at = services.now() + timedelta(days=lasts)
     link = services.store.share(services.changed(job_id), token, expires_at, by=services.by)
     return NewLink.of(link, path=f"{SHARED}{token}")

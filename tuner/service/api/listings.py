@@ -79,7 +79,7 @@ def report_check(app: App, document: Body, services: Wired) -> Check:
         new = NewCheck.model_validate(document)
     except ValidationError as error:
         raise InvalidInput(mistakes_of_shape(document, error)) from None
-    return masked(services.store.report_check(app, new))
+    return masked(services.store.report_check(app, new, by=services.by))
 
 
 def app_page(services: Services, after: str | None, limit: int) -> AppPage:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import partial
 from ipaddress import ip_address
@@ -15,7 +16,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tuner.nouns.errors import Unavailable
-from tuner.nouns.model import ANYBODY, Caller
+from tuner.nouns.model import ANYBODY, MOST_SAID, Action, Caller, printable
 from tuner.service.api.callers import (
     CHANGE_NOTHING,
     COOKIE,
@@ -120,7 +121,7 @@ class RequireKey:
             return await self._not_known(scope, has_key=bool(offered))
         scope[_CALLER] = caller
         scope[_STILL] = partial(self._is_known, offered, session)
-        return _beyond_scope(scope, caller) or _without_token(scope)
+        return await self._beyond_scope(scope, caller) or _without_token(scope)
 
     async def _is_known(self, offered: Sequence[str], session: Session | None) -> bool:
         """Whether the key still lasts; while PostgreSQL is away, nobody knows that it does not."""
@@ -142,16 +143,37 @@ class RequireKey:
 
     async def _not_known(self, scope: Scope, *, has_key: bool) -> Response:
         if has_key:
-            await refused(self._wrong_keys, scope, self._wrong_key_takes_s)
+            await refused(self._callers, self._wrong_keys, scope, self._wrong_key_takes_s)
         return _ask_for_key()
 
+    async def _beyond_scope(self, scope: Scope, caller: Caller) -> Response | None:
+        needed = scope_needed(scope["method"], path_of(scope))
+        if caller.scope.includes(needed):
+            return None
+        what = f"{scope['method']} {path_of(scope)!r}"
+        log.warning("%s may not %s", caller.name, what)
+        await _deny(self._callers, caller.name, what)
+        return problem(403, f"this needs a key of scope {needed}, and yours has {caller.scope}")
 
-async def refused(wrong_keys: WrongKeys, scope: Scope, takes_s: float) -> None:
-    """Count a wrong key, write it into the log, and wait."""
+
+async def refused(callers: Callers, wrong_keys: WrongKeys, scope: Scope, takes_s: float) -> None:
+    """Count a wrong key, write it into the log, and wait.
+
+    The audit gets the first of a minute, and the last before its address has to wait.
+    """
     address = address_of(scope)
-    wrong_keys.add(address)
-    log.warning("a wrong key from %s for %s %r", address, scope["method"], path_of(scope))
+    what = f"{scope['method']} {path_of(scope)!r}"
+    log.warning("a wrong key from %s for %s", address, what)
+    if wrong_keys.add(address):
+        await _deny(callers, None, f"a wrong key from {address} for {what}")
     await asyncio.sleep(takes_s)
+
+
+async def _deny(callers: Callers, by: str | None, what: str) -> None:
+    """Write a denial into the audit; without PostgreSQL only the log has it."""
+    with suppress(Unavailable):
+        said = printable(what)[:MOST_SAID]
+        await run_in_threadpool(callers.store.write_audit, by, Action.DENY, said)
 
 
 def too_many_wrong_keys() -> Response:
@@ -164,14 +186,6 @@ def address_of(scope: Scope) -> str:
     """The address of the client; `?` where the server does not know it."""
     found: str = (scope.get("client") or ("?",))[0]
     return found
-
-
-def _beyond_scope(scope: Scope, caller: Caller) -> Response | None:
-    needed = scope_needed(scope["method"], path_of(scope))
-    if caller.scope.includes(needed):
-        return None
-    log.warning("%s may not %s %r", caller.name, scope["method"], path_of(scope))
-    return problem(403, f"this needs a key of scope {needed}, and yours has {caller.scope}")
 
 
 def _without_token(scope: Scope) -> Response | None:

@@ -189,7 +189,7 @@ Name = Annotated[str, Path(pattern=r"^[^\s/]{1,100}$", description="of a section
 
 Page = Annotated[int, Query(alias="page", ge=1, le=MAX_NUMBER)]
 
-LINK_DAYS = (7, 30, 90)
+_LINK_DAYS = (30, 7, 90, 365)  # the default first
 """How long a link may last, besides until it is revoked."""
 
 
@@ -231,7 +231,7 @@ def shown(
         etag=_tag(request, status.version),  # of the parts
         own=own,
         links=links,
-        link_days=LINK_DAYS,
+        link_days=link_days(services),
         now=services.now(),
         **_context(services, status),
     )
@@ -319,6 +319,11 @@ def table_shown(
         number=number,
         pages=max(1, -(-most // MOST_ROWS)),
     )
+
+
+def link_days(services: Services) -> list[int]:
+    """The days that a new link may last, the default first."""
+    return [days for days in _LINK_DAYS if days <= services.link_days] or [int(services.link_days)]
 
 
 def _tables(services: Services, job_id: int, name: str) -> tuple[Section, tuple[Table, ...]]:

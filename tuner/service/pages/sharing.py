@@ -12,7 +12,7 @@ from tuner.service.api.parameters import Id
 from tuner.service.api.security import SHARED
 from tuner.service.api.services import Wired
 from tuner.service.pages.answering import base_of, packed, rendered, seen_at
-from tuner.service.pages.jobs import LINK_DAYS, Name, Page, csv_shown, shown, table_shown
+from tuner.service.pages.jobs import Name, Page, csv_shown, link_days, shown, table_shown
 from tuner.service.pages.signing_in import Form
 
 router = APIRouter()
@@ -22,8 +22,9 @@ router = APIRouter()
 def share(job_id: Id, request: Request, form: Form, services: Wired) -> Response:
     """Make a link, and show its address: now or never, because only its hash is kept."""
     days = form.get("days", "")
-    if days not in ("", *map(str, LINK_DAYS)):
-        raise InvalidInput.at("days", f"give one of {', '.join(map(str, LINK_DAYS))}, or nothing")
+    offered = [str(number) for number in link_days(services)]
+    if days not in ("", *offered):
+        raise InvalidInput.at("days", f"give one of {', '.join(offered)}, or nothing")
     link = new_link(services, job_id, float(days) if days else None)
     address = f"{seen_at(request)}{base_of(request)}{link.path}"
     text = rendered(request, "link.html.j2", link=link, address=address)

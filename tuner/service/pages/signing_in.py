@@ -11,7 +11,7 @@ from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
 from tuner.nouns.errors import InvalidInput
-from tuner.nouns.model import printable
+from tuner.nouns.model import Action, printable
 from tuner.service.api.callers import COOKIE, LASTS_S, SIGN_IN, SIGN_OUT, new_session
 from tuner.service.api.parameters import MAX_BODY_BYTES, body_of
 from tuner.service.api.security import TOKEN_HEADER, address_of, path_of, refused, session_of
@@ -93,10 +93,13 @@ async def sign_in(request: Request, fields: Fields, services: Wired) -> Response
         return ask(request, then, "Too many wrong keys came from your address. Wait a minute.", 429)
     caller = await run_in_threadpool(callers.of_key, key)
     if caller is None:
-        await refused(services.wrong_keys, request.scope, services.wrong_key_takes_s)
+        await refused(callers, services.wrong_keys, request.scope, services.wrong_key_takes_s)
         return ask(request, then, "This is not a key of this service.")
     services.wrong_keys.was_right(key)
+    address = address_of(request.scope)
     name = printable(" ".join(fields.get("name", "").split())[:_LONGEST_NAME])
+    seen = caller.seen_as(name).name
+    await run_in_threadpool(services.store.write_audit, seen, Action.SIGN_IN, f"from {address}")
     answer = _moved(request, then)
     answer.set_cookie(
         COOKIE,

@@ -177,6 +177,12 @@ class Settings(BaseSettings):
     job_minutes: float | None = Field(
         default=None, gt=0, allow_inf_nan=False, description="the minutes a job may take, above 0"
     )
+    link_days: float = Field(
+        default=365,
+        gt=0,
+        le=36_500,
+        description="the days that a read-only link to a job may last, above 0",
+    )
     jobs_waiting: int | None = Field(
         default=None, ge=1, description="the most jobs of one key that may wait, 1 or more"
     )

@@ -23,6 +23,7 @@ from tuner.nouns.errors import NotFound
 from tuner.nouns.model import (
     MOST_ANSWERS,
     MOST_LISTED,
+    Action,
     AppInBrief,
     Check,
     Job,
@@ -36,6 +37,7 @@ from tuner.nouns.model import (
 )
 from tuner.store.db.engine import Database
 from tuner.store.db.jobs import read_row
+from tuner.store.db.keys import note
 from tuner.store.db.rows import noun_of
 from tuner.store.db.tables import checks, is_open, jobs
 
@@ -62,7 +64,7 @@ def of_apps(connection: Connection, apps: Sequence[str]) -> Mapping[str, Sequenc
 class Checks(Database):
     """The store's calls about checks."""
 
-    def report_check(self, app: str, new: NewCheck) -> Check:
+    def report_check(self, app: str, new: NewCheck, *, by: str | None = None) -> Check:
         """Keep what a checker found, instead of what it found before.
 
         Raises `NotFound` where the app has no such job.
@@ -76,6 +78,8 @@ class Checks(Database):
         with self._transaction() as connection:
             if read_row(connection, job_id)["app"] != app:
                 raise NotFound(f"job {job_id} is not of app {app!r}")
+            held = "holds" if new.holds else "does not hold"
+            note(connection, by, Action.CHECK, job_id, f"{app}, {new.checker}: {held}")
             return Check(**connection.execute(statement).mappings().one())
 
 

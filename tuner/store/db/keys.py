@@ -1,6 +1,6 @@
 """Keys, of which only hashes are stored, and the audit of what callers have changed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from secrets import token_urlsafe
 
@@ -16,6 +16,7 @@ from tuner.store.db.tables import audit, keys, links, secrets
 
 _KEY = [keys.c[name] for name in Key.model_fields]
 _COOKIES = "cookies"
+_AT_ONCE = 1_000
 _LASTS = or_(keys.c.expires_at.is_(None), keys.c.expires_at > func.now())
 
 
@@ -90,6 +91,11 @@ class Keys(Database):
             connection.execute(new.on_conflict_do_nothing())
             return str(connection.execute(query).scalar_one())
 
+    def write_audit(self, by: str | None, action: Action, said: str = "") -> None:
+        """Write what changed no other row into the audit."""
+        with self._transaction() as connection:
+            note(connection, by, action, said=said)
+
     def audit(self, after: int | None, limit: int) -> Sequence[AuditEntry]:
         """Newest first; `after` is the last number of the page before."""
         query = select(audit).order_by(audit.c.id.desc()).limit(limit)
@@ -97,6 +103,17 @@ class Keys(Database):
             query = query.where(audit.c.id < after)
         with self._at_once() as connection:
             return [AuditEntry(**row) for row in connection.execute(query).mappings()]
+
+    def audit_since(self, number: int) -> Iterator[AuditEntry]:
+        """All later entries, the oldest first, page by page: a service may have millions."""
+        while True:
+            query = select(audit).where(audit.c.id > number).order_by(audit.c.id).limit(_AT_ONCE)
+            with self._at_once() as connection:
+                found = [AuditEntry(**row) for row in connection.execute(query).mappings()]
+            yield from found
+            if len(found) < _AT_ONCE:
+                return
+            number = found[-1].id
 
 
 # ---- Read-only links to jobs. Of the secret in an address only its hash is stored
