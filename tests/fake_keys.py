@@ -44,6 +44,7 @@ class FakeKeys:
         *,
         by: str,
         apps: Sequence[str] = (),
+        reads: Sequence[str] = (),
     ) -> Key:
         number, now = next(self._of_keys.numbers), datetime.now(UTC)
         key = Key(
@@ -51,6 +52,7 @@ class FakeKeys:
             name=name,
             scope=scope,
             apps=tuple(apps),
+            reads=tuple(reads),
             created_at=now,
             expires_at=expires_at,
         )

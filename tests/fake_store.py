@@ -56,6 +56,7 @@ from tuner.nouns.model import (
     too_many_waiting,
     what_is_missing,
 )
+from tuner.service.api.limited import is_among
 from tuner.store.db.status import DETAILED
 
 Deferred = tuple[Literal["advance", "measure"], int]
@@ -159,6 +160,7 @@ class FakeStore(FakeChecks):
         limit: int = 50,
         *,
         kind: JobKind | None = None,
+        among: Collection[str] = (),
     ) -> list[JobSummary]:
         found = [
             job
@@ -167,6 +169,7 @@ class FakeStore(FakeChecks):
             and (app is None or job.spec.app == app)
             and (state is None or job.state is state)
             and (after is None or job.id < after)
+            and is_among(job.spec.app, among)
         ]
         return [summary_of(job) for job in found[:limit]]
 
@@ -281,9 +284,15 @@ class FakeStore(FakeChecks):
         )
 
     def apps(
-        self, *, app: str | None = None, after: str | None = None, limit: int = 200
+        self,
+        *,
+        app: str | None = None,
+        after: str | None = None,
+        limit: int = 200,
+        among: Collection[str] = (),
     ) -> list[AppInBrief]:
-        return apps_of([*self._jobs.values()], app, after, limit, self.checks)
+        allowed = [job for job in self._jobs.values() if is_among(job.spec.app, among)]
+        return apps_of(allowed, app, after, limit, self.checks)
 
     def app(self, name: str) -> AppInBrief:
         found = self.apps(app=name)

@@ -326,6 +326,9 @@ def _create_access() -> None:
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("scope", sa.Text(), nullable=False),
         sa.Column("apps", ARRAY(sa.Text()), server_default=sa.text("'{}'::text[]"), nullable=False),
+        sa.Column(
+            "reads", ARRAY(sa.Text()), server_default=sa.text("'{}'::text[]"), nullable=False
+        ),
         sa.Column("secret_sha256", sa.Text(), nullable=False),
         _time("created_at", nullable=False, now=True),
         _time("expires_at"),

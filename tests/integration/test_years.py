@@ -79,7 +79,7 @@ def plan(engine: Engine, query: Select[Any]) -> str:
 @pytest.mark.parametrize(
     ("query", "table", "index"),
     [
-        pytest.param(_newest(None, None, 50), "jobs", "ix_jobs_app_id", id="apps"),
+        pytest.param(_newest(None, None, 50, ()), "jobs", "ix_jobs_app_id", id="apps"),
         pytest.param(_answers(["app-00", "app-01"], 5), "jobs", "ix_jobs_answered", id="answers"),
         pytest.param(_startable(POOL), "measurements", "ix_measurements_open", id="open blocks"),
     ],

@@ -207,6 +207,12 @@ def create(
             metavar="GLOB", help="It may change only these apps. Repeatable [default: all]."
         ),
     ] = None,
+    reads: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="GLOB", help="It may read only these apps. Repeatable [default: all]."
+        ),
+    ] = None,
     lasts: Annotated[
         timedelta | None,
         typer.Option(parser=age, metavar="AGE", help="It ends then, such as 90d [default: never]."),
@@ -215,14 +221,23 @@ def create(
     """Make a key and print it: now or never, because only its hash is kept."""
     if not name.isprintable() or not 1 <= len(name) <= LONGEST_NAME:
         raise InvalidInput.at("NAME", f"give 1 to {LONGEST_NAME} characters that can be printed")
-    for glob in app or ():
-        if not _GLOB.fullmatch(glob):
-            rule = "names have a-z, 0-9, '.', '_' and '-'; globs also '*', '?' and '[...]'"
-            raise InvalidInput.at("--app", f"{glob!r} fits no app: {rule}")
+    for option, globs in {"--app": app, "--reads": reads}.items():
+        for glob in globs or ():
+            if not _GLOB.fullmatch(glob):
+                rule = "names have a-z, 0-9, '.', '_' and '-'; globs also '*', '?' and '[...]'"
+                raise InvalidInput.at(option, f"{glob!r} fits no app: {rule}")
     secret = secrets.token_urlsafe(32)
     expires_at = datetime.now(UTC) + lasts if lasts is not None else None
     with open_store() as store:
-        key = store.create_key(name, scope, secret, expires_at, by=operator("keys"), apps=app or ())
+        key = store.create_key(
+            name,
+            scope,
+            secret,
+            expires_at,
+            by=operator("keys"),
+            apps=app or (),
+            reads=reads or (),
+        )
     say(_line(key))
     typer.echo(secret)
 

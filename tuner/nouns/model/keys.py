@@ -34,13 +34,18 @@ class Key(BaseModel):
     apps: tuple[str, ...] = Field(
         (), description="it may change only these apps and their jobs (globs); empty: all"
     )
+    reads: tuple[str, ...] = Field(
+        (), description="it may read only these apps and their jobs (globs); empty: all"
+    )
     created_at: datetime = Field(description="when it was made")
     expires_at: datetime | None = Field(description="when it ends by itself; null: never")
 
     @property
     def what(self) -> str:
         """Who may do what with it, for a person."""
-        return f"{self.name}, {self.scope}" + (f" for {', '.join(self.apps)}" if self.apps else "")
+        changes = f" for {', '.join(self.apps)}" if self.apps else ""
+        reads = f", reads {', '.join(self.reads)}" if self.reads else ""
+        return f"{self.name}, {self.scope}{changes}{reads}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +57,7 @@ class Caller:
     key: int | None = None  # the number of a stored key
     key_name: str = ""  # of the key, whatever name somebody signed in with; empty: no key
     apps: tuple[str, ...] = ()  # globs of those that it may change; empty: all
+    reads: tuple[str, ...] = ()  # ... that it may read
 
     def seen_as(self, person: str) -> "Caller":
         """Somebody who has signed in with this key under a name, or without one."""

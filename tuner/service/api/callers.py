@@ -184,4 +184,11 @@ class Callers:
 def _caller(key: Key | None) -> Caller | None:
     if key is None:
         return None
-    return Caller(name=key.name, scope=key.scope, key=key.id, key_name=key.name, apps=key.apps)
+    return Caller(
+        name=key.name,
+        scope=key.scope,
+        key=key.id,
+        key_name=key.name,
+        apps=key.apps,
+        reads=key.reads,
+    )

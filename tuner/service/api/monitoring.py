@@ -3,8 +3,17 @@
 import logging
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from datetime import datetime
+from functools import cache
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Request, Response
@@ -14,12 +23,13 @@ from prometheus_client import CollectorRegistry, Metric, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.exposition import choose_encoder
 
-from tuner.nouns.errors import Unavailable
+from tuner.nouns.errors import NotFound, Unavailable
 from tuner.nouns.model import (
     LABELS,
     Activity,
     BenchmarkHost,
     Counted,
+    Event,
     JobId,
     JobState,
     Labels,
@@ -231,8 +241,24 @@ _ANSWERS[200]["content"]["text/event-stream"]["itemSchema"] = {"properties": {"d
 # Dependencies, because an error must come before the first byte of the stream.
 async def _of_all(services: Wired, last_event_id: LastEventId = None) -> AsyncIterator[Stream]:
     await services.feed.ready()
-    with services.feed.stream(lambda event: True, _place(last_event_id)) as stream:
+    with services.feed.stream(_readable(services), _place(last_event_id)) as stream:
         yield stream
+
+
+def _readable(services: Services) -> Callable[[Event], bool]:
+    """Whether the caller may read the job of an event; each job is looked up once."""
+    if not services.caller.reads:
+        return lambda event: True
+
+    @cache
+    def may_read(job_id: JobId) -> bool:
+        try:
+            services.store.pool_of(job_id)
+        except NotFound:
+            return False
+        return True
+
+    return lambda event: event.job is None or may_read(event.job)
 
 
 async def _of_job(

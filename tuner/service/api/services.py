@@ -17,7 +17,7 @@ from collections.abc import (
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Annotated, NamedTuple, Protocol
+from typing import Annotated, Any, NamedTuple, Protocol
 
 from fastapi import Depends
 from fastapi import Request as HttpRequest
@@ -57,6 +57,7 @@ from tuner.nouns.model import (
     TrialNumber,
 )
 from tuner.service.api.callers import Callers, WrongKeys
+from tuner.service.api.limited import LimitedStore, limited_catalogue
 from tuner.service.api.security import caller_of
 from tuner.targets.catalogue import HostCatalogue
 
@@ -258,6 +259,7 @@ class ServiceStore(Protocol):
         limit: int,
         *,
         kind: JobKind | None,
+        among: Collection[str] = (),
     ) -> Sequence[JobSummary]: ...
     def next_jobs(self, limit: int) -> Sequence[JobId]: ...
     def status(self, job_id: JobId) -> JobStatus: ...
@@ -274,7 +276,12 @@ class ServiceStore(Protocol):
     def measurements(self, job_id: JobId, *, detailed: bool = True) -> Sequence[Measurement]: ...
     def history(self, job_id: JobId, *, windows_of: Collection[Phase] | None = None) -> History: ...
     def apps(
-        self, *, app: str | None = None, after: str | None = None, limit: int
+        self,
+        *,
+        app: str | None = None,
+        after: str | None = None,
+        limit: int,
+        among: Collection[str] = (),
     ) -> Sequence[AppInBrief]: ...
     def app(self, name: str) -> AppInBrief: ...
     def answered(self, app: str, limit: int) -> Sequence[Job]: ...
@@ -359,7 +366,12 @@ async def _of_request(request: HttpRequest) -> Services:
     if _NUMBER.fullmatch(job_id := request.path_params.get("id", "")):
         log_context.add(job=int(job_id))
     services: Services = request.app.state.services
-    return replace(services, caller=caller_of(request))
+    caller = caller_of(request)
+    if not caller.reads:
+        return replace(services, caller=caller)
+    store: Any = LimitedStore(services.store, caller.reads)
+    catalogue = limited_catalogue(services.catalogue, caller.reads)
+    return replace(services, caller=caller, store=store, catalogue=catalogue)
 
 
 Wired = Annotated[Services, Depends(_of_request)]

@@ -1,7 +1,7 @@
 """All apps in two statements, each with its newest job, its last answers and checks."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -38,7 +38,7 @@ from tuner.nouns.model import (
 from tuner.store.db.engine import Database
 from tuner.store.db.jobs import read_row
 from tuner.store.db.keys import note
-from tuner.store.db.rows import noun_of
+from tuner.store.db.rows import fits, noun_of
 from tuner.store.db.tables import checks, is_open, jobs
 
 # ---- What checks found where apps are deployed: the last word of each checker
@@ -89,7 +89,7 @@ _IS_OF_AN_APP = jobs.c.kind != JobKind.CALIBRATE
 _is_answered = and_(jobs.c.kind == JobKind.TUNE, jobs.c.state == JobState.SUCCEEDED)
 
 
-def _names(app: str | None, after: str | None, limit: int) -> CTE:
+def _names(app: str | None, after: str | None, limit: int, among: Collection[str]) -> CTE:
     """The first apps by name. Each is found in the index after the one before it.
 
     So their jobs are not read: there are many more of them than apps.
@@ -100,16 +100,18 @@ def _names(app: str | None, after: str | None, limit: int) -> CTE:
         first = first.where(jobs.c.app == app)
     if after is not None:
         first = first.where(jobs.c.app > after)
+    allowed = fits(jobs.c.app, among) if among else true()
+    first = first.where(allowed)
     names = first.cte("names", recursive=True)
-    next_name = select(func.min(jobs.c.app)).where(_IS_OF_AN_APP, jobs.c.app > names.c.app)
+    next_name = select(func.min(jobs.c.app)).where(_IS_OF_AN_APP, jobs.c.app > names.c.app, allowed)
     is_wanted = and_(names.c.app.is_not(None), names.c.place < (limit if app is None else 1))
     return names.union_all(
         select(next_name.correlate(names).scalar_subquery(), names.c.place + 1).where(is_wanted)
     )
 
 
-def _newest(app: str | None, after: str | None, limit: int) -> Select[Any]:
-    names = _names(app, after, limit)
+def _newest(app: str | None, after: str | None, limit: int, among: Collection[str]) -> Select[Any]:
+    names = _names(app, after, limit, among)
     newest = (
         select(*(jobs.c[name] for name in JobSummary.model_fields))
         .where(_IS_OF_AN_APP, jobs.c.app == names.c.app)
@@ -164,11 +166,19 @@ class Apps(Database):
     """The store's calls about apps."""
 
     def apps(
-        self, *, app: str | None = None, after: str | None = None, limit: int = 200
+        self,
+        *,
+        app: str | None = None,
+        after: str | None = None,
+        limit: int = 200,
+        among: Collection[str] = (),
     ) -> list[AppInBrief]:
-        """Apps by name, or the one `app`; `after` is the last name of the page before."""
+        """Apps by name, or the one `app`; `after` is the last name of the page before.
+
+        `among` are globs of apps.
+        """
         with self._transaction() as connection:
-            rows = connection.execute(_newest(app, after, limit)).mappings().all()
+            rows = connection.execute(_newest(app, after, limit, among)).mappings().all()
             names = [row["app"] for row in rows]
             answers: defaultdict[str, list[PastAnswer]] = defaultdict(list)
             most = MOST_LISTED if app is None else MOST_ANSWERS

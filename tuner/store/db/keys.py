@@ -44,9 +44,14 @@ class Keys(Database):
         *,
         by: str,
         apps: Sequence[str] = (),
+        reads: Sequence[str] = (),
     ) -> Key:
-        """A new key, which `secret` opens. `apps` are globs of those that it may change."""
-        values = {"name": name, "scope": scope, "expires_at": expires_at, "apps": [*apps]}
+        """A new key, which `secret` opens.
+
+        `apps` are globs of those that it may change, and `reads` of those that it may read.
+        """
+        rights = {"scope": scope, "apps": [*apps], "reads": [*reads]}
+        values = {"name": name, "expires_at": expires_at, **rights}
         created = insert(keys).values(**values, secret_sha256=sha256_of(secret)).returning(*_KEY)
         with self._transaction() as connection:
             key = Key(**connection.execute(created).mappings().one())

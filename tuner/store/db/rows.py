@@ -2,13 +2,13 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter
-from sqlalchemy import RowMapping
+from sqlalchemy import ColumnElement, RowMapping, or_
 
 from tuner.nouns.model import (
     AS_BUDGETED,
@@ -102,3 +102,15 @@ def window_row(
         "measurement_id": measurement_id,
         "trial_number": arms[window.arm],
     }
+
+
+def fits(name: ColumnElement[str], globs: Collection[str]) -> ColumnElement[bool]:
+    """Whether one of the globs fits a name, as fnmatch has them."""
+    return or_(*(name.regexp_match(_expression(glob)) for glob in globs))
+
+
+def _expression(glob: str) -> str:
+    """PostgreSQL's regular expression. Names and globs have a-z, 0-9, `.`, `_` and `-` only."""
+    signs = {"*": ".*", "?": ".", ".": r"\."}
+    text = "".join(signs.get(sign, sign) for sign in glob.replace("[!", "[^"))
+    return f"^(?:{text})$"

@@ -41,7 +41,7 @@ from tuner.store.db.hosts import Hosts
 from tuner.store.db.jobs import first_in_line
 from tuner.store.db.keys import Keys, Links, note
 from tuner.store.db.retention import Retention
-from tuner.store.db.rows import noun_of
+from tuner.store.db.rows import fits, noun_of
 from tuner.store.db.status import (
     read_blocks_by_trial,
     read_history,
@@ -171,14 +171,17 @@ class Store(Work, Recovery, Hosts, Apps, Checks, Links, Totals, Retention, Keys)
         limit: int = 50,
         *,
         kind: JobKind | None = None,
+        among: Collection[str] = (),
     ) -> list[JobSummary]:
-        """Newest first; `after` is the last id of the page before."""
+        """Newest first; `after` is the last id of the page before, `among` are globs of apps."""
         wanted = {"app": app, "state": state, "kind": kind}
         query = select(*_SUMMARY).filter_by(
             **{column: value for column, value in wanted.items() if value is not None}
         )
         if after is not None:
             query = query.where(jobs_table.c.id < after)
+        if among:
+            query = query.where(fits(jobs_table.c.app, among))
         query = query.order_by(jobs_table.c.id.desc()).limit(limit)
         with self._transaction() as connection:
             return [JobSummary(**row) for row in connection.execute(query).mappings()]

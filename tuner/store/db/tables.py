@@ -259,6 +259,7 @@ keys = Table(
     Column("name", Text, nullable=False),
     *_one_of("scope", Scope),
     Column("apps", ARRAY(Text), nullable=False, server_default=text("'{}'::text[]")),
+    Column("reads", ARRAY(Text), nullable=False, server_default=text("'{}'::text[]")),
     Column("secret_sha256", Text, nullable=False, unique=True),  # hex; the secret is nowhere
     _time("created_at", nullable=False, now=True),
     _time("expires_at"),
