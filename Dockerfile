@@ -17,7 +17,8 @@ RUN /opt/uv/bin/uv sync --locked --no-dev --no-editable --python "$(command -v p
 LABEL tuner.image=service
 
 FROM ${PYTHON_IMAGE}
-RUN useradd --uid 10001 --user-group --create-home --home-dir /var/lib/tuner tuner
+RUN useradd --uid 10001 --user-group --create-home --home-dir /var/lib/tuner tuner \
+    && install --directory --owner tuner --group tuner --mode 0700 /var/lib/tuner-dumps
 COPY --from=build /opt/tuner /opt/tuner
 ENV PATH=/opt/tuner/bin:$PATH PYTHONUNBUFFERED=1
 WORKDIR /var/lib/tuner

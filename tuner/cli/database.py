@@ -123,6 +123,25 @@ def restore(
 
 
 @db.command()
+def roles(
+    prefix: Annotated[str, typer.Option(help="Their names begin with it.")] = "tuner",
+) -> None:
+    """Make roles for the API and for workers that cannot change the tables, and print their URLs.
+
+    TUNER_DATABASE_URL names the owner of the tables. Run it again after an upgrade.
+    """
+    from tuner.service import bootstrap
+
+    with database_running() as settings:
+        bootstrap.upgrade(settings)
+        made = bootstrap.make_roles(settings, prefix)
+    for part, url in made.items():
+        typer.echo(f"for the {part}: TUNER_DATABASE_URL={url}")
+    if not made:
+        say("both roles are there: their rights are up to date")
+
+
+@db.command()
 def audit(
     after: Annotated[int, typer.Option(min=0, help="Only entries with a later number.")] = 0,
 ) -> None:

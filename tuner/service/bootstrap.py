@@ -20,7 +20,7 @@ from tuner.nouns.errors import InvalidInput
 from tuner.nouns.model import Event, History, JobSpec, Params, Request, Step
 from tuner.service.settings import PREFIX, Settings
 from tuner.store import db
-from tuner.store.db import EmbeddedPostgres, Liveness, Store, dumps, make_engine, upgrading
+from tuner.store.db import EmbeddedPostgres, Liveness, Store, dumps, make_engine, roles, upgrading
 from tuner.store.queue import Queue
 from tuner.study import decider, resolve
 from tuner.targets.catalogue import HostCatalogue
@@ -91,6 +91,11 @@ def upgrade(settings: Settings) -> None:
     if folder is None and settings.database_url is None:
         folder = settings.data_dir / "dumps"
     dumps.upgrade(url, dump_into=folder)
+
+
+def make_roles(settings: Settings, prefix: str) -> Mapping[str, str]:
+    """Roles of PostgreSQL for API and workers; the URLs of new ones. Raises `Unavailable`."""
+    return roles.make_roles(database_url(settings), prefix)
 
 
 def dump(settings: Settings, target: Path) -> None:
