@@ -125,14 +125,14 @@ def sync(machine: Machine, *, compiled: bool) -> None:
 
 def find(machine: Machine, cache: Path) -> str | None:
     """A uv that runs and reads our lock: the one on PATH, else the private one, else None."""
-    for candidate in (machine.which("uv"), str(_private_path(cache))):
+    for candidate in (machine.which("uv"), str(private_path(cache))):
         if candidate and version(machine, candidate, "--version") >= _OLDEST:
             return candidate
     return None
 
 
 def _private(machine: Machine) -> str:
-    program = _private_path(machine.host.cache)
+    program = private_path(machine.host.cache)
     venv = program.parent.parent
     with machine.steps.slow("installing uv into the cache directory", f"uv {_VERSION} in {venv}"):
         _make_venv(machine, venv)
@@ -166,5 +166,6 @@ def _make_venv(machine: Machine, venv: Path) -> None:
     machine.commands.must(argv, what="uv", todo=todo, timeout_s=120)
 
 
-def _private_path(cache: Path) -> Path:
+def private_path(cache: Path) -> Path:
+    """The uv that we install where the machine has none."""
     return cache / "uv" / "bin" / "uv"

@@ -106,6 +106,11 @@ COMMANDS: Mapping[str, Command] = {
         images=False,
         handover=("mkdocs", "build", "--quiet", "--strict", "--config-file", ".ci/mkdocs.yml"),
     ),
+    "sbom": Command(
+        "write bills of materials (CycloneDX) of the wheel and the images into sbom/",
+        journeys=True,
+        handover=("python", "-m", "tuner.provision.sbom"),
+    ),
     "bench-host": _benchmark("how well this machine measures", "host"),
     "bench-honesty": _benchmark("A/A sets and a planted +5 %: does the measuring lie?", "honesty"),
     "bench-classes": _benchmark(

@@ -19,7 +19,7 @@ def silent(line: str) -> None:
 
 def test_the_private_uv_is_the_one_that_make_installs(tmp_path: Path) -> None:
     for environ in ({}, {"XDG_CACHE_HOME": str(tmp_path)}):
-        assert upgrading.private_uv(environ) == programs._private_path(host.detect(environ).cache)
+        assert upgrading.private_uv(environ) == programs.private_path(host.detect(environ).cache)
 
 
 def test_every_file_of_a_package_is_pinned_by_its_hash() -> None:

@@ -7,14 +7,11 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tuner.nouns.errors import NotFound
 from tuner.nouns.model import AppInBrief, JobId, JobStatus, JobSummary
 from tuner.targets.catalogue import HostCatalogue
-
-if TYPE_CHECKING:
-    from tuner.service.api.services import ServiceStore
 
 _OF_A_JOB = frozenset(
     {"job", "status", "version", "pool_of", "app_of", "cancel", "delete_job", "trials", "trial"}
@@ -33,9 +30,9 @@ _OF_NO_APP = frozenset(
 
 
 class LimitedStore:
-    """A store that knows nothing of other apps: their jobs are not found."""
+    """A `ServiceStore` that knows nothing of other apps: their jobs are not found."""
 
-    def __init__(self, store: "ServiceStore", globs: Sequence[str]) -> None:
+    def __init__(self, store: Any, globs: Sequence[str]) -> None:
         self._store = store
         self._globs = globs
 
@@ -50,11 +47,13 @@ class LimitedStore:
 
     def jobs(self, *arguments: Any, **named: Any) -> Sequence[JobSummary]:
         """Those of these apps."""
-        return self._store.jobs(*arguments, **named, among=self._globs)
+        found: Sequence[JobSummary] = self._store.jobs(*arguments, **named, among=self._globs)
+        return found
 
     def apps(self, **named: Any) -> Sequence[AppInBrief]:
         """These apps."""
-        return self._store.apps(**named, among=self._globs)
+        found: Sequence[AppInBrief] = self._store.apps(**named, among=self._globs)
+        return found
 
     def statuses(self, job_ids: Collection[JobId]) -> list[JobStatus]:
         """Those of these apps."""
