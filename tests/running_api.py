@@ -76,9 +76,11 @@ class Running:
 
 
 @contextmanager
-def running_api(database_url: str, home: Path, **environ: str) -> Iterator[Running]:
+def running_api(
+    database_url: str, home: Path, *, port: int | None = None, **environ: str
+) -> Iterator[Running]:
     """An API that listens, with more settings; killed at the end."""
-    running = Running(database_url, home, free_port(), environ)
+    running = Running(database_url, home, port or free_port(), environ)
     running.start()
     try:
         running.wait_until_it_listens()

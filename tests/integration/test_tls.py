@@ -3,6 +3,7 @@
 import ssl
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -36,7 +37,7 @@ def api(
     certificate.private_key_pem.write_to_path(home / "key.pem")
     for pem in certificate.cert_chain_pems:
         pem.write_to_path(home / "cert.pem", append=True)
-    files = {"TUNER_TLS_CERT": str(home / "cert.pem"), "TUNER_TLS_KEY": str(home / "key.pem")}
+    files: Any = {"TUNER_TLS_CERT": str(home / "cert.pem"), "TUNER_TLS_KEY": str(home / "key.pem")}
     with running_api(database_url, home, **files) as running:
         yield running
 

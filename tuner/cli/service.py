@@ -7,7 +7,7 @@ import re
 import socket
 import sys
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +16,9 @@ from tuner.nouns import log_context
 from tuner.nouns.errors import Conflict
 from tuner.nouns.masking import masked
 from tuner.service.settings import Settings
+
+if TYPE_CHECKING:
+    from tuner.service.api.provider import IdentityProvider
 
 # ---- The log on stderr: no message can end its line, colour the terminal or show a secret
 
@@ -141,6 +144,7 @@ def api() -> None:
         feed=Feed(bootstrap.new_events(settings)),
         resolve=bootstrap.resolver(catalogue, store.recommended, settings.images_allowed),
         api_key=settings.api_key,
+        provider=_provider(settings),
         hosts_allowed=(settings.host, *settings.hosts_allowed),
         job_minutes=settings.job_minutes,
         jobs_waiting=settings.jobs_waiting,
@@ -157,6 +161,14 @@ def api() -> None:
         tls_key=settings.tls_key,
         proxies=settings.proxies,
     )
+
+
+def _provider(settings: Settings) -> "IdentityProvider | None":
+    if settings.oidc_file is None:
+        return None
+    from tuner.service.api.oidc import Provider  # slow to import
+
+    return Provider.of_file(settings.oidc_file)
 
 
 def settings_and_log() -> Settings:

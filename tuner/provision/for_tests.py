@@ -193,3 +193,34 @@ def _unpacked(machine: Machine, folder: Path) -> Path:
     found = folder / "usr" / "bin"
     (found / SERVER).replace(folder.parent / SERVER)
     return found / TOOL
+
+
+# ---- An identity provider in Node, for the tests of signing in
+
+_PROVIDER = "oidc-provider@8.8.1"
+
+
+def provider_folder(cache: Path) -> Path:
+    """Where the provider's package is."""
+    return cache / _PROVIDER
+
+
+def ensure_provider(machine: Machine) -> None:
+    """Have Node and the provider's package. Raises StepFailed when they cannot be had."""
+    if not machine.which("npm"):
+        todo = "install Node.js 18 or later with npm, then run the same command again"
+        if not machine.host.can_apt:
+            raise StepFailed("the identity provider of tests", "npm is not on PATH", todo)
+        with machine.steps.slow("installing npm with apt", "npm installed"):
+            machine.apt.install(["npm"], what="npm")
+    folder = provider_folder(machine.host.cache)
+    if not (folder / "node_modules" / "oidc-provider").is_dir():
+        folder.mkdir(parents=True, exist_ok=True)
+        machine.commands.must(
+            ["npm", "install", "--silent", "--no-fund", "--no-audit", "--no-save", _PROVIDER],
+            what=_PROVIDER,
+            todo="make the npm registry reachable, then run the same command again",
+            timeout_s=300,
+            cwd=folder,
+        )
+    machine.steps.ok("an identity provider is here, for the tests of signing in")

@@ -201,6 +201,7 @@ def _started(
         yield pool.submit(programs.sync, machine, compiled=command.images)
     if command.chromium:
         yield pool.submit(for_tests.ensure_chromium, machine)
+        yield pool.submit(for_tests.ensure_provider, machine)
     if command.faults:
         yield pool.submit(for_tests.ensure_faults, machine)
     if not command.images:

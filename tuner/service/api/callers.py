@@ -12,8 +12,10 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from itsdangerous import BadData, URLSafeTimedSerializer
+from pydantic import TypeAdapter
 
 from tuner.nouns.model import Action, Caller, Key, Scope
+from tuner.service.api.provider import Flow, Person, Rights
 
 # ---- Sessions of browsers: a signed cookie that holds all of a session, so nothing is stored
 #
@@ -22,6 +24,8 @@ from tuner.nouns.model import Action, Caller, Key, Scope
 
 COOKIE = "tuner_session"
 LASTS_S = 12 * 3600
+FLOW_COOKIE = "tuner_flow"
+FLOW_LASTS_S = 600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,15 +35,35 @@ class Session:
     name: str
     token: str = field(repr=False)
     key: int | None = None  # the number of the stored key; None: the key in the settings
+    # Of somebody whom the identity provider has let in:
+    scope: Scope | None = None
+    apps: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
+    until: float | None = None  # seconds since 1970
 
     def owns(self, token: str) -> bool:
         """Whether this is its token."""
         return hmac.compare_digest(token.encode(), self.token.encode())
 
 
+_SESSION: TypeAdapter[Session] = TypeAdapter(Session)
+
+
 def new_session(name: str, key: int | None = None) -> Session:
     """A session with a token of its own."""
     return Session(name=name, token=secrets.token_urlsafe(32), key=key)
+
+
+def session_of_person(person: Person, rights: Rights) -> Session:
+    """The session of somebody whom the identity provider has let in; it ends with the ID token."""
+    return Session(
+        name=person.name,
+        token=secrets.token_urlsafe(32),
+        scope=rights.scope,
+        apps=rights.apps,
+        reads=rights.reads,
+        until=person.until,
+    )
 
 
 FIRST_KEY = "TUNER_API_KEY"
@@ -154,10 +178,24 @@ class Callers:
 
         Raises `Unavailable`.
         """
-        if not cookie:
+        found = self._opened(cookie, LASTS_S) if cookie else None
+        if found is None or "flow" in found:
             return None
+        session = _SESSION.validate_python(found)
+        return None if session.until is not None and session.until <= time.time() else session
+
+    def signed_flow(self, flow: Flow) -> str:
+        """The value of the cookie of a sign-in that has begun. Raises `Unavailable`."""
+        return self._signer.dumps({"flow": asdict(flow)})
+
+    def flow_in(self, cookie: str) -> Flow | None:
+        """None where it was changed, or is too old. Raises `Unavailable`."""
+        found = self._opened(cookie, FLOW_LASTS_S) or {}
+        return Flow(**found["flow"]) if "flow" in found else None
+
+    def _opened(self, cookie: str, lasts_s: float) -> Any:
         try:
-            return Session(**self._signer.loads(cookie, max_age=LASTS_S))
+            return self._signer.loads(cookie, max_age=int(lasts_s))
         except BadData:
             return None
 
@@ -175,6 +213,14 @@ class Callers:
 
     def of_session(self, session: Session) -> Caller | None:
         """Who has signed in, if the key still lasts. Raises `Unavailable`."""
+        if session.scope is not None:
+            return Caller(
+                name=session.name,
+                scope=session.scope,
+                key_name=session.name,
+                apps=session.apps,
+                reads=session.reads,
+            )
         if session.key is None:
             return FIRST_CALLER.seen_as(session.name)
         found = _caller(self.store.key(session.key))

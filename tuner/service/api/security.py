@@ -52,7 +52,7 @@ def path_of(scope: Scope) -> str:
 
 
 def _is_open(path: str) -> bool:
-    return path in OPEN_PATHS or path == SIGN_IN or path.startswith(_OPEN_BELOW)
+    return path in OPEN_PATHS or path == SIGN_IN or path.startswith((f"{SIGN_IN}/", *_OPEN_BELOW))
 
 
 def session_of(request: HTTPConnection) -> Session | None:

@@ -58,6 +58,7 @@ from tuner.nouns.model import (
 )
 from tuner.service.api.callers import Callers, WrongKeys
 from tuner.service.api.limited import LimitedStore, limited_catalogue
+from tuner.service.api.provider import IdentityProvider
 from tuner.service.api.security import caller_of
 from tuner.targets.catalogue import HostCatalogue
 
@@ -323,6 +324,7 @@ class Services:
     feed: Feed = field(default_factory=Feed)
     api_key: str | None = field(default=None, repr=False)
     wrong_key_takes_s: float = 0.5
+    provider: IdentityProvider | None = None  # of identities; None: people sign in with a key
     wrong_keys: WrongKeys = field(default_factory=WrongKeys, repr=False)
     hosts_allowed: Sequence[str] = ()
     now: Callable[[], datetime] = lambda: datetime.now(UTC)

@@ -10,10 +10,20 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
-from tuner.nouns.errors import InvalidInput
-from tuner.nouns.model import Action, printable
-from tuner.service.api.callers import COOKIE, LASTS_S, SIGN_IN, SIGN_OUT, new_session
+from tuner.nouns.errors import InvalidInput, NotFound
+from tuner.nouns.model import MOST_SAID, Action, printable
+from tuner.service.api.callers import (
+    COOKIE,
+    FLOW_COOKIE,
+    FLOW_LASTS_S,
+    LASTS_S,
+    SIGN_IN,
+    SIGN_OUT,
+    new_session,
+    session_of_person,
+)
 from tuner.service.api.parameters import MAX_BODY_BYTES, body_of
+from tuner.service.api.provider import NotLetIn, Person, ProviderFile
 from tuner.service.api.security import TOKEN_HEADER, address_of, path_of, refused, session_of
 from tuner.service.api.services import Wired
 from tuner.service.pages.answering import base_of, packed, rendered, seen_at
@@ -100,11 +110,73 @@ async def sign_in(request: Request, fields: Fields, services: Wired) -> Response
     name = printable(" ".join(fields.get("name", "").split())[:_LONGEST_NAME])
     seen = caller.seen_as(name).name
     await run_in_threadpool(services.store.write_audit, seen, Action.SIGN_IN, f"from {address}")
-    answer = _moved(request, then)
+    cookie = await run_in_threadpool(callers.signed, new_session(name, caller.key))
+    return _with_cookie(_moved(request, then), request, COOKIE, cookie, LASTS_S)
+
+
+# ---- ... or the identity provider says who somebody is, and what groups they are in
+
+TO_PROVIDER, BACK = f"{SIGN_IN}/provider", f"{SIGN_IN}/back"
+
+
+@router.get(TO_PROVIDER)
+def to_provider(request: Request, services: Wired, then: Next = "") -> Response:
+    """To the provider, which leads back to `BACK`. What it must lead back with is in a cookie."""
+    callers, provider = services.callers, services.provider
+    if callers is None or provider is None:
+        raise NotFound("this service knows no identity provider")
+    address, flow = provider.begin(_back(request), _own(then))
+    answer = RedirectResponse(address, status_code=303)
+    return _with_cookie(answer, request, FLOW_COOKIE, callers.signed_flow(flow), FLOW_LASTS_S)
+
+
+@router.get(BACK)
+def back(request: Request, services: Wired) -> Response:
+    """From the provider: a session with the rights of the groups, or why there is none."""
+    callers, provider = services.callers, services.provider
+    if callers is None or provider is None:
+        raise NotFound("this service knows no identity provider")
+    flow = callers.flow_in(request.cookies.get(FLOW_COOKIE, ""))
+    if flow is None:
+        return ask(request, "/", "This sign-in has ended, or began elsewhere. Begin again.", 403)
+    address = f"from {address_of(request.scope)}"
+    try:
+        person = provider.finish(flow, _back(request), dict(request.query_params))
+    except NotLetIn as refusal:
+        services.store.write_audit(None, Action.DENY, f"{refusal}, {address}"[:MOST_SAID])
+        return ask(request, flow.then, f"{refusal}.", 403)
+    if person.rights is None:
+        services.store.write_audit(person.name, Action.DENY, f"no group opens it, {address}")
+        return ask(request, flow.then, _without_group(person, provider.file), 403)
+    services.store.write_audit(person.name, Action.SIGN_IN, f"{provider.file.issuer}, {address}")
+    cookie = callers.signed(session_of_person(person, person.rights))
+    answer = _with_cookie(_moved(request, flow.then), request, COOKIE, cookie, LASTS_S)
+    answer.delete_cookie(FLOW_COOKIE, path=_path_of_cookie(request), httponly=True, samesite="lax")
+    return answer
+
+
+def _without_group(person: Person, file: ProviderFile) -> str:
+    """What to ask for."""
+    own = f"your groups are {', '.join(person.groups)}" if person.groups else "you are in no group"
+    others = ", ".join(file.groups)
+    return (
+        f"You are {person.name} at {file.issuer}, and {own}. None of them opens this service. Ask"
+        f" whoever manages your groups to put you into one of: {others}."
+    )
+
+
+def _back(request: Request) -> str:
+    return f"{request.url.scheme}://{request.url.netloc}{base_of(request)}{BACK}"
+
+
+def _with_cookie(
+    answer: Response, request: Request, name: str, value: str, lasts_s: int
+) -> Response:
+    """A cookie that no script reads, and that is sent over https only where we are there."""
     answer.set_cookie(
-        COOKIE,
-        await run_in_threadpool(callers.signed, new_session(name, caller.key)),
-        max_age=LASTS_S,
+        name,
+        value,
+        max_age=lasts_s,
         path=_path_of_cookie(request),
         secure=seen_at(request).startswith("https:"),
         httponly=True,
@@ -130,7 +202,15 @@ def ask(
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """The form as an answer. `then` is the path to go to afterwards."""
-    text = rendered(request, "sign_in.html.j2", then=then, refusal=refusal, hours=LASTS_S // 3600)
+    provider = request.app.state.services.provider
+    text = rendered(
+        request,
+        "sign_in.html.j2",
+        then=then,
+        refusal=refusal,
+        hours=LASTS_S // 3600,
+        provider=provider.file if provider else None,
+    )
     sent = {"Cache-Control": "no-store", **(headers or {})}
     return packed(request, text, "text/html", sent, status)
 

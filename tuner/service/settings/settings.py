@@ -89,6 +89,11 @@ class Settings(BaseSettings):
     api_key_file: AbsolutePath | None = Field(
         default=None, description="a file that holds the key, in place of TUNER_API_KEY"
     )
+    oidc_file: AbsolutePath | None = Field(
+        default=None,
+        description="a YAML file with the identity provider that people sign in with, and what its"
+        " groups open",
+    )
     secrets_allowed: VariableNames = Field(
         default=(),
         description="globs of this worker's environment variables that targets may get, separated"
@@ -247,6 +252,8 @@ class Settings(BaseSettings):
         if self.api_key is None and not is_loopback(self.host):
             advice = f"set it to serve on {self.host}, or leave TUNER_HOST at 127.0.0.1"
             raise InvalidInput.at("TUNER_API_KEY", advice)
+        if self.api_key is None and self.oidc_file is not None:
+            raise InvalidInput.at("TUNER_API_KEY", "set it too: without it nobody has to sign in")
         require_pair(self.tls_cert, self.tls_key)
 
     @property
