@@ -148,15 +148,15 @@ class Server:
 
 
 @contextmanager
-def api(url: str, core: int) -> Iterator[Server]:
-    """`tuner api` on one core."""
+def api(url: str, core: int, **environ: str) -> Iterator[Server]:
+    """`tuner api` on one core, with more settings."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TUNER_")}
     process = subprocess.Popen(
         [sys.executable, "-m", "tuner.cli", "api"],
-        env={**kept, "TUNER_DATABASE_URL": url, "TUNER_PORT": str(port)},
+        env={**kept, "TUNER_DATABASE_URL": url, "TUNER_PORT": str(port), **environ},
         preexec_fn=lambda: os.sched_setaffinity(0, {core}),
     )
     try:
