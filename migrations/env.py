@@ -21,12 +21,17 @@ def ours(
 
 
 def migrate(connection: Connection) -> None:
-    """Run Alembic's command in one transaction."""
+    """Run Alembic's command; each migration has a transaction of its own.
+
+    So one that builds an index beside a running service may leave its own:
+    `with op.get_context().autocommit_block(): op.create_index(..., postgresql_concurrently=True)`.
+    """
     context.configure(
         connection=connection,
         target_metadata=metadata,
         include_object=ours,
         compare_server_default=True,
+        transaction_per_migration=True,
     )
     with context.begin_transaction():
         context.run_migrations()
