@@ -3,6 +3,8 @@
 import re
 from xml.etree import ElementTree as XML
 
+import pytest
+
 from tests.finished_jobs import effect
 from tuner.nouns.model import Metric
 from tuner.show import charts
@@ -45,3 +47,14 @@ def test_an_interval_without_bounds_and_no_effect_at_all_fit_in() -> None:
     svg = charts.sparkline([wide, effect(0.0, 0.0)])
     assert "nan" not in svg
     assert "inf" not in svg
+
+
+@pytest.mark.parametrize("estimate", [0.098, -0.098, 0.0])
+@pytest.mark.parametrize("answers", [1, 3])
+def test_dots_and_intervals_are_inside_of_the_picture(estimate: float, answers: int) -> None:
+    own = effect(estimate, 0.03)
+    drawn = charts.sparkline([own] * answers)
+    height = float(re.findall(r'height="(\d+)"', drawn)[0])
+    ends = [float(y) for y in re.findall(r"M[\d.]+ (-?[\d.]+)", drawn)]
+    ends += [float(y) for y in re.findall(r"V(-?[\d.]+)", drawn)]
+    assert all(3 < y < height - 3 for y in ends), drawn

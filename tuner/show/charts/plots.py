@@ -142,8 +142,8 @@ def sparkline(effects: Sequence[Effect | None]) -> str:
         return ""
     reach = _FARTHEST * max(0.01, *(abs(effect.estimate) for _, effect in known))
     gains = [(place, *_gain(effect, reach)) for place, effect in known]
-    low = min(0.0, *(ends[1] for ends in gains))
-    high = max(0.0, *(ends[2] for ends in gains))
+    low = min(0.0, *(low for _, _, low, _ in gains))
+    high = max(0.0, *(high for _, _, _, high in gains))
 
     def x(place: int) -> float:
         if len(effects) == 1:
