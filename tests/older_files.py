@@ -16,7 +16,7 @@ from tests.postgres import as_superuser
 from tests.unit.api.fakes import Api
 from tuner.store.db import EmbeddedPostgres, Store, binaries, dumps, upgrading
 from tuner.store.db.binaries import Home, taken
-from tuner.store.db.server import Server, create, create_database, major_of
+from tuner.store.db.server import SERVICE, Server, create, create_database, major_of
 
 OLD = 17
 SETTINGS = {"fsync": "off"}
@@ -136,4 +136,5 @@ CHANGES = (
 def change(url: str, statement: str) -> None:
     with psycopg.connect(as_superuser(url)) as connection:
         connection.execute("SET session_replication_role = replica")
+        connection.execute(f"SET ROLE {SERVICE}".encode())
         assert connection.execute(statement.encode()).rowcount == 1
