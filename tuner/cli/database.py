@@ -215,7 +215,7 @@ keys = typer.Typer(
 
 
 @keys.command()
-def create(
+def create(  # long: Typer reads the options from here
     name: Annotated[str, typer.Argument(help="Who uses the key, such as a team.")],
     scope: Annotated[
         Scope, typer.Option(help="read; submit: also submit and cancel jobs; admin: also delete.")

@@ -69,6 +69,13 @@ def create_app(services: Services) -> FastAPI:
         reference.router,
     ):
         app.include_router(router)
+    _guard(app, services)
+    _complete_openapi(app)
+    return app
+
+
+def _guard(app: FastAPI, services: Services) -> None:
+    """What each request passes before its route; the last one here is the first."""
     if services.callers is not None:
         app.add_middleware(
             RequireKey,
@@ -79,8 +86,6 @@ def create_app(services: Services) -> FastAPI:
     app.add_middleware(RefuseOtherSites, hosts_allowed=services.hosts_allowed)
     app.state.latencies = problems.new_latencies()
     app.add_middleware(problems.ObserveRequests, latencies=app.state.latencies)
-    _complete_openapi(app)
-    return app
 
 
 @asynccontextmanager

@@ -117,9 +117,8 @@ class Store(Work, Recovery, Hosts, Apps, Checks, Links, Totals, Retention, Keys)
         `by` is who submits it, `by_key` the name of the API key: idempotency keys are its own. Of
         equal requests at once that go on, one makes the job.
 
-        Raises `LimitReached` where more than `most_waiting` jobs of the API key would wait.
-
-        Raises `Conflict` where the key came with another request.
+        Raises `LimitReached` where more than `most_waiting` jobs of the API key would wait, and
+        `Conflict` where the key came with another request.
         """
         own = {
             "idempotency_key": idempotency_key,
