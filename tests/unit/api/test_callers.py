@@ -10,6 +10,7 @@ from tests.scopes import needed
 from tests.sites import Site, Visitor
 from tests.unit.api.fakes import Api, finished
 from tuner.nouns.model import JobId, Scope
+from tuner.service.api.callers import MOST_WRONG_KEYS
 from tuner.service.api.security import OPEN_PATHS
 
 FIRST = "the first key"
@@ -246,3 +247,9 @@ def test_the_audit_has_denials_sign_ins_and_checks(api: Api) -> None:
     Visitor(site).sign_in(SECRETS[Scope.SUBMIT], name="Ada")
     newest = site.send("GET", "/v1/audit", headers={"X-API-Key": FIRST}).json()["entries"][0]
     assert (newest["who"], newest["action"]) == ("Ada (team submit)", "sign_in")
+
+
+def test_the_audit_does_not_grow_with_each_denial(api: Api) -> None:
+    for _ in range(MOST_WRONG_KEYS + 20):
+        api.send("POST", "/v1/jobs/1/cancel", headers={"X-API-Key": SECRETS[Scope.READ]})
+    assert len(api.store.audit(None, 1_000)) == MOST_WRONG_KEYS + len(Scope)  # and the keys

@@ -81,6 +81,7 @@ def _guard(app: FastAPI, services: Services) -> None:
             RequireKey,
             callers=services.callers,
             wrong_keys=services.wrong_keys,
+            denials=services.denials,
             wrong_key_takes_s=services.wrong_key_takes_s,
         )
     app.add_middleware(RefuseOtherSites, hosts_allowed=services.hosts_allowed)

@@ -131,6 +131,12 @@ class WrongKeys:
         _forget_oldest(self._wrong)
         return is_first or len(times) == self.most
 
+    def is_worth_a_row(self, name: str) -> bool:
+        """Count a denial; whether the audit gets it: it may not grow with each request."""
+        is_few = not self.must_wait(name, "")
+        self.add(name)
+        return is_few
+
     def was_right(self, offered: str) -> None:
         """Remember a key, or rather its hash."""
         self._right[_digest(offered)] = None
@@ -213,6 +219,8 @@ class Callers:
 
     def of_session(self, session: Session) -> Caller | None:
         """Who has signed in, if the key still lasts. Raises `Unavailable`."""
+        if session.until is not None and session.until <= time.time():
+            return None
         if session.scope is not None:
             return Caller(
                 name=session.name,

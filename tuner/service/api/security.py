@@ -87,9 +87,11 @@ class RequireKey:
         *,
         callers: Callers,
         wrong_keys: WrongKeys,
+        denials: WrongKeys,
         wrong_key_takes_s: float,
     ) -> None:
         self._app = app
+        self._denials = denials
         self._callers = callers
         self._wrong_keys = wrong_keys
         self._wrong_key_takes_s = wrong_key_takes_s
@@ -102,7 +104,8 @@ class RequireKey:
         offered = [key for key in _keys_in(Headers(scope=scope)) if key]
         cookie = HTTPConnection(scope).cookies.get(COOKIE, "")
         is_open = _is_open(path_of(scope))
-        if any(self._wrong_keys.must_wait(address_of(scope), key) for key in offered):
+        address = address_of(scope)
+        if not is_open and any(self._wrong_keys.must_wait(address, key) for key in offered):
             return too_many_wrong_keys()
         try:
             session = await run_in_threadpool(self._callers.session_in, cookie) if cookie else None
@@ -152,7 +155,8 @@ class RequireKey:
             return None
         what = f"{scope['method']} {path_of(scope)!r}"
         log.warning("%s may not %s", caller.name, what)
-        await _deny(self._callers, caller.name, what)
+        if self._denials.is_worth_a_row(caller.key_name):
+            await _deny(self._callers, caller.name, what)
         return problem(403, f"this needs a key of scope {needed}, and yours has {caller.scope}")
 
 

@@ -326,6 +326,7 @@ class Services:
     wrong_key_takes_s: float = 0.5
     provider: IdentityProvider | None = None  # of identities; None: people sign in with a key
     wrong_keys: WrongKeys = field(default_factory=WrongKeys, repr=False)
+    denials: WrongKeys = field(default_factory=WrongKeys, repr=False)  # by the name of a key
     hosts_allowed: Sequence[str] = ()
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     require_room: Callable[[], None] = lambda: None
@@ -347,7 +348,8 @@ class Services:
     def require_theirs(self, app: str) -> None:
         """Refuse an app that the caller's key may not change. Raises `Forbidden`."""
         if not self.caller.may_change(app):
-            self.store.write_audit(self.by, Action.DENY, f"to change app {app}")
+            if self.denials.is_worth_a_row(self.caller.key_name):
+                self.store.write_audit(self.by, Action.DENY, f"to change app {app}")
             raise Forbidden(f"this key may change {', '.join(self.caller.apps)}, and not {app}")
 
     def changed(self, job_id: int) -> JobId:
