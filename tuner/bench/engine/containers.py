@@ -74,6 +74,11 @@ _LOOK_S = 20.0
 _FILLED = "/filled"
 
 
+def generator_user(proxy: ProxyFile | None) -> str:
+    """Who runs in the load generator's container."""
+    return ROOT_USER if proxy is not None and proxy.as_root else GENERATOR_USER
+
+
 @dataclass(frozen=True, slots=True)
 class Containers:
     """Starts containers that carry `labels`; each is removed when its context ends.
@@ -178,7 +183,7 @@ class Containers:
         if proxy is not None:
             files[nginx.CONFIG] = proxy.text.encode()
             argv = nginx.COMMAND
-        user = ROOT_USER if proxy is not None and proxy.as_root else GENERATOR_USER
+        user = generator_user(proxy)
         with self._created(image, argv[:1], argv[1:], options, user=user) as container:
             if files:
                 self.connection.put(container, commands.archive(files))

@@ -19,6 +19,7 @@ from tuner.bench.engine.config import (
     query,
 )
 from tuner.bench.engine.connection import Connection
+from tuner.bench.engine.containers import generator_user
 from tuner.bench.engine.disk import Disk
 from tuner.bench.engine.failures import own_words, raise_if_ended, telling_line
 from tuner.bench.engine.folders import AppFolders
@@ -192,7 +193,6 @@ class DockerLauncher:
     def launch(self, arm: ArmSpec) -> Iterator[DockerTarget]:
         """Start an arm; the end of the context always removes its containers."""
         argv = commands.with_ini(arm.target.command, commands.SERVE)
-        ini = IniFile.parse(arm.ini)
         front = _front_of(arm)
         proxy = nginx.proxy_of(front)
         folder = proxy.folder if proxy is not None else None
@@ -223,11 +223,12 @@ class DockerLauncher:
                 front=front,
                 nofile=options.nofile_of(arm.limits),
                 client_nofile=options.nofile,
-                log_file=ini.get("logto2") or ini.get("logto"),
+                log_file=_log_file(arm),
                 disk=self._disk,
                 cgroups=cgroups,
                 services=beside.services,
                 delay=delay,
+                generator_user=generator_user(file),
             )
 
     def reap(self, keep: Collection[str] = ()) -> int:
@@ -261,6 +262,11 @@ class DockerLauncher:
             is_uwsgi = arm.target.is_uwsgi
             raise_if_ended(self._connection, target, was_ready=False, is_uwsgi=is_uwsgi)
             raise
+
+
+def _log_file(arm: ArmSpec) -> str | None:
+    ini = IniFile.parse(arm.ini)
+    return ini.get("logto2") or ini.get("logto")
 
 
 def _front_of(arm: ArmSpec) -> Front:

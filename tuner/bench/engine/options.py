@@ -20,7 +20,8 @@ A process that is not root cannot use them: no-new-privileges is set.
 
 _UNTRACED = "AUDIT_WRITE"
 """Of no use to the load generator. But no target has it, and the kernel lets nobody trace a process
-that has more capabilities. Its other processes cannot be read: see `load/image/Dockerfile`.
+that has more capabilities. That holds root's processes; those of its other user cannot be read, see
+`load/image/Dockerfile`.
 """
 
 _ROOT_PROXY_CAPABILITIES = ["DAC_OVERRIDE", "SETGID"]

@@ -39,6 +39,9 @@ class DockerTarget:
     cgroups: counters.Cgroups
     services: Mapping[str, str] = field(default_factory=dict)  # containers by name
     delay: str | None = None  # the container that delays the packets to services
+    # Where nginx runs as root, with its capabilities, only root's processes have one more than the
+    # target's: no other may trace them.
+    generator_user: str = GENERATOR_USER
     _has_answered: bool = False
     _effective_ini: str | None = field(default=None)
 
@@ -63,7 +66,7 @@ class DockerTarget:
         """
         if files:
             self._put_beside(files)
-        done = self._execute(argv, timeout_s, GENERATOR_USER if uid is None else f"{uid}:{uid}")
+        done = self._execute(argv, timeout_s, None if uid is None else f"{uid}:{uid}")
         if done.exit_code == 0:
             self._raise_for_nginx()
             self._has_answered = True
@@ -207,14 +210,12 @@ class DockerTarget:
         paths = [f"{counters.mount_of(container)}/{file}" for file in files]
         return counters.split_shown(self._beside(["sh", "-c", counters.SHOW_SCRIPT, "sh", *paths]))
 
-    def _execute(
-        self, argv: Sequence[str], timeout_s: float, user: str = GENERATOR_USER
-    ) -> Executed:
+    def _execute(self, argv: Sequence[str], timeout_s: float, user: str | None = None) -> Executed:
         return execute(
             self.connection,
             self.generator,
             argv,
-            user=user,
+            user=user or self.generator_user,
             timeout_s=timeout_s,
             meanwhile=self._look,
         )
