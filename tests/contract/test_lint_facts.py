@@ -44,6 +44,10 @@ def uwsgi() -> Iterator[Lab]:
 
 
 DOES_NOT_START = {
+    "U047": (
+        "strict = true\nbase = /tmp\nchdir = %(base)",
+        "[strict-mode] unknown config directive: base",
+    ),
     "U050": ("listen = 100000", "Listen queue size is greater than the system max"),
     "U051": ("stats = 127.0.0.1:8000", "bind(): Address already in use"),
     "U057": ("chmod-socket = 0660", "invalid chmod value: 0660"),
@@ -76,6 +80,7 @@ def test_a_shared_socket_alone_does_not_start(uwsgi: Lab) -> None:
 
 
 SAYS = {
+    "U046": ("processes = $(WORKERS)", "Operational MODE: no-workers"),
     "U075": ("processes = auto", "Operational MODE: no-workers"),
     "U081": (
         "processes = 3\ncheaper = 1\ncheaper-algo = busy",
@@ -98,6 +103,42 @@ def test_uwsgi_starts_and_says_in_its_log_what_a_rule_quotes(uwsgi: Lab, rule_id
     seen = uwsgi.play(f"{HTTP}{lines}\n", probe=f"seen = wait_for({re.escape(message)!r}, 5)")
     assert message in seen.log
     assert "Starting uWSGI 2.0.31" in seen.log
+
+
+def test_a_placeholder_that_is_set_as_one_passes_strict_mode(uwsgi: Lab) -> None:
+    lines = "strict = true\nset-placeholder = base=/tmp\nchdir = %(base)\n"
+    ini = HTTP.replace("app.py", "%d/app.py") + lines
+    assert uwsgi.play(ini, probe=STATUS).seen == 200
+
+
+def test_without_cheaper_all_processes_start_at_once(uwsgi: Lab) -> None:
+    ini = f"{HTTP}processes = 6\ncheaper-initial = 2\n"
+    every = "seen = wait_for('spawned uWSGI worker 6', 5)"
+    assert uwsgi.play(ini, probe=every).seen is True
+    few = "time.sleep(1.5); seen = said().count('spawned uWSGI worker')"
+    assert uwsgi.play(f"{ini}cheaper = 1\n", probe=few).seen == 2
+
+
+@pytest.mark.parametrize(("delta", "ends"), [("", 4), ("max-worker-lifetime-delta = 4\n", 1)])
+def test_workers_of_one_lifetime_end_together(uwsgi: Lab, delta: str, ends: int) -> None:
+    ini = f"{HTTP}processes = 4\nmax-worker-lifetime = 3\nmin-worker-lifetime = 1\n{delta}"
+    first = (
+        "wait_for('lifetime reached', 9); time.sleep(1); seen = said().count('lifetime reached')"
+    )
+    assert uwsgi.play(ini, probe=first).seen == ends
+
+
+def test_without_an_app_each_request_gets_500(uwsgi: Lab) -> None:
+    seen = uwsgi.play("[uwsgi]\nhttp-socket = :8000\nmaster = true\n", probe=STATUS)
+    assert seen.seen == 500
+    assert "no python application found" in seen.log
+
+
+def test_arithmetic_has_the_cpus_of_the_machine(uwsgi: Lab) -> None:
+    ini = f"{HTTP}processes = %(%k * 2 + 1)\n"
+    seen = uwsgi.play(ini, probe="seen = [os.cpu_count(), said().count('spawned uWSGI worker')]")
+    cpus, workers = seen.seen
+    assert workers == 2 * cpus + 1
 
 
 def test_without_workers_a_request_is_never_answered(uwsgi: Lab) -> None:

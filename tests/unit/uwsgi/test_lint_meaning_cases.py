@@ -52,6 +52,29 @@ def _errors(text: str) -> list[str]:
 
 
 SPEAKS: Mapping[str, tuple[str, str, int | None]] = {
+    "all CPUs of the host as threads": (
+        "processes-of-the-host",
+        of("http-socket = :80", "threads = %k"),
+        3,
+    ),
+    "cheaper-initial alone": (
+        "cheaper-initial-alone",
+        of("processes = 400", "cheaper-initial = 4"),
+        3,
+    ),
+    "a lifetime without a delta": (
+        "lifetimes-end-together",
+        of("processes = 24", "max-worker-lifetime = 300"),
+        3,
+    ),
+    "a vassal without an app": ("no-app", of("master = true", "socket = /run/a.sock"), 3),
+    "an emperor": ("emperor-of-others", of("emperor = /srv/vassals"), 2),
+    "a name of one's own in strict mode": (
+        "strict-refuses-placeholder",
+        of("strict = true", "base = /srv", "chdir = %(base)/app"),
+        3,
+    ),
+    "a number from the environment": ("variable-not-set", of("processes = $(WORKERS)"), 2),
     "workers is processes": ("no-workers", of("workers = 0"), 2),
     "the last of two counts": ("no-workers", of("processes = 4", "workers = auto"), 3),
     "no value at all": ("no-workers", of("processes ="), 2),

@@ -6,6 +6,7 @@ from tuner.uwsgi.ini import as_int
 from tuner.uwsgi.lint.finding import Fix, added
 from tuner.uwsgi.lint.rule import Hit, advised, check, discouraged, hit, missing, needs
 from tuner.uwsgi.lint.subject import (
+    Entry,
     Subject,
     always,
     is_absent,
@@ -22,6 +23,7 @@ _PER_THREAD_MB = 76
 _PROCESS_MB = 32  # default: the memory of one process of a small app under load
 _APP_MB = 256  # default: the addresses that an app maps for libraries and its own data
 _READS_MEMORY = ("reload-on-rss", "reload-on-as", "memory-report")
+_LIFETIME_DELTA = "max-worker-lifetime-delta"
 _HAS_DELTA = (2, 0, 21)
 _LEAST_LIFETIME_S = 10
 _FEW_REQUESTS = 100
@@ -114,6 +116,17 @@ def all_at_once(subject: Subject) -> Iterator[Hit]:
         yield hit(entry, fix, processes=processes)
 
 
+@check("lifetimes-end-together")
+def lifetimes(subject: Subject) -> Iterator[Hit]:
+    entry = positive(subject, "max-worker-lifetime")
+    processes = number(subject, "processes", default=1)
+    if entry is None or processes is None or processes < 2:
+        return
+    if subject.catalogue.find(_LIFETIME_DELTA) and is_absent(subject, _LIFETIME_DELTA):
+        apart = max(1, as_int(entry.value) // (2 * processes))
+        yield hit(entry, added(subject, f"{_LIFETIME_DELTA} = {apart}"), processes=processes)
+
+
 @check("lifetime-too-short")
 def too_short(subject: Subject) -> Iterator[Hit]:
     entry = positive(subject, "max-worker-lifetime")
@@ -159,6 +172,39 @@ def _reloads_on_term(subject: Subject) -> bool:
         and not any(hook.value.startswith(_TERM_HOOKS) for hook in hooks)
         and is_off(subject, "exit-on-reload")
     )
+
+
+_APPS = (
+    "module", "wsgi-file", "mount", "worker-mount", "paste", "pecan", "web3", "pump", "file",
+    "psgi", "wsgi-lite", "ini-paste", "ini-paste-logged", "symcall", "eval", "rack", "lua", "cgi",
+    "dlopen", "plugins", "plugin-dir", "import", "shared-import", "pyrun", "python-worker-override",
+    "vhost", "static-map", "static-map2", "static-index", "check-static", "emperor", "http-to",
+    "https-to", "worker-exec", "php-docroot", "http-subscription-server", "subscribe-to",
+    "fastrouter", "zerg", "rawrouter", "sslrouter", "forkptyrouter", "http-modifier1",
+)  # fmt: skip
+"""What serves something, or may load it."""
+
+
+@check("no-app")
+def no_app(subject: Subject) -> Iterator[Hit]:
+    """Sockets, and nothing behind them: each request gets 500."""
+    sockets = subject.named("http", "http-socket", "http11-socket", "socket")
+    if not sockets or not is_absent(subject, *_APPS) or subject.box.command:
+        return
+    if is_off(subject, "need-app") and not any(map(_may_load, subject.entries)):
+        yield hit(sockets[0])
+
+
+def _may_load(entry: Entry) -> bool:
+    """Whether the line may bring an app by itself: a hook, or an option that is not known here."""
+    return entry.option is None or entry.name.startswith(("hook", "route", "mount"))
+
+
+@check("emperor-of-others")
+def emperor(subject: Subject) -> Iterator[Hit]:
+    entry = word(subject, "emperor")
+    if entry is not None:
+        yield hit(entry)
 
 
 missing(

@@ -12,6 +12,7 @@ from tuner.uwsgi.lint.finding import (
     comment_moved_up,
     quoted,
     set_to,
+    written_as,
 )
 from tuner.uwsgi.lint.references import (
     PLACEHOLDERS,
@@ -22,7 +23,7 @@ from tuner.uwsgi.lint.references import (
     referenced,
 )
 from tuner.uwsgi.lint.rule import Hit, check, hit, problem, with_code
-from tuner.uwsgi.lint.subject import Entry, Subject
+from tuner.uwsgi.lint.subject import Entry, Subject, switched_on
 from tuner.uwsgi.options.guessing import Kind
 
 _BACKSLASH = "\\"
@@ -142,10 +143,12 @@ def empty(subject: Subject) -> Iterator[Hit]:
 
 # ---- What uWSGI inserts for `%(...)` and `%x`, and what it drops
 
+_ONE_VARIABLE = re.compile(r"\$\(([^()]+)\)")
 _VARIABLES = ("%(", "$(", "@(")
 _APPLIED_AT_ONCE = IMMEDIATE - OPENS - CLOSES - INCLUDES - SETS
 _MAGIC = re.compile(r"%.", re.DOTALL)
 _PARTS = re.compile(r"%.|[^%]+|%", re.DOTALL)
+_NO_NAME = re.compile(r"[-+*/]+|\d+|%[0-9A-Za-z]")
 _KNOWN_MAGIC = frozenset("(%[obpjisdcenvhtTVkuUgGx0123456789")
 _OF_DATES = frozenset({"log-date"})
 _OF_REQUESTS = ("log-format", "log-req-encoder", "req-log-encoder", "route", "log-encoder")
@@ -179,7 +182,8 @@ def unresolved(subject: Subject) -> Iterator[Hit]:
 def _names_in(inner: str) -> list[str]:
     """The options of an expression such as `threads * 4`; `_` is the variable of a block."""
     words = [inner] if " " not in inner else inner.split()
-    return [word for word in words if word != "_" and not re.fullmatch(r"[-+*/]+|\d+", word)]
+    # uWSGI has replaced %k and the like before it reads the expression.
+    return [word for word in words if word != "_" and not _NO_NAME.fullmatch(word)]
 
 
 @check("wrong-placeholder")
@@ -233,6 +237,27 @@ def too_early(subject: Subject) -> Iterator[Hit]:
     for entry in subject.entries:
         if entry.key in _APPLIED_AT_ONCE and any(sign in entry.value for sign in _VARIABLES):
             yield hit(entry)
+
+
+@check("strict-refuses-placeholder")
+def refused_placeholder(subject: Subject) -> Iterator[Hit]:
+    """In strict mode only `set-placeholder` may make a name of one's own."""
+    if not switched_on(subject, "strict"):
+        return
+    used = referenced(subject)
+    for entry in subject.entries:
+        if entry.option is None and entry.key in used and entry.key not in OPENS | CLOSES:
+            line = f"set-placeholder = {entry.key}={entry.value}"
+            yield hit(entry, written_as(entry, line, f"write {quoted(line)}", is_safe=True))
+
+
+@check("variable-not-set")
+def variable_not_set(subject: Subject) -> Iterator[Hit]:
+    """Only of processes: without them, nothing serves."""
+    for entry in subject.named("processes"):
+        found = _ONE_VARIABLE.fullmatch(entry.value)
+        if found and found[1] not in subject.box.environ:
+            yield hit(entry, variable=found[1])
 
 
 # ---- Numbers: uWSGI reads them up to the first character that is no digit

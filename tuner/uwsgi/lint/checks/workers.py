@@ -40,14 +40,15 @@ def none(subject: Subject) -> Iterator[Hit]:
 
 @check("processes-of-the-host")
 def of_host(subject: Subject) -> Iterator[Hit]:
-    entry = settled(subject, "processes")
-    if entry is None or _HOST_CPUS not in entry.value.replace("%%", ""):
-        return
-    fix = Fix("write the number of CPUs that it may use")
-    if subject.box.cpus:
-        count = math.ceil(subject.box.cpus)
-        fix = set_to(entry, str(count), f"set it to {count}")
-    yield hit(entry, fix)
+    for option in ("processes", "threads", "offload-threads", "cheaper"):
+        entry = settled(subject, option)
+        if entry is None or _HOST_CPUS not in entry.value.replace("%%", ""):
+            continue
+        fix = Fix("write the number of CPUs that it may use")
+        if subject.box.cpus and entry.value == _HOST_CPUS:
+            count = math.ceil(subject.box.cpus)
+            fix = set_to(entry, str(count), f"set it to {count}")
+        yield hit(entry, fix)
 
 
 @check("absurdly-many-processes")
@@ -124,6 +125,13 @@ def initial_outside(subject: Subject) -> Iterator[Hit]:
     if least < processes and taken != asked:
         fix = set_to(entry, str(taken), f"write {taken}, which uWSGI uses", is_safe=True)
         yield hit(entry, fix, taken=taken, least=least, processes=processes)
+
+
+@check("cheaper-initial-alone")
+def initial_alone(subject: Subject) -> Iterator[Hit]:
+    entry, processes = positive(subject, "cheaper-initial"), number(subject, "processes", default=1)
+    if entry and processes and processes > 1 and is_absent(subject, "cheaper"):
+        yield hit(entry, added(subject, f"cheaper = {entry.value}"), processes=processes)
 
 
 @check("busyness-not-chosen")
