@@ -128,6 +128,24 @@ def test_workers_of_one_lifetime_end_together(uwsgi: Lab, delta: str, ends: int)
     assert uwsgi.play(ini, probe=first).seen == ends
 
 
+FROM_OUTSIDE = {"UWSGI_CHEAPER": "2", "UWSGI_PROCESSES": "16"}
+
+
+def test_cheaper_of_the_environment_counts_with_the_processes_of_the_file(uwsgi: Lab) -> None:
+    ini = f"{HTTP}processes = 1\n"
+    seen = uwsgi.play(ini, environ=FROM_OUTSIDE, ready="never")
+    assert (seen.exit, "must be lower than processes" in seen.log) == (1, True)
+    seen = uwsgi.play(f"{ini}cheaper = 0\n", environ=FROM_OUTSIDE, probe=STATUS)
+    assert seen.seen == 200
+
+
+def test_an_option_without_its_value_takes_the_next_word(uwsgi: Lab) -> None:
+    words = ("--http-socket", ":8000", "--wsgi-file", "app.py", "--harakiri", "-p", "4")
+    seen = uwsgi.play("", args=words, ready="never")
+    assert seen.exit == 1
+    assert "unable to load configuration from 4" in seen.log
+
+
 def test_without_an_app_each_request_gets_500(uwsgi: Lab) -> None:
     seen = uwsgi.play("[uwsgi]\nhttp-socket = :8000\nmaster = true\n", probe=STATUS)
     assert seen.seen == 500

@@ -1,28 +1,46 @@
-"""Findings of the linter as text, as GitHub workflow commands and as SARIF."""
+"""Findings of the linter as text, as JSON, as GitHub workflow commands and as SARIF."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 from urllib.parse import quote
 
+from tuner.nouns.schemas.base import LintAnswer
 from tuner.nouns.wording import count
 from tuner.uwsgi.lint import RULES, Finding, Fix, Rule, Severity, applicable
+from tuner.uwsgi.lint.linting import answer_of
+from tuner.uwsgi.options.guessing import Catalogue
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _GITHUB = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
 
-def text_of(file: str, findings: Sequence[Finding]) -> str:
+@dataclass(frozen=True, slots=True)
+class Linted:
+    """What was checked, what was found in it, and its text if it was fixed."""
+
+    file: str
+    findings: tuple[Finding, ...]
+    fixed: str | None = None
+
+
+def text_of(found: Sequence[Linted]) -> str:
     """One line for each finding, its fix below it, and a count at the end."""
     lines: list[str] = []
-    for finding in findings:
+    for file, finding in _each(found):
         place = file if finding.line is None else f"{file}:{finding.line}"
         head = f"{finding.severity} {finding.rule} {finding.name}"
         lines.append(f"{place}: {head}: {finding.message}")
         if finding.fix:
             lines.append(f"    fix{_how(finding)}: {finding.fix.sentence}")
-    return "\n".join([*lines, counted(findings)])
+    total = counted([finding for _file, finding in _each(found)])
+    return "\n".join([*lines, total if len(found) == 1 else f"{len(found)} files: {total}"])
+
+
+def _each(found: Sequence[Linted]) -> Iterator[tuple[str, Finding]]:
+    return ((one.file, finding) for one in found for finding in one.findings)
 
 
 def counted(findings: Sequence[Finding]) -> str:
@@ -36,12 +54,24 @@ def counted(findings: Sequence[Finding]) -> str:
     return f"{said}; --fix fixes {fixable}" if fixable else said
 
 
-def github_of(file: str, findings: Sequence[Finding]) -> str:
+def json_of(found: Sequence[Linted], catalogue: Catalogue) -> str:
+    """The answer of the API for one file; for several an object of answers by file."""
+    answers = {one.file: _answer(one, catalogue).model_dump(mode="json") for one in found}
+    return json.dumps(answers if len(found) > 1 else answers[found[0].file], indent=2)
+
+
+def _answer(one: Linted, catalogue: Catalogue) -> LintAnswer:
+    # JSON cannot hold bytes that are not UTF-8: they become question marks.
+    sent = None if one.fixed is None else one.fixed.encode("utf-8", "replace").decode()
+    return answer_of(one.findings, catalogue, sent)
+
+
+def github_of(found: Sequence[Linted]) -> str:
     """Workflow commands: GitHub shows them beside the lines of a pull request."""
-    return "\n".join(_command(file, finding) for finding in findings)
+    return "\n".join(_command(file, finding) for file, finding in _each(found))
 
 
-def sarif_of(file: str, findings: Sequence[Finding]) -> str:
+def sarif_of(found: Sequence[Linted]) -> str:
     """A SARIF 2.1.0 log of one run, with all rules."""
     places = {rule.id: index for index, rule in enumerate(RULES)}
     driver = {
@@ -49,7 +79,7 @@ def sarif_of(file: str, findings: Sequence[Finding]) -> str:
         "semanticVersion": version("uwsgi-tuner"),
         "rules": [_described(rule) for rule in RULES],
     }
-    results = [_result(file, finding, places[finding.rule]) for finding in findings]
+    results = [_result(file, finding, places[finding.rule]) for file, finding in _each(found)]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     return json.dumps({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
 

@@ -1,6 +1,7 @@
-"""`tuner lint`: findings on a uwsgi.ini, and the same file fixed."""
+"""`tuner lint`: findings on uwsgi.ini files or on a command, and the same files fixed."""
 
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -10,6 +11,8 @@ from typing import Annotated, Literal, assert_never
 
 import typer
 
+from tuner.cli import findings as formats
+from tuner.cli.findings import Linted
 from tuner.cli.shared import (
     STANDARD_INPUT,
     Cpus,
@@ -19,11 +22,13 @@ from tuner.cli.shared import (
     Somaxconn,
     bytes_of,
     named,
+    text_of,
 )
 from tuner.nouns.errors import InvalidInput, Mistake
 from tuner.nouns.wording import count
 from tuner.uwsgi import lint as linter
-from tuner.uwsgi.lint import Box, Finding, Rule, Severity
+from tuner.uwsgi.command_line import file_of, lines_of, shell_words, words_of
+from tuner.uwsgi.lint import Box, Finding, Rule, Severity, Subject
 from tuner.uwsgi.options import Catalogue, known, of_build
 
 _UTF_8 = ("utf-8", "surrogateescape")
@@ -32,13 +37,26 @@ _MOST_BYTES = 4 * linter.MAX_CHARS + 4
 
 
 Format = Literal["text", "json", "sarif", "github"]
+Fixes = Literal["none", "safe", "all"]
 
 
 def lint(  # long: Typer reads the options from here
-    file: Annotated[
-        str | None, typer.Argument(metavar="FILE", help="A uwsgi.ini; - is standard input.")
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="FILE...", help="uwsgi.ini files; - alone is standard input."),
     ] = None,
     image: Image = None,
+    command: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="The command that starts uWSGI. Without FILE it is checked itself.",
+        ),
+    ] = None,
+    env_file: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="The environment: uWSGI reads options from UWSGI_*."),
+    ] = None,
     cpus: Cpus = None,
     memory: MemoryMb = None,
     somaxconn: Somaxconn = None,
@@ -67,19 +85,16 @@ def lint(  # long: Typer reads the options from here
         str | None, typer.Option(metavar="RULE", help="Explain a rule and exit.")
     ] = None,
 ) -> None:
-    """Find the mistakes in a uwsgi.ini, and fix them.
+    """Find the mistakes in uwsgi.ini files or in a command, and fix those of files.
 
-    Exit code 0: no finding at --fail-on or above. 1: some findings. 2: the file cannot be checked.
+    Exit code 0: no finding at --fail-on or above. 1: some findings. 2: a file cannot be checked.
     """
     if explain is not None:
         _explain(explain)
         return
     chosen = _chosen(rule or (), ignore or ())
-    if file is None:
-        raise InvalidInput.at("FILE", "name a uwsgi.ini, or - for standard input")
     if unsafe and not fix:
         raise InvalidInput.at("--unsafe", "needs --fix")
-    text = bytes_of(file, _MOST_BYTES).decode(*_UTF_8)
     box = Box(
         cpus=cpus,
         memory_mb=memory,
@@ -89,28 +104,50 @@ def lint(  # long: Typer reads the options from here
         clients_keep=clients_keep,
     )
     catalogue, box = _read_image(image, box) if image is not None else (known(), box)
-    subject = linter.subject_of(text, catalogue, box)
-    findings = linter.lint(subject, chosen)
-    fixed = None
-    if fix and linter.is_usable(findings):
-        before = len(findings)
-        fixed, findings = linter.repaired(text, subject, chosen, unsafe=unsafe)
-        _write(file, text, fixed)
-        _say_fixed(file, text != fixed, before - len(findings))
-    said = _formatted(file, format_, catalogue, findings, fixed)
+    if env_file is not None:
+        box = replace(box, environ={**box.environ, **_environment(env_file)})
+    if files:
+        if command is not None:
+            box = replace(box, command=tuple(shell_words(command)))
+        fixes: Fixes = "all" if unsafe else "safe" if fix else "none"
+        found = [_of_file(file, catalogue, box, chosen, fixes) for file in _several(files)]
+    elif command is None or fix:
+        raise InvalidInput.at("FILE", "name a uwsgi.ini, or - for standard input")
+    else:
+        found = [Linted("command", _of_command(command, catalogue, box, chosen))]
+    said = _formatted(found, format_, catalogue)
     if said:
         # With `--fix -`, standard output is the fixed file.
-        typer.echo(said, err=fixed is not None and file == STANDARD_INPUT)
-    raise typer.Exit(_exit_code(findings, fail_on))
+        typer.echo(said, err=found[0].fixed is not None and found[0].file == STANDARD_INPUT)
+    raise typer.Exit(max(_exit_code(one.findings, fail_on) for one in found))
+
+
+def _several(files: Sequence[str]) -> Sequence[str]:
+    if len(files) > 1 and STANDARD_INPUT in files:
+        raise InvalidInput.at("FILE", "standard input must be the only one")
+    return files
+
+
+def _of_file(
+    file: str, catalogue: Catalogue, box: Box, rules: Sequence[Rule], fix: Fixes
+) -> Linted:
+    """The findings that remain; the file is written where a fix is allowed."""
+    text = bytes_of(file, _MOST_BYTES).decode(*_UTF_8)
+    subject = linter.subject_of(text, catalogue, box)
+    findings = linter.lint(subject, rules)
+    if fix == "none" or not linter.is_usable(findings):
+        return Linted(file, findings)
+    fixed, left = linter.repaired(text, subject, rules, unsafe=fix == "all")
+    _write(file, text, fixed)
+    _say_fixed(file, text != fixed, len(findings) - len(left))
+    return Linted(file, left, fixed)
 
 
 def _explain(name: str) -> None:
-    from tuner.cli import findings
-
     found = linter.rule_of(name)
     if found is None:
         raise InvalidInput([_no_rule("--explain", name)])
-    typer.echo(findings.explained(found))
+    typer.echo(formats.explained(found))
 
 
 def _no_rule(option: str, name: str) -> Mistake:
@@ -145,6 +182,49 @@ def _read_image(image: str, box: Box) -> tuple[Catalogue, Box]:
     return catalogue, replace(box, command=facts.command, environ=facts.environ)
 
 
+def _environment(env_file: str) -> dict[str, str]:
+    from tuner.nouns.model.named_files import variables
+
+    text = text_of(env_file)
+    try:
+        return variables(text)
+    except ValueError as error:
+        raise InvalidInput.at("--env-file", str(error)) from error
+
+
+def _of_command(
+    command: str, catalogue: Catalogue, box: Box, rules: Sequence[Rule]
+) -> tuple[Finding, ...]:
+    """The findings in a command, each with its words; a command has no lines to fix."""
+    try:
+        lines = lines_of(command, catalogue)
+    except InvalidInput as error:
+        raise InvalidInput([replace(m, path="--command") for m in error.mistakes]) from error
+    box = replace(box, words=tuple(words for _line, words in lines))
+    subject = linter.subject_of(file_of(line for line, _words in lines), catalogue, box)
+    return tuple(_at_words(finding, subject) for finding in linter.lint(subject, rules))
+
+
+def _at_words(finding: Finding, subject: Subject) -> Finding:
+    """With words of the command where the finding has a line or a setting of a file."""
+
+    def words(line: int | str) -> str:
+        return f"`{subject.box.words[int(line) - 2]}`"  # the first line is `[uwsgi]`
+
+    def option(setting: re.Match[str]) -> str:
+        key, value = setting.groups()
+        return f"`{' '.join(words_of(key, value, subject.catalogue.find(key)))}`"
+
+    message = re.sub(r"\bline (\d+)\b", lambda found: words(found[1]), finding.message)
+    if finding.line is not None and finding.line > 1:
+        message = f"{words(finding.line)}: {message}"
+    if finding.fix is None:
+        return replace(finding, line=None, message=message)
+    sentence = re.sub(r"`([\w-]+) = ([^`]+)`", option, finding.fix.sentence)
+    fix = replace(finding.fix, sentence=sentence.replace("the line", "the option"), edits=())
+    return replace(finding, line=None, message=message, fix=fix)
+
+
 def _write(file: str, text: str, fixed: str) -> None:
     """Replace the file at once and keep its mode; a link stays a link. Raises `InvalidInput`."""
     content = fixed.encode(*_UTF_8)
@@ -167,28 +247,16 @@ def _say_fixed(file: str, is_changed: bool, fewer: int) -> None:
     typer.echo(f"{file}: {said}", err=True)
 
 
-def _formatted(
-    file: str,
-    format_: Format,
-    catalogue: Catalogue,
-    findings: Sequence[Finding],
-    fixed: str | None,
-) -> str:
-    from tuner.cli import findings as formats
-
+def _formatted(found: Sequence[Linted], format_: Format, catalogue: Catalogue) -> str:
     match format_:
         case "text":
-            return formats.text_of(file, findings)
+            return formats.text_of(found)
         case "github":
-            return formats.github_of(file, findings)
+            return formats.github_of(found)
         case "sarif":
-            return formats.sarif_of(file, findings)
+            return formats.sarif_of(found)
         case "json":
-            from tuner.uwsgi.lint.linting import answer_of
-
-            # JSON cannot hold bytes that are not UTF-8: they become question marks.
-            sent = None if fixed is None else fixed.encode("utf-8", "replace").decode()
-            return answer_of(findings, catalogue, sent).model_dump_json(indent=2)
+            return formats.json_of(found, catalogue)
         case _:
             assert_never(format_)
 

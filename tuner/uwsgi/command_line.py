@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -32,6 +32,7 @@ class Argument:
     key: str
     option: Option | None
     value: str | None
+    is_one_word: bool = False  # `--key=value`
 
     @property
     def name(self) -> str:
@@ -41,7 +42,8 @@ class Argument:
     @property
     def text(self) -> str:
         """As on the command line."""
-        return self.key if self.value is None else f"{self.key} {self.value}"
+        sign = "=" if self.is_one_word else " "
+        return self.key if self.value is None else f"{self.key}{sign}{self.value}"
 
 
 def words_for_uwsgi(command: Sequence[str]) -> list[str] | None:
@@ -51,7 +53,7 @@ def words_for_uwsgi(command: Sequence[str]) -> list[str] | None:
         if name in _PROGRAMS:
             return list(takewhile(lambda w: w not in _ENDS, command[at + 1 :]))
         if name in _SHELLS and len(command) > at + 2 and command[at + 1].endswith("c"):
-            return words_for_uwsgi(_shell_words(command[at + 2]))
+            return words_for_uwsgi(shell_words(command[at + 2]))
     return None
 
 
@@ -66,7 +68,8 @@ def arguments(words: Sequence[str], catalogue: Catalogue) -> Iterator[Argument |
         if word.startswith("--"):
             key, equals, value = word.partition("=")
             option = _long(key[2:], catalogue)
-            yield Argument(key, option, value if equals else _following(option, left))
+            taken = value if equals else _following(option, left)
+            yield Argument(key, option, taken, is_one_word=bool(equals))
         elif len(word) > 1 and word.startswith("-"):
             yield from _letters(word[1:], left, catalogue)
         else:
@@ -79,26 +82,37 @@ def is_file(word: str) -> bool:
 
 
 def ini_of(command: str, catalogue: Catalogue) -> str:
-    """The file that means the same as the command.
+    """The file that means the same as the command. Raises `InvalidInput` as `lines_of` does."""
+    return file_of(line for line, _words in lines_of(command, catalogue))
+
+
+def file_of(lines: Iterable[str]) -> str:
+    """The file of these lines."""
+    return "".join(f"{line}\n" for line in (f"[{SECTION}]", *lines))
+
+
+def lines_of(command: str, catalogue: Catalogue) -> list[tuple[str, str]]:
+    """The lines of such a file, each with the words of the command that it is from.
 
     Variables of the shell become uWSGI's own. Raises `InvalidInput` with the first `MOST_MISTAKES`:
     a word that is no option, an option without its value, a file with further options.
     """
-    words = words_for_uwsgi(_shell_words(command))
+    words = words_for_uwsgi(shell_words(command))
     if words is None:
         raise InvalidInput([Mistake("", "it does not start uwsgi")])
-    settings, mistakes = list[tuple[str, str]](), list[Mistake]()
+    lines, mistakes = list[tuple[str, str]](), list[Mistake]()
     for item in arguments(words, catalogue):
         read = _settings(item, catalogue)
         if not isinstance(read, str):
-            settings += read
+            words_of_it = item if isinstance(item, str) else item.text
+            lines += [(f"{key} = {value}", words_of_it) for key, value in read]
         elif len(mistakes) < MOST_MISTAKES:
             mistakes.append(Mistake("", read))
         else:  # each takes a search for what is meant
             break
     if mistakes:
         raise InvalidInput(mistakes)
-    return "".join(f"{line}\n" for line in (f"[{SECTION}]", *map(" = ".join, settings)))
+    return lines
 
 
 def command_of(ini: IniFile, catalogue: Catalogue) -> str:
@@ -111,11 +125,11 @@ def command_of(ini: IniFile, catalogue: Catalogue) -> str:
         setting = step.line.setting
         if step.is_conditional or setting is None:
             raise ValueError(f"a command line cannot have {step.line.raw.strip()!r}")
-        words += _words(*setting, catalogue.find(setting[0]))
+        words += words_of(*setting, catalogue.find(setting[0]))
     return shlex.join(words)
 
 
-def _shell_words(text: str) -> list[str]:
+def shell_words(text: str) -> list[str]:
     """Words and signs: `a.ini; next` is three. Empty when no shell would run the text."""
     lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
@@ -180,7 +194,8 @@ def _settings(item: Argument | str, catalogue: Catalogue) -> list[tuple[str, str
     return [(name, _VARIABLE.sub(lambda found: f"$({found[1] or found[2]})", value))]
 
 
-def _words(name: str, value: str, option: Option | None) -> list[str]:
+def words_of(name: str, value: str, option: Option | None) -> list[str]:
+    """The words of a setting; none for a flag that is off."""
     if option is None or option.takes is Takes.VALUE:
         return [f"--{name}", value]
     if option.kind is Kind.FLAG:

@@ -14,7 +14,7 @@ import pytest
 
 from tests.unit.cli.conftest import run
 from tests.unit.cli.sarif import SCHEMA
-from tuner.cli.findings import github_of, sarif_of
+from tuner.cli.findings import Linted, github_of, sarif_of
 from tuner.uwsgi.lint import RULES, Edit, Finding, Fix, Severity
 
 GOOD = """\
@@ -180,18 +180,18 @@ def _finding(line: int | None = 3, message: str = "100% wrong:\nso, it is") -> F
 
 
 def test_github_gets_workflow_commands_with_its_signs_escaped() -> None:
-    said = github_of("a,b:c%.ini", [_finding()])
+    said = github_of([Linted("a,b:c%.ini", (_finding(),))])
     assert said == (
         "::notice file=a%2Cb%3Ac%25.ini,line=3,title=U019 misspelt-key::"
         "100%25 wrong:%0Aso, it is. Fix: do it"
     )
-    assert "line=" not in github_of("a.ini", [_finding(line=None)])
+    assert "line=" not in github_of([Linted("a.ini", (_finding(line=None),))])
 
 
 @pytest.mark.parametrize("severity", Severity)
 def test_github_knows_every_command_that_is_used(severity: Severity) -> None:
     finding = Finding(rule="U019", name="misspelt-key", severity=severity, line=1, message="m")
-    assert re.match(r"::(error|warning|notice) file=", github_of("a.ini", [finding]))
+    assert re.match(r"::(error|warning|notice) file=", github_of([Linted("a.ini", (finding,))]))
 
 
 def _sarif(ini: Path, text: str, capsys: pytest.CaptureFixture[str]) -> Any:
@@ -224,7 +224,7 @@ def test_a_fix_in_sarif_deletes_and_inserts_whole_lines(
 
 
 def test_an_insertion_in_sarif_deletes_nothing() -> None:
-    log = json.loads(sarif_of("dir with space/a.ini", [_finding()]))
+    log = json.loads(sarif_of([Linted("dir with space/a.ini", (_finding(),))]))
     jsonschema.validate(log, SCHEMA)
     (result,) = log["runs"][0]["results"]
     change = result["fixes"][0]["artifactChanges"][0]
@@ -275,3 +275,89 @@ def test_starting_does_not_wait_for_docker_or_the_database() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ
     )
     assert done.stdout == "[]\n"
+
+
+def _of_command(command: str, capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert run("lint", "--command", command, *words) == 1
+    return capsys.readouterr().out
+
+
+def test_a_command_is_checked_and_each_finding_has_its_words(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    said = _of_command("uwsgi --http :80 -w shop --http-timeout==7200 --harakiri $AT -p 4", capsys)
+    assert "error U029 not-a-number: `--http-timeout==7200`: http-timeout needs a number" in said
+    assert "`--harakiri $AT`: where the shell has no AT, harakiri takes the next word, `-p`" in said
+    assert "fix: add `--master`" in said
+    assert "--fix" not in said
+    assert " line " not in said
+
+    said = _of_command(
+        "sh -c 'uwsgi --http :80 -p 4 --socket-timeout 7 --socket-timeout=9'", capsys
+    )
+    assert "`--socket-timeout 7`: uWSGI never uses `7`" in said
+    assert "`--socket-timeout=9` sets it to `9`" in said
+
+
+def test_a_variable_of_the_env_file_is_set(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    env = tmp_path / "prod.env"
+    env.write_text("AT=30\n")
+    words = ("--rule", "U046", "--fail-on", "note", "--env-file", str(env))
+    command = "uwsgi --http :80 --harakiri ${AT} -p ${N}"
+    said = _of_command(command, capsys, *words, "--format", "json")
+    (found,) = json.loads(said)["findings"]
+    assert found["line"] is None
+    assert found["message"].startswith("`-p ${N}`: where the shell has no N, processes has no")
+
+
+def test_a_command_with_a_file_is_checked_with_it(
+    ini: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = f"uwsgi --ini {ini} -p 5"
+    assert _linted(ini, GOOD, "--command", command, "--rule", "command-wins") == 1
+    assert "the command has `-p 5` after the file" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (("--command", "gunicorn app"), "--command: it does not start uwsgi"),
+        (("--command", "uwsgi --no-such 3"), "--command: uWSGI has no option --no-such"),
+        (("--command", "uwsgi --ini a.ini"), "the command must have all options itself"),
+        (("--command", "uwsgi -p 4", "--fix"), "name a uwsgi.ini"),
+        (("--command", "uwsgi -p 4", "--env-file", "none.env"), "none.env"),
+    ],
+)
+def test_what_is_no_command_to_check(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], wanted: str
+) -> None:
+    assert run("lint", *words) == 2
+    assert wanted in capsys.readouterr().err
+
+
+def test_several_files_in_one_call(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good, bad = tmp_path / "good.ini", tmp_path / "bad.ini"
+    good.write_text(GOOD)
+    bad.write_text(ERROR)
+    files = [str(good), str(bad)]
+    assert run("lint", *files) == 1
+    said = capsys.readouterr().out
+    assert f"{bad}:12: error U027" in said
+    assert "2 files: " in said.splitlines()[-1]
+    assert run("lint", *files, "--format", "json") == 1
+    answers = json.loads(capsys.readouterr().out)
+    assert list(answers) == files
+    assert not [found for found in answers[files[0]]["findings"] if found["severity"] == "error"]
+    assert run("lint", *files, "--format", "sarif") == 1
+    log = json.loads(capsys.readouterr().out)
+    jsonschema.validate(log, SCHEMA)
+    assert str(bad) in {
+        result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+        for result in log["runs"][0]["results"]
+    }
+    assert run("lint", *files, "--fix", "--rule", "U027") == 0
+    assert good.read_text() == GOOD
+    assert "# keep\ndisable-logging = false\n" in bad.read_text()
+    assert run("lint", "-", *files) == 2

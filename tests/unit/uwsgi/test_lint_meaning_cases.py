@@ -369,3 +369,21 @@ def test_no_value_and_no_command_is_too_odd_to_be_looked_at(
     text = of(*(f"{option} = {value}" for option, value in lines))
     for line in names(text, box).values():
         assert line is None or 1 <= line <= len(lines) + 1
+
+
+OUTSIDE = Box(environ={"UWSGI_CHEAPER": "2", "UWSGI_PROCESSES": "16"})
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_found"),
+    [
+        (("processes = 1",), True),
+        (("processes = 2",), True),
+        (("processes = 3",), False),
+        (("processes = 1", "cheaper = 0"), False),
+        ((), False),  # 16 of the environment
+    ],
+)
+def test_cheaper_of_the_environment(lines: tuple[str, ...], is_found: bool) -> None:
+    found = names(of("http-socket = :80", *lines), OUTSIDE)
+    assert ("cheaper-not-below-processes" in found) is is_found

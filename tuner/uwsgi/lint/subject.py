@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from tuner.uwsgi.command_line import Argument, arguments, is_file, words_for_uwsgi
 from tuner.uwsgi.ini import INCLUDES, IniFile, Line, Problem, as_int, is_true, problems
-from tuner.uwsgi.options import nearest
+from tuner.uwsgi.options import Kind, nearest
 from tuner.uwsgi.options.guessing import Catalogue, Option
 
 # ---- What rules look at: a file, and what is known about the place where it runs
@@ -24,8 +24,9 @@ _DYNAMIC = re.compile(r"[%$@]\(|%[0-9A-Za-z]")
 class Box:
     """Where the file will run. None means unknown; rules that need the fact then find nothing.
 
-    `command` is ENTRYPOINT and CMD of the image, or the job's own command. `environ` is the image's
-    environment. `memory_per_process_mb` is measured or guessed.
+    `command` is ENTRYPOINT and CMD of the image, or the job's own command. `environ` is the
+    environment of the process. `memory_per_process_mb` is measured or guessed. `words` has for each
+    line after the first its words in a command: for a file that was made of one.
     """
 
     cpus: float | None = None
@@ -35,6 +36,7 @@ class Box:
     memory_per_process_mb: float | None = None
     command: tuple[str, ...] = ()
     environ: Mapping[str, str] = field(default_factory=dict)
+    words: tuple[str, ...] = ()
     clients_keep: bool = False  # clients want to send several requests on one connection
 
 
@@ -341,12 +343,33 @@ def _is_set_outside(subject: Subject, *options: str) -> bool:
     return any(argument.name in names for argument in invocation.arguments)
 
 
+_NOT_OPTIONS = frozenset(
+    {
+        "UWSGI_RELOADS", "UWSGI_VASSALS_DIR", "UWSGI_EMPEROR_FD", "UWSGI_BROODLORD_NUM",
+        "UWSGI_EMPEROR_FD_CONFIG", "UWSGI_EMPEROR_PROXY", "UWSGI_JAIL_PID",
+        "UWSGI_ORIGINAL_PROC_NAME",
+    }
+)  # fmt: skip
+
+
 def _is_in_environment(subject: Subject, *options: str) -> bool:
     if not subject.box.environ:
         return False
     names = {_name(subject, option) for option in options}
     keys = (key for key in subject.box.environ if key.startswith("UWSGI_"))
     return any(_name(subject, environment_option(key)) in names for key in keys)
+
+
+def of_environment(subject: Subject) -> Iterator[tuple[str, str, Option]]:
+    """Variables that uWSGI reads as options, with their values."""
+    if subject.box.command and invocation_of(subject) is None:
+        return
+    for variable, value in sorted(subject.box.environ.items()):
+        if not variable.startswith("UWSGI_") or variable in _NOT_OPTIONS:
+            continue
+        option = subject.catalogue.find(environment_option(variable))
+        if option is not None and option.kind is not Kind.ACTION:
+            yield variable, value, option
 
 
 def environment_option(variable: str) -> str:

@@ -6,9 +6,9 @@ from tuner.uwsgi.command_line import Argument
 from tuner.uwsgi.lint.finding import Fix, Severity, quoted, removed, text_of, top_of, written_as
 from tuner.uwsgi.lint.references import UnknownKey, Why, includes_others, unknown_keys
 from tuner.uwsgi.lint.rule import Hit, check, hit
-from tuner.uwsgi.lint.subject import Entry, Subject, environment_option, invocation_of, numbers_of
+from tuner.uwsgi.lint.subject import Entry, Subject, invocation_of, numbers_of, of_environment
 from tuner.uwsgi.options import elsewhere, known
-from tuner.uwsgi.options.guessing import Kind, Option
+from tuner.uwsgi.options.guessing import Kind
 
 _LIBRARIES = ("pcre", "ssl", "xml", "yaml", "zlib", "libcap")
 """Libraries that builds of uWSGI often lack. Most builds have the known plugins."""
@@ -134,13 +134,6 @@ def lazy(subject: Subject) -> Iterator[Hit]:
 # ---- The command and the environment: they set options too
 
 _CANNOT_BE_OVERRIDDEN = frozenset({Kind.LIST, Kind.ACTION})
-_NOT_OPTIONS = frozenset(
-    {
-        "UWSGI_RELOADS", "UWSGI_VASSALS_DIR", "UWSGI_EMPEROR_FD", "UWSGI_BROODLORD_NUM",
-        "UWSGI_EMPEROR_FD_CONFIG", "UWSGI_EMPEROR_PROXY", "UWSGI_JAIL_PID",
-        "UWSGI_ORIGINAL_PROC_NAME",
-    }
-)  # fmt: skip
 _TAKES_NONE = "so-send-timeout"
 
 
@@ -172,36 +165,24 @@ def losing(subject: Subject) -> Iterator[Hit]:
             message += f"it with {entry.value}"
             fix = Fix(f"remove {argument.key} from the command, or put it after the file")
             yield Hit(entry.number, message, fix)
-    for variable, value, option in _of_environment(subject):
+    for variable, value, option in of_environment(subject):
         entries = () if option.kind is Kind.LIST else subject.named(option.name)
         if entries and not entries[-1].line.conditional and entries[-1].value != value:
-            message = f"the image's environment has {variable}={value}, and the file overrides it "
+            message = f"the environment has {variable}={value}, and the file overrides it "
             message += f"with {entries[-1].value}"
-            yield Hit(entries[-1].number, message, Fix(f"remove {variable} from the image"))
-
-
-def _of_environment(subject: Subject) -> Iterator[tuple[str, str, Option]]:
-    """Variables that uWSGI reads as options, with their values."""
-    if subject.box.command and invocation_of(subject) is None:
-        return
-    for variable, value in sorted(subject.box.environ.items()):
-        if not variable.startswith("UWSGI_") or variable in _NOT_OPTIONS:
-            continue
-        option = subject.catalogue.find(environment_option(variable))
-        if option is not None and option.kind is not Kind.ACTION:
-            yield variable, value, option
+            yield Hit(entries[-1].number, message, Fix(f"remove {variable} from the environment"))
 
 
 @check("environment-sets-options")
 def from_environment(subject: Subject) -> Iterator[Hit]:
-    for variable, value, option in _of_environment(subject):
+    for variable, value, option in of_environment(subject):
         entries = subject.named(option.name)
         if entries and (option.kind is not Kind.LIST or entries[-1].value == value):
             continue  # the file wins, or has the same value
         verb = "adds to" if option.kind is Kind.LIST and entries else "sets"
-        message = f"the image's environment has {variable}={value}, which {verb} {option.name}; "
+        message = f"the environment has {variable}={value}, which {verb} {option.name}; "
         message += "this file does not show it"
-        fix = Fix(f"set {option.name} here, and remove {variable} from the image")
+        fix = Fix(f"set {option.name} here, and remove {variable} from the environment")
         yield Hit(top_of(subject), message, fix)
 
 

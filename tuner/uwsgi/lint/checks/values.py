@@ -253,11 +253,23 @@ def refused_placeholder(subject: Subject) -> Iterator[Hit]:
 
 @check("variable-not-set")
 def variable_not_set(subject: Subject) -> Iterator[Hit]:
-    """Only of processes: without them, nothing serves."""
-    for entry in subject.named("processes"):
+    """In a file only of processes: without them, nothing serves. In a command of every option."""
+    for entry in subject.entries if subject.box.words else subject.named("processes"):
         found = _ONE_VARIABLE.fullmatch(entry.value)
         if found and found[1] not in subject.box.environ:
-            yield hit(entry, variable=found[1])
+            yield _swallowing(subject, entry, found[1]) or hit(entry, variable=found[1])
+
+
+def _swallowing(subject: Subject, entry: Entry, variable: str) -> Hit | None:
+    """In a command an option without its value takes the next word; None in a file."""
+    words = subject.box.words
+    if not words:
+        return None
+    rest = words[entry.number - 1 :]
+    taken = f"takes the next word, `{rest[0].split()[0]}`" if rest else "has no value"
+    message = f"where the shell has no {variable}, {entry.key} {taken}: uWSGI does not start, or "
+    message += "starts with other settings"
+    return Hit(entry.number, message, Fix(f"set {variable}, or write its value"))
 
 
 # ---- Numbers: uWSGI reads them up to the first character that is no digit

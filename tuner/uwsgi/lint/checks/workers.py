@@ -6,7 +6,7 @@ from functools import partial
 
 from tuner.uwsgi.ini import as_int
 from tuner.uwsgi.lint.finding import Fix, added, quoted, removed, set_to
-from tuner.uwsgi.lint.rule import Hit, advised, check, discouraged, hit, needs
+from tuner.uwsgi.lint.rule import Hit, advised, check, discouraged, hit, needs, top_of
 from tuner.uwsgi.lint.subject import (
     HTTP,
     Subject,
@@ -15,6 +15,7 @@ from tuner.uwsgi.lint.subject import (
     is_absent,
     is_off,
     number,
+    of_environment,
     positive,
     settled,
     switched_off,
@@ -90,6 +91,8 @@ needs("cheaper-rss-without-report", positive, "cheaper-rss-limit-soft", "memory-
 def not_below(subject: Subject) -> Iterator[Hit]:
     entry = positive(subject, "cheaper")
     processes = number(subject, "processes", default=1)
+    if processes is not None and entry is None:
+        yield from _not_below_in_environment(subject, processes)
     if entry is None or processes is None or as_int(entry.value) < processes:
         return
     most = str(processes - 1)
@@ -97,6 +100,15 @@ def not_below(subject: Subject) -> Iterator[Hit]:
     if processes <= 1:
         fix = removed(entry, "remove the line, or allow more processes")
     yield hit(entry, fix, processes=processes)
+
+
+def _not_below_in_environment(subject: Subject, processes: int) -> Iterator[Hit]:
+    for variable, value, option in of_environment(subject):
+        if option.name == "cheaper" and as_int(value) >= processes and not subject.named("cheaper"):
+            message = f"cheaper is {value} by {variable} in the environment, and not below "
+            message += f"processes, which is {processes}: uWSGI does not start"
+            fix = Fix(f"write cheaper = 0 here, or remove {variable} from the environment")
+            yield Hit(top_of(subject), message, fix)
 
 
 @check("unknown-cheaper-algorithm")
