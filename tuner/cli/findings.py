@@ -57,7 +57,9 @@ def counted(findings: Sequence[Finding]) -> str:
 def json_of(found: Sequence[Linted], catalogue: Catalogue) -> str:
     """The answer of the API for one file; for several an object of answers by file."""
     answers = {one.file: _answer(one, catalogue).model_dump(mode="json") for one in found}
-    return json.dumps(answers if len(found) > 1 else answers[found[0].file], indent=2)
+    return json.dumps(
+        answers if len(found) > 1 else answers[found[0].file], indent=2, ensure_ascii=False
+    )
 
 
 def _answer(one: Linted, catalogue: Catalogue) -> LintAnswer:

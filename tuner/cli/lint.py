@@ -208,16 +208,19 @@ def _of_command(
 def _at_words(finding: Finding, subject: Subject) -> Finding:
     """With words of the command where the finding has a line or a setting of a file."""
 
-    def words(line: int | str) -> str:
-        return f"`{subject.box.words[int(line) - 2]}`"  # the first line is `[uwsgi]`
+    of_lines = {number: f"`{words}`" for number, words in enumerate(subject.box.words, start=2)}
+
+    def words(line: re.Match[str]) -> str:
+        return of_lines.get(int(line[1]), line[0]) if line[1] else line[0]
 
     def option(setting: re.Match[str]) -> str:
         key, value = setting.groups()
         return f"`{' '.join(words_of(key, value, subject.catalogue.find(key)))}`"
 
-    message = re.sub(r"\bline (\d+)\b", lambda found: words(found[1]), finding.message)
-    if finding.line is not None and finding.line > 1:
-        message = f"{words(finding.line)}: {message}"
+    # What is between backticks is of the user, and may say `line 7` too.
+    message = re.sub(r"`[^`]*`|\bline (\d{1,6})\b", words, finding.message)
+    if finding.line in of_lines:
+        message = f"{of_lines[finding.line]}: {message}"
     if finding.fix is None:
         return replace(finding, line=None, message=message)
     sentence = re.sub(r"`([\w-]+) = ([^`]+)`", option, finding.fix.sentence)

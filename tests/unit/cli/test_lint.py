@@ -361,3 +361,19 @@ def test_several_files_in_one_call(tmp_path: Path, capsys: pytest.CaptureFixture
     assert good.read_text() == GOOD
     assert "# keep\ndisable-logging = false\n" in bad.read_text()
     assert run("lint", "-", *files) == 2
+
+
+@pytest.mark.parametrize("value", ["line 99", "line 3", "line 1", "see line 2"])
+def test_a_value_of_the_command_may_look_like_a_line_of_a_file(
+    value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = _of_command(f"uwsgi --http :80 -w shop -p '{value}' --threads '{value}'", capsys)
+    assert f"`--threads {value}`: " in said
+    assert f"reads `{value}` as 0" in said
+
+
+def test_json_has_the_signs_of_the_file(ini: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _linted(ini, f"{GOOD}thräds = 2\n", "--format", "json", "--rule", "U019", "--rule", "U020")
+    said = capsys.readouterr().out
+    assert "thräds" in said
+    assert json.loads(said)["findings"]
