@@ -312,10 +312,7 @@ class _Converter:
     values: int = 0
 
     def node(self, given: yaml.Node | None, line: int, path: str) -> Node:
-        self.values += 1
-        if self.values > MOST_VALUES:
-            why = f"has more than {MOST_VALUES} values, with those that aliases repeat"
-            raise InvalidInput.at(str(self.file), why)
+        self._count()
         match given:
             case yaml.MappingNode():
                 return Node(dict(self._items(given, path)), self.file, line, path)
@@ -339,12 +336,19 @@ class _Converter:
             for mapping in reversed(each):
                 if not isinstance(mapping, yaml.MappingNode):
                     raise yaml.YAMLError(f"line {mapping.start_mark.line + 1}: << takes mappings")
+                self._count()  # merges of empty mappings repeat as fast as values do
                 yield from self._items(mapping, path)
         for key, value in given.value:
             if key.tag == _MERGE:
                 continue
             name, line = str(key.value), key.start_mark.line + 1
             yield name, self.node(value, line, f"{path}.{name}" if path else name)
+
+    def _count(self) -> None:
+        self.values += 1
+        if self.values > MOST_VALUES:
+            why = f"has more than {MOST_VALUES} values, with those that aliases repeat"
+            raise InvalidInput.at(str(self.file), why)
 
 
 def _normal(service: Node) -> Node:
