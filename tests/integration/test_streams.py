@@ -86,10 +86,11 @@ def test_a_job_has_its_own_events_and_those_of_its_pool(
     succeed(postgres_store, job.id)
     found = read(client, is_verdict, job_id=job.id, after=reset.id)
     assert {event.job for event in found} == {job.id, None}
-    assert kinds(found) == ["queue", "queue", "job", "job", "verdict"]
+    # On a busy machine the stream began while the jobs were submitted: then it has more of that.
+    assert kinds(found)[-5:] == ["queue", "queue", "job", "job", "verdict"]
     whole = read(client, is_verdict, after=reset.id)
-    assert kinds(whole) == ["job", *kinds(found)]
-    assert whole[0].job == other.id
+    assert [event for event in whole if event.job != other.id] == found
+    assert kinds([event for event in whole if event.job == other.id])[-1] == "job"
 
 
 def test_after_a_restart_a_stream_goes_on_where_it_was(

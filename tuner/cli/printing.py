@@ -203,6 +203,7 @@ def _conditions(found: RecommendationAnswer) -> Iterator[str]:
     for each in found.conditions:
         seen = effect_with_interval(each.effect) if each.effect else "not measured"
         yield f"  {each.where}: {seen}, {count(each.blocks, 'block')}: {SIGNS[each.sign]}"
+        yield from (f"    doubt: {doubt.sentence}" for doubt in each.doubts)
     if found.compromise:
         yield f"  {found.compromise.sentence}; --json has it"
 

@@ -28,9 +28,9 @@ def test_a_plan_has_a_row_for_each_phase_and_its_sum(capsys: pytest.CaptureFixtu
     assert [line.split()[0] for line in told[:8]] == [
         *("phase", "calibrate", "search", "race", "confirm", "conditions", "scenes", "total"),
     ]
-    assert told[1] == "calibrate   4        14 to 24      1.0 to 1.6"
-    assert told[7] == "total       5 to 52                1.2 to 24.8"
-    assert told[9].startswith("16 min to 25 min, or less: 16 trials, 52 blocks;")
+    assert told[1] == "calibrate             4        14 to 24      1.0 to 1.6"
+    assert told[7] == "total                 5 to 52                1.2 to 25.9"
+    assert told[9].startswith("16 min to 26 min, or less: 16 trials, 52 blocks;")
 
 
 def test_a_plan_as_json_adds_up(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ from tuner.nouns.model import (
     BlockOptions,
     ClosedLoop,
     Condition,
+    Doubt,
     Enter,
     Failure,
     FailureCode,
@@ -165,6 +166,27 @@ def test_a_gain_that_turns_into_a_loss_depends(rates: Sequence[float], sign: Sig
     assert "processes = 4" in found.offered_ini
     assert "Deploy" not in found.reason
     assert "but not where the services share the app's CPUs: -" in found.reason
+
+
+def test_a_gain_under_a_condition_that_fills_the_bench_is_not_known() -> None:
+    found = rows(*all_of((110, 111, 109, 112)))
+    busy = tuple(
+        replace(
+            block,
+            result=replace(
+                block.result,
+                windows=tuple(replace(w, doubts=(Doubt.BENCH_BUSY,)) for w in block.windows),
+            ),
+        )
+        if block.result and block.block_options.condition is Condition.DOUBLE_LOAD
+        else block
+        for block in found.measurements
+    )
+    marked = answer(replace(found, measurements=busy))
+    signs = {c.condition: (c.sign, c.doubts) for c in marked.conditions}
+    assert signs.pop(Condition.DOUBLE_LOAD) == (Sign.UNKNOWN, (Doubt.BENCH_BUSY,))
+    assert {*signs.values()} == {(Sign.HOLDS, ())}
+    assert "It is not known whether the gain holds where" in marked.reason
 
 
 LOGLESS = SPEC.model_copy(

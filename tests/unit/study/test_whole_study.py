@@ -175,6 +175,8 @@ def test_every_score_can_be_computed_again_from_the_stored_windows() -> None:
     domain = derive(job.spec, job.facts.memory if job.facts else None)
     candidates = [trial for trial in store.trials(job.id) if trial.number > 0]
     assert len(candidates) == BUDGET.trials
+    assert job.recommendation is not None
+    assert job.recommendation.evidence.ended_because == "it used all 10 blocks of its budget"
     for trial in candidates:
         blocks = [m for m in measurements if m.phase == "search" and trial.number in m.arms]
         assert len(blocks) == 1

@@ -40,18 +40,23 @@ def doubted(
     comparison: Comparison, doubts: Collection[Doubt], windows: Sequence[Window]
 ) -> Comparison:
     """The comparison, without its gain if a doubt may turn the sign; `windows` are all its own."""
+    turning = _turning(doubts, windows)
+    if comparison.verdict is not Verdict.BETTER or not turning:
+        return comparison
+    reasons = "; ".join(f"{doubt.sentence} ({doubt.remedy})" for doubt in turning)
+    reason = f"{gain_of(comparison)} in this bench, but {reasons}"
+    return replace(comparison, verdict=Verdict.INCONCLUSIVE, reason=reason)
+
+
+def _turning(doubts: Collection[Doubt], windows: Sequence[Window]) -> list[Doubt]:
+    """Those of the doubts that may turn the sign of what the windows show."""
     own = analysis.frequent([window for window in windows if window.arm == 0])
     advices = {
         doubt: doubt.advice if doubt in own else doubt.advice_on_candidate for doubt in doubts
     }
     held = [doubt for doubt, advice in advices.items() if advice is Advice.NOT_YET]
     void = sum(window.is_void for window in windows)
-    turning = [d for d in held if not d.voids or void > MANY_VOID * len(windows)]
-    if comparison.verdict is not Verdict.BETTER or not turning:
-        return comparison
-    reasons = "; ".join(f"{doubt.sentence} ({doubt.remedy})" for doubt in turning)
-    reason = f"{gain_of(comparison)} in this bench, but {reasons}"
-    return replace(comparison, verdict=Verdict.INCONCLUSIVE, reason=reason)
+    return [doubt for doubt in held if not doubt.voids or void > MANY_VOID * len(windows)]
 
 
 def depending(comparison: Comparison, conditions: Collection[UnderCondition]) -> Comparison:
@@ -94,6 +99,7 @@ def conditions_seen(history: History, number: TrialNumber) -> tuple[UnderConditi
             effect=found.effect,
             blocks=found.blocks,
             sign=found.sign,
+            doubts=found.doubts,
         )
         for condition in measured
         if condition is not None
@@ -141,6 +147,7 @@ class _Seen:
     blocks: int
     effect: Effect | None
     sign: Sign
+    doubts: tuple[Doubt, ...]
 
 
 def _seen_of(history: History, condition: Condition | None, number: TrialNumber) -> _Seen:
@@ -153,7 +160,11 @@ def _seen_of(history: History, condition: Condition | None, number: TrialNumber)
     ratios = [r for b in blocks if (r := objective.log_ratio(b, main.metric)) is not None]
     if len(ratios) >= analysis.FEWEST_BLOCKS:
         effect = analysis.effect_of(ratios, main.metric)
-    return _Seen(len(blocks), len(ratios), effect, _sign(effect, spec.min_effect, blocks))
+    windows = [window for block in blocks for window in block.windows]
+    doubts, sign = analysis.frequent(windows), _sign(effect, spec.min_effect, blocks)
+    if sign is Sign.HOLDS and _turning(doubts, windows):
+        sign = Sign.UNKNOWN  # a gain there is as doubtful as one here would be
+    return _Seen(len(blocks), len(ratios), effect, sign, doubts)
 
 
 def _sign(effect: Effect | None, min_effect: float, blocks: Sequence[Measurement]) -> Sign:

@@ -97,6 +97,7 @@ class UnderCondition:
     effect: Annotated[Effect | None, about("there; null: it could not be measured")]
     blocks: Annotated[int, about("blocks behind it")]
     sign: Annotated[Sign, about("whether the gain stays a gain there")]
+    doubts: Annotated[tuple[Doubt, ...], about("doubts of the windows there")] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -72,7 +72,10 @@ class Progress(Answer):
 class PhaseSize(Answer):
     """What one phase of a job takes. A phase that may be left out has 0 blocks at least."""
 
-    phase: str = Field(description="its name; `scenes` is the last part of the phase conditions")
+    phase: str = Field(
+        description="its name; `scenes or compromise` is the last part of the phase conditions:"
+        " the compromise if the answer depends on a condition, else the scenes"
+    )
     least_blocks: int = Field(description="blocks that it has in any job that does not fail")
     blocks: int = Field(description="blocks that it has at most, without a second A/A set")
     least_s: float = Field(description="seconds of least_blocks")

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
+from tuner.judge.analysis import FEWEST_BLOCKS
 from tuner.nouns.errors import InvalidInput
 from tuner.nouns.model import (
     ANSWERS_OF_A_CONNECTION,
@@ -45,9 +46,6 @@ LONG_QUEUE = 4096
 
 PAIR = (BASELINE,) * 2
 
-SCENES = "scenes"
-"""The row of the scenes: a part of the phase `conditions`, without windows."""
-
 
 def size_of(spec: JobSpec, plan: Planned) -> Size:
     """What the whole job takes: the sum of its phases."""
@@ -76,7 +74,7 @@ def size_of(spec: JobSpec, plan: Planned) -> Size:
 def phases_of(spec: JobSpec, plan: Planned) -> tuple[PhaseSize, ...]:
     """What each phase with blocks takes, in their order. Only the search heeds the clock."""
     rows = [_phase(spec, phase, blocks) for phase, blocks in plan.items()]
-    rows = [row for row in (*rows, _scenes(spec)) if row.blocks]
+    rows = [row for row in (*rows, _after_conditions(spec)) if row.blocks]
     if spec.budget.minutes is None:
         return tuple(rows)
     others_s = sum(row.takes_s for row in rows if row.phase != Phase.SEARCH)
@@ -102,18 +100,25 @@ def _phase(spec: JobSpec, phase: Phase, blocks: Sequence[Block]) -> PhaseSize:
     )
 
 
-def _scenes(spec: JobSpec) -> PhaseSize:
-    """The scenes are no part of the plan of blocks: they have no windows."""
-    scenes = len(set(Scene) - set(spec.skip))
-    blocks = spec.budget.scene_blocks if scenes else 0
-    takes_s = round(spec.budget.scenes_s(scenes), 1)
+def _after_conditions(spec: JobSpec) -> PhaseSize:
+    """What takes longer: the scenes, or the compromise that takes their place.
+
+    The scenes have no windows, and few jobs need a compromise: the plan of blocks has neither.
+    """
+    played, conditions = len(set(Scene) - set(spec.skip)), _conditions(spec)
+    scenes = spec.budget.scene_blocks if played else 0
+    scenes_s = spec.budget.scenes_s(played)
+    pairs = spec.budget.condition_blocks + FEWEST_BLOCKS * conditions if conditions else 0
+    of_compromise: Sequence[Block] = [(PAIR, spec.budget.cycles)] * pairs
+    compromise_s = expected_s(spec, of_compromise)
+    longest_s = expected_s(spec, of_compromise, WARM_UPS_AT_MOST)
     return PhaseSize(
-        phase=SCENES,
+        phase=" or ".join(["scenes"] * bool(scenes) + ["compromise"] * bool(pairs)),
         least_blocks=0,
-        blocks=blocks,
+        blocks=pairs if compromise_s > scenes_s else scenes,
         least_s=0.0,
-        takes_s=takes_s,
-        longest_s=takes_s,
+        takes_s=round(max(scenes_s, compromise_s), 1),
+        longest_s=round(max(scenes_s, longest_s), 1),
     )
 
 

@@ -82,16 +82,19 @@ def conditions(evidence: JobEvidence) -> Section | None:
     if not found:
         return None
     metric = wording.METRICS[evidence.metric]
+    is_doubted = any(each.doubts for each in found)
     rows = tuple(
         (
             wording.sentence(each.where)[:-1],
             *_effect(each.effect),
             str(each.blocks),
             wording.SIGNS[each.sign],
+            *(["; ".join(doubt.sentence for doubt in each.doubts)] if is_doubted else ()),
         )
         for each in found
     )
-    headings = ("where", metric, "95 % interval", "blocks", "what it is there")
+    doubts = ("doubts",) if is_doubted else ()
+    headings = ("where", metric, "95 % interval", "blocks", "what it is there", *doubts)
     about = "The confirmed file against yours, where production is unlike this bench."
     return Section(
         title="What the answer depends on",
