@@ -90,13 +90,13 @@ ENTRIES = (
     Entry(
         what="25 000 nested lists, in a form",
         before="39.2 s",
-        right=(422,),
+        right=(200,),  # the form again, with what is wrong
         send=lambda http: http.post("/new", content=DEEP, headers={**FORM, "X-API-Key": SUBMIT}),
     ),
     Entry(
         what="2 879 unknown options, in a command",
         before="1.7 s",
-        right=(422,),
+        right=(201,),  # an image says by itself which options it knows
         send=posted("/v1/jobs", of_job(target={"command": LONG_COMMAND}), SUBMIT),
     ),
     Entry(
@@ -189,10 +189,15 @@ def _entries(server: Server) -> bool:
 
 
 def _in_parallel(server: Server) -> bool:
-    """The worst inputs at once, beside polls; whether p99 and memory keep their promises."""
+    """The worst inputs at once, beside polls; whether p99 and memory keep their promises.
+
+    As many harmless requests come before: threads and connections to PostgreSQL need memory too.
+    """
     wanted = [request(server.port, "/v1/jobs/1", f"X-API-Key: {SUBMIT}\r\n")]
     polled(server.port, wanted, RATE, 3)
     quiet_ms = _p99(server.port, wanted, "/v1/jobs/1, alone")
+    with _sending(server.port, [_harmless], AT_ONCE):
+        time.sleep(SETTLES_S)
     before_mb = _memory_mb(server)
     entries = [entry for entry in ENTRIES if entry.before.endswith(" s") and "lint" in entry.what]
     with _sending(server.port, [entry.send for entry in entries], AT_ONCE) as answers:
@@ -206,6 +211,10 @@ def _in_parallel(server: Server) -> bool:
     promise = f"p99 within {P99_WITHIN_MS:g} ms, memory within {MEMORY_WITHIN - 1:.0%}"
     rig.row(promise, "kept" if kept else "NOT KEPT")
     return kept
+
+
+def _harmless(http: httpx.Client) -> httpx.Response:
+    return http.get("/v1/jobs/1", headers={"X-API-Key": SUBMIT})
 
 
 @contextmanager

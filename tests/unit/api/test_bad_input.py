@@ -260,4 +260,11 @@ def test_a_method_that_an_address_does_not_take_is_a_problem() -> None:
 def test_of_thousands_of_mistakes_the_first_ones_are_said(document: Any) -> None:
     found = Api().submit(document).json()["mistakes"]
     assert len(found) <= 51
-    assert found[-1]["message"] == "there are more mistakes: correct these first"
+    assert len(found) > 20, "they are said with their places"
+    assert found[-1]["message"] == "there are many more mistakes: correct these first"
+    assert "missing" not in str(found).lower()
+
+
+def test_what_a_database_cannot_hold_is_said_for_the_first_values() -> None:
+    found = Api().submit({**GOOD, "seed": ["\0"] * 6_000}).json()["mistakes"]
+    assert len(found) <= 100

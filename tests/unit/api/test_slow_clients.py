@@ -77,6 +77,18 @@ def test_a_body_that_does_not_end_is_answered_with_408(monkeypatch: pytest.Monke
         assert slow.recv(1024).startswith(b"HTTP/1.1 408")
 
 
+def test_a_client_that_leaves_in_the_middle_of_a_body_is_no_error(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with serving() as port:
+        with closing(socket.create_connection(("127.0.0.1", port))) as leaving:
+            leaving.sendall(POST + b"Content-Length: 990000\r\n\r\n{")
+            time.sleep(0.2)
+        time.sleep(0.2)
+        assert httpx.get(f"http://127.0.0.1:{port}/healthz").status_code == 200
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []
+
+
 def test_all_bodies_on_their_way_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parameters, "MOST_HELD_BYTES", 3_000)
 

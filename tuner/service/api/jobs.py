@@ -1,11 +1,13 @@
 """Jobs of all kinds: submit, list, look at, cancel, delete; their raw data; links to one job."""
 
 import secrets
+from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from hashlib import sha256
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from tuner.nouns.errors import InvalidInput
 from tuner.nouns.model import Asked, JobId, JobKind, JobSpec, JobStatus, Priority
@@ -15,7 +17,6 @@ from tuner.service.api.parameters import (
     MAX_AGE_DAYS,
     MAX_ID,
     After,
-    Body,
     Id,
     IfNoneMatch,
     InState,
@@ -24,6 +25,7 @@ from tuner.service.api.parameters import (
     OfApp,
     tagged,
     unchanged,
+    understood,
 )
 from tuner.service.api.problems import documented
 from tuner.service.api.reading import read_request, sha256_of
@@ -53,6 +55,24 @@ WithinDays = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a request asks for, and the digest of its text."""
+
+    spec: JobSpec
+    sha256: str
+
+
+def wanted(services: Services, document: Any) -> Wanted:
+    """The job that a document asks for. Raises `InvalidInput`."""
+    spec = read_request(document, services.resolve)
+    return Wanted(spec, sha256_of({**document, "kind": spec.kind}))
+
+
+async def _wanted(request: Request, services: Wired) -> Wanted:
+    return await understood(request, partial(wanted, services))
+
+
 @router.post(
     "",
     status_code=201,
@@ -61,7 +81,7 @@ WithinDays = Annotated[
     responses={**reference.created(JobAnswer), **documented(409, 413, 415, 422, 429)},
 )
 def submit(
-    document: Body,
+    asked: Annotated[Wanted, Depends(_wanted)],
     response: Response,
     services: Wired,
     idempotency_key: Key = None,
@@ -70,7 +90,7 @@ def submit(
 ) -> JobAnswer:
     """Tune an app, compare files, or calibrate a host: `kind` says which. Default: tune."""
     status, is_new = submitted(
-        services, document, idempotency_key=idempotency_key, go_on=go_on, max_age_days=max_age_days
+        services, asked, idempotency_key=idempotency_key, go_on=go_on, max_age_days=max_age_days
     )
     response.status_code = 201 if is_new else 200
     response.headers["Location"] = f"/v1/jobs/{status.job.id}"
@@ -79,17 +99,17 @@ def submit(
 
 def submitted(
     services: Services,
-    document: Any,
+    asked: Wanted,
     *,
     idempotency_key: str | None = None,
     go_on: bool = False,
     max_age_days: float | None = None,
 ) -> tuple[JobStatus, bool]:
-    """The job that a document asks for, and whether it is new.
+    """The job that is wanted, and whether it is new.
 
     Raises `InvalidInput`, `Forbidden` or `LimitReached`.
     """
-    spec = read_request(document, services.resolve)
+    spec = asked.spec
     # The files, secrets and services of a target app go into a trial, whatever the job is called.
     targets = (target.target_app for target in (spec.target, *spec.others.values()))
     for app in (spec.app, *filter(None, targets)):
@@ -104,7 +124,7 @@ def submitted(
             answered_since=services.now() - age if age else None,
         ),
         idempotency_key=idempotency_key,
-        request_sha256=sha256_of({**document, "kind": spec.kind}),
+        request_sha256=asked.sha256,
         by=services.by,
         by_key=services.caller.key_name,
         most_waiting=services.jobs_waiting,

@@ -3,12 +3,11 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import groupby
-from typing import Annotated
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query
-from pydantic import ValidationError
+from fastapi import APIRouter, Depends, Path, Query, Request
 
-from tuner.nouns.errors import InvalidInput, NotFound
+from tuner.nouns.errors import NotFound
 from tuner.nouns.masking import masked
 from tuner.nouns.model import (
     NAME,
@@ -34,9 +33,9 @@ from tuner.nouns.schemas import (
     TargetAppList,
 )
 from tuner.service.api import reference
-from tuner.service.api.parameters import Body, Limit
+from tuner.service.api.parameters import Limit, understood
 from tuner.service.api.problems import documented
-from tuner.service.api.reading import mistakes_of_shape
+from tuner.service.api.reading import validated
 from tuner.service.api.recommendations import App
 from tuner.service.api.services import Services, Wired
 from tuner.service.api.views import calibration_answer, sees
@@ -63,22 +62,25 @@ def show_app(app: App, services: Wired) -> AppAnswer:
     return app_answer(services, services.store.app(app))
 
 
+async def _new_check(request: Request, app: App, services: Wired) -> NewCheck:
+    def read(document: Any) -> NewCheck:
+        services.require_theirs(app)
+        return validated(document, NewCheck)
+
+    return await understood(request, read, NewCheck)
+
+
 @of_apps.post(
     "/{app}/checks",
     status_code=201,
     openapi_extra=reference.body("NewCheck"),
     responses=documented(404, 413, 415, 422),
 )
-def report_check(app: App, document: Body, services: Wired) -> Check:
+def report_check(app: App, new: Annotated[NewCheck, Depends(_new_check)], services: Wired) -> Check:
     """Report whether what is deployed still has the recommended effect.
 
     `tuner recommend --check` and `tuner gate` do it by themselves.
     """
-    services.require_theirs(app)
-    try:
-        new = NewCheck.model_validate(document)
-    except ValidationError as error:
-        raise InvalidInput(mistakes_of_shape(document, error)) from None
     return masked(services.store.report_check(app, new, by=services.by))
 
 

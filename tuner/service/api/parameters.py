@@ -2,15 +2,21 @@
 
 import asyncio
 import hashlib
-from collections.abc import Mapping
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, TypeVar
 
-from fastapi import Depends, Header, Path, Query, Request, Response
+from anyio import CapacityLimiter, to_thread
+from fastapi import Header, Path, Query, Request, Response
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
+from tuner.nouns.errors import InvalidInput, TunerError
 from tuner.nouns.model import NAME, JobState
-from tuner.service.api.reading import parse
+from tuner.service.api import apart
+from tuner.service.api.reading import mistakes_of_many, parse
+
+T = TypeVar("T")
 
 # ---- ETag and If-None-Match: a caller that has the current answer gets 304 and no body
 #
@@ -56,6 +62,9 @@ def unchanged(request: Request, tag: str) -> bool:
 MAX_BODY_BYTES = 1_000_000
 BODY_WITHIN_S = 20.0  # 1 MB at 50 kB/s
 MOST_HELD_BYTES = 64_000_000  # of all bodies that are on their way
+READERS = 1
+LARGE_BYTES = 16_000
+MOST_LARGE = 64  # that wait to be read
 MAX_ID = 2**63 - 1  # PostgreSQL's bigint
 MAX_NUMBER = 2**31 - 1  # PostgreSQL's integer
 MAX_AGE_DAYS = 36_500  # a century: a timedelta can hold it
@@ -93,19 +102,17 @@ After = Annotated[
 Limit = Annotated[int, Query(ge=1, le=200, description="largest number of jobs", examples=[50])]
 
 
-async def _document(request: Request) -> Any:
-    """The JSON body. A page of another site cannot make a browser send this content type."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        raise HTTPException(415)
-    return parse(await body_of(request))
-
-
 class Bodies:
-    """The bytes of all bodies that are on their way: slow ones may not fill the memory."""
+    """All bodies that are on their way: slow ones may not fill the memory, nor large ones hold up.
+
+    Few are read at a time, and the others wait in no thread: a poll has both soon. A large one is
+    first read in a process of its own.
+    """
 
     def __init__(self) -> None:
         self._held = 0
+        self._large = 0
+        self._readers = CapacityLimiter(READERS)
 
     async def read(self, request: Request, most: int) -> bytes:
         """A whole body. Raises `HTTPException`: 413, 408 for a slow one, 503 for too many."""
@@ -121,9 +128,34 @@ class Bodies:
                         raise HTTPException(503, "too many large requests at once: try again")
         except TimeoutError:
             raise HTTPException(408) from None
+        except ClientDisconnect:  # nobody reads the answer, and a log needs no traceback of it
+            raise HTTPException(400) from None
         finally:
             self._held -= len(body)
         return bytes(body)
+
+    async def understood(
+        self, body: bytes, read: Callable[[Any], T], model: type[BaseModel] | None
+    ) -> T:
+        """What `read` makes of the document in it, if it is worth a look."""
+        if len(body) > LARGE_BYTES:
+            await self._require_sound(body, model)
+        found = await to_thread.run_sync(_read, read, body, limiter=self._readers)
+        if isinstance(found, TunerError):
+            raise found
+        return found
+
+    async def _require_sound(self, body: bytes, model: type[BaseModel] | None) -> None:
+        if self._large == MOST_LARGE:
+            raise HTTPException(503, "too many large requests at once: try again")
+        self._large += 1
+        try:
+            with apart.explained("", "send a shorter document"):
+                found = await asyncio.wrap_future(apart.begun(mistakes_of_many, body, model))
+        finally:
+            self._large -= 1
+        if found:
+            raise InvalidInput(found)
 
 
 async def body_of(request: Request, most: int = MAX_BODY_BYTES) -> bytes:
@@ -132,5 +164,24 @@ async def body_of(request: Request, most: int = MAX_BODY_BYTES) -> bytes:
     return await bodies.read(request, most)
 
 
-Body = Annotated[Any, Depends(_document)]
-"""The JSON document of a request."""
+async def understood(
+    request: Request, read: Callable[[Any], T], model: type[BaseModel] | None = None
+) -> T:
+    """What `read` makes of the JSON body, of that model or of a job. Raises what `read` raises.
+
+    A page of another site cannot make a browser send this content type.
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise HTTPException(415)
+    bodies: Bodies = request.app.state.bodies
+    return await bodies.understood(await body_of(request), read, model)
+
+
+def _read(read: Callable[[Any], T], body: bytes) -> T | TunerError:
+    """The error is an answer here: its frames would hold a large document for long."""
+    try:
+        return read(parse(body))
+    except TunerError as error:
+        error.__context__ = None
+        return error.with_traceback(None)

@@ -5,7 +5,8 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain, islice
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -29,11 +30,34 @@ _ONE_OF_KINDS = ("union_tag_not_found", "union_tag_invalid")
 MOST_MISTAKES = 50
 """More are not read by anybody, and a request may have thousands."""
 
+MOST_DETAILS = 1_000
+"""pydantic words all of its errors, and not only the first ones: about 10 us each."""
 
-def mistakes_of_shape(
-    document: Any, error: ValidationError, whole: type[BaseModel] | None = None
+MANY_DETAILS = 200
+"""Above it, only the shape of a document is read."""
+
+LONG = 64
+"""Items of a collection, more than any model has fields."""
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def validated(document: Any, model: type[Model]) -> Model:
+    """The document as that model. Raises `InvalidInput` with its mistakes of shape."""
+    try:
+        return model.model_validate(document)
+    except ValidationError as error:
+        mistakes = _mistakes_of_shape(document, error, model)
+    # Here, so that it is no context of ours: it may hold thousands of errors.
+    raise InvalidInput(mistakes)
+
+
+def _mistakes_of_shape(
+    document: Any, error: ValidationError, whole: type[BaseModel]
 ) -> list[Mistake]:
     """One mistake a place, in the order of the document's fields; the first `MOST_MISTAKES`."""
+    if error.error_count() > MOST_DETAILS:
+        return _mistakes_of_first_items(document, whole)
     details = error.errors(include_url=False, include_input=False)
     places = [place_of(document, detail) for detail in details]
     members = _Members.of(details, places)
@@ -46,6 +70,24 @@ def mistakes_of_shape(
             return [*_mistakes(by_place), more]
         by_place.setdefault(place, {})[_worded(detail, message_of(detail, whole))] = None
     return _mistakes(by_place)
+
+
+def _mistakes_of_first_items(document: Any, whole: type[BaseModel]) -> list[Mistake]:
+    """Those in the first items of each collection. Nobody wrote so many by hand."""
+    first, found = _shortened(document), list[Mistake]()
+    try:
+        whole.model_validate(first)
+    except ValidationError as error:
+        if error.error_count() <= MOST_DETAILS:
+            found = _mistakes_of_shape(first, error, whole)[:MOST_MISTAKES]
+    said = "there are many more mistakes: correct these first" if found else "too many mistakes"
+    return [*found, Mistake("", said)]
+
+
+def _shortened(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _shortened(item) for key, item in islice(value.items(), LONG)}
+    return [_shortened(item) for item in value[:LONG]] if isinstance(value, list) else value
 
 
 def _mistakes(by_place: Mapping[Place, Mapping[str, None]]) -> list[Mistake]:
@@ -170,7 +212,7 @@ def parse(body: bytes) -> Any:
         raise InvalidInput([Mistake("", "the JSON is nested too deeply")]) from None
     except ValueError as error:
         raise InvalidInput([Mistake("", f"the body is not JSON: {error}")]) from None
-    if _depth_exceeds(document, MAX_DEPTH):
+    if _depth_exceeds([document], MAX_DEPTH):
         raise InvalidInput([Mistake("", "the JSON is nested too deeply")])
     return document
 
@@ -188,17 +230,35 @@ def read_request(document: Any, resolve: Resolve) -> JobSpec:
     wrong parts, so that the same answer has the mistakes that `resolve` finds.
     """
     model = _model_of(document)
-    unfit = list(_unfit_values(document, ""))
+    unfit = list(islice(_unfit_values(document, ""), MOST_MISTAKES))
     try:
         request = model.model_validate(document)
     except ValidationError as error:
-        found = mistakes_of_shape(document, error, model)
-        if not unfit and len(found) < MOST_MISTAKES:
-            found += _of_rest(document, model, error, resolve)
-        raise InvalidInput(_unique([*unfit, *found])) from None
-    if unfit:
-        raise InvalidInput(unfit)
-    return resolve(request)
+        unfit += _mistakes_of_shape(document, error, model)
+        if len(unfit) < MOST_MISTAKES and error.error_count() <= MANY_DETAILS:
+            unfit += _of_rest(document, model, error, resolve)
+    else:
+        if not unfit:
+            return resolve(request)
+    raise InvalidInput(_unique(unfit))
+
+
+def mistakes_of_many(body: bytes, model: type[BaseModel] | None) -> Sequence[Mistake]:
+    """The mistakes of a body that has many; none of one with few: their reader finds more.
+
+    Without a model it is a job's.
+    """
+    try:
+        document = parse(body)
+        its = model or _model_of(document)
+    except InvalidInput as invalid:
+        return invalid.mistakes
+    try:
+        its.model_validate(document)
+    except ValidationError as error:
+        if error.error_count() > MANY_DETAILS:
+            return _mistakes_of_shape(document, error, its)
+    return ()
 
 
 def _model_of(document: Any) -> type[Request]:
@@ -213,11 +273,12 @@ def _no_constant(name: str) -> float:
     raise ValueError(f"{name} is no JSON number")
 
 
-def _depth_exceeds(value: Any, left: int) -> bool:
-    if not isinstance(value, dict | list):
-        return False
-    inner = value.values() if isinstance(value, dict) else value
-    return left == 0 or any(_depth_exceeds(item, left - 1) for item in inner)
+def _depth_exceeds(value: Any, most: int) -> bool:
+    level = [value]  # the lists and objects that are so deep
+    for _ in range(most + 1):
+        inner = chain.from_iterable(v.values() if isinstance(v, dict) else v for v in level)
+        level = [item for item in inner if isinstance(item, dict | list)]
+    return bool(level)
 
 
 def _unfit_values(value: Any, path: str) -> Iterator[Mistake]:

@@ -13,7 +13,7 @@ from tuner.judge import analysis
 from tuner.nouns.errors import InvalidInput, Mistake
 from tuner.nouns.model import BenchmarkHost, JobSpec, Phase, is_live
 from tuner.nouns.schemas import FindingAnswer, Size, TargetAppAnswer
-from tuner.service.api.jobs import submitted
+from tuner.service.api.jobs import submitted, wanted
 from tuner.service.api.listings import list_target_apps
 from tuner.service.api.reading import read_request
 from tuner.service.api.services import Services, Wired
@@ -149,7 +149,7 @@ def draft(request: Request, fields: Form, services: Wired) -> Response:
     if is_wanted:
         try:
             document = drafting.document_of(asked.texts, asked.app)
-            status, _ = submitted(services, document, go_on=True)
+            status, _ = submitted(services, wanted(services, document), go_on=True)
         except InvalidInput:
             pass  # all that is wrong is found below
         else:
