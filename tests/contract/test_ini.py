@@ -56,6 +56,73 @@ def test_the_effective_options_are_those_that_uwsgi_shows(judge: Judge) -> None:
     assert_as_shown(judge, [read(name) for name in NAMES])
 
 
+ARITHMETIC = {
+    "1 + 2": "3",
+    "1 + 2 * 3": "9",
+    "2 * 3 + 1": "7",
+    "10 - 2 - 3": "5",
+    "10 - 2 * 3": "24",
+    "7 / 2": "3",
+    "8 / 3 * 3": "6",
+    "-7 / 2": "0",
+    "7 / 0": "0",
+    "7 % 2": "72",
+    "2 ** 3": "23",
+    "1+2": "%(1+2)",
+    "1 +2": "1",
+    "1+ 2": "2",
+    "1  +  2": "3",
+    " 1 + 2": "3",
+    "1 + 2 ": "3",
+    "1 +": "1",
+    "+ 1": "1",
+    "1 2": "12",
+    "1 2 + 3": "15",
+    "1 + 2 3": "33",
+    "2 ++": "3",
+    "2 --": "1",
+    "++": "%(++)",
+    "2 ++ ++": "4",
+    "4 * -1": "0",
+    "four": "4",
+    "four * 2": "8",
+    "four + four": "8",
+    "two * four + 1": "9",
+    "four / two": "2",
+    "none * 2": "0",
+    "2 * none": "0",
+    "none": "%(none)",
+    "word + 1": "1",
+    "word two": "abc2",
+    "sized * 2": "10",
+    "negative + 1": "-2",
+    "four * 2.5": "0",
+    "0x10 + 1": "1",
+    "010 + 1": "11",
+    "9223372036854775807 + 1": "-9223372036854775808",
+    "99999999999999999999 + 1": "-9223372036854775808",
+    "4294967296 * 4294967296": "0",
+    "(1 + 2) * 3": "0",
+    "%(four) + 1": "%(4 + 1)",
+    "%(four)2 + 1": "%(42 + 1)",
+    "%(two + two) * 2": "%(4 * 2)",
+    "$(ANSWER) + 1": "1",
+    "four * two ; cpus": "8",
+}
+"""What is written in `%( )`, and what uWSGI 2.0.31 makes of it."""
+
+
+def test_arithmetic_is_that_of_uwsgi(judge: Judge) -> None:
+    """From left to right, without precedence: `%(1 + 2 * 3)` is 9."""
+    known = ("four = 4", "two = 2", "word = abc", "sized = 5M", "negative = -3")
+    lines = [f"e{number} = %({text})" for number, text in enumerate(ARITHMETIC)]
+    content = "\n".join(("[uwsgi]", *known, *lines, "")).encode()
+    (answer,) = ask(judge, iter([content]))
+    results = [value for name, value in options_of(answer) if name.startswith("e")]
+    assert dict(zip(ARITHMETIC, results, strict=True)) == ARITHMETIC
+    assert_as_shown(judge, [content])
+
+
 def test_a_patched_file_has_the_new_values_and_else_the_same(judge: Judge) -> None:
     assert_patched(judge, [read(name) for name in NAMES])
 
