@@ -79,6 +79,46 @@ def test_a_shared_socket_alone_does_not_start(uwsgi: Lab) -> None:
     assert (seen.exit, "-s/--socket option is missing" in seen.log) == (1, True)
 
 
+SLEEPS = {"app.py": SLOW_APP}
+STOPPED = """
+import threading
+answer = []
+asking = threading.Thread(target=lambda: answer.append(get("/slow/2", timeout=20)))
+asking.start()
+time.sleep(0.5)
+process.send_signal(signal.SIGTERM)
+asking.join()
+seen = [answer[0][0], process.wait(10)]
+"""
+GRACEFULLY = "hook-master-start = unix_signal:15 gracefully_kill_them_all\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "answer"),
+    [
+        ("die-on-term = true\n", "RemoteDisconnected"),
+        (GRACEFULLY, 200),
+        (f"die-on-term = true\n{GRACEFULLY}", 200),
+        (f"{GRACEFULLY}harakiri = 1\n", 200),
+        (f"{GRACEFULLY}worker-reload-mercy = 1\nprocesses = 2\nthreads = 2\n", 200),
+    ],
+)
+def test_a_stop_cuts_requests_and_a_hook_lets_them_end(
+    uwsgi: Lab, lines: str, answer: int | str
+) -> None:
+    """Of U114 and U119."""
+    seen = uwsgi.play(f"{HTTP}master = true\n{lines}", files=SLEEPS, probe=STOPPED)
+    assert seen.seen == [answer, 0]
+
+
+def test_a_worker_goes_on_although_its_client_has_left(uwsgi: Lab) -> None:
+    """Of U113: nginx leaves so after its read timeout."""
+    probe = (
+        "seen = [get('/slow/2', timeout=0.5)[0], wait_for('GET /slow/2 => generated 2 bytes', 5)]"
+    )
+    assert uwsgi.play(HTTP, files=SLEEPS, probe=probe).seen == ["TimeoutError", True]
+
+
 SAYS = {
     "U046": ("processes = $(WORKERS)", "Operational MODE: no-workers"),
     "U075": ("processes = auto", "Operational MODE: no-workers"),

@@ -29,6 +29,7 @@ from tuner.nouns.wording import count
 from tuner.uwsgi import lint as linter
 from tuner.uwsgi.command_line import file_of, lines_of, shell_words, words_of
 from tuner.uwsgi.lint import Box, Finding, Rule, Severity, Subject
+from tuner.uwsgi.lint.around import TimeLimit, grace_of, nginx_limit
 from tuner.uwsgi.options import Catalogue, known, of_build
 
 _UTF_8 = ("utf-8", "surrogateescape")
@@ -56,6 +57,17 @@ def lint(  # long: Typer reads the options from here
     env_file: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="The environment: uWSGI reads options from UWSGI_*."),
+    ] = None,
+    nginx: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="nginx's file in front: how long it waits for the app."),
+    ] = None,
+    deployed_by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE[:NAME]",
+            help="A compose file or a manifest: how long a stop takes. NAME: of the service.",
+        ),
     ] = None,
     cpus: Cpus = None,
     memory: MemoryMb = None,
@@ -106,6 +118,7 @@ def lint(  # long: Typer reads the options from here
     catalogue, box = _read_image(image, box) if image is not None else (known(), box)
     if env_file is not None:
         box = replace(box, environ={**box.environ, **_environment(env_file)})
+    box = replace(box, proxy=_proxy(nginx), grace=_grace(deployed_by))
     if files:
         if command is not None:
             box = replace(box, command=tuple(shell_words(command)))
@@ -190,6 +203,25 @@ def _environment(env_file: str) -> dict[str, str]:
         return variables(text)
     except ValueError as error:
         raise InvalidInput.at("--env-file", str(error)) from error
+
+
+def _proxy(nginx: str | None) -> TimeLimit | None:
+    if nginx is None:
+        return None
+    try:
+        return nginx_limit(text_of(nginx), nginx)
+    except ValueError as error:
+        raise InvalidInput.at("--nginx", str(error)) from error
+
+
+def _grace(deployed_by: str | None) -> TimeLimit | None:
+    if deployed_by is None:
+        return None
+    file, _, name = deployed_by.partition(":")
+    try:
+        return grace_of(text_of(file), file, name)
+    except ValueError as error:
+        raise InvalidInput.at("--deployed-by", str(error)) from error
 
 
 def _of_command(

@@ -299,6 +299,23 @@ def test_a_command_is_checked_and_each_finding_has_its_words(
     assert "`--socket-timeout=9` sets it to `9`" in said
 
 
+def test_time_limits_around_uwsgi_are_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ini, nginx, compose = (tmp_path / name for name in ("u.ini", "nginx.conf", "compose.yaml"))
+    ini.write_text("[uwsgi]\nharakiri = 90\ndie-on-term = true\n")
+    nginx.write_text("location / { uwsgi_pass app:1; }\n")
+    compose.write_text("services: {web: {build: .}, db: {build: db}}\n")
+    around = ("--nginx", str(nginx), "--deployed-by", f"{compose}:web")
+    assert run("lint", str(ini), "--rule", "U113", "--rule", "U114", *around) == 1
+    told = capsys.readouterr().out
+    assert "u.ini:2: warning U113 proxy-gives-up-first: nginx gives up at" in told
+    assert f"uwsgi_read_timeout 60 s ({nginx}:1)" in told
+    assert f"stop_grace_period 10 s ({compose}, service web)" in told
+    assert run("lint", str(ini), "--deployed-by", str(compose)) == 2
+    assert "--deployed-by: name one of these after a colon: web, db" in capsys.readouterr().err
+
+
 def test_a_variable_of_the_env_file_is_set(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from tuner.uwsgi.command_line import Argument, arguments, is_file, words_for_uwsgi
 from tuner.uwsgi.ini import INCLUDES, IniFile, Line, Problem, as_int, is_true, problems
+from tuner.uwsgi.lint.around import TimeLimit
 from tuner.uwsgi.options import Kind, nearest
 from tuner.uwsgi.options.guessing import Catalogue, Option
 
@@ -26,7 +27,8 @@ class Box:
 
     `command` is ENTRYPOINT and CMD of the image, or the job's own command. `environ` is the
     environment of the process. `memory_per_process_mb` is measured or guessed. `words` has for each
-    line after the first its words in a command: for a file that was made of one.
+    line after the first its words in a command: for a file that was made of one. `proxy` is how
+    long what stands in front waits for an answer, `grace` the time between SIGTERM and SIGKILL.
     """
 
     cpus: float | None = None
@@ -37,6 +39,8 @@ class Box:
     command: tuple[str, ...] = ()
     environ: Mapping[str, str] = field(default_factory=dict)
     words: tuple[str, ...] = ()
+    proxy: TimeLimit | None = None
+    grace: TimeLimit | None = None
     clients_keep: bool = False  # clients want to send several requests on one connection
 
 

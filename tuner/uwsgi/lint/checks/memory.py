@@ -146,6 +146,7 @@ advised(
 
 # ---- Start, stop, reload, a broken app, and the log
 
+_ENDS_GRACEFULLY = "unix_signal:15 gracefully_kill_them_all"
 _TERM_HOOKS = ("unix_signal:15 ", "unix_signal:TERM")
 _SERVES = (
     "module", "wsgi-file", "mount", "worker-mount", "paste", "pecan", "web3", "pump", "wsgi-lite",
@@ -165,13 +166,32 @@ def _is_master_forced(subject: Subject) -> bool:
 
 def _reloads_on_term(subject: Subject) -> bool:
     """Whether a master runs that no hook and no other option ends on SIGTERM."""
-    hooks = subject.named("hook-master-start", "hook-asap", "hook-as-root")
     return (
         _serves_an_app(subject)
         and (_is_master_forced(subject) or not is_off(subject, "master"))
-        and not any(hook.value.startswith(_TERM_HOOKS) for hook in hooks)
+        and not _hooks_on_term(subject)
         and is_off(subject, "exit-on-reload")
     )
+
+
+def _hooks_on_term(subject: Subject) -> list[Entry]:
+    hooks = subject.named("hook-master-start", "hook-asap", "hook-as-root")
+    return [hook for hook in hooks if hook.value.startswith(_TERM_HOOKS)]
+
+
+@check("stop-cuts-requests")
+def stop_cuts_requests(subject: Subject) -> Iterator[Hit]:
+    entry, grace = switched_on(subject, "die-on-term"), subject.box.grace
+    if entry and grace and not _hooks_on_term(subject):
+        yield hit(entry, added(subject, f"hook-master-start = {_ENDS_GRACEFULLY}"), grace=grace)
+
+
+@check("grace-shorter-than-requests")
+def grace_too_short(subject: Subject) -> Iterator[Hit]:
+    harakiri, grace = positive(subject, "harakiri"), subject.box.grace
+    graceful = any(hook.value.strip() == _ENDS_GRACEFULLY for hook in _hooks_on_term(subject))
+    if harakiri and grace and graceful and as_int(harakiri.value) > grace.seconds:
+        yield hit(harakiri, grace=grace)
 
 
 _APPS = (

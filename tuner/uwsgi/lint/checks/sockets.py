@@ -183,6 +183,13 @@ def router_gives_up_first(subject: Subject) -> Iterator[Hit]:
         yield hit(harakiri, added(subject, f"http-timeout = {allowed}"), timeout=timeout)
 
 
+@check("proxy-gives-up-first")
+def proxy_gives_up_first(subject: Subject) -> Iterator[Hit]:
+    harakiri, proxy = positive(subject, "harakiri"), subject.box.proxy
+    if harakiri and proxy and as_int(harakiri.value) > proxy.seconds:
+        yield hit(harakiri, proxy=proxy)
+
+
 @check("router-table")
 def large_table(subject: Subject) -> Iterator[Hit]:
     router, nofile = _router(subject), subject.box.nofile
