@@ -107,8 +107,9 @@ def test_a_stop_cuts_requests_and_a_hook_lets_them_end(
     uwsgi: Lab, lines: str, answer: int | str
 ) -> None:
     """Of U114 and U119."""
-    seen = uwsgi.play(f"{HTTP}master = true\n{lines}", files=SLEEPS, probe=STOPPED)
-    assert seen.seen == [answer, 0]
+    for socket in ("http-socket", "http"):  # `http`: through the router
+        ini = HTTP.replace("http-socket", socket) + lines
+        assert uwsgi.play(ini, files=SLEEPS, probe=STOPPED).seen == [answer, 0]
 
 
 def test_a_worker_goes_on_although_its_client_has_left(uwsgi: Lab) -> None:

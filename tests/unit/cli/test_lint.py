@@ -303,7 +303,7 @@ def test_time_limits_around_uwsgi_are_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ini, nginx, compose = (tmp_path / name for name in ("u.ini", "nginx.conf", "compose.yaml"))
-    ini.write_text("[uwsgi]\nharakiri = 90\ndie-on-term = true\n")
+    ini.write_text("[uwsgi]\nharakiri = 90\ndie-on-term = true\nmaster = true\n")
     nginx.write_text("location / { uwsgi_pass app:1; }\n")
     compose.write_text("services: {web: {build: .}, db: {build: db}}\n")
     around = ("--nginx", str(nginx), "--deployed-by", f"{compose}:web")

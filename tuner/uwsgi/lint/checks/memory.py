@@ -160,15 +160,16 @@ def _serves_an_app(subject: Subject) -> bool:
     return bool(subject.named(*_SERVES)) and not subject.named("emperor")
 
 
-def _is_master_forced(subject: Subject) -> bool:
-    return any(e.option and "master" in e.option.forces for e in subject.entries)
+def _has_master(subject: Subject) -> bool:
+    is_forced = any(e.option and "master" in e.option.forces for e in subject.entries)
+    return is_forced or not is_off(subject, "master")
 
 
 def _reloads_on_term(subject: Subject) -> bool:
     """Whether a master runs that no hook and no other option ends on SIGTERM."""
     return (
         _serves_an_app(subject)
-        and (_is_master_forced(subject) or not is_off(subject, "master"))
+        and _has_master(subject)
         and not _hooks_on_term(subject)
         and is_off(subject, "exit-on-reload")
     )
@@ -182,7 +183,7 @@ def _hooks_on_term(subject: Subject) -> list[Entry]:
 @check("stop-cuts-requests")
 def stop_cuts_requests(subject: Subject) -> Iterator[Hit]:
     entry, grace = switched_on(subject, "die-on-term"), subject.box.grace
-    if entry and grace and not _hooks_on_term(subject):
+    if entry and grace and _has_master(subject) and not _hooks_on_term(subject):
         yield hit(entry, added(subject, f"hook-master-start = {_ENDS_GRACEFULLY}"), grace=grace)
 
 
