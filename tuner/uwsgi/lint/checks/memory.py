@@ -161,8 +161,11 @@ def _serves_an_app(subject: Subject) -> bool:
 
 
 def _has_master(subject: Subject) -> bool:
-    is_forced = any(e.option and "master" in e.option.forces for e in subject.entries)
-    return is_forced or not is_off(subject, "master")
+    return _forces_master(subject) or not is_off(subject, "master")
+
+
+def _forces_master(subject: Subject) -> bool:
+    return any(e.option and "master" in e.option.forces for e in subject.entries)
 
 
 def _reloads_on_term(subject: Subject) -> bool:
@@ -231,7 +234,7 @@ def emperor(subject: Subject) -> Iterator[Hit]:
 missing(
     "no-master",
     "master",
-    lambda subject: _serves_an_app(subject) and not _is_master_forced(subject),
+    lambda subject: _serves_an_app(subject) and not _forces_master(subject),
 )
 missing("no-need-app", "need-app", _serves_an_app)
 missing("reloads-on-sigterm", "die-on-term", _reloads_on_term)
