@@ -114,9 +114,7 @@ def test_a_stop_cuts_requests_and_a_hook_lets_them_end(
 
 def test_a_worker_goes_on_although_its_client_has_left(uwsgi: Lab) -> None:
     """Of U113: nginx leaves so after its read timeout."""
-    probe = (
-        "seen = [get('/slow2', timeout=0.5)[0], wait_for('GET /slow2 => generated 2 bytes', 5)]"
-    )
+    probe = "seen = [get('/slow2', timeout=0.5)[0], wait_for('GET /slow2 => generated 2 bytes', 5)]"
     assert uwsgi.play(HTTP, files=SLEEPS, probe=probe).seen == ["TimeoutError", True]
 
 

@@ -42,6 +42,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "calibrate": ("measure", "Measure the noise of a benchmark host."),
     "analyse": ("analyse", "Analyse the figures of your own benchmark runs."),
     "lint": ("lint", "Find the mistakes in a uwsgi.ini, and fix them."),
+    "lsp": ("lsp", "Lint in an editor, by the Language Server Protocol."),
     "ini": ("ini", "Print, patch or overlay a uwsgi.ini."),
     "options": ("options", "Explain the options of uWSGI."),
     "spaces": ("spaces", "Print the search spaces and their bounds."),

@@ -39,7 +39,7 @@ def options(
         print_answer(answer | {"options": catalogue.options}, columns(rows), as_json=as_json)
     else:
         option = _found(catalogue, name)
-        print_answer(answer | asdict(option), _lines(catalogue, option), as_json=as_json)
+        print_answer(answer | asdict(option), lines_about(catalogue, option), as_json=as_json)
 
 
 def _found(catalogue: Catalogue, name: str) -> Option:
@@ -71,7 +71,8 @@ def _release(option: Option) -> str:
     return " and ".join(parts) or "other releases have it"
 
 
-def _lines(catalogue: Catalogue, option: Option) -> Iterator[str]:
+def lines_about(catalogue: Catalogue, option: Option) -> Iterator[str]:
+    """What it does, how it is read, its default, and the releases that have it."""
     yield option.name
     if option.sentence:
         yield f"  {option.sentence}"
