@@ -101,6 +101,7 @@ def known() -> Catalogue:
     return Catalogue.of(VERSION, map(_noted, rows()))
 
 
+@cache
 def of_release(version: str) -> Catalogue:
     """All options of that release, from 2.0.15 on; of a 2.0 after 2.0.31, those of 2.0.31."""
     missing, not_yet_at_once, alone = (
