@@ -117,13 +117,12 @@ def _property(text: str) -> str:
 
 
 def _described(rule: Rule) -> dict[str, Any]:
-    text = f"Holds for {rule.versions}.\n\n{rule.text}" if rule.versions else rule.text
     return {
         "id": rule.id,
         "name": "".join(word.capitalize() for word in rule.name.split("-")),
         "shortDescription": {"text": rule.name.replace("-", " ")},
         "fullDescription": {"text": rule.why},
-        "help": {"text": text, "markdown": text},
+        "help": {"text": rule.text, "markdown": rule.text},
         "defaultConfiguration": {"level": rule.severity.value},
     }
 

@@ -110,6 +110,9 @@ def test_a_rule_says_its_versions_in_words() -> None:
         "U131": "uWSGI 2.0.27 and later",
         "U132": "uWSGI 2.0.26 and earlier",
     }
+    assert all(
+        (rule.uwsgi_since or "before 2.0.27") in rule.text for rule in RULES if rule.versions
+    )
     both = _rule(uwsgi_since="2.0.16", uwsgi_until="2.0.26")
     assert both.versions == "uWSGI 2.0.16 to 2.0.26"
     held = [
