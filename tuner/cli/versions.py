@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from tuner.cli.shared import STANDARD_INPUT, say
@@ -35,7 +36,11 @@ def catalogues_of(files: Sequence[str], uwsgi: str | None) -> list[Catalogue]:
         return [known() if uwsgi is None else _catalogue(_Found(uwsgi, ""))] * len(files)
     folders = [Path("." if file == STANDARD_INPUT else file).absolute() for file in files]
     folders = [path if path.is_dir() else path.parent for path in folders]
-    found = {folder: _for_folder(folder) for folder in dict.fromkeys(folders)}
+    pin_in, unpinned = cache(_pin_in), cache(_unpinned)  # each folder is read once for all files
+    found = {
+        folder: next(filter(None, map(pin_in, _places(folder))), None) or unpinned()
+        for folder in dict.fromkeys(folders)
+    }
     catalogues = [_catalogue(found[folder]) for folder in folders]
     for one in dict.fromkeys(found.values()):
         say(f"checked for uWSGI {one.version} ({one.source})")
@@ -52,10 +57,7 @@ def _catalogue(found: _Found) -> Catalogue:
     return of_release(version)
 
 
-def _for_folder(folder: Path) -> _Found:
-    pinned = next(_pins(folder), None)
-    if pinned is not None:
-        return pinned
+def _unpinned() -> _Found:
     installed = _installed()
     if installed:
         return _Found(installed, "uwsgi --version")
@@ -105,18 +107,23 @@ _ARGUMENT = re.compile(r"^[ \t]*(?:ARG|ENV)[ \t]+(\w+)[= ][\"']?(\d[\w.]*)", re.
 _VARIABLE = re.compile(r"\$(?:\{(\w+)[^}\n]*\}|(\w+))")
 
 
-def _pins(folder: Path) -> Iterator[_Found]:
-    """All pins in the folder and in those above it, up to the root of a repository."""
+def _places(folder: Path) -> Iterator[Path]:
+    """The folder and those above it, up to the root of a repository."""
     for place in (folder, *folder.parents):
-        for names, pattern in _FILES:
-            for path in sorted(place.glob(names)):
-                text = _text_of(path)
-                found = pattern.search(text)
-                if found:
-                    line = text.count("\n", 0, found.start("version")) + 1
-                    yield _Found(found["version"], f"{os.path.relpath(path)}:{line}")
+        yield place
         if (place / ".git").exists():
             return
+
+
+def _pin_in(place: Path) -> _Found | None:
+    for names, pattern in _FILES:
+        for path in sorted(place.glob(names)):
+            text = _text_of(path)
+            found = pattern.search(text)
+            if found:
+                line = text.count("\n", 0, found.start("version")) + 1
+                return _Found(found["version"], f"{os.path.relpath(path)}:{line}")
+    return None
 
 
 def _text_of(path: Path) -> str:

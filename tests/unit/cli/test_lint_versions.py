@@ -151,6 +151,12 @@ def test_without_a_pin_the_installed_one_counts(
     program.write_text("#!/bin/sh\necho 2.0.21-debian\n")
     program.chmod(0o755)
     assert _assumed(ini, capsys) == "2.0.21-debian (uwsgi --version)"
+    other = Path("other.ini")
+    other.write_text(LATER)
+    program.write_text("#!/bin/sh\necho asked >> asked\necho 2.0.21\n")
+    run("lint", str(ini), str(other), *ONLY, "--uwsgi", "auto")
+    assert Path("asked").read_text() == "asked\n"  # once for all files
+    assert capsys.readouterr().err == "checked for uWSGI 2.0.21 (uwsgi --version)\n"
     program.write_text("#!/bin/sh\necho broken\n")
     assert _assumed(ini, capsys) == f"2.0.31 {NEWEST}"
     program.write_text("not to be run")
