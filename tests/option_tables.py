@@ -1,18 +1,24 @@
-"""The option tables in the C source of uWSGI → tuner/uwsgi/options/known.tsv.
+"""The option tables in the C source of uWSGI → known.tsv and releases.tsv of tuner/uwsgi/options.
 
     python -m tests.option_tables uwsgi-2.0.31.tar.gz > tuner/uwsgi/options/known.tsv
+    python -m tests.option_tables uwsgi-2.0.15.tar.gz ... uwsgi-2.0.31.tar.gz \\
+        > tuner/uwsgi/options/releases.tsv
 
-Only facts are taken: names, how the value is read, what the build needs, what else is switched on.
+One archive gives its table; several give what each release changed. Only facts are taken: names,
+how the value is read, what the build needs, what else is switched on.
 """
 
 import re
 import sys
 import tarfile
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 
-from tuner.uwsgi.options import Kind, Takes
+from tuner.uwsgi.options import Kind, Option, Takes
+from tuner.uwsgi.options.lookup import rows_of
+from tuner.uwsgi.options.releases import AT_ONCE, NEW, TAKES_VALUE, numbers_of
 
 _TABLE = re.compile(
     r"struct\s+uwsgi_option\s+\w+\[\]\s*=\s*\{(.*?)^\s*\};", re.DOTALL | re.MULTILINE
@@ -22,6 +28,7 @@ _TOKEN = re.compile(
       | (?P<string>"(?:\\.|[^"\\])*") | (?P<mark>[{},]) | (?P<word>[^\s{},"]+)""",
     re.DOTALL | re.MULTILINE | re.VERBOSE,
 )
+_SOURCE = re.compile(r"(?:[^/]+/)?((?:core|plugins/\w+)/\w+\.cc?)")  # 2.0.19 has no folder around
 _CORE = "core/uwsgi.c"
 _OTHER_SYSTEMS = ("__APPLE__", "__FreeBSD__", "__CYGWIN__")
 
@@ -211,9 +218,9 @@ def of_archive(path: Path) -> list[str]:
     """The table of a source archive: the core first, then the plugins by name."""
     with tarfile.open(path) as archive:
         members = {
-            member.name.partition("/")[2]: member
+            source[1]: member
             for member in archive.getmembers()
-            if re.search(r"/(core|plugins/\w+)/\w+\.(c|cc)$", member.name)
+            if (source := _SOURCE.fullmatch(member.name))
         }
         found: list[Entry] = []
         for file in sorted(members, key=lambda name: (name != _CORE, name)):
@@ -223,12 +230,64 @@ def of_archive(path: Path) -> list[str]:
     return lines_of(found)
 
 
+_HEAD_OF_ONE = (
+    "# uWSGI {}: what the option tables of its source say (core/uwsgi.c, plugins/*).\n"
+    "# Made by `python -m tests.option_tables`; do not edit.\n"
+    "# names\tkind\tneeds\tswitches on\twhen\ttakes\tletter\n"
+)
+_HEAD_OF_SEVERAL = (
+    "# uWSGI {}: what the option tables of later releases brought.\n"
+    "# Made by `python -m tests.option_tables`; do not edit.\n"
+    "# release\twhat\tnames\n"
+)
+
+
+def changes(tables: Mapping[str, Iterable[Option]]) -> list[str]:
+    """One line for each kind of change in a release: the release, what changed, and the names.
+
+    `tables` are by release, the oldest first. Raises `ValueError` for a change that the file has no
+    word for: then it needs a new one, and `of_release` of tuner/uwsgi/options must know it.
+    """
+    rows = [
+        (release, {name: replace(row, name=name, names=()) for row in table for name in row.names})
+        for release, table in tables.items()
+    ]
+    lines = []
+    for (_, before), (release, now) in pairwise(rows):
+        if gone := sorted(before.keys() - now.keys()):
+            raise ValueError(f"{release} has no {gone}")
+        found: dict[str, list[str]] = {}
+        for name, row in sorted(now.items()):
+            if (old := before.get(name)) != row:
+                found.setdefault(_change(old, row), []).append(name)
+        lines += ["\t".join((release, what, " ".join(names))) for what, names in found.items()]
+    return lines
+
+
+def _change(old: Option | None, new: Option) -> str:
+    if old is None:
+        return NEW
+    if old == replace(new, is_immediate=False):
+        return AT_ONCE
+    if old == replace(new, takes=Takes.NOTHING):
+        return TAKES_VALUE
+    raise ValueError(f"there is no word for {old} -> {new}")
+
+
+def release_of(archive: Path) -> str:
+    """`2.0.31` of `uwsgi-2.0.31.tar.gz`."""
+    return archive.name.lower().removeprefix("uwsgi-").removesuffix(".tar.gz")
+
+
+def _printed(archives: list[Path]) -> str:
+    if len(archives) == 1:
+        head, lines = _HEAD_OF_ONE, of_archive(archives[0])
+    else:
+        tables = {release_of(path): rows_of(of_archive(path)) for path in archives}
+        head, lines = _HEAD_OF_SEVERAL, changes(tables)
+    return head.format(release_of(archives[0])) + "".join(f"{line}\n" for line in lines)
+
+
 if __name__ == "__main__":
-    archive = Path(sys.argv[1])
-    release = archive.name.removeprefix("uwsgi-").removesuffix(".tar.gz")
-    sys.stdout.write(
-        f"# uWSGI {release}: what the option tables of its source say (core/uwsgi.c, plugins/*).\n"
-        "# Made by `python -m tests.option_tables`; do not edit.\n"
-        "# names\tkind\tneeds\tswitches on\twhen\ttakes\tletter\n"
-    )
-    sys.stdout.write("\n".join(of_archive(archive)) + "\n")
+    in_order = sorted(map(Path, sys.argv[1:]), key=lambda path: numbers_of(release_of(path)))
+    sys.stdout.write(_printed(in_order))

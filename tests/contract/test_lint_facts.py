@@ -7,6 +7,7 @@ import pytest
 
 from tests.contract.uwsgi_lab import Lab, lab
 from tuner.uwsgi.lint import RULES
+from tuner.uwsgi.options import later_release
 
 pytestmark = [pytest.mark.full, pytest.mark.docker]
 
@@ -44,6 +45,10 @@ def uwsgi() -> Iterator[Lab]:
 
 
 DOES_NOT_START = {
+    "U022": (
+        "strict = true\nthunder-lock-watchdog = true",
+        "[strict-mode] unknown config directive: thunder-lock-watchdog",
+    ),
     "U047": (
         "strict = true\nbase = /tmp\nchdir = %(base)",
         "[strict-mode] unknown config directive: base",
@@ -142,6 +147,19 @@ def test_uwsgi_starts_and_says_in_its_log_what_a_rule_quotes(uwsgi: Lab, rule_id
     seen = uwsgi.play(f"{HTTP}{lines}\n", probe=f"seen = wait_for({re.escape(message)!r}, 5)")
     assert message in seen.log
     assert "Starting uWSGI 2.0.31" in seen.log
+
+
+def test_an_option_of_a_later_release_is_ignored_without_strict_and_refused_in_a_command(
+    uwsgi: Lab,
+) -> None:
+    assert later_release("thunder-lock-watchdog", "2.0.31") == "2.1"
+    seen = uwsgi.play(f"{HTTP}thunder-lock-watchdog = true\n", probe=STATUS)
+    assert seen.seen == 200
+    assert "thunder-lock-watchdog" not in seen.log
+    words = ("--ini", "uwsgi.ini", "--thunder-lock-watchdog")
+    refused = uwsgi.play(HTTP, args=words, ready="never")
+    assert refused.exit == 1
+    assert "unrecognized option '--thunder-lock-watchdog'" in refused.log
 
 
 def test_a_placeholder_that_is_set_as_one_passes_strict_mode(uwsgi: Lab) -> None:

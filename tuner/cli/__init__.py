@@ -5,6 +5,7 @@
     shared       arguments that several commands take; files, standard input, what is printed
     asking       files and options → the document of a request
     following    a request submitted, and its job until it has ended; a service for its time
+    versions     which uWSGI reads a file that is checked
     findings     findings of the linter as text, SARIF and workflow commands
     printing     answers as lines
     tables       answers as tables

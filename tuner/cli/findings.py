@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
 from urllib.parse import quote
@@ -11,7 +11,7 @@ from tuner.nouns.schemas.base import LintAnswer
 from tuner.nouns.wording import count
 from tuner.uwsgi.lint import RULES, Finding, Fix, Rule, Severity, applicable
 from tuner.uwsgi.lint.linting import answer_of
-from tuner.uwsgi.options.guessing import Catalogue
+from tuner.uwsgi.options import Catalogue, known
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _GITHUB = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
@@ -19,11 +19,12 @@ _GITHUB = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: 
 
 @dataclass(frozen=True, slots=True)
 class Linted:
-    """What was checked, what was found in it, and its text if it was fixed."""
+    """What was checked, what was found in it, its text if it was fixed, and for which uWSGI."""
 
     file: str
     findings: tuple[Finding, ...]
     fixed: str | None = None
+    catalogue: Catalogue = field(default_factory=known)
 
 
 def text_of(found: Sequence[Linted]) -> str:
@@ -54,18 +55,18 @@ def counted(findings: Sequence[Finding]) -> str:
     return f"{said}; --fix fixes {fixable}" if fixable else said
 
 
-def json_of(found: Sequence[Linted], catalogue: Catalogue) -> str:
+def json_of(found: Sequence[Linted]) -> str:
     """The answer of the API for one file; for several an object of answers by file."""
-    answers = {one.file: _answer(one, catalogue).model_dump(mode="json") for one in found}
+    answers = {one.file: _answer(one).model_dump(mode="json") for one in found}
     return json.dumps(
         answers if len(found) > 1 else answers[found[0].file], indent=2, ensure_ascii=False
     )
 
 
-def _answer(one: Linted, catalogue: Catalogue) -> LintAnswer:
+def _answer(one: Linted) -> LintAnswer:
     # JSON cannot hold bytes that are not UTF-8: they become question marks.
     sent = None if one.fixed is None else one.fixed.encode("utf-8", "replace").decode()
-    return answer_of(one.findings, catalogue, sent)
+    return answer_of(one.findings, one.catalogue, sent)
 
 
 def github_of(found: Sequence[Linted]) -> str:
@@ -88,7 +89,8 @@ def sarif_of(found: Sequence[Linted]) -> str:
 
 def explained(rule: Rule) -> str:
     """The page of a rule."""
-    return f"{rule.id} {rule.name} ({rule.severity}, fix: {rule.fix})\n\n{rule.text}"
+    facts = [rule.severity, f"fix: {rule.fix}", *([rule.versions] if rule.versions else ())]
+    return f"{rule.id} {rule.name} ({', '.join(facts)})\n\n{rule.text}"
 
 
 def _how(finding: Finding) -> str:

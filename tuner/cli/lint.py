@@ -24,13 +24,14 @@ from tuner.cli.shared import (
     named,
     text_of,
 )
+from tuner.cli.versions import catalogues_of
 from tuner.nouns.errors import InvalidInput, Mistake
 from tuner.nouns.wording import count
 from tuner.uwsgi import lint as linter
 from tuner.uwsgi.command_line import file_of, lines_of, shell_words, words_of
 from tuner.uwsgi.lint import Box, Finding, Rule, Severity, Subject
 from tuner.uwsgi.lint.around import TimeLimit, grace_of, nginx_limit
-from tuner.uwsgi.options import Catalogue, known, of_build
+from tuner.uwsgi.options import Catalogue, of_build
 
 _UTF_8 = ("utf-8", "surrogateescape")
 _MOST_BYTES = 4 * linter.MAX_CHARS + 4
@@ -47,6 +48,13 @@ def lint(  # long: Typer reads the options from here
         typer.Argument(metavar="FILE...", help="uwsgi.ini files; - alone is standard input."),
     ] = None,
     image: Image = None,
+    uwsgi: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VERSION",
+            help="The uWSGI that reads it, as 2.0.23; auto: the one that files nearby pin.",
+        ),
+    ] = None,
     command: Annotated[
         str | None,
         typer.Option(
@@ -115,7 +123,13 @@ def lint(  # long: Typer reads the options from here
         memory_per_process_mb=memory_per_process,
         clients_keep=clients_keep,
     )
-    catalogue, box = _read_image(image, box) if image is not None else (known(), box)
+    if image is not None and uwsgi is not None:
+        raise InvalidInput.at("--uwsgi", "the image says which uWSGI it has")
+    subjects = _several(files) if files else (STANDARD_INPUT,)
+    catalogues = catalogues_of(subjects, uwsgi)
+    if image is not None:
+        catalogue, box = _read_image(image, box)
+        catalogues = [catalogue] * len(subjects)
     if env_file is not None:
         box = replace(box, environ={**box.environ, **_environment(env_file)})
     box = replace(box, proxy=_proxy(nginx), grace=_grace(deployed_by))
@@ -123,12 +137,13 @@ def lint(  # long: Typer reads the options from here
         if command is not None:
             box = replace(box, command=tuple(shell_words(command)))
         fixes: Fixes = "all" if unsafe else "safe" if fix else "none"
-        found = [_of_file(file, catalogue, box, chosen, fixes) for file in _several(files)]
+        pairs = zip(subjects, catalogues, strict=True)
+        found = [_of_file(file, catalogue, box, chosen, fixes) for file, catalogue in pairs]
     elif command is None or fix:
         raise InvalidInput.at("FILE", "name a uwsgi.ini, or - for standard input")
     else:
-        found = [Linted("command", _of_command(command, catalogue, box, chosen))]
-    said = _formatted(found, format_, catalogue)
+        found = [_of_command(command, catalogues[0], box, chosen)]
+    said = _formatted(found, format_)
     if said:
         # With `--fix -`, standard output is the fixed file.
         typer.echo(said, err=found[0].fixed is not None and found[0].file == STANDARD_INPUT)
@@ -149,11 +164,11 @@ def _of_file(
     subject = linter.subject_of(text, catalogue, box)
     findings = linter.lint(subject, rules)
     if fix == "none" or not linter.is_usable(findings):
-        return Linted(file, findings)
+        return Linted(file, findings, None, catalogue)
     fixed, left = linter.repaired(text, subject, rules, unsafe=fix == "all")
     _write(file, text, fixed)
     _say_fixed(file, text != fixed, len(findings) - len(left))
-    return Linted(file, left, fixed)
+    return Linted(file, left, fixed, catalogue)
 
 
 def _explain(name: str) -> None:
@@ -224,9 +239,7 @@ def _grace(deployed_by: str | None) -> TimeLimit | None:
         raise InvalidInput.at("--deployed-by", str(error)) from error
 
 
-def _of_command(
-    command: str, catalogue: Catalogue, box: Box, rules: Sequence[Rule]
-) -> tuple[Finding, ...]:
+def _of_command(command: str, catalogue: Catalogue, box: Box, rules: Sequence[Rule]) -> Linted:
     """The findings in a command, each with its words; a command has no lines to fix."""
     try:
         lines = lines_of(command, catalogue)
@@ -234,7 +247,8 @@ def _of_command(
         raise InvalidInput([replace(m, path="--command") for m in error.mistakes]) from error
     box = replace(box, words=tuple(words for _line, words in lines))
     subject = linter.subject_of(file_of(line for line, _words in lines), catalogue, box)
-    return tuple(_at_words(finding, subject) for finding in linter.lint(subject, rules))
+    findings = tuple(_at_words(finding, subject) for finding in linter.lint(subject, rules))
+    return Linted("command", findings, None, catalogue)
 
 
 def _at_words(finding: Finding, subject: Subject) -> Finding:
@@ -282,7 +296,7 @@ def _say_fixed(file: str, is_changed: bool, fewer: int) -> None:
     typer.echo(f"{file}: {said}", err=True)
 
 
-def _formatted(found: Sequence[Linted], format_: Format, catalogue: Catalogue) -> str:
+def _formatted(found: Sequence[Linted], format_: Format) -> str:
     match format_:
         case "text":
             return formats.text_of(found)
@@ -291,7 +305,7 @@ def _formatted(found: Sequence[Linted], format_: Format, catalogue: Catalogue) -
         case "sarif":
             return formats.sarif_of(found)
         case "json":
-            return formats.json_of(found, catalogue)
+            return formats.json_of(found)
         case _:
             assert_never(format_)
 

@@ -9,7 +9,7 @@ from itertools import takewhile
 from tuner.nouns.errors import InvalidInput, Mistake
 from tuner.uwsgi.ini import SECTION, IniFile
 from tuner.uwsgi.ini.lines import is_true
-from tuner.uwsgi.options import Catalogue, Kind, Option, Takes, nearest
+from tuner.uwsgi.options import Catalogue, Kind, Option, Takes, later_release, nearest
 
 _PROGRAMS = frozenset({"uwsgi", "uwsgi-core", "pyuwsgi"})
 _SHELLS = frozenset({"sh", "bash", "ash", "dash"})
@@ -180,6 +180,10 @@ def _settings(item: Argument | str, catalogue: Catalogue) -> list[tuple[str, str
         return [("wsgi-file", found[1]), *function]
     option, value = item.option, item.value
     if option is None:
+        since = later_release(item.name, catalogue.version)
+        if since:
+            version = catalogue.version
+            return f"{item.key} exists only from {since}: your {version} does not start with it"
         similar = nearest(catalogue, item.name)
         return f"uWSGI has no option {item.key}" + (f": is it --{similar}?" if similar else "")
     if option.kind is Kind.ACTION and is_file(value or ""):

@@ -5,7 +5,7 @@ import pytest
 from tests.lint_pages import better, example
 from tuner.uwsgi.lint import RULES as ALL
 from tuner.uwsgi.lint import Finding, Rule, Severity, applicable, fixed, lint, subject_of
-from tuner.uwsgi.options import Catalogue, known, of_build
+from tuner.uwsgi.options import Catalogue, known, of_build, of_release
 
 RULES = tuple(rule for rule in ALL if rule.id < "U050")
 TOO_LARGE = "U003"
@@ -106,12 +106,33 @@ def test_what_a_build_lacks_says_what_it_needs() -> None:
 
 
 def test_an_option_of_a_later_release_is_dead_in_an_earlier_one() -> None:
-    old = Catalogue.of("2.0.20", known().options)
+    old = of_release("2.0.20")
     (finding,) = _syntax("[uwsgi]\nmax-requests-delta = 1\n", old)
     assert finding.rule == "U022"
     option = known().find("max-requests-delta")
     assert option is not None
-    assert f"came with uWSGI {option.since}" in finding.message
+    assert f"exists only from {option.since}: your 2.0.20 ignores it" in finding.message
+    assert finding.fix is not None
+    assert not finding.fix.is_safe
+    assert _syntax("[uwsgi]\nmax-requests-delta = 1\n", of_release("2.0.29")) == ()
+
+
+def test_a_build_of_an_earlier_release_lacks_an_option_for_its_release_and_not_for_its_build() -> (
+    None
+):
+    build = of_build("2.0.26-debian", ["max-requests", "strict"])
+    (finding,) = _syntax("[uwsgi]\nmax-requests-delta = 1\nstrict = true\n", build)
+    assert (finding.rule, finding.line) == ("U022", 2)
+    assert finding.message == (
+        "This option exists only from 2.0.29: your 2.0.26-debian does not start with it, "
+        "because of strict"
+    )
+
+
+def test_a_queue_may_be_a_variable_before_2_0_18() -> None:
+    lines = ("set-placeholder = queue=256", "listen = %(queue)")
+    assert ("U043", 3) in _found(*lines, catalogue=of_release("2.0.18"))
+    assert ("U043", 3) not in _found(*lines, catalogue=of_release("2.0.17.1"))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from enum import Enum, auto
 
 from tuner.uwsgi.ini import CLOSES, OPENS
 from tuner.uwsgi.lint.subject import Entry, Subject
-from tuner.uwsgi.options import elsewhere, known
+from tuner.uwsgi.options import known, later_release
 from tuner.uwsgi.options.guessing import Catalogue
 
 REFERENCE = re.compile(r"%\(([^()]*)\)")
@@ -114,9 +114,10 @@ def _explained(entry: Entry, catalogue: Catalogue) -> UnknownKey:
     plain = key.lstrip("-").lower().replace("_", "-")
     if plain != key and catalogue.find(plain):
         return UnknownKey(entry, Why.SPELLING, plain, entry.value)
-    if catalogue.is_of_build and known().find(key):
-        return UnknownKey(entry, Why.OTHER_BUILD)
-    return UnknownKey(entry, Why.OTHER_RELEASE if elsewhere(key) else Why.NOTHING)
+    if later_release(key, catalogue.version):
+        return UnknownKey(entry, Why.OTHER_RELEASE)
+    is_of_others = catalogue.is_of_build and known().find(key)
+    return UnknownKey(entry, Why.OTHER_BUILD if is_of_others else Why.NOTHING)
 
 
 def _rest_of(entry: Entry, text: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from tuner.uwsgi.ini import Problem, as_int
 from tuner.uwsgi.lint.finding import Finding, Fix, Severity, added, quoted, removed, set_to, top_of
 from tuner.uwsgi.lint.subject import Entry, Subject, is_absent, is_off, switched_off
+from tuner.uwsgi.options.releases import is_before, numbers_of
 
 # ---- A rule: a page with its texts, and a function from a file to hits
 
@@ -56,8 +57,9 @@ class Rule:
     `id` is `U` and three digits and never used again; `name` is for people (kebab-case). `since`
     is the first release of this tool that has the rule. `fix` is what it usually offers: `safe`
     or `unsafe` edits, `advice` only, or `none`. `message` and `advice` are what a hit says if its
-    check says nothing else; `{name}` is a fact of the hit. `text` is the page in Markdown: why it
-    matters, the problem and the better file as a diff, and the evidence.
+    check says nothing else; `{name}` is a fact of the hit. It holds for uWSGI from `uwsgi_since` to
+    `uwsgi_until`, empty for no limit. `text` is the page in Markdown: why it matters, the problem
+    and the better file as a diff, and the evidence.
     """
 
     id: str
@@ -67,6 +69,8 @@ class Rule:
     fix: str
     text: str
     check: Check
+    uwsgi_since: str = ""
+    uwsgi_until: str = ""
     message: str = ""
     advice: str = ""
 
@@ -75,8 +79,26 @@ class Rule:
         """What uWSGI does with such a file: the first paragraph of the page, on one line."""
         return self.text.partition("\n\n")[0].replace("\n", " ")
 
+    @property
+    def versions(self) -> str:
+        """The versions of uWSGI for which it holds, in words; empty for all."""
+        since, until = self.uwsgi_since, self.uwsgi_until
+        if since and until:
+            return f"uWSGI {since} to {until}"
+        return f"uWSGI {since} and later" if since else until and f"uWSGI {until} and earlier"
+
+    def holds_for(self, version: str) -> bool:
+        """Whether it holds for that uWSGI; a rule for some holds for no unknown one."""
+        if not numbers_of(version):
+            return not self.versions
+        too_old = self.uwsgi_since and is_before(version, self.uwsgi_since)
+        too_new = self.uwsgi_until and is_before(self.uwsgi_until, version)
+        return not (too_old or too_new)
+
     def findings(self, subject: Subject) -> Iterable[Finding]:
         """All findings of this rule, top to bottom."""
+        if not self.holds_for(subject.catalogue.version):
+            return
         for found in self.check(subject):
             yield Finding(
                 rule=self.id,

@@ -319,16 +319,6 @@ def addresses(subject: Subject, *options: str) -> Iterator[tuple[Entry, Address]
             yield entry, address
 
 
-def version_of(subject: Subject) -> tuple[int, ...]:
-    """The version of uWSGI as numbers."""
-    return numbers_of(subject.catalogue.version)
-
-
-def numbers_of(version: str) -> tuple[int, ...]:
-    """`2.0.31` as (2, 0, 31)."""
-    return tuple(int(part) for part in version.split(".") if part.isdecimal())
-
-
 def _foreign_includes(subject: Subject) -> tuple[Entry, ...]:
     included = (*INCLUDES, "inherit")
     return tuple(e for e in subject.named(*included) if not e.value.startswith(":"))

@@ -1,4 +1,4 @@
-"""All options of uWSGI 2.0.31, and those of one build."""
+"""All options of uWSGI 2.0.31, those of an earlier release, and those of one build."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -7,6 +7,7 @@ from typing import Any
 
 from tuner.nouns.model import Danger
 from tuner.uwsgi import knowledge
+from tuner.uwsgi.options import releases
 from tuner.uwsgi.options.guessing import Advice, Catalogue, Kind, Option, Takes
 
 # ---- Which options do more than serve the app: danger.yaml, read once
@@ -78,6 +79,13 @@ def elsewhere(name: str) -> Option | None:
     return _BY_NAME.get(name)
 
 
+def later_release(name: str, version: str) -> str | None:
+    """The first release with an option of that name, if it is later than `version`."""
+    other = elsewhere(name)
+    first = releases.first_releases().get(name) or (other.since if other else None)
+    return first if first and releases.is_before(version, first) else None
+
+
 _VALUES = frozenset({Kind.INTEGER, Kind.TEXT, Kind.LIST})
 
 
@@ -91,6 +99,27 @@ def notes() -> Mapping[str, Mapping[str, Any]]:
 def known() -> Catalogue:
     """All options of 2.0.31, plugins and libraries included; `is_of_build` is False."""
     return Catalogue.of(VERSION, map(_noted, rows()))
+
+
+@cache
+def of_release(version: str) -> Catalogue:
+    """All options of that release, from 2.0.15 on; of a 2.0 after 2.0.31, those of 2.0.31."""
+    missing, not_yet_at_once, alone = (
+        releases.changed_after(version, what)
+        for what in (releases.NEW, releases.AT_ONCE, releases.TAKES_VALUE)
+    )
+    options = (
+        replace(
+            option,
+            name=names[0],
+            names=names,
+            is_immediate=option.is_immediate and option.name not in not_yet_at_once,
+            takes=Takes.NOTHING if option.name in alone else option.takes,
+        )
+        for option in rows()
+        if (names := tuple(name for name in option.names if name not in missing))
+    )
+    return Catalogue.of(version, map(_noted, options))
 
 
 def of_build(version: str, names: Sequence[str]) -> Catalogue:
@@ -128,6 +157,7 @@ def _noted(option: Option) -> Option:
     advice, rules = note.pop("advice", None), note.pop("rules", ())
     return replace(
         option,
+        since=releases.first_releases().get(option.name),
         rules=(*rules, *_common_rules(option)),
         advice=Advice(advice) if advice else _advice(option, danger),
         danger=danger,

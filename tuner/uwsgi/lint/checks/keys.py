@@ -6,8 +6,8 @@ from tuner.uwsgi.command_line import Argument
 from tuner.uwsgi.lint.finding import Fix, Severity, quoted, removed, text_of, top_of, written_as
 from tuner.uwsgi.lint.references import UnknownKey, Why, includes_others, unknown_keys
 from tuner.uwsgi.lint.rule import Hit, check, hit
-from tuner.uwsgi.lint.subject import Entry, Subject, invocation_of, numbers_of, of_environment
-from tuner.uwsgi.options import elsewhere, known
+from tuner.uwsgi.lint.subject import Entry, Subject, invocation_of, of_environment, switched_on
+from tuner.uwsgi.options import known, later_release
 from tuner.uwsgi.options.guessing import Kind
 
 _LIBRARIES = ("pcre", "ssl", "xml", "yaml", "zlib", "libcap")
@@ -112,17 +112,21 @@ def _may_be_missing(subject: Subject) -> Iterator[Hit]:
 
 @check("not-in-this-release")
 def other_release(subject: Subject) -> Iterator[Hit]:
-    version, is_of_build = subject.catalogue.version, subject.catalogue.is_of_build
+    version = subject.catalogue.version
+    does = (
+        "does not start with it, because of strict"
+        if switched_on(subject, "strict")
+        else "ignores it"
+    )
     for found in unknown_keys(subject):
-        option = elsewhere(found.entry.key) if found.why is Why.OTHER_RELEASE else None
-        if option is not None:
-            key = found.entry.key
-            message = f"uWSGI {version} has no {key} and ignores it: it came with {option.since}"
-            yield Hit(found.entry.number, message, removed(found.entry, is_safe=True))
-    for entry in subject.entries:
-        since = entry.option.since if entry.option else None
-        if since and numbers_of(since) > numbers_of(version) and not is_of_build:
-            yield Hit(entry.number, f"{entry.key} came with uWSGI {since}: {version} ignores it")
+        entry = found.entry
+        since = later_release(entry.key, version) if found.why is Why.OTHER_RELEASE else None
+        if since is not None:
+            # An option of the next uWSGI of the user may wait for it; others have no future.
+            is_released = known().find(entry.key) is not None
+            advice = f"use uWSGI {since}, or remove the line" if is_released else "remove the line"
+            fix = removed(entry, advice, is_safe=not is_released)
+            yield hit(entry, fix, since=since, version=version, does=does)
 
 
 @check("lazy-for-lazy-apps")

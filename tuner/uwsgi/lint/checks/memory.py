@@ -14,7 +14,6 @@ from tuner.uwsgi.lint.subject import (
     number,
     positive,
     switched_on,
-    version_of,
     word,
 )
 
@@ -24,7 +23,6 @@ _PROCESS_MB = 32  # default: the memory of one process of a small app under load
 _APP_MB = 256  # default: the addresses that an app maps for libraries and its own data
 _READS_MEMORY = ("reload-on-rss", "reload-on-as", "memory-report")
 _LIFETIME_DELTA = "max-worker-lifetime-delta"
-_HAS_DELTA = (2, 0, 21)
 _LEAST_LIFETIME_S = 10
 _FEW_REQUESTS = 100
 
@@ -108,7 +106,7 @@ advised(
 def all_at_once(subject: Subject) -> Iterator[Hit]:
     entry = positive(subject, "max-requests")
     processes = number(subject, "processes", default=1)
-    if entry is None or processes is None or processes < 2 or version_of(subject) < _HAS_DELTA:
+    if entry is None or processes is None or processes < 2:
         return
     if is_absent(subject, "max-requests-delta"):
         most = as_int(entry.value)
@@ -122,7 +120,7 @@ def lifetimes(subject: Subject) -> Iterator[Hit]:
     processes = number(subject, "processes", default=1)
     if entry is None or processes is None or processes < 2:
         return
-    if subject.catalogue.find(_LIFETIME_DELTA) and is_absent(subject, _LIFETIME_DELTA):
+    if is_absent(subject, _LIFETIME_DELTA):
         apart = max(1, as_int(entry.value) // (2 * processes))
         yield hit(entry, added(subject, f"{_LIFETIME_DELTA} = {apart}"), processes=processes)
 

@@ -235,7 +235,10 @@ def swallows_line(subject: Subject) -> Iterator[Hit]:
 @check("variable-too-early")
 def too_early(subject: Subject) -> Iterator[Hit]:
     for entry in subject.entries:
-        if entry.key in _APPLIED_AT_ONCE and any(sign in entry.value for sign in _VARIABLES):
+        is_at_once = entry.key in _APPLIED_AT_ONCE and (
+            entry.option is None or entry.option.is_immediate  # `listen` since 2.0.18
+        )
+        if is_at_once and any(sign in entry.value for sign in _VARIABLES):
             yield hit(entry)
 
 

@@ -20,7 +20,6 @@ from tuner.uwsgi.lint.subject import (
     settled,
     switched_off,
     switched_on,
-    version_of,
     word,
 )
 
@@ -239,7 +238,6 @@ def slow_uploads(subject: Subject) -> Iterator[Hit]:
 
 # ---- The Python plugin: interpreters, apps, and their environment
 
-_THREADS_ALWAYS = (2, 0, 27)
 _ONE_APP = ("module", "wsgi-file")
 _MORE_APPS = ("mount", "worker-mount", "paste", "pecan", "ini-paste", "web3", "pump", "wsgi-lite")
 
@@ -258,15 +256,13 @@ advised(
     "threads-cannot-be-disabled",
     switched_off,
     "enable-threads",
-    when=lambda subject, _: version_of(subject) >= _THREADS_ALWAYS,
     fix=partial(removed, is_safe=True),
 )
 
 
 @check("threads-of-the-app-stand-still")
 def threads_stand_still(subject: Subject) -> Iterator[Hit]:
-    version = version_of(subject)
-    if not version or version >= _THREADS_ALWAYS or number(subject, "threads", default=1) != 1:
+    if number(subject, "threads", default=1) != 1:
         return
     apps = subject.named(*_ONE_APP, *_MORE_APPS)
     if apps and is_off(subject, "enable-threads"):
