@@ -1,7 +1,6 @@
-"""`tuner lint`: findings on uwsgi.ini files or on a command, and the same files fixed."""
+"""`tuner lint`: findings on uwsgi.ini files, other forms or a command; ini files fixed."""
 
 import os
-import re
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ import typer
 
 from tuner.cli import findings as formats
 from tuner.cli.findings import Linted
+from tuner.cli.placing import of_command, of_form
 from tuner.cli.shared import (
     STANDARD_INPUT,
     Cpus,
@@ -27,8 +27,9 @@ from tuner.cli.shared import (
 from tuner.nouns.errors import InvalidInput, Mistake
 from tuner.nouns.wording import count
 from tuner.uwsgi import lint as linter
-from tuner.uwsgi.command_line import file_of, lines_of, shell_words, words_of
-from tuner.uwsgi.lint import Box, Finding, Rule, Severity, Subject
+from tuner.uwsgi.command_line import shell_words
+from tuner.uwsgi.forms import form_of
+from tuner.uwsgi.lint import Box, Finding, Rule, Severity
 from tuner.uwsgi.options import Catalogue, known, of_build
 
 _UTF_8 = ("utf-8", "surrogateescape")
@@ -114,7 +115,7 @@ def lint(  # long: Typer reads the options from here
     elif command is None or fix:
         raise InvalidInput.at("FILE", "name a uwsgi.ini, or - for standard input")
     else:
-        found = [Linted("command", _of_command(command, catalogue, box, chosen))]
+        found = [Linted("command", of_command(command, catalogue, box, chosen))]
     said = _formatted(found, format_, catalogue)
     if said:
         # With `--fix -`, standard output is the fixed file.
@@ -133,6 +134,11 @@ def _of_file(
 ) -> Linted:
     """The findings that remain; the file is written where a fix is allowed."""
     text = bytes_of(file, _MOST_BYTES).decode(*_UTF_8)
+    form = form_of(file)
+    if form is not None:
+        if fix != "none":
+            raise InvalidInput.at("--fix", f"writes ini files only: {file} is {form.name}")
+        return Linted(file, of_form(text, form, "", catalogue, box, rules))
     subject = linter.subject_of(text, catalogue, box)
     findings = linter.lint(subject, rules)
     if fix == "none" or not linter.is_usable(findings):
@@ -190,42 +196,6 @@ def _environment(env_file: str) -> dict[str, str]:
         return variables(text)
     except ValueError as error:
         raise InvalidInput.at("--env-file", str(error)) from error
-
-
-def _of_command(
-    command: str, catalogue: Catalogue, box: Box, rules: Sequence[Rule]
-) -> tuple[Finding, ...]:
-    """The findings in a command, each with its words; a command has no lines to fix."""
-    try:
-        lines = lines_of(command, catalogue)
-    except InvalidInput as error:
-        raise InvalidInput([replace(m, path="--command") for m in error.mistakes]) from error
-    box = replace(box, words=tuple(words for _line, words in lines))
-    subject = linter.subject_of(file_of(line for line, _words in lines), catalogue, box)
-    return tuple(_at_words(finding, subject) for finding in linter.lint(subject, rules))
-
-
-def _at_words(finding: Finding, subject: Subject) -> Finding:
-    """With words of the command where the finding has a line or a setting of a file."""
-
-    of_lines = {number: f"`{words}`" for number, words in enumerate(subject.box.words, start=2)}
-
-    def words(line: re.Match[str]) -> str:
-        return of_lines.get(int(line[1]), line[0]) if line[1] else line[0]
-
-    def option(setting: re.Match[str]) -> str:
-        key, value = setting.groups()
-        return f"`{' '.join(words_of(key, value, subject.catalogue.find(key)))}`"
-
-    # What is between backticks is of the user, and may say `line 7` too.
-    message = re.sub(r"`[^`]*`|\bline (\d{1,6})\b", words, finding.message)
-    if finding.line in of_lines:
-        message = f"{of_lines[finding.line]}: {message}"
-    if finding.fix is None:
-        return replace(finding, line=None, message=message)
-    sentence = re.sub(r"`([\w-]+) = ([^`]+)`", option, finding.fix.sentence)
-    fix = replace(finding.fix, sentence=sentence.replace("the line", "the option"), edits=())
-    return replace(finding, line=None, message=message, fix=fix)
 
 
 def _write(file: str, text: str, fixed: str) -> None:

@@ -377,3 +377,31 @@ def test_json_has_the_signs_of_the_file(ini: Path, capsys: pytest.CaptureFixture
     said = capsys.readouterr().out
     assert "thräds" in said
     assert json.loads(said)["findings"]
+
+
+def test_another_form_is_read_and_each_finding_has_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "app.yaml"
+    file.write_text(
+        "uwsgi:\n  module: app\n  processes: 2\n  http: :80\n  processes: 4\n  env:\n    - A=1\n"
+    )
+    assert run("lint", str(file), "--rule", "U037", "--rule", "U146", "--rule", "U090") == 1
+    said = capsys.readouterr().out
+    assert f"{file}:3: warning U037 overridden: uWSGI never uses `2` for processes: line 5" in said
+    assert f"{file}:6: error U146 misread-form: uWSGI stops reading at this line" in said
+    assert "fix: add `master: true`" in said
+    assert "--fix" not in said
+    assert run("lint", str(file), "--fix") == 2
+    assert "--fix: writes ini files only" in capsys.readouterr().err
+
+
+def test_a_form_that_nobody_can_read_is_unusable(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "app.xml"
+    file.write_text("<uwsgi>\n<a></uwsgi>")
+    assert run("lint", str(file), "--format", "json") == 2
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["is_usable"] is False
+    assert [(f["rule"], f["line"]) for f in answer["findings"]] == [("U004", 2)]

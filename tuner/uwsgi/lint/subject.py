@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tuner.uwsgi.command_line import Argument, arguments, is_file, words_for_uwsgi
+from tuner.uwsgi.forms import Misread
 from tuner.uwsgi.ini import INCLUDES, IniFile, Line, Problem, as_int, is_true, problems
 from tuner.uwsgi.options import Kind, nearest
 from tuner.uwsgi.options.guessing import Catalogue, Option
@@ -26,7 +27,8 @@ class Box:
 
     `command` is ENTRYPOINT and CMD of the image, or the job's own command. `environ` is the
     environment of the process. `memory_per_process_mb` is measured or guessed. `words` has for each
-    line after the first its words in a command: for a file that was made of one.
+    line after the first its words in a command: for a file that was made of one. `misread` is what
+    uWSGI reads otherwise in the YAML, XML or JSON that a file was made of.
     """
 
     cpus: float | None = None
@@ -37,6 +39,7 @@ class Box:
     command: tuple[str, ...] = ()
     environ: Mapping[str, str] = field(default_factory=dict)
     words: tuple[str, ...] = ()
+    misread: tuple[Misread, ...] = ()
     clients_keep: bool = False  # clients want to send several requests on one connection
 
 

@@ -50,6 +50,12 @@ def other_format(subject: Subject) -> Iterator[Hit]:
         yield Hit(1, sentence)
 
 
+@check("misread-form")
+def misread_form(subject: Subject) -> Iterator[Hit]:
+    for each in subject.box.misread:
+        yield Hit(each.line, each.message)
+
+
 @check("byte-order-mark")
 def byte_order_mark(subject: Subject) -> Iterator[Hit]:
     for each in with_code(subject, "bom"):
@@ -113,7 +119,7 @@ def stray_end(subject: Subject) -> Iterator[Hit]:
 @check("no-uwsgi-section")
 def no_section(subject: Subject) -> Iterator[Hit]:
     """Silent when another finding is the reason."""
-    if with_code(subject, "bom", "section-header", "joined-lines"):
+    if subject.box.misread or with_code(subject, "bom", "section-header", "joined-lines"):
         return
     for found in with_code(subject, "no-section"):
         yield Hit(None, found.message, _first_header(subject))

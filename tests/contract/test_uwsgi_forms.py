@@ -1,0 +1,45 @@
+"""What uWSGI takes from YAML and XML, seen on the real 2.0.31, beside what our readers take."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.contract.uwsgi_lab import Lab, lab
+from tests.uwsgi_forms import XML, YAML, Written
+
+pytestmark = [pytest.mark.full, pytest.mark.docker]
+
+OWN = ("yaml = ", "xml = ", "show-config = ", "no-server = ")
+
+
+@pytest.fixture(scope="module")
+def uwsgi() -> Iterator[Lab]:
+    with lab() as found:
+        yield found
+
+
+def _taken(uwsgi: Lab, suffix: str, written: Written) -> tuple[str, ...]:
+    """The options that `--show-config` prints, without those of the command."""
+    name = f"app.{suffix}"
+    place = f"{name}:{written.section}" if written.section else name
+    args = (f"--{suffix}", place, "--show-config", "--no-server")
+    seen = uwsgi.play("", files={name: written.text}, args=args, ready="never", seconds=5)
+    shown = seen.log.partition("[uwsgi]\n")[2].partition(";end of configuration")[0]
+    lines = (line.rstrip() for line in shown.split("\n"))
+    return tuple(" ".join(line.split()) for line in lines if line and not line.startswith(OWN))
+
+
+@pytest.mark.parametrize("name", YAML)
+def test_uwsgi_takes_from_yaml_what_our_reader_takes(uwsgi: Lab, name: str) -> None:
+    assert _taken(uwsgi, "yaml", YAML[name]) == YAML[name].taken
+
+
+@pytest.mark.parametrize("name", XML)
+def test_uwsgi_takes_from_xml_what_our_reader_takes(uwsgi: Lab, name: str) -> None:
+    assert _taken(uwsgi, "xml", XML[name]) == XML[name].taken
+
+
+def test_the_build_of_the_package_index_has_no_json(uwsgi: Lab) -> None:
+    text = '{"uwsgi": {"threads": 2}}'
+    seen = uwsgi.play("", files={"a.json": text}, args=("--json", "a.json"), ready="never")
+    assert "unrecognized option '--json'" in seen.log

@@ -1,0 +1,95 @@
+"""YAML, XML and JSON as uWSGI reads them. The real one: tests/contract/test_uwsgi_forms.py."""
+
+import pytest
+
+from tests.uwsgi_forms import XML, YAML, Written
+from tuner.uwsgi.forms import Form, Malformed, Read, form_of
+
+
+def _form(name: str) -> Form:
+    found = form_of(name)
+    assert found is not None
+    return found
+
+
+def _read(name: str, text: str) -> Read:
+    return _form(name).read(text)
+
+
+def _agrees(form: Form, written: Written) -> None:
+    read = form.read(written.text, written.section)
+    # A value that is only white space is no value: it is named, and not taken.
+    taken = [line for line in written.taken if not line.endswith("=")]
+    assert read.lines == taken
+    assert tuple(dict.fromkeys(each.line for each in read.misread)) == written.misread
+
+
+@pytest.mark.parametrize("name", YAML)
+def test_yaml_is_read_by_lines(name: str) -> None:
+    _agrees(_form("a.yaml"), YAML[name])
+
+
+@pytest.mark.parametrize("name", XML)
+def test_xml_is_read_by_pieces(name: str) -> None:
+    _agrees(_form("a.xml"), XML[name])
+
+
+def test_a_stop_says_how_many_lines_nobody_reads() -> None:
+    text = "uwsgi:\n  env:\n    - A=1\n\n    # c\n    - B=2\nnext:\n  x: 1\n"
+    (found,) = _read("a.yml", text).misread
+    assert "ignores 2 more below it" in found.message
+
+
+def test_json_has_words_numbers_and_lists_each_at_its_line() -> None:
+    text = """{"other": {"threads": 9},
+ "uwsgi": {"master": true, "vacuum": null,
+  "threads": -2, "env": ["A=1",
+   "B=2", 3],
+  "listen": 1.5, "buffer-size": {}, "threads": 4
+ }}"""
+    read = _read("a.js", text)
+    assert [(s.line, s.key, s.value) for s in read.settings] == [
+        *((2, "master", "1"), (2, "vacuum", "0"), (5, "threads", "4")),
+        *((3, "env", "A=1"), (4, "env", "B=2"), (4, "env", "3")),
+    ]
+    assert [(each.line, each.message.split(":")[0]) for each in read.misread] == [
+        (5, "threads is there twice"),
+        (5, "uWSGI ignores listen"),
+        (5, "uWSGI ignores buffer-size"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line", "message"),
+    [
+        ("a.json", "[]", 1, "no object uwsgi"),
+        ("a.json", '{"uwsgi": 4}', 1, "no object uwsgi"),
+        ("a.json", '{"uwsgi":\n {"a": 1,}}', 2, "double quotes"),
+        ("a.json", '{"uwsgi": {"a": NaN}}', 1, "NaN"),
+        ("a.json", "[" * 100_000, 1, "deep"),
+        ("a.json", "", 1, "Expecting value"),
+        ("a.xml", "<uwsgi>\n<a></b></uwsgi>", 2, "mismatched tag"),
+        ("a.xml", "", 1, "no element"),
+        ("a.xml", '<!DOCTYPE u [<!ENTITY n "4">]>\n<uwsgi><a>&n;</a></uwsgi>', 1, "DOCTYPE"),
+        ("a.xml", f"<uwsgi>{'<a/>' * 20_001}</uwsgi>", 1, "elements"),
+        ("a.yaml", "a" * 200_001, 1, "characters"),
+    ],
+)
+def test_what_nobody_can_read_says_where(name: str, text: str, line: int, message: str) -> None:
+    with pytest.raises(Malformed, match=message) as caught:
+        _read(name, text)
+    assert caught.value.line == line
+
+
+def test_a_value_that_no_ini_can_hold_is_named() -> None:
+    read = _read("a.json", '{"uwsgi": {"env": "A=\\n1", "[x": 1, "threads": "%"}}')
+    assert read.lines == []
+    assert len(read.misread) == 3
+
+
+def test_a_long_number_is_a_number() -> None:
+    assert _read("a.json", f'{{"uwsgi": {{"listen": {"9" * 5000}}}}}').lines[0].endswith("999")
+
+
+def test_an_ini_is_none_of_them() -> None:
+    assert form_of("uwsgi.ini") is form_of("-") is form_of("yaml") is None
