@@ -43,3 +43,35 @@ def test_the_build_of_the_package_index_has_no_json(uwsgi: Lab) -> None:
     text = '{"uwsgi": {"threads": 2}}'
     seen = uwsgi.play("", files={"a.json": text}, args=("--json", "a.json"), ready="never")
     assert "unrecognized option '--json'" in seen.log
+
+
+@pytest.mark.parametrize(
+    ("section", "shown"),
+    [
+        ("prod", ("threads = 3", "ini = :uwsgi", "processes = 4")),
+        ("", ("processes = 4",)),
+        ("nope", ()),
+    ],
+)
+def test_uwsgi_reads_the_section_behind_the_last_colon(
+    uwsgi: Lab, section: str, shown: tuple[str, ...]
+) -> None:
+    text = "[uwsgi]\nprocesses = 4\n[prod]\nthreads = 3\nini = :uwsgi\n"
+    args = ("--ini", f"uwsgi.ini:{section}", "--show-config", "--no-server")
+    log = uwsgi.play(text, args=args, ready="never", seconds=5).log
+    told = log.partition("[uwsgi]\n")[2].partition(";end of configuration")[0]
+    lines = [line for line in told.splitlines() if line and not line.startswith(OWN)]
+    assert tuple(line for line in lines if line != f"ini = uwsgi.ini:{section}") == shown
+    assert ("Can't find section" in log) == (section == "nope")
+
+
+def test_an_emperor_starts_the_files_that_end_as_a_configuration(uwsgi: Lab) -> None:
+    ini, xml = "[uwsgi]\nthreads = 1\n", "<uwsgi><threads>1</threads></uwsgi>"
+    files = {
+        **{"vassals/a.ini": ini, "vassals/b.xml": xml, "vassals/.hidden.ini": ini},
+        **{"vassals/c.txt": ini, "vassals/d.ini/e.ini": ini},
+    }
+    read = r"config(?:uration from| file) (\S+)"
+    probe = f"time.sleep(2); seen = sorted(set(re.findall({read!r}, said())))"
+    seen = uwsgi.play("", files=files, args=("--emperor", "vassals"), ready="emperor", probe=probe)
+    assert seen.seen == [".hidden.ini", "a.ini", "b.xml"]

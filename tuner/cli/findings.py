@@ -19,11 +19,20 @@ _GITHUB = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: 
 
 @dataclass(frozen=True, slots=True)
 class Linted:
-    """What was checked, what was found in it, and its text if it was fixed."""
+    """What was checked, what was found in it, and its text if it was fixed.
+
+    `section` is empty where the user names none.
+    """
 
     file: str
     findings: tuple[Finding, ...]
     fixed: str | None = None
+    section: str = ""
+
+    @property
+    def name(self) -> str:
+        """As the user wrote it."""
+        return f"{self.file}:{self.section}" if self.section else self.file
 
 
 def text_of(found: Sequence[Linted]) -> str:
@@ -56,9 +65,9 @@ def counted(findings: Sequence[Finding]) -> str:
 
 def json_of(found: Sequence[Linted], catalogue: Catalogue) -> str:
     """The answer of the API for one file; for several an object of answers by file."""
-    answers = {one.file: _answer(one, catalogue).model_dump(mode="json") for one in found}
+    answers = {one.name: _answer(one, catalogue).model_dump(mode="json") for one in found}
     return json.dumps(
-        answers if len(found) > 1 else answers[found[0].file], indent=2, ensure_ascii=False
+        answers if len(found) > 1 else answers[found[0].name], indent=2, ensure_ascii=False
     )
 
 

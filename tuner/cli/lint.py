@@ -4,7 +4,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal, assert_never
 
@@ -28,7 +28,8 @@ from tuner.nouns.errors import InvalidInput, Mistake
 from tuner.nouns.wording import count
 from tuner.uwsgi import lint as linter
 from tuner.uwsgi.command_line import shell_words
-from tuner.uwsgi.forms import form_of
+from tuner.uwsgi.forms import SUFFIXES, Form, form_of
+from tuner.uwsgi.ini import SECTION
 from tuner.uwsgi.lint import Box, Finding, Rule, Severity
 from tuner.uwsgi.options import Catalogue, known, of_build
 
@@ -44,7 +45,11 @@ Fixes = Literal["none", "safe", "all"]
 def lint(  # long: Typer reads the options from here
     files: Annotated[
         list[str] | None,
-        typer.Argument(metavar="FILE...", help="uwsgi.ini files; - alone is standard input."),
+        typer.Argument(
+            metavar="FILE...",
+            help="Files that uWSGI reads (.ini .yaml .yml .xml .json .js), FILE:SECTION, or a "
+            "folder of vassals; - alone is standard input, an ini.",
+        ),
     ] = None,
     image: Image = None,
     command: Annotated[
@@ -111,7 +116,8 @@ def lint(  # long: Typer reads the options from here
         if command is not None:
             box = replace(box, command=tuple(shell_words(command)))
         fixes: Fixes = "all" if unsafe else "safe" if fix else "none"
-        found = [_of_file(file, catalogue, box, chosen, fixes) for file in _several(files)]
+        targets = _targets(files, fixes)
+        found = [_of_target(target, catalogue, box, chosen, fixes) for target in targets]
     elif command is None or fix:
         raise InvalidInput.at("FILE", "name a uwsgi.ini, or - for standard input")
     else:
@@ -123,30 +129,65 @@ def lint(  # long: Typer reads the options from here
     raise typer.Exit(max(_exit_code(one.findings, fail_on) for one in found))
 
 
-def _several(files: Sequence[str]) -> Sequence[str]:
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """A file, the section that uWSGI is asked for (empty: its own), and the form; None for ini."""
+
+    file: str
+    section: str
+    form: Form | None
+
+
+def _targets(files: Sequence[str], fix: Fixes) -> list[_Target]:
+    """Each file, and the vassals of each folder. Refuses all if --fix cannot write one of them."""
     if len(files) > 1 and STANDARD_INPUT in files:
         raise InvalidInput.at("FILE", "standard input must be the only one")
-    return files
+    targets = [_target(name) for file in files for name in _vassals(file)]
+    for target in targets if fix != "none" else ():
+        if target.form is not None:
+            message = f"writes ini files only: {target.file} is {target.form.name}"
+            raise InvalidInput.at("--fix", message)
+    return targets
 
 
-def _of_file(
-    file: str, catalogue: Catalogue, box: Box, rules: Sequence[Rule], fix: Fixes
+def _vassals(file: str) -> list[str]:
+    """The file itself, or the files of a folder that an emperor would start."""
+    folder = Path(file)
+    if not folder.is_dir():
+        return [file]
+    with named(file):
+        paths = (path for path in folder.iterdir() if path.name.endswith(SUFFIXES))
+        found = sorted(str(path) for path in paths if path.is_file())
+    if not found:
+        raise InvalidInput.at(file, f"has no vassal: no file ends in {', '.join(SUFFIXES)}")
+    return found
+
+
+def _target(name: str) -> _Target:
+    """uWSGI takes what follows the last colon for a section, as in `uwsgi.ini:prod`."""
+    file, _, section = name.rpartition(":")
+    if not file.endswith(SUFFIXES) or Path(name).exists():
+        file, section = name, ""
+    return _Target(file, section, form_of(file))
+
+
+def _of_target(
+    target: _Target, catalogue: Catalogue, box: Box, rules: Sequence[Rule], fix: Fixes
 ) -> Linted:
     """The findings that remain; the file is written where a fix is allowed."""
+    file, section = target.file, target.section
     text = bytes_of(file, _MOST_BYTES).decode(*_UTF_8)
-    form = form_of(file)
-    if form is not None:
-        if fix != "none":
-            raise InvalidInput.at("--fix", f"writes ini files only: {file} is {form.name}")
-        return Linted(file, of_form(text, form, "", catalogue, box, rules))
-    subject = linter.subject_of(text, catalogue, box)
+    if target.form is not None:
+        findings = of_form(text, target.form, section, catalogue, box, rules)
+        return Linted(file, findings, section=section)
+    subject = linter.subject_of(text, catalogue, box, section or SECTION)
     findings = linter.lint(subject, rules)
     if fix == "none" or not linter.is_usable(findings):
-        return Linted(file, findings)
+        return Linted(file, findings, section=section)
     fixed, left = linter.repaired(text, subject, rules, unsafe=fix == "all")
     _write(file, text, fixed)
     _say_fixed(file, text != fixed, len(findings) - len(left))
-    return Linted(file, left, fixed)
+    return Linted(file, left, fixed, section)
 
 
 def _explain(name: str) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from tuner.uwsgi.command_line import Argument, arguments, is_file, words_for_uwsgi
 from tuner.uwsgi.forms import Misread
-from tuner.uwsgi.ini import INCLUDES, IniFile, Line, Problem, as_int, is_true, problems
+from tuner.uwsgi.ini import INCLUDES, SECTION, IniFile, Line, Problem, as_int, is_true, problems
 from tuner.uwsgi.options import Kind, nearest
 from tuner.uwsgi.options.guessing import Catalogue, Option
 
@@ -126,12 +126,16 @@ class Subject:
         return self._nearest.get(name)
 
 
-def subject_of(text: str, catalogue: Catalogue, box: Box | None = None) -> Subject:
-    """A subject of any text. The time is bounded, also for a text that is too long.
+def subject_of(
+    text: str, catalogue: Catalogue, box: Box | None = None, section: str = SECTION
+) -> Subject:
+    """A subject of any text, for a uWSGI that reads this section.
 
-    Bytes that are not UTF-8 are expected as `surrogateescape` decodes them.
+    The time is bounded, also for a text that is too long. Bytes that are not UTF-8 are expected as
+    `surrogateescape` decodes them.
     """
-    return Subject(ini=IniFile.parse(text[: MAX_CHARS + 1]), catalogue=catalogue, box=box or Box())
+    ini = IniFile.parse(text[: MAX_CHARS + 1], section)
+    return Subject(ini=ini, catalogue=catalogue, box=box or Box())
 
 
 def _entries(ini: IniFile, catalogue: Catalogue) -> Iterator[Entry]:

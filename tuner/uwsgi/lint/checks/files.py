@@ -128,6 +128,8 @@ def no_section(subject: Subject) -> Iterator[Hit]:
 def _first_header(subject: Subject) -> Fix:
     sections = list(dict.fromkeys(line.section for line in subject.ini.lines if line.section))
     settings = [n for n, line in enumerate(subject.ini.lines, start=1) if line.key]
+    if subject.ini.section != SECTION:
+        return Fix(f"write [{subject.ini.section}], or start uWSGI with a section of the file")
     if not sections and settings:
         edit = Edit(settings[0], settings[0] - 1, (_HEADER,))
         return Fix(f"put {_HEADER} above the first option", (edit,), is_safe=True)
@@ -165,7 +167,8 @@ def above_section(subject: Subject) -> Iterator[Hit]:
 @check("unused-section")
 def unused(subject: Subject) -> Iterator[Hit]:
     read = {entry.line.section for entry in subject.entries}
-    if SECTION not in read:
+    # Of a file with one section for each start, only one is asked for.
+    if SECTION not in read or subject.ini.section != SECTION:
         return
     seen: set[str] = set()
     for number, line in enumerate(subject.ini.lines, start=1):
