@@ -28,6 +28,7 @@ YAML = {
     "a list in a line is a value": Written(
         "uwsgi:\n  env: [A=1, B=2]\n", ("env = [A=1, B=2]",), (2,)
     ),
+    "a placeholder of a template": Written("uwsgi:\n  env: {{ n }}\n", ("env = {{ n }}",)),
     "a text of lines": Written("uwsgi:\n  env: |\n    foo\n", ("env = |",), (2, 3)),
     "a colon without a blank": Written(
         "uwsgi:\n  http: 127.0.0.1:80\n  y:z\n  threads: 2\n", ("http = 127.0.0.1:80",), (3,)

@@ -75,3 +75,10 @@ def test_an_emperor_starts_the_files_that_end_as_a_configuration(uwsgi: Lab) -> 
     probe = f"time.sleep(2); seen = sorted(set(re.findall({read!r}, said())))"
     seen = uwsgi.play("", files=files, args=("--emperor", "vassals"), ready="emperor", probe=probe)
     assert seen.seen == [".hidden.ini", "a.ini", "b.xml"]
+
+
+def test_uwsgi_fills_no_placeholder_of_a_template(uwsgi: Lab) -> None:
+    lines = "a = $PATH\nb = ${PATH}\nc = {{ PATH }}\nd = !PATH!\n"
+    args = ("--ini", "uwsgi.ini", "--show-config", "--no-server")
+    log = uwsgi.play(f"[uwsgi]\n{lines}e = $(LAB)\n", args=args, environ={"LAB": "x"}).log
+    assert f"{lines}e = x\n" in log

@@ -1,9 +1,10 @@
 """`tuner lint`: findings on uwsgi.ini files, other forms or a command; ini files fixed."""
 
 import os
+import re
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal, assert_never
@@ -32,6 +33,7 @@ from tuner.uwsgi.forms import SUFFIXES, Form, form_of
 from tuner.uwsgi.ini import SECTION
 from tuner.uwsgi.lint import Box, Finding, Rule, Severity
 from tuner.uwsgi.options import Catalogue, known, of_build
+from tuner.uwsgi.templates import filled
 
 _UTF_8 = ("utf-8", "surrogateescape")
 _MOST_BYTES = 4 * linter.MAX_CHARS + 4
@@ -62,6 +64,13 @@ def lint(  # long: Typer reads the options from here
     env_file: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="The environment: uWSGI reads options from UWSGI_*."),
+    ] = None,
+    define: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Fill $NAME, ${NAME}, {{ NAME }} and !NAME! in the files. Repeatable.",
+        ),
     ] = None,
     cpus: Cpus = None,
     memory: MemoryMb = None,
@@ -112,12 +121,15 @@ def lint(  # long: Typer reads the options from here
     catalogue, box = _read_image(image, box) if image is not None else (known(), box)
     if env_file is not None:
         box = replace(box, environ={**box.environ, **_environment(env_file)})
+    if define and not files:
+        raise InvalidInput.at("--define", "needs FILE")
     if files:
         if command is not None:
             box = replace(box, command=tuple(shell_words(command)))
         fixes: Fixes = "all" if unsafe else "safe" if fix else "none"
         targets = _targets(files, fixes)
-        found = [_of_target(target, catalogue, box, chosen, fixes) for target in targets]
+        values = _defined(define or (), fixes)
+        found = [_of_target(target, values, catalogue, box, chosen, fixes) for target in targets]
     elif command is None or fix:
         raise InvalidInput.at("FILE", "name a uwsgi.ini, or - for standard input")
     else:
@@ -171,12 +183,32 @@ def _target(name: str) -> _Target:
     return _Target(file, section, form_of(file))
 
 
-def _of_target(
-    target: _Target, catalogue: Catalogue, box: Box, rules: Sequence[Rule], fix: Fixes
+def _defined(definitions: Sequence[str], fix: Fixes) -> dict[str, str]:
+    """The values of placeholders. Raises `InvalidInput`: a fix would write them into the file."""
+    values: dict[str, str] = {}
+    for definition in definitions:
+        name, equals, value = definition.partition("=")
+        if not equals or not re.fullmatch(r"\w+", name):
+            raise InvalidInput.at("--define", f"{definition} is not NAME=VALUE")
+        if not value.isprintable():
+            raise InvalidInput.at("--define", f"the value of {name} must be printable, on one line")
+        values[name] = value
+    if values and fix != "none":
+        raise InvalidInput.at("--define", "--fix would write the values into the file")
+    return values
+
+
+def _of_target(  # the arguments of a lint, and what it is about
+    target: _Target,
+    values: Mapping[str, str],
+    catalogue: Catalogue,
+    box: Box,
+    rules: Sequence[Rule],
+    fix: Fixes,
 ) -> Linted:
     """The findings that remain; the file is written where a fix is allowed."""
     file, section = target.file, target.section
-    text = bytes_of(file, _MOST_BYTES).decode(*_UTF_8)
+    text = filled(bytes_of(file, _MOST_BYTES).decode(*_UTF_8), values)
     if target.form is not None:
         findings = of_form(text, target.form, section, catalogue, box, rules)
         return Linted(file, findings, section=section)

@@ -99,7 +99,7 @@ def form_of(name: str) -> Form | None:
 
 # ---- YAML: uWSGI reads lines by their depth, and no structure
 
-_LITERAL = re.compile(r"[|>][-+0-9]*|[&*!\[{].*")
+_LITERAL = re.compile(r"[|>][-+0-9]*|[&*]\w.*|!+\w* .*|\[.*|\{(?!\{).*")
 _WORTH = re.compile(r"[^\s#]")
 _STOPS = "uWSGI stops reading at this line"
 

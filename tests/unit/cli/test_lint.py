@@ -485,3 +485,37 @@ def test_a_folder_without_a_vassal_is_named(
 ) -> None:
     assert run("lint", str(tmp_path)) == 2
     assert "has no vassal: no file ends in .ini" in capsys.readouterr().err
+
+
+def test_a_placeholder_is_filled_before_the_lint(
+    ini: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = f"{GOOD}threads = ${{THREADS}}\n"
+    rules = ("--rule", "U147", "--rule", "U029")
+    assert _linted(ini, text, *rules) == 1
+    said = capsys.readouterr().out
+    assert (
+        f"{ini}:12: warning U147 template-placeholder: uWSGI does not fill `${{THREADS}}`" in said
+    )
+    assert "with `--define THREADS=VALUE`; uWSGI itself fills `$(THREADS)`" in said
+    assert _linted(ini, text, *rules, "--define", "THREADS=2", "--define", "OTHER=") == 0
+    assert _linted(ini, text, *rules, "--define", "THREADS=two") == 1
+    assert "threads needs a number: uWSGI reads `two` as 0" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (("--define", "N"), "--define: N is not NAME=VALUE"),
+        (("--define", "N-M=1"), "--define: N-M=1 is not NAME=VALUE"),
+        (("--define", "N=1\n2"), "--define: the value of N must be printable, on one line"),
+        (("--define", "N=1", "--fix"), "--define: --fix would write the values into the file"),
+    ],
+)
+def test_what_is_no_definition(
+    ini: Path, words: tuple[str, ...], wanted: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _linted(ini, GOOD, *words) == 2
+    assert wanted in capsys.readouterr().err
+    assert run("lint", "--command", "uwsgi -p 4", "--define", "N=1") == 2
+    assert "--define: needs FILE" in capsys.readouterr().err

@@ -9,6 +9,7 @@ from tuner.uwsgi.forms import Misread
 from tuner.uwsgi.ini import INCLUDES, SECTION, IniFile, Line, Problem, as_int, is_true, problems
 from tuner.uwsgi.options import Kind, nearest
 from tuner.uwsgi.options.guessing import Catalogue, Option
+from tuner.uwsgi.templates import has_placeholder
 
 # ---- What rules look at: a file, and what is known about the place where it runs
 
@@ -78,8 +79,11 @@ class Entry:
 
 
 def is_dynamic(value: str) -> bool:
-    """Whether a value contains a variable: `%(name)`, `$(NAME)`, `@(file)` or `%k`."""
-    return _DYNAMIC.search(value) is not None
+    """Whether a value contains a variable: `%(name)`, `$(NAME)`, `@(file)` or `%k`.
+
+    A placeholder of a template counts too: nobody knows its value.
+    """
+    return _DYNAMIC.search(value) is not None or has_placeholder(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

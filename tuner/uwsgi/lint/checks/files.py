@@ -10,10 +10,12 @@ from tuner.uwsgi.lint.references import referenced
 from tuner.uwsgi.lint.rule import Hit, check, hit, problem, with_code
 from tuner.uwsgi.lint.subject import MAX_CHARS, Entry, Subject
 from tuner.uwsgi.options.guessing import Kind
+from tuner.uwsgi.templates import is_of_shell, placeholders
 
 _NOT_UTF_8 = re.compile("[\udc80-\udcff]")
 _INVISIBLE = re.compile("[\u00a0\u00ad\u2000-\u200f\u2028-\u202f\u2060\u3000\ufeff]")
 _BOM = "\ufeff"
+_SCALARS = frozenset({Kind.FLAG, Kind.INTEGER, Kind.TEXT})
 
 
 def _line(number: int, *lines: str, sentence: str) -> Fix:
@@ -54,6 +56,20 @@ def other_format(subject: Subject) -> Iterator[Hit]:
 def misread_form(subject: Subject) -> Iterator[Hit]:
     for each in subject.box.misread:
         yield Hit(each.line, each.message)
+
+
+@check("template-placeholder")
+def placeholder(subject: Subject) -> Iterator[Hit]:
+    """In lists, a dollar sign belongs to a shell or to a route of uWSGI."""
+    for entry in subject.entries:
+        is_list = entry.option is None or entry.option.kind not in _SCALARS
+        for written, name in placeholders(entry.value):
+            if is_list and is_of_shell(written):
+                continue
+            own = f"; uWSGI itself fills `$({name})`" if is_of_shell(written) else ""
+            fix = Fix(f"fill it before the lint with `--define {name}=VALUE`{own}")
+            severity = Severity.WARNING if is_of_shell(written) else Severity.NOTE
+            yield hit(entry, fix, severity, written=written)
 
 
 @check("byte-order-mark")
@@ -185,8 +201,6 @@ def unused(subject: Subject) -> Iterator[Hit]:
 
 
 # ---- Options that several lines set: of a scalar, the last line wins
-
-_SCALARS = frozenset({Kind.FLAG, Kind.INTEGER, Kind.TEXT})
 
 
 def _groups(subject: Subject) -> Iterator[Sequence[Entry]]:
