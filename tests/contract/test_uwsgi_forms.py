@@ -1,11 +1,15 @@
 """What uWSGI takes from YAML and XML, seen on the real 2.0.31, beside what our readers take."""
 
+import shlex
 from collections.abc import Iterator
 
 import pytest
 
 from tests.contract.uwsgi_lab import Lab, lab
 from tests.uwsgi_forms import XML, YAML, Written
+from tuner.uwsgi.converting import WRITERS, of_ini
+from tuner.uwsgi.ini import IniFile
+from tuner.uwsgi.options import known
 
 pytestmark = [pytest.mark.full, pytest.mark.docker]
 
@@ -82,3 +86,34 @@ def test_uwsgi_fills_no_placeholder_of_a_template(uwsgi: Lab) -> None:
     args = ("--ini", "uwsgi.ini", "--show-config", "--no-server")
     log = uwsgi.play(f"[uwsgi]\n{lines}e = $(LAB)\n", args=args, environ={"LAB": "x"}).log
     assert f"{lines}e = x\n" in log
+
+
+SAME = ("threads = 3", "env = A=a b", 'env = B=it\'s "q"', "base = /tmp", "chdir = %(base)")
+
+
+def _shown(log: str) -> list[str]:
+    told = log.partition("[uwsgi]\n")[2].partition(";end of configuration")[0]
+    own = (*OWN, "ini = ", "set-placeholder = ")
+    return [line for line in told.splitlines() if line and not line.startswith(own)]
+
+
+@pytest.mark.parametrize("form", ["ini", "yaml", "command", "env"])
+def test_uwsgi_takes_the_same_from_a_converted_file(uwsgi: Lab, form: str) -> None:
+    """A variable holds one value, and its options have no order."""
+    lines = SAME if form != "env" else (*SAME[:2], *SAME[3:])
+    pieces = of_ini(IniFile.parse("\n".join(("[uwsgi]", *lines, ""))))
+    text = WRITERS[form](pieces, known())
+    assert pieces.lost == []
+    args: tuple[str, ...] = ("--show-config", "--no-server")
+    if form == "command":
+        args = (*shlex.split(text)[1:], *args)
+    elif form != "env":
+        args = (f"--{form}", f"app.{form}", *args)
+    given = (line.partition("=") for line in text.splitlines() if form == "env")
+    environ = {name: value for name, _, value in given}
+    files = {f"app.{form}": text}
+    seen = uwsgi.play("", files=files, args=args, environ=environ, ready="never", seconds=5)
+    wanted = [line.replace("%(base)", "/tmp") for line in lines]
+    ours = {line.partition(" ")[0] for line in lines}
+    shown = [line for line in _shown(seen.log) if line.partition(" ")[0] in ours]
+    assert sorted(shown) == sorted(wanted)
