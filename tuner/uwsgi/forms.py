@@ -244,7 +244,9 @@ def _xml(text: str, section: str) -> Read:
 # ---- JSON: an object of words, whole numbers, true, false, null, and lists of these
 
 _BLANK = re.compile(r"[ \t\r\n]*")
-_DECODER = json.JSONDecoder(parse_int=str)  # no number is too long; uWSGI takes it as text
+_DECODER = json.JSONDecoder()
+_LONGEST = 19  # digits of jansson's whole numbers
+_INT_MAX = 2**31 - 1
 
 
 def _json(text: str, section: str) -> Read:
@@ -252,7 +254,7 @@ def _json(text: str, section: str) -> Read:
     wanted, found = section or SECTION, None
     try:
         # The whole is right; what follows only looks for places.
-        json.loads(text, parse_int=str, parse_constant=_no_constant)
+        json.loads(text, parse_int=_whole, parse_constant=_no_constant)
         for _at, key, start in _members(text, _BLANK.match(text).end()):  # type: ignore[union-attr]
             found = start if key == wanted else found
         if found is None or text[found] != "{":
@@ -265,6 +267,12 @@ def _json(text: str, section: str) -> Read:
     return read
 
 
+def _whole(digits: str) -> int:
+    if len(digits.lstrip("-")) > _LONGEST:
+        raise Malformed(1, f"{digits[:_LONGEST]}... is too large a number")
+    return int(digits)
+
+
 def _no_constant(name: str) -> None:
     raise Malformed(1, f"{name} is no JSON")
 
@@ -272,11 +280,11 @@ def _no_constant(name: str) -> None:
 def _of_object(text: str, start: int, read: Read) -> None:
     """A key that is there twice counts once, with its last value, as in jansson."""
     members: dict[str, tuple[int, int]] = {}
-    lines = _Lines(text)
+    line_of = _lines(text)
     for at, key, value_at in _members(text, start):
         if key in members:
             message = f"{key} is there twice: uWSGI uses the last value; a list adds values"
-            read.misread.append(Misread(lines.at(at), message))
+            read.misread.append(Misread(line_of(at), message))
         members[key] = (at, value_at)
     for key, (at, value_at) in members.items():
         for place, value in _values(text, at, value_at):
@@ -284,9 +292,12 @@ def _of_object(text: str, start: int, read: Read) -> None:
             if words is None:
                 kind = "an object or a list" if isinstance(value, (dict, list)) else "a fraction"
                 message = f"uWSGI ignores {key}: its value is {kind}"
-                read.misread.append(Misread(lines.at(place), message))
-            else:
-                read.add(lines.at(place), key, words)
+                read.misread.append(Misread(line_of(place), message))
+                continue
+            if isinstance(value, int) and abs(value) > _INT_MAX:
+                message = f"uWSGI cuts the number of {key} to 32 bits: write it as a text"
+                read.misread.append(Misread(line_of(place), message))
+            read.add(line_of(place), key, words)
 
 
 def _members(text: str, start: int) -> Iterator[tuple[int, str, int]]:
@@ -327,18 +338,13 @@ def _word(value: object) -> str | None:
     """As uWSGI writes it for the option; None for what it ignores."""
     if isinstance(value, bool) or value is None:
         return "1" if value else "0"
-    return value if isinstance(value, str) else None
+    return str(value) if isinstance(value, (int, str)) else None
 
 
-class _Lines:
-    """Lines of places that come in any order; a long file is counted once."""
-
-    def __init__(self, text: str) -> None:
-        self._ends = [found.start() for found in re.finditer("\n", text)]
-
-    def at(self, place: int) -> int:
-        """The line of a place, from 1."""
-        return bisect_left(self._ends, place) + 1
+def _lines(text: str) -> Callable[[int], int]:
+    """The line of a place, from 1; a long file is counted once."""
+    ends = [found.start() for found in re.finditer("\n", text)]
+    return lambda place: bisect_left(ends, place) + 1
 
 
 _YAML = Form("YAML", _yaml, "{key}: {value}")

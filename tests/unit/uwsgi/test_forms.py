@@ -1,9 +1,13 @@
 """YAML, XML and JSON as uWSGI reads them. The real one: tests/contract/test_uwsgi_forms.py."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.uwsgi_forms import XML, YAML, Written
-from tuner.uwsgi.forms import Form, Malformed, Read, form_of
+from tuner.uwsgi.command_line import file_of
+from tuner.uwsgi.forms import SUFFIXES, Form, Malformed, Read, form_of
+from tuner.uwsgi.ini import IniFile
 
 
 def _form(name: str) -> Form:
@@ -66,6 +70,7 @@ def test_json_has_words_numbers_and_lists_each_at_its_line() -> None:
         ("a.json", '{"uwsgi": 4}', 1, "no object uwsgi"),
         ("a.json", '{"uwsgi":\n {"a": 1,}}', 2, "double quotes"),
         ("a.json", '{"uwsgi": {"a": NaN}}', 1, "NaN"),
+        ("a.json", f'{{"uwsgi": {{"listen": {"9" * 5000}}}}}', 1, "too large"),
         ("a.json", "[" * 100_000, 1, "deep"),
         ("a.json", "", 1, "Expecting value"),
         ("a.xml", "<uwsgi>\n<a></b></uwsgi>", 2, "mismatched tag"),
@@ -81,15 +86,38 @@ def test_what_nobody_can_read_says_where(name: str, text: str, line: int, messag
     assert caught.value.line == line
 
 
+def test_a_number_of_json_has_32_bits() -> None:
+    read = _read("a.json", '{"uwsgi": {"a": 4294967298,\n"b": "4294967298", "c": 2147483647}}')
+    assert [each.line for each in read.misread] == [1]
+
+
 def test_a_value_that_no_ini_can_hold_is_named() -> None:
     read = _read("a.json", '{"uwsgi": {"env": "A=\\n1", "[x": 1, "threads": "%"}}')
     assert read.lines == []
     assert len(read.misread) == 3
 
 
-def test_a_long_number_is_a_number() -> None:
-    assert _read("a.json", f'{{"uwsgi": {{"listen": {"9" * 5000}}}}}').lines[0].endswith("999")
-
-
 def test_an_ini_is_none_of_them() -> None:
     assert form_of("uwsgi.ini") is form_of("-") is form_of("yaml") is None
+
+
+PIECES = (
+    *("uwsgi:", "  a: b", "\n", "\r\n", "\t", "#", "- ", "[", "{", "}", "]", ":", ",", '"', "%"),
+    *("<uwsgi>", "</uwsgi>", "<a>", "</a>", "<a/>", "&amp;", "&x;", "<!--", "-->", "<![CDATA["),
+    *('{"uwsgi":', '"a"', "1", "1.5", "true", "null", "\0", "\udc80", "\ufeff", "é", "x"),
+)
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join), st.sampled_from(SUFFIXES[1:]))
+def test_any_text_is_read_or_malformed(text: str, suffix: str) -> None:
+    lines = len(text.split("\n"))
+    read, malformed = Read(), None
+    try:
+        read = _read(f"a{suffix}", text)
+    except Malformed as error:
+        malformed = error.line
+    assert 1 <= (malformed or 1) <= lines + text.count("\r")
+    assert malformed or read.settings or read.misread
+    assert all(1 <= setting.line <= lines + text.count("\r") for setting in read.settings)
+    made = IniFile.parse(file_of(read.lines))
+    assert len(made.lines) == len(read.settings) + 1
