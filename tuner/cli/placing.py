@@ -47,7 +47,8 @@ def of_form(  # the arguments of a lint, and the form with its section
     except Malformed as error:
         return (_unreadable(form, error),)
     box = replace(box, misread=tuple(read.misread))
-    lines = {number: setting.line for number, setting in enumerate(read.settings, start=2)}
+    taken = (setting.line for setting in read.settings)
+    lines = dict(enumerate((read.top, *taken), start=1))
     places = {number: f"line {line}" for number, line in lines.items()}
     found = [
         _at_line(_placed(finding, places, form.written), lines)

@@ -384,12 +384,13 @@ def test_another_form_is_read_and_each_finding_has_its_line(
 ) -> None:
     file = tmp_path / "app.yaml"
     file.write_text(
-        "uwsgi:\n  module: app\n  processes: 2\n  http: :80\n  processes: 4\n  env:\n    - A=1\n"
+        "# c\nuwsgi:\n  module: app\n  processes: 2\n  http: :80\n  processes: 4\n  env:\n   - A=1\n"
     )
     assert run("lint", str(file), "--rule", "U037", "--rule", "U146", "--rule", "U090") == 1
     said = capsys.readouterr().out
-    assert f"{file}:3: warning U037 overridden: uWSGI never uses `2` for processes: line 5" in said
-    assert f"{file}:6: error U146 misread-form: uWSGI stops reading at this line" in said
+    assert f"{file}:4: warning U037 overridden: uWSGI never uses `2` for processes: line 6" in said
+    assert f"{file}:7: error U146 misread-form: uWSGI stops reading at this line" in said
+    assert f"{file}:2: warning U090 no-master: " in said
     assert "fix: add `master: true`" in said
     assert "--fix" not in said
     assert run("lint", str(file), "--fix") == 2

@@ -38,6 +38,18 @@ def test_xml_is_read_by_pieces(name: str) -> None:
     _agrees(_form("a.xml"), XML[name])
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "top"),
+    [
+        ("a.yaml", "# c\nother:\n  x: 1\nuwsgi:\n  a: 1\nmore:\n  b: 1\n", 4),
+        ("a.xml", "<r>\n<uwsgi>\n<a/></uwsgi>\n<uwsgi/></r>", 2),
+        ("a.json", '{"x": 1,\n"uwsgi":\n{"a": 1}}', 3),
+    ],
+)
+def test_a_block_begins_at_its_line(name: str, text: str, top: int) -> None:
+    assert _read(name, text).top == top
+
+
 def test_a_stop_says_how_many_lines_nobody_reads() -> None:
     text = "uwsgi:\n  env:\n    - A=1\n\n    # c\n    - B=2\nnext:\n  x: 1\n"
     (found,) = _read("a.yml", text).misread

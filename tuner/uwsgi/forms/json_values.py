@@ -50,6 +50,7 @@ def _of_object(text: str, start: int, read: Read) -> None:
     """A key that is there twice counts once, with its last value, as in jansson."""
     members: dict[str, tuple[int, int]] = {}
     line_of = _lines(text)
+    read.top = line_of(start)
     for at, key, value_at in _members(text, start):
         if key in members:
             message = f"{key} is there twice: uWSGI uses the last value; a list adds values"

@@ -24,10 +24,11 @@ class Misread:
 
 @dataclass(slots=True)
 class Read:
-    """What uWSGI takes from a file, and what it misreads."""
+    """What uWSGI takes from a file, and what it misreads; `top` is the line where it begins."""
 
     settings: list[Setting] = field(default_factory=list)
     misread: list[Misread] = field(default_factory=list)
+    top: int = 1
 
     @property
     def lines(self) -> list[str]:

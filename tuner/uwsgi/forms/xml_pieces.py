@@ -50,6 +50,8 @@ class _Xml:
             self._key = name
         elif not self._wanted or attributes[:2] == ["id", self._wanted]:
             self._is_inside = name == SECTION
+            if self._is_inside and not self.read.settings:
+                self.read.top = self._line()
 
     def _text(self, text: str) -> None:
         if self._is_inside and self._key:

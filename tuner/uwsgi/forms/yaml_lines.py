@@ -31,6 +31,7 @@ def read_yaml(text: str, section: str) -> Read:
                 break
         elif not content.startswith(("-", "[", "{")):
             is_inside = content.partition(":")[0] == (section or SECTION) and ":" in content
+            read.top = number if is_inside else 1
     return read
 
 
