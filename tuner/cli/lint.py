@@ -100,7 +100,7 @@ def lint(  # long: Typer reads the options from here
         str | None, typer.Option(metavar="RULE", help="Explain a rule and exit.")
     ] = None,
 ) -> None:
-    """Find the mistakes in uwsgi.ini files or in a command, and fix those of files.
+    """Find the mistakes in the files or the command of uWSGI, and fix those of ini files.
 
     Exit code 0: no finding at --fail-on or above. 1: some findings. 2: a file cannot be checked.
     """

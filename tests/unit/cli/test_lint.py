@@ -384,7 +384,7 @@ def test_another_form_is_read_and_each_finding_has_its_line(
 ) -> None:
     file = tmp_path / "app.yaml"
     file.write_text(
-        "# c\nuwsgi:\n  module: app\n  processes: 2\n  http: :80\n  processes: 4\n  env:\n   - A=1\n"
+        "#\nuwsgi:\n  module: app\n  processes: 2\n  http: :80\n  processes: 4\n  env:\n   - A=1\n"
     )
     assert run("lint", str(file), "--rule", "U037", "--rule", "U146", "--rule", "U090") == 1
     said = capsys.readouterr().out
