@@ -19,12 +19,21 @@ _GITHUB = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: 
 
 @dataclass(frozen=True, slots=True)
 class Linted:
-    """What was checked, what was found in it, its text if it was fixed, and for which uWSGI."""
+    """What was checked and for which uWSGI, what was found in it, and its text if it was fixed.
+
+    `section` is empty where the user names none.
+    """
 
     file: str
     findings: tuple[Finding, ...]
     fixed: str | None = None
     catalogue: Catalogue = field(default_factory=known)
+    section: str = ""
+
+    @property
+    def name(self) -> str:
+        """As the user wrote it."""
+        return f"{self.file}:{self.section}" if self.section else self.file
 
 
 def text_of(found: Sequence[Linted]) -> str:
@@ -57,9 +66,9 @@ def counted(findings: Sequence[Finding]) -> str:
 
 def json_of(found: Sequence[Linted]) -> str:
     """The answer of the API for one file; for several an object of answers by file."""
-    answers = {one.file: _answer(one).model_dump(mode="json") for one in found}
+    answers = {one.name: _answer(one).model_dump(mode="json") for one in found}
     return json.dumps(
-        answers if len(found) > 1 else answers[found[0].file], indent=2, ensure_ascii=False
+        answers if len(found) > 1 else answers[found[0].name], indent=2, ensure_ascii=False
     )
 
 

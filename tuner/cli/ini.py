@@ -1,18 +1,21 @@
-"""`tuner ini`: print, patch and overlay a uwsgi.ini from the shell, bytes in and bytes out."""
+"""`tuner ini`: print, patch, convert and overlay a uwsgi.ini, bytes in and bytes out."""
 
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from tuner.cli.shared import STANDARD_INPUT, bytes_of
+from tuner.cli.shared import STANDARD_INPUT, bytes_of, say
 from tuner.nouns.errors import InvalidInput, Mistake
 from tuner.uwsgi import ini as dialect
+from tuner.uwsgi.converting import WRITERS, Pieces, of_form, of_ini
+from tuner.uwsgi.forms import Malformed, form_of
 from tuner.uwsgi.ini import canonical, why_unwritable
 from tuner.uwsgi.lint import MAX_CHARS
+from tuner.uwsgi.options import known
 
 # ---- `OPTION=VALUE` on a command line → changes of a uwsgi.ini
 
@@ -42,10 +45,13 @@ _MOST_BYTES = 4 * MAX_CHARS + 4
 _MOST_FILES = 32
 
 ini = typer.Typer(
-    help="Print, patch or overlay a uwsgi.ini.", no_args_is_help=True, rich_markup_mode=None
+    help="Print, patch, convert or overlay a uwsgi.ini.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="A uwsgi.ini; - is standard input.")]
+To = Literal["ini", "command", "yaml", "json", "env"]
 Settings = Annotated[
     list[str],
     typer.Option("--set", metavar="OPTION=VALUE", help="An option and its value. Repeatable."),
@@ -75,6 +81,38 @@ def show(
 def patch(file: File, settings: Settings) -> None:
     """Print the file with these options set. Nothing else changes."""
     _write(_read(file).patch(changes_of(settings, "--set ")).dump())
+
+
+@ini.command("convert")
+def convert(
+    file: Annotated[
+        str,
+        typer.Argument(metavar="FILE", help="An .ini, .yaml, .yml, .xml, .json or .js file."),
+    ],
+    to: Annotated[To, typer.Option(help="The form to write.")],
+    is_strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 if something is not carried over.")
+    ] = False,
+) -> None:
+    """Print the file in another form. What that form cannot hold is said on standard error."""
+    if to == "ini" and form_of(file) is None:
+        _write(_read(file).dump())
+        return
+    pieces = _pieces_of(file)
+    _write(WRITERS[to](pieces, known()))
+    for loss in pieces.lost:
+        say(f"not carried over: {loss}")
+    raise typer.Exit(int(is_strict and bool(pieces.lost)))
+
+
+def _pieces_of(file: str) -> Pieces:
+    form = form_of(file)
+    if form is None:
+        return of_ini(_read(file))
+    try:
+        return of_form(_decoded(bytes_of(file, _MOST_BYTES)), form)
+    except Malformed as error:
+        raise InvalidInput.at(f"{file}:{error.line}", f"no {form.name}: {error}") from error
 
 
 @ini.command("overlay")

@@ -1,11 +1,11 @@
-"""`tuner lint`: findings on uwsgi.ini files or on a command, and the same files fixed."""
+"""`tuner lint`: findings on uwsgi.ini files, other forms or a command; ini files fixed."""
 
 import os
 import re
 import sys
 import tempfile
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal, assert_never
 
@@ -13,6 +13,7 @@ import typer
 
 from tuner.cli import findings as formats
 from tuner.cli.findings import Linted
+from tuner.cli.placing import of_command, of_form
 from tuner.cli.shared import (
     STANDARD_INPUT,
     Cpus,
@@ -28,10 +29,13 @@ from tuner.cli.versions import catalogues_of
 from tuner.nouns.errors import InvalidInput, Mistake
 from tuner.nouns.wording import count
 from tuner.uwsgi import lint as linter
-from tuner.uwsgi.command_line import file_of, lines_of, shell_words, words_of
-from tuner.uwsgi.lint import Box, Finding, Rule, Severity, Subject
+from tuner.uwsgi.command_line import shell_words
+from tuner.uwsgi.forms import SUFFIXES, Form, form_of
+from tuner.uwsgi.ini import SECTION
+from tuner.uwsgi.lint import Box, Finding, Rule, Severity
 from tuner.uwsgi.lint.around import TimeLimit, grace_of, nginx_limit
 from tuner.uwsgi.options import Catalogue, of_build
+from tuner.uwsgi.templates import filled
 
 _UTF_8 = ("utf-8", "surrogateescape")
 _MOST_BYTES = 4 * linter.MAX_CHARS + 4
@@ -45,7 +49,11 @@ Fixes = Literal["none", "safe", "all"]
 def lint(  # long: Typer reads the options from here
     files: Annotated[
         list[str] | None,
-        typer.Argument(metavar="FILE...", help="uwsgi.ini files; - alone is standard input."),
+        typer.Argument(
+            metavar="FILE...",
+            help="Files that uWSGI reads (.ini .yaml .yml .xml .json .js), FILE:SECTION, or a "
+            "folder of vassals; - alone is standard input, an ini.",
+        ),
     ] = None,
     image: Image = None,
     uwsgi: Annotated[
@@ -65,6 +73,13 @@ def lint(  # long: Typer reads the options from here
     env_file: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="The environment: uWSGI reads options from UWSGI_*."),
+    ] = None,
+    define: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Fill $NAME, ${NAME}, {{ NAME }} and !NAME! in the files. Repeatable.",
+        ),
     ] = None,
     nginx: Annotated[
         str | None,
@@ -105,7 +120,7 @@ def lint(  # long: Typer reads the options from here
         str | None, typer.Option(metavar="RULE", help="Explain a rule and exit.")
     ] = None,
 ) -> None:
-    """Find the mistakes in uwsgi.ini files or in a command, and fix those of files.
+    """Find the mistakes in the files or the command of uWSGI, and fix those of ini files.
 
     Exit code 0: no finding at --fail-on or above. 1: some findings. 2: a file cannot be checked.
     """
@@ -125,24 +140,26 @@ def lint(  # long: Typer reads the options from here
     )
     if image is not None and uwsgi is not None:
         raise InvalidInput.at("--uwsgi", "the image says which uWSGI it has")
-    subjects = _several(files) if files else (STANDARD_INPUT,)
-    catalogues = catalogues_of(subjects, uwsgi)
+    fixes: Fixes = "all" if unsafe else "safe" if fix else "none"
+    targets = _targets(files or (STANDARD_INPUT,), fixes)
+    catalogues = catalogues_of([target.file for target in targets], uwsgi)
     if image is not None:
         catalogue, box = _read_image(image, box)
-        catalogues = [catalogue] * len(subjects)
-    if env_file is not None:
-        box = replace(box, environ={**box.environ, **_environment(env_file)})
-    box = replace(box, proxy=_proxy(nginx), grace=_grace(deployed_by))
+        catalogues = [catalogue] * len(targets)
+    box = _with_surroundings(box, env_file, nginx, deployed_by)
+    if define and not files:
+        raise InvalidInput.at("--define", "needs FILE")
     if files:
         if command is not None:
             box = replace(box, command=tuple(shell_words(command)))
-        fixes: Fixes = "all" if unsafe else "safe" if fix else "none"
-        pairs = zip(subjects, catalogues, strict=True)
-        found = [_of_file(file, catalogue, box, chosen, fixes) for file, catalogue in pairs]
+        values = _defined(define or (), fixes)
+        pairs = zip(targets, catalogues, strict=True)
+        found = [_of_target(own, values, each, box, chosen, fixes) for own, each in pairs]
     elif command is None or fix:
         raise InvalidInput.at("FILE", "name a uwsgi.ini, or - for standard input")
     else:
-        found = [_of_command(command, catalogues[0], box, chosen)]
+        findings = of_command(command, catalogues[0], box, chosen)
+        found = [Linted("command", findings, catalogue=catalogues[0])]
     said = _formatted(found, format_)
     if said:
         # With `--fix -`, standard output is the fixed file.
@@ -150,25 +167,85 @@ def lint(  # long: Typer reads the options from here
     raise typer.Exit(max(_exit_code(one.findings, fail_on) for one in found))
 
 
-def _several(files: Sequence[str]) -> Sequence[str]:
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """A file, the section that uWSGI is asked for (empty: its own), and the form; None for ini."""
+
+    file: str
+    section: str
+    form: Form | None
+
+
+def _targets(files: Sequence[str], fix: Fixes) -> list[_Target]:
+    """Each file, and the vassals of each folder. Refuses all if --fix cannot write one of them."""
     if len(files) > 1 and STANDARD_INPUT in files:
         raise InvalidInput.at("FILE", "standard input must be the only one")
-    return files
+    targets = [_target(name) for file in files for name in _vassals(file)]
+    for target in targets if fix != "none" else ():
+        if target.form is not None:
+            message = f"writes ini files only: {target.file} is {target.form.name}"
+            raise InvalidInput.at("--fix", message)
+    return targets
 
 
-def _of_file(
-    file: str, catalogue: Catalogue, box: Box, rules: Sequence[Rule], fix: Fixes
+def _vassals(file: str) -> list[str]:
+    """The file itself, or the files of a folder that an emperor would start."""
+    folder = Path(file)
+    if not folder.is_dir():
+        return [file]
+    with named(file):
+        paths = (path for path in folder.iterdir() if path.name.endswith(SUFFIXES))
+        found = sorted(str(path) for path in paths if path.is_file())
+    if not found:
+        raise InvalidInput.at(file, f"has no vassal: no file ends in {', '.join(SUFFIXES)}")
+    return found
+
+
+def _target(name: str) -> _Target:
+    """uWSGI takes what follows the last colon for a section, as in `uwsgi.ini:prod`."""
+    file, _, section = name.rpartition(":")
+    if not file.endswith(SUFFIXES) or Path(name).exists():
+        file, section = name, ""
+    return _Target(file, section, form_of(file))
+
+
+def _defined(definitions: Sequence[str], fix: Fixes) -> dict[str, str]:
+    """The values of placeholders. Raises `InvalidInput`: a fix would write them into the file."""
+    values: dict[str, str] = {}
+    for definition in definitions:
+        name, equals, value = definition.partition("=")
+        if not equals or not re.fullmatch(r"\w+", name):
+            raise InvalidInput.at("--define", f"{definition} is not NAME=VALUE")
+        if not value.isprintable():
+            raise InvalidInput.at("--define", f"the value of {name} must be printable, on one line")
+        values[name] = value
+    if values and fix != "none":
+        raise InvalidInput.at("--define", "--fix would write the values into the file")
+    return values
+
+
+def _of_target(  # the arguments of a lint, and what it is about
+    target: _Target,
+    values: Mapping[str, str],
+    catalogue: Catalogue,
+    box: Box,
+    rules: Sequence[Rule],
+    fix: Fixes,
 ) -> Linted:
     """The findings that remain; the file is written where a fix is allowed."""
-    text = bytes_of(file, _MOST_BYTES).decode(*_UTF_8)
-    subject = linter.subject_of(text, catalogue, box)
+    file, section = target.file, target.section
+    text = filled(bytes_of(file, _MOST_BYTES).decode(*_UTF_8), values)
+    if target.form is not None:
+        findings = of_form(text, target.form, section, catalogue, box, rules)
+        return Linted(file, findings, None, catalogue, section)
+    subject = linter.subject_of(text, catalogue, box, section or SECTION)
     findings = linter.lint(subject, rules)
     if fix == "none" or not linter.is_usable(findings):
-        return Linted(file, findings, None, catalogue)
+        return Linted(file, findings, None, catalogue, section)
     fixed, left = linter.repaired(text, subject, rules, unsafe=fix == "all")
     _write(file, text, fixed)
     _say_fixed(file, text != fixed, len(findings) - len(left))
-    return Linted(file, left, fixed, catalogue)
+    return Linted(file, left, fixed, catalogue, section)
 
 
 def _explain(name: str) -> None:
@@ -210,6 +287,15 @@ def _read_image(image: str, box: Box) -> tuple[Catalogue, Box]:
     return catalogue, replace(box, command=facts.command, environ=facts.environ)
 
 
+def _with_surroundings(
+    box: Box, env_file: str | None, nginx: str | None, deployed_by: str | None
+) -> Box:
+    """The box with what these files say of its environment and of the time limits around it."""
+    given = {} if env_file is None else _environment(env_file)
+    environ = {**box.environ, **given}
+    return replace(box, environ=environ, proxy=_proxy(nginx), grace=_grace(deployed_by))
+
+
 def _environment(env_file: str) -> dict[str, str]:
     from tuner.nouns.model.named_files import variables
 
@@ -237,41 +323,6 @@ def _grace(deployed_by: str | None) -> TimeLimit | None:
         return grace_of(text_of(file), file, name)
     except ValueError as error:
         raise InvalidInput.at("--deployed-by", str(error)) from error
-
-
-def _of_command(command: str, catalogue: Catalogue, box: Box, rules: Sequence[Rule]) -> Linted:
-    """The findings in a command, each with its words; a command has no lines to fix."""
-    try:
-        lines = lines_of(command, catalogue)
-    except InvalidInput as error:
-        raise InvalidInput([replace(m, path="--command") for m in error.mistakes]) from error
-    box = replace(box, words=tuple(words for _line, words in lines))
-    subject = linter.subject_of(file_of(line for line, _words in lines), catalogue, box)
-    findings = tuple(_at_words(finding, subject) for finding in linter.lint(subject, rules))
-    return Linted("command", findings, None, catalogue)
-
-
-def _at_words(finding: Finding, subject: Subject) -> Finding:
-    """With words of the command where the finding has a line or a setting of a file."""
-
-    of_lines = {number: f"`{words}`" for number, words in enumerate(subject.box.words, start=2)}
-
-    def words(line: re.Match[str]) -> str:
-        return of_lines.get(int(line[1]), line[0]) if line[1] else line[0]
-
-    def option(setting: re.Match[str]) -> str:
-        key, value = setting.groups()
-        return f"`{' '.join(words_of(key, value, subject.catalogue.find(key)))}`"
-
-    # What is between backticks is of the user, and may say `line 7` too.
-    message = re.sub(r"`[^`]*`|\bline (\d{1,6})\b", words, finding.message)
-    if finding.line in of_lines:
-        message = f"{of_lines[finding.line]}: {message}"
-    if finding.fix is None:
-        return replace(finding, line=None, message=message)
-    sentence = re.sub(r"`([\w-]+) = ([^`]+)`", option, finding.fix.sentence)
-    fix = replace(finding.fix, sentence=sentence.replace("the line", "the option"), edits=())
-    return replace(finding, line=None, message=message, fix=fix)
 
 
 def _write(file: str, text: str, fixed: str) -> None:

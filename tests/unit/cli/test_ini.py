@@ -122,3 +122,30 @@ def test_another_format_is_refused_by_name(tmp_path: Path) -> None:
     path.write_text("uwsgi:\n  processes: 4\n")
     (found,) = mistakes("patch", str(path), "--set", "processes=2")
     assert "this is YAML, not ini" in found
+
+
+def test_a_file_is_converted_and_losses_are_said(
+    capsysbinary: pytest.CaptureFixture[bytes], file: str, tmp_path: Path
+) -> None:
+    assert ini(["convert", file, "--to", "yaml"], standalone_mode=False) == 0
+    out, err = capsysbinary.readouterr()
+    assert out == b"uwsgi:\n  # caf\xe9\n  processes: 2\n"
+    assert err.count(b"not carried over: line ") == 3
+    assert ini(["convert", file, "--to", "yaml", "--strict"], standalone_mode=False) == 1
+    capsysbinary.readouterr()
+    form = tmp_path / "app.json"
+    form.write_text('{"uwsgi": {"threads": 2}}')
+    assert ini(["convert", str(form), "--to", "ini", "--strict"], standalone_mode=False) == 0
+    assert capsysbinary.readouterr() == (b"[uwsgi]\nthreads = 2\n", b"")
+
+
+def test_an_ini_as_an_ini_is_the_same(
+    capsysbinary: pytest.CaptureFixture[bytes], file: str
+) -> None:
+    assert said(capsysbinary, "convert", file, "--to", "ini") == CONTENT
+
+
+def test_a_form_that_nobody_can_read_is_not_converted(tmp_path: Path) -> None:
+    form = tmp_path / "app.json"
+    form.write_text('{"uwsgi": {\n')
+    assert mistakes("convert", str(form), "--to", "ini")[0].startswith(f"{form}:2: no JSON: ")

@@ -394,3 +394,146 @@ def test_json_has_the_signs_of_the_file(ini: Path, capsys: pytest.CaptureFixture
     said = capsys.readouterr().out
     assert "thräds" in said
     assert json.loads(said)["findings"]
+
+
+def test_another_form_is_read_and_each_finding_has_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "app.yaml"
+    file.write_text(
+        "#\nuwsgi:\n  module: app\n  processes: 2\n  http: :80\n  processes: 4\n  env:\n   - A=1\n"
+    )
+    assert run("lint", str(file), "--rule", "U037", "--rule", "U146", "--rule", "U090") == 1
+    said = capsys.readouterr().out
+    assert f"{file}:4: warning U037 overridden: uWSGI never uses `2` for processes: line 6" in said
+    assert f"{file}:7: error U146 misread-form: uWSGI stops reading at this line" in said
+    assert f"{file}:2: warning U090 no-master: " in said
+    assert "fix: add `master: true`" in said
+    assert "--fix" not in said
+    assert run("lint", str(file), "--fix") == 2
+    assert "--fix: writes ini files only" in capsys.readouterr().err
+
+
+def test_a_form_that_nobody_can_read_is_unusable(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "app.xml"
+    file.write_text("<uwsgi>\n<a></uwsgi>")
+    assert run("lint", str(file), "--format", "json") == 2
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["is_usable"] is False
+    assert [(f["rule"], f["line"]) for f in answer["findings"]] == [("U004", 2)]
+
+
+SECTIONS = """\
+[uwsgi]
+http-socket = :8000
+module = app
+
+[prod]
+ini = :uwsgi
+processes = 2
+processes = 4
+"""
+TWICE = ("--rule", "U037", "--rule", "U013", "--rule", "U008", "--rule", "U090")
+
+
+def test_a_section_of_a_file_is_checked_with_what_it_includes(
+    ini: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ini.write_text(SECTIONS)
+    assert run("lint", f"{ini}:prod", *TWICE) == 1
+    said = capsys.readouterr().out
+    assert f"{ini}:7: warning U037 overridden: uWSGI never uses `2`" in said
+    assert f"{ini}:5: warning U090 no-master" in said
+    assert "unused-section" not in said
+    run("lint", f"{ini}:", *TWICE)
+    said = capsys.readouterr().out
+    assert "U037" not in said
+    assert f"{ini}:1: warning U090 no-master" in said
+    assert run("lint", f"{ini}:nope", "--rule", "U008", "--fail-on", "error") == 1
+    assert "[nope] is missing or empty: uWSGI reads nothing" in capsys.readouterr().out
+
+
+def test_two_sections_of_a_file_have_two_answers(
+    ini: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ini.write_text(SECTIONS)
+    run("lint", str(ini), f"{ini}:prod", "--format", "json")
+    assert list(json.loads(capsys.readouterr().out)) == [str(ini), f"{ini}:prod"]
+
+
+def test_a_fix_of_a_section_looks_at_the_section(ini: Path) -> None:
+    ini.write_text(SECTIONS)
+    run("lint", f"{ini}:prod", "--fix", "--rule", "U037")
+    assert ini.read_text() == SECTIONS.replace("processes = 2\n", "")
+
+
+def test_a_section_of_another_form_and_a_name_with_a_colon(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    form, odd = tmp_path / "app.yaml", tmp_path / "app.ini:x"
+    form.write_text("uwsgi:\n  threads: 2\nprod:\n  threads: two\n")
+    odd.write_text("[uwsgi]\nthreads = four\n")
+    assert run("lint", f"{form}:prod", "--rule", "U029") == 1
+    assert f"{form}:4: error U029" in capsys.readouterr().out
+    assert run("lint", str(odd), "--rule", "U029") == 1
+    assert f"{odd}:2: error U029" in capsys.readouterr().out
+
+
+def test_every_vassal_of_a_folder_is_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.ini").write_text(GOOD)
+    (tmp_path / "b.xml").write_text("<uwsgi>\n<threads>two</threads></uwsgi>")
+    (tmp_path / "notes.txt").write_text("no vassal")
+    (tmp_path / "folder.ini").mkdir()
+    assert run("lint", str(tmp_path), "--rule", "U029") == 1
+    said = capsys.readouterr().out
+    assert f"{tmp_path}/b.xml:2: error U029" in said
+    assert "2 files: 1 finding" in said
+    before = (tmp_path / "a.ini").read_text()
+    assert run("lint", str(tmp_path), "--fix", "--unsafe") == 2
+    assert "b.xml is XML" in capsys.readouterr().err
+    assert (tmp_path / "a.ini").read_text() == before
+
+
+def test_a_folder_without_a_vassal_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("lint", str(tmp_path)) == 2
+    assert "has no vassal: no file ends in .ini" in capsys.readouterr().err
+
+
+def test_a_placeholder_is_filled_before_the_lint(
+    ini: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = f"{GOOD}threads = ${{THREADS}}\n"
+    rules = ("--rule", "U147", "--rule", "U029")
+    assert _linted(ini, text, *rules) == 1
+    said = capsys.readouterr().out
+    assert (
+        f"{ini}:12: warning U147 template-placeholder: uWSGI does not fill `${{THREADS}}`" in said
+    )
+    assert "with `--define THREADS=VALUE`; uWSGI itself fills `$(THREADS)`" in said
+    assert _linted(ini, text, *rules, "--define", "THREADS=2", "--define", "OTHER=") == 0
+    assert _linted(ini, text, *rules, "--define", "THREADS=two") == 1
+    assert "threads needs a number: uWSGI reads `two` as 0" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (("--define", "N"), "--define: N is not NAME=VALUE"),
+        (("--define", "N-M=1"), "--define: N-M=1 is not NAME=VALUE"),
+        (("--define", "N=1\n2"), "--define: the value of N must be printable, on one line"),
+        (("--define", "N=1", "--fix"), "--define: --fix would write the values into the file"),
+    ],
+)
+def test_what_is_no_definition(
+    ini: Path, words: tuple[str, ...], wanted: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _linted(ini, GOOD, *words) == 2
+    assert wanted in capsys.readouterr().err
+    assert run("lint", "--command", "uwsgi -p 4", "--define", "N=1") == 2
+    assert "--define: needs FILE" in capsys.readouterr().err

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tests.lint_pages import better, example
+from tuner.uwsgi.forms import Misread
 from tuner.uwsgi.ini import IniFile
 from tuner.uwsgi.lint import RULES as ALL
 from tuner.uwsgi.lint import Box, Rule, Severity, Subject, lint
@@ -40,7 +41,7 @@ AT: Mapping[str, int] = {
     "U120": 8, "U121": 8,
     "U125": 7, "U126": 8, "U127": 8, "U128": 8,
     "U130": 3, "U131": 8, "U132": 3, "U133": 8, "U134": 8, "U135": 7, "U136": 6, "U137": 8,
-    "U140": 8, "U141": 8, "U142": 1, "U143": 1, "U144": 1, "U145": 2,
+    "U140": 8, "U141": 8, "U142": 1, "U143": 1, "U144": 1, "U145": 2, "U146": 8, "U147": 8,
 }  # fmt: skip
 
 # The box that a rule needs when HERE is not enough.
@@ -55,13 +56,14 @@ BOXES: Mapping[str, Box] = {
     "U143": Box(command=("uwsgi", "--http-socket", ":8000", "--module", "app")),
     "U144": Box(command=("uwsgi", "--ini", "uwsgi.ini", "--so-send-timeout", "5")),
     "U145": Box(clients_keep=True),
+    "U146": Box(misread=(Misread(8, "uWSGI stops reading at this line"),)),
 }
 CATALOGUES: Mapping[str, Catalogue] = {
     "U118": WITHOUT_ASYNCIO,
     "U132": replace(known(), version="2.0.26"),
 }
-# The better file is the same; the command or the environment is better.
-ELSEWHERE = {"U140", "U141", "U143", "U144"}
+# The better file is the same; the command, the environment or the file it was made of is better.
+ELSEWHERE = {"U140", "U141", "U143", "U144", "U146"}
 
 rules = pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.id}-{rule.name}")
 
@@ -116,7 +118,7 @@ def test_a_fix_that_has_edits_does_away_with_the_finding(rule: Rule) -> None:
 # A list, to which an include can only add, and the command.
 WHATEVER_IS_INCLUDED = {
     *("U051", "U053", "U054", "U056", "U057", "U062", "U066", "U093", "U125", "U128"),
-    *("U140", "U141", "U142", "U143", "U144"),
+    *("U140", "U141", "U142", "U143", "U144", "U146", "U147"),
 }
 
 

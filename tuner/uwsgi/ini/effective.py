@@ -50,14 +50,14 @@ def effective(
     reading (`if-`, `for`, `ini`, `set`) are applied and not listed.
     """
     reader = _Reader(ini.lines, environ, files or {}, path)
-    reader.enter(Place(ini.lines, path=path))
+    reader.enter(Place(ini.lines, path=path, section=ini.section))
     return reader.result()
 
 
 def endless_reference(ini: IniFile) -> Setting | None:
     """The first value that refers to itself, as in `a = x%(a)`; None when there is none."""
     reader = _Reader(ini.lines, None, {}, None)
-    reader.enter(Place(ini.lines))
+    reader.enter(Place(ini.lines, section=ini.section))
     reader.result()
     return next(iter(reader.endless), None)
 

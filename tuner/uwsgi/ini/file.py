@@ -212,15 +212,16 @@ def _note(text: str, indent: str, ending: str) -> str:
 class IniFile:
     """A parsed file: `dump()` returns exactly the parsed text.
 
-    `read` is how uWSGI goes through it, from `[uwsgi]` on and through its own included sections.
+    `read` is how uWSGI goes through it, from `section` on and through its own included sections.
     """
 
     lines: tuple[Line, ...]
+    section: str = SECTION
     read: Walk = field(init=False, repr=False, compare=False)
     _plain: Mapping[str, list[str]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        read, plain = walk(self.lines), dict[str, list[str]]()
+        read, plain = walk(self.lines, self.section), dict[str, list[str]]()
         for step in read.steps:
             setting = None if step.is_conditional else step.line.setting
             if setting is not None:
@@ -229,9 +230,9 @@ class IniFile:
         object.__setattr__(self, "_plain", plain)
 
     @classmethod
-    def parse(cls, text: str) -> "IniFile":
-        """Read any text."""
-        return cls(read_lines(text))
+    def parse(cls, text: str, section: str = SECTION) -> "IniFile":
+        """Read any text, as uWSGI does that is asked for this section of it."""
+        return cls(read_lines(text), section)
 
     def dump(self) -> str:
         """The file's text."""
@@ -240,7 +241,7 @@ class IniFile:
     @property
     def has_section(self) -> bool:
         """Whether uWSGI finds a section to read."""
-        return any(line.section == SECTION for line in self.lines)
+        return any(line.section == self.section for line in self.lines)
 
     def values(self, option: str) -> list[str]:
         """All unconditional values of an option, in any spelling, in uWSGI's order."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tuner.uwsgi.ini.effective import endless_reference
 from tuner.uwsgi.ini.file import IniFile
-from tuner.uwsgi.ini.lines import SECTION, Line
+from tuner.uwsgi.ini.lines import Line
 from tuner.uwsgi.ini.walking import Obstacle
 
 # ---- Configurations in other formats: which one, and how to convert it
@@ -70,7 +70,7 @@ _SENTENCES = {
     "nul": "a NUL byte: uWSGI drops the rest of the line",
     "joined-lines": "a single % at the end joins the next line to this one; write %%",
     "section-header": "uWSGI only drops the last character: this is section [{section}]",
-    "no-section": f"[{SECTION}] is missing or empty: uWSGI reads nothing of this file",
+    "no-section": "[{section}] is missing or empty: uWSGI reads nothing of this file",
     Obstacle.UNCLOSED: "`{key}` is never closed: its condition applies to everything below",
     Obstacle.STRAY_END: "`{key}` closes no block: blocks do not nest, and the first end closes",
     Obstacle.NESTED: "`{key}` is inside another block: uWSGI does not start",
@@ -140,8 +140,8 @@ def _of_sections(ini: IniFile) -> Iterator[Problem]:
         text = line.raw.strip(" \t\r\n")
         if text.startswith("[") and not line.joined and not text.endswith("]"):
             yield Problem.of(number, "section-header", section=line.section)
-    if not any(line.section == SECTION and line.key is not None for line in ini.lines):
-        yield Problem.of(None, "no-section")
+    if not any(line.section == ini.section and line.key is not None for line in ini.lines):
+        yield Problem.of(None, "no-section", section=ini.section)
 
 
 def _of_blocks(ini: IniFile) -> Iterator[Problem]:

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tuner.uwsgi.ini import SECTION
 from tuner.uwsgi.ini.lines import as_comment, inline_comment
 from tuner.uwsgi.lint.subject import Entry, Subject
 
@@ -130,7 +129,7 @@ def text_of(entry: Entry, value: str) -> str:
 def top_of(subject: Subject) -> int | None:
     """The number of the section's header, for findings about missing lines."""
     lines = enumerate(subject.ini.lines, start=1)
-    return next((number for number, line in lines if line.section == SECTION), None)
+    return next((number for number, line in lines if line.section == subject.ini.section), None)
 
 
 def _indent_of(entry: Entry) -> str:

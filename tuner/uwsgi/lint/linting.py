@@ -69,7 +69,7 @@ def repaired(
         if better == text:
             break
         text = better
-        subject = subject_of(text, subject.catalogue, subject.box)
+        subject = subject_of(text, subject.catalogue, subject.box, subject.ini.section)
     return text, lint(subject, rules)
 
 

@@ -5,10 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tuner.uwsgi.command_line import Argument, arguments, is_file, words_for_uwsgi
-from tuner.uwsgi.ini import INCLUDES, IniFile, Line, Problem, as_int, is_true, problems
+from tuner.uwsgi.forms import Misread
+from tuner.uwsgi.ini import INCLUDES, SECTION, IniFile, Line, Problem, as_int, is_true, problems
 from tuner.uwsgi.lint.around import TimeLimit
 from tuner.uwsgi.options import Kind, nearest
 from tuner.uwsgi.options.guessing import Catalogue, Option
+from tuner.uwsgi.templates import has_placeholder
 
 # ---- What rules look at: a file, and what is known about the place where it runs
 
@@ -27,8 +29,9 @@ class Box:
 
     `command` is ENTRYPOINT and CMD of the image, or the job's own command. `environ` is the
     environment of the process. `memory_per_process_mb` is measured or guessed. `words` has for each
-    line after the first its words in a command: for a file that was made of one. `proxy` is how
-    long what stands in front waits for an answer, `grace` the time between SIGTERM and SIGKILL.
+    line after the first its words in a command: for a file that was made of one. `misread` is what
+    uWSGI reads otherwise in the YAML, XML or JSON that a file was made of. `proxy` is how long what
+    stands in front waits for an answer, `grace` the time between SIGTERM and SIGKILL.
     """
 
     cpus: float | None = None
@@ -39,6 +42,7 @@ class Box:
     command: tuple[str, ...] = ()
     environ: Mapping[str, str] = field(default_factory=dict)
     words: tuple[str, ...] = ()
+    misread: tuple[Misread, ...] = ()
     proxy: TimeLimit | None = None
     grace: TimeLimit | None = None
     clients_keep: bool = False  # clients want to send several requests on one connection
@@ -79,8 +83,11 @@ class Entry:
 
 
 def is_dynamic(value: str) -> bool:
-    """Whether a value contains a variable: `%(name)`, `$(NAME)`, `@(file)` or `%k`."""
-    return _DYNAMIC.search(value) is not None
+    """Whether a value contains a variable: `%(name)`, `$(NAME)`, `@(file)` or `%k`.
+
+    A placeholder of a template counts too: nobody knows its value.
+    """
+    return _DYNAMIC.search(value) is not None or has_placeholder(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,12 +134,16 @@ class Subject:
         return self._nearest.get(name)
 
 
-def subject_of(text: str, catalogue: Catalogue, box: Box | None = None) -> Subject:
-    """A subject of any text. The time is bounded, also for a text that is too long.
+def subject_of(
+    text: str, catalogue: Catalogue, box: Box | None = None, section: str = SECTION
+) -> Subject:
+    """A subject of any text, for a uWSGI that reads this section.
 
-    Bytes that are not UTF-8 are expected as `surrogateescape` decodes them.
+    The time is bounded, also for a text that is too long. Bytes that are not UTF-8 are expected as
+    `surrogateescape` decodes them.
     """
-    return Subject(ini=IniFile.parse(text[: MAX_CHARS + 1]), catalogue=catalogue, box=box or Box())
+    ini = IniFile.parse(text[: MAX_CHARS + 1], section)
+    return Subject(ini=ini, catalogue=catalogue, box=box or Box())
 
 
 def _entries(ini: IniFile, catalogue: Catalogue) -> Iterator[Entry]:

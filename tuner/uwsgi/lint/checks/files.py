@@ -10,10 +10,12 @@ from tuner.uwsgi.lint.references import referenced
 from tuner.uwsgi.lint.rule import Hit, check, hit, problem, with_code
 from tuner.uwsgi.lint.subject import MAX_CHARS, Entry, Subject
 from tuner.uwsgi.options.guessing import Kind
+from tuner.uwsgi.templates import is_of_shell, placeholders
 
 _NOT_UTF_8 = re.compile("[\udc80-\udcff]")
 _INVISIBLE = re.compile("[\u00a0\u00ad\u2000-\u200f\u2028-\u202f\u2060\u3000\ufeff]")
 _BOM = "\ufeff"
+_SCALARS = frozenset({Kind.FLAG, Kind.INTEGER, Kind.TEXT})
 
 
 def _line(number: int, *lines: str, sentence: str) -> Fix:
@@ -48,6 +50,26 @@ def other_format(subject: Subject) -> Iterator[Hit]:
     sentence = refuse_other_formats(subject.ini.dump())
     if sentence is not None:
         yield Hit(1, sentence)
+
+
+@check("misread-form")
+def misread_form(subject: Subject) -> Iterator[Hit]:
+    for each in subject.box.misread:
+        yield Hit(each.line, each.message)
+
+
+@check("template-placeholder")
+def placeholder(subject: Subject) -> Iterator[Hit]:
+    """In lists, a dollar sign belongs to a shell or to a route of uWSGI."""
+    for entry in subject.entries:
+        is_list = entry.option is None or entry.option.kind not in _SCALARS
+        for written, name in placeholders(entry.value):
+            if is_list and is_of_shell(written):
+                continue
+            own = f"; uWSGI itself fills `$({name})`" if is_of_shell(written) else ""
+            fix = Fix(f"fill it before the lint with `--define {name}=VALUE`{own}")
+            severity = Severity.WARNING if is_of_shell(written) else Severity.NOTE
+            yield hit(entry, fix, severity, written=written)
 
 
 @check("byte-order-mark")
@@ -113,7 +135,7 @@ def stray_end(subject: Subject) -> Iterator[Hit]:
 @check("no-uwsgi-section")
 def no_section(subject: Subject) -> Iterator[Hit]:
     """Silent when another finding is the reason."""
-    if with_code(subject, "bom", "section-header", "joined-lines"):
+    if subject.box.misread or with_code(subject, "bom", "section-header", "joined-lines"):
         return
     for found in with_code(subject, "no-section"):
         yield Hit(None, found.message, _first_header(subject))
@@ -122,6 +144,8 @@ def no_section(subject: Subject) -> Iterator[Hit]:
 def _first_header(subject: Subject) -> Fix:
     sections = list(dict.fromkeys(line.section for line in subject.ini.lines if line.section))
     settings = [n for n, line in enumerate(subject.ini.lines, start=1) if line.key]
+    if subject.ini.section != SECTION:
+        return Fix(f"write [{subject.ini.section}], or start uWSGI with a section of the file")
     if not sections and settings:
         edit = Edit(settings[0], settings[0] - 1, (_HEADER,))
         return Fix(f"put {_HEADER} above the first option", (edit,), is_safe=True)
@@ -159,7 +183,8 @@ def above_section(subject: Subject) -> Iterator[Hit]:
 @check("unused-section")
 def unused(subject: Subject) -> Iterator[Hit]:
     read = {entry.line.section for entry in subject.entries}
-    if SECTION not in read:
+    # Of a file with one section for each start, only one is asked for.
+    if SECTION not in read or subject.ini.section != SECTION:
         return
     seen: set[str] = set()
     for number, line in enumerate(subject.ini.lines, start=1):
@@ -176,8 +201,6 @@ def unused(subject: Subject) -> Iterator[Hit]:
 
 
 # ---- Options that several lines set: of a scalar, the last line wins
-
-_SCALARS = frozenset({Kind.FLAG, Kind.INTEGER, Kind.TEXT})
 
 
 def _groups(subject: Subject) -> Iterator[Sequence[Entry]]:

@@ -1,0 +1,210 @@
+"""A configuration in one form, written in another, and what that form cannot hold."""
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from tuner.nouns.wording import count
+from tuner.uwsgi.command_line import words_of
+from tuner.uwsgi.forms import Form
+from tuner.uwsgi.ini import CLOSES, INCLUDES, OPENS, SECTION, IniFile, canonical, is_true
+from tuner.uwsgi.ini.lines import as_comment
+from tuner.uwsgi.options import Catalogue, Kind, Takes
+
+_OF_THE_FILE = re.compile(r"%(?!\()")
+_COMMENT = re.compile(r"[ \t]*[;#]+[ \t]?(.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A setting, or a comment where `key` is empty; `line` counts from 1."""
+
+    line: int
+    key: str
+    value: str
+
+    @property
+    def text(self) -> str:
+        """As a uwsgi.ini has it."""
+        return f"{self.key} = {self.value}"
+
+
+@dataclass(slots=True)
+class Pieces:
+    """The pieces of a file in uWSGI's order, and sentences on what got lost on the way."""
+
+    all: list[Piece] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+
+    @property
+    def settings(self) -> list[Piece]:
+        """Without the comments."""
+        return [piece for piece in self.all if piece.key]
+
+    def lose(self, piece: Piece, why: str) -> None:
+        """Say that a setting is not carried over."""
+        self.lost.append(f"line {piece.line}: `{piece.text}`: {why}")
+
+
+def of_ini(ini: IniFile) -> Pieces:
+    """The pieces of the section that uWSGI reads; sections that it includes are in their place."""
+    found, comments = Pieces(), _comments(ini)
+    for step in ini.read.steps:
+        line, number = step.line, step.index + 1
+        found.all += comments.pop(number, [])
+        piece = Piece(number, line.key or "", line.value)
+        if step.is_conditional or line.key in OPENS | CLOSES:
+            found.lose(piece, "a block counts in ini files only")
+        elif line.own_section is None:
+            found.all.append(piece)
+    found.all += comments.pop(0, [])
+    read = {step.line.section for step in ini.read.steps}
+    unread = {line.section: None for line in ini.lines if line.key and line.section not in read}
+    found.lost += [f"section [{section}], which nothing reads" for section in unread]
+    return found
+
+
+def _comments(ini: IniFile) -> dict[int, list[Piece]]:
+    """The comments above each line with a key, by its number; those at the end by 0."""
+    found: dict[int, list[Piece]] = {}
+    above: list[Piece] = []
+    for number, line in enumerate(ini.lines, start=1):
+        comment = _COMMENT.fullmatch(line.text)
+        if line.key is None and not line.joined and comment:
+            above.append(Piece(number, "", comment[1]))
+        elif line.key is not None:
+            found[number], above = above, []
+    return {**found, 0: above}
+
+
+def of_form(text: str, form: Form, section: str = "") -> Pieces:
+    """The pieces of YAML, XML or JSON. Raises `Malformed`."""
+    read = form.read(text, section)
+    found = Pieces(lost=[f"line {each.line}: {each.message}" for each in read.misread])
+    comments = list(_yaml_comments(text)) if form.name == "YAML" else []
+    for setting in read.settings:
+        while comments and comments[0].line <= setting.line:
+            found.all.append(comments.pop(0))
+        found.all.append(Piece(setting.line, setting.key, setting.value))
+    found.all += comments
+    if form.name == "XML" and "<!--" in text:
+        found.lost.append("the comments of XML")
+    return found
+
+
+def _yaml_comments(text: str) -> Iterator[Piece]:
+    for number, line in enumerate(text.splitlines(), start=1):
+        _, sign, comment = line.partition("#")
+        if sign and comment.strip():
+            yield Piece(number, "", comment.strip())
+
+
+# ---- Writers. Each says in `lost` what its form cannot hold
+
+Writer = Callable[[Pieces, Catalogue], str]
+
+
+def _ini(pieces: Pieces, catalogue: Catalogue) -> str:
+    texts = [p.text.rstrip() if p.key else f"; {as_comment(p.value)}" for p in pieces.all]
+    return "".join(f"{text}\n" for text in (f"[{SECTION}]", *texts))
+
+
+def _yaml(pieces: Pieces, catalogue: Catalogue) -> str:
+    lines = [f"{SECTION}:"]
+    for piece in pieces.all:
+        if not piece.key:
+            lines.append(f"  # {as_comment(piece.value)}")
+        elif "#" in piece.key + piece.value:
+            pieces.lose(piece, "uWSGI cuts YAML at every `#`")
+        elif piece.key[0] in "-[{" or re.search(r":[ \t]", piece.key):
+            pieces.lose(piece, "YAML cannot have this key")
+        else:
+            lines.append(f"  {piece.key}: {piece.value}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _json(pieces: Pieces, catalogue: Catalogue) -> str:
+    """Repeats are a list at the place of the first, so their order among others may change."""
+    values: dict[str, list[int | str]] = {}
+    for piece in pieces.settings:
+        number = re.fullmatch(r"0|[1-9][0-9]{0,8}", piece.value)
+        values.setdefault(piece.key, []).append(int(piece.value) if number else piece.value)
+    moved = [piece.key for piece in pieces.settings] != [
+        key for key, found in values.items() for _ in found
+    ]
+    names = {canonical(key) for key in values}
+    if moved and (names & INCLUDES or len(names) < len(values)):
+        pieces.lost.append("the order of the options, which counts here: JSON groups repeats")
+    _lose_comments(pieces, "JSON")
+    single = {key: found[0] if len(found) == 1 else found for key, found in values.items()}
+    return json.dumps({SECTION: single}, indent=2, ensure_ascii=False) + "\n"
+
+
+def _command(pieces: Pieces, catalogue: Catalogue) -> str:
+    words = ["uwsgi"]
+    for piece in pieces.settings:
+        option = catalogue.find(piece.key)
+        if _OF_THE_FILE.search(piece.value):
+            pieces.lose(piece, "uWSGI replaces `%` and a letter in files only")
+        elif option is None:
+            words += ["--set-placeholder", f"{piece.key}={piece.value}"]
+        elif option.takes is Takes.NOTHING and option.kind is not Kind.FLAG:
+            pieces.lose(piece, "the option takes no value on a command line")
+        elif option.kind is Kind.FLAG and not is_true(piece.value) and _is_on_too(piece, pieces):
+            pieces.lose(piece, "a command cannot turn off what it turns on")
+        else:
+            words += words_of(piece.key, piece.value, option)
+    _lose_comments(pieces, "a command")
+    return f"{shlex.join(words)}\n"
+
+
+def _is_on_too(piece: Piece, pieces: Pieces) -> bool:
+    name = canonical(piece.key)
+    same = (each for each in pieces.settings if canonical(each.key) == name)
+    return any(is_true(each.value) for each in same)
+
+
+def _env(pieces: Pieces, catalogue: Catalogue) -> str:
+    """Of a scalar the last value; of a list only the first fits."""
+    lines, seen = list[str](), dict[str, int]()
+    for piece in pieces.all:
+        if not piece.key:
+            lines.append(f"# {piece.value}")
+            continue
+        why, option = _no_variable(piece), catalogue.find(piece.key)
+        variable = f"UWSGI_{piece.key.upper().replace('-', '_')}"
+        name = canonical(piece.key)
+        if why:
+            pieces.lose(piece, why)
+        elif name not in seen:
+            seen[name] = len(lines)
+            lines.append(f"{variable}={piece.value}")
+        elif option is not None and option.kind in {Kind.LIST, Kind.ACTION}:
+            pieces.lose(piece, "a variable has one value")
+        else:
+            lines[seen[name]] = f"{variable}={piece.value}"
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _no_variable(piece: Piece) -> str | None:
+    if not re.fullmatch(r"[a-z0-9-]+", piece.key):
+        return "no variable means this name"
+    if _OF_THE_FILE.search(piece.value):
+        return "uWSGI replaces `%` and a letter in files only"
+    if piece.value.startswith(("'", '"')) or re.search(r"\s#", piece.value):
+        return "env files are read in several ways where a value has quotes or ` #`"
+    return None
+
+
+def _lose_comments(pieces: Pieces, form: str) -> None:
+    number = len(pieces.all) - len(pieces.settings)
+    if number:
+        pieces.lost.append(f"{count(number, 'comment')}: {form} has none")
+
+
+WRITERS: Mapping[str, Writer] = {
+    "ini": _ini, "command": _command, "yaml": _yaml, "json": _json, "env": _env
+}  # fmt: skip
+"""How each form is written, by its name."""

@@ -1,0 +1,35 @@
+"""Placeholders that a template fills: `$NAME`, `${NAME}`, `{{ name }}`, `!NAME!`.
+
+uWSGI takes them literally. What it fills itself, `$(NAME)` and `%(name)`, is none of them.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+_OF_SHELLS = r"\$\{(?P<braced>\w+)\}|\$(?P<bare>[A-Za-z_]\w*)"
+_MARKED = r"\{\{-?[ \t]*(?P<curly>\w+)[^{}\n]*\}\}|!(?P<banged>[A-Z][A-Z0-9_]*)!"
+_ANY = re.compile(f"{_OF_SHELLS}|{_MARKED}")
+
+
+def has_placeholder(text: str) -> bool:
+    """Whether a template may fill a part of the text."""
+    return _ANY.search(text) is not None
+
+
+def placeholders(text: str) -> Iterator[tuple[str, str]]:
+    """Each placeholder as it is written, with its name."""
+    return ((found.group(), _name(found)) for found in _ANY.finditer(text))
+
+
+def is_of_shell(placeholder: str) -> bool:
+    """Whether it begins with a dollar sign, as variables of a shell and of uWSGI's routes do."""
+    return placeholder.startswith("$")
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """The text with these values; other placeholders stay as they are."""
+    return _ANY.sub(lambda found: values.get(_name(found), found.group()), text)
+
+
+def _name(found: re.Match[str]) -> str:
+    return found[found.lastgroup or 0]
