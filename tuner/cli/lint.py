@@ -25,7 +25,7 @@ from tuner.cli.shared import (
     text_of,
 )
 from tuner.nouns.errors import InvalidInput, Mistake
-from tuner.nouns.wording import count
+from tuner.nouns.plain import count
 from tuner.uwsgi import lint as linter
 from tuner.uwsgi.command_line import file_of, lines_of, shell_words, words_of
 from tuner.uwsgi.lint import Box, Finding, Rule, Severity, Subject

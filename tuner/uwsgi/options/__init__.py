@@ -6,6 +6,6 @@ lookup     `known`: all of them in one `Catalogue`; `of_build`: those of one bui
 guessing   an option, a catalogue, and the option that a wrong name means (spellings.yaml)
 """
 
-from tuner.nouns.model import Danger
+from tuner.nouns.plain import Danger
 from tuner.uwsgi.options.guessing import Advice, Catalogue, Kind, Option, Takes, nearest
 from tuner.uwsgi.options.lookup import elsewhere, known, of_build
