@@ -6,6 +6,7 @@
     asking       files and options → the document of a request
     following    a request submitted, and its job until it has ended; a service for its time
     versions     which uWSGI reads a file that is checked
+    around       time limits of nginx, compose files and manifests, for the linter
     findings     findings of the linter as text, SARIF and workflow commands
     printing     answers as lines
     tables       answers as tables

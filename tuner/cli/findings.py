@@ -4,14 +4,16 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from tuner.nouns.schemas.base import LintAnswer
-from tuner.nouns.wording import count
+from tuner.nouns.plain import count
 from tuner.uwsgi.lint import RULES, Finding, Fix, Rule, Severity, applicable
 from tuner.uwsgi.lint.linting import answer_of
 from tuner.uwsgi.options import Catalogue, known
+
+if TYPE_CHECKING:
+    from tuner.nouns.schemas.base import LintAnswer
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _GITHUB = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
@@ -72,7 +74,7 @@ def json_of(found: Sequence[Linted]) -> str:
     )
 
 
-def _answer(one: Linted) -> LintAnswer:
+def _answer(one: Linted) -> "LintAnswer":
     # JSON cannot hold bytes that are not UTF-8: they become question marks.
     sent = None if one.fixed is None else one.fixed.encode("utf-8", "replace").decode()
     return answer_of(one.findings, one.catalogue, sent)

@@ -27,13 +27,12 @@ from tuner.cli.shared import (
 )
 from tuner.cli.versions import catalogues_of
 from tuner.nouns.errors import InvalidInput, Mistake
-from tuner.nouns.wording import count
+from tuner.nouns.plain import count
 from tuner.uwsgi import lint as linter
 from tuner.uwsgi.command_line import shell_words
 from tuner.uwsgi.forms import SUFFIXES, Form, form_of
 from tuner.uwsgi.ini import SECTION
-from tuner.uwsgi.lint import Box, Finding, Rule, Severity
-from tuner.uwsgi.lint.around import TimeLimit, grace_of, nginx_limit
+from tuner.uwsgi.lint import Box, Finding, Rule, Severity, TimeLimit
 from tuner.uwsgi.options import Catalogue, of_build
 from tuner.uwsgi.templates import filled
 
@@ -307,6 +306,8 @@ def _environment(env_file: str) -> dict[str, str]:
 
 
 def _proxy(nginx: str | None) -> TimeLimit | None:
+    from tuner.cli.around import nginx_limit
+
     if nginx is None:
         return None
     try:
@@ -316,6 +317,8 @@ def _proxy(nginx: str | None) -> TimeLimit | None:
 
 
 def _grace(deployed_by: str | None) -> TimeLimit | None:
+    from tuner.cli.around import grace_of
+
     if deployed_by is None:
         return None
     file, _, name = deployed_by.partition(":")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tuner.nouns.errors import InvalidInput
-from tuner.nouns.model import Priority, printable
+from tuner.nouns.plain import Priority, printable
 
 if TYPE_CHECKING:
     from rich.console import Console

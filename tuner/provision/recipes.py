@@ -126,6 +126,9 @@ COMMANDS: Mapping[str, Command] = {
     "bench-fragility": _benchmark("scenes: the same file twice, and 1 process for 3", "fragility"),
     "bench-nulls": _benchmark("jobs on containers where no option matters", "nulls"),
     "bench-ini": _benchmark("parse, lint and patch a file of 300 lines", "ini", images=False),
+    "bench-lint": _benchmark(
+        "start `tuner lint`: one file, and 1 000 in one call", "lint", images=False
+    ),
     "bench-polls": _benchmark("200 conditional requests a second", "polling", images=False),
     "bench-events": _benchmark("200 open streams of events beside polls", "streams", images=False),
     "bench-pages": _benchmark(

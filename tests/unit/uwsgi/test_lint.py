@@ -150,11 +150,9 @@ def test_entries_of_included_sections_count_and_others_do_not() -> None:
 
 
 def test_entries_are_found_by_any_of_their_names() -> None:
-    subject = subject_of("[uwsgi]\nworkers = 2\nprocesses = 3\n", known())
-    assert [entry.key for entry in subject.named("workers", "processes")] == [
-        "workers",
-        "processes",
-    ]
+    text = "[uwsgi]\nworkers = 2\nthreads = 1\nprocesses = 3\n"
+    found = subject_of(text, known()).named("processes", "threads", "workers")
+    assert [entry.key for entry in found] == ["workers", "threads", "processes"]
 
 
 def test_a_file_whose_includes_cannot_all_be_followed_is_left_alone() -> None:

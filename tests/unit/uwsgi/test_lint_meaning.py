@@ -9,8 +9,7 @@ from tests.lint_pages import better, example
 from tuner.uwsgi.forms import Misread
 from tuner.uwsgi.ini import IniFile
 from tuner.uwsgi.lint import RULES as ALL
-from tuner.uwsgi.lint import Box, Rule, Severity, Subject, lint
-from tuner.uwsgi.lint.around import TimeLimit
+from tuner.uwsgi.lint import Box, Rule, Severity, Subject, TimeLimit, lint
 from tuner.uwsgi.lint.finding import fixed
 from tuner.uwsgi.options import Catalogue, known
 

@@ -93,6 +93,11 @@ def test_a_placeholder_that_is_used_is_no_dead_key(lines: tuple[str, ...]) -> No
     assert not {"U019", "U020", "U039"}.intersection(rule for rule, _ in _found(*lines))
 
 
+def test_only_the_very_next_line_continues_a_line() -> None:
+    assert _found("env = A=1 \\", "vaccum = 1") == [("U035", 2)]
+    assert _found("env = A=1 \\", "", "vaccum = 1") == [("U035", 2), ("U019", 4)]
+
+
 def test_a_placeholder_may_be_for_another_file_that_is_included() -> None:
     (finding,) = _syntax("[uwsgi]\nplace-of-app = /srv\ninclude = common.ini\n")
     assert (finding.rule, finding.severity) == ("U020", Severity.NOTE)

@@ -29,7 +29,6 @@ from tuner.nouns.model.base import (
     Name,
     about,
     extended,
-    printable,
 )
 from tuner.nouns.model.budgets import (
     ANSWERS_OF_A_CONNECTION,
@@ -57,7 +56,6 @@ from tuner.nouns.model.documents import (
     CompareRequest,
     JobKind,
     JobSpec,
-    Priority,
     Request,
     SamplerName,
     TuneRequest,
@@ -134,7 +132,6 @@ from tuner.nouns.model.keys import (
 )
 from tuner.nouns.model.limits import (
     BOX_SIZES,
-    BYTES_PER_MB,
     OF_A_NAMESPACE,
     SOMAXCONN,
     Limits,
@@ -226,7 +223,6 @@ from tuner.nouns.model.studying import (
 )
 from tuner.nouns.model.targets import (
     DEFAULT_COMMAND,
-    Danger,
     Followed,
     LeftOut,
     Preflight,
@@ -265,3 +261,4 @@ from tuner.nouns.model.workloads import (
     wants_kept,
     with_keep_alive,
 )
+from tuner.nouns.plain import BYTES_PER_MB, Danger, Priority, printable

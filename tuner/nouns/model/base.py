@@ -82,13 +82,6 @@ Gain = Annotated[float, BeforeValidator(lambda gain: math.nan if gain is None el
 """A gain; no number where it is unknown or unbounded, null in JSON."""
 
 
-def printable(text: str, keep: str = "") -> str:
-    """The text with `�` for what a terminal would obey, and for marks that turn its direction."""
-    return "".join(
-        one if one.isprintable() or one in keep else "\N{REPLACEMENT CHARACTER}" for one in text
-    )
-
-
 # ---- Sizes and durations as Compose writes them
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([bkmgt]?)(?:i?b)?", re.IGNORECASE)

@@ -21,6 +21,7 @@ from tuner.nouns.model.needs import EnvName, EnvValue, File, ImageText
 from tuner.nouns.model.objectives import Metric, Objective, OptionName, Scalar, SearchSpace, Slo
 from tuner.nouns.model.targets import Allowed, Followed, Target, TargetRequest, reads_ini
 from tuner.nouns.model.workloads import Workload, with_keep_alive
+from tuner.nouns.plain import Priority
 
 
 class SamplerName(StrEnum):
@@ -93,13 +94,6 @@ class JobKind(StrEnum):
     TUNE = "tune"  # find the file to deploy
     COMPARE = "compare"  # measure the given files, and say how they differ
     CALIBRATE = "calibrate"  # measure one file against itself: what this host can tell apart
-
-
-class Priority(StrEnum):
-    """Which jobs of a pool come first."""
-
-    INTERACTIVE = "interactive"
-    NIGHTLY = "nightly"  # when no interactive one waits
 
 
 class JobSpec(Document):

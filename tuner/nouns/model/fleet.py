@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from tuner.nouns.model.answers import Calibration, ChangedLine, Effect, Verdict
-from tuner.nouns.model.base import Document, about, printable
+from tuner.nouns.model.base import Document, about
 from tuner.nouns.model.documents import JobKind
 from tuner.nouns.model.doubts import Doubt
 from tuner.nouns.model.measuring import (
@@ -19,6 +19,7 @@ from tuner.nouns.model.measuring import (
     MeasurementState,
 )
 from tuner.nouns.model.studying import JobState, JobSummary, Phase
+from tuner.nouns.plain import printable
 
 # ---- What has changed, in a line: the reader fetches the rest by the usual calls
 

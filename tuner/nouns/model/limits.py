@@ -144,11 +144,6 @@ Ulimits = dict[_Name, Annotated[Ulimit, BeforeValidator(_both)]]
 
 # ---- The box: what production gives the app, and each container of a trial gets too
 
-BYTES_PER_MB = 2**20
-"""A megabyte as Docker's `--memory 512m` and uWSGI's `reload-on-rss` have it: limits and what is
-used of them are in the same unit."""
-
-
 _CPU_LIST = re.compile(r"[0-9]{1,4}(-[0-9]{1,4})?(,[0-9]{1,4}(-[0-9]{1,4})?)*")
 
 

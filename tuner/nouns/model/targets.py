@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from typing import Annotated, Any, Self
 
 from croniter import croniter
@@ -16,32 +15,9 @@ from tuner.nouns.model.needs import File, FromFile, ImageText, Needs
 from tuner.nouns.model.objectives import Scalar
 from tuner.nouns.model.services import Backed
 from tuner.nouns.model.workloads import ClosedLoop, Workload
+from tuner.nouns.plain import Danger
 
 # ---- What is known of a user's file before anything is measured with it
-
-
-class Danger(StrEnum):
-    """What an option may do besides serving. Trials leave it out unless the job allows it."""
-
-    COMMANDS = "commands"  # starts programs
-    FILES = "files"  # writes or removes files that it names
-    NETWORK = "network"  # talks to others, or listens for others than clients
-    PRIVILEGES = "privileges"  # namespaces, capabilities, mounts, other users
-    CODE = "code"  # loads a plugin or a library
-
-    @property
-    def sentence(self) -> str:
-        """What such an option does, for a person."""
-        return _DOES[self]
-
-
-_DOES = {
-    Danger.COMMANDS: "it starts programs",
-    Danger.FILES: "it writes or removes files",
-    Danger.NETWORK: "it talks to others, or lets others in",
-    Danger.PRIVILEGES: "it takes or asks for privileges",
-    Danger.CODE: "it loads code into uWSGI",
-}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,8 +16,8 @@ from tuner.nouns.model.figures import (
     Spread,
     Surroundings,
 )
-from tuner.nouns.model.limits import BYTES_PER_MB
 from tuner.nouns.model.objectives import Metric
+from tuner.nouns.plain import BYTES_PER_MB
 
 SERIES_STEP_S = 0.25
 """Length of one step of a window's series."""

@@ -3,6 +3,7 @@
 A share of 1 is 100 %. Nothing here decides what a figure means, except for the sign of a metric.
 """
 
+from tuner.nouns.plain import count, thousands
 from tuner.nouns.wording.effects import (
     COLUMNS,
     METRICS,
@@ -11,7 +12,6 @@ from tuner.nouns.wording.effects import (
     VERDICTS,
     bounded,
     confidence,
-    count,
     duration,
     effect_with_interval,
     ends,
@@ -35,7 +35,6 @@ from tuner.nouns.wording.effects import (
     share,
     share_of,
     standing,
-    thousands,
     value,
     why_not_kept,
 )

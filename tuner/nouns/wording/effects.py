@@ -14,6 +14,7 @@ from tuner.nouns.model import (
     StepEffect,
     Verdict,
 )
+from tuner.nouns.plain import thousands
 
 # ---- Numbers and settings as text
 
@@ -87,11 +88,6 @@ def params(settings: Params) -> str:
     return ", ".join(f"{name} = {value(setting)}" for name, setting in settings.items())
 
 
-def thousands(number: int) -> str:
-    """`182 000`."""
-    return f"{number:,}".replace(",", " ")
-
-
 def figure(number: float) -> str:
     """A measured figure with the digits that matter: `12 500`, `1 465.5`, `3.25`, `0.0123`."""
     if isinstance(number, int):
@@ -100,11 +96,6 @@ def figure(number: float) -> str:
         return f"{number:.3g}"
     digits = 0 if abs(number) >= 10_000 else 1 if abs(number) >= 10 else 2
     return f"{number:,.{digits}f}".replace(",", " ")
-
-
-def count(number: int, noun: str) -> str:
-    """`1 block`, `2 blocks`, `182 000 requests`."""
-    return f"{thousands(number)} {noun}{'s' * (number != 1)}"
 
 
 def duration(seconds: float) -> str:

@@ -21,7 +21,8 @@ from tuner.nouns.model.workloads import (
     Rung,
     Workload,
 )
-from tuner.nouns.wording.effects import count, figure, share, thousands
+from tuner.nouns.plain import count, thousands
+from tuner.nouns.wording.effects import figure, share
 
 STATES: Mapping[TrialState, str] = {
     TrialState.WAITING: "waiting",

@@ -58,7 +58,7 @@ def eats_newline(text: str) -> bool:
     uWSGI replaces magic variables before it looks for lines. `%` and a newline is a variable
     without a meaning, so both disappear, also in comments. (core/utils.c: magic_sub)
     """
-    return bool((len(text) - len(text.rstrip("%"))) % 2)
+    return text.endswith("%") and (len(text) - len(text.rstrip("%"))) % 2 == 1
 
 
 def why_unwritable(option: str, value: str) -> str | None:

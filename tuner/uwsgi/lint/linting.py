@@ -3,14 +3,17 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
+from typing import TYPE_CHECKING
 
-from tuner.nouns.schemas.base import FindingAnswer, LintAnswer
 from tuner.uwsgi import knowledge
 from tuner.uwsgi.lint.checks import CHECKS
 from tuner.uwsgi.lint.finding import Finding, Severity, fixed
 from tuner.uwsgi.lint.rule import Rule
 from tuner.uwsgi.lint.subject import Subject, subject_of
 from tuner.uwsgi.options.guessing import Catalogue
+
+if TYPE_CHECKING:
+    from tuner.nouns.schemas.base import LintAnswer
 
 # ---- All rules: each page of `pages` with the check of its name
 
@@ -102,6 +105,8 @@ def _printable(finding: Finding) -> Finding:
 
 def _escaped(text: str) -> str:
     short = text if len(text) <= MOST_IN_A_MESSAGE else f"{text[:MOST_IN_A_MESSAGE]}..."
+    if short.isprintable():
+        return short
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in short)
 
 
@@ -110,8 +115,10 @@ def _escaped(text: str) -> str:
 
 def answer_of(
     findings: Sequence[Finding], catalogue: Catalogue, fixed_ini: str | None = None
-) -> LintAnswer:
+) -> "LintAnswer":
     """All findings; `fixed_ini` when fixes were made."""
+    from tuner.nouns.schemas.base import FindingAnswer, LintAnswer  # slow to import
+
     return LintAnswer(
         uwsgi_version=catalogue.version,
         is_of_build=catalogue.is_of_build,

@@ -85,10 +85,10 @@ def unknown_keys(subject: Subject, *, guess: bool = False) -> Iterator[UnknownKe
 
 def _without_guesses(subject: Subject) -> Iterator[UnknownKey]:
     explained = referenced(subject) | _declared(subject) | OPENS | CLOSES
-    continued = {e.number + 1 for e in subject.entries if e.is_continued}
-    for entry in subject.entries:
-        is_plain = entry.option is None and entry.key not in explained
-        if is_plain and entry.number not in continued and not _OF_OTHER_RULES.search(entry.key):
+    for above, entry in zip((None, *subject.entries), subject.entries, strict=False):
+        if entry.option or entry.key in explained or _OF_OTHER_RULES.search(entry.key):
+            continue
+        if not (above and above.is_continued and above.number + 1 == entry.number):
             yield _explained(entry, subject.catalogue)
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from tuner.uwsgi.command_line import Argument, arguments, is_file, words_for_uwsgi
 from tuner.uwsgi.forms import Misread
 from tuner.uwsgi.ini import INCLUDES, SECTION, IniFile, Line, Problem, as_int, is_true, problems
-from tuner.uwsgi.lint.around import TimeLimit
 from tuner.uwsgi.options import Kind, nearest
 from tuner.uwsgi.options.guessing import Catalogue, Option
 from tuner.uwsgi.templates import has_placeholder
@@ -21,6 +20,18 @@ MOST_GUESSES = 50
 _LONGEST = 60  # characters of a name that may be a misspelt option
 _BLANKS = " \t\r"
 _DYNAMIC = re.compile(r"[%$@]\(|%[0-9A-Za-z]")
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLimit:
+    """A time limit, and where it stands: `proxy_read_timeout 60 s (nginx.conf:12)`."""
+
+    name: str
+    seconds: float
+    where: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.seconds:g} s ({self.where})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,17 +122,17 @@ class Subject:
     def __post_init__(self) -> None:
         entries, by_name = tuple(_entries(self.ini, self.catalogue)), dict[str, list[Entry]]()
         for entry in entries:
-            by_name.setdefault(entry.name, []).append(entry)
+            for name in entry.option.names if entry.option else (entry.key,):
+                by_name.setdefault(name, []).append(entry)
         object.__setattr__(self, "entries", entries)
         object.__setattr__(self, "problems", problems(self.ini, most=None))
         object.__setattr__(self, "_by_name", by_name)
 
     def named(self, *options: str) -> tuple[Entry, ...]:
         """The entries that set one of these options, in any spelling, by line."""
-        known = (self.catalogue.find(option) for option in options)
-        names = {found.name if found else own for found, own in zip(known, options, strict=True)}
-        found = [entry for name in names for entry in self._by_name.get(name, ())]
-        return tuple(sorted(found, key=lambda entry: entry.number))
+        lists = [self._by_name[option] for option in options if option in self._by_name]
+        found = {entry.number: entry for entries in lists for entry in entries}
+        return tuple(found[number] for number in sorted(found))
 
     def nearest(self, name: str) -> str | None:
         """The option that a wrong name most likely means; cached, because the search is slow.

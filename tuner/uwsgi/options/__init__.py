@@ -8,6 +8,6 @@ releases   what each release since 2.0.15 brought (releases.tsv, made in the sam
 guessing   an option, a catalogue, and the option that a wrong name means (spellings.yaml)
 """
 
-from tuner.nouns.model import Danger
+from tuner.nouns.plain import Danger
 from tuner.uwsgi.options.guessing import Advice, Catalogue, Kind, Option, Takes, nearest
 from tuner.uwsgi.options.lookup import elsewhere, known, later_release, of_build, of_release

@@ -6,7 +6,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Self
 
-from tuner.nouns.model import Danger
+from tuner.nouns.plain import Danger
 from tuner.uwsgi import knowledge
 
 # ---- One option of uWSGI

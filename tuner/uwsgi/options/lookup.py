@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from tuner.nouns.model import Danger
+from tuner.nouns.plain import Danger
 from tuner.uwsgi import knowledge
 from tuner.uwsgi.options import releases
 from tuner.uwsgi.options.guessing import Advice, Catalogue, Kind, Option, Takes

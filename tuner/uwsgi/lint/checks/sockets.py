@@ -4,7 +4,7 @@ import posixpath
 import re
 from collections.abc import Iterator
 
-from tuner.nouns.model import BYTES_PER_MB
+from tuner.nouns.plain import BYTES_PER_MB
 from tuner.uwsgi.ini import as_int
 from tuner.uwsgi.lint.finding import Fix, Severity, added, quoted, removed, set_to
 from tuner.uwsgi.lint.rule import Hit, advised, check, discouraged, hit

@@ -7,6 +7,8 @@ from typing import Any
 
 import yaml
 
+from tuner.uwsgi.lint import TimeLimit
+
 NGINX_READS_S = 60.0
 """nginx's own `proxy_read_timeout` and `uwsgi_read_timeout`."""
 
@@ -16,22 +18,10 @@ SIGTERM = ("SIGTERM", "TERM", "15")
 
 _PASSES = {"proxy_pass": "proxy_read_timeout", "uwsgi_pass": "uwsgi_read_timeout"}
 _UNITS_S = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
-_DURATION = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?(?:ms|[smhd])?\s*)+")
+_DURATION = re.compile(r"(?:[0-9]++(?:\.[0-9]++)?(?:ms|[smhd])?\s*+)+")
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|[smhd]?)")
 _TOKEN = re.compile(r"#[^\n]*|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|[{};]|[^\s{};]+|\n")
 _MOST_CHARACTERS = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class TimeLimit:
-    """A time limit, and where it stands: `proxy_read_timeout 60 s (nginx.conf:12)`."""
-
-    name: str
-    seconds: float
-    where: str
-
-    def __str__(self) -> str:
-        return f"{self.name} {self.seconds:g} s ({self.where})"
 
 
 def seconds_of(text: str) -> float | None:
