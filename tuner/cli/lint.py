@@ -306,10 +306,10 @@ def _environment(env_file: str) -> dict[str, str]:
 
 
 def _proxy(nginx: str | None) -> TimeLimit | None:
-    from tuner.cli.around import nginx_limit
-
     if nginx is None:
         return None
+    from tuner.cli.around import nginx_limit
+
     try:
         return nginx_limit(text_of(nginx), nginx)
     except ValueError as error:
@@ -317,10 +317,10 @@ def _proxy(nginx: str | None) -> TimeLimit | None:
 
 
 def _grace(deployed_by: str | None) -> TimeLimit | None:
-    from tuner.cli.around import grace_of
-
     if deployed_by is None:
         return None
+    from tuner.cli.around import grace_of
+
     file, _, name = deployed_by.partition(":")
     try:
         return grace_of(text_of(file), file, name)

@@ -11,7 +11,14 @@ from tuner.uwsgi.lint import TimeLimit
     [
         *(("90", 90.0), ("90s", 90.0), ("1m30s", 90.0), ("1m 30s", 90.0), ("500ms", 0.5)),
         *(("1h", 3600.0), ("1.5h", 5400.0), ("2d", 172_800.0), ("0", 0.0)),
-        *(("soon", None), ("", None), ("1x", None), ("-1", None), ("$wait", None), ("1" * 5_000 + "x", None)),
+        *(
+            ("soon", None),
+            ("", None),
+            ("1x", None),
+            ("-1", None),
+            ("$wait", None),
+            ("1" * 5_000 + "x", None),
+        ),
     ],
 )
 def test_a_duration_is_read_as_nginx_and_compose_read_it(text: str, seconds: float | None) -> None:
