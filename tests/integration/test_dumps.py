@@ -190,7 +190,7 @@ def test_the_commands_dump_and_restore(
 
 RUNS_A_PROGRAM = """
 CREATE FUNCTION public.run() RETURNS int LANGUAGE plpgsql AS $body$
-BEGIN EXECUTE $$COPY (SELECT 1) TO PROGRAM 'touch %(file)s'$$; RETURN 1; END $body$;
+BEGIN EXECUTE $$COPY (SELECT 1) TO PROGRAM 'cat > %(file)s'$$; RETURN 1; END $body$;
 CREATE MATERIALIZED VIEW public.plant AS SELECT public.run() AS value;
 """
 

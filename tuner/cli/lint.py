@@ -25,7 +25,7 @@ from tuner.cli.shared import (
     named,
     text_of,
 )
-from tuner.cli.versions import catalogues_of
+from tuner.cli.versions import Release, catalogues_of
 from tuner.nouns.errors import InvalidInput, Mistake
 from tuner.nouns.plain import count
 from tuner.uwsgi import lint as linter
@@ -55,13 +55,7 @@ def lint(  # long: Typer reads the options from here
         ),
     ] = None,
     image: Image = None,
-    uwsgi: Annotated[
-        str | None,
-        typer.Option(
-            metavar="VERSION",
-            help="The uWSGI that reads it, as 2.0.23; auto: the one that files nearby pin.",
-        ),
-    ] = None,
+    uwsgi: Release = None,
     command: Annotated[
         str | None,
         typer.Option(

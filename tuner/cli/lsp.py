@@ -15,10 +15,11 @@ from pygls.workspace import TextDocument
 
 from tuner.cli.options import lines_about
 from tuner.cli.shared import Cpus, MemoryMb
+from tuner.cli.versions import Release, catalogues_of
 from tuner.uwsgi import lint as linter
 from tuner.uwsgi.ini import IniFile
 from tuner.uwsgi.lint import Box, Finding, Severity
-from tuner.uwsgi.options import Kind, Option, known
+from tuner.uwsgi.options import Catalogue, Kind, Option
 
 SEVERITIES = {
     Severity.ERROR: types.DiagnosticSeverity.Error,
@@ -27,16 +28,21 @@ SEVERITIES = {
 }
 
 
-def lsp(cpus: Cpus = None, memory: MemoryMb = None) -> None:
+def lsp(cpus: Cpus = None, memory: MemoryMb = None, uwsgi: Release = None) -> None:
     """Serve an editor on standard input and output: findings, fixes, options. It needs no service.
 
     --cpus and --memory are the limits of the container for which the files are written.
     """
-    server_of(Box(cpus=cpus, memory_mb=memory)).start_io()
+    (catalogue,) = catalogues_of(["."], uwsgi)
+    server_of(catalogue, Box(cpus=cpus, memory_mb=memory)).start_io()
 
 
-def server_of(box: Box) -> LanguageServer:
-    """A server for files that run in that box."""
+def server_of(catalogue: Catalogue, box: Box) -> LanguageServer:
+    """A server for files that this uWSGI reads in that box."""
+
+    def findings(document: TextDocument) -> tuple[Finding, ...]:
+        return findings_in(document, catalogue, box)
+
     server = LanguageServer("tuner", version("uwsgi-tuner"))
 
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
@@ -49,7 +55,7 @@ def server_of(box: Box) -> LanguageServer:
             types.PublishDiagnosticsParams(
                 uri=document.uri,
                 version=document.version,
-                diagnostics=[_diagnostic(document, f) for f in findings(document, box)],
+                diagnostics=[_diagnostic(document, f) for f in findings(document)],
             )
         )
 
@@ -65,16 +71,16 @@ def server_of(box: Box) -> LanguageServer:
     def fixes(params: types.CodeActionParams) -> list[types.CodeAction]:
         document = server.workspace.get_text_document(params.text_document.uri)
         first, last = params.range.start.line, params.range.end.line
-        near = [f for f in findings(document, box) if first <= _line_of(f) <= last]
+        near = [f for f in findings(document) if first <= _line_of(f) <= last]
         return [_action(document, f) for f in linter.applicable(near, unsafe=True)]
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     def explain(params: types.HoverParams) -> types.Hover | None:
         document = server.workspace.get_text_document(params.text_document.uri)
-        option = option_at(document, params.position.line)
+        option = option_at(document, params.position.line, catalogue)
         if option is None:
             return None
-        text = "\n".join(lines_about(known(), option))
+        text = "\n".join(lines_about(catalogue, option))
         return types.Hover(types.MarkupContent(types.MarkupKind.PlainText, text))
 
     @server.feature(
@@ -84,7 +90,7 @@ def server_of(box: Box) -> LanguageServer:
         document = server.workspace.get_text_document(params.text_document.uri)
         at = params.position
         typed = (document.lines[at.line] if at.line < len(document.lines) else "")[: at.character]
-        return list(_values(typed) if "=" in typed else _names())
+        return list(_values(catalogue, typed) if "=" in typed else _names(catalogue))
 
     return server
 
@@ -92,19 +98,19 @@ def server_of(box: Box) -> LanguageServer:
 # ---- What a document means
 
 
-def findings(document: TextDocument, box: Box) -> tuple[Finding, ...]:
+def findings_in(document: TextDocument, catalogue: Catalogue, box: Box) -> tuple[Finding, ...]:
     """What is wrong with it; nothing for an ini file of another program."""
     name = PurePath(document.path or document.uri).name
     if "uwsgi" not in name and "[uwsgi" not in document.source:
         return ()
-    return linter.lint(linter.subject_of(document.source, known(), box))
+    return linter.lint(linter.subject_of(document.source, catalogue, box))
 
 
-def option_at(document: TextDocument, line: int) -> Option | None:
+def option_at(document: TextDocument, line: int, catalogue: Catalogue) -> Option | None:
     """The option that a line sets, from 0."""
     lines = IniFile.parse(document.source).lines
     key = lines[line].key if line < len(lines) else None
-    return known().find(key) if key else None
+    return catalogue.find(key) if key else None
 
 
 def _line_of(finding: Finding) -> int:
@@ -144,8 +150,8 @@ def _action(document: TextDocument, finding: Finding) -> types.CodeAction:
     )
 
 
-def _names() -> Iterator[types.CompletionItem]:
-    for option in known().options:
+def _names(catalogue: Catalogue) -> Iterator[types.CompletionItem]:
+    for option in catalogue.options:
         yield types.CompletionItem(
             label=option.name,
             kind=types.CompletionItemKind.Property,
@@ -154,8 +160,8 @@ def _names() -> Iterator[types.CompletionItem]:
         )
 
 
-def _values(typed: str) -> Iterator[types.CompletionItem]:
-    option = known().find(typed.partition("=")[0].strip())
+def _values(catalogue: Catalogue, typed: str) -> Iterator[types.CompletionItem]:
+    option = catalogue.find(typed.partition("=")[0].strip())
     if option is None:
         return
     values = ["true", "false"] if option.kind is Kind.FLAG else [option.default or ""]

@@ -8,12 +8,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from tuner.cli.shared import STANDARD_INPUT, say
 from tuner.nouns.errors import InvalidInput
 from tuner.uwsgi.options import Catalogue, known, of_release
 from tuner.uwsgi.options.releases import OLDEST, is_before, numbers_of
 
+Release = Annotated[
+    str | None,
+    typer.Option(
+        metavar="VERSION",
+        help="The uWSGI that reads it, as 2.0.23; auto: the one that files nearby pin.",
+    ),
+]
 AUTO = "auto"
 _NEXT = "2.1"  # not released; nothing is known of it
 

@@ -66,6 +66,22 @@ def test_a_job_lends_its_build_and_its_limits() -> None:
     assert _rules(found)["U021"]["severity"] == "error"  # this build has no http-socket
 
 
+def test_a_release_has_its_own_options() -> None:
+    document = {"ini": "[uwsgi]\nmax-requests = 9\nmax-requests-delta = 3\n"}
+    for release, rules in (("2.0.23", {"U022"}), ("2.0.31", set[str]())):
+        answer = _lint(Api(), **document, uwsgi=release)
+        assert answer["uwsgi_version"] == release
+        assert {f["rule"] for f in answer["findings"] if f["line"] == 3} == rules
+
+
+def test_a_job_says_itself_which_uwsgi_it_has() -> None:
+    api = Api(store=FakeStore(kept={7: builders.job(id=JobId(7), facts=builders.FACTS)}))
+    response = api.send("POST", "/v1/lint", json={"ini": FILE, "job": 7, "uwsgi": "2.0.23"})
+    assert response.json()["mistakes"] == [
+        {"path": "uwsgi", "message": "job 7 says which uWSGI reads the file"}
+    ]
+
+
 def test_a_job_that_has_not_seen_its_image_is_a_conflict() -> None:
     api = Api(store=FakeStore(kept={7: builders.job(id=JobId(7), facts=None)}))
     response = api.send("POST", "/v1/lint", json={"ini": FILE, "job": 7})

@@ -89,8 +89,10 @@ def test_the_box_is_that_of_the_command() -> None:
     async def does(editor: Editor) -> None:
         found = await editor.open(TEXT.replace("4 ; per CPU", "90"))
         assert ("U100", 3) in places(found)
+        found = await editor.type(1, "max-requests-delta = 3\n")
+        assert ("U022", 1) in places(found), "it came with 2.0.29"
 
-    edited(does, "--memory", "512")
+    edited(does, "--memory", "512", "--uwsgi", "2.0.23")
 
 
 def test_a_fix_is_one_edit_of_the_lines_that_change() -> None:

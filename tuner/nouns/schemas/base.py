@@ -122,6 +122,11 @@ class LintRequest(Document):
     job: int | None = Field(
         None, ge=1, le=2**63 - 1, description="a job whose build of uWSGI will read the file"
     )
+    uwsgi: str | None = Field(
+        None,
+        pattern=r"^2\.0\.(1[5-9]|[2-9][0-9])(\.[1-9])?$",
+        description="the release of uWSGI that reads the file, from 2.0.15 on; default: the newest",
+    )
     clients_keep: bool = Field(
         False, description="clients want to keep their connections; the job's want it too"
     )

@@ -15,7 +15,7 @@ from tuner.service.api.reading import validated
 from tuner.service.api.services import Services, Wired
 from tuner.uwsgi.lint import Box, lint, repaired, subject_of
 from tuner.uwsgi.lint.linting import answer_of
-from tuner.uwsgi.options import known, of_build
+from tuner.uwsgi.options import known, of_build, of_release
 
 MOST_WAITING = 8
 """Lints that run or wait. More are refused: each waiting call holds a thread of the service."""
@@ -26,22 +26,25 @@ Build = tuple[str, tuple[str, ...]]
 """The version of an image's uWSGI, and the options that it knows."""
 
 
-def linted(ini: str, box: Box, build: Build | None, *, fix: bool) -> str:
+def linted(
+    ini: str, box: Box, build: Build | None, release: str | None = None, *, fix: bool
+) -> str:
     """The JSON of a `LintAnswer`, made in a process of its own.
 
+    The options are those of the build, else of the release, else of the newest one.
     Raises `InvalidInput` for a text that takes too long, `Unavailable` while too many others wait.
     """
     if not _room.acquire(blocking=False):
         raise Unavailable("lint", f"{MOST_WAITING} other files are being read; try again")
     try:
         with apart.explained("ini", "`tuner lint FILE` has no such limit"):
-            return apart.begun(_answer, ini, box, build, fix).result()
+            return apart.begun(_answer, ini, box, build, release, fix).result()
     finally:
         _room.release()
 
 
-def _answer(ini: str, box: Box, build: Build | None, fix: bool) -> str:
-    catalogue = of_build(*build) if build else known()
+def _answer(ini: str, box: Box, build: Build | None, release: str | None, fix: bool) -> str:
+    catalogue = of_build(*build) if build else of_release(release) if release else known()
     subject = subject_of(ini, catalogue, box)
     if not fix:
         return answer_of(lint(subject), catalogue).model_dump_json()
@@ -69,7 +72,9 @@ def lint_ini(asked: Annotated[LintRequest, Depends(_asked)], services: Wired) ->
     job = _job(services, asked.job) if asked.job is not None else None
     facts = job.facts if job else None
     build = (facts.uwsgi_version, facts.options) if facts else None
-    answer = linted(asked.ini, _box(asked, job), build, fix=asked.fix)
+    if build and asked.uwsgi:
+        raise InvalidInput.at("uwsgi", f"job {asked.job} says which uWSGI reads the file")
+    answer = linted(asked.ini, _box(asked, job), build, asked.uwsgi, fix=asked.fix)
     return Response(answer, media_type="application/json")
 
 

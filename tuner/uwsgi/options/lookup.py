@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from tuner.nouns.plain import Danger
@@ -101,7 +101,7 @@ def known() -> Catalogue:
     return Catalogue.of(VERSION, map(_noted, rows()))
 
 
-@cache
+@lru_cache(maxsize=8)
 def of_release(version: str) -> Catalogue:
     """All options of that release, from 2.0.15 on; of a 2.0 after 2.0.31, those of 2.0.31."""
     missing, not_yet_at_once, alone = (
