@@ -17,7 +17,7 @@
 | `show`      | an answer and its evidence → HTML, Markdown, SVG                                   |
 | `judge`     | windows → scores, effects, bottlenecks, bounds → deploy this, or keep yours        |
 | `targets`   | what a user brings: the folder of an app, a compose file, a search space           |
-| `uwsgi`     | `ini` (lossless parse, patch, overlay), `options`, `lint`, stats                   |
+| `uwsgi`     | `ini` (lossless parse, patch, overlay), other `forms`, `options`, `lint`, stats    |
 | `nouns`     | `model` (frozen, no I/O, units in names), their JSON, words, failures, masking     |
 
 Imports point down only; import-linter holds that, and that each outside system has one door.

@@ -119,8 +119,8 @@ def _line_of(finding: Finding) -> int:
 
 def _diagnostic(document: TextDocument, finding: Finding) -> types.Diagnostic:
     line = _line_of(finding)
-    text = document.lines[line].rstrip("\r\n") if line < len(document.lines) else ""
-    end = document.position_codec.client_num_units(text)
+    lines = linter.lines_of(document.source)[line : line + 1]
+    end = document.position_codec.client_num_units("".join(lines).rstrip("\r\n"))
     advice = f" Fix: {finding.fix.sentence}." if finding.fix else ""
     return types.Diagnostic(
         range=types.Range(types.Position(line, 0), types.Position(line, end)),
@@ -135,7 +135,7 @@ def _action(document: TextDocument, finding: Finding) -> types.CodeAction:
     """One edit, of the lines that the fix changes."""
     text = document.source
     changed = linter.fixed(text, [finding], unsafe=True)
-    old, new = text.splitlines(keepends=True), changed.splitlines(keepends=True)
+    old, new = linter.lines_of(text), linter.lines_of(changed)
     first = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
     left = zip(old[first:][::-1], new[first:][::-1], strict=False)
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], left))

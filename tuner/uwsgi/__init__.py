@@ -1,1 +1,1 @@
-"""uWSGI's own formats: its ini files and its stats JSON. Pure text in, pure values out."""
+"""uWSGI's own formats: ini and other files, commands, stats JSON. Pure text in, values out."""

@@ -10,6 +10,7 @@ app               everything put together, the OpenAPI document, and the process
 └── reference        /docs, and the examples of OpenAPI
 views             nouns → answers, pure
 sizes             how much a job measures, and how far it is, pure
+apart             reading that may take long, in processes of their own
 reading           a request body → a job, or every mistake in it
 parameters        what several calls take; ETag and If-None-Match
 problems          errors → problem+json; the id of a request, and how long its answer took

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import partial
 from itertools import groupby
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request
 
@@ -62,17 +63,18 @@ def show_app(app: App, services: Wired) -> AppAnswer:
     return app_answer(services, services.store.app(app))
 
 
-async def _new_check(request: Request, app: App, services: Wired) -> NewCheck:
-    def read(document: Any) -> NewCheck:
-        services.require_theirs(app)
-        return validated(document, NewCheck)
+def _theirs(app: App, services: Wired) -> None:
+    services.require_theirs(app)
 
-    return await understood(request, read, NewCheck)
+
+async def _new_check(request: Request) -> NewCheck:
+    return await understood(request, partial(validated, model=NewCheck), NewCheck)
 
 
 @of_apps.post(
     "/{app}/checks",
     status_code=201,
+    dependencies=[Depends(_theirs)],
     openapi_extra=reference.body("NewCheck"),
     responses=documented(404, 413, 415, 422),
 )

@@ -65,6 +65,8 @@ def _mistakes_of_shape(
     for detail, place in zip(details, places, strict=True):
         if members.has_another(document, place, detail["type"]):
             continue
+        if detail["type"] == "missing" and _value_at(document, place) is not None:
+            continue  # only the first items of the document were validated
         if place not in by_place and len(by_place) == MOST_MISTAKES:
             more = Mistake("", "there are more mistakes: correct these first")
             return [*_mistakes(by_place), more]
@@ -79,7 +81,7 @@ def _mistakes_of_first_items(document: Any, whole: type[BaseModel]) -> list[Mist
         whole.model_validate(first)
     except ValidationError as error:
         if error.error_count() <= MOST_DETAILS:
-            found = _mistakes_of_shape(first, error, whole)[:MOST_MISTAKES]
+            found = _mistakes_of_shape(document, error, whole)[:MOST_MISTAKES]
     said = "there are many more mistakes: correct these first" if found else "too many mistakes"
     return [*found, Mistake("", said)]
 

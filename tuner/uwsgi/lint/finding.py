@@ -148,6 +148,11 @@ def _of_line(entry: Entry, lines: tuple[str, ...], sentence: str, is_safe: bool)
 _LINES = re.compile(r"[^\n]*\n|[^\n]+\Z")
 
 
+def lines_of(text: str) -> list[str]:
+    """The lines that findings and edits count, with their endings."""
+    return _LINES.findall(text)
+
+
 def applicable(findings: Iterable[Finding], *, unsafe: bool = False) -> tuple[Finding, ...]:
     """The findings with edits that may be applied: the safe ones, or all."""
     return tuple(
@@ -163,7 +168,7 @@ def fixed(text: str, findings: Iterable[Finding], *, unsafe: bool = False) -> st
     A fix is applied as a whole or not at all. When two fixes touch the same line, the first one
     wins; lint the result again to see the other. Line endings stay.
     """
-    lines: list[str] = _LINES.findall(text)
+    lines = lines_of(text)
     chosen = _chosen([f.fix for f in applicable(findings, unsafe=unsafe) if f.fix], len(lines))
     ending = "\r\n" if any(line.endswith("\r\n") for line in lines) else "\n"
     done, at = list[str](), 0
