@@ -1,6 +1,6 @@
 """Which tests a tier runs, in which order, and which may run side by side.
 
-`pytest --tier NAME` runs one tier; docs/developing.md says what each is for. Without `--tier`
+`pytest --tier NAME` runs a tier; docs/developing.md says what each is for. Without `--tier`
 pytest runs whatever it is given. Only `make` asks for several processes (`-n`, pytest-xdist).
 """
 
@@ -8,7 +8,7 @@ import fcntl
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 
 import pytest
@@ -40,7 +40,8 @@ FIRST = (APART, "tests/integration/", "tests/contract/")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--tier`, with one line for each tier."""
     listed = "; ".join(f"{name}: {holds}" for name, holds in TIERS.items())
-    parser.addoption("--tier", choices=TIERS, help=f"run one tier only. {listed}")
+    told = f"run this tier only; give it twice for two tiers. {listed}"
+    parser.addoption("--tier", action="append", default=[], choices=TIERS, help=told)
 
 
 def tier_of(item: pytest.Item) -> str:
@@ -51,10 +52,10 @@ def tier_of(item: pytest.Item) -> str:
     return "fast" if item.nodeid.startswith(WITHOUT_CONTAINERS) and not is_real else "real"
 
 
-def is_wanted(item: pytest.Item, tier: str | None) -> bool:
-    """Whether a run of that tier has the test; None runs them all."""
-    again = tier == "full" and is_hypothesis_test(getattr(item, "obj", None))
-    return tier in (None, tier_of(item)) or again
+def is_wanted(item: pytest.Item, tiers: Sequence[str]) -> bool:
+    """Whether a run of those tiers has the test; without a tier it has all."""
+    again = "full" in tiers and is_hypothesis_test(getattr(item, "obj", None))
+    return not tiers or tier_of(item) in tiers or again
 
 
 def _turn(node: str) -> int:
@@ -73,9 +74,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     twice = [nodeid for nodeid, times in Counter(i.nodeid for i in items).items() if times > 1]
     if twice:
         raise pytest.UsageError(f"more than one test has the id {', '.join(sorted(twice))}")
-    tier = config.getoption("--tier")
-    config.hook.pytest_deselected(items=[item for item in items if not is_wanted(item, tier)])
-    items[:] = [item for item in items if is_wanted(item, tier)]
+    tiers = config.getoption("--tier")
+    config.hook.pytest_deselected(items=[item for item in items if not is_wanted(item, tiers)])
+    items[:] = [item for item in items if is_wanted(item, tiers)]
     if _run_of(config) is not None:
         items.sort(key=lambda item: _turn(item.nodeid))
 
@@ -127,8 +128,9 @@ class Turns:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Load the budget of the tier, and take turns with the other processes."""
-    settings.load_profile(FAST if config.getoption("--tier") in ("fast", "real") else FULL)
+    """Load the budget of the tiers, and take turns with the other processes."""
+    tiers = config.getoption("--tier")
+    settings.load_profile(FULL if "full" in tiers or not tiers else FAST)
     run = _run_of(config)
     if run is not None:
         config.pluginmanager.register(Turns(run))

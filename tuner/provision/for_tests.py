@@ -37,7 +37,8 @@ REAL: Argv = (
     *("pytest", "--tier", "real", *_WAITING),
     *("tests/contract", "tests/integration", "tests/recovery", "tests/acceptance"),
 )
-FULL: Argv = ("pytest", "--tier", "full", *_WAITING, "tests")
+# One run, so that only one end waits for its longest tests and for those that must be alone.
+REAL_AND_FULL: Argv = ("pytest", "--tier", "real", "--tier", "full", *_WAITING, "tests")
 
 
 def run(steps: Steps, checkout: Path, tiers: Sequence[Argv]) -> list[str]:

@@ -64,7 +64,7 @@ def _benchmark(
 
 
 def _tests(help: str, *tiers: for_tests.Argv) -> Command:
-    has_all = for_tests.FULL in tiers
+    has_all = for_tests.REAL_AND_FULL in tiers
     return Command(
         help,
         journeys=True,
@@ -89,9 +89,7 @@ COMMANDS: Mapping[str, Command] = {
         for_tests.FAST,
         for_tests.REAL,
     ),
-    "test-all": _tests(
-        "every check and every test", for_tests.FAST, for_tests.REAL, for_tests.FULL
-    ),
+    "test-all": _tests("every check and every test", for_tests.FAST, for_tests.REAL_AND_FULL),
     "images": Command("have the base image and the load generator image", dependencies=False),
     "journeys": Command(
         "have the load generator image for bursts, journeys and unlike requests",

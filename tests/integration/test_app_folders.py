@@ -156,6 +156,16 @@ def test_a_check_of_an_app_that_works_says_so(shop: Path, environ: dict[str, str
     assert "services cache\n" in ended.out
 
 
+def test_the_check_of_a_shipped_app_with_its_database_says_ok(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    ended = tuner_app("check", "wagtail-site", cwd=tmp_path, environ=environ)
+    if any(words in ended.err for words in UNREACHABLE):
+        pytest.skip(f"needs package indexes to build the image: {ended.err}")
+    assert ended.exit_code == 0, ended.err
+    assert ended.out.startswith("ok: wagtail-site works; ")
+
+
 def test_a_check_proposes_a_stub_with_which_the_app_works(
     shop: Path, environ: dict[str, str]
 ) -> None:
