@@ -29,6 +29,7 @@ from tuner.nouns.model import (
     Metric,
     Objective,
     Phase,
+    Plan,
     SearchSpace,
     Slo,
     Surroundings,
@@ -38,6 +39,7 @@ from tuner.nouns.model import (
     Window,
 )
 
+FIRST_JOB = JobId(1)
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 INI = "[uwsgi]\nmaster = true\nprocesses = 2\n"
 FINGERPRINT = HostFingerprint(
@@ -139,7 +141,7 @@ def block(
     complete = final is MeasurementState.COMPLETE
     return Measurement(
         id=MeasurementId(sequence),
-        job_id=JobId(1),
+        job_id=FIRST_JOB,
         sequence=sequence,
         kind=MeasurementKind.BLOCK,
         phase=phase,
@@ -148,6 +150,21 @@ def block(
         attempt=1,
         result=MeasurementResult(windows=tuple(windows)) if complete else None,
         failure=failure,
+    )
+
+
+def planned(plan: Plan, number: MeasurementId, job_id: JobId = FIRST_JOB) -> Measurement:
+    """The measurement of a plan, before any host has taken it."""
+    return Measurement(
+        id=number,
+        job_id=job_id,
+        sequence=plan.sequence,
+        kind=plan.kind,
+        phase=plan.phase,
+        arms=plan.arms,
+        state=MeasurementState.QUEUED,
+        attempt=0,
+        block_options=plan.block_options,
     )
 
 

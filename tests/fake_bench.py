@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from tests.builders import FACTS, histogram
 from tuner.bench.measurement import (
@@ -214,14 +215,7 @@ class FakeTarget:
     def __post_init__(self) -> None:
         self.start_factor = math.exp(self.noise.gauss(0, self.world.start_sd))
 
-    def run_beside(
-        self,
-        argv: Sequence[str],
-        *,
-        timeout_s: float,
-        files: Mapping[str, bytes] | None = None,
-        uid: int | None = None,
-    ) -> str:
+    def run_beside(self, argv: Sequence[str], **how: Any) -> str:
         """No command runs here."""
         raise Infrastructure(f"a fake target runs no commands: {argv[:1]}")
 

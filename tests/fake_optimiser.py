@@ -24,9 +24,14 @@ class Ladder:
         sampler: SamplerName,
         seed: int,
     ) -> Proposal | None:
-        """One process more than the last."""
+        """The next params."""
         self.told = list(observations)
-        return Proposal(params={"processes": 2 + len(observations)}, gain=self.gain)
+        params = self.following()
+        return None if params is None else Proposal(params=params, gain=self.gain)
+
+    def following(self) -> Params | None:
+        """One process more than the last."""
+        return {"processes": 2 + len(self.told)}
 
     def believe(
         self, domain: Domain, observations: Sequence[Observation]
@@ -48,14 +53,7 @@ class Ladder:
 class Exhausted(Ladder):
     """A space with nothing left in it."""
 
-    def propose(
-        self,
-        domain: Domain,
-        observations: Sequence[Observation],
-        *,
-        sampler: SamplerName,
-        seed: int,
-    ) -> Proposal | None:
+    def following(self) -> Params | None:
         """Nothing."""
         return None
 
@@ -66,14 +64,6 @@ class Again(Ladder):
 
     params: Params = field(default_factory=dict)
 
-    def propose(
-        self,
-        domain: Domain,
-        observations: Sequence[Observation],
-        *,
-        sampler: SamplerName,
-        seed: int,
-    ) -> Proposal | None:
+    def following(self) -> Params | None:
         """The same again."""
-        self.told = list(observations)
-        return Proposal(params=self.params, gain=self.gain)
+        return self.params

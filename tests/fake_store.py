@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Literal, assert_never
 
+from tests import builders
 from tests.fake_checks import FakeChecks
 from tests.statuses import answered_of, apps_of, blocks_by_trial, status_of, summary_of
 from tuner.nouns.errors import Conflict, LimitReached, NotFound
@@ -496,17 +497,7 @@ class FakeStore(FakeChecks):
     def _plan(self, job: Job, plan: Plan) -> None:
         if any(m.sequence == plan.sequence for m in self.measurements(job.id)):
             return
-        measurement = Measurement(
-            id=MeasurementId(len(self._measurements) + 1),
-            job_id=job.id,
-            sequence=plan.sequence,
-            kind=plan.kind,
-            phase=plan.phase,
-            arms=plan.arms,
-            state=MeasurementState.QUEUED,
-            attempt=0,
-            block_options=plan.block_options,
-        )
+        measurement = builders.planned(plan, MeasurementId(len(self._measurements) + 1), job.id)
         self._measurements[measurement.id] = measurement
         self.deferred.append(("measure", measurement.id))
 

@@ -1,19 +1,11 @@
 """What checks found where apps are deployed, in the store in PostgreSQL and in memory."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests import builders
-from tests.stores import STORES, AnyStore, store_of
+from tests.stores import AnyStore
 from tuner.nouns.errors import NotFound
 from tuner.nouns.model import Checker, JobId, NewCheck
-
-
-@pytest.fixture(params=STORES)
-def store(request: pytest.FixtureRequest) -> Iterator[AnyStore]:
-    with store_of(request.param) as found:
-        yield found
 
 
 def new_job(store: AnyStore, app: str) -> JobId:

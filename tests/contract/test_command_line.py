@@ -1,10 +1,8 @@
 """A command line and the file that we make of it are the same to the real uWSGI."""
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.uwsgi_judge import Case, Judge, judging
+from tests.uwsgi_judge import Case, Judge
 from tuner.uwsgi.command_line import command_of, ini_of
 from tuner.uwsgi.ini import IniFile
 from tuner.uwsgi.options import known
@@ -17,12 +15,6 @@ COMMANDS = (
     "uwsgi --thunder --workers 3 --listen 7 -s /tmp/a.sock -C666",
     "uwsgi --http-socket :80 --static-map /a=/b --static-map /c=/d --need-app --http-keepalive",
 )
-
-
-@pytest.fixture(scope="module")
-def judge() -> Iterator[Judge]:
-    with judging() as found:
-        yield found
 
 
 def read(judge: Judge, command: str) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.ini_bytes import dumped, parsed
-from tests.uwsgi_judge import ENVIRON, Answer, Case, Judge, judging
+from tests.uwsgi_judge import ENVIRON, Answer, Case, Judge
 from tuner.uwsgi.ini import (
     CLOSES,
     INCLUDES,
@@ -33,12 +33,6 @@ HEADER = ["job 7", "95 %"]
 _CARRIED_OUT = {*OPENS, *CLOSES, *INCLUDES, "set", "set-placeholder", "set-ph", "show-config"}
 _MACHINE = re.compile(r"%[bjihvtTVkuUgGI]")
 Options = Sequence[tuple[str, str]]
-
-
-@pytest.fixture(scope="module")
-def judge() -> Iterator[Judge]:
-    with judging() as found:
-        yield found
 
 
 def test_uwsgi_reads_all_files_of_the_collection(judge: Judge) -> None:

@@ -11,7 +11,7 @@ from sqlalchemy import select, text
 
 from tests import builders
 from tests.postgres import fresh_database
-from tests.stores import STORES, AnyStore, store_of
+from tests.stores import AnyStore
 from tests.unit.cli.conftest import run
 from tuner.nouns.errors import Conflict, LimitReached, NotFound
 from tuner.nouns.model import Action, JobId, Scope
@@ -20,12 +20,6 @@ from tuner.store.db.tables import keys
 from tuner.store.queue import Queue
 
 OPERATOR = "root (tuner keys)"
-
-
-@pytest.fixture(params=STORES)
-def store(request: pytest.FixtureRequest) -> Iterator[AnyStore]:
-    with store_of(request.param) as found:
-        yield found
 
 
 def test_a_key_opens_until_it_is_revoked_and_two_may_share_a_name(store: AnyStore) -> None:

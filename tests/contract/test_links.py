@@ -1,6 +1,5 @@
 """Links to jobs, in the store in PostgreSQL and in the one in memory."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -8,18 +7,12 @@ from sqlalchemy import select, text
 
 from tests import builders
 from tests.postgres import fresh_database
-from tests.stores import STORES, AnyStore, store_of
+from tests.stores import AnyStore
 from tuner.nouns.errors import Conflict, NotFound
 from tuner.nouns.model import MOST_LINKS, JobId
 from tuner.store.db import Store, make_engine
 from tuner.store.db.tables import links
 from tuner.store.queue import Queue
-
-
-@pytest.fixture(params=STORES)
-def store(request: pytest.FixtureRequest) -> Iterator[AnyStore]:
-    with store_of(request.param) as found:
-        yield found
 
 
 def new_job(store: AnyStore) -> JobId:

@@ -1,11 +1,10 @@
 """What the rules on meaning say of uWSGI, seen on the real 2.0.31 in one container."""
 
 import re
-from collections.abc import Iterator
 
 import pytest
 
-from tests.contract.uwsgi_lab import Lab, lab
+from tests.contract.uwsgi_lab import Lab
 from tuner.uwsgi.lint import RULES
 from tuner.uwsgi.options import later_release
 
@@ -36,12 +35,6 @@ def application(environ, start_response):
     said = environ["SCRIPT_NAME"], environ["PATH_INFO"], os.getuid(), os.getgid(), os.getgroups()
     return [repr(said).encode()]
 """
-
-
-@pytest.fixture(scope="module")
-def uwsgi() -> Iterator[Lab]:
-    with lab() as found:
-        yield found
 
 
 DOES_NOT_START = {

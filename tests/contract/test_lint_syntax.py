@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.uwsgi_lab import IMAGE, Lab, lab
+from tests.contract.uwsgi_lab import IMAGE, Lab
 from tuner.nouns.errors import InvalidInput
 from tuner.service import bootstrap
 from tuner.service.settings import Settings
@@ -20,12 +20,6 @@ pytestmark = [pytest.mark.full, pytest.mark.docker]
 CHECK = ("--ini", "uwsgi.ini", "--show-config", "--no-server")
 NO_MASTER = "running uWSGI without its master"
 MISSING = "Can't find section"
-
-
-@pytest.fixture(scope="module")
-def uwsgi() -> Iterator[Lab]:
-    with lab() as found:
-        yield found
 
 
 def _file(*lines: str) -> str:

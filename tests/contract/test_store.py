@@ -15,7 +15,7 @@ from sqlalchemy import text
 from tests.builders import FACTS, FINGERPRINT, INI, space, spec, window
 from tests.fake_store import FakeStore
 from tests.statuses import blocks_by_trial, status_of, summary_of
-from tests.stores import STORES, AnyStore, store_of
+from tests.stores import AnyStore
 from tuner.nouns.errors import Conflict, NotFound
 from tuner.nouns.model import (
     AS_BUDGETED,
@@ -240,12 +240,6 @@ RESULT = MeasurementResult(
         SceneRun(scene=Scene.RELOAD, arm=0, note="uWSGI is not the server"),
     ),
 )
-
-
-@pytest.fixture(params=STORES)
-def store(request: pytest.FixtureRequest) -> Iterator[AnyStore]:
-    with store_of(request.param) as found:
-        yield found
 
 
 @contextmanager

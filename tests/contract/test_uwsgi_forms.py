@@ -1,11 +1,10 @@
 """What uWSGI takes from YAML and XML, seen on the real 2.0.31, beside what our readers take."""
 
 import shlex
-from collections.abc import Iterator
 
 import pytest
 
-from tests.contract.uwsgi_lab import Lab, lab
+from tests.contract.uwsgi_lab import Lab
 from tests.uwsgi_forms import XML, YAML, Written
 from tuner.uwsgi.converting import WRITERS, of_ini
 from tuner.uwsgi.ini import IniFile
@@ -14,12 +13,6 @@ from tuner.uwsgi.options import known
 pytestmark = [pytest.mark.full, pytest.mark.docker]
 
 OWN = ("yaml = ", "xml = ", "show-config = ", "no-server = ")
-
-
-@pytest.fixture(scope="module")
-def uwsgi() -> Iterator[Lab]:
-    with lab() as found:
-        yield found
 
 
 def _taken(uwsgi: Lab, suffix: str, written: Written) -> tuple[str, ...]:

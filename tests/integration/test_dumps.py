@@ -1,11 +1,13 @@
 """The database as a file, and back: by PostgreSQL's own programs, on real databases."""
 
 import fcntl
+import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import psycopg
 import pytest
@@ -234,7 +236,7 @@ def test_without_room_for_a_dump_nothing_is_migrated(
 ) -> None:
     before = revision(filled)
     versions(tmp_path, monkeypatch)("20270101_later")
-    monkeypatch.setattr(dumps, "_free_bytes", lambda folder: 1 << 20)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 20))
     with pytest.raises(Unavailable, match="1 MB are left on the disk of"):
         dumps.upgrade(filled, dump_into=tmp_path / "dumps")
     assert revision(filled) == before

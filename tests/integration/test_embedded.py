@@ -5,7 +5,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ import pytest
 from psycopg.errors import InsufficientPrivilege
 
 from tests import builders
+from tests.older_files import open_folder
 from tuner.nouns.errors import InvalidInput, Unavailable
 from tuner.store.db import EmbeddedPostgres, Store, binaries, dumps, make_engine, server
 from tuner.store.db.server import SERVICE
@@ -37,11 +37,8 @@ time.sleep(60)
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    """A directory that any user may pass; pytest's own are closed to all but us."""
-    folder = Path(tempfile.mkdtemp(prefix="tuner-pg-test-"))
-    folder.chmod(0o711)
-    yield folder
-    shutil.rmtree(folder)
+    with open_folder() as folder:
+        yield folder
 
 
 @pytest.fixture

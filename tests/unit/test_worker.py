@@ -315,21 +315,8 @@ def test_a_docker_that_stays_away_fails_the_job_with_the_reason(
     waits.measure(MeasurementId(1), lambda: False)
     (failure,) = rows.failed
     assert failure.code is FailureCode.INFRASTRUCTURE
-    assert "TUNER_DOCKER_WAIT_S" in failure.message
-
-
-def test_an_engine_that_stays_away_fails_the_job_with_the_reason() -> None:
-    rows, world = Rows(), FakeWorld()
-    waits = replace(worker(rows, world, Away(world)), patience=Patience(limit_s=0.2))
-    with pytest.raises(Unavailable):
-        waits.measure(MeasurementId(1), lambda: False)
-    time.sleep(0.3)
-    waits.measure(MeasurementId(1), lambda: False)
-    (failure,) = rows.failed
-    assert failure.code is FailureCode.INFRASTRUCTURE
-    assert failure.message.startswith(
-        "docker is away: connection refused; it was away for 0.2 s (TUNER_DOCKER_WAIT_S)"
-    )
+    assert failure.message.startswith("docker is away: ")
+    assert "; it was away for 0.2 s (TUNER_DOCKER_WAIT_S)" in failure.message
 
 
 def test_an_engine_that_comes_back_has_its_whole_time_again() -> None:

@@ -1,6 +1,7 @@
 """Looks at a job until it has ended, through restarts of the service."""
 
 import json
+import math
 import select
 import socket
 import time
@@ -58,7 +59,8 @@ def states(
     `pause` gets `poll_s` and the seconds that are left. Raises `Unavailable` if `look` does so for
     longer than `patience_s`, and `Conflict` after `timeout_s`.
     """
-    until = _deadline(how.get("timeout_s"), clock())
+    timeout_s = how.get("timeout_s")
+    until = math.inf if timeout_s is None else clock() + timeout_s
     known: JobAnswer | None = None
     away_since: float | None = None
     while True:
@@ -80,10 +82,6 @@ def states(
         if left_s <= 0:
             raise Conflict(f"{name} goes on: {known.state if known else 'not seen yet'}")
         pause(how.get("poll_s", POLL_S), left_s)
-
-
-def _deadline(timeout_s: float | None, now: float) -> float:
-    return float("inf") if timeout_s is None else now + timeout_s
 
 
 def _ignore(error: Unavailable) -> None:

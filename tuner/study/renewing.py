@@ -9,7 +9,6 @@ from tuner.nouns.model import (
     Followed,
     Job,
     JobSpec,
-    Params,
     PresetBudget,
     Priority,
     Recommendation,
@@ -149,7 +148,7 @@ def _holds(spec: JobSpec, old: Followed, found: Recommendation) -> tuple[bool | 
         return False, f"{name} does not hold: the new file is better than it{gain}"
     if is_yours:
         return True, f"{name} holds: no file was proven better than it"
-    if verdict is Verdict.BETTER and _equal(old.params, found.params):
+    if verdict is Verdict.BETTER and dict(old.params) == dict(found.params):
         return True, f"{name} holds: its values won again, against your file{gain}"
     return None, (
         f"it is not known whether {name} holds: it is not your file of now, and this job compared"
@@ -164,10 +163,6 @@ def _differ(first: str, second: str) -> tuple[OptionDifference, ...]:
 def _changed_fields(old: Target, new: Target) -> list[str]:
     names = sorted(Target.model_fields)
     return [name for name in names if getattr(old, name) != getattr(new, name)]
-
-
-def _equal(first: Params, second: Params) -> bool:
-    return dict(first) == dict(second)
 
 
 def _values(values: tuple[str, ...]) -> str:

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import assert_never
 
 from tests.benchmarks.replay.world import World
-from tests.builders import NOON
+from tests.builders import NOON, planned
 from tuner.nouns.model import (
     Enter,
     Fail,
@@ -27,7 +27,6 @@ from tuner.nouns.model import (
     MeasurementKind,
     MeasurementState,
     Phase,
-    Plan,
     Settle,
     Step,
     Succeed,
@@ -116,7 +115,9 @@ class _Rows:
                 self.trials[number] = trial
             case Measure(plans=plans, trials=trials):
                 self.trials += trials
-                self.measurements += [_measurement(plan) for plan in plans]
+                self.measurements += [
+                    planned(plan, MeasurementId(plan.sequence + 1)) for plan in plans
+                ]
             case Succeed():
                 self.job = replace(
                     self.job,
@@ -179,17 +180,3 @@ class _Rows:
             finalists=dict(self.finalists),
             seconds=dict(self.seconds),
         )
-
-
-def _measurement(plan: Plan) -> Measurement:
-    return Measurement(
-        id=MeasurementId(plan.sequence + 1),
-        job_id=JobId(1),
-        sequence=plan.sequence,
-        kind=plan.kind,
-        phase=plan.phase,
-        arms=plan.arms,
-        state=MeasurementState.QUEUED,
-        attempt=0,
-        block_options=plan.block_options,
-    )

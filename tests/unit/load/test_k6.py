@@ -1,7 +1,7 @@
 """k6's script, its rows, and what is refused before it sends anything."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,17 +55,8 @@ class WithK6(Scripted):
 
     about: str = "k6 v1.8.1 (go1.26, linux/amd64)\n805306368\n"
 
-    def run_beside(
-        self,
-        argv: Sequence[str],
-        *,
-        timeout_s: float,
-        files: Mapping[str, bytes] | None = None,
-        uid: int | None = None,
-    ) -> str:
-        if argv[0] == "sh":
-            return self.about
-        return super().run_beside(argv, timeout_s=timeout_s, files=files)
+    def run_beside(self, argv: Sequence[str], **how: Any) -> str:
+        return self.about if argv[0] == "sh" else super().run_beside(argv, **how)
 
 
 def loaded(running: Scripted, load: Burst | Journey | ClosedLoop, seconds: float = 2.0) -> Any:

@@ -148,7 +148,8 @@ class Kept:
     def _prune(self, folder: Path) -> None:
         """Remove what is beyond the bound, but never the image that was used last."""
         total = 0
-        for place, file in enumerate(_newest_first(folder)):
+        used = sorted(folder.glob("*.size"), key=lambda file: file.stat().st_mtime, reverse=True)
+        for place, file in enumerate(used):
             with suppress(FileNotFoundError, ValueError):
                 total += int(file.read_text())
                 if place > 0 and total > self.most_bytes and self._is_removed(file.stem):
@@ -175,10 +176,6 @@ class Kept:
 
 def _file(folder: Path, image: str) -> Path:
     return folder / f"{image.replace(':', '-')}.size"
-
-
-def _newest_first(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*.size"), key=lambda file: file.stat().st_mtime, reverse=True)
 
 
 def write_atomically(path: Path, content: bytes) -> None:

@@ -217,15 +217,11 @@ def logs_of(values: Sequence[float]) -> list[float]:
     return [math.log(value) for value in values]
 
 
-def _mad(values: Sequence[float]) -> float:
-    middle = median(values)
-    return median(abs(value - middle) for value in values)
-
-
 def _scale(values: Sequence[float]) -> float:
     """The standard deviation from absolute deviations; 0 only if all values are equal."""
     middle = median(values)
-    return _MAD_TO_SD * _mad(values) or _MEAN_AD_TO_SD * fmean(abs(v - middle) for v in values)
+    off = [abs(value - middle) for value in values]
+    return _MAD_TO_SD * median(off) or _MEAN_AD_TO_SD * fmean(off)
 
 
 def _outliers(values: Sequence[float], logs: Sequence[float]) -> Outliers:

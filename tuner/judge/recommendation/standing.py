@@ -332,10 +332,6 @@ def _is_worse(figure: _Figure, baseline: Sequence[SceneRun], candidate: Sequence
     return min(after) >= figure.worse_from(max(0.0, *before))
 
 
-def _values(figure: _Figure, runs: Sequence[SceneRun]) -> list[float]:
-    return [value for value, _ in _readings(figure, runs)]
-
-
 def _readings(figure: _Figure, runs: Sequence[SceneRun]) -> list[tuple[float, float]]:
     return [(value, figure.unsure(run)) for run in runs if (value := figure.of(run)) is not None]
 
@@ -346,5 +342,7 @@ def _words(scene: Scene, runs: Sequence[SceneRun]) -> str:
 
 def _said(figures: Sequence[_Figure], runs: Sequence[SceneRun]) -> str:
     """The medians over the blocks."""
-    found = [(figure, values) for figure in figures if (values := _values(figure, runs))]
-    return "; ".join(figure.words(median(values), runs[0]) for figure, values in found)
+    found = [(figure, readings) for figure in figures if (readings := _readings(figure, runs))]
+    return "; ".join(
+        figure.words(median(value for value, _ in readings), runs[0]) for figure, readings in found
+    )

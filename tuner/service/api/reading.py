@@ -242,7 +242,7 @@ def read_request(document: Any, resolve: Resolve) -> JobSpec:
     else:
         if not unfit:
             return resolve(request)
-    raise InvalidInput(_unique(unfit))
+    raise InvalidInput(list(dict.fromkeys(unfit)))
 
 
 def mistakes_of_many(body: bytes, model: type[BaseModel] | None) -> Sequence[Mistake]:
@@ -348,7 +348,3 @@ def _is_guess(mistake: Mistake, error: ValidationError) -> bool:
     return bool(wrong.intersection(_DEPENDENT)) and not (
         named_here and mistake.path.split(".")[0] not in wrong
     )
-
-
-def _unique(mistakes: Sequence[Mistake]) -> list[Mistake]:
-    return list(dict.fromkeys(mistakes))

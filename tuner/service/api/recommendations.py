@@ -95,11 +95,6 @@ def sysctls_of(job: Job, found: Recommendation, form: SysctlForm) -> str:
             return _lines(_of_pod(job, limits))
 
 
-def media_type_of(form: SysctlForm) -> str:
-    """The media type of `sysctls_of`."""
-    return "text/plain" if form == "plain" else "application/yaml"
-
-
 def _plain(job: Job, limits: Limits) -> list[str]:
     lines = [f"# besides, per container: {limits.cpus:g} CPU, {limits.memory_mb} MB, no swap"]
     if _nofile(job) is not None:
@@ -257,9 +252,8 @@ def sysctls(
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """Kernel settings that the file relies on, and the other limits of its container."""
-    return _answer(
-        request, services, media_type_of(form), lambda job, found: sysctls_of(job, found, form)
-    )
+    media_type = "text/plain" if form == "plain" else "application/yaml"
+    return _answer(request, services, media_type, lambda job, found: sysctls_of(job, found, form))
 
 
 # The dependencies are async and only say how to find the answer: the call itself finds it. FastAPI

@@ -147,7 +147,8 @@ class RequireKey:
     async def _not_known(self, scope: Scope, *, has_key: bool) -> Response:
         if has_key:
             await refused(self._callers, self._wrong_keys, scope, self._wrong_key_takes_s)
-        return _ask_for_key()
+        asking = {"WWW-Authenticate": 'Bearer realm="uwsgi-tuner"'}
+        return problem(401, DETAILS[401], headers=asking)
 
     async def _beyond_scope(self, scope: Scope, caller: Caller) -> Response | None:
         needed = scope_needed(scope["method"], path_of(scope))
@@ -204,10 +205,6 @@ def _without_token(scope: Scope) -> Response | None:
 def _keys_in(headers: Headers) -> tuple[str, str]:
     kind, _, token = headers.get("authorization", "").partition(" ")
     return headers.get("x-api-key", ""), token.strip() if kind.lower() == "bearer" else ""
-
-
-def _ask_for_key() -> Response:
-    return problem(401, DETAILS[401], headers={"WWW-Authenticate": 'Bearer realm="uwsgi-tuner"'})
 
 
 class RefuseOtherSites:

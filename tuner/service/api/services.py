@@ -47,7 +47,6 @@ from tuner.nouns.model import (
     JobState,
     JobStatus,
     JobSummary,
-    Key,
     Link,
     Measurement,
     NewCheck,
@@ -56,7 +55,7 @@ from tuner.nouns.model import (
     Trial,
     TrialNumber,
 )
-from tuner.service.api.callers import Callers, WrongKeys
+from tuner.service.api.callers import Callers, KeyStore, WrongKeys
 from tuner.service.api.limited import LimitedStore, limited_catalogue
 from tuner.service.api.provider import IdentityProvider
 from tuner.service.api.security import caller_of
@@ -173,7 +172,7 @@ class Feed:
             if not self._floor <= last <= self._head:
                 last = self._head
                 yield _reset(last).message
-            new = self._sent[bisect_right(self._sent, last, key=_number) :]
+            new = self._sent[bisect_right(self._sent, last, key=lambda sent: sent.event.id) :]
             if len(new) > most_behind:
                 return
             for event, message in new:
@@ -218,10 +217,6 @@ class Feed:
             await asyncio.sleep(BETWEEN_S)
 
 
-def _number(sent: _Sent) -> int:
-    return sent.event.id
-
-
 def _sent(event: Event) -> _Sent:
     data = event.model_dump_json()
     return _Sent(event, ServerSentEvent(id=str(event.id), event=event.kind, raw_data=data))
@@ -234,7 +229,7 @@ def _reset(head: int) -> _Sent:
 # ---- What the API needs from outside; `bootstrap` supplies it
 
 
-class ServiceStore(Protocol):
+class ServiceStore(KeyStore, Protocol):
     """All jobs. `tuner.store.db.Store` says what each method does.
 
     Every method may raise `Unavailable`, and a look-up raises `NotFound`.
@@ -296,10 +291,6 @@ class ServiceStore(Protocol):
     def unshare(self, job_id: JobId, link: int, *, by: str | None) -> None: ...
     def shared_job(self, token: str) -> JobId: ...
     def hosts(self, pool: str | None = None) -> Sequence[BenchmarkHost]: ...
-    def key_of(self, secret: str) -> Key | None: ...
-    def key(self, number: int) -> Key | None: ...
-    def cookie_secret(self) -> str: ...
-    def write_audit(self, by: str | None, action: Action, said: str = "") -> None: ...
     def audit(self, after: int | None, limit: int) -> Sequence[AuditEntry]: ...
     def activity(self) -> Activity: ...
     def ping(self) -> None: ...

@@ -22,7 +22,6 @@ from tuner.nouns.model import (
     JobStatus,
     JobSummary,
     LeftOut,
-    Look,
     Measurement,
     Metric,
     Outcome,
@@ -171,11 +170,6 @@ def _relative(value: Any, metric: Metric, *, is_log: bool) -> Any:
     return wording.share_of(value, metric)
 
 
-def look_answers(looks: Sequence[Look], metric: Metric) -> list[LookAnswer]:
-    """The looks at a confirmation, in order."""
-    return [extended(LookAnswer, relative(look, metric)) for look in looks]
-
-
 def evidence_answer(found: Evidence, metric: Metric) -> EvidenceAnswer:
     """How the answer came about."""
     is_known = wording.improvement(found.optimistic_gain, metric) is not None
@@ -293,15 +287,16 @@ def whole_trial_answer(trial: Trial, blocks: int, history: History, *, raw: bool
 
 def recommendation_answer(job: Job, found: Recommendation) -> RecommendationAnswer:
     """The answer of a job: its nouns, with converted units and what the job asked for."""
+    metric, looks = job.spec.objective.metric, found.comparison.looks
     return RecommendationAnswer.of(
         found.comparison,
         found,
         job=job.id,
         app=job.spec.app,
         finished_at=job.finished_at,
-        looks=look_answers(found.comparison.looks, job.spec.objective.metric),
+        looks=[extended(LookAnswer, relative(look, metric)) for look in looks],
         doubt_sentences=sentences(found.doubts),
         calibration=calibration_answer(job.calibration),
-        evidence=evidence_answer(found.evidence, job.spec.objective.metric),
+        evidence=evidence_answer(found.evidence, metric),
         circumstances=CircumstancesAnswer.of(job.spec.budget, job.spec),
     )

@@ -8,7 +8,7 @@ from fastapi import FastAPI, Request, Response
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tuner.service.api.problems import MEDIA_TYPE, RETRY_AFTER_S, problem
+from tuner.service.api.problems import DETAILS, MEDIA_TYPE, RETRY_AFTER_S, problem
 from tuner.service.pages import answering, apps, jobs, lint, new, sharing, signing_in
 from tuner.service.pages.answering import is_shared, packed, rendered
 from tuner.service.pages.signing_in import ask_first
@@ -27,13 +27,6 @@ _NEXT: Mapping[int, str] = {
 }
 _OF_A_LINK = "Ask for a new one where you got it from."
 _OTHERWISE = "The lists of apps and jobs have what there is."
-_FAULT = "the service has a fault; its log has the details"
-
-
-def show_problems(app: FastAPI) -> None:
-    """Show the problems of an app as pages where somebody looks at them."""
-    app.add_middleware(ProblemsAsPages)
-    app.add_exception_handler(Exception, _own_fault)
 
 
 class ProblemsAsPages:
@@ -98,7 +91,7 @@ def _page(request: Request, found: Mapping[str, Any], headers: MutableHeaders) -
 
 def _own_fault(request: Request, error: Exception) -> Response:
     # Starlette raises the error again after this answer, so the server logs its traceback.
-    answer = problem(500, _FAULT)
+    answer = problem(500, DETAILS[500])
     if not _is_for_people(request.headers):
         return answer
     return _page(request, json.loads(bytes(answer.body)), MutableHeaders())
@@ -119,5 +112,6 @@ def install(app: FastAPI) -> FastAPI:
         answering.router,
     ):
         app.include_router(router, include_in_schema=False)
-    show_problems(app)
+    app.add_middleware(ProblemsAsPages)
+    app.add_exception_handler(Exception, _own_fault)
     return app

@@ -190,7 +190,7 @@ def prepared(spec: JobSpec, bench: Bench) -> MeasurementResult:
     text, limits, target = next((arm for arm in arms if arm[0] is not None), arms[0])
     ini = IniFile.parse(text or "")
     processes = ini.integer("cheaper", 0) or ini.integer("processes", 1)
-    more = _with_processes(processes + MEMORY_PROBE_MORE, ini)
+    more = ini.patch({"processes": str(processes + MEMORY_PROBE_MORE), "cheaper": "0"}).dump()
     result = Preparation(bench).run(
         arm_of(spec, 0, text, None, limits, target),
         arm_of(spec, 1, more, None, limits, target) if target.is_uwsgi else None,
@@ -241,10 +241,6 @@ def _files(claim: Claim) -> list[tuple[str | None, Limits, Target, bool | None]]
             ]
         case _:
             assert_never(spec.kind)
-
-
-def _with_processes(processes: int, ini: IniFile) -> str:
-    return ini.patch({"processes": str(processes), "cheaper": "0"}).dump()
 
 
 def failure_of(failure: TargetFailed, spec: JobSpec) -> Failure:

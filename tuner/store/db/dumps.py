@@ -107,16 +107,12 @@ def _require_room(url: str, folder: Path) -> None:
     """Raise `Unavailable` where a dump may not fit; it is smaller than the database."""
     with translated(), connect(url) as connection:
         size = _value(connection, "SELECT pg_database_size(current_database())")
-    if (free := _free_bytes(folder)) < size:
+    if (free := shutil.disk_usage(folder).free) < size:
         detail = (
             f"{free >> 20} MB are left on the disk of {folder}, and the database has {size >> 20}"
             " MB: free some, or set TUNER_DUMP_DIR to another disk"
         )
         raise Unavailable("postgresql", detail)
-
-
-def _free_bytes(folder: Path) -> int:
-    return shutil.disk_usage(folder).free
 
 
 def restore(url: str, source: Path, *, is_trusted: bool = False) -> None:
