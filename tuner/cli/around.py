@@ -1,7 +1,8 @@
-"""Time limits of what stands around uWSGI: nginx in front of it, and what stops its container."""
+"""What stands around uWSGI: its image, nginx in front of it, and what stops its container."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -178,3 +179,50 @@ def _chosen(found: Mapping[str, Mapping[str, Any]], wanted: str) -> tuple[str, M
         several = f"name one of these after a colon: {', '.join(few)}"
         raise ValueError(several if few else "it has no service and no pod")
     return next(iter(few.items()))
+
+
+# ---- Dockerfiles: the environment that an image sets, from which uWSGI reads options
+
+_TIANGOLO = {"UWSGI_INI": "/app/uwsgi.ini", "UWSGI_CHEAPER": "2", "UWSGI_PROCESSES": "16"}
+_BASES = {"tiangolo/uwsgi-nginx": _TIANGOLO, "tiangolo/uwsgi-nginx-flask": _TIANGOLO}
+"""ENV of widely used images, without tags: docker-images/python3.12.dockerfile in the repositories
+tiangolo/uwsgi-nginx-docker and tiangolo/uwsgi-nginx-flask-docker, which is FROM the other."""
+
+_JOINED = re.compile(r"^\s*#.*\n|\\[ \t]*\n", re.MULTILINE)
+_VARIABLE = re.compile(r"\$(?:\{(\w+)(?::-([^}]*))?\}|(\w+))")
+
+
+def environ_of(dockerfile: str) -> dict[str, str]:
+    """ENV of the last stage and of what it is from, as far as it is known. Raises `ValueError`."""
+    stages: dict[str, dict[str, str]] = {}
+    values: dict[str, str] = {}
+    environ: dict[str, str] = {}
+    for line in _JOINED.sub("", dockerfile).splitlines():
+        name, _, rest = line.strip().partition(" ")
+        if name.upper() == "FROM":
+            words = [w for w in _VARIABLE.sub(_value_in(values), rest).split() if w[:2] != "--"]
+            base = words[0] if words else ""
+            environ = dict(stages.get(base.lower(), _BASES.get(_repository(base), {})))
+            stages[words[-1].lower() if words else ""] = environ
+        elif name.upper() in {"ARG", "ENV"}:
+            given = _assigned(rest, {**values, **environ})
+            (environ if name.upper() == "ENV" else values).update(given)
+    return environ
+
+
+def _assigned(text: str, values: Mapping[str, str]) -> dict[str, str]:
+    """`A=b C="d e"`, or `A b`: the form without an equals sign has one name."""
+    words = shlex.split(text)
+    if words and "=" not in words[0]:
+        words = ["=".join(text.strip().split(maxsplit=1))] if len(words) > 1 else []
+    pairs = (_VARIABLE.sub(_value_in(values), word).partition("=") for word in words)
+    return {name: value for name, _, value in pairs}
+
+
+def _value_in(values: Mapping[str, str]) -> Callable[[re.Match[str]], str]:
+    return lambda used: values.get(used[1] or used[3]) or used[2] or ""
+
+
+def _repository(image: str) -> str:
+    """The name of an image on Docker Hub without its tag and digest."""
+    return image.removeprefix("docker.io/").partition("@")[0].partition(":")[0]

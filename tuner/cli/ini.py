@@ -8,10 +8,11 @@ from typing import Annotated, Literal
 
 import typer
 
-from tuner.cli.shared import STANDARD_INPUT, bytes_of, say
+from tuner.cli.placing import naming_the_command
+from tuner.cli.shared import STANDARD_INPUT, bytes_of, explained, say, text_beside, text_of
 from tuner.nouns.errors import InvalidInput, Mistake
 from tuner.uwsgi import ini as dialect
-from tuner.uwsgi.converting import WRITERS, Pieces, of_form, of_ini
+from tuner.uwsgi.converting import WRITERS, Pieces, of_command, of_environment, of_form, of_ini
 from tuner.uwsgi.forms import Malformed, form_of
 from tuner.uwsgi.ini import canonical, why_unwritable
 from tuner.uwsgi.lint import MAX_CHARS
@@ -51,7 +52,7 @@ ini = typer.Typer(
 )
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="A uwsgi.ini; - is standard input.")]
-To = Literal["ini", "command", "yaml", "json", "env"]
+To = Literal["ini", "command", "yaml", "xml", "json", "env"]
 Settings = Annotated[
     list[str],
     typer.Option("--set", metavar="OPTION=VALUE", help="An option and its value. Repeatable."),
@@ -85,27 +86,45 @@ def patch(file: File, settings: Settings) -> None:
 
 @ini.command("convert")
 def convert(
-    file: Annotated[
-        str,
-        typer.Argument(metavar="FILE", help="An .ini, .yaml, .yml, .xml, .json or .js file."),
-    ],
     to: Annotated[To, typer.Option(help="The form to write.")],
+    file: Annotated[
+        str | None,
+        typer.Argument(metavar="FILE", help="An .ini, .yaml, .yml, .xml, .json or .js file."),
+    ] = None,
+    command: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="The command that starts uWSGI, for FILE.")
+    ] = None,
+    env_file: Annotated[
+        str | None, typer.Option(metavar="FILE", help="A file of variables UWSGI_*, for FILE.")
+    ] = None,
     is_strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 1 if something is not carried over.")
     ] = False,
 ) -> None:
-    """Print the file in another form. What that form cannot hold is said on standard error."""
-    if to == "ini" and form_of(file) is None:
+    """Print a file, a command or an env file in another form.
+
+    What that form cannot hold is said on standard error.
+    """
+    if sum(given is not None for given in (file, command, env_file)) != 1:
+        raise InvalidInput.at("FILE", "name one: a file, --command or --env-file")
+    if file is not None and to == "ini" and form_of(file) is None:
         _write(_read(file).dump())
         return
-    pieces = _pieces_of(file)
+    pieces = _pieces_of(file, command, env_file)
     _write(WRITERS[to](pieces, known()))
     for loss in pieces.lost:
         say(f"not carried over: {loss}")
     raise typer.Exit(int(is_strict and bool(pieces.lost)))
 
 
-def _pieces_of(file: str) -> Pieces:
+def _pieces_of(file: str | None, command: str | None, env_file: str | None) -> Pieces:
+    if command is not None:
+        with naming_the_command():
+            return of_command(command, known())
+    if env_file is not None:
+        with explained("--env-file"):
+            return of_environment(text_of(env_file))
+    file = file or STANDARD_INPUT
     form = form_of(file)
     if form is None:
         return of_ini(_read(file))
@@ -171,7 +190,7 @@ def _settings_of(found: dialect.IniFile, file: str) -> tuple[dialect.Setting, ..
         if path is None or not names or len(tried) > _MOST_FILES:
             return settings
         tried |= names
-        texts = {name: _text_beside(Path(path).parent, name) for name in names}
+        texts = {name: text_beside(Path(path).parent, name) for name in names}
         files |= {name: text for name, text in texts.items() if text is not None}
 
 
@@ -179,19 +198,6 @@ def _file_of(setting: dialect.Setting) -> str:
     """The file of an include; `ini` may name a section of it too."""
     name, colon, _ = setting.value.rpartition(":")
     return name if setting.option == "ini" and colon else setting.value
-
-
-def _text_beside(folder: Path, name: str) -> str | None:
-    """The text of a file in the folder or below it; None if it cannot be read."""
-    try:
-        path = (folder / name).resolve()
-        if not path.is_relative_to(folder.resolve()) or not path.is_file():
-            return None
-        with path.open("rb") as opened:
-            text = _decoded(opened.read(_MOST_BYTES))
-    except (OSError, ValueError):  # ValueError: a NUL in the name
-        return None
-    return None if _too_long(text) else text
 
 
 def _write(text: str) -> None:

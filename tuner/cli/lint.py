@@ -1,4 +1,4 @@
-"""`tuner lint`: findings on uwsgi.ini files, other forms or a command; ini files fixed."""
+"""`tuner lint`: findings on uwsgi.ini files, other forms or a command; files are fixed."""
 
 import os
 import re
@@ -6,6 +6,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal, assert_never
 
@@ -13,7 +14,7 @@ import typer
 
 from tuner.cli import findings as formats
 from tuner.cli.findings import Linted
-from tuner.cli.placing import of_command, of_form
+from tuner.cli.placing import Asked, of_command, of_file
 from tuner.cli.shared import (
     STANDARD_INPUT,
     Cpus,
@@ -22,8 +23,11 @@ from tuner.cli.shared import (
     Nofile,
     Somaxconn,
     bytes_of,
+    explained,
     named,
+    text_beside,
     text_of,
+    text_or_none,
 )
 from tuner.cli.versions import Release, catalogues_of
 from tuner.nouns.errors import InvalidInput, Mistake
@@ -31,15 +35,15 @@ from tuner.nouns.plain import count
 from tuner.uwsgi import lint as linter
 from tuner.uwsgi.command_line import shell_words
 from tuner.uwsgi.forms import SUFFIXES, Form, form_of
-from tuner.uwsgi.ini import SECTION
-from tuner.uwsgi.lint import Box, Finding, Rule, Severity, TimeLimit
+from tuner.uwsgi.forms.including import Files
+from tuner.uwsgi.lint import Box, Finding, Rule, Severity
+from tuner.uwsgi.lint.linting import mended
 from tuner.uwsgi.options import Catalogue, of_build
 from tuner.uwsgi.templates import filled
 
 _UTF_8 = ("utf-8", "surrogateescape")
 _MOST_BYTES = 4 * linter.MAX_CHARS + 4
 """Enough to see that a file is too long, if it never ends."""
-
 
 Format = Literal["text", "json", "sarif", "github"]
 Fixes = Literal["none", "safe", "all"]
@@ -66,6 +70,13 @@ def lint(  # long: Typer reads the options from here
     env_file: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="The environment: uWSGI reads options from UWSGI_*."),
+    ] = None,
+    dockerfile: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="The image's Dockerfile: its ENV, and that of a known base image, count too.",
+        ),
     ] = None,
     define: Annotated[
         list[str] | None,
@@ -113,7 +124,7 @@ def lint(  # long: Typer reads the options from here
         str | None, typer.Option(metavar="RULE", help="Explain a rule and exit.")
     ] = None,
 ) -> None:
-    """Find the mistakes in the files or the command of uWSGI, and fix those of ini files.
+    """Find the mistakes in the files or the command of uWSGI, and fix those of files.
 
     Exit code 0: no finding at --fail-on or above. 1: some findings. 2: a file cannot be checked.
     """
@@ -131,27 +142,29 @@ def lint(  # long: Typer reads the options from here
         memory_per_process_mb=memory_per_process,
         clients_keep=clients_keep,
     )
-    if image is not None and uwsgi is not None:
-        raise InvalidInput.at("--uwsgi", "the image says which uWSGI it has")
+    if image is not None:
+        _refuse_beside_image(uwsgi, dockerfile)
     fixes: Fixes = "all" if unsafe else "safe" if fix else "none"
-    targets = _targets(files or (STANDARD_INPUT,), fixes)
+    targets = _targets(files or (STANDARD_INPUT,))
     catalogues = catalogues_of([target.file for target in targets], uwsgi)
     if image is not None:
         catalogue, box = _read_image(image, box)
         catalogues = [catalogue] * len(targets)
-    box = _with_surroundings(box, env_file, nginx, deployed_by)
+    box = _with_surroundings(box, dockerfile, env_file, nginx, deployed_by)
     if define and not files:
         raise InvalidInput.at("--define", "needs FILE")
     if files:
         if command is not None:
             box = replace(box, command=tuple(shell_words(command)))
         values = _defined(define or (), fixes)
-        pairs = zip(targets, catalogues, strict=True)
-        found = [_of_target(own, values, each, box, chosen, fixes) for own, each in pairs]
+        found = [
+            _of_target(own, values, Asked(each, box, chosen, _beside(own.file)), fixes)
+            for own, each in zip(targets, catalogues, strict=True)
+        ]
     elif command is None or fix:
         raise InvalidInput.at("FILE", "name a uwsgi.ini, or - for standard input")
     else:
-        findings = of_command(command, catalogues[0], box, chosen)
+        findings = of_command(command, Asked(catalogues[0], box, chosen, text_or_none))
         found = [Linted("command", findings, catalogue=catalogues[0])]
     said = _formatted(found, format_)
     if said:
@@ -169,16 +182,11 @@ class _Target:
     form: Form | None
 
 
-def _targets(files: Sequence[str], fix: Fixes) -> list[_Target]:
-    """Each file, and the vassals of each folder. Refuses all if --fix cannot write one of them."""
+def _targets(files: Sequence[str]) -> list[_Target]:
+    """Each file, and the vassals of each folder."""
     if len(files) > 1 and STANDARD_INPUT in files:
         raise InvalidInput.at("FILE", "standard input must be the only one")
-    targets = [_target(name) for file in files for name in _vassals(file)]
-    for target in targets if fix != "none" else ():
-        if target.form is not None:
-            message = f"writes ini files only: {target.file} is {target.form.name}"
-            raise InvalidInput.at("--fix", message)
-    return targets
+    return [_target(name) for file in files for name in _vassals(file)]
 
 
 def _vassals(file: str) -> list[str]:
@@ -217,25 +225,26 @@ def _defined(definitions: Sequence[str], fix: Fixes) -> dict[str, str]:
     return values
 
 
-def _of_target(  # the arguments of a lint, and what it is about
-    target: _Target,
-    values: Mapping[str, str],
-    catalogue: Catalogue,
-    box: Box,
-    rules: Sequence[Rule],
-    fix: Fixes,
-) -> Linted:
+def _beside(file: str) -> Files:
+    """Reads what the file includes: files in its folder, or below it."""
+    if file == STANDARD_INPUT:
+        return lambda _name: None
+    return partial(text_beside, Path(file).absolute().parent)
+
+
+def _of_target(target: _Target, values: Mapping[str, str], asked: Asked, fix: Fixes) -> Linted:
     """The findings that remain; the file is written where a fix is allowed."""
-    file, section = target.file, target.section
+    file, form, section, catalogue = target.file, target.form, target.section, asked.catalogue
     text = filled(bytes_of(file, _MOST_BYTES).decode(*_UTF_8), values)
-    if target.form is not None:
-        findings = of_form(text, target.form, section, catalogue, box, rules)
-        return Linted(file, findings, None, catalogue, section)
-    subject = linter.subject_of(text, catalogue, box, section or SECTION)
-    findings = linter.lint(subject, rules)
+
+    def look(text: str) -> tuple[Finding, ...]:
+        return of_file(text, form, section, asked)
+
+    findings = look(text)
     if fix == "none" or not linter.is_usable(findings):
         return Linted(file, findings, None, catalogue, section)
-    fixed, left = linter.repaired(text, subject, rules, unsafe=fix == "all")
+    fixed = mended(text, look, unsafe=fix == "all")
+    left = look(fixed)
     _write(file, text, fixed)
     _say_fixed(file, text != fixed, len(findings) - len(left))
     return Linted(file, left, fixed, catalogue, section)
@@ -270,6 +279,13 @@ def _is_in(rule: Rule, names: Sequence[str]) -> bool:
     return rule.id in names or rule.name in names
 
 
+def _refuse_beside_image(uwsgi: str | None, dockerfile: str | None) -> None:
+    if uwsgi is not None:
+        raise InvalidInput.at("--uwsgi", "the image says which uWSGI it has")
+    if dockerfile is not None:
+        raise InvalidInput.at("--dockerfile", "the image says its environment")
+
+
 def _read_image(image: str, box: Box) -> tuple[Catalogue, Box]:
     """The options of the image's uWSGI, and the box with the image's command and environment."""
     from tuner.service import bootstrap
@@ -281,45 +297,39 @@ def _read_image(image: str, box: Box) -> tuple[Catalogue, Box]:
 
 
 def _with_surroundings(
-    box: Box, env_file: str | None, nginx: str | None, deployed_by: str | None
+    box: Box,
+    dockerfile: str | None,
+    env_file: str | None,
+    nginx: str | None,
+    deployed_by: str | None,
 ) -> Box:
-    """The box with what these files say of its environment and of the time limits around it."""
-    given = {} if env_file is None else _environment(env_file)
-    environ = {**box.environ, **given}
-    return replace(box, environ=environ, proxy=_proxy(nginx), grace=_grace(deployed_by))
+    """The box with what these files say of its environment and of the time limits around it.
 
+    The reader of each file is imported only where it is asked for.
+    """
+    environ, proxy, grace = dict(box.environ), box.proxy, box.grace
+    if dockerfile is not None:
+        from tuner.cli.around import environ_of
 
-def _environment(env_file: str) -> dict[str, str]:
-    from tuner.nouns.model.named_files import variables
+        with explained("--dockerfile"):
+            environ |= environ_of(text_of(dockerfile))
+    if env_file is not None:
+        from tuner.nouns.model.named_files import variables
 
-    text = text_of(env_file)
-    try:
-        return variables(text)
-    except ValueError as error:
-        raise InvalidInput.at("--env-file", str(error)) from error
+        with explained("--env-file"):
+            environ |= variables(text_of(env_file))
+    if nginx is not None:
+        from tuner.cli.around import nginx_limit
 
+        with explained("--nginx"):
+            proxy = nginx_limit(text_of(nginx), nginx)
+    if deployed_by is not None:
+        from tuner.cli.around import grace_of
 
-def _proxy(nginx: str | None) -> TimeLimit | None:
-    if nginx is None:
-        return None
-    from tuner.cli.around import nginx_limit
-
-    try:
-        return nginx_limit(text_of(nginx), nginx)
-    except ValueError as error:
-        raise InvalidInput.at("--nginx", str(error)) from error
-
-
-def _grace(deployed_by: str | None) -> TimeLimit | None:
-    if deployed_by is None:
-        return None
-    from tuner.cli.around import grace_of
-
-    file, _, name = deployed_by.partition(":")
-    try:
-        return grace_of(text_of(file), file, name)
-    except ValueError as error:
-        raise InvalidInput.at("--deployed-by", str(error)) from error
+        file, _, name = deployed_by.partition(":")
+        with explained("--deployed-by"):
+            grace = grace_of(text_of(file), file, name)
+    return replace(box, environ=environ, proxy=proxy, grace=grace)
 
 
 def _write(file: str, text: str, fixed: str) -> None:

@@ -5,20 +5,23 @@ its releases. The protocol is that of pygls; here is only what uWSGI's files mea
 """
 
 from collections.abc import Iterator
+from functools import partial
 from importlib.metadata import version
-from itertools import takewhile
-from pathlib import PurePath
+from pathlib import Path
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 from pygls.workspace import TextDocument
 
 from tuner.cli.options import lines_about
-from tuner.cli.shared import Cpus, MemoryMb
+from tuner.cli.placing import Asked, of_file
+from tuner.cli.shared import Cpus, MemoryMb, text_beside
 from tuner.cli.versions import Release, catalogues_of
 from tuner.uwsgi import lint as linter
+from tuner.uwsgi.forms import form_of
 from tuner.uwsgi.ini import IniFile
 from tuner.uwsgi.lint import Box, Finding, Severity
+from tuner.uwsgi.lint.finding import edit_between
 from tuner.uwsgi.options import Catalogue, Kind, Option
 
 SEVERITIES = {
@@ -100,10 +103,13 @@ def server_of(catalogue: Catalogue, box: Box) -> LanguageServer:
 
 def findings_in(document: TextDocument, catalogue: Catalogue, box: Box) -> tuple[Finding, ...]:
     """What is wrong with it; nothing for an ini file of another program."""
-    name = PurePath(document.path or document.uri).name
+    name = Path(document.path or document.uri).name
     if "uwsgi" not in name and "[uwsgi" not in document.source:
         return ()
-    return linter.lint(linter.subject_of(document.source, catalogue, box))
+    asked = Asked(
+        catalogue, box, linter.RULES, partial(text_beside, Path(document.path or ".").parent)
+    )
+    return of_file(document.source, form_of(name), "", asked)
 
 
 def option_at(document: TextDocument, line: int, catalogue: Catalogue) -> Option | None:
@@ -135,17 +141,15 @@ def _action(document: TextDocument, finding: Finding) -> types.CodeAction:
     """One edit, of the lines that the fix changes."""
     text = document.source
     changed = linter.fixed(text, [finding], unsafe=True)
-    old, new = linter.lines_of(text), linter.lines_of(changed)
-    first = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
-    left = zip(old[first:][::-1], new[first:][::-1], strict=False)
-    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], left))
-    place = types.Range(types.Position(first, 0), types.Position(len(old) - same, 0))
-    edit = types.TextEdit(place, "".join(new[first : len(new) - same]))
+    edit = edit_between(text, changed)
+    first = edit.first - 1
+    place = types.Range(types.Position(first, 0), types.Position(edit.last, 0))
+    new = "".join(linter.lines_of(changed)[first : first + len(edit.lines)])
     return types.CodeAction(
         title=finding.fix.sentence if finding.fix else finding.name,
         kind=types.CodeActionKind.QuickFix,
         diagnostics=[_diagnostic(document, finding)],
-        edit=types.WorkspaceEdit(changes={document.uri: [edit]}),
+        edit=types.WorkspaceEdit(changes={document.uri: [types.TextEdit(place, new)]}),
         is_preferred=finding.fix is not None and finding.fix.is_safe,
     )
 

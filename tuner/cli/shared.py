@@ -47,6 +47,39 @@ def text_of(file: str) -> str:
         return content.decode()
 
 
+@contextmanager
+def explained(option: str) -> Iterator[None]:
+    """Say of a `ValueError` that it is about what the option names."""
+    try:
+        yield
+    except ValueError as error:
+        raise InvalidInput.at(option, str(error)) from error
+
+
+_MOST_CHARS = 200_000
+"""A real configuration of uWSGI is shorter."""
+
+
+def text_or_none(file: str) -> str | None:
+    """The text of a configuration; None if it cannot be read, or is too long for one."""
+    try:
+        with Path(file).open("rb") as opened:
+            text = opened.read(4 * _MOST_CHARS + 4).decode("utf-8", "surrogateescape")
+    except (OSError, ValueError):  # ValueError: a NUL in the name
+        return None
+    return None if len(text) > _MOST_CHARS else text
+
+
+def text_beside(folder: Path, name: str) -> str | None:
+    """The same for a file in the folder or below it."""
+    try:
+        path = (folder / name).resolve()
+        is_inside = path.is_relative_to(folder.resolve()) and path.is_file()
+    except (OSError, ValueError):
+        return None
+    return text_or_none(str(path)) if is_inside else None
+
+
 def write_text(option: str, file: Path, text: str) -> None:
     """Write the file that `option` names. Raises `InvalidInput`."""
     with named(f"{option} {file}"):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from tuner.nouns.errors import InvalidInput, Mistake
+from tuner.uwsgi.forms import SUFFIXES, option_for
 from tuner.uwsgi.ini import SECTION, IniFile
 from tuner.uwsgi.ini.lines import is_true
 from tuner.uwsgi.options import Catalogue, Kind, Option, Takes, later_release, nearest
@@ -14,8 +15,10 @@ from tuner.uwsgi.options import Catalogue, Kind, Option, Takes, later_release, n
 _PROGRAMS = frozenset({"uwsgi", "uwsgi-core", "pyuwsgi"})
 _SHELLS = frozenset({"sh", "bash", "ash", "dash"})
 _ENDS = frozenset({";", "&", "&&", "|", "||", ">", ">>", "2>"})
-_SUFFIXES = (".ini", ".xml", ".yaml", ".yml", ".json", ".js")
 _APP_FILE = re.compile(r"([^:]+\.(?:py|wsgi))(?::(\w+))?")
+_CALLED = re.compile(r"\$\([^()]*\)|`[^`]*`")
+"""What the shell replaces by the output of a command."""
+
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _ALONE = {Kind.FLAG: "true", Kind.INTEGER: "1"}
 """What an option without its value means, as the value that a file needs."""
@@ -78,7 +81,7 @@ def arguments(words: Sequence[str], catalogue: Catalogue) -> Iterator[Argument |
 
 def is_file(word: str) -> bool:
     """Whether uWSGI reads options from it, as from `app.ini` or `app.ini:section`."""
-    return word.partition(".ini:")[0].endswith(_SUFFIXES) or ".ini:" in word
+    return word.partition(".ini:")[0].endswith(SUFFIXES) or ".ini:" in word
 
 
 def ini_of(command: str, catalogue: Catalogue) -> str:
@@ -91,18 +94,26 @@ def file_of(lines: Iterable[str]) -> str:
     return "".join(f"{line}\n" for line in (f"[{SECTION}]", *lines))
 
 
-def lines_of(command: str, catalogue: Catalogue) -> list[tuple[str, str]]:
+def lines_of(
+    command: str, catalogue: Catalogue, *, keeps_files: bool = False
+) -> list[tuple[str, str]]:
     """The lines of such a file, each with the words of the command that it is from.
 
     Variables of the shell become uWSGI's own. Raises `InvalidInput` with the first `MOST_MISTAKES`:
-    a word that is no option, an option without its value, a file with further options.
+    a word that is no option, an option without its value, a file with further options. With
+    `keeps_files` that file is included, at the end if no option announces it, as uWSGI does, and
+    `@(...)` is what only a shell knows.
     """
     words = words_for_uwsgi(shell_words(command))
     if words is None:
         raise InvalidInput([Mistake("", "it does not start uwsgi")])
     lines, mistakes = list[tuple[str, str]](), list[Mistake]()
+    last = list[tuple[str, str]]()
     for item in arguments(words, catalogue):
-        read = _settings(item, catalogue)
+        if keeps_files and isinstance(item, str) and is_file(item):
+            last.append((f"{option_for(item)} = {item}", item))
+            continue
+        read = _settings(item, catalogue, keeps_files=keeps_files)
         if not isinstance(read, str):
             words_of_it = item if isinstance(item, str) else item.text
             lines += [(f"{key} = {value}", words_of_it) for key, value in read]
@@ -112,7 +123,7 @@ def lines_of(command: str, catalogue: Catalogue) -> list[tuple[str, str]]:
             break
     if mistakes:
         raise InvalidInput(mistakes)
-    return lines
+    return lines + last
 
 
 def command_of(ini: IniFile, catalogue: Catalogue) -> str:
@@ -129,14 +140,36 @@ def command_of(ini: IniFile, catalogue: Catalogue) -> str:
     return shlex.join(words)
 
 
+_NOT_OPTIONS = frozenset(
+    {
+        "UWSGI_RELOADS", "UWSGI_VASSALS_DIR", "UWSGI_EMPEROR_FD", "UWSGI_BROODLORD_NUM",
+        "UWSGI_EMPEROR_FD_CONFIG", "UWSGI_EMPEROR_PROXY", "UWSGI_JAIL_PID",
+        "UWSGI_ORIGINAL_PROC_NAME",
+    }
+)  # fmt: skip
+
+
+def options_in(environ: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The variables from which uWSGI reads an option, each with the option's name."""
+    for variable in environ:
+        if variable.startswith("UWSGI_") and variable not in _NOT_OPTIONS:
+            yield variable, variable.removeprefix("UWSGI_").lower().replace("_", "-")
+
+
 def shell_words(text: str) -> list[str]:
-    """Words and signs: `a.ini; next` is three. Empty when no shell would run the text."""
-    lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
+    """Words and signs: `a.ini; next` is three, and `-p $(nproc --all)` two.
+
+    Empty when no shell would run the text.
+    """
+    called = _CALLED.findall(text)
+    lexer = shlex.shlex(_CALLED.sub("\0", text), posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     try:
-        return list(lexer)
+        words = list(lexer)
     except ValueError:  # a quote that is never closed
         return []
+    calls = iter(called)
+    return [re.sub("\0", lambda _: next(calls, ""), word) for word in words]
 
 
 def _long(name: str, catalogue: Catalogue) -> Option | None:
@@ -170,7 +203,9 @@ def _following(option: Option | None, left: list[str]) -> str | None:
     return left.pop(0) if takes_it else None
 
 
-def _settings(item: Argument | str, catalogue: Catalogue) -> list[tuple[str, str]] | str:
+def _settings(
+    item: Argument | str, catalogue: Catalogue, *, keeps_files: bool
+) -> list[tuple[str, str]] | str:
     """The lines of one argument, or what is wrong with it."""
     if isinstance(item, str):
         found = _APP_FILE.fullmatch(item)
@@ -186,7 +221,7 @@ def _settings(item: Argument | str, catalogue: Catalogue) -> list[tuple[str, str
             return f"{item.key} exists only from {since}: your {version} does not start with it"
         similar = nearest(catalogue, item.name)
         return f"uWSGI has no option {item.key}" + (f": is it --{similar}?" if similar else "")
-    if option.kind is Kind.ACTION and is_file(value or ""):
+    if option.kind is Kind.ACTION and is_file(value or "") and not keeps_files:
         return f"{item.key} {value}: the command must have all options itself"
     if value is not None and option.takes is Takes.NOTHING:
         return f"{item.key} takes no value on a command line"
@@ -195,6 +230,9 @@ def _settings(item: Argument | str, catalogue: Catalogue) -> list[tuple[str, str
     if value is None or "\n" in value:
         return f"{item.key} needs a value of one line"
     name = item.key[2:] if item.key[2:] in option.names else option.name
+    if _CALLED.search(value) and not keeps_files:
+        return f"{item.key} {value}: only a shell knows this value"
+    value = _CALLED.sub(lambda found: f"@({found[0].strip('$()`')})", value)
     return [(name, _VARIABLE.sub(lambda found: f"$({found[1] or found[2]})", value))]
 
 

@@ -6,9 +6,10 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from tuner.nouns.model.named_files import variables
 from tuner.nouns.wording import count
-from tuner.uwsgi.command_line import words_of
-from tuner.uwsgi.forms import Form
+from tuner.uwsgi.command_line import lines_of, options_in, words_of
+from tuner.uwsgi.forms import XML, Form, Malformed
 from tuner.uwsgi.ini import CLOSES, INCLUDES, OPENS, SECTION, IniFile, canonical, is_true
 from tuner.uwsgi.ini.lines import as_comment
 from tuner.uwsgi.options import Catalogue, Kind, Takes
@@ -19,7 +20,7 @@ _COMMENT = re.compile(r"[ \t]*[;#]+[ \t]?(.*)")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A setting, or a comment where `key` is empty; `line` counts from 1."""
+    """A setting, or a comment where `key` is empty; `line` counts from 1, and is 0 in a command."""
 
     line: int
     key: str
@@ -27,8 +28,8 @@ class Piece:
 
     @property
     def text(self) -> str:
-        """As a uwsgi.ini has it."""
-        return f"{self.key} = {self.value}"
+        """As a uwsgi.ini has it; of a comment its words."""
+        return f"{self.key} = {self.value}" if self.key else self.value
 
 
 @dataclass(slots=True)
@@ -44,8 +45,9 @@ class Pieces:
         return [piece for piece in self.all if piece.key]
 
     def lose(self, piece: Piece, why: str) -> None:
-        """Say that a setting is not carried over."""
-        self.lost.append(f"line {piece.line}: `{piece.text}`: {why}")
+        """Say that a piece is not carried over."""
+        place = f"line {piece.line}: " if piece.line else ""
+        self.lost.append(f"{place}`{piece.text}`: {why}")
 
 
 def of_ini(ini: IniFile) -> Pieces:
@@ -101,6 +103,45 @@ def _yaml_comments(text: str) -> Iterator[Piece]:
             yield Piece(number, "", comment.strip())
 
 
+def of_command(command: str, catalogue: Catalogue) -> Pieces:
+    """The options of a command, in the order in which uWSGI reads them.
+
+    Raises `InvalidInput` as `lines_of` does.
+    """
+    lines = lines_of(command, catalogue, keeps_files=True)
+    found = Pieces()
+    for line, words in lines:
+        key, _, value = line.partition(" = ")
+        if "@(" in value:
+            found.lost.append(f"`{words}`: only a shell knows this value")
+        else:
+            found.all.append(Piece(0, key, value))
+    return found
+
+
+_ASSIGNED = re.compile(r"\s*(?:export\s+)?(\w+)\s*=")
+
+
+def of_environment(text: str) -> Pieces:
+    """The options and the comments of an env file. Raises `ValueError`."""
+    values, found, others = variables(text), Pieces(), list[str]()
+    options = dict(options_in(values))
+    for number, line in enumerate(text.splitlines(), start=1):
+        assigned, comment = _ASSIGNED.match(line), line.strip().removeprefix("#")
+        name = assigned[1] if assigned else ""
+        if line.strip().startswith("#"):
+            found.all.append(Piece(number, "", comment.strip()))
+        elif name in options:
+            found.all.append(Piece(number, options.pop(name), values[name]))
+        elif name in values:
+            others.append(name)
+    if others:
+        found.lost.append(
+            f"{', '.join(others)}: no option of uWSGI, but the environment of the app"
+        )
+    return found
+
+
 # ---- Writers. Each says in `lost` what its form cannot hold
 
 Writer = Callable[[Pieces, Catalogue], str]
@@ -123,6 +164,25 @@ def _yaml(pieces: Pieces, catalogue: Catalogue) -> str:
         else:
             lines.append(f"  {piece.key}: {piece.value}")
     return "".join(f"{line}\n" for line in lines)
+
+
+def _xml(pieces: Pieces, catalogue: Catalogue) -> str:
+    lines = [f"<{SECTION}>"]
+    for piece in pieces.all:
+        comment = f"<!-- {as_comment(piece.value).replace('--', '- -')} -->"
+        element = XML.written(piece.key, piece.value) if piece.key else comment
+        if _is_read_back(f"<{SECTION}>{element}</{SECTION}>", piece):
+            lines.append(f"  {element}")
+        else:
+            pieces.lose(piece, "uWSGI cannot read this from XML")
+    return "".join(f"{line}\n" for line in (*lines, f"</{SECTION}>"))
+
+
+def _is_read_back(text: str, piece: Piece) -> bool:
+    try:
+        return XML.read(text).lines == ([piece.text] if piece.key else [])
+    except Malformed:
+        return False
 
 
 def _json(pieces: Pieces, catalogue: Catalogue) -> str:
@@ -205,6 +265,6 @@ def _lose_comments(pieces: Pieces, form: str) -> None:
 
 
 WRITERS: Mapping[str, Writer] = {
-    "ini": _ini, "command": _command, "yaml": _yaml, "json": _json, "env": _env
+    "ini": _ini, "command": _command, "yaml": _yaml, "xml": _xml, "json": _json, "env": _env
 }  # fmt: skip
 """How each form is written, by its name."""

@@ -1,8 +1,8 @@
-"""Time limits of what stands around uWSGI, read from nginx's file, compose files and manifests."""
+"""What stands around uWSGI, from Dockerfiles, nginx's file, compose files and manifests."""
 
 import pytest
 
-from tuner.cli.around import grace_of, nginx_limit, seconds_of
+from tuner.cli.around import environ_of, grace_of, nginx_limit, seconds_of
 from tuner.uwsgi.lint import TimeLimit
 
 
@@ -142,3 +142,35 @@ def test_a_document_that_aliases_make_endless_is_read() -> None:
 def test_what_does_not_say_it_is_refused(text: str, service: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         grace_of(text, "f.yaml", service)
+
+
+TIANGOLO = {"UWSGI_INI": "/app/uwsgi.ini", "UWSGI_CHEAPER": "2", "UWSGI_PROCESSES": "16"}
+
+
+@pytest.mark.parametrize(
+    ("dockerfile", "environ"),
+    [
+        ("FROM python:3.12\nRUN pip install uwsgi\n", {}),
+        ("FROM a\nENV A=1 B=\"x y\" \\\n    # c\n    C='z'\n", {"A": "1", "B": "x y", "C": "z"}),
+        ("FROM a\nENV UWSGI_CHEAPER 2\nenv X a b\n", {"UWSGI_CHEAPER": "2", "X": "a b"}),
+        ("ARG N=4\nFROM a\nENV P=$N Q=${M:-7}\nENV R=${P}0\n", {"P": "4", "Q": "7", "R": "40"}),
+        ("FROM a AS One\nENV A=1\nFROM b\nENV B=2\nFROM one\nENV C=3\n", {"A": "1", "C": "3"}),
+        ("FROM tiangolo/uwsgi-nginx-flask:python3.12\nCOPY . /app\n", TIANGOLO),
+        (
+            "ARG V=3.11\nFROM --platform=linux/amd64 docker.io/tiangolo/uwsgi-nginx:python$V AS x\n"
+            "ENV UWSGI_CHEAPER=0\n",
+            {**TIANGOLO, "UWSGI_CHEAPER": "0"},
+        ),
+        ("FROM tiangolo/uwsgi-nginx@sha256:00\nFROM scratch\n", {}),
+        ("", {}),
+    ],
+)
+def test_an_image_sets_the_environment_of_its_dockerfile_and_its_base(
+    dockerfile: str, environ: dict[str, str]
+) -> None:
+    assert environ_of(dockerfile) == environ
+
+
+def test_an_open_quote_in_a_dockerfile_is_a_mistake() -> None:
+    with pytest.raises(ValueError, match="quotation"):
+        environ_of("FROM a\nENV A='b\n")

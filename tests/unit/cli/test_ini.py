@@ -149,3 +149,30 @@ def test_a_form_that_nobody_can_read_is_not_converted(tmp_path: Path) -> None:
     form = tmp_path / "app.json"
     form.write_text('{"uwsgi": {\n')
     assert mistakes("convert", str(form), "--to", "ini")[0].startswith(f"{form}:2: no JSON: ")
+
+
+def test_a_command_and_an_env_file_are_converted(
+    capsysbinary: pytest.CaptureFixture[bytes], tmp_path: Path
+) -> None:
+    command = ("--command", "uwsgi --http :80 -p 4")
+    assert said(capsysbinary, "convert", *command, "--to", "yaml") == (
+        b"uwsgi:\n  http: :80\n  processes: 4\n"
+    )
+    env_file = tmp_path / "prod.env"
+    env_file.write_text("UWSGI_MASTER=true\n")
+    assert said(capsysbinary, "convert", "--env-file", str(env_file), "--to", "xml") == (
+        b"<uwsgi>\n  <master>true</master>\n</uwsgi>\n"
+    )
+    assert mistakes("convert", "--command", "gunicorn", "--to", "ini") == [
+        "--command: it does not start uwsgi"
+    ]
+    env_file.write_text("UWSGI_MASTER\n")
+    (found,) = mistakes("convert", "--env-file", str(env_file), "--to", "ini")
+    assert found.startswith("--env-file: UWSGI_MASTER")
+
+
+@pytest.mark.parametrize("given", [(), ("a.ini", "--command", "uwsgi"), ("-", "--env-file", "-")])
+def test_one_thing_is_converted_at_a_time(given: tuple[str, ...]) -> None:
+    assert mistakes("convert", *given, "--to", "ini") == [
+        "FILE: name one: a file, --command or --env-file"
+    ]

@@ -346,7 +346,7 @@ def test_a_command_with_a_file_is_checked_with_it(
     [
         (("--command", "gunicorn app"), "--command: it does not start uwsgi"),
         (("--command", "uwsgi --no-such 3"), "--command: uWSGI has no option --no-such"),
-        (("--command", "uwsgi --ini a.ini"), "the command must have all options itself"),
+        (("--command", "uwsgi --ini a.ini"), "--command: a.ini cannot be read"),
         (("--command", "uwsgi -p 4", "--fix"), "name a uwsgi.ini"),
         (("--command", "uwsgi -p 4", "--env-file", "none.env"), "none.env"),
     ],
@@ -412,10 +412,11 @@ def test_another_form_is_read_and_each_finding_has_its_line(
     assert f"{file}:4: warning U037 overridden: uWSGI never uses `2` for processes: line 6" in said
     assert f"{file}:7: error U146 misread-form: uWSGI stops reading at this line" in said
     assert f"{file}:2: warning U090 no-master: " in said
-    assert "fix: add `master: true`" in said
-    assert "--fix" not in said
-    assert run("lint", str(file), "--fix") == 2
-    assert "--fix: writes ini files only" in capsys.readouterr().err
+    assert "fix (--fix --unsafe): add `master: true`" in said
+    before = file.read_text()
+    assert run("lint", str(file), "--rule", "U037", "--fix") == 0
+    assert file.read_text() == before.replace("  processes: 2\n", "")
+    assert f"{file}: fixed 1 finding" in capsys.readouterr().err
 
 
 def test_a_form_that_nobody_can_read_is_unusable(
@@ -496,10 +497,9 @@ def test_every_vassal_of_a_folder_is_checked(
     said = capsys.readouterr().out
     assert f"{tmp_path}/b.xml:2: error U029" in said
     assert "2 files: 1 finding" in said
-    before = (tmp_path / "a.ini").read_text()
-    assert run("lint", str(tmp_path), "--fix", "--unsafe") == 2
-    assert "b.xml is XML" in capsys.readouterr().err
-    assert (tmp_path / "a.ini").read_text() == before
+    (tmp_path / "b.xml").write_text("<uwsgi>\n<threads>'2'</threads></uwsgi>")
+    assert run("lint", str(tmp_path), "--fix", "--rule", "U034") == 0
+    assert (tmp_path / "b.xml").read_text() == "<uwsgi>\n<threads>2</threads></uwsgi>"
 
 
 def test_a_folder_without_a_vassal_is_named(
@@ -541,3 +541,122 @@ def test_what_is_no_definition(
     assert wanted in capsys.readouterr().err
     assert run("lint", "--command", "uwsgi -p 4", "--define", "N=1") == 2
     assert "--define: needs FILE" in capsys.readouterr().err
+
+
+BASE = "uwsgi:\n  master: true\n  vaccum: true\n  yaml: more.yml\n"
+MORE = "uwsgi:\n  threads: '3'\n"
+INCLUDED = ("--rule", "U019", "--rule", "U034", "--rule", "U090", "--rule", "U146")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "base.yml").write_text(BASE)
+    (tmp_path / "more.yml").write_text(MORE)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        ("a.ini", "[uwsgi]\nmodule = app\nyaml = base.yml\n", 3),
+        ("a.ini", "[uwsgi]\ninclude = %dbase.yml\n", 2),
+        ("a.ini", "[uwsgi]\nini = :x\n[x]\nyaml = base.yml:uwsgi\n", 4),
+        ("a.yaml", "uwsgi:\n  module: app\n  yaml: base.yml\n", 3),
+        ("a.xml", "<uwsgi>\n<yaml>base.yml</yaml>\n</uwsgi>", 2),
+        ("a.json", '{"uwsgi": {\n"yaml": "base.yml"}}', 2),
+    ],
+)
+def test_what_a_file_includes_is_read_at_its_place(
+    folder: Path, capsys: pytest.CaptureFixture[str], name: str, text: str, line: int
+) -> None:
+    (folder / name).write_text(text)
+    assert run("lint", name, *INCLUDED) == 1
+    said = capsys.readouterr().out
+    assert f"{name}:{line}: warning U019 misspelt-key: base.yml:3: uWSGI ignores `vaccum`" in said
+    assert f"{name}:{line}: error U034 quoted-value: more.yml:2: the quotes are part" in said
+    assert "U090" not in said, "base.yml turns the master on"
+    run("lint", name, *INCLUDED, "--fix", "--unsafe")
+    assert (folder / name).read_text() == text, "a fix is no business of another file"
+
+
+def test_a_file_with_includes_is_fixed_in_its_own_lines(folder: Path) -> None:
+    text = "uwsgi:\n  yaml: more.yml\n  module: 'app'\n  yaml: base.yml\n"
+    (folder / "a.yaml").write_text(text)
+    run("lint", "a.yaml", "--rule", "U034", "--rule", "U092", "--fix", "--unsafe")
+    assert (folder / "a.yaml").read_text() == text.replace("'app'", "app") + "  die-on-term: true\n"
+    text = "[uwsgi]\nyaml = more.yml\nmodule = 'app'\n; end\n"
+    (folder / "a.ini").write_text(text)
+    run("lint", "a.ini", "--rule", "U034", "--fix")
+    assert (folder / "a.ini").read_text() == text.replace("'app'", "app")
+
+
+def test_an_ini_option_reads_every_file_as_an_ini(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "a.yaml").write_text("# c\nuwsgi:\n  ini: base.yml\n")
+    assert run("lint", "a.yaml", *INCLUDED) == 1
+    said = capsys.readouterr().out
+    assert "a.yaml:3: error U146 misread-form: `ini` reads base.yml as an ini" in said
+    assert "write `yaml = base.yml`" in said
+    assert "vaccum" not in said
+
+
+def test_files_that_include_each_other_end(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "a.ini").write_text("[uwsgi]\nini = b.ini\nini = b.ini\n")
+    (folder / "b.ini").write_text("[uwsgi]\nthreads = '2'\nini = c.ini\nini = c.ini\n")
+    (folder / "c.ini").write_text("[uwsgi]\nini = b.ini\n")
+    assert run("lint", "a.ini", "--rule", "U034") == 1
+    assert capsys.readouterr().out.count("U034") == 2
+
+
+@pytest.mark.parametrize("words", ["--yaml base.yml -p 4", "-p 4 base.yml", "--yml base.yml:uwsgi"])
+def test_a_command_is_checked_with_its_files(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: str
+) -> None:
+    said = _of_command(f"uwsgi {words}", capsys, *INCLUDED)
+    assert "command: warning U019 misspelt-key: base.yml:3: uWSGI ignores `vaccum`" in said
+    assert "command: error U034 quoted-value: more.yml:2: the quotes are part" in said
+    assert "U090" not in said
+
+
+def test_a_command_and_its_file_override_each_other_as_uwsgi_reads_them(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "a.yml").write_text("uwsgi:\n  threads: 2\n  harakiri: $(AT)\n")
+    said = _of_command("uwsgi a.yml --threads 4", capsys, "--rule", "U037")
+    assert "`--threads 4`: uWSGI never uses `4` for threads: a.yml:2 sets it to `2`" in said
+    said = _of_command("uwsgi --yml a.yml --threads 4", capsys, "--rule", "U037")
+    assert "a.yml:2: uWSGI never uses `2` for threads: `--threads 4` sets it to `4`" in said
+    assert run("lint", "--command", "uwsgi --yml a.yml", "--rule", "U046") == 0
+    assert "U046" not in capsys.readouterr().out, "the shell does not fill a file"
+
+
+def test_the_image_of_a_dockerfile_sets_options_below_those_of_the_file(
+    ini: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dockerfile, env = tmp_path / "Dockerfile", tmp_path / "prod.env"
+    dockerfile.write_text("FROM tiangolo/uwsgi-nginx-flask:python3.12\n")
+    env.write_text("UWSGI_CHEAPER=0\n")
+    words = ("--dockerfile", str(dockerfile), "--rule", "U080", "--rule", "U141")
+    text = GOOD.replace("processes = 2", "processes = 1")
+    assert _linted(ini, text, *words) == 1
+    said = capsys.readouterr().out
+    assert "cheaper is 2 by UWSGI_CHEAPER in the environment, and not below processes" in said
+    assert "the environment has UWSGI_PROCESSES=16, and the file overrides it with 1" in said
+    assert _linted(ini, text, *words, "--env-file", str(env)) == 0
+    dockerfile.write_text("ENV A='b\n")
+    assert _linted(ini, text, *words) == 2
+    assert "--dockerfile: No closing quotation" in capsys.readouterr().err
+    assert _linted(ini, text, *words, "--image", "shop:1") == 2
+
+
+def test_what_the_shell_of_a_command_fills_in_is_not_judged(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    said = _of_command('uwsgi --http :80 -w app -p $(nproc --all) --threads "$(cat n)"', capsys)
+    assert "processes" not in said
+    assert "threads needs" not in said
+    assert "U046" not in said

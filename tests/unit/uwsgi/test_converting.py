@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from tuner.nouns.errors import InvalidInput
 from tuner.uwsgi.command_line import ini_of
-from tuner.uwsgi.converting import WRITERS, Pieces, of_form, of_ini
+from tuner.uwsgi.converting import WRITERS, Pieces, of_command, of_environment, of_form, of_ini
 from tuner.uwsgi.forms import Form, form_of
 from tuner.uwsgi.ini import IniFile
 from tuner.uwsgi.options import known
@@ -47,6 +48,68 @@ def test_yaml_and_back_is_the_same_file() -> None:
     assert pieces.lost == back.lost == []
 
 
+def test_xml_and_back_is_the_same_file_without_its_comments() -> None:
+    pieces = of_ini(IniFile.parse(f"{INI}env = C=a & b <c>\n"))
+    text = WRITERS["xml"](pieces, known())
+    assert text.startswith("<uwsgi>\n  <!-- the port -->\n  <http-socket>:8000</http-socket>\n")
+    assert "  <env><![CDATA[C=a & b <c>]]></env>\n</uwsgi>\n" in text
+    back = of_form(text, _form("a.xml"))
+    assert WRITERS["ini"](back, known()).splitlines() == [
+        *INI.replace("; the port\n", "").splitlines(),
+        "env = C=a & b <c>",
+    ]
+    assert pieces.lost == []
+    assert back.lost == ["the comments of XML"]
+
+
+@pytest.mark.parametrize("to", ["ini", "yaml", "xml", "json", "env"])
+def test_a_command_becomes_a_file_of_any_form(to: str) -> None:
+    pieces = of_command("uwsgi --http :80 -p 4 -M -L --env 'A=a b'", known())
+    assert [piece.text for piece in pieces.settings] == [
+        *("http = :80", "processes = 4", "master = true", "disable-logging = true", "env = A=a b")
+    ]
+    text = WRITERS[to](pieces, known())
+    assert pieces.lost == []
+    if to == "env":
+        assert of_environment(text).settings[-1].text == "env = A=a b"
+    elif to != "ini":
+        back = of_form(text, _form(f"a.{to}"))
+        assert [piece.text for piece in back.settings] == [p.text for p in pieces.settings]
+
+
+def test_what_only_a_shell_knows_is_not_carried_over() -> None:
+    pieces = of_command("uwsgi -p $(nproc --all) --threads `cat n` --listen $N", known())
+    assert [piece.text for piece in pieces.settings] == ["listen = $(N)"]
+    assert pieces.lost == [
+        "`-p $(nproc --all)`: only a shell knows this value",
+        "`--threads `cat n``: only a shell knows this value",
+    ]
+    with pytest.raises(InvalidInput, match="only a shell knows"):
+        ini_of("uwsgi -p $(nproc)", known())
+
+
+def test_a_file_that_a_command_reads_is_included_where_uwsgi_reads_it() -> None:
+    pieces = of_command("uwsgi app.yaml --json b.json --threads 2", known())
+    assert WRITERS["ini"](pieces, known()) == (
+        "[uwsgi]\njson = b.json\nthreads = 2\nyaml = app.yaml\n"
+    )
+
+
+def test_an_env_file_becomes_a_file_with_its_comments_and_names_what_is_no_option() -> None:
+    text = (
+        "# the port\nexport UWSGI_HTTP_SOCKET=':8000'\nDEBUG=1\n"
+        "UWSGI_PROCESSES=4\nUWSGI_RELOADS=2\n"
+    )
+    pieces = of_environment(text)
+    assert WRITERS["ini"](pieces, known()) == (
+        "[uwsgi]\n; the port\nhttp-socket = :8000\nprocesses = 4\n"
+    )
+    (lost,) = pieces.lost
+    assert lost.startswith("DEBUG, UWSGI_RELOADS: no option of uWSGI")
+    with pytest.raises(ValueError, match="UWSGI_HTTP: a variable needs a value"):
+        of_environment("UWSGI_HTTP\n")
+
+
 def test_json_has_everything_but_comments() -> None:
     pieces = of_ini(IniFile.parse(INI))
     text = WRITERS["json"](pieces, known())
@@ -83,6 +146,10 @@ def test_an_included_section_is_in_its_place_and_an_unread_one_is_named() -> Non
         ("yaml", ("env = A=a#b",), "cuts YAML at every `#`"),
         ("yaml", ("-x = 1",), "YAML cannot have this key"),
         ("yaml", ("if-env = X", "threads = 2", "endif ="), "a block counts in ini files only"),
+        ("xml", ("1a = 1",), "cannot read this from XML"),
+        ("xml", ("a =",), "cannot read this from XML"),
+        ("xml", ("a = ]]>",), "cannot read this from XML"),
+        ("xml", ("; \udc80",), "cannot read this from XML"),
         ("json", ("a = 1", "ini = b.ini", "a = 2"), "the order of the options"),
         ("json", ("workers = 1", "processes = 2", "workers = 3"), "the order of the options"),
         ("command", ("logto = /log/%n.log",), "in files only"),

@@ -296,3 +296,14 @@ def test_what_set_sets_is_put_right_where_it_stands() -> None:
 def test_a_value_that_goes_on_in_the_next_line_is_not_changed_in_passing() -> None:
     text = "[uwsgi]\nchdir = /a ; 50%\nmaster = true\n"
     assert fixed(text, _syntax(text)) == "[uwsgi]\nchdir = /a ; 50%%\nmaster = true\n"
+
+
+def test_with_strict_a_wrong_name_is_what_uwsgi_does_not_start_with() -> None:
+    (found,) = _syntax("[uwsgi]\nstrict = true\nprocess = 4\n")
+    assert found.severity is Severity.ERROR
+    assert found.message.startswith("uWSGI does not start with `process`")
+
+
+def test_the_size_of_the_buffer_is_no_size_of_a_body() -> None:
+    (found,) = _syntax("[uwsgi]\nbuffer-size = 10485760\n")
+    assert "of the headers, not of the body" in found.message

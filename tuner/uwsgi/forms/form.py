@@ -1,6 +1,7 @@
 """The formats: how each is chosen, read, and how it writes a setting."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -33,9 +34,13 @@ class Form:
 
     def written(self, key: str, value: str) -> str:
         """A setting as a user of this format writes it."""
+        return self._pattern.format(key=key, value=self.spelt(value))
+
+    def spelt(self, value: str) -> str:
+        """The value alone."""
         if self.name == "JSON" and not (value.isdecimal() or value in {"true", "false"}):
-            value = json.dumps(value, ensure_ascii=False)
-        return self._pattern.format(key=key, value=value)
+            return json.dumps(value, ensure_ascii=False)
+        return f"<![CDATA[{value}]]>" if self.name == "XML" and re.search("[&<]", value) else value
 
 
 def form_of(name: str) -> Form | None:
@@ -43,9 +48,15 @@ def form_of(name: str) -> Form | None:
     return next((form for suffix, form in _SUFFIXES.items() if name.endswith(suffix)), None)
 
 
+def option_for(name: str) -> str:
+    """The option that includes a file of this name."""
+    form = form_of(name)
+    return form.name.lower() if form else "ini"
+
+
 _YAML = Form("YAML", read_yaml, "{key}: {value}")
-_XML = Form("XML", read_xml, "<{key}>{value}</{key}>")
+XML = Form("XML", read_xml, "<{key}>{value}</{key}>")
 _JSON = Form("JSON", read_json, '"{key}": {value}')
-_SUFFIXES = {".yaml": _YAML, ".yml": _YAML, ".xml": _XML, ".json": _JSON, ".js": _JSON}
+_SUFFIXES = {".yaml": _YAML, ".yml": _YAML, ".xml": XML, ".json": _JSON, ".js": _JSON}
 SUFFIXES = (".ini", *_SUFFIXES)
 """The endings of the files from which uWSGI reads options."""

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import takewhile
 
 from tuner.uwsgi.ini.lines import as_comment, inline_comment
 from tuner.uwsgi.lint.subject import Entry, Subject
@@ -182,6 +183,21 @@ def fixed(text: str, findings: Iterable[Finding], *, unsafe: bool = False) -> st
             edit.lines, _ending_of(lines[at - 1]) if at >= edit.first else ending, ending
         )
     return "".join([*done, *lines[at:]])
+
+
+def edit_between(old: str, new: str) -> Edit:
+    """The lines that differ, as one edit."""
+    before, after = lines_of(old), lines_of(new)
+    first = _same(before, after)
+    last = _same(before[first:][::-1], after[first:][::-1])
+    texts = (line.rstrip("\r\n") for line in after[first : len(after) - last])
+    return Edit(first + 1, len(before) - last, tuple(texts))
+
+
+def _same(some: Sequence[str], others: Sequence[str]) -> int:
+    """How many lines are the same at the beginning."""
+    pairs = zip(some, others, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _ended(texts: Sequence[str], last_ending: str, ending: str) -> list[str]:

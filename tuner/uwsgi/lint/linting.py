@@ -1,6 +1,6 @@
 """Run all rules over a file, and repair what they find."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -65,25 +65,40 @@ def repaired(
 
     A second call changes nothing.
     """
+
+    def read(text: str) -> Subject:
+        return subject_of(text, subject.catalogue, subject.box, subject.ini.section)
+
+    def look(text: str) -> tuple[Finding, ...]:
+        return _findings(read(text), rules, most=None)
+
+    text = mended(text, look, unsafe=unsafe)
+    return text, lint(read(text), rules)
+
+
+def mended(text: str, look: Callable[[str], Collection[Finding]], *, unsafe: bool = False) -> str:
+    """`text` with all allowed fixes of what `look` finds, until nothing changes."""
     for _ in range(_MOST_ROUNDS):
-        findings = _findings(subject, rules, most=None)
-        may_change = is_usable(findings) and _is_read_to_its_end(subject)
-        better = fixed(text, findings, unsafe=unsafe) if may_change else text
+        findings = look(text)
+        better = fixed(text, findings, unsafe=unsafe) if is_usable(findings) else text
         if better == text:
             break
         text = better
-        subject = subject_of(text, subject.catalogue, subject.box, subject.ini.section)
-    return text, lint(subject, rules)
+    return text
 
 
 def _findings(subject: Subject, rules: Sequence[Rule], most: int | None) -> tuple[Finding, ...]:
-    """The findings, at most `most` of each rule; only those of `UNUSABLE` when there are any."""
+    """The findings, at most `most` of each rule; only those of `UNUSABLE` when there are any.
+
+    They have no edits when there are too many includes to follow: then nothing is certain.
+    """
+    is_certain = all(problem.code != "include-depth" for problem in subject.problems)
     for stage in (
         [rule for rule in rules if rule.id in UNUSABLE],
         [rule for rule in rules if rule.id not in UNUSABLE],
     ):
         found = [
-            _printable(finding)
+            _printable(finding, is_certain=is_certain)
             for rule in stage
             for finding in islice(rule.findings(subject), most)
         ]
@@ -92,14 +107,12 @@ def _findings(subject: Subject, rules: Sequence[Rule], most: int | None) -> tupl
     return ()
 
 
-def _is_read_to_its_end(subject: Subject) -> bool:
-    """False when there are too many includes to follow: then nothing is certain."""
-    return all(problem.code != "include-depth" for problem in subject.problems)
-
-
-def _printable(finding: Finding) -> Finding:
+def _printable(finding: Finding, *, is_certain: bool) -> Finding:
     """Without control characters: messages quote the file, and a terminal would obey them."""
-    fix = finding.fix and replace(finding.fix, sentence=_escaped(finding.fix.sentence))
+    fix = finding.fix
+    if fix:
+        edits = fix.edits if is_certain else ()
+        fix = replace(fix, sentence=_escaped(fix.sentence), edits=edits)
     return replace(finding, message=_escaped(finding.message), fix=fix)
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tuner.uwsgi.command_line import Argument, arguments, is_file, words_for_uwsgi
+from tuner.uwsgi.command_line import Argument, arguments, is_file, options_in, words_for_uwsgi
 from tuner.uwsgi.forms import Misread
 from tuner.uwsgi.ini import INCLUDES, SECTION, IniFile, Line, Problem, as_int, is_true, problems
 from tuner.uwsgi.options import Kind, nearest
@@ -40,7 +40,8 @@ class Box:
 
     `command` is ENTRYPOINT and CMD of the image, or the job's own command. `environ` is the
     environment of the process. `memory_per_process_mb` is measured or guessed. `words` has for each
-    line after the first its words in a command: for a file that was made of one. `misread` is what
+    line after the first its words in a command, if the file was made of one; nothing for a line of
+    a file that the command names. `misread` is what
     uWSGI reads otherwise in the YAML, XML or JSON that a file was made of. `proxy` is how long what
     stands in front waits for an answer, `grace` the time between SIGTERM and SIGKILL.
     """
@@ -359,38 +360,22 @@ def _is_set_outside(subject: Subject, *options: str) -> bool:
     return any(argument.name in names for argument in invocation.arguments)
 
 
-_NOT_OPTIONS = frozenset(
-    {
-        "UWSGI_RELOADS", "UWSGI_VASSALS_DIR", "UWSGI_EMPEROR_FD", "UWSGI_BROODLORD_NUM",
-        "UWSGI_EMPEROR_FD_CONFIG", "UWSGI_EMPEROR_PROXY", "UWSGI_JAIL_PID",
-        "UWSGI_ORIGINAL_PROC_NAME",
-    }
-)  # fmt: skip
-
-
 def _is_in_environment(subject: Subject, *options: str) -> bool:
     if not subject.box.environ:
         return False
     names = {_name(subject, option) for option in options}
-    keys = (key for key in subject.box.environ if key.startswith("UWSGI_"))
-    return any(_name(subject, environment_option(key)) in names for key in keys)
+    return any(_name(subject, name) in names for _key, name in options_in(subject.box.environ))
 
 
 def of_environment(subject: Subject) -> Iterator[tuple[str, str, Option]]:
     """Variables that uWSGI reads as options, with their values."""
     if subject.box.command and invocation_of(subject) is None:
         return
-    for variable, value in sorted(subject.box.environ.items()):
-        if not variable.startswith("UWSGI_") or variable in _NOT_OPTIONS:
-            continue
-        option = subject.catalogue.find(environment_option(variable))
+    environ = subject.box.environ
+    for variable, name in options_in(sorted(environ)):
+        option = subject.catalogue.find(name)
         if option is not None and option.kind is not Kind.ACTION:
-            yield variable, value, option
-
-
-def environment_option(variable: str) -> str:
-    """The option that a variable `UWSGI_...` sets."""
-    return variable.removeprefix("UWSGI_").lower().replace("_", "-")
+            yield variable, environ[variable], option
 
 
 def _name(subject: Subject, option: str) -> str:

@@ -52,14 +52,15 @@ def misspelt(subject: Subject) -> Iterator[Hit]:
             entry, meant = found.entry, found.meant
             sentence = f"write {meant}, if you mean that"
             fix = written_as(entry, _renamed(entry, meant), sentence)
-            yield Hit(entry.number, _misspelling(found), fix, severity)
+            yield Hit(entry.number, _misspelling(subject, found), fix, severity)
 
 
-def _misspelling(found: UnknownKey) -> str:
+def _misspelling(subject: Subject, found: UnknownKey) -> str:
     key, meant = quoted(found.entry.key), found.meant
+    does = f"does not start with {key}" if switched_on(subject, "strict") else f"ignores {key}"
     if len(found.entry.key.strip("-")) == 1:
-        return f"uWSGI ignores {key}: it means {meant} only on the command line, not in a file"
-    return f"uWSGI ignores {key}: there is no such option; the nearest is {meant}"
+        return f"uWSGI {does}: it means {meant} only on the command line, not in a file"
+    return f"uWSGI {does}: there is no such option; the nearest is {meant}"
 
 
 @check("unknown-key")
@@ -79,14 +80,15 @@ def unknown(subject: Subject) -> Iterator[Hit]:
 
 
 def _of_certainty(subject: Subject) -> Severity:
-    """How certain it is that nothing uses the line.
+    """How certain it is that nothing uses the line; with strict, uWSGI says so itself.
 
     An included file may use its %(name). Without the options of a build, it may be an option of an
     unknown plugin.
     """
     if includes_others(subject):
         return Severity.NOTE
-    return Severity.ERROR if subject.catalogue.is_of_build else Severity.WARNING
+    is_certain = subject.catalogue.is_of_build or switched_on(subject, "strict")
+    return Severity.ERROR if is_certain else Severity.WARNING
 
 
 @check("not-in-this-build")

@@ -257,7 +257,9 @@ def refused_placeholder(subject: Subject) -> Iterator[Hit]:
 @check("variable-not-set")
 def variable_not_set(subject: Subject) -> Iterator[Hit]:
     """In a file only of processes: without them, nothing serves. In a command of every option."""
-    for entry in subject.entries if subject.box.words else subject.named("processes"):
+    words = subject.box.words
+    typed = (entry for entry in subject.entries if words and words[entry.number - 2])
+    for entry in typed if words else subject.named("processes"):
         found = _ONE_VARIABLE.fullmatch(entry.value)
         if found and found[1] not in subject.box.environ:
             yield _swallowing(subject, entry, found[1]) or hit(entry, variable=found[1])
@@ -268,7 +270,7 @@ def _swallowing(subject: Subject, entry: Entry, variable: str) -> Hit | None:
     words = subject.box.words
     if not words:
         return None
-    rest = words[entry.number - 1 :]
+    rest = [each for each in words[entry.number - 1 :] if each]
     taken = f"takes the next word, `{rest[0].split()[0]}`" if rest else "has no value"
     message = f"where the shell has no {variable}, {entry.key} {taken}: uWSGI does not start, or "
     message += "starts with other settings"
@@ -348,4 +350,6 @@ def too_large(subject: Subject) -> Iterator[Hit]:
     for entry, _ in _numbers(subject):
         if entry.name in _IN_16_BITS and as_int(entry.value) > _MOST_IN_16_BITS:
             most = str(_MOST_IN_16_BITS)
-            yield hit(entry, set_to(entry, most, f"write {most}", is_safe=True))
+            is_buffer = entry.name == "buffer-size"
+            what = "; it is the size of the headers, not of the body" if is_buffer else ""
+            yield hit(entry, set_to(entry, most, f"write {most}", is_safe=True), what=what)
