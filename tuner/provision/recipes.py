@@ -33,6 +33,7 @@ class Command:
     journeys: bool = False
     compose: bool = False
     prometheus: bool = False
+    helm: bool = False
     chromium: bool = False
     faults: bool = False
     handover: tuple[str, ...] = ()
@@ -70,6 +71,7 @@ def _tests(help: str, *tiers: for_tests.Argv) -> Command:
         journeys=True,
         compose=True,
         prometheus=True,
+        helm=True,
         chromium=has_all,
         faults=has_all,
         tiers=tiers,
@@ -199,7 +201,10 @@ def _started(
     pool: ThreadPoolExecutor, machine: Machine, command: Command
 ) -> Iterator[Future[None] | Future[bool]]:
     if command.dependencies:
-        yield pool.submit(programs.sync, machine, compiled=command.images)
+        synced = pool.submit(programs.sync, machine, compiled=command.images)
+        yield synced
+        if command.helm:
+            yield pool.submit(_helm, machine, synced)
     if command.chromium:
         yield pool.submit(for_tests.ensure_chromium, machine)
         yield pool.submit(for_tests.ensure_provider, machine)
@@ -217,6 +222,11 @@ def _started(
         yield pool.submit(for_tests.ensure_compose, machine)
     if command.prometheus:
         yield pool.submit(for_tests.ensure_prometheus, machine)
+
+
+def _helm(machine: Machine, synced: Future[None]) -> None:
+    synced.result()  # there is a uv then
+    for_tests.ensure_helm(machine)
 
 
 def _python_image(machine: Machine) -> bool:
