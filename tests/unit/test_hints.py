@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 import yaml
 
-from tuner.judge.diagnosis.hints import hints, outside, stubs_of, telling
+from tuner.judge.diagnosis.hints import hints, outside, telling
 from tuner.nouns.model import Failure, FailureCode, Target
+from tuner.nouns.model.hosts import stubs_of
 
 
 def advice(message: str, log: str, **needs: Any) -> list[str]:

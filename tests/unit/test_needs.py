@@ -28,10 +28,16 @@ def test_numbers_of_yaml_are_texts_and_secrets_are_names() -> None:
     assert TargetRequest.model_validate_json(shop.model_dump_json()) == shop
 
 
+@pytest.mark.parametrize("name", ["discovery.type", "A-B", "1A", "xpack.security.enabled"])
+def test_a_variable_has_any_name_that_docker_takes(name: str) -> None:
+    shop = TargetRequest.model_validate({"image": "shop", "env": {name: "x"}})
+    assert shop.env == {name: "x"}
+
+
 @pytest.mark.parametrize(
     "needs",
     [
-        {"env": {"A-B": "1"}},
+        {"env": {"A=B": "1"}},
         {"env": {"A": True}},
         {"env": {"A": {"from_worker": ""}}},
         {"env": {"A": "\0"}},
@@ -43,6 +49,7 @@ def test_numbers_of_yaml_are_texts_and_secrets_are_names() -> None:
         {"host_header": "shop.example\r\nX: y"},
         {"files": {"/srv/../etc/passwd": "x"}},
         {"files": {"local.py": "x"}},
+        {"files": {"/srv/a": "x"}, "executables": ["/srv/b"]},
         {"secrets": {"../passwd": {"from_worker": "A"}}},
         {"secrets": {"key": "in the open"}},
         {"secrets": {"key": {"file": "key.txt"}}},

@@ -7,6 +7,7 @@
     following    a request submitted, and its job until it has ended; a service for its time
     versions     which uWSGI reads a file that is checked
     around       time limits of nginx, compose files and manifests, for the linter
+    answers      the answer for where the options stand; a deployed file or manifest
     findings     findings of the linter as text, SARIF and workflow commands
     printing     answers as lines
     tables       answers as tables
@@ -37,7 +38,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "show": ("jobs", "Print the state of a job, its answer and its report."),
     "cancel": ("jobs", "Cancel a job."),
     "delete": ("jobs", "Delete a job and all its data."),
-    "recommend": ("jobs", "Print the uwsgi.ini to deploy, or check the deployed one."),
+    "recommend": ("recommend", "Print the uwsgi.ini to deploy, or check the deployed one."),
     "gate": ("gate", "Check that a recommended file holds on a new image."),
     "measure": ("measure", "Measure one uwsgi.ini, or compare several."),
     "compare": ("compare", "Compare the servers and files of a suite."),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tuner.cli.shared import FolderOrApp, app_folder, print_lines, say
+from tuner.cli.shared import FolderOrApp, app_folder, print_lines, say, text_of
 from tuner.nouns.errors import InvalidInput, TargetFailed
 from tuner.nouns.model import CalibrateRequest, Failure, JobSpec, TargetFacts, TargetRequest
 from tuner.nouns.wording import count
@@ -19,6 +19,7 @@ from tuner.service.settings import Settings
 if TYPE_CHECKING:
     from tuner.bench.measurement import Bench
     from tuner.targets.catalogue import HostCatalogue
+    from tuner.targets.compose import Draft, Wanted
 
 
 # ---- `tuner app check`: start a target app once with all that it needs, and say what does not work
@@ -115,7 +116,7 @@ def _kept(log: str) -> str:
 
 def _propose(hosts: Sequence[str]) -> None:
     """The stubs that the app may need, to be pasted into its target.yaml."""
-    from tuner.judge.diagnosis.hints import stubs_of
+    from tuner.nouns.model.hosts import stubs_of
 
     if hosts:
         say(f"outside: {', '.join(hosts)}; for target.yaml, a stub in the place of each:")
@@ -151,8 +152,10 @@ def init(  # long: Typer reads the options from here
         Path, typer.Argument(metavar="[FOLDER]", help="The folder to make; its name is the app's.")
     ] = Path(),
     compose: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="A compose file [default: that of this folder]."),
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE", help="A compose file, or several [default: those of this folder]."
+        ),
     ] = None,
     service: Annotated[
         str | None,
@@ -161,6 +164,10 @@ def init(  # long: Typer reads the options from here
     ini: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The present uwsgi.ini, if it is elsewhere.")
     ] = None,
+    command: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="What starts uwsgi, if no script or file here shows it."),
+    ] = None,
     image: Annotated[
         str | None, typer.Option(metavar="NAME", help="The image of the app, instead of a build.")
     ] = None,
@@ -168,8 +175,25 @@ def init(  # long: Typer reads the options from here
         bool,
         typer.Option("--copy-data", help="Start with copies of the folders that hold data."),
     ] = False,
+    kubernetes: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE|-",
+            help="What helm template, kustomize build or kubectl get -o yaml prints.",
+        ),
+    ] = None,
+    deployment: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The Deployment to tune [default: the one with uwsgi]."),
+    ] = None,
+    container: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The container of its pod to tune.")
+    ] = None,
+    namespace: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Read this namespace of the manifests only.")
+    ] = None,
 ) -> None:
-    """Make target.yaml and uwsgi.ini from a compose file, or from an image and a file.
+    """Make target.yaml and uwsgi.ini from a compose file, from manifests, or from an image.
 
     Prints the paths of the new files, and what was left out, with a reason for each.
     """
@@ -187,20 +211,56 @@ def init(  # long: Typer reads the options from here
 
     wanted = composed.Wanted(
         folder=folder,
-        compose=compose,
+        compose=tuple(compose or ()),
         service=service,
         ini=ini,
+        command=command,
         image=image,
         copy_data=copy_data,
         environ=os.environ,
         read=read,
         entry=entry,
     )
-    draft = composed.draft(wanted)
+    names = (deployment, container, namespace)
+    draft = _of_manifests(wanted, tuple(kubernetes or ()), *names) or composed.draft(wanted)
     written = composed.write(draft, folder)
-    for line in draft.findings.lines():
+    for line in draft.findings.on_terminal():
         say(line)
     print_lines(map(str, written))
+    for line in _errors_in(folder / draft.document.get("uwsgi_ini", "uwsgi.ini")):
+        say(line)
+
+
+def _errors_in(file: Path) -> Iterator[str]:
+    """The errors that `tuner lint` finds in the present file: a search starts with it."""
+    from tuner.uwsgi import lint as linter
+    from tuner.uwsgi.options import known
+
+    for finding in linter.lint(linter.subject_of(text_of(str(file)), known())):
+        if finding.severity is linter.Severity.ERROR:
+            where = f":{finding.line}" if finding.line is not None else ""
+            yield f"error: {file}{where}: {finding.message} [{finding.rule}]"
+
+
+def _of_manifests(
+    wanted: "Wanted",
+    files: tuple[Path, ...],
+    deployment: str | None,
+    container: str | None,
+    namespace: str | None,
+) -> "Draft | None":
+    """The target app of manifests; None without them. Raises `InvalidInput`."""
+    from tuner.targets import kubernetes
+
+    if not files:
+        if deployment or container or namespace:
+            told = "is missing: --deployment, --container and --namespace are for manifests"
+            raise InvalidInput.at("--kubernetes", told)
+        return None
+    asked = kubernetes.Asked(
+        files=files, deployment=deployment, container=container, namespace=namespace or ""
+    )
+    return kubernetes.draft(wanted, asked)
 
 
 @app.command()

@@ -6,9 +6,21 @@ from typing import Annotated, Any
 
 import typer
 
-from tuner.cli.jobs import compare, report, stale_is_not_found
+from tuner.cli.answers import Given
+from tuner.cli.answers import deployed as deployed_file
 from tuner.cli.printing import error_lines
-from tuner.cli.shared import AppName, AsJson, Check, MaxAgeDays, print_answer, say, text_of
+from tuner.cli.recommend import compare, report, stale_is_not_found
+from tuner.cli.shared import (
+    AppName,
+    AsJson,
+    Check,
+    Container,
+    Deployment,
+    MaxAgeDays,
+    Namespace,
+    print_answer,
+    say,
+)
 from tuner.judge.recommendation import gate as rules
 from tuner.nouns.errors import Conflict, InvalidInput, Unavailable
 from tuner.nouns.model import CompareRequest, FailureCode, TargetRequest, Variant, box_of, rungs
@@ -154,6 +166,9 @@ def gate(  # long: Typer reads the options from here
     ] = "2%",
     p95_margin: Annotated[str, typer.Option(help="Accepted rise of its p95 latency.")] = "5%",
     check: Check = None,
+    deployment: Deployment = None,
+    container: Container = None,
+    namespace: Namespace = "",
     max_age_days: MaxAgeDays = None,
     allow_inconclusive: Annotated[
         bool,
@@ -177,12 +192,13 @@ def gate(  # long: Typer reads the options from here
 
     margins = Margins(effect=_share("--margin", margin), p95=_share("--p95-margin", p95_margin))
     budget_s = _seconds(time)
-    deployed = None if check is None else text_of(check)
+    given = Given(deployment=deployment, container=container, namespace=namespace)
+    deployed = None if check is None else deployed_file(check, given)
     with following.reached() as (client, runs_on):
         with stale_is_not_found():
             found = client.recommendation(app, max_age_days=max_age_days)
-        if check is not None and deployed is not None:
-            compare(client, check, deployed, found, found.uwsgi_ini, as_json=as_json)
+        if deployed is not None:
+            compare(client, deployed, found, found.uwsgi_ini, as_json=as_json)
         request = request_of(found, image, budget_s, pool)
         if not as_json:
             say("\n".join(plan_lines(found, request, margins)))

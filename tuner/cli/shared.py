@@ -180,9 +180,17 @@ Check = Annotated[
     str | None,
     typer.Option(
         metavar="FILE",
-        help="The deployed file. Exit with 1 and print a diff if its effect differs.",
+        help="The deployed file, or the manifest that has it. Exit with 1 and print a diff if its"
+        " effect differs.",
     ),
 ]
+Deployment = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The object of the manifest that runs uwsgi.")
+]
+Container = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The container of its pod that runs uwsgi.")
+]
+Namespace = Annotated[str, typer.Option(metavar="NAME", help="The namespace of that object.")]
 Fresh = Annotated[
     bool, typer.Option("--fresh", help="Start anew, even if this command was stopped before.")
 ]

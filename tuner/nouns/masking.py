@@ -23,7 +23,7 @@ _WITHOUT_TEXT = frozenset({type(None), bool, int, float, datetime})
 
 _NAME = (
     r"(?:passw|passphrase|pwd|secret|token(?!s)|credential|authorization|cookie|signature"
-    r"|(?:api|access|private|auth)[_-]?key)"
+    r"|(?:api|access|private|auth)[_-]?key|(?<=_)pass(?![a-z]))"
 )
 _SECRET_NAME = re.compile(_NAME, re.IGNORECASE)
 
@@ -51,6 +51,13 @@ _MARKS = re.compile(r"[=:> \t]")
 
 
 _VARIABLE = re.compile(r"(?:^|_)(?:PASS|PAT|PW|DSN|CREDS?|SALT)(?:_|$)|_KEY$", re.IGNORECASE)
+_SETTING = re.compile(
+    # What a variable says about a secret or a cookie: where it is, how long it lasts.
+    r"_(?:PATH|FILE|DIR|NAME|AGE|EXPIR\w+|TTL|TIMEOUT|LIFETIME|LENGTH|DOMAIN|SECURE|HTTPONLY|SAMESITE"
+    r"|ENABLED?|REQUIRED|HEADER|ALGORITHM|BACKEND|CLASS|VALIDATORS?|HASHERS?|MINUTES|SECONDS|HOURS"
+    r"|DAYS)$",
+    re.IGNORECASE,
+)
 _VALUE = re.compile(
     # An address with a password, or a long user as Sentry has; a token of a known service; a key.
     r"[a-z][a-z0-9+.-]{0,30}://(?:[^\s/:@]{0,200}:[^\s/@]{1,200}|[0-9a-f]{16,64})@"
@@ -63,7 +70,15 @@ _VALUE = re.compile(
 
 def holds_secret(name: str, value: str) -> bool:
     """Whether a variable of an environment looks like a secret: by its name, or by its value."""
-    return is_secret(name) or _VARIABLE.search(name) is not None or is_secret_value(value)
+    if is_secret_value(value):
+        return True
+    is_named = is_secret(name) or _VARIABLE.search(name) is not None
+    return is_named and _SETTING.search(name) is None
+
+
+def has_secrets(text: str) -> bool:
+    """Whether a file looks as if it has secrets: one by its shape, or as the value of a name."""
+    return is_secret_value(text) or _masked_text(text) != text
 
 
 def is_secret_value(text: str) -> bool:

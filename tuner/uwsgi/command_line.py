@@ -2,18 +2,18 @@
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
 from tuner.nouns.errors import InvalidInput, Mistake
 from tuner.uwsgi.forms import SUFFIXES, option_for
-from tuner.uwsgi.ini import SECTION, IniFile
+from tuner.uwsgi.ini import SECTION, IniFile, canonical
 from tuner.uwsgi.ini.lines import is_true
 from tuner.uwsgi.options import Catalogue, Kind, Option, Takes, later_release, nearest
 
-_PROGRAMS = frozenset({"uwsgi", "uwsgi-core", "pyuwsgi"})
-_SHELLS = frozenset({"sh", "bash", "ash", "dash"})
+PROGRAMS = frozenset({"uwsgi", "uwsgi-core", "pyuwsgi"})
+SHELLS = frozenset({"sh", "bash", "ash", "dash"})
 _ENDS = frozenset({";", "&", "&&", "|", "||", ">", ">>", "2>"})
 _APP_FILE = re.compile(r"([^:]+\.(?:py|wsgi))(?::(\w+))?")
 _CALLED = re.compile(r"\$\([^()]*\)|`[^`]*`")
@@ -45,17 +45,23 @@ class Argument:
     @property
     def text(self) -> str:
         """As on the command line."""
-        sign = "=" if self.is_one_word else " "
-        return self.key if self.value is None else f"{self.key}{sign}{self.value}"
+        return " ".join(self.words)
+
+    @property
+    def words(self) -> list[str]:
+        """One word, or the option and its value."""
+        if self.value is None:
+            return [self.key]
+        return [f"{self.key}={self.value}"] if self.is_one_word else [self.key, self.value]
 
 
 def words_for_uwsgi(command: Sequence[str]) -> list[str] | None:
     """The words after the program, also inside `sh -c "..."`; None without uWSGI."""
     for at, word in enumerate(command):
         name = word.rpartition("/")[2]
-        if name in _PROGRAMS:
+        if name in PROGRAMS:
             return list(takewhile(lambda w: w not in _ENDS, command[at + 1 :]))
-        if name in _SHELLS and len(command) > at + 2 and command[at + 1].endswith("c"):
+        if name in SHELLS and len(command) > at + 2 and command[at + 1].endswith("c"):
             return words_for_uwsgi(shell_words(command[at + 2]))
     return None
 
@@ -84,7 +90,7 @@ def is_file(word: str) -> bool:
     return word.partition(".ini:")[0].endswith(SUFFIXES) or ".ini:" in word
 
 
-def ini_of(command: str, catalogue: Catalogue) -> str:
+def ini_of(command: str | Sequence[str], catalogue: Catalogue) -> str:
     """The file that means the same as the command. Raises `InvalidInput` as `lines_of` does."""
     return file_of(line for line, _words in lines_of(command, catalogue))
 
@@ -95,16 +101,18 @@ def file_of(lines: Iterable[str]) -> str:
 
 
 def lines_of(
-    command: str, catalogue: Catalogue, *, keeps_files: bool = False
+    command: str | Sequence[str], catalogue: Catalogue, *, keeps_files: bool = False
 ) -> list[tuple[str, str]]:
     """The lines of such a file, each with the words of the command that it is from.
 
+    A text is for a shell. Words are as uWSGI gets them: a `$(A)` in them is a variable of uWSGI.
     Variables of the shell become uWSGI's own. Raises `InvalidInput` with the first `MOST_MISTAKES`:
     a word that is no option, an option without its value, a file with further options. With
     `keeps_files` that file is included, at the end if no option announces it, as uWSGI does, and
     `@(...)` is what only a shell knows.
     """
-    words = words_for_uwsgi(shell_words(command))
+    is_for_shell = isinstance(command, str)
+    words = words_for_uwsgi(shell_words(command) if isinstance(command, str) else command)
     if words is None:
         raise InvalidInput([Mistake("", "it does not start uwsgi")])
     lines, mistakes = list[tuple[str, str]](), list[Mistake]()
@@ -113,7 +121,7 @@ def lines_of(
         if keeps_files and isinstance(item, str) and is_file(item):
             last.append((f"{option_for(item)} = {item}", item))
             continue
-        read = _settings(item, catalogue, keeps_files=keeps_files)
+        read = _settings(item, catalogue, keeps_files=keeps_files, is_for_shell=is_for_shell)
         if not isinstance(read, str):
             words_of_it = item if isinstance(item, str) else item.text
             lines += [(f"{key} = {value}", words_of_it) for key, value in read]
@@ -154,6 +162,29 @@ def options_in(environ: Iterable[str]) -> Iterator[tuple[str, str]]:
     for variable in environ:
         if variable.startswith("UWSGI_") and variable not in _NOT_OPTIONS:
             yield variable, variable.removeprefix("UWSGI_").lower().replace("_", "-")
+
+
+def with_options(
+    words: Sequence[str], changes: Mapping[str, str | None], catalogue: Catalogue
+) -> list[str] | None:
+    """The words after the program with each option set, or taken out; None behind a `--`."""
+    if "--" in words:
+        return None
+    left = {canonical(option): (option, value) for option, value in changes.items()}
+    found: list[str] = []
+    for item in arguments(words, catalogue):
+        name = "" if isinstance(item, str) else canonical(item.name)
+        if isinstance(item, str) or name not in map(canonical, changes):
+            found += [item] if isinstance(item, str) else item.words
+        elif name in left:
+            found += _words_of_change(*left.pop(name), catalogue)
+    for change in left.values():
+        found += _words_of_change(*change, catalogue)
+    return found
+
+
+def _words_of_change(option: str, value: str | None, catalogue: Catalogue) -> list[str]:
+    return [] if value is None else words_of(option, value, catalogue.find(option))
 
 
 def shell_words(text: str) -> list[str]:
@@ -204,15 +235,11 @@ def _following(option: Option | None, left: list[str]) -> str | None:
 
 
 def _settings(
-    item: Argument | str, catalogue: Catalogue, *, keeps_files: bool
+    item: Argument | str, catalogue: Catalogue, *, keeps_files: bool, is_for_shell: bool
 ) -> list[tuple[str, str]] | str:
     """The lines of one argument, or what is wrong with it."""
     if isinstance(item, str):
-        found = _APP_FILE.fullmatch(item)
-        if found is None:
-            return f"`{item}` is no option: the command must have all options itself"
-        function = [("callable", found[2])] if found[2] else []
-        return [("wsgi-file", found[1]), *function]
+        return _app_file(item)
     option, value = item.option, item.value
     if option is None:
         since = later_release(item.name, catalogue.version)
@@ -230,10 +257,19 @@ def _settings(
     if value is None or "\n" in value:
         return f"{item.key} needs a value of one line"
     name = item.key[2:] if item.key[2:] in option.names else option.name
-    if _CALLED.search(value) and not keeps_files:
-        return f"{item.key} {value}: only a shell knows this value"
-    value = _CALLED.sub(lambda found: f"@({found[0].strip('$()`')})", value)
+    if is_for_shell and _CALLED.search(value):
+        if not keeps_files:
+            return f"{item.key} {value}: only a shell knows this value"
+        value = _CALLED.sub(lambda found: f"@({found[0].strip('$()`')})", value)
     return [(name, _VARIABLE.sub(lambda found: f"$({found[1] or found[2]})", value))]
+
+
+def _app_file(word: str) -> list[tuple[str, str]] | str:
+    found = _APP_FILE.fullmatch(word)
+    if found is None:
+        return f"`{word}` is no option: the command must have all options itself"
+    function = [("callable", found[2])] if found[2] else []
+    return [("wsgi-file", found[1]), *function]
 
 
 def words_of(name: str, value: str, option: Option | None) -> list[str]:

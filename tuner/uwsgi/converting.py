@@ -233,8 +233,8 @@ def _env(pieces: Pieces, catalogue: Catalogue) -> str:
         if not piece.key:
             lines.append(f"# {piece.value}")
             continue
-        why, option = _no_variable(piece), catalogue.find(piece.key)
-        variable = f"UWSGI_{piece.key.upper().replace('-', '_')}"
+        why = why_no_variable(piece.key, piece.value) or why_unquotable(piece.value)
+        variable, option = variable_of(piece.key), catalogue.find(piece.key)
         name = canonical(piece.key)
         if why:
             pieces.lose(piece, why)
@@ -248,12 +248,23 @@ def _env(pieces: Pieces, catalogue: Catalogue) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _no_variable(piece: Piece) -> str | None:
-    if not re.fullmatch(r"[a-z0-9-]+", piece.key):
+def variable_of(key: str) -> str:
+    """The variable from which uWSGI reads an option."""
+    return f"UWSGI_{key.upper().replace('-', '_')}"
+
+
+def why_no_variable(key: str, value: str) -> str | None:
+    """Why no variable of uWSGI can mean this; None if one can."""
+    if not re.fullmatch(r"[a-z0-9-]+", key):
         return "no variable means this name"
-    if _OF_THE_FILE.search(piece.value):
+    if _OF_THE_FILE.search(value):
         return "uWSGI replaces `%` and a letter in files only"
-    if piece.value.startswith(("'", '"')) or re.search(r"\s#", piece.value):
+    return None
+
+
+def why_unquotable(value: str) -> str | None:
+    """Why an env file cannot hold the value; None if it can."""
+    if value.startswith(("'", '"')) or re.search(r"\s#", value):
         return "env files are read in several ways where a value has quotes or ` #`"
     return None
 

@@ -46,6 +46,26 @@ def test_mistakes_have_the_lines_of_the_compose_file(
     assert not (maps / "target.yaml").exists()
 
 
+def test_errors_in_the_present_file_are_told(
+    maps: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (maps / "uwsgi.ini").write_text("[uwsgi]\nhttp-socket = :8001\nprocesses = 0\n")
+    assert run("app", "init", "--service", "django") == 0
+    told = capsys.readouterr().err
+    assert "error: uwsgi.ini:3: " in told
+    assert "[U075]" in told
+
+
+def test_a_command_takes_the_place_of_a_file(
+    maps: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["--command", "uwsgi --http :8001 -p 3"]
+    assert run("app", "init", "tuned", "--service", "django", *command) == 0
+    text = (maps / "tuned" / "uwsgi.ini").read_text()
+    assert text == "[uwsgi]\nhttp = :8001\nprocesses = 3\n"
+    assert "error:" not in capsys.readouterr().err
+
+
 def test_data_are_copied_on_demand(maps: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = maps / "docker-compose.yml"
     file.write_text(file.read_text().replace('"geodata:/geodata"', '"./geodata:/geodata"'))

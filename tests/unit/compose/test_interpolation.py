@@ -2,7 +2,7 @@
 
 import pytest
 
-from tuner.targets.compose.document import Source, Use, Variables
+from tuner.targets.compose.interpolation import Source, Use, Variables
 
 VARIABLES = Variables({"SHELL_ONLY": "s", "BOTH": "shell", "EMPTY": ""}, {"BOTH": "no", "ENV": "e"})
 

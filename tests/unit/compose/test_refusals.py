@@ -92,7 +92,7 @@ services:
         "compose.yml:11: services.b.depends_on.a: a -> b -> a: each waits for the next; remove one"
         " of these lines",
         "compose.yml:5: services.web.depends_on.gone: there is no service gone: remove the line, or"
-        " give one file with all services, as `docker compose config` prints it",
+        " give the file that has it with another --compose",
         f"compose.yml:3: services.web.image: TAG {value} (which release)",
         f"compose.yml:6: services.web.environment.KEY: KEY {value}",
         "compose.yml:4: services.web.network_mode: host: it gives a container the network of the"
@@ -187,8 +187,8 @@ def test_a_secret_of_the_shell_in_a_command(project: Project) -> None:
     ("command", "told"),
     [
         ("uwsgi --ini /srv/gone.ini", "/srv/gone.ini is in no mount, beside no Dockerfile"),
-        ("uwsgi --yaml /srv/uwsgi.yaml", "/srv/uwsgi.yaml is no ini of one section"),
-        ("uwsgi --ini /srv/a.ini:prod", "/srv/a.ini:prod is no ini of one section"),
+        ("uwsgi --yaml /srv/uwsgi.yaml", "/srv/uwsgi.yaml is in no mount"),
+        ("uwsgi --ini /srv/a.ini:prod", "/srv/a.ini:prod is in no mount"),
         ("uwsgi /a.ini --ini /b.ini", "uwsgi reads /a.ini and /b.ini"),
         ("./start.sh", "`./start.sh` does not show how uwsgi starts"),
         ("uwsgi --htpt :80", "uWSGI has no option --htpt"),
@@ -212,7 +212,11 @@ def test_no_compose_file_and_nothing_else(project: Project) -> None:
     ("service", "told"),
     [
         ("shop", "--service: no service shop in compose.yml; there are: web, other"),
-        (None, "--service: no single service with uwsgi in compose.yml; there are: web, other"),
+        (
+            None,
+            "--service: no service of compose.yml starts uwsgi, as far as its files show; there"
+            " are: web, other",
+        ),
     ],
 )
 def test_no_service_of_that_name(project: Project, service: str | None, told: str) -> None:
@@ -264,3 +268,12 @@ def test_a_folder_whose_name_cannot_be_an_apps(project: Project) -> None:
     project(compose="services: {web: {image: shop}}", ini=INI)
     (found,) = mistakes(folder=Path("My Shop"), ini=Path("uwsgi.ini"))
     assert found.startswith("target.yaml: name: ")
+
+
+def test_a_secret_of_the_shell_in_the_text_of_a_config_is_refused(project: Project) -> None:
+    web = "services: {web: {image: shop, command: 'uwsgi --http :8000', configs: [own]}}"
+    project(compose=web + "\nconfigs:\n  own: {content: 'a = ${API_TOKEN}'}\n")
+    (found,) = mistakes(environ={"API_TOKEN": "t0p"})
+    assert found.startswith("compose.yml:")
+    assert "configs.own.content: API_TOKEN is a secret of the shell" in found
+    assert "t0p" not in found

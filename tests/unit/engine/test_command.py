@@ -92,6 +92,13 @@ def test_files_can_be_read_by_any_user() -> None:
     assert "\nneed-app = true\n" in text
 
 
+def test_scripts_can_be_run_by_any_user() -> None:
+    packed = archive({"/a/run": b"", "/a/read": b""}, executables=("/a/run",))
+    with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
+        modes = {entry.name: entry.mode for entry in tar}
+    assert modes == {"a/run": 0o755, "a/read": 0o644}
+
+
 def test_what_uwsgi_runs_with_is_printed() -> None:
     assert "\nshow-config = true\n" in harness_ini("127.0.0.1:1717")
 

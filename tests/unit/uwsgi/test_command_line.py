@@ -3,7 +3,7 @@
 import pytest
 
 from tuner.nouns.errors import InvalidInput
-from tuner.uwsgi.command_line import command_of, ini_of
+from tuner.uwsgi.command_line import command_of, ini_of, with_options
 from tuner.uwsgi.ini import IniFile
 from tuner.uwsgi.options import known
 
@@ -77,3 +77,23 @@ def test_of_thousands_of_wrong_options_the_first_ones_are_named() -> None:
     with pytest.raises(InvalidInput) as refused:
         ini_of(f"uwsgi {words}", known())
     assert len(refused.value.mistakes) == 20
+
+
+@pytest.mark.parametrize(
+    ("words", "changes", "new"),
+    [
+        # The first place of an option keeps it, under each of its names; the others go.
+        ("--master -p 4 -w shop --workers=5", {"processes": "6"}, "--master --processes 6 -w shop"),
+        ("-Mp4", {"processes": "6"}, "-M --processes 6"),
+        ("--http=:80 app.py", {"threads": "2"}, "--http=:80 app.py --threads 2"),
+        ("--lazy-apps --harakiri 9", {"lazy-apps": None, "harakiri": "5"}, "--harakiri 5"),
+        ("--thunder-lock", {"thunder-lock": "false"}, ""),
+        ("", {"thunder-lock": "true"}, "--thunder-lock"),
+    ],
+)
+def test_changed_options_of_a_command(words: str, changes: dict[str, str | None], new: str) -> None:
+    assert with_options(words.split(), changes, known()) == new.split()
+
+
+def test_behind_two_dashes_nothing_is_an_option() -> None:
+    assert with_options(["--", "--processes", "4"], {"processes": "6"}, known()) is None

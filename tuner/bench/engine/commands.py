@@ -5,7 +5,7 @@ import re
 import select
 import tarfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -107,8 +107,16 @@ def program(command: Sequence[str]) -> str:
     return "uwsgi"
 
 
-def archive(files: Mapping[str, bytes], owner: int = 0, *, with_folders: bool = True) -> bytes:
+def archive(
+    files: Mapping[str, bytes],
+    owner: int = 0,
+    *,
+    executables: Collection[str] = (),
+    with_folders: bool = True,
+) -> bytes:
     """A tar of files by absolute path, readable by every user: the app may run as any.
+
+    Every user may run the `executables` among them.
 
     `with_folders` is for our own folders only: unpacking would change the modes of the image's. The
     engine makes a folder that is missing.
@@ -120,7 +128,7 @@ def archive(files: Mapping[str, bytes], owner: int = 0, *, with_folders: bool = 
             folder.type = tarfile.DIRTYPE
             tar.addfile(folder)
         for path, content in files.items():
-            entry = _entry(path, owner, 0o644)
+            entry = _entry(path, owner, 0o755 if path in executables else 0o644)
             entry.size = len(content)
             tar.addfile(entry, io.BytesIO(content))
     return buffer.getvalue()

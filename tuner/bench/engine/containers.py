@@ -170,7 +170,9 @@ class Containers:
         theirs = {path: text.encode() for path, text in self._files(needs).items()}
         with self._created(image, entrypoint, arguments, options, **its) as container:
             if theirs:
-                self.connection.put(container, commands.archive(theirs, with_folders=False))
+                runs = needs.executables
+                packed = commands.archive(theirs, executables=runs, with_folders=False)
+                self.connection.put(container, packed)
             yield container
 
     @contextmanager

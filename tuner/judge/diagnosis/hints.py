@@ -5,13 +5,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from tuner.nouns.model import APP, Failure, FailureCode, Target
+from tuner.nouns.model.hosts import LOOPBACK, hosts_of, is_outside
 
 _MOST = 3
-_HERE = frozenset({"localhost", APP})
-_IN_URL = re.compile(r"://(?:[^/\s@]*@)?([a-z][\w.-]*)", re.IGNORECASE)
-_ALONE = re.compile(r"([a-z][\w.-]*)(?::\d+)?", re.IGNORECASE)
-
-_OUTSIDE = re.compile(r"[a-z0-9][a-z0-9-]*(\.[a-z0-9-]+)*\.[a-z][a-z0-9-]*")
+_HERE = LOOPBACK | {APP}
 
 _UNRESOLVED = "Name or service not known|failure in name resolution|nodename nor servname"
 _NO_SUCH_HOST = (
@@ -150,33 +147,12 @@ def outside(target: Target, failure: Failure | None = None) -> tuple[str, ...]:
     is_about_names = failure is None or re.search(_UNRESOLVED, text) is not None
     found = failed | (_hosts(target) if is_about_names else set())
     named = {host.lower().rstrip(".") for host in found}
-    return tuple(sorted(host for host in named - target.names if _OUTSIDE.fullmatch(host)))
-
-
-def stubs_of(hosts: Sequence[str]) -> str:
-    """The lines of a target.yaml that put a stub in the place of each host."""
-    lines = ["services:"]
-    for host in hosts:
-        lines += [
-            f"  {host.replace('.', '-')}:",
-            "    stub:",
-            f"      hosts: [{host}]",
-            "      latency_ms: {p50: 80, p95: 300}  # give those of your monitoring",
-            "      responses:  # give what the app expects",
-            '        - {path: "/*", status: 200, body: {}}',
-        ]
-    return "\n".join(lines)
+    return tuple(sorted(host for host in named - target.names if is_outside(host)))
 
 
 def _hosts(target: Target) -> set[str]:
     """The hosts that the app's environment names."""
-    found = set[str]()
-    for name, value in target.env.items():
-        if isinstance(value, str):
-            found |= {*_IN_URL.findall(value)}
-            if name.upper().endswith("HOST") and (alone := _ALONE.fullmatch(value)):
-                found.add(alone[1])
-    return found - _HERE
+    return {named.host for named in hosts_of(target.env)} - _HERE
 
 
 def _found(text: str) -> Iterator[str]:

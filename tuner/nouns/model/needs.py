@@ -6,20 +6,31 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    model_validator,
+)
 
 from tuner.nouns.model.base import Document
 
 SECRETS = "/run/secrets"
 """The folder of secret files in a container, as in Compose."""
 
-EnvName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
+EnvName = Annotated[str, Field(pattern=r"^[^=\x00]{1,128}$")]
+"""As Docker takes it, such as `discovery.type`: all but `=` and NUL."""
+
+HostVariable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
 
 
 class FromWorker(Document):
     """A secret that stays on the benchmark host: it is in no row and in no document."""
 
-    from_worker: EnvName = Field(description="name of a variable in the worker's environment")
+    from_worker: HostVariable = Field(description="name of a variable in the worker's environment")
 
 
 class FromFile(Document):
@@ -72,6 +83,9 @@ class Needs(Document):
     files: dict[File, Annotated[str, Field(max_length=200_000)]] = Field(
         {}, max_length=20, description="texts by their paths in the container; root owns them"
     )
+    executables: tuple[File, ...] = Field(
+        (), max_length=20, description="those of `files` that the container may run, as scripts"
+    )
     secrets: Annotated[dict[SecretName, FromWorker | FromFile], BeforeValidator(_no_names)] = Field(
         {}, max_length=20, description="files of /run/secrets, by their names there"
     )
@@ -83,6 +97,12 @@ class Needs(Document):
         (), max_length=20, description="folders in memory, such as /tmp or /tmp:size=64m"
     )
     shm_mb: int | None = Field(None, ge=1, le=1 << 20, description="of /dev/shm; null: 64")
+
+    @model_validator(mode="after")
+    def _executables_are_files(self) -> Self:
+        if others := sorted({*self.executables} - {*self.files}):
+            raise ValueError(f"executables: {', '.join(others)}: `files` has no such path")
+        return self
 
     @property
     def in_memory(self) -> dict[str, str]:

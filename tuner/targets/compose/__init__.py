@@ -3,11 +3,27 @@
 writing        target.yaml with its notes, and the files beside it
 └── making         what is asked, and the parts of the target app; all mistakes at once
     ├── translation    one service as a service of a target app; what an arm cannot have
+    │   ├── images         the usual health check of an image, and whether it is large
     │   ├── environment    its variables; secrets stay on the host
     │   └── mounts         its volumes, small files and folders in memory, and their names
-    ├── starting       the image, the command with {ini}, and the present uwsgi.ini
-    └── selection      which services the app needs; its port, health path and Host
-document       the compose file as a tree with lines; `extends`, merge keys, ${A:-x}
+    ├── naming         the names of an arm, and the hosts that it does not have
+    ├── choosing       which service is the app, or could be it
+    ├── noting         what is lost with a script; variables that uWSGI reads
+    ├── baseline       one call of uWSGI → the command with {ini}, and the present uwsgi.ini
+    │   └── whole          its file with sections, includes and other forms → one section
+    ├── starting       the image, its words and variables, and the call that counts
+    │   ├── following      words → the calls of uWSGI, through scripts, wrappers, supervisors
+    │   │   ├── shell          a script → its commands; conditions: which of them run
+    │   │   ├── expanding      variables of a shell → values, and where each is from
+    │   │   └── supervisors    supervisord and Procfile → their programs
+    │   └── files          a path in the container → a mount, the build, the image
+    │       └── dockerfile     COPY, ENV, WORKDIR, ENTRYPOINT, CMD
+    ├── serving        its port, health path, Host and threads
+    └── selection      which services the app needs
+project        all compose files as one: in order, with `include` and `extends`
+├── merging        how a later file changes an earlier one
+└── document       a file as a tree with lines; merge keys
+    └── interpolation  ${A:-x}, and the variables of env files
 findings       mistakes, and what a person has to do or to know
 """
 

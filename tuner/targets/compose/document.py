@@ -1,147 +1,17 @@
-"""A compose file as a tree in which each value knows its line: merge keys, variables, `extends`."""
+"""A compose file as a tree in which each value knows its line, with merge keys and variables."""
 
-import io
 import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
-from dotenv import dotenv_values
 
 from tuner.nouns.errors import InvalidInput, Mistake
-
-# ---- Variables in a text, as Compose puts their values in: `${A}`, `${A:-x}`, `${A:?why}`, `$$`
-
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_OPERATOR = re.compile(r":?[-?+]")
-
-
-class Source(StrEnum):
-    """Where the value of a variable comes from."""
-
-    SHELL = "shell"
-    DOTENV = "dotenv"
-    MISSING = "missing"  # nothing has it: Compose puts an empty text
-    REQUIRED = "required"  # nothing has it, and `?` forbids that
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """A variable that a text uses. Of a required one, `value` says why it is."""
-
-    name: str
-    source: Source
-    value: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Variables:
-    """The variables of the shell, and those of `.env` after them."""
-
-    shell: Mapping[str, str] = field(default_factory=dict)
-    dotenv: Mapping[str, str] = field(default_factory=dict)
-
-    def find(self, name: str) -> Use:
-        """The variable, wherever it is."""
-        for source, known in ((Source.SHELL, self.shell), (Source.DOTENV, self.dotenv)):
-            if name in known:
-                return Use(name, source, known[name])
-        return Use(name, Source.MISSING)
-
-    def with_dotenv(self, text: str) -> "Variables":
-        """The same with the variables of a `.env`."""
-        return Variables(self.shell, {k: v.text for k, v in self.env_file(text).items() if v})
-
-    def env_file(self, text: str) -> "dict[str, Interpolated | None]":
-        """The variables of an env file; None for a name without a value."""
-        found: dict[str, Interpolated | None] = {}
-        for name, value in dotenv_values(stream=io.StringIO(text), interpolate=False).items():
-            known = {k: v.text for k, v in found.items() if v}
-            here = Variables(self.shell, {**self.dotenv, **known})
-            literal = rf"^\s*(?:export\s+)?{re.escape(name)}\s*=\s*'"
-            if value is not None and re.search(literal, text, re.MULTILINE):
-                found[name] = Interpolated(value)
-            else:
-                found[name] = None if value is None else here.interpolated(value)
-        return found
-
-    def interpolated(self, text: str) -> "Interpolated":
-        """The text with all values in it."""
-        if "$" not in text:
-            return Interpolated(text)
-        scanner = _Scanner(text, self)
-        found = scanner.scan()
-        return Interpolated(found, tuple(scanner.used))
-
-
-@dataclass(frozen=True, slots=True)
-class Interpolated:
-    """A text with its values, and which variables gave them."""
-
-    text: str
-    used: tuple[Use, ...] = ()
-
-
-@dataclass(slots=True)
-class _Scanner:
-    text: str
-    variables: Variables
-    at: int = 0
-    used: list[Use] = field(default_factory=list)
-
-    def scan(self, *, inside: bool = False) -> str:
-        """Up to the end, or up to the brace that ends a default."""
-        found: list[str] = []
-        while self.at < len(self.text) and not (inside and self.text[self.at] == "}"):
-            sign = self.text[self.at]
-            self.at += 1
-            found.append(self._variable() if sign == "$" else sign)
-        return "".join(found)
-
-    def _variable(self) -> str:
-        if self.text.startswith("$", self.at):
-            self.at += 1
-            return "$"
-        braced = self.text.startswith("{", self.at)
-        name = _NAME.match(self.text, self.at + braced)
-        if name is None:
-            return "$"  # of a shell, such as $(date)
-        self.at = name.end()
-        use = self.variables.find(name[0])
-        if not braced:
-            return self._used(use)
-        operator = _OPERATOR.match(self.text, self.at)
-        self.at = operator.end() if operator else self.at
-        outer, self.used = self.used, []
-        other = self.scan(inside=True)
-        of_other, self.used = self.used, outer
-        self.at += 1  # the brace
-        is_set = use.source is not Source.MISSING
-        sign = operator[0] if operator else ""
-        if sign.startswith(":"):
-            is_set = is_set and bool(use.value)
-        match sign[-1:]:
-            case "+" | "-" if is_set is (sign[-1:] == "+"):
-                self.used += of_other
-                return other
-            case "+":
-                return ""
-            case "?" if not is_set:
-                return self._used(Use(use.name, Source.REQUIRED, other))
-            case _:
-                return self._used(use)
-
-    def _used(self, use: Use) -> str:
-        self.used.append(use)
-        return "" if use.source is Source.REQUIRED else use.value
-
-
-_REPLACED = frozenset({"command", "entrypoint", "test"})
-"""Lists that one service has instead of those of the service that it extends."""
+from tuner.targets.compose.interpolation import Source, Use, Variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +23,14 @@ class Node:
     line: int  # of its key, from 1
     path: str  # such as services.web.image
     used: tuple[Use, ...] = ()
+    replaces: bool = False  # `!reset` and `!override`: nothing of an earlier file is left
+    home: Path | None = None
+    end: int = 0  # the last line of the value, where it was read from a file
+
+    @property
+    def folder(self) -> Path:
+        """The folder that its paths start from: that of the project, or of the file."""
+        return self.home if self.home is not None else self.file.parent
 
     def __bool__(self) -> bool:
         """Whether there is something: not null."""
@@ -162,8 +40,9 @@ class Node:
         """What is there, by its keys one after another; a null for nothing."""
         found = self
         for key in keys:
+            inner = found.items().get(key)
             path = f"{found.path}.{key}"
-            found = found.items().get(key) or Node(None, found.file, found.line, path)
+            found = inner or replace(found, value=None, path=path, used=(), replaces=False)
         return found
 
     def items(self) -> "Mapping[str, Node]":
@@ -208,125 +87,87 @@ class Node:
         return Mistake(f"{self.file}:{self.line}", f"{self.path}: {message}")
 
 
-@dataclass(slots=True)
-class ComposeFile:
-    """A compose file, and those that it extends."""
-
-    file: Path
-    variables: Variables
-    mistakes: list[Mistake] = field(default_factory=list)
-    _read: dict[Path, Node] = field(default_factory=dict)
-
-    @property
-    def root(self) -> Node:
-        """The whole file. Raises `InvalidInput` if it cannot be read."""
-        return self._tree(self.file)
-
-    def give(self, root: Node) -> None:
-        """Take this tree for the file."""
-        self._read[self.file] = root
-
-    @property
-    def project(self) -> str:
-        """The name that Compose gives to what it makes."""
-        own = self.variables.find("COMPOSE_PROJECT_NAME").value
-        name = own or self.root.text_of("name") or self.file.resolve().parent.name
-        return re.sub(r"[^a-z0-9_-]", "", name.lower())
-
-    def services(self) -> dict[str, Node]:
-        """All services, with what they extend, by name. Mistakes are collected."""
-        services = self.root.get("services").items()
-        return {name: self._whole(node, ()) for name, node in services.items()}
-
-    def _whole(self, service: Node, trail: tuple[tuple[Path, str], ...]) -> Node:
-        own = _normal(service)
-        extends = own.get("extends")
-        if not extends:
-            return own
-        name = extends.text or extends.text_of("service")
-        other = extends.text_of("file")
-        file = service.file.parent / other if other else service.file
-        base = self._base(extends, file, name)
-        if base is None or (file, name) in trail:
-            if base is not None:
-                self.mistakes.append(extends.mistake(f"{name} extends itself"))
-            return own
-        return _merged(self._whole(base, (*trail, (file, name))), own)
-
-    def _base(self, extends: Node, file: Path, name: str) -> Node | None:
-        try:
-            found = self._tree(file).get("services", name)
-        except InvalidInput as error:
-            self.mistakes += [extends.mistake(str(mistake)) for mistake in error.mistakes]
-            return None
-        if not found:
-            self.mistakes.append(extends.mistake(f"there is no service {name} in {file}"))
-        return found or None
-
-    def _tree(self, file: Path) -> Node:
-        if file not in self._read:
-            self._read[file] = read_tree(file, text_of(file), self.variables)
-        return self._read[file]
-
-
 _MERGE = "tag:yaml.org,2002:merge"
+_RESET, _OVERRIDE = "!reset", "!override"
 MOST_BYTES = 2_000_000
 MOST_VALUES = 50_000
 """Of one file, with those that an alias repeats."""
 
 
-def text_of(file: Path) -> str:
+def text_of(file: Path, most: int = MOST_BYTES) -> str:
     """The text of a file. Raises `InvalidInput` with its path, also for one without an end."""
     try:
         with file.open("rb") as opened:
             if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
                 raise InvalidInput.at(str(file), "is no plain file")
-            content = opened.read(MOST_BYTES + 1)
-        if len(content) > MOST_BYTES:
-            raise InvalidInput.at(str(file), f"is larger than {MOST_BYTES // 1_000_000} MB")
-        return content.decode()
+            content = opened.read(most + 1)
+        return decoded(content, file, most)
     except OSError as error:
         raise InvalidInput.at(str(file), error.strerror or "cannot be read") from error
+
+
+def decoded(content: bytes, file: Path, most: int) -> str:
+    """The text of at most `most` bytes. Raises `InvalidInput`."""
+    if len(content) > most:
+        raise InvalidInput.at(str(file), f"is larger than {most // 1_000_000} MB")
+    try:
+        return content.decode()
     except UnicodeDecodeError as error:
         raise InvalidInput.at(str(file), "is not UTF-8 text") from error
 
 
-def read_tree(file: Path, text: str, variables: Variables) -> Node:
-    """The tree of a YAML text. Raises `InvalidInput`."""
+def read_tree(file: Path, text: str, variables: Variables, home: Path | None = None) -> Node:
+    """The tree of a YAML text. Its paths start from `home`. Raises `InvalidInput`."""
     loader = yaml.SafeLoader(text)
     try:
-        root = loader.get_single_node()
-        return _Converter(file, variables).node(root, 1, "")
-    except yaml.YAMLError as error:
-        raise InvalidInput.at(str(file), f"not YAML: {' '.join(str(error).split())}") from error
-    except RecursionError as error:
-        raise InvalidInput.at(str(file), "a value contains itself") from error
+        with told_as_mistakes(file):
+            return Converter(file, variables, home).node(loader.get_single_node(), 1, "")
     finally:
         loader.dispose()
 
 
+@contextmanager
+def told_as_mistakes(file: Path) -> Iterator[None]:
+    """Raises `InvalidInput` for what is wrong with the YAML of a file."""
+    try:
+        yield
+    except yaml.YAMLError as error:
+        raise InvalidInput.at(str(file), f"not YAML: {' '.join(str(error).split())}") from error
+    except RecursionError as error:
+        raise InvalidInput.at(str(file), "a value contains itself") from error
+
+
 @dataclass(slots=True)
-class _Converter:
+class Converter:
+    """Makes nodes of at most `most` values, with those that aliases repeat."""
+
     file: Path
     variables: Variables
+    home: Path | None = None
+    most: int = MOST_VALUES
     values: int = 0
 
     def node(self, given: yaml.Node | None, line: int, path: str) -> Node:
+        """The value. Raises `InvalidInput` for too many, and `yaml.YAMLError`."""
         self._count()
+        replaces = given is not None and given.tag in (_RESET, _OVERRIDE)
+        empty = Node(None, self.file, line, path, (), replaces, self.home, _last_line(given))
         match given:
+            case yaml.Node() if given.tag == _RESET:
+                return empty
             case yaml.MappingNode():
-                return Node(dict(self._items(given, path)), self.file, line, path)
+                return replace(empty, value=dict(self._items(given, path)))
             case yaml.SequenceNode():
                 each = [
                     self.node(item, item.start_mark.line + 1, f"{path}.{number}")
                     for number, item in enumerate(given.value)
                 ]
-                return Node(each, self.file, line, path)
+                return replace(empty, value=each)
             case yaml.ScalarNode() if not given.tag.endswith(":null"):
                 found = self.variables.interpolated(given.value)
-                return Node(found.text, self.file, line, path, found.used)
+                return replace(empty, value=found.text, used=found.used)
             case _:
-                return Node(None, self.file, line, path)
+                return empty
 
     def _items(self, given: yaml.MappingNode, path: str) -> Iterator[tuple[str, Node]]:
         """The values under merge keys first: later ones of a name replace them."""
@@ -346,33 +187,28 @@ class _Converter:
 
     def _count(self) -> None:
         self.values += 1
-        if self.values > MOST_VALUES:
-            why = f"has more than {MOST_VALUES} values, with those that aliases repeat"
+        if self.values > self.most:
+            why = f"has more than {self.most} values, with those that aliases repeat"
             raise InvalidInput.at(str(self.file), why)
 
 
-def _normal(service: Node) -> Node:
-    """With mappings where Compose also takes lists, so that services can be merged."""
-    found = dict(service.items())
-    for key in ("environment", "depends_on"):
-        if key in found:
-            found[key] = replace(found[key], value=found[key].pairs())
-    return replace(service, value=found)
+def _last_line(given: yaml.Node | None) -> int:
+    if given is None:
+        return 0
+    end = given.end_mark
+    return int(end.line + 1 if end.column else end.line)
 
 
-def _merged(base: Node, over: Node, key: str = "") -> Node:
-    match base.value, over.value:
-        case dict(theirs), dict(ours):
-            both = {
-                name: _merged(theirs[name], ours[name], name)
-                for name in ours
-                if name in theirs and name != "extends"
-            }
-            return replace(over, value={**theirs, **ours, **both})
-        case list(theirs), list(ours) if key not in _REPLACED:
-            return replace(over, value=[*theirs, *ours])
-        case _:
-            return over
+_EXAMPLE = re.compile(r"(?:.*[._-])?(?:example|sample|template|dist)(?:[._-].*)?", re.IGNORECASE)
+
+
+def example_of(file: Path) -> str:
+    """What to copy to an env file that is not there, as the end of a sentence; or nothing."""
+    if file.exists() or not file.parent.is_dir():
+        return ""
+    near = sorted(each.name for each in file.parent.glob("*env*") if _EXAMPLE.fullmatch(each.name))
+    best = [name for name in near if file.name.strip(".") in name] or near
+    return f"; {best[0]} has examples: copy it to {file.name}" if best else ""
 
 
 def missing(node: Node) -> Iterator[Mistake]:
@@ -381,5 +217,9 @@ def missing(node: Node) -> Iterator[Mistake]:
         for use in each.used:
             if use.source is Source.REQUIRED:
                 why = f" ({use.value})" if use.value else ""
-                hint = f"give it a value in .env or in the shell{why}"
-                yield each.mistake(f"{use.name} has no value: {hint}")
+                yield each.mistake(f"{use.name} has no value: {how_to_give(each)}{why}")
+
+
+def how_to_give(node: Node) -> str:
+    """What to do for a variable that nothing has."""
+    return f"give it a value in .env or in the shell{example_of(node.folder / '.env')}"

@@ -8,11 +8,15 @@ from typing import Any
 
 from tuner.nouns.errors import InvalidInput
 from tuner.nouns.masking import holds_secret
-from tuner.nouns.model.needs import SECRETS
-from tuner.targets.compose.document import Node, Source, Use, Variables, text_of
+from tuner.nouns.model.needs import SECRETS, ImageName
+from tuner.targets.compose.document import Node, example_of, how_to_give, text_of
 from tuner.targets.compose.findings import Findings
+from tuner.targets.compose.interpolation import Source, Use, Variables, raw_env_file
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_FROM_WORKER = (
+    "a secret that target.yaml does not hold: the worker's environment needs it, and its"
+    " TUNER_SECRETS_ALLOWED must name it"
+)
 _SWITCHES = frozenset({"yes", "no", "true", "false", "on", "off", "0", "1"})
 _FROM_OUTSIDE = (Source.SHELL, Source.MISSING)
 
@@ -28,7 +32,9 @@ def with_env_files(service: Node, variables: Variables) -> Node:
             text = text_of(file)
         except InvalidInput:
             continue  # `name_missing` tells
-        for name, value in variables.env_file(text).items():
+        is_raw = node.text_of("format") == "raw"
+        read = raw_env_file if is_raw else variables.env_file
+        for name, value in read(text).items():
             path = f"{service.path}.environment.{name}"
             own = Node(None, file, node.line, path)
             found[name] = replace(own, value=value.text, used=value.used) if value else own
@@ -46,38 +52,58 @@ def name_missing(name: str, service: Node, findings: Findings) -> None:
         if node.text_of("required").lower() == "false":
             findings.left_out(f"{name}.env_file {file}", "it is not there, and need not be")
         else:
-            why = "it is not there: put the variables that the container needs into `env`"
-            findings.todo(f"{name}.env_file {file}", why)
+            how = example_of(file) or ": put the variables that the container needs into `env`"
+            findings.todo(f"{name}.env_file {file}", f"it is not there{how}")
 
 
 def env_of(name: str, service: Node, findings: Findings) -> dict[str, Any]:
     """The `env` of target.yaml."""
-    found, open_secrets = dict[str, Any](), list[str]()
+    found, open_secrets, empty = dict[str, Any](), list[str](), list[str]()
     for key, node in service.get("environment").items().items():
         what = f"{name}.env.{key}"
-        if not _NAME.fullmatch(key):
-            why = "target.yaml has no such names of variables: give it in another way if it counts"
-            findings.todo(what, why)
-        elif _is_from_worker(key, node):
+        if _is_from_worker(key, node):
             variable = _variable(key, node)
             found[key] = {"from_worker": variable}
-            why = "a secret that the compose file does not hold: the worker's environment needs it"
-            findings.todo(f"{what} = {{from_worker: {variable}}}", why)
+            findings.todo(f"{what} = {{from_worker: {variable}}}", _FROM_WORKER)
         elif node.value is None:
-            findings.left_out(what, "it has no value in the shell and in .env")
+            why = "it has no value in the shell and in .env: as with Compose, it is not set"
+            if holds_secret(key, ""):
+                findings.todo(what, f"{why}. Give {{from_worker: NAME}} if the app needs it")
+            else:
+                findings.left_out(what, why)
         else:
             found[key] = node.text
             name_empty(what, node, findings)
             if holds_secret(key, node.text) and node.text.lower() not in _SWITCHES:
-                open_secrets.append(key)
+                (open_secrets if node.text else empty).append(key)
+    if empty:
+        why = "empty, as in the file: give {from_worker: NAME} if production has a value"
+        findings.changed(f"{name}.env {', '.join(empty)}", why)
     if open_secrets:
         why = (
-            "their values are in target.yaml, as in the compose file, and only you can read it:"
+            "their values are in target.yaml, as in the file, and only you can read it:"
             " replace those of production"
             " by others or by {from_worker: NAME}"
         )
         findings.changed(f"{name}.env {', '.join(open_secrets)}", why)
     return found
+
+
+def check_image(service: Node, findings: Findings) -> None:
+    """Refuse an image that has no name, for example as a variable in it has no value."""
+    image = service.get("image")
+    if any(use.source is Source.REQUIRED for use in image.used):
+        return  # `missing` tells
+    try:
+        ImageName.parse(image.text)
+    except ValueError as error:
+        without = [use.name for use in image.used if use.source is Source.MISSING]
+        if without:
+            names = ", ".join(without)
+            told = f"{names} has no value in the shell and in .env: {how_to_give(image)}"
+        else:
+            told = str(error)
+        findings.mistakes.append(image.mistake(told))
 
 
 def name_empty(what: str, node: Node, findings: Findings) -> None:
@@ -93,16 +119,20 @@ def refuse_secrets(service: Node, findings: Findings) -> None:
         if key == "environment":
             continue
         for node in value.walk():
-            for use in _secrets(node):
-                why = "is a secret of the shell: give it another value for the arms, in .env"
-                if use.source is Source.SHELL:
-                    findings.mistakes.append(node.mistake(f"{use.name} {why}"))
+            refuse_secret(node, findings)
+
+
+def refuse_secret(node: Node, findings: Findings) -> None:
+    """Refuse a value with secrets of the shell."""
+    why = "is a secret of the shell: give it another value for the arms, in .env"
+    for use in _secrets(node):
+        if use.source is Source.SHELL:
+            findings.mistakes.append(node.mistake(f"{use.name} {why}"))
 
 
 def _files(service: Node) -> Iterator[tuple[Node, Path]]:
-    given = service.get("env_file")
-    for node in [given] if given.items() else given.each():
-        yield node, node.file.parent / Path(node.text or node.text_of("path")).expanduser()
+    for node in service.get("env_file").each():
+        yield node, node.folder / Path(node.text or node.text_of("path")).expanduser()
 
 
 def _passed_on(name: str, node: Node, variables: Variables) -> Node:
@@ -119,9 +149,10 @@ def _secrets(node: Node) -> Iterator[Use]:
 
 
 def _is_from_worker(key: str, node: Node) -> bool:
+    if any(use.source is Source.STORE for use in node.used):
+        return True
     from_outside = any(use.source in _FROM_OUTSIDE for use in node.used)
-    is_secret = holds_secret(key, node.text)
-    return (is_secret and (not node.text or from_outside)) or any(_secrets(node))
+    return (from_outside and holds_secret(key, node.text)) or any(_secrets(node))
 
 
 def _variable(key: str, node: Node) -> str:
@@ -130,7 +161,7 @@ def _variable(key: str, node: Node) -> str:
         case [use] if use.value == node.text:
             return use.name
         case _:
-            return key
+            return re.sub(r"\W", "_", key)
 
 
 # ---- The `secrets` of a service: where the worker finds each one, and never its value
@@ -153,14 +184,13 @@ def secrets_of(
             findings.left_out(f"{what}.{key}", _OPEN)
         given = root.get("secrets", source)
         if file := given.text_of("file"):
-            place_of_it = (given.file.parent / Path(file).expanduser()).resolve()
+            place_of_it = (given.folder / Path(file).expanduser()).resolve()
             found[path.name] = {"file": place(place_of_it)}
             if not place_of_it.is_file():
                 findings.todo(what, f"{file} is not there: the worker reads it at its start")
         elif variable := given.text_of("environment"):
             found[path.name] = {"from_worker": variable}
-            why = "a secret that the compose file does not hold: the worker's environment needs it"
-            findings.todo(f"{what} = {{from_worker: {variable}}}", why)
+            findings.todo(f"{what} = {{from_worker: {variable}}}", _FROM_WORKER)
         else:
             why = "the compose file names no source: give {file: NAME} or {from_worker: NAME}"
             findings.todo(what, why)

@@ -1,9 +1,10 @@
 """From a compose file and the options of `tuner app init` to the parts of a target app."""
 
 import os
-from collections.abc import Callable, Collection, Mapping
+import shlex
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -13,54 +14,67 @@ from tuner.nouns.model import TargetApp, mistakes_of
 from tuner.nouns.model.named_files import expanded
 from tuner.nouns.model.services import APP
 from tuner.nouns.model.targets import DEFAULT_COMMAND
-from tuner.targets.compose.document import ComposeFile, Node, Variables, missing, read_tree, text_of
+from tuner.targets.compose.baseline import Baseline, Start, of_variable
+from tuner.targets.compose.choosing import Choice, refuse_manifest
+from tuner.targets.compose.dockerfile import Entry
+from tuner.targets.compose.document import Node, missing, read_tree, text_of
 from tuner.targets.compose.environment import with_env_files
-from tuner.targets.compose.findings import Findings
+from tuner.targets.compose.files import Files, shown
+from tuner.targets.compose.findings import Findings, Weight
+from tuner.targets.compose.following import Trail
+from tuner.targets.compose.interpolation import Variables
 from tuner.targets.compose.mounts import (
     Mounted,
     Places,
-    file_at,
+    holds_secrets,
     mounted,
     mounts_of,
     only_ini,
     texts_of,
 )
-from tuner.targets.compose.selection import Selection, kernel_settings, serving
+from tuner.targets.compose.naming import name_hosts, name_of
+from tuner.targets.compose.noting import (
+    name_lost,
+    name_other_options,
+    name_variables,
+    with_exports,
+)
+from tuner.targets.compose.project import NAMES, ComposeFile, files_here, with_dotenv
+from tuner.targets.compose.selection import Selection, kernel_settings
+from tuner.targets.compose.serving import serving
 from tuner.targets.compose.starting import (
-    Entry,
-    Start,
-    beside,
+    call_of,
     command_of,
     context_of,
+    dockerfile_for,
+    folder_of,
     image_of,
-    name_other_options,
     source_of,
-    start_of,
+    trail_of,
+    variables_of,
+    why_no_call,
     words_of,
 )
-from tuner.targets.compose.translation import Translator, limits_of
-from tuner.uwsgi.command_line import words_for_uwsgi
+from tuner.targets.compose.translation import Translator, limits_of, nofile_of
 from tuner.uwsgi.ini import IniFile
-from tuner.uwsgi.options import known
 
 # ---- What `tuner app init` is asked for: the compose file, and the service in it
-
-NAMES = ("compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml")
-"""What Compose looks for, in this order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """What `tuner app init` is asked for. `environ` is the environment of the command.
 
-    `copy_data` lets volumes start with a copy of the folders that are mounted there. `read` gives
-    the text of a file in an image, and `entry` what it starts; None without the image, or Docker.
+    `command` is what starts uWSGI, instead of what the container starts. `copy_data` lets volumes
+    start with a copy of the folders that are mounted there. `read` gives the text of a file in an
+    image, and `entry` what it starts; None without the image, or Docker.
     """
 
     folder: Path
-    compose: Path | None = None
+    compose: tuple[Path, ...] = ()
     service: str | None = None
     ini: Path | None = None
+    command: str | None = None
     image: str | None = None
     copy_data: bool = False
     environ: Mapping[str, str] = field(default_factory=dict)
@@ -70,46 +84,72 @@ class Wanted:
 
 def compose_of(wanted: Wanted) -> ComposeFile:
     """The compose file; without one, that of an image or a Dockerfile alone."""
-    file = wanted.compose or next((Path(name) for name in NAMES if Path(name).is_file()), None)
-    if file is not None:
-        env = file.parent / ".env"
-        variables = Variables(wanted.environ)
-        return ComposeFile(file, variables.with_dotenv(text_of(env) if env.is_file() else ""))
+    here = with_dotenv(Variables(wanted.environ), Path())
+    if files := wanted.compose or files_here(here):
+        return ComposeFile(files, with_dotenv(Variables(wanted.environ), files[0].parent))
     if wanted.image is None and not (wanted.folder / "Dockerfile").is_file():
         names = ", ".join(NAMES)
         told = f"there is none of {names} here: give --compose FILE, or --image NAME and --ini FILE"
         raise InvalidInput.at("--compose", told)
     alone = wanted.folder / "Dockerfile"
     text = "services: {app: {image: alone}}" if wanted.image else "services: {app: {build: .}}"
-    compose = ComposeFile(alone, Variables())
+    compose = ComposeFile((alone,), Variables())
     compose.give(read_tree(alone, text, Variables()))
     return compose
 
 
+def files_of(name: str, service: Node, compose: ComposeFile, wanted: Wanted) -> Files:
+    """The files of the container of a service."""
+    image = wanted.image or image_of(name, service, compose.project)
+    mounts = mounts_of(service, compose.root)
+    return Files(mounts, dockerfile_for(service), lambda path: wanted.read(image, path))
+
+
 def chosen(wanted: Wanted, compose: ComposeFile, services: Mapping[str, Node]) -> str:
     """The service to tune: as given, or the only one that starts uwsgi."""
-    found = list(services)
-    if wanted.service is not None:
-        found = [name for name in found if name == wanted.service]
-    elif len(found) > 1:
-        found = [name for name in found if _starts_uwsgi(name, services[name], compose, wanted)]
-    if len(found) == 1:
-        return found[0]
-    which = f"no service {wanted.service}" if wanted.service else "no single service with uwsgi"
-    names = ", ".join(found or services) or "none"
-    raise InvalidInput.at("--service", f"{which} in {compose.file}; there are: {names}")
+    return _choice(wanted, compose, services).service(wanted.service)
 
 
-def _starts_uwsgi(name: str, service: Node, compose: ComposeFile, wanted: Wanted) -> bool:
-    if only_ini(mounts_of(service, compose.root)) is not None:
-        return True
-    of_image = wanted.entry(image_of(name, service, compose.project))
-    return words_for_uwsgi(command_of(service, of_image)) is not None
+def _choice(wanted: Wanted, compose: ComposeFile, services: Mapping[str, Node]) -> Choice:
+    def trail(name: str) -> Trail:
+        service = services[name]
+        entry = wanted.entry(image_of(name, service, compose.project))
+        files = files_of(name, service, compose, wanted)
+        return trail_of(service, command_of(service, entry), files)
+
+    return Choice(
+        file=compose.file,
+        services=services,
+        trail=trail,
+        has_ini=lambda name: only_ini(mounts_of(services[name], compose.root)) is not None,
+        texts=lambda service: texts_of(service, compose.root),
+        elsewhere=lambda: list(_elsewhere(wanted, compose)),
+    )
 
 
+def _elsewhere(wanted: Wanted, compose: ComposeFile) -> Iterator[str]:
+    """The other compose files of the folder that start uWSGI, with the services."""
+    files = sorted(compose.file.parent.glob("*compose*.y*ml"))[:_MOST_FILES]
+    for file in (file for file in files if file not in compose.files):
+        other = ComposeFile((file,), compose.variables)
+        try:
+            services = other.services()
+            choice = _choice(wanted, other, services)
+            found = [name for name in services if choice.trail(name).calls]
+        except InvalidInput:
+            continue
+        if found:
+            yield f"{file} ({', '.join(found)})"
+
+
+_MOST_FILES = 10
 _EMPTY = (
     "a volume of the arm's own, empty at first: `prepare` can fill it. With `copy: true`, which"
     " --copy-data writes, it starts with a copy of the folder"
+)
+_SECRETS = (
+    "it looks as if it has secrets, and each arm gets it: if they are those of production, give a"
+    " file with others"
 )
 _COPY = "a volume of the arm's own that starts with a copy of the folder: stop what writes there"
 _GONE = "a volume of the arm's own, empty at first: there is no such folder here"
@@ -129,11 +169,17 @@ class Draft:
     private: Collection[str]
     folders: Mapping[str, Path]
     findings: Findings
+    stubs: Sequence[str] = ()  # hosts in whose place a stub can be
 
 
-def draft(wanted: Wanted) -> Draft:
-    """The target app of one service. Raises `InvalidInput` with all mistakes and their lines."""
-    compose = compose_of(wanted)
+def draft(wanted: Wanted, compose: ComposeFile | None = None) -> Draft:
+    """The target app of one service. Raises `InvalidInput` with all mistakes and their lines.
+
+    `compose` is a tree that was made from something else than a compose file.
+    """
+    for file in wanted.compose:
+        refuse_manifest(file)
+    compose = compose or compose_of(wanted)
     services = {
         name: with_env_files(node, compose.variables) for name, node in compose.services().items()
     }
@@ -161,6 +207,7 @@ class _Maker:
             self.findings.mistakes += missing(self.selection.services[name])
         document = self._document(app)
         self._name_the_rest()
+        stubs = name_hosts(self.selection, document, self.findings)
         if self.findings.mistakes:
             raise InvalidInput(list(dict.fromkeys(self.findings.mistakes)))
         made = Draft(
@@ -170,6 +217,7 @@ class _Maker:
             private=self.places.private,
             folders=self.places.folders,
             findings=self.findings,
+            stubs=stubs,
         )
         self._check(made)
         return made
@@ -186,15 +234,24 @@ class _Maker:
             **source,
         }
         mounts = mounts_of(app, self.compose.root)
-        gets = mounted(name, mounts, context, self.findings)
+        gets = mounted(name, mounts, dockerfile_for(app), self.findings)
         start = self._start(app)
         if start is not None:
+            if start.lost is not None:
+                name_lost(start.lost, self.findings)
+                app = with_exports(app, start.lost)
             found |= self._configuration(name, app, start)
-            gets.files = {path: file for path, file in gets.files.items() if file != start.file}
+            present = (start.file, start.ini)
+            gets.files = {path: file for path, file in gets.files.items() if file not in present}
         found |= translator.needs(name, app, is_app=True)
+        if start is not None and start.lost is not None:
+            began = folder_of(app, dockerfile_for(app))
+            found |= {"working_dir": start.lost.folder} if start.lost.folder != began else {}
         found |= self._parts(name, gets)
         found |= self._limits(name, app)
-        called = {each: self._name_of(each) for each in self.selection.taken}
+        called = {
+            each: name_of(each, self.selection, self.findings) for each in self.selection.taken
+        }
         services = {}
         for each in self.selection.taken:
             fields, gets = translator.service(each)
@@ -203,7 +260,7 @@ class _Maker:
             services[called[each]] = own | self._parts(each, gets)
         if services:
             found["services"] = services
-        if steps := [step for each in self.selection.prepare for step in self._steps(each)]:
+        if steps := [step for each in self.selection.prepare for step in translator.steps(each)]:
             found["prepare"] = steps
         elif empty := [
             name for name, each in found.get("services", {}).items() if "volumes" in each
@@ -211,7 +268,9 @@ class _Maker:
             why = (
                 f"the data of {', '.join(empty)} are empty: give the steps that fill them, such as"
             )
-            self.findings.todo("prepare", f"{why} {{in: app, run: python manage.py migrate}}")
+            self.findings.todo(
+                "prepare", f"{why} {{in: app, run: python manage.py migrate}}", Weight.FIGURES
+            )
         return found
 
     def _source(self, app: Node) -> dict[str, str]:
@@ -224,78 +283,116 @@ class _Maker:
         return Path(os.path.relpath(path, self.wanted.folder.resolve())).as_posix()
 
     def _start(self, app: Node) -> Start | None:
-        mounts, context = mounts_of(app, self.compose.root), context_of(app.get("build"))
-        named = image_of(self.selection.app, app, self.compose.project)
-        image = self.wanted.image or named
-        entry = self.wanted.entry(image)
-        words = command_of(app, entry)
-        given = self.wanted.ini
-        if given is None and words_for_uwsgi(words) is None:
-            given = only_ini(mounts)
-        command = app.get("command") or app
-        at = f"{command.file}:{command.line}"
-
-        def find(path: str) -> Path | None:
-            found = file_at(mounts, path)
-            return found or (beside(context, path) if context is not None else None)
-
-        def read(path: str) -> str | None:
-            place = str(PurePosixPath(app.text_of("working_dir"), path))
-            return self.wanted.read(image, place)
-
+        """How the app starts; None if that is a mistake, which is collected."""
+        name, wanted = self.selection.app, self.wanted
+        image = wanted.image or image_of(name, app, self.compose.project)
+        entry = wanted.entry(image)
+        words, at = command_of(app, entry), self._place_of_command(app)
+        has_own_start = not any(app.get(key) for key in ("command", "entrypoint"))
+        if wanted.command is not None:
+            words, at, has_own_start = shlex.split(wanted.command), "--command", False
+        files = files_of(name, app, self.compose, wanted)
+        trail = trail_of(app, words, files)
         try:
-            start = start_of(words, find, given, at, read)
+            call = call_of(trail, wanted.ini, at)
+            if call is None:
+                return self._without_call(app, words, trail, files, at)
+            start = Baseline(
+                words, call, files, wanted.ini, at, self.findings, has_own_start
+            ).start()
         except InvalidInput as error:
             self.findings.mistakes += error.mistakes
             return None
-        if words_for_uwsgi(words) is None:
-            told = " ".join(words) or "that of the image"
-            why = "what it does before uwsgi is not done: make it a step of `prepare` if it counts"
-            self.findings.changed(f"command ({told}) -> {' '.join(DEFAULT_COMMAND)}", why)
-        elif words != command_of(app):
+        if wanted.command is None and words != command_of(app):
             self.findings.changed("command", f"it is what the image {image} on this host starts")
-        elif entry is None and app.get("command") and not app.get("entrypoint") and context is None:
+        elif entry is None and files.build is None and words == words_of(app.get("command")):
             why = "it is not run: only `command` is"
             self.findings.changed("the image's ENTRYPOINT, if it has one", why)
         return start
 
+    def _place_of_command(self, app: Node) -> str:
+        command, build = app.get("command") or app.get("entrypoint"), dockerfile_for(app)
+        if not command and build is not None and build.entry:
+            return shown(build.file)
+        command = command or app
+        return f"{command.file}:{command.line}"
+
+    def _without_call(
+        self, app: Node, words: list[str], trail: Trail, files: Files, at: str
+    ) -> Start:
+        """The start by a variable, or by a file that is given. Raises `InvalidInput`."""
+        given = self.wanted.ini or only_ini(files.mounts)
+        if given is None:
+            start = of_variable(app, words, files, self.findings)
+            if start is None:
+                raise InvalidInput.at(at, why_no_call(words, trail))
+            return start
+        told = " ".join(words) or "that of the image"
+        why = (
+            "variables and options that it gives uwsgi are lost, and what it does before uwsgi is"
+            " not done: give them in `env`, in the file and in `prepare`, or give its line for"
+            " uwsgi with --command"
+        )
+        lost = "".join(f"; {each}" for each in trail.lost)
+        self.findings.todo(f"command ({told}) -> {' '.join(DEFAULT_COMMAND)}", why + lost)
+        return Start(DEFAULT_COMMAND, text_of(given), given)
+
     def _configuration(self, name: str, app: Node, start: Start) -> dict[str, Any]:
         """The command, its file, and what follows from the file."""
         found: dict[str, Any] = {}
-        if start.command != DEFAULT_COMMAND:
+        if start.ini_path is not None:
+            found["ini_path"] = start.ini_path
+            why = "the container starts as always, and each trial's file is there"
+            self.findings.changed(f"ini_path {start.ini_path}", why)
+        elif start.command != DEFAULT_COMMAND:
             found["command"] = list(start.command)
         name_other_options(start, self.findings)
-        for variable in app.get("environment").items():
-            option = variable.removeprefix("UWSGI_").lower().replace("_", "-")
-            if variable.startswith("UWSGI_") and known().find(option) is not None:
-                why = f"uWSGI reads it as {option}: move it into the file, so that it can be tuned"
-                self.findings.todo(f"{name}.env.{variable}", why)
         place = "uwsgi.ini"
-        if start.file is not None:
+        if start.file is not None and not start.made_of:
             place = self.places.of_text(name, start.file, place)
         else:
+            if start.made_of and os.path.lexists(self.wanted.folder / place):
+                place = "baseline.ini"
             self.places.texts[place] = start.ini
             what, why = f"{name}.command", f"its options are in {place} now"
-            if start.in_image is not None:
-                what, why = f"{start.in_image} in the image", f"{place} is a copy of it"
+            if start.made_of:
+                what, why = place, f"it is made of {start.made_of}"
+            elif start.in_image is not None:
+                what, why = f"{start.in_image} in the container", f"{place} is a copy of it"
             self.findings.changed(what, why)
         if place != "uwsgi.ini":
             found["uwsgi_ini"] = place
-        return found | serving(name, app, IniFile.parse(start.ini), self.findings)
+        ini = IniFile.parse(start.ini)
+        name_variables(name, app, ini, place, self.findings)
+        variables = variables_of(app, dockerfile_for(app))
+        return found | serving(name, app, ini, variables, self.findings)
 
     def _limits(self, name: str, app: Node) -> dict[str, Any]:
         limits: dict[str, Any] = limits_of(app)
         for key in [key for key in ("cpus", "memory_mb") if key not in limits]:
-            why = "the compose file has no such limit: give that of production"
-            self.findings.todo(f"limits.{key}", why)
-        limits |= kernel_settings(name, app, self.findings)
+            why = "the file has no such limit: give that of production"
+            self.findings.todo(f"limits.{key}", why, Weight.FIGURES)
+        limits |= nofile_of(app) | kernel_settings(name, app, self.findings)
         return {"limits": limits} if limits else {}
 
     def _parts(self, name: str, gets: Mounted) -> dict[str, Any]:
         places = self.places
-        texts = {path: {"file": places.of_text(name, file)} for path, file in gets.files.items()}
-        parts = {"volumes": self._volumes(name, gets), "tmpfs": gets.tmpfs, "files": texts}
+        self._name_secrets(name, gets)
+        texts: dict[str, Any] = {
+            path: file if isinstance(file, str) else {"file": places.of_text(name, file)}
+            for path, file in gets.files.items()
+        }
+        parts = {
+            "volumes": self._volumes(name, gets),
+            "tmpfs": gets.tmpfs,
+            "files": texts,
+            "executables": [path for path in texts if path in gets.executables],
+        }
         return {key: part for key, part in parts.items() if part}
+
+    def _name_secrets(self, name: str, gets: Mounted) -> None:
+        if found := ", ".join(path for path, file in gets.files.items() if holds_secrets(file)):
+            self.findings.changed(f"{name}.files {found}", _SECRETS)
 
     def _volumes(self, name: str, gets: Mounted) -> list[Any]:
         """The volumes of the compose file, and one for each folder of data."""
@@ -309,43 +406,17 @@ class _Maker:
             else:
                 found.append(mount.target)
                 why = _GONE if copies else _EMPTY
-            self.findings.changed(f"{name}.volumes {mount.text}", why)
+            self.findings.changed(f"{name}.volumes {mount.text}", why, Weight.FIGURES)
         return found
-
-    def _steps(self, name: str) -> list[dict[str, Any]]:
-        node = self.selection.services[name]
-        words = [*words_of(node.get("entrypoint")), *words_of(node.get("command"))]
-        if not words:
-            self.findings.todo(f"service {name}", "its command is that of its image: add a step")
-            return []
-        why = "a step of `prepare`: it runs once in the app's container, with the app's environment"
-        self.findings.changed(f"service {name}", why)
-        return [{"in": APP, "run": words}]
-
-    def _name_of(self, service: str) -> str:
-        """The name by which the app calls it: an arm has no other names."""
-        called = self.selection.called.get(service, set())
-        others = sorted(called - {service})
-        if not others:
-            return service
-        if called == {others[0]} and others[0] not in self.selection.services:
-            self.findings.changed(f"service {service}", f"its name is {others[0]} here")
-            return others[0]
-        why = f"it is also called {', '.join(others)}: an arm knows one name, so use one everywhere"
-        self.findings.todo(f"service {service}", why)
-        return service
 
     def _name_the_rest(self) -> None:
         app, root = self.selection.app, self.compose.root
         for name, why in self.selection.left.items():
             self.findings.left_out(f"service {name}", why)
         for name in self.selection.taken:
-            if app != APP and self.selection.mentions(name, app):
+            if app != APP and self.selection.calls_app(name):
                 why = f"it calls the app {app}: in an arm the app's name is {APP}"
                 self.findings.todo(f"service {name}", why)
-        if root.get("include"):
-            why = "give one file with all services, as `docker compose config` prints it"
-            self.findings.todo("include", why)
         for name, node in root.get("volumes").items().items():
             if node.items():
                 why = "an arm makes each volume itself, empty at first: `prepare` can fill it"
@@ -353,10 +424,6 @@ class _Maker:
         if root.get("networks"):
             why = "each arm has one network of its own"
             self.findings.left_out("networks", why)
-        for other in ("compose.override", "docker-compose.override"):
-            for file in self.compose.file.parent.glob(f"{other}.y*ml"):
-                why = "it was not read: give the file that `docker compose config` prints"
-                self.findings.todo(file.name, why)
 
     def _check(self, made: Draft) -> None:
         folder = self.wanted.folder

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from tuner.nouns.errors import InvalidInput, Mistake
+from tuner.nouns.masking import has_secrets
+from tuner.targets.compose.dockerfile import Dockerfile
 from tuner.targets.compose.document import Node, text_of
 from tuner.targets.compose.findings import Findings
 
@@ -14,8 +16,20 @@ MOST_CHARACTERS = 200_000
 _MOST_FILES = 20
 _OF_THE_HOST = re.compile(r"/(?:etc/(?:localtime|timezone|hosts|resolv\.conf|ssl/.*)|dev/.*)")
 _CONTROLS_HOST = re.compile(r".*\.sock|/proc(?:/.*)?|/sys(?:/.*)?|/|/var/run|/run")
-_CONFIGURES = re.compile(r"/etc/|/docker-entrypoint-initdb\.d|\.d(?:/|$)|conf", re.IGNORECASE)
-_IGNORED = re.compile(r"\.(?:git.*|keep|DS_Store|dockerignore)")
+_CONFIGURES = re.compile(
+    r"/etc/|/docker-entrypoint-initdb\.d|\.d(?:/|$)|conf|settings|scripts", re.IGNORECASE
+)
+_MAY_RUN = 0o111
+_CODE = (
+    "the source code: an arm runs what is in the image. If that has no code, build one with it:"
+    " give `build` in the compose file, or --image NAME"
+)
+_TOO_LARGE = (
+    f"the container runs a file of it, and it is no folder of at most {_MOST_FILES} texts: COPY it"
+    " in a Dockerfile"
+)
+_OF_KEYS = re.compile(r".*\.(?:pem|key|p12|pfx|jks)|id_\w+|\.?htpasswd|\.pgpass", re.IGNORECASE)
+_IGNORED = re.compile(r"\.(?:git.*|keep|DS_Store|dockerignore)|Dockerfile.*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +37,14 @@ class Mount:
     """One entry of `volumes`, `configs` or `tmpfs`, in the short and in the long form."""
 
     node: Node
-    kind: str  # bind, volume or tmpfs
+    kind: str  # bind, volume, tmpfs or config: one with its text, or without anything to be read
     source: str  # a host path, the name of a volume, or nothing
     target: str
     read_only: bool = False
     size: str = ""
+    content: Node | None = None  # the text of a config that the compose file itself has
+    is_run: bool = False  # the container starts or tests with a file of it
+    is_code: bool = False  # the container works in it, or it has the compose file
 
     @property
     def text(self) -> str:
@@ -37,19 +54,20 @@ class Mount:
     @property
     def host(self) -> Path:
         """Where the host has it."""
-        return (self.node.file.parent / Path(self.source).expanduser()).resolve()
+        return (self.node.folder / Path(self.source).expanduser()).resolve()
 
 
 @dataclass(slots=True)
 class Mounted:
-    """What a container gets. `files` are host files by their paths in the container.
+    """What a container gets. `files` are host files or texts by their paths in the container.
 
     `data` are the other folders of the host.
     """
 
     volumes: list[str] = field(default_factory=list)
     data: list[Mount] = field(default_factory=list)
-    files: dict[str, Path] = field(default_factory=dict)
+    files: dict[str, Path | str] = field(default_factory=dict)
+    executables: set[str] = field(default_factory=set)  # those of the files
     tmpfs: list[str] = field(default_factory=list)
 
 
@@ -64,17 +82,41 @@ def mounts_of(service: Node, root: Node) -> list[Mount]:
         size = re.search(r"size=(\w+)", options)
         found[target] = Mount(node, "tmpfs", "", target, size=size[1] if size else "")
     for node in service.get("configs").each():
-        name = node.text or node.text_of("source")
-        file = root.text_of("configs", name, "file")
-        target = node.text_of("target") or f"/{name}"
-        found[target] = Mount(node, "bind", f"./{file}", target, read_only=True)
-    return list(found.values())
+        mount = _config(node, root)
+        found[mount.target] = mount
+    return [_with_use(mount, service) for mount in found.values()]
+
+
+_STARTS = (("entrypoint",), ("command",), ("healthcheck", "test"))
+
+
+def _with_use(mount: Mount, service: Node) -> Mount:
+    if mount.kind != "bind":
+        return mount
+    words = " ".join(each.text for keys in _STARTS for each in service.get(*keys).each())
+    target = mount.target.rstrip("/")
+    has_project = mount.node.folder.resolve().is_relative_to(mount.host)
+    is_code = has_project or service.text_of("working_dir").rstrip("/") == target
+    names_file = re.search(rf"(?<![\w./-]){re.escape(target)}/[\w.-]", words) is not None
+    return replace(mount, is_code=is_code, is_run=names_file and not is_code)
+
+
+def _config(node: Node, root: Node) -> Mount:
+    """A config: a file of the host beside its compose file, or a text in the compose file."""
+    name = node.text or node.text_of("source")
+    given = root.get("configs", name)
+    target = node.text_of("target") or f"/{name}"
+    if file := given.text_of("file"):
+        at = replace(node, home=given.folder)
+        return Mount(at, "bind", f"./{file}", target, read_only=True)
+    content = given.get("content")
+    return Mount(node, "config", name, target, read_only=True, content=content or None)
 
 
 def texts_of(service: Node, root: Node) -> str:
     """The texts of all files that a service gets."""
     each = (file for mount in mounts_of(service, root) for file in _files(mount).values())
-    return "\n".join(text_of(file) for file in each)
+    return "\n".join(text_of(file) if isinstance(file, Path) else file for file in each)
 
 
 def file_at(mounts: list[Mount], path: str) -> Path | None:
@@ -92,10 +134,20 @@ def file_at(mounts: list[Mount], path: str) -> Path | None:
     return None
 
 
+def text_at(mounts: list[Mount], path: str) -> str | None:
+    """The text of a config that a container has at a path, or at the end of a path."""
+    found = [m.content.text for m in mounts if m.content and PurePosixPath(m.target).match(path)]
+    return found[0] if len(found) == 1 else None
+
+
 def only_ini(mounts: list[Mount]) -> Path | None:
     """The host file of the only uwsgi.ini that a container gets."""
     files = [item for mount in mounts for item in _files(mount).items()]
-    found = [file for path, file in files if path.endswith(".ini") and "uwsgi" in path]
+    found = [
+        file
+        for path, file in files
+        if path.endswith(".ini") and "uwsgi" in path and isinstance(file, Path)
+    ]
     return found[0] if len(found) == 1 else None
 
 
@@ -107,8 +159,10 @@ def refuse(mounts: list[Mount], findings: Findings) -> None:
             findings.mistakes.append(mount.node.mistake(f"{mount.source}: {why}"))
 
 
-def mounted(name: str, mounts: list[Mount], context: Path | None, findings: Findings) -> Mounted:
-    """What an arm gives the container. `context` is the folder that its image is built from."""
+def mounted(
+    name: str, mounts: list[Mount], build: Dockerfile | None, findings: Findings
+) -> Mounted:
+    """What an arm gives the container. `build` is the Dockerfile that its image is built from."""
     found = Mounted()
     for mount in mounts:
         what = f"{name}.volumes {mount.text}"
@@ -116,29 +170,61 @@ def mounted(name: str, mounts: list[Mount], context: Path | None, findings: Find
             found.tmpfs.append(f"{mount.target}:size={mount.size}" if mount.size else mount.target)
         elif mount.kind == "volume":
             found.volumes.append(":".join(part for part in (mount.source, mount.target) if part))
+        elif mount.kind == "config" and mount.content is None:
+            why = "its text is not in the file: give it in `files`, {PATH: {file: NAME}}"
+            findings.todo(f"{name}.configs {mount.text}", why)
         elif _OF_THE_HOST.fullmatch(mount.source):
             findings.left_out(what, "a container has its own file of this kind")
-        elif context is not None and context.is_relative_to(mount.host):
+        elif build is not None and _is_in_image(mount, build):
             findings.left_out(what, "the source code: an arm runs what is in the image")
-        elif files := _files(mount):
-            found.files |= files
-            if not mount.read_only:
-                findings.changed(what, "an arm has a copy that cannot be written")
-        elif mount.host.is_file():
-            why = f"no text of at most {MOST_CHARACTERS} characters: COPY it in the Dockerfile"
-            findings.todo(what, why)
+        elif build is None and mount.is_code and mount.host.is_dir():
+            findings.todo(what, _CODE)
         else:
-            found.data.append(mount)
+            _take(found, mount, what, findings)
     return found
 
 
-def _files(mount: Mount) -> Mapping[str, Path]:
-    """The small texts of a bind mount; nothing if it has anything else, or is there for data."""
+def _take(found: Mounted, mount: Mount, what: str, findings: Findings) -> None:
+    """Take a file or a folder of the host: as texts, or as a volume for data."""
+    if files := _files(mount):
+        found.files |= files
+        found.executables |= {path for path, file in files.items() if _is_run(mount, file)}
+        if not mount.read_only:
+            findings.changed(what, "an arm has a copy that cannot be written")
+    elif mount.host.is_file():
+        why = f"no text of at most {MOST_CHARACTERS} characters: COPY it in the Dockerfile"
+        findings.todo(what, why)
+    else:
+        if mount.is_run and mount.host.is_dir():
+            findings.todo(what, _TOO_LARGE)
+        found.data.append(mount)
+
+
+def _is_in_image(mount: Mount, build: Dockerfile) -> bool:
+    """Whether the image has the folder at the same place, as far as the Dockerfile shows it."""
+    if mount.host == build.context and build.copies:
+        works_there = PurePosixPath(build.folder).is_relative_to(mount.target)
+        return build.find(mount.target) is not None or works_there
+    return build.context.is_relative_to(mount.host) or build.find(mount.target) == mount.host
+
+
+def _is_run(mount: Mount, file: Path | str) -> bool:
+    """Whether somebody may execute the file: by the mode of a config, or of the host's file."""
+    mode = mount.node.text_of("mode")
+    if re.fullmatch(r"(?:0o?)?[0-7]+", mode):
+        return bool(int(mode.removeprefix("0o"), 8) & _MAY_RUN)
+    return isinstance(file, Path) and bool(file.stat().st_mode & _MAY_RUN)
+
+
+def _files(mount: Mount) -> Mapping[str, Path | str]:
+    """The small texts of a mount; nothing if it has anything else, or is there for data."""
+    if mount.content is not None:
+        return {mount.target: mount.content.text}
     if mount.kind != "bind" or not mount.host.exists():
         return {}
     if mount.host.is_file():
         return {mount.target: mount.host} if _is_small_text(mount.host) else {}
-    if not mount.read_only and not _CONFIGURES.search(mount.target):
+    if not (mount.read_only or mount.is_run or _CONFIGURES.search(mount.target)):
         return {}
     found: dict[str, Path] = {}
     for file in _inside(mount.host):
@@ -146,6 +232,13 @@ def _files(mount: Mount) -> Mapping[str, Path]:
             return {}
         found[str(PurePosixPath(mount.target) / file.relative_to(mount.host).as_posix())] = file
     return found
+
+
+def holds_secrets(file: Path | str) -> bool:
+    """Whether a file or a text looks as if it has secrets, by its name or by what it says."""
+    if isinstance(file, str):
+        return has_secrets(file)
+    return _OF_KEYS.fullmatch(file.name) is not None or has_secrets(text_of(file))
 
 
 def _inside(folder: Path) -> Iterator[Path]:
@@ -210,7 +303,7 @@ class Places:
         text = text_of(file)
         for place in (wanted or file.name, f"{part}-{file.parent.name}-{file.name}"):
             if self.texts.setdefault(place, text) == text:
-                if not file.stat().st_mode & _READ_BY_OTHERS:
+                if not file.stat().st_mode & _READ_BY_OTHERS or holds_secrets(file):
                     self.private.add(place)
                 return place
         return self._taken(file)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tuner.nouns.errors import Mistake
@@ -10,13 +10,18 @@ from tuner.nouns.model import limits
 from tuner.targets.compose.document import Node
 from tuner.targets.compose.findings import Findings
 from tuner.targets.compose.starting import context_of
-from tuner.uwsgi.ini import IniFile, effective
 
 COMPLETED = "service_completed_successfully"
 _PROXIES = re.compile(r"(?:^|/)[\w.-]*(?:nginx|traefik|caddy|haproxy|httpd|envoy)[\w.-]*(?::|@|$)")
+_PASSES = r"\b(?:uwsgi_pass|proxy_pass|reverse_proxy|ProxyPass)\b"
 _NO_HOST = re.compile(r"(?:USER|USERNAME|(?<!HOST)NAME|DB|DATABASE|PASS|PASSWORD|ENGINE)$", re.I)
 
 Services = Mapping[str, Node]
+
+
+def is_proxy(image: str) -> bool:
+    """Whether an image is that of a server that stands in front of apps."""
+    return _PROXIES.search(image) is not None
 
 
 @dataclass(slots=True)
@@ -54,6 +59,11 @@ class Selection:
             found.setdefault(link.text.partition(":")[0], link)
         return found
 
+    @property
+    def addresses(self) -> str:
+        """The texts in which the app and the taken services name each other."""
+        return "\n".join(_texts(self.services[name]) for name in (self.app, *self.taken))
+
     def same_image(self, name: str) -> bool:
         """Whether it runs the app's image."""
         return bool({*_sources(self.services[name])} & {*_sources(self.services[self.app])})
@@ -73,8 +83,8 @@ class Selection:
                 self._check(other, whole)
             elif node.text_of("required").lower() != "false":
                 mistake = node.mistake(
-                    f"there is no service {other}: remove the line, or give one file with all"
-                    " services, as `docker compose config` prints it"
+                    f"there is no service {other}: remove the line, or give the file that has it"
+                    " with another --compose"
                 )
                 if mistake not in self.mistakes:
                     self.mistakes.append(mistake)
@@ -85,7 +95,7 @@ class Selection:
             if other in self.services:
                 self._meet(other, is_step=node.text_of("condition") == COMPLETED)
         for other in self.services:
-            names = self._names_of(other, by=name)
+            names = self.names_of(other, by=name)
             called = {each for each in names if self.mentions(name, each)}
             if other in (name, self.app) or (not called and other not in edges):
                 continue
@@ -116,8 +126,13 @@ class Selection:
         return self._why_inactive(name)
 
     def _is_in_front(self, name: str) -> bool:
-        is_proxy = _PROXIES.search(self.services[name].text_of("image")) is not None
-        return is_proxy and self.mentions(name, self.app)
+        service = self.services[name]
+        if is_proxy(service.text_of("image")) and self.mentions(name, self.app):
+            return True
+        names = "|".join(map(re.escape, self.names_of(self.app, by=name)))
+        leads = rf"(?:server|set\s+\$\w+|{_PASSES})\s[^;{{}}\n]*?(?<![\w.-])(?:{names})(?![\w.-])"
+        texts = self.texts(service) if service.get("volumes") or service.get("configs") else ""
+        return re.search(_PASSES, texts) is not None and re.search(leads, texts) is not None
 
     def _why_inactive(self, name: str) -> str | None:
         given = {each.text for each in self.services[name].get("profiles").each()}
@@ -131,7 +146,7 @@ class Selection:
                 "the app's image as another process: no request waits for it. If it fills the"
                 " database, make its command a step of `prepare`"
             )
-        if _PROXIES.search(self.services[name].text_of("image")):
+        if self._is_in_front(name) or is_proxy(self.services[name].text_of("image")):
             return "a proxy in front of the app: the load goes to the app itself"
         if self._waits_for_app(name):
             return "it starts after the app, so the app does not need it"
@@ -145,7 +160,7 @@ class Selection:
             self._waits_for_app(other, seen | {name}) for other in others
         )
 
-    def _names_of(self, name: str, *, by: str) -> set[str]:
+    def names_of(self, name: str, *, by: str) -> set[str]:
         """All names of a service in the network of its project."""
         service = self.services[name]
         found = {name, service.text_of("hostname"), service.text_of("container_name")}
@@ -157,9 +172,25 @@ class Selection:
                 found.add(alias)
         return found - {""}
 
+    def calls_app(self, name: str) -> bool:
+        """Whether a service names the app elsewhere than in variables that it shares with it."""
+        shared = self.services[self.app].get("environment").items()
+        service = self.services[name]
+        env = service.get("environment")
+        own = {
+            key: node
+            for key, node in env.items().items()
+            if key not in shared or shared[key].text != node.text
+        }
+        whole = {**service.items(), "environment": replace(env, value=own)}
+        return self._names(replace(service, value=whole), self.app)
+
     def mentions(self, name: str, host: str) -> bool:
         """Whether a service has a host's name in its environment, its command or its files."""
-        service, host = self.services[name], re.escape(host)
+        return self._names(self.services[name], host)
+
+    def _names(self, service: Node, host: str) -> bool:
+        host = re.escape(host)
         for key, node in service.get("environment").items().items():
             if re.fullmatch(host, node.text) and not _NO_HOST.search(key):
                 return True
@@ -188,61 +219,6 @@ def _sources(service: Node) -> Iterator[tuple[str, ...]]:
         yield ("build", str(context_of(build)), dockerfile, build.text_of("target"))
 
 
-# ---- How an app is reached: its port, the path that tells its health, the host that it accepts
-
-_HTTP = ("http-socket", "http11-socket", "http", "httprouter")
-_UWSGI = ("socket", "uwsgi-socket")
-_DEFAULT_PORT = 8000
-_URL = re.compile(r"https?://[^/\s'\"]+(/[^\s'\"|;&)]*)")
-_ACCEPTS_ALL = frozenset({"*", "127.0.0.1", "localhost"})
-
-
-def serving(name: str, service: Node, ini: IniFile, findings: Findings) -> dict[str, Any]:
-    """`port`, `health_path`, `host_header`, `thread_safe` and `gevent_ok`, where they differ."""
-    found: dict[str, Any] = {"port": _port(name, service, ini, findings)}
-    test = service.get("healthcheck", "test")
-    url = _URL.search(" ".join(each.text for each in test.each()))
-    if url is not None:
-        found["health_path"] = url[1]
-        findings.left_out(f"{name}.healthcheck", "the tuner asks health_path itself")
-    elif test:
-        why = "it names no URL: set health_path, which answers 2xx once the app is ready"
-        findings.todo(f"{name}.healthcheck", why)
-    if host := _host(service):
-        found["host_header"] = host
-        why = "requests get this Host, because the app may refuse others"
-        findings.changed(f"host_header {host}", why)
-    if ini.integer("threads", 1) > 1:
-        found["thread_safe"] = True
-        findings.changed("thread_safe: true", "the present file starts threads")
-    if ini.integer("gevent", 0) > 0:
-        found["gevent_ok"] = True
-    return found
-
-
-def _port(name: str, service: Node, ini: IniFile, findings: Findings) -> int:
-    """The HTTP port of the file; without one, that of the compose file."""
-    environment = {key: node.text for key, node in service.get("environment").items().items()}
-    settings = [each for each in effective(ini) if not each.is_conditional]
-    http = [each.value for each in settings if each.option in _HTTP]
-    uwsgi = [each.value for each in settings if each.option in _UWSGI]
-    ports = [port for port in _ports(service) if str(port) not in " ".join(uwsgi)]
-    own = [port for port in (_port_in(value, environment) for value in http) if port is not None]
-    if own:
-        if ports and own[0] not in ports:
-            why = f"the present file listens on {own[0]}, and this port counts"
-            findings.changed(f"{name}.ports {', '.join(map(str, ports))}", why)
-        return own[0]
-    if uwsgi and not http:
-        why = "the file speaks the uwsgi protocol: the tuner puts nginx in front, on `port`"
-        findings.changed(f"{name} socket {uwsgi[0]}", why)
-        return _DEFAULT_PORT
-    if not ports:
-        why = "neither the file nor the compose file names the port of the app: set `port`"
-        findings.todo(f"{name}.ports", why)
-    return ports[0] if ports else _DEFAULT_PORT
-
-
 def kernel_settings(name: str, service: Node, findings: Findings) -> dict[str, Any]:
     """`somaxconn` and `sysctls` of production, as far as a container may have its own."""
     found: dict[str, Any] = {}
@@ -257,31 +233,3 @@ def kernel_settings(name: str, service: Node, findings: Findings) -> dict[str, A
         else:
             found.setdefault("sysctls", {})[setting] = value
     return found
-
-
-def _port_in(address: str, environment: dict[str, str]) -> int | None:
-    """The port of `:8000`, `0.0.0.0:8000`, `8000` and `:$(PORT)`."""
-    known = re.sub(r"\$\((\w+)\)", lambda v: environment.get(v[1], ""), address)
-    found = re.fullmatch(r"(?:.*:)?(\d{1,5})", known.partition(",")[0])
-    return int(found[1]) if found else None
-
-
-def _ports(service: Node) -> list[int]:
-    """The container's ports: 80:8000, 127.0.0.1:80:8000/tcp, {target: 8000}, and `expose`."""
-    found: list[int] = []
-    for key in ("ports", "expose"):
-        for node in service.get(key).each():
-            text = node.text_of("target") or node.text.partition("/")[0].rpartition(":")[2]
-            if text.isdigit():
-                found.append(int(text))
-    return list(dict.fromkeys(found))
-
-
-def _host(service: Node) -> str:
-    """The first host of `ALLOWED_HOSTS`, unless the app accepts the tuner's own."""
-    for name, node in service.get("environment").items().items():
-        if name.upper().endswith("ALLOWED_HOSTS"):
-            hosts: list[str] = re.findall(r"[\w.*:-]+", node.text)
-            if hosts and not _ACCEPTS_ALL & {*hosts} and re.fullmatch(r"[\w.-]+", hosts[0]):
-                return hosts[0].lstrip(".")
-    return ""

@@ -1,23 +1,20 @@
-"""How a container starts its uWSGI, from which image, and the present configuration."""
+"""From which image a container is, which words start it, and where these start uWSGI."""
 
-import json
-import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
-from tuner.nouns.errors import InvalidInput, Mistake
-from tuner.nouns.model.targets import DEFAULT_COMMAND
-from tuner.targets.compose.document import Node, text_of
+from tuner.nouns.errors import InvalidInput
+from tuner.targets.compose.dockerfile import Dockerfile, Entry, dockerfile_of
+from tuner.targets.compose.document import Node
+from tuner.targets.compose.environment import check_image
+from tuner.targets.compose.files import Files
 from tuner.targets.compose.findings import Findings
-from tuner.uwsgi.command_line import arguments, ini_of, is_file, words_for_uwsgi
+from tuner.targets.compose.following import Call, Trail, follow
+from tuner.uwsgi.command_line import arguments, is_file
 from tuner.uwsgi.options import known
 
 # ---- What an image is made from: its own name, or the folder of its Dockerfile
-
-Entry = dict[str, list[str]]
-"""The words of ENTRYPOINT and CMD, where they are known."""
 
 _IN_ANY_BUILD = frozenset({"context", "dockerfile", "labels", "cache_from", "cache_to"})
 
@@ -28,6 +25,8 @@ def source_of(
     """`build` or `image`. `place` is how target.yaml calls a folder; None if it cannot."""
     build, image = service.get("build"), image_of(name, service, project)
     if not build:
+        if service.get("image"):
+            check_image(service, findings)
         return {"image": image} if service.get("image") else {}
     folder = context_of(build) or Path()
     has_own_file = build.text_of("dockerfile") not in ("", "Dockerfile", "./Dockerfile")
@@ -52,62 +51,22 @@ def image_of(name: str, service: Node, project: str) -> str:
 def context_of(build: Node) -> Path | None:
     """The folder of a build; None without one."""
     text = build.text or build.text_of("context") or "."
-    return (build.file.parent / Path(text).expanduser()).resolve() if build else None
+    return (build.folder / Path(text).expanduser()).resolve() if build else None
 
 
-def entry_of(build: Node) -> Entry:
-    """The words of ENTRYPOINT and CMD in the Dockerfile: of the last stage and what it is from."""
+def dockerfile_for(service: Node) -> Dockerfile | None:
+    """What the Dockerfile of a service's build says; None without one."""
+    build = service.get("build")
     context = context_of(build)
-    file = context / (build.text_of("dockerfile") or "Dockerfile") if context else None
-    if file is None or not file.is_file():
-        return {}
-    stages: dict[str, Entry] = {}
-    found: Entry = {}
-    text = re.sub(r"^\s*#.*\n|\\[ \t]*\n", "", text_of(file), flags=re.MULTILINE)
-    for line in text.splitlines():
-        name, _, rest = line.strip().partition(" ")
-        match name.upper(), rest.split():
-            case "FROM", [*words]:
-                base = next((word for word in words if not word.startswith("--")), "")
-                found = dict(stages.get(base, {}))
-                stages[words[-1] if words else ""] = found
-            case "ENTRYPOINT" | "CMD", _:
-                found[name.upper()] = _words(rest.strip())
-            case _:
-                pass  # it says nothing about the start
-    return found
+    if context is None:
+        return None
+    return dockerfile_of(context, build.text_of("dockerfile"), build.text_of("target"))
 
 
-def _words(text: str) -> list[str]:
-    try:
-        found = json.loads(text)
-    except ValueError:
-        found = None
-    return [str(word) for word in found] if isinstance(found, list) else ["/bin/sh", "-c", text]
+# ---- How a container starts its uWSGI
 
-
-# ---- How a container starts its uWSGI, and the present configuration
-
-_CALL = re.compile(
-    r"((?:^|(?<=[\s;&|(]))(?:[\w./-]*/)?(?:uwsgi|uwsgi-core|pyuwsgi))(?=\s)"
-    r"((?:'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.|[^;&|<>()\n'\"\\])*)",
-    re.DOTALL,
-)
-_INI = "{ini}"
-_GIVE = "give the present configuration with --ini FILE"
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """The command with `{ini}`, the text of the present file, and where that file is.
-
-    Without a `file` the text is of the file at `in_image`, or made from the options of the command.
-    """
-
-    command: tuple[str, ...]
-    ini: str
-    file: Path | None = None
-    in_image: str | None = None
+GIVE = "give the present configuration with --ini FILE, or what starts uwsgi with --command"
+_PULL = "run `docker pull` or `docker compose build` first, as an image that is here is read"
 
 
 def words_of(node: Node) -> list[str]:
@@ -124,78 +83,28 @@ def command_of(service: Node, of_image: Entry | None = None) -> list[str]:
     """ENTRYPOINT and CMD of a container: those of the compose file, the Dockerfile, the image."""
     entrypoint, command, own = service.get("entrypoint"), service.get("command"), Entry()
     if not entrypoint:
-        own = entry_of(service.get("build")) or of_image or own
+        build = dockerfile_for(service)
+        own = (build.entry if build else None) or of_image or own
     first = words_of(entrypoint) or own.get("ENTRYPOINT", [])
     return [*first, *(words_of(command) if command else own.get("CMD", []))]
 
 
-def start_of(
-    words: Sequence[str],
-    find: Callable[[str], Path | None],
-    given: Path | None,
-    at: str,
-    read: Callable[[str], str | None],
-) -> Start:
-    """How to start the app. `find` gives the host's file for a path in the container.
-
-    `read` gives the image's text for a path. `given` is a file to use instead, and `at` names the
-    command in a mistake. Raises `InvalidInput`.
-    """
-    options = words_for_uwsgi(words)
-    if options is None:
-        if given is None:
-            told = (
-                f"`{shlex.join(words)}` does not show how uwsgi starts" if words else "no command"
-            )
-            raise InvalidInput.at(at, f"{told}: {_GIVE}")
-        return Start(DEFAULT_COMMAND, text_of(given), given)
-    files = list(dict.fromkeys(_files(options)))
-    if given is None and len(files) > 1:
-        raise InvalidInput.at(at, f"uwsgi reads {' and '.join(files)}: {_GIVE} that has all")
-    if not files:
-        command = _with_options(words, f"--ini {_INI}")
-        if given is not None:
-            return Start(command, text_of(given), given)
-        return Start(command, _ini_of(words, at))
-    if given is not None:
-        return Start(_with_file(words, files[0]), text_of(given), given)
-    if not files[0].endswith(".ini"):
-        raise InvalidInput.at(at, f"{files[0]} is no ini of one section: {_GIVE}")
-    command = _with_file(words, files[0])
-    if (file := find(files[0])) is not None:
-        return Start(command, text_of(file), file)
-    if (text := read(files[0])) is not None:
-        return Start(command, text, in_image=files[0])
-    told = "is in no mount, beside no Dockerfile and in no image that is here"
-    raise InvalidInput.at(at, f"{files[0]} {told}: {_GIVE}")
+def trail_of(service: Node, words: Sequence[str], files: Files) -> Trail:
+    """Where the words of a service start uWSGI."""
+    own = variables_of(service, None)
+    variables = variables_of(service, files.build)
+    sources = {name: _source(name in own) for name in variables}
+    return follow(words, variables, sources, folder_of(service, files.build), files.text)
 
 
-def name_other_options(start: Start, findings: Findings) -> None:
-    """Say which options are not in the file, so that a search cannot vary them."""
-    words = words_for_uwsgi(start.command) or []
-    found = [each.text for each in arguments(words, known()) if not isinstance(each, str)]
-    if others := [text for text in found if _INI not in text]:
-        why = "the search varies the file only: move these options into it, if they count"
-        findings.todo(f"command {' '.join(others)}", why)
+def variables_of(service: Node, build: Dockerfile | None) -> dict[str, str]:
+    """The variables of a container: those of its Dockerfile, and its own."""
+    own = service.get("environment").items()
+    known = {name: node.text for name, node in own.items() if node.value is not None}
+    return {**(build.env if build else {}), **known}
 
 
-def beside(context: Path, path: str) -> Path | None:
-    """The file in the folder of a Dockerfile that is likely to be at `path` in the image."""
-    parts = [part for part in PurePosixPath(path).parts if part != "/"]
-    for first in range(len(parts)):
-        found = context.joinpath(*parts[first:])
-        if found.is_file():
-            return found
-    each = [file for file in context.rglob(parts[-1]) if not _is_hidden(file, context)]
-    return each[0] if len(each) == 1 else None
-
-
-def _is_hidden(file: Path, context: Path) -> bool:
-    parts = file.relative_to(context).parts
-    return any(part.startswith(".") or part == "node_modules" for part in parts)
-
-
-def _files(options: Sequence[str]) -> Iterator[str]:
+def config_files(options: Sequence[str]) -> Iterator[str]:
     """The files from which uWSGI reads options."""
     for each in arguments(options, known()):
         word = each if isinstance(each, str) else each.value or ""
@@ -204,33 +113,34 @@ def _files(options: Sequence[str]) -> Iterator[str]:
             yield word
 
 
-def _with_file(words: Sequence[str], path: str) -> tuple[str, ...]:
-    """The words with `{ini}` for the path: the last time that it stands alone in one."""
-    pattern = re.compile(rf"(?<![\w./-]){re.escape(path)}(?![\w./-])")
-    found = list(words)
-    for at in reversed(range(len(found))):
-        if matches := list(pattern.finditer(found[at])):
-            start, end = matches[-1].span()
-            found[at] = f"{found[at][:start]}{_INI}{found[at][end:]}"
-            break
-    return tuple(found)
+def _source(is_own: bool) -> str:
+    return "the environment" if is_own else "ENV of the Dockerfile"
 
 
-def _with_options(words: Sequence[str], options: str) -> tuple[str, ...]:
-    """The words with other options for uwsgi."""
-    for at, word in enumerate(words):
-        if re.search(r"\s", word) and (calls := list(_CALL.finditer(word))):
-            call = calls[-1]
-            end = call.end() - len(call[2]) + len(call[2].rstrip())
-            changed = f"{word[: call.end(1)]} {options}{word[end:]}"
-            return (*words[:at], changed, *words[at + 1 :])
-        if words_for_uwsgi([word]) is not None:
-            return (*words[: at + 1], *options.split())
-    return DEFAULT_COMMAND
+def folder_of(service: Node, build: Dockerfile | None) -> str:
+    """The folder in which a container starts; empty if only its image knows."""
+    return service.text_of("working_dir") or (build.folder if build else "")
 
 
-def _ini_of(words: Sequence[str], at: str) -> str:
-    try:
-        return ini_of(shlex.join(words), known())
-    except InvalidInput as error:
-        raise InvalidInput([Mistake(at, f"{e.message}; {_GIVE}") for e in error.mistakes]) from None
+def call_of(trail: Trail, given: Path | None, at: str) -> Call | None:
+    """The call of uWSGI that counts; None without one. Raises `InvalidInput` for several."""
+    calls = list({call.options: call for call in trail.calls}.values())
+    if sure := [call for call in calls if call.is_sure]:
+        calls = sure
+    if len(calls) > 1 and given is not None:
+        named = [call for call in calls if any(given.name in word for word in call.options)]
+        calls = named if len(named) == 1 else calls
+    if len(calls) > 1:
+        places = " and ".join(f"{call.at or at}: `{shlex.join(call.words)}`" for call in calls)
+        told = "several lines start uwsgi: give the one that counts with --command"
+        raise InvalidInput.at(at, f"{told}: {places}")
+    return calls[0] if calls else None
+
+
+def why_no_call(words: Sequence[str], trail: Trail) -> str:
+    """Why nothing shows how uWSGI starts, and what to do."""
+    if words:
+        lost = "".join(f"; {each}" for each in trail.lost)
+        what = f"{_PULL}, or {GIVE}" if lost else GIVE
+        return f"`{shlex.join(words)}` does not show how uwsgi starts{lost}: {what}"
+    return f"no command: {_PULL}, or {GIVE}"

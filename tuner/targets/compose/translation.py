@@ -8,19 +8,22 @@ from typing import Any
 
 from tuner.nouns.errors import Mistake
 from tuner.nouns.model.base import megabytes, seconds
-from tuner.nouns.model.services import Runs
-from tuner.targets.compose.document import ComposeFile, Node
+from tuner.nouns.model.services import APP, Runs, Service
+from tuner.targets.compose.document import Node, missing
 from tuner.targets.compose.environment import (
     env_of,
     name_empty,
     name_missing,
+    refuse_secret,
     refuse_secrets,
     secrets_of,
 )
-from tuner.targets.compose.findings import Findings
-from tuner.targets.compose.mounts import Mounted, mounted, mounts_of, refuse
+from tuner.targets.compose.findings import Findings, Weight
+from tuner.targets.compose.images import port_of, program_of
+from tuner.targets.compose.mounts import Mount, Mounted, mounted, mounts_of, refuse
+from tuner.targets.compose.project import ComposeFile
 from tuner.targets.compose.selection import Selection
-from tuner.targets.compose.starting import context_of, source_of, words_of
+from tuner.targets.compose.starting import dockerfile_for, source_of, words_of
 
 # ---- The keys of a service: which ones an arm can have, which ones are left out, what is refused
 
@@ -29,13 +32,12 @@ _TAKEN = frozenset(
         *("build", "image", "command", "entrypoint", "environment", "env_file", "depends_on"),
         *("healthcheck", "volumes", "tmpfs", "configs", "secrets", "links", "hostname"),
         *("container_name", "networks", "profiles", "extends", "mem_limit", "cpus", "deploy"),
-        *("working_dir", "user", "shm_size"),
+        *("working_dir", "user", "shm_size", "ulimits"),
     }
 )
 """Keys that other modules read."""
 
 _TAKEN_OF_APP = frozenset({"ports", "expose", "sysctls"})
-_TAKEN_OF_SERVICE = frozenset({"ulimits"})
 
 _ORDER = "a service starts once for each arm, and its logs and its end are ours"
 _NETWORK = "an arm has a network of its own, where the services have their names"
@@ -58,7 +60,6 @@ _LEFT_OUT = {
         "an arm has hard limits only: mem_limit and cpus, and CPUs that the tuner chooses",
     ),
     **dict.fromkeys(("volumes_from", "external"), "give each container its volumes itself"),
-    "ulimits": "the app may open as many files as the host allows, at most 65536",
     "develop": "it is for editing code",
     "post_start": "make it a step of `prepare` if it fills data",
 }
@@ -110,12 +111,15 @@ def refused(service: Node) -> Iterator[Mistake]:
 
 def leave_out(name: str, service: Node, findings: Findings, *, is_app: bool) -> None:
     """Name each key that has no place in a target app."""
-    taken = _TAKEN | (_TAKEN_OF_APP if is_app else _TAKEN_OF_SERVICE)
+    taken = _TAKEN | _TAKEN_OF_APP if is_app else _TAKEN
     for key in service.items():
         if key.startswith("x-") or key in taken:
             continue
         why = _LEFT_OUT.get(key, "target.yaml has nothing like it")
         findings.left_out(f"{name}.{key}", why)
+    if is_app:
+        for key in {*service.get("ulimits").items()} - {*nofile_of(service)}:
+            findings.left_out(f"{name}.ulimits.{key}", "limits has nofile only, as a number")
     for key in _HEALTH:
         if service.get("healthcheck", key) and not is_app:
             findings.left_out(f"{name}.healthcheck.{key}", _HEALTH[key])
@@ -127,20 +131,11 @@ def leave_out(name: str, service: Node, findings: Findings, *, is_app: bool) -> 
 
 _MOST_S = 60.0
 _LEAST_MB = 16
+_DEFAULT_MB = Service.model_fields["memory_mb"].default
 _OWN_CPUS = (
     "a database has CPUs of its own in nearly every production: `beside` if it shares the app's"
 )
 _SAME_CPUS = "the compose file pins the app and the service to the same `cpuset`"
-_TESTS = {
-    "postgres": 'pg_isready -U "${POSTGRES_USER:-postgres}"',
-    "postgis": 'pg_isready -U "${POSTGRES_USER:-postgres}"',
-    "mysql": "mysqladmin ping -h 127.0.0.1 --silent",
-    "mariadb": "healthcheck.sh --connect",
-    "redis": "redis-cli ping",
-    "valkey": "valkey-cli ping",
-    "rabbitmq": "rabbitmq-diagnostics -q ping",
-}
-"""The usual test of an image, for services without one: else the app could start too early."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,17 +162,21 @@ class Translator:
         if waits := self._waits(name):
             found["depends_on"] = waits
         found |= limits_of(node)
+        if "memory_mb" not in found:
+            self._name_memory(name, node)
         found["runs"] = self._runs(name, node).value
         if ulimits := node.get("ulimits").items():
             found["ulimits"] = {key: _ulimit(each) for key, each in ulimits.items()}
         mounts = mounts_of(node, self.compose.root)
-        return found, mounted(name, mounts, context_of(node.get("build")), self.findings)
+        return found, mounted(name, mounts, dockerfile_for(node), self.findings)
 
     def needs(self, name: str, node: Node, *, is_app: bool = False) -> dict[str, Any]:
         """What an app and a service have in common. Collects all mistakes of the service."""
         self.findings.mistakes += refused(node)
-        refuse(mounts_of(node, self.compose.root), self.findings)
+        mounts = mounts_of(node, self.compose.root)
+        refuse(mounts, self.findings)
         refuse_secrets(node, self.findings)
+        self._check_contents(mounts)
         leave_out(name, node, self.findings, is_app=is_app)
         name_missing(name, node, self.findings)
         for key in ("image", "command", "entrypoint", "volumes", "ports", "user"):
@@ -195,6 +194,37 @@ class Translator:
             found["shm_mb"] = max(1, megabytes(size) or 0)
         return found
 
+    def steps(self, name: str) -> list[dict[str, Any]]:
+        """The step of `prepare` for a service that runs once; none if its command is unknown."""
+        node, app = (self.selection.services[key] for key in (name, self.selection.app))
+        words = [*words_of(node.get("entrypoint")), *words_of(node.get("command"))]
+        if not words:
+            self.findings.todo(f"service {name}", "its command is that of its image: add a step")
+            return []
+        why = "a step of `prepare`: it runs once in the app's container, with the app's environment"
+        self.findings.changed(f"service {name}", why)
+        for key in ("user", "working_dir"):
+            if node.text_of(key) != app.text_of(key):
+                self.findings.todo(f"{name}.{key}", "a step runs as the app does: look at it")
+        theirs, ours = (
+            env_of(key, self.selection.services[key], Findings())
+            for key in (name, self.selection.app)
+        )
+        own = {key: value for key, value in theirs.items() if ours.get(key) != value}
+        texts = [f"{key}={value}" for key, value in own.items() if isinstance(value, str)]
+        for key in own:
+            if not isinstance(own[key], str):
+                why = "a step has the app's secrets only: give it to the app too, if it needs it"
+                self.findings.todo(f"{name}.env.{key}", why)
+        return [{"in": APP, "run": ["env", *texts, *words] if texts else words}]
+
+    def _check_contents(self, mounts: list[Mount]) -> None:
+        """The variables in the texts of configs."""
+        for content in (mount.content for mount in mounts if mount.content is not None):
+            self.findings.mistakes += missing(content)
+            refuse_secret(content, self.findings)
+            name_empty(content.path.removeprefix("."), content, self.findings)
+
     def _inside(self, folder: Path) -> str | None:
         """A folder inside the one that the app is built from."""
         if self.app_folder is None or folder == self.app_folder:
@@ -203,14 +233,40 @@ class Translator:
         return folder.relative_to(self.app_folder).as_posix() if is_inside else None
 
     def _healthcheck(self, name: str, node: Node) -> dict[str, Any] | None:
-        found, own = health_of(node), node.get("healthcheck", "test").each()
+        found, own = self._health_of(name), node.get("healthcheck", "test").each()
         if found is None and not own:
             why = "without one the app starts as soon as the service is started"
             self.findings.todo(f"{name}.healthcheck", why)
         elif not own:
-            why = "the compose file has none: this is the usual one for the image"
+            why = "the file has none: this is the usual one for the image"
             self.findings.changed(f"{name}.healthcheck", why)
         return found
+
+    def _health_of(self, name: str) -> dict[str, Any] | None:
+        """The health check of a service: its own, or the usual one of its image."""
+        node = self.selection.services[name]
+        check, test = node.get("healthcheck"), node.get("healthcheck", "test")
+        words = [each.text for each in test.each()]
+        if check.text_of("disable").lower() == "true" or words[:1] == ["NONE"]:
+            return None
+        if not words:
+            program = program_of(node)
+            if program is None or not program.test:
+                return None
+            return {"test": program.test_on(port_of(node, name, self.selection.addresses))}
+        found: dict[str, Any] = {"test": test.text or words}
+        if timeout := seconds(check.text_of("timeout")):
+            found["timeout"] = min(timeout, _MOST_S)
+        return found
+
+    def _name_memory(self, name: str, node: Node) -> None:
+        program, what = program_of(node), f"{name}.memory_mb"
+        if program is not None and program.is_large:
+            why = f"the file has no limit, and {_DEFAULT_MB} MB may be too few: give it"
+            self.findings.todo(what, why, Weight.FIGURES)
+        else:
+            why = f"{_DEFAULT_MB}, as the file has no limit"
+            self.findings.changed(what, why, Weight.FIGURES)
 
     def _runs(self, name: str, node: Node) -> Runs:
         """Where it runs in production, as far as the compose file shows it."""
@@ -218,7 +274,7 @@ class Translator:
         runs, why = Runs.ELSEWHERE, _OWN_CPUS
         if cpus and cpus == self.selection.services[self.selection.app].text_of("cpuset"):
             runs, why = Runs.BESIDE, _SAME_CPUS
-        self.findings.changed(f"{name}.runs: {runs}", why)
+        self.findings.changed(f"{name}.runs: {runs}", why, Weight.FIGURES)
         return runs
 
     def _waits(self, name: str) -> dict[str, str]:
@@ -230,28 +286,12 @@ class Translator:
                 why = "the arm does not run it beside the app"
                 self.findings.left_out(f"{name}.depends_on.{other}", why)
                 continue
-            services = self.selection.services
-            if condition == "service_healthy" and health_of(services[other]) is None:
+            if condition == "service_healthy" and self._health_of(other) is None:
                 condition = "service_started"
                 why = f"{condition}: that service has no health check here"
                 self.findings.changed(f"{name}.depends_on.{other}", why)
             found[other] = condition
         return found
-
-
-def health_of(node: Node) -> dict[str, Any] | None:
-    """The health check of a service: its own, or the usual one of its image."""
-    check, test = node.get("healthcheck"), node.get("healthcheck", "test")
-    words = [each.text for each in test.each()]
-    if check.text_of("disable").lower() == "true" or words[:1] == ["NONE"]:
-        return None
-    if not words:
-        program = node.text_of("image").rpartition("/")[2].partition(":")[0].partition("@")[0]
-        return {"test": _TESTS[program]} if program in _TESTS else None
-    found: dict[str, Any] = {"test": test.text or words}
-    if timeout := seconds(check.text_of("timeout")):
-        found["timeout"] = min(timeout, _MOST_S)
-    return found
 
 
 def limits_of(node: Node) -> dict[str, Any]:
@@ -265,6 +305,13 @@ def limits_of(node: Node) -> dict[str, Any]:
     if memory:
         found["memory_mb"] = max(_LEAST_MB, memory)
     return found
+
+
+def nofile_of(app: Node) -> dict[str, int]:
+    """`nofile` of the app's box: the soft limit."""
+    given = app.get("ulimits", "nofile")
+    text = given.text or given.text_of("soft")
+    return {"nofile": int(text)} if text.isdecimal() else {}
 
 
 def _ulimit(node: Node) -> Any:

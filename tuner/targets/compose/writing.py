@@ -11,7 +11,9 @@ import yaml
 
 from tuner.nouns.errors import Conflict, InvalidInput
 from tuner.nouns.masking import holds_secret, is_secret_value
+from tuner.nouns.model.hosts import stubs_of
 from tuner.targets.compose.making import Draft
+from tuner.targets.yaml_text import Dumper
 
 TARGET = "target.yaml"
 
@@ -87,18 +89,14 @@ def _comments(draft: Draft) -> Iterator[str]:
     yield f"# From {draft.origin}, by `tuner app init`."
     yield "#"
     yield from (f"# {' '.join(line.splitlines())}" for line in draft.findings.lines())
+    if draft.stubs:
+        yield "#"
+        yield "# Stubs for hosts that an arm does not have: paste those that a request needs."
+        yield from (f"# {line}" for line in stubs_of(draft.stubs).splitlines())
 
 
-class _Dumper(yaml.SafeDumper):
-    """Texts of several lines as blocks, and lists indented under their keys."""
-
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> Any:
-        del indentless
-        return super().increase_indent(flow, False)
-
-    def ignore_aliases(self, data: Any) -> bool:
-        del data
-        return True
+class _Dumper(Dumper):
+    """Texts of several lines as blocks."""
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:

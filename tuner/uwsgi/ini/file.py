@@ -288,6 +288,12 @@ class IniFile:
         ours = tuple(Line(f"{MARK}{as_comment(text)}{ending}", None) for text in comments)
         return IniFile(ours + tuple(line for line in self.lines if not self._is_header(line)))
 
+    @property
+    def header(self) -> list[str]:
+        """The texts of our comment lines on top."""
+        ours = (line for line in self.lines if self._is_header(line))
+        return [line.text.removeprefix(MARK) for line in ours]
+
     @staticmethod
     def _is_header(line: Line) -> bool:
         return line.section is None and not line.joined and line.raw.startswith(MARK)

@@ -1,0 +1,243 @@
+"""The text of a shell script as its commands, in order, each with its line and its keyword.
+
+It reads what start scripts have: quotes, continuations, lists, blocks, `case`, here documents. What
+it does not understand stays text: nothing is run.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+OPENS = frozenset({"if", "while", "until", "for", "case", "{"})
+CLOSES = frozenset({"fi", "done", "esac", "}"})
+_INSIDE = frozenset({"then", "else", "elif", "do", "!", "time"})
+_HEREDOC = re.compile(r"<<-?[ \t]*(['\"]?)([\w.-]+)\1")
+_REDIRECT = re.compile(r"\d*(?:>>|>\||>&|<&|&>>|&>|<>|<<<|>|<)")
+_ENDS = ("&&", "||", ";;", ";", "|", "&", "\n", "(", ")")
+_ESCAPED = frozenset('"\\$`\n')
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a word. `quote` is a single or a double quotation mark, or nothing."""
+
+    text: str
+    quote: str = ""
+
+
+Word = tuple[Piece, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A simple command. `keywords` stand before it, such as `if`, `then` or `}`; `function` is the
+    `{` of one.
+
+    `after` is the sign before it: `&&` or `||` if it depends on the command before. `pattern` is
+    that of a `case` whose branch begins here.
+    """
+
+    line: int  # from 1
+    words: tuple[Word, ...]
+    keywords: tuple[str, ...] = ()
+    after: str = ""
+    pattern: str = ""
+    files: tuple[tuple[str, Word], ...] = ()  # of redirections, by their sign
+
+
+def commands(text: str) -> Iterator[Command]:
+    """All commands of a script, also those in blocks and functions."""
+    yield from _Reader(text).read()
+
+
+@dataclass(slots=True)
+class _Reader:
+    text: str
+    at: int = 0
+    line: int = 0  # of the first word of the command
+    words: list[Word] = field(default_factory=list)
+    pieces: list[Piece] = field(default_factory=list)
+    after: str = ""
+    pattern: str = ""
+    cases: int = 0
+    is_function: bool = False  # the next block is its body
+    wants_pattern: bool = False
+    redirection: str = ""  # its sign, before its file
+    files: list[tuple[str, Word]] = field(default_factory=list)
+    heredocs: list[str] = field(default_factory=list)
+
+    def read(self) -> Iterator[Command]:
+        """Commands as they end."""
+        while self.at < len(self.text):
+            if self.wants_pattern and self._pattern():
+                continue
+            end = next((sign for sign in _ENDS if self.text.startswith(sign, self.at)), "")
+            if self.text.startswith("()", self.at):  # a function: its name is no command
+                self.words, self.pieces, self.at = [], [], self.at + 2
+                self.is_function = True
+            elif redirect := self._redirect():
+                self.at += len(redirect)
+            elif end:
+                self.at += len(end)
+                yield from self._command(end)
+            else:
+                self._sign()
+        yield from self._command("")
+
+    def _pattern(self) -> bool:
+        """The pattern of a branch of `case`; False at `esac`."""
+        found = re.compile(r"(?:\s|#[^\n]*\n)*\(?([^()\n]*)\)").match(self.text, self.at)
+        self.wants_pattern = False
+        if found is None or re.match(r"\s*esac\b", self.text[self.at : self.at + 200]):
+            return False
+        self.pattern, self.at = found[1].strip(), found.end()
+        return True
+
+    def _redirect(self) -> str:
+        """A sign such as `2>`; a here document is left out with its text."""
+        heredoc = _HEREDOC.match(self.text, self.at)
+        if heredoc:
+            self._end_word()
+            self.heredocs.append(heredoc[2])
+            return heredoc[0]
+        found = _REDIRECT.match(self.text, self.at)
+        if found is None or (found[0][0].isdigit() and self.pieces):
+            return ""
+        self._end_word()
+        is_copy = re.compile(r"\d+|-").match(self.text, found.end()) if "&" in found[0] else None
+        self.redirection = "" if is_copy else found[0].lstrip("0123456789")
+        return found[0] + (is_copy[0] if is_copy else "")
+
+    def _command(self, end: str) -> Iterator[Command]:
+        self._end_word()
+        words, keywords = list(self.words), list[str]()
+        if words and _plain(words[0]) == "function":
+            words, self.is_function = words[2:], True
+        while words and (name := _plain(words[0])) in OPENS | CLOSES | _INSIDE:
+            keywords.append("function" if name == "{" and self.is_function else name)
+            self.is_function = self.is_function and name != "{"
+            words.pop(0)
+            if name in {"for", "case"}:
+                break
+        self.cases += keywords.count("case") - keywords.count("esac")
+        is_case = "case" in keywords
+        self.wants_pattern = self.cases > 0 and (is_case or end == ";;")
+        if words or keywords or self.pattern:
+            line = self.line or self._line()
+            pattern, after = self.pattern, self.after
+            files = tuple(self.files)
+            yield Command(line, tuple(words), tuple(keywords), after, pattern, files)
+            self.pattern = ""
+        self.words, self.files, self.line = [], [], 0
+        if words or end not in {"\n"}:  # a line may end after `&&`
+            self.after = end if end in {"&&", "||"} else ""
+        if end == "\n":
+            self._skip_heredocs()
+
+    def _skip_heredocs(self) -> None:
+        for name in self.heredocs:
+            found = re.compile(rf"^\t*{re.escape(name)}$\n?", re.MULTILINE).search(
+                self.text, self.at
+            )
+            self.at = found.end() if found else len(self.text)
+        self.heredocs = []
+
+    def _sign(self) -> None:
+        sign = self.text[self.at]
+        if sign == "\\":
+            following = self.text[self.at + 1 : self.at + 2]
+            self.at += 2
+            if following not in ("", "\n"):
+                self._add(following, "'")
+        elif sign in " \t\r":
+            self.at += 1
+            self._end_word()
+        elif sign == "#" and not self.pieces:
+            end = self.text.find("\n", self.at)
+            self.at = len(self.text) if end < 0 else end
+        elif sign == "'":
+            end = self.text.find("'", self.at + 1)
+            end = len(self.text) if end < 0 else end
+            self._add(self.text[self.at + 1 : end], "'")
+            self.at = end + 1
+        elif sign == '"':
+            self.at += 1
+            self._double_quoted()
+        else:
+            self._add(self._plain_or_substitution())
+
+    def _double_quoted(self) -> None:
+        found: list[str] = []
+        line = self._line()
+        while self.at < len(self.text) and self.text[self.at] != '"':
+            if self.text[self.at] == "\\" and self.text[self.at + 1 : self.at + 2] in _ESCAPED:
+                escaped = self.text[self.at + 1]
+                if escaped == "$":
+                    self._add("".join(found), '"')
+                    self._add("$", "'")
+                    found = []
+                elif escaped != "\n":
+                    found.append(escaped)
+                self.at += 2
+            else:
+                found.append(self._plain_or_substitution())
+        self.at += 1
+        self.line = self.line or line
+        self._add("".join(found), '"')
+
+    def _plain_or_substitution(self) -> str:
+        """One sign, or the whole of `$(...)`, `${...}` or a text in backticks."""
+        start = self.at
+        for opens, closes in (("$(", ")"), ("${", "}"), ("`", "`")):
+            if self.text.startswith(opens, start):
+                self.at = _balanced(self.text, start + len(opens), opens[-1], closes)
+                return self.text[start : self.at]
+        self.at += 1
+        return self.text[start]
+
+    def _add(self, text: str, quote: str = "") -> None:
+        self.line = self.line or self._line()
+        last = self.pieces[-1] if self.pieces else None
+        if last is not None and last.quote == quote == "":
+            self.pieces[-1] = Piece(last.text + text)
+        else:
+            self.pieces.append(Piece(text, quote))
+
+    def _end_word(self) -> None:
+        if self.pieces:
+            if self.redirection:
+                self.files.append((self.redirection, tuple(self.pieces)))
+            else:
+                self.words.append(tuple(self.pieces))
+            self.redirection = ""
+            self.pieces = []
+            if _plain(self.words[-1]) == "in" if self.words else False:
+                self._end_of_case()
+
+    def _end_of_case(self) -> None:
+        """`case X in` needs no end of the line before its first pattern."""
+        first = [_plain(word) for word in self.words]
+        if "case" in first[:-1] and re.match(r"[ \t]*[^\s#]", self.text[self.at :]):
+            self.text = f"{self.text[: self.at]}\n{self.text[self.at :]}"
+
+    def _line(self) -> int:
+        return self.text.count("\n", 0, self.at) + 1
+
+
+def _plain(word: Word) -> str:
+    """A word without quotes, else nothing: a keyword has none."""
+    return word[0].text if len(word) == 1 and not word[0].quote else ""
+
+
+def _balanced(text: str, at: int, opens: str, closes: str) -> int:
+    """The place after the sign that closes."""
+    depth = 1
+    while at < len(text):
+        if text[at] == closes:
+            depth -= 1
+        elif text[at] == opens:
+            depth += 1
+        at += 1
+        if not depth:
+            break
+    return at
