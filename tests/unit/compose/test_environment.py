@@ -84,3 +84,13 @@ def test_a_file_with_secrets_is_named_and_only_its_owner_reads_the_copy(
     found = made(Path("own"))
     assert (f"web.files /srv/{name}" in found.notes) is is_told
     assert (folder / "own" / name).stat().st_mode & 0o777 == (0o600 if is_told else 0o644)
+
+
+def test_a_user_without_a_value_is_left_to_the_image(project: Callable[..., Path]) -> None:
+    project(
+        compose='services: {web: {image: shop, user: "$UID_OF_WEB:$GID_OF_WEB",'
+        " command: uwsgi --http-socket :80 --module shop}}"
+    )
+    found = made()
+    assert found.app.user is None
+    assert found.notes["web.user"].startswith("to do: ")

@@ -335,3 +335,36 @@ def test_a_container_without_a_command_asks_for_its_image(shop: Shop) -> None:
     shop({}, "services: {web: {image: shop}}")
     (told,) = mistakes()
     assert told.startswith("compose.yml:1: no command: run `docker pull` or `docker compose build`")
+
+
+def test_a_wrapper_that_runs_its_words_in_a_way_of_its_own(shop: Shop) -> None:
+    shop(
+        {
+            "wait.sh": '#!/bin/bash\nwhile [ $# -gt 0 ]; do CLI+=("$1"); shift; done\n${CLI[@]}\n',
+            "start.sh": "#!/bin/sh\nexec uwsgi --ini /srv/prod.ini\n",
+            "prod.ini": INI,
+        },
+        "services: {web: {build: ., command: [./wait.sh, 'db:5432', --, /srv/start.sh]}}",
+    )
+    found = made().app.command
+    assert found[:3] == ("./wait.sh", "db:5432", "--")
+    assert found[-2:] == ("--ini", "{ini}")
+
+
+def test_an_entrypoint_by_its_name_in_the_path(shop: Shop) -> None:
+    shop(
+        {
+            "entry.sh": '#!/bin/sh\nmkdir -p /run/app\nexec "$@"\n',
+            "supervisord.conf": "[program:web]\ncommand = uwsgi --ini /srv/prod.ini\n",
+            "prod.ini": INI,
+        },
+        "services: {web: {build: .}}",
+        f"{COPY}COPY supervisord.conf /etc/supervisor/supervisord.conf\n"
+        'COPY entry.sh /usr/local/bin/entry\nENTRYPOINT ["entry"]\nCMD ["supervisord"]\n',
+    )
+    assert made().ini == INI
+
+
+def test_a_command_of_one_word_is_for_the_shell_of_an_image_that_is_not_here(shop: Shop) -> None:
+    folder = shop({"prod.ini": INI}, "services: {web: {image: shop, command: ['uwsgi /x/p.ini']}}")
+    assert made(ini=folder / "prod.ini").app.command[-1] == "uwsgi {ini}"

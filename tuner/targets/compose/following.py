@@ -21,6 +21,10 @@ _OF_IMAGES = {"PATH", "HOME", "HOSTNAME", "USER", "PWD", "RANDOM"}
 """Variables that each container has, with a value that only a run shows."""
 
 _PATH = re.compile(r"[\w.~-]*/[\w./~-]+|[\w.-]+\.sh")
+_NAME = re.compile(r"[\w.-]+")
+_FOLDERS = ("/usr/local/bin", "/usr/bin", "/bin")
+"""Where a shell looks for a name: its `PATH`, without the folders of the system."""
+
 _MOST_COMMANDS = 5_000  # of one start
 
 _NO_START = frozenset(
@@ -350,19 +354,26 @@ class _Shell:
         self.name = name
 
     def _other(self, words: list[str], place: _Place) -> Iterator[Call]:
-        """A shell, a script, a wrapper of one, or a program that takes an ini for uWSGI."""
+        """A shell, a script, a wrapper of one, or a program that takes an ini for uWSGI.
+
+        A script that starts nothing may run the words after it, in a way that nothing here follows.
+        """
         missing: list[str] = []
         for at, word in enumerate(words):
             if word.rpartition("/")[2] in SHELLS:
                 yield from self._shell(words, at, place)
                 return
-            if not _PATH.fullmatch(word):
+            is_name = at == 0 and _NAME.fullmatch(word) is not None
+            if not is_name and not _PATH.fullmatch(word):
                 continue
-            found = self._read(word)
+            found = self._program_at(word) if is_name else self._read(word)
             if found is not None and _is_script(word, found.text):
-                yield from self._script(words, at, at, found)
-                return
-            missing += [word] if found is None and (at == 0 or word.endswith(".sh")) else []
+                if calls := list(self._script(words, at, at, found)):
+                    yield from calls
+                    return
+                continue
+            if found is None and not is_name and (at == 0 or word.endswith(".sh")):
+                missing.append(word)
         for word in missing[-1:]:
             self._miss(word, place)
         yield from self._with_ini(words, place)
@@ -431,6 +442,11 @@ class _Shell:
             for each in commands(program.command):
                 values = tuple(inner.scope.values(each.words))
                 yield from inner.run(inner.scope.words(each.words), _Place(program.at, values))
+
+    def _program_at(self, name: str) -> Text | None:
+        """The text of a program that the container's shell finds by its name."""
+        texts = (self.follower.read(f"{folder}/{name}") for folder in _FOLDERS)
+        return next((text for text in texts if text is not None), None)
 
     def _read(self, path: str) -> Text | None:
         if "$" in path or not path or path.startswith("-"):

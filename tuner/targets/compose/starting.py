@@ -1,5 +1,6 @@
 """From which image a container is, which words start it, and where these start uWSGI."""
 
+import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -25,9 +26,7 @@ def source_of(
     """`build` or `image`. `place` is how target.yaml calls a folder; None if it cannot."""
     build, image = service.get("build"), image_of(name, service, project)
     if not build:
-        if service.get("image"):
-            check_image(service, findings)
-        return {"image": image} if service.get("image") else {}
+        return _image(image, service, findings) if service.get("image") else {}
     folder = context_of(build) or Path()
     has_own_file = build.text_of("dockerfile") not in ("", "Dockerfile", "./Dockerfile")
     is_plain = not has_own_file and not {*build.items()} - _IN_ANY_BUILD
@@ -40,6 +39,12 @@ def source_of(
         f" The image is {image} now"
     )
     findings.todo(f"{name}.build", why)
+    return _image(image, service, findings)
+
+
+def _image(image: str, service: Node, findings: Findings) -> dict[str, str]:
+    if service.get("image"):
+        check_image(service, findings)
     return {"image": image}
 
 
@@ -86,7 +91,10 @@ def command_of(service: Node, of_image: Entry | None = None) -> list[str]:
         build = dockerfile_for(service)
         own = (build.entry if build else None) or of_image or own
     first = words_of(entrypoint) or own.get("ENTRYPOINT", [])
-    return [*first, *(words_of(command) if command else own.get("CMD", []))]
+    rest = words_of(command) if command else own.get("CMD", [])
+    if not first and len(rest) == 1 and re.search(r"\s", rest[0]):
+        return ["/bin/sh", "-c", *rest]  # one word with blanks is for the shell of an unknown image
+    return [*first, *rest]
 
 
 def trail_of(service: Node, words: Sequence[str], files: Files) -> Trail:

@@ -20,6 +20,7 @@ from tuner.targets.compose.environment import (
 )
 from tuner.targets.compose.findings import Findings, Weight
 from tuner.targets.compose.images import port_of, program_of
+from tuner.targets.compose.interpolation import Source
 from tuner.targets.compose.mounts import Mount, Mounted, mounted, mounts_of, refuse
 from tuner.targets.compose.project import ComposeFile
 from tuner.targets.compose.selection import Selection
@@ -188,8 +189,9 @@ class Translator:
         if secrets := secrets_of(name, node, self.compose.root, self.place, self.findings):
             found["secrets"] = secrets
         for key in ("user", "working_dir"):
-            if text := node.text_of(key):
-                found[key] = text
+            given = node.get(key)
+            if given.text and not any(use.source is Source.MISSING for use in given.used):
+                found[key] = given.text  # else it is a to do: part of it would be lacking
         if size := node.text_of("shm_size"):
             found["shm_mb"] = max(1, megabytes(size) or 0)
         return found
