@@ -93,25 +93,15 @@ def test_an_app_meets_its_stubs_with_their_latency_over_http_and_https() -> None
         done = inside(running, ASK)
         assert (done.exit_code, done.stdout.strip()) == (0, "201 at once"), done.stderr
         for scheme in ("http", "https"):
-            assert quietest(running, scheme) == pytest.approx(WANTED_MS, rel=0.05)
+            for measured_ms, wanted_ms in zip(latency_ms(running, scheme), WANTED_MS, strict=True):
+                # A busy neighbour makes it slower. `make bench-round-trips` says how exact it is.
+                assert 0.95 * wanted_ms < measured_ms < 2 * wanted_ms
         assert "HTTP Error 404" in inside(running, AWAY).stderr
         log = running.connection.log_tail(running.services["payment"], 10)
         assert log.strip() == "404: no response for GET /v2 (1 so far)"
         usage = running.service_usage()["payment"]
         assert usage.memory_peak_mb is not None
         assert usage.memory_peak_mb < 40
-
-
-def quietest(running: DockerTarget, scheme: str) -> tuple[float, float]:
-    """p50 and p95 in ms of the best of some runs: a busy neighbour only makes a run slower."""
-
-    def off(run: tuple[float, float]) -> float:
-        return max(abs(is_ / wanted - 1) for is_, wanted in zip(run, WANTED_MS, strict=True))
-
-    runs: list[tuple[float, float]] = []
-    while len(runs) < 8 and (not runs or min(map(off, runs)) > 0.04):
-        runs.append(latency_ms(running, scheme))
-    return min(runs, key=off)
 
 
 def latency_ms(running: DockerTarget, scheme: str) -> tuple[float, float]:
