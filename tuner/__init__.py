@@ -16,6 +16,7 @@
 | `store`     | `db`: tables, store, embedded PostgreSQL; `queue`: tasks in the same transactions  |
 | `show`      | an answer and its evidence → HTML, Markdown, SVG                                   |
 | `judge`     | windows → scores, effects, bottlenecks, bounds → deploy this, or keep yours        |
+| `traffic`   | what production does: access logs → the requests, weights and rates of a workload  |
 | `targets`   | what a user brings: the folder of an app, a compose file, a search space           |
 | `uwsgi`     | `ini` (lossless parse, patch, overlay), other `forms`, `options`, `lint`, stats    |
 | `nouns`     | `model` (frozen, no I/O, units in names), their JSON, words, failures, masking     |

@@ -49,6 +49,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "ini": ("ini", "Print, patch or overlay a uwsgi.ini."),
     "options": ("options", "Explain the options of uWSGI."),
     "spaces": ("spaces", "Print the search spaces and their bounds."),
+    "workload": ("workload", "Make a workload from access logs."),
     "app": ("app", "Make a target app from a compose file, or check one."),
     "serve": ("service", "Run the API, a worker and PostgreSQL."),
     "worker": ("service", "Run a worker: it measures on this machine."),

@@ -94,6 +94,14 @@ def _directives(text: str) -> Iterator[tuple[list[str], int, str]]:
         line += piece.count("\n")
 
 
+def nginx_log_formats(text: str) -> list[str]:
+    """The text of each `log_format`. Raises `ValueError`."""
+    if len(text) > _MOST_CHARACTERS:
+        raise ValueError(f"it has more than {_MOST_CHARACTERS} characters")
+    found = (words[2:] for words, _, _ in _directives(text) if words[:1] == ["log_format"])
+    return ["".join(w for w in words if not w.startswith("escape=")) for words in found]
+
+
 # ---- compose files and manifests: how long after SIGTERM a container is killed
 
 

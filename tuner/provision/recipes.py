@@ -129,6 +129,9 @@ COMMANDS: Mapping[str, Command] = {
     "bench-lint": _benchmark(
         "start `tuner lint`: one file, and 1 000 in one call", "lint", images=False
     ),
+    "bench-logs": _benchmark(
+        "a workload from access logs of known mixes: errors, MB/s", "logs", images=False
+    ),
     "bench-polls": _benchmark("200 conditional requests a second", "polling", images=False),
     "bench-events": _benchmark("200 open streams of events beside polls", "streams", images=False),
     "bench-pages": _benchmark(

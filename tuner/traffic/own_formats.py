@@ -1,0 +1,106 @@
+"""The user's own format → how its lines are read: uWSGI's `log-format`, nginx's `log_format`.
+
+A variable becomes a group, all else is literal. Only the URI and the agent may hold the text that
+ends them, because uWSGI escapes nothing.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+from tuner.traffic.formats import PROXY, Format, Moment, of_pattern, scaled, sum_s
+
+_UWSGI_VARIABLE = re.compile(r"%%?\(([^)]+)\)")
+_NGINX_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+
+_UWSGI: Mapping[str, str] = {
+    **dict.fromkeys(("time", "ltime", "ctime", "ftime", "tmsecs", "tmicros", "epoch"), "time"),
+    **dict.fromkeys(("msecs", "micros", "secs"), "dur"),
+    **{"method": "method", "uri": "uri", "status": "status", "addr": "addr", "uagent": "agent"},
+    "var.HTTP_USER_AGENT": "agent",
+}
+_UWSGI_UNITS_S = {"msecs": 1e-3, "micros": 1e-6, "secs": 1.0}
+
+_NGINX: Mapping[str, str] = {
+    **dict.fromkeys(("time_local", "time_iso8601", "msec"), "time"),
+    **{"request_method": "method", "request_uri": "uri", "uri": "uri", "status": "status"},
+    **{"remote_addr": "addr", "http_user_agent": "agent", "connection_requests": "reuse"},
+    **{"upstream_response_time": "dur", "request_time": "whole"},
+}
+
+_GROUPS: Mapping[str, str] = {
+    "method": "[A-Z]++",
+    "status": r"\d++",
+    "dur": r"[\d., :-]*?",
+    "whole": r"[\d.]++",
+    "reuse": r"\d++",
+    "uri": ".*?",
+    "agent": ".*?",
+}
+
+
+def of_uwsgi(text: str) -> Format:
+    """The lines of a `log-format`. Raises `ValueError` if they name no method, URI or status."""
+    names = _UWSGI_VARIABLE.findall(text)
+    unit_s = next((_UWSGI_UNITS_S[name] for name in names if name in _UWSGI_UNITS_S), 1.0)
+    moment: Moment = "end" if "epoch" in names else "start"
+    pattern = _pattern(_UWSGI_VARIABLE, text, _UWSGI, "log-format")
+    return Format("log-format", "uwsgi", of_pattern(pattern, moment, _positive(scaled(unit_s))))
+
+
+def of_nginx(text: str) -> Format:
+    """The lines of a `log_format`. Raises `ValueError` if they name no method, URI or status."""
+    has_upstream = "upstream_response_time" in text
+    if not has_upstream:  # then the whole time is all there is
+        text = text.replace("$request_time", "$upstream_response_time")
+    pattern = _pattern(_NGINX_VARIABLE, text, _NGINX, "log_format")
+    pattern = pattern.replace("(?P<dur>", "(?P<up>(?P<dur>", 1).replace(_DUR, _DUR + ")", 1)
+    away = _unasked if has_upstream else _unknown
+    return Format("log_format", "proxy", of_pattern(pattern, "end", sum_s, away))
+
+
+_DUR = _GROUPS["dur"] + ")"
+
+
+def _unasked(up: str) -> str:
+    return PROXY if up == "-" else ""
+
+
+def _unknown(_up: str) -> None:
+    return None
+
+
+def _positive(seconds: Callable[[str], float | None]) -> Callable[[str], float | None]:
+    """`micros` is a 32-bit number: it is negative from 35 minutes on."""
+    return lambda text: None if text.startswith("-") else seconds(text)
+
+
+def _pattern(variable: re.Pattern[str], text: str, known: Mapping[str, str], option: str) -> str:
+    pattern = "".join(_pieces(variable, text, known))
+    lacking = [name for name in ("method", "uri", "status") if f"(?P<{name}>" not in pattern]
+    if lacking:
+        raise ValueError(f"its {option} has no {', no '.join(lacking)}: it gives no mix")
+    return pattern
+
+
+def _pieces(variable: re.Pattern[str], text: str, known: Mapping[str, str]) -> Iterator[str]:
+    """Literals and groups in turn; a name that comes twice, or is unknown, is only stepped over."""
+    used: set[str] = set()
+    at = 0
+    for found in variable.finditer(text):
+        yield re.escape(text[at : found.start()])
+        at = found.end()
+        name = next(group for group in found.groups() if group)
+        field = known.get(name, "")
+        if name == "request":
+            yield r'(?:(?P<method>[A-Z]++) (?P<uri>(?:[^"\\ ]|\\.)*+)(?: HTTP/[\d.]++)?)'
+        elif field and field not in used:
+            used.add(field)
+            yield f"(?P<{field}>{_GROUPS.get(field) or _until(text, at)})"
+        else:
+            yield _until(text, at)
+    yield re.escape(text[at:])
+
+
+def _until(text: str, at: int) -> str:
+    """What does not hold the character that comes next."""
+    return f"[^{re.escape(text[at])}]*+" if at < len(text) else ".*+"
