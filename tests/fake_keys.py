@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from secrets import token_urlsafe
 
+from tests.fake_base import Store
 from tuner.nouns.errors import NotFound
 from tuner.nouns.model import Action, AuditEntry, JobId, Key, Scope
 
@@ -19,7 +20,7 @@ class _Kept:
     cookie_secret: str = field(default_factory=token_urlsafe)
 
 
-class FakeKeys:
+class FakeKeys(Store):
     """Part of a store in memory."""
 
     @property

@@ -83,7 +83,7 @@ class FakeStore(FakeChecks):
         self._holders: dict[MeasurementId, object] = {}
         self._hosts: dict[str, BenchmarkHost] = {}
 
-    def drain(
+    def run_deferred(
         self,
         advance: Callable[[JobId], None],
         measure: Callable[[MeasurementId], None],
@@ -114,7 +114,7 @@ class FakeStore(FakeChecks):
         by_key: str = "",
         most_waiting: int | None = None,
     ) -> tuple[JobStatus, bool]:
-        with self._transaction():
+        with self._all_or_nothing():
             equal = (n for n, sha256 in self._asked.items() if sha256 == asked.sha256)
             known = (self._jobs[job_id] for job_id in equal if job_id in self._jobs)
             if (earlier := asked.earlier(known)) is not None:
@@ -239,13 +239,13 @@ class FakeStore(FakeChecks):
             step = None if history.job.state.is_final else decide(history)
             if step is None:
                 return
-            with self._transaction():
+            with self._all_or_nothing():
                 if history.revision == self._revisions[job_id]:
                     self._apply(history.job, step)
         raise RuntimeError(f"job {job_id}: no end after 5000 steps")
 
     def cancel(self, job_id: JobId, *, by: str | None = None) -> JobStatus:
-        with self._transaction():
+        with self._all_or_nothing():
             job = self.job(job_id)
             if job.state is JobState.CANCELLED:
                 return self.status(job_id)
@@ -256,7 +256,7 @@ class FakeStore(FakeChecks):
             return self.status(job_id)
 
     def delete_job(self, job_id: JobId, *, by: str | None = None) -> None:
-        with self._transaction():
+        with self._all_or_nothing():
             job = self.job(job_id)
             if not job.state.is_final:
                 raise Conflict(f"job {job_id} is {job.state.value}: cancel it first")
@@ -337,11 +337,11 @@ class FakeStore(FakeChecks):
         return tuple(sorted(found, key=lambda measurement: measurement.sequence))
 
     def claim(self, measurement_id: MeasurementId, host: str) -> Claim | None:
-        with self._transaction():
+        with self._all_or_nothing():
             measurement = self._measurements.get(measurement_id)
             if measurement is None or not self._may_take(measurement, host):
                 return None
-            measurement = self._change(
+            measurement = self._put(
                 measurement,
                 state=MeasurementState.RUNNING,
                 attempt=measurement.attempt + 1,
@@ -362,27 +362,27 @@ class FakeStore(FakeChecks):
     def complete(
         self, measurement_id: MeasurementId, attempt: int, result: MeasurementResult
     ) -> bool:
-        return self._end(measurement_id, attempt, state=MeasurementState.COMPLETE, result=result)
+        return self._ended(measurement_id, attempt, state=MeasurementState.COMPLETE, result=result)
 
     def fail(self, measurement_id: MeasurementId, attempt: int, failure: Failure) -> bool:
-        return self._end(measurement_id, attempt, state=MeasurementState.FAILED, failure=failure)
+        return self._ended(measurement_id, attempt, state=MeasurementState.FAILED, failure=failure)
 
     def release(self, measurement_id: MeasurementId, attempt: int, *, fault: str | None) -> int:
-        with self._transaction():
+        with self._all_or_nothing():
             measurement = self._current(measurement_id, attempt)
             faults = self._faults.get(measurement_id, 0)
             if measurement is None:
                 return faults
-            self._change(measurement, state=MeasurementState.QUEUED, host=None)
+            self._put(measurement, state=MeasurementState.QUEUED, host=None)
             self._faults[measurement_id] = faults + (fault is not None)
             return self._faults[measurement_id]
 
     def open_jobs(self) -> set[JobId]:
-        with self._transaction():
+        with self._all_or_nothing():
             return {job.id for job in self._jobs.values() if not job.state.is_final}
 
     def recover(self, pool: str) -> int:
-        with self._transaction():
+        with self._all_or_nothing():
             lost: list[Deferred] = []
             open_jobs = [job for job in self._jobs.values() if job.spec.pool == pool]
             open_jobs = [job for job in open_jobs if not job.state.is_final]
@@ -415,7 +415,7 @@ class FakeStore(FakeChecks):
         fingerprint: HostFingerprint | None = None,
         problem: str | None = None,
     ) -> None:
-        with self._transaction():
+        with self._all_or_nothing():
             known = self._hosts.get(name)
             self._hosts[name] = BenchmarkHost(
                 name=name,
@@ -506,24 +506,22 @@ class FakeStore(FakeChecks):
         self._bump(job.id)
         for measurement in self.measurements(job.id):
             if measurement.is_open:
-                self._change(
-                    measurement, state=MeasurementState.CANCELLED, finished_at=self._clock()
-                )
+                self._put(measurement, state=MeasurementState.CANCELLED, finished_at=self._clock())
         for other in self._jobs.values():
             if other.spec.pool == job.spec.pool and other.state is JobState.QUEUED:
                 self.deferred.append(("advance", other.id))
                 return
 
-    def _end(self, measurement_id: MeasurementId, attempt: int, **values: Any) -> bool:
-        with self._transaction():
+    def _ended(self, measurement_id: MeasurementId, attempt: int, **values: Any) -> bool:
+        with self._all_or_nothing():
             measurement = self._current(measurement_id, attempt)
             if measurement is None:
                 return False
-            self._change(measurement, finished_at=self._clock(), **values)
+            self._put(measurement, finished_at=self._clock(), **values)
             self.deferred.append(("advance", measurement.job_id))
             return True
 
-    def _change(self, measurement: Measurement, **values: Any) -> Measurement:
+    def _put(self, measurement: Measurement, **values: Any) -> Measurement:
         changed = replace(measurement, **values)
         self._measurements[measurement.id] = changed
         self._bump(measurement.job_id)
@@ -566,7 +564,7 @@ class FakeStore(FakeChecks):
         return is_nightly, sum(other <= job.id for other in like), last_start, min(like)
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
+    def _all_or_nothing(self) -> Iterator[None]:
         """All or nothing, as the real one: what a failing step has changed is put back."""
         with self._lock:
             before = {

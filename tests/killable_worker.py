@@ -15,15 +15,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from multiprocessing.process import BaseProcess
-from typing import Protocol
 
 from tests.builders import INI, space, spec
 from tests.fake_bench import FakeLauncher, FakeLoad, FakeWorld, Options, number
 from tuner.bench.measurement import LoadReading
 from tuner.nouns.errors import Conflict
-from tuner.nouns.model import Budget, FailureCode, JobId, Load, Measurement, Target
+from tuner.nouns.model import Budget, FailureCode, JobId, Load, Target
 from tuner.service import bootstrap, worker
-from tuner.service.worker import working
 from tuner.store.db import Store, conninfo, host_alive, make_engine
 from tuner.store.queue import Queue, run_worker
 
@@ -86,13 +84,6 @@ def invented() -> FakeWorld:
     return FakeWorld(throughput=throughput, fails=does_not_fit, noise_sd=0.03, start_sd=0.015)
 
 
-class Rows(working.WorkStore, Protocol):
-    """The store of a worker, which can also be looked at."""
-
-    def measurements(self, job_id: JobId, *, detailed: bool = True) -> tuple[Measurement, ...]:
-        """All measurements of a job, in the order in which they were planned."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repeatable(FakeLauncher):
     """Containers whose noise depends on the place of the measurement in its job.
@@ -100,7 +91,7 @@ class Repeatable(FakeLauncher):
     Its id would not do: numbers that a killed transaction has taken stay unused.
     """
 
-    rows: Rows
+    rows: Store
 
     def for_measurement(self, job: str, measurement: str) -> "Repeatable":
         """The same host at that place."""
@@ -122,10 +113,10 @@ class Announced(FakeLoad):
 
 
 def worker_on(
-    rows: Rows, begins: Callable[[], None] = lambda: None, name: str = HOST
+    rows: Store, begins: Callable[[], None] = lambda: None, name: str = HOST
 ) -> worker.Worker:
     """The product's worker on the invented host; `begins` is called before every run of load."""
-    world = FakeWorld(throughput=throughput, fails=does_not_fit, noise_sd=0.03, start_sd=0.015)
+    world = invented()
     return worker.Worker(
         name=name,
         pool=POOL,
@@ -149,7 +140,7 @@ def work(url: str, host: str, pause_s: float, runs: ctypes.c_int) -> None:
     work_on(Store(make_engine(url), Queue()), url, host, begins)
 
 
-def work_on(rows: Rows, url: str, host: str, begins: Callable[[], None]) -> None:
+def work_on(rows: Store, url: str, host: str, begins: Callable[[], None]) -> None:
     """Be the worker of that name until the process ends."""
     working = worker_on(rows, begins, host)
     try:

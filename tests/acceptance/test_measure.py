@@ -1,10 +1,12 @@
 """An honest benchmark without tuning, on real containers: over HTTP, from request to raw data."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from tests import plants
-from tests.patience import JOB_ENDS_WITHIN_S, TEST_ENDS_WITHIN_S
-from tests.service import running
+from tests.patience import TEST_ENDS_WITHIN_S
+from tests.service import Service, running
 
 pytestmark = [pytest.mark.full, pytest.mark.docker, pytest.mark.timeout(TEST_ENDS_WITHIN_S)]
 
@@ -22,83 +24,75 @@ BROKEN = GOOD.replace("app.py", "nowhere.py") + "need-app = true\n"
 CPU_BOUND = GOOD.replace("master = true\n", "master = true\ndisable-logging = true\n")
 
 
-def test_each_file_of_a_grid_runs_in_its_box_and_a_curve_says_where_more_stops_helping() -> None:
+@pytest.fixture(scope="module")
+def service() -> Iterator[Service]:
     with running() as service:
-        request = {
-            "kind": "compare",
-            "target": {"target_app": "cpu-bound"},
-            "arms": [
-                {
-                    "name": f"cpus-{cpus:g}-processes-{processes}",
-                    "ini": CPU_BOUND.format(processes),
-                    "limits": {"cpus": cpus, "memory_mb": 256},
-                }
-                for cpus in (0.25, 1.0)
-                for processes in (1, 4)
-            ],
-            "vary": ["cpus", "processes"],
-            "blocks": 6,
-            "cycles": 1,
-            "window_s": 1.0,
-            "warmup_s": 0.5,
-        }
-        job = service.http.post("/v1/jobs", json=request).headers["location"]
-
-        def ended() -> bool:
-            return service.get(job).json()["state"] in ("succeeded", "failed")
-
-        service.wait_for(ended, JOB_ENDS_WITHIN_S, "the comparison has ended")
-        report = service.get(job).json()["report"]
-        small, large = report["curves"]
-        assert (small["at"], large["at"]) == ({"cpus": "0.25"}, {"cpus": "1"})
-        # A quarter of a core is full with one process.
-        assert small["sentence"].startswith("more than 1 process ")
-        assert "the box's CPU is full" in small["sentence"]
-        rates = {
-            arm["name"]: figure["value"]
-            for arm in report["arms"]
-            for figure in arm["figures"]
-            if figure["metric"] == "throughput_rps"
-        }
-        assert rates["cpus-1-processes-1"] > 1.5 * rates["cpus-0.25-processes-1"]
-        assert report["arms"][1]["step"]["after"] == "cpus-0.25-processes-1"
+        yield service
 
 
-def test_files_are_compared_and_one_that_does_not_start_is_a_result() -> None:
-    with running() as service:
-        request = {
-            "kind": "compare",
-            "target": {"target_app": "mixed"},
-            "arms": [
-                {"name": "two.ini", "ini": GOOD.format(2)},
-                {"name": "broken.ini", "ini": BROKEN.format(2)},
-                {"name": "eight.ini", "ini": GOOD.format(8)},
-            ],
-            "blocks": 4,
-            "cycles": 1,
-            "window_s": 1.0,
-            "warmup_s": 0.5,
-        }
-        answer = service.http.post("/v1/jobs", json=request)
-        assert answer.status_code == 201, answer.text
-        path = answer.headers["location"]
+def test_each_file_of_a_grid_runs_in_its_box_and_a_curve_says_where_more_stops_helping(
+    service: Service,
+) -> None:
+    request = {
+        "kind": "compare",
+        "target": {"target_app": "cpu-bound"},
+        "arms": [
+            {
+                "name": f"cpus-{cpus:g}-processes-{processes}",
+                "ini": CPU_BOUND.format(processes),
+                "limits": {"cpus": cpus, "memory_mb": 256},
+            }
+            for cpus in (0.25, 1.0)
+            for processes in (1, 4)
+        ],
+        "vary": ["cpus", "processes"],
+        "blocks": 6,
+        "cycles": 1,
+        "window_s": 1.0,
+        "warmup_s": 0.5,
+    }
+    report = service.finish(service.submit(**request)["id"])["report"]
+    small, large = report["curves"]
+    assert (small["at"], large["at"]) == ({"cpus": "0.25"}, {"cpus": "1"})
+    # A quarter of a core is full with one process.
+    assert small["sentence"].startswith("more than 1 process ")
+    assert "the box's CPU is full" in small["sentence"]
+    rates = {
+        arm["name"]: figure["value"]
+        for arm in report["arms"]
+        for figure in arm["figures"]
+        if figure["metric"] == "throughput_rps"
+    }
+    assert rates["cpus-1-processes-1"] > 1.5 * rates["cpus-0.25-processes-1"]
+    assert report["arms"][1]["step"]["after"] == "cpus-0.25-processes-1"
 
-        def ended() -> bool:
-            return service.get(path).json()["state"] in ("succeeded", "failed")
 
-        service.wait_for(ended, JOB_ENDS_WITHIN_S, "the comparison has ended")
-        found = service.get(path).json()
-        assert found["state"] == "succeeded", found["failure"]
-        two, broken, eight = found["report"]["arms"]
-        assert broken["failure"]["code"] == "app_failed"
-        assert (two["blocks"], broken["blocks"], eight["blocks"]) == (4, 0, 4)
-        effects = {effect["metric"]: effect["estimate"] for effect in eight["effects"]}
-        assert effects["throughput_rps"] > 0  # 10 ms of waiting and 2 of CPU: 2 slots are too few
-        windows = service.get(f"{path}/windows").json()["windows"]
-        assert len(windows) == 8
-        assert {window["trial"] for window in windows} == {0, 2}
-        assert all(sum(window["histogram"]["counts"].values()) > 0 for window in windows)
-        assert service.containers() == []
+def test_files_are_compared_and_one_that_does_not_start_is_a_result(service: Service) -> None:
+    request = {
+        "kind": "compare",
+        "target": {"target_app": "mixed"},
+        "arms": [
+            {"name": "two.ini", "ini": GOOD.format(2)},
+            {"name": "broken.ini", "ini": BROKEN.format(2)},
+            {"name": "eight.ini", "ini": GOOD.format(8)},
+        ],
+        "blocks": 4,
+        "cycles": 1,
+        "window_s": 1.0,
+        "warmup_s": 0.5,
+    }
+    found = service.finish(service.submit(**request)["id"])
+    assert found["state"] == "succeeded", found["failure"]
+    two, broken, eight = found["report"]["arms"]
+    assert broken["failure"]["code"] == "app_failed"
+    assert (two["blocks"], broken["blocks"], eight["blocks"]) == (4, 0, 4)
+    effects = {effect["metric"]: effect["estimate"] for effect in eight["effects"]}
+    assert effects["throughput_rps"] > 0  # 10 ms of waiting and 2 of CPU: 2 slots are too few
+    windows = service.get(f"/v1/jobs/{found['id']}/windows").json()["windows"]
+    assert len(windows) == 8
+    assert {window["trial"] for window in windows} == {0, 2}
+    assert all(sum(window["histogram"]["counts"].values()) > 0 for window in windows)
+    assert service.containers() == []
 
 
 ANSWERS = """\

@@ -68,19 +68,6 @@ def arm(index: int = 0, prepare: Sequence[Any] = PREPARE, **counter: Any) -> Arm
     return ArmSpec(index=index, ini=INI, target=target, limits=ONE_CPU)
 
 
-@pytest.fixture
-def engine() -> Iterator[DockerLauncher]:
-    with real_bench.engine() as engine:
-        yield engine
-        engine.end_jobs(())
-        assert everything_of(engine.instance) == []
-
-
-@pytest.fixture
-def launcher(engine: DockerLauncher) -> DockerLauncher:
-    return engine.for_measurement("1", "7")
-
-
 def answer(running: DockerTarget, path: str) -> str:
     script = (
         "import urllib.request as u;"

@@ -5,8 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests import real_bench
-from tests.real_bench import LOAD_IMAGE, everything_of
+from tests.real_bench import LOAD_IMAGE
 from tuner.bench.engine import DockerLauncher
 from tuner.bench.engine.containers import ROOT_USER, Containers
 from tuner.bench.engine.states import Copies
@@ -39,14 +38,6 @@ cd /data && find . -printf '%p %y %m %U:%G %n %s %b %T@ %l\n' | sort
 find . -type f -print0 | sort -z | xargs -0 sha256sum
 python3 -c "import os; print(os.getxattr('kept', 'user.note'))"
 """
-
-
-@pytest.fixture
-def engine() -> Iterator[DockerLauncher]:
-    with real_bench.engine() as engine:
-        yield engine
-        engine.end_jobs(())
-        assert everything_of(engine.instance) == []
 
 
 @pytest.fixture

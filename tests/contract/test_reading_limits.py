@@ -12,7 +12,7 @@ from tests.sites import BROWSER, Site
 from tests.stores import STORES, store_of
 from tuner.nouns.model import JobId, Scope
 from tuner.service.api.limited import _OF_A_JOB, _OF_AN_APP, _OF_NO_APP, LimitedStore, is_among
-from tuner.service.api.services import ServiceStore
+from tuner.store.db import Store
 
 KEY = "the first key"
 OF_SHOP = {"x-api-key": "of shop"}
@@ -83,12 +83,20 @@ def test_lists_and_pages_have_these_apps_only(shown: Shown) -> None:
         assert shown.site.send("GET", path, headers={**BROWSER, **OF_SHOP}).status_code == 404
 
 
+OF_OPERATORS = {"audit_since", "close", "compact", "create_key", "drain", "keys", "prune_jobs"} | {
+    *("prune_windows", "resume", "revoke_key", "size_mb")
+}
+OF_WORKERS = {"advance", "claim", "complete", "fail", "is_current", "open_jobs", "recommended"} | {
+    *("recover", "release", "see_host")
+}
+
+
 def test_each_call_of_the_store_is_decided() -> None:
     """A new call is closed to such keys until it is named."""
-    calls = {name for name in vars(ServiceStore) if not name.startswith("_")}
+    calls = {name for name in dir(Store) if not name.startswith("_")}
     own = {name for name in vars(LimitedStore) if not name.startswith("_")}
     undecided = calls - own - _OF_A_JOB - _OF_AN_APP - _OF_NO_APP
-    assert undecided == {"audit"}  # it names all apps
+    assert undecided == {"audit"} | OF_OPERATORS | OF_WORKERS  # the audit names all apps
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import Engine, func, select, update
 
 from tests import builders, finished_jobs
+from tests.fake_store import FakeStore
 from tests.killable_worker import worker_on
 from tests.postgres import fresh_database
 from tests.stores import STORES, AnyStore, store_of
@@ -187,7 +188,7 @@ def rows_of(engine: Engine) -> dict[str, int]:
 def test_a_worker_removes_what_its_settings_do_not_keep() -> None:
     asked: list[tuple[str, timedelta]] = []
 
-    class Rows:
+    class Rows(FakeStore):
         def prune_windows(self, age: timedelta) -> int:
             asked.append(("windows", age))
             return 1

@@ -1,6 +1,5 @@
 """The way from an app to its services on the real engine: as long as the target asks for."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,14 +13,6 @@ from tuner.nouns.errors import Infrastructure, TargetFailed
 from tuner.nouns.model import ClosedLoop, FailureCode
 
 pytestmark = pytest.mark.docker
-
-
-@pytest.fixture
-def launcher() -> Iterator[DockerLauncher]:
-    with real_bench.engine() as engine:
-        yield engine.for_measurement("1", "7")
-        engine.end_jobs(())
-        assert real_bench.everything_of(engine.instance) == []
 
 
 def measured_ms(launcher: DockerLauncher, **counter: Any) -> float:

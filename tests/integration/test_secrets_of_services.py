@@ -66,8 +66,8 @@ def ended(service: Service, name: str, **request: Any) -> Json:
     return service.finish(job["id"])
 
 
-def answers(service: Service, job: Json) -> Iterator[tuple[str, str]]:
-    """Every address that the API documents, filled in for a job, and its answer."""
+def addresses_of(service: Service, job: Json) -> Iterator[str]:
+    """Every address that the API documents, filled in for a job."""
     known = {"id": job["id"], "n": 0, "app": job["app"], "pool": "default", "name": "default"}
     more = {"/report": ("format=html", "format=md", "format=json"), "/{n}": ("raw=1",)}
     more["/uwsgi.ini"] = ("form=command",)
@@ -75,9 +75,7 @@ def answers(service: Service, job: Json) -> Iterator[tuple[str, str]]:
         if "get" not in calls:
             continue
         queries = ("", *(q for end, all_ in more.items() if path.endswith(end) for q in all_))
-        for query in queries:
-            address = f"{path.format(**known)}?{query}"
-            yield address, answered(service, address)
+        yield from (f"{path.format(**known)}?{query}" for query in queries)
 
 
 def answered(service: Service, address: str) -> str:
@@ -127,9 +125,9 @@ def test_a_planted_secret_is_nowhere_after_its_jobs(service: Service) -> None:
     stored = rows(service)
     assert stored.count("it has ***") >= 3
     assert SECRET not in stored
-    seen = [found for job in (tuned, compared, step, part) for found in answers(service, job)]
-    assert sum(re.search("/report.*html", address) is not None for address, _ in seen) == 4
-    assert [address for address, text in seen if SECRET in text] == []
+    addresses = {a for job in (tuned, compared, step, part) for a in addresses_of(service, job)}
+    assert sum(re.search("/report.*html", address) is not None for address in addresses) == 4
+    assert [each for each in sorted(addresses) if SECRET in answered(service, each)] == []
     service.wait_for(lambda: not service.leftovers(), 60, "nothing is left over")
     files = [file for file in service.home.rglob("*") if file.is_file()]
     assert service.home / "serve.log" in files

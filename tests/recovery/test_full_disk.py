@@ -63,9 +63,10 @@ def fill(path: Path) -> None:
 def test_a_job_waits_for_room_on_a_full_disk_and_goes_on(tmp_path: Path) -> None:
     misbehaving.write_app(tmp_path, "fine", misbehaving.FINE)
     place = Path("/tmp") / f"tuner-small-disk-{os.getpid()}"
+    apps = {"TUNER_TARGET_APPS": str(tmp_path)}
     with (
         small_disk(place) as disk,
-        running(TUNER_TARGET_APPS=str(tmp_path), TUNER_DATA_DIR=str(disk)) as service,
+        running(measures=False, TUNER_DATA_DIR=str(disk), **apps) as service,
     ):
         job = submit(service)
         while not wait_for_phase(service, job["id"], "search"):  # a busy machine looks too late
@@ -77,7 +78,7 @@ def test_a_job_waits_for_room_on_a_full_disk_and_goes_on(tmp_path: Path) -> None
         said = service.http.get("/readyz")
         assert (said.status_code, said.json()["system"]) == (503, "postgresql")
         assert f"0 MB are left on the disk of {disk}" in said.json()["detail"]
-        service.pause(20.0)
+        service.pause(8.0)
         assert service.process.poll() is None, service.log()
         (disk / "filler").unlink()
         ended = service.finish(job["id"])

@@ -28,7 +28,7 @@ budget:
 
 @pytest.fixture
 def service() -> Iterator[Service]:
-    with running(TUNER_API_KEY=KEY) as service:
+    with running(measures=False, TUNER_API_KEY=KEY) as service:
         service.http.headers["X-API-Key"] = KEY
         yield service
         assert service.containers() == []

@@ -127,7 +127,7 @@ def in_memory(at: datetime | None, spec: JobSpec = SPEC) -> tuple[FakeStore, Job
     store = FakeStore(clock=lambda: at)
     working = worker_on(store)
     job = store.create_job(spec, idempotency_key=None, request_sha256="0")[0].job
-    store.drain(working.advance, lambda id_: working.measure(id_, lambda: False))
+    store.run_deferred(working.advance, lambda id_: working.measure(id_, lambda: False))
     return store, store.job(job.id)
 
 

@@ -29,7 +29,7 @@ from tuner.store.queue import Queue
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(TEST_ENDS_WITHIN_S)]
 
-ROUNDS, BEFORE_THE_KILL = 8, 2
+ROUNDS, BEFORE_THE_KILL = 5, 2
 ARMS = [{"name": f"threads-{n}", "ini": f"{misbehaving.INI}threads = {n}\n"} for n in (1, 2)]
 SUITE = {
     "kind": "compare",

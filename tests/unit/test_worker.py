@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.builders import FACTS, INI, block, history, job, space, spec
+from tests.fake_base import Store
 from tests.fake_bench import FakeLauncher, FakeWorld
 from tests.log_ids import ids_in
 from tuner.bench.measurement import Bench
@@ -43,7 +44,7 @@ RUNNING = block(arms=(0, 1), state=MeasurementState.RUNNING)
 
 
 @dataclass
-class Rows:
+class Rows(Store):
     """A store of one measurement that remembers what was written."""
 
     measurement: Measurement = RUNNING
@@ -89,11 +90,15 @@ class Rows:
     def recover(self, pool: str) -> int:
         return 0
 
-    def open_jobs(self) -> tuple[JobId, ...]:
-        return (JobId(1),)
+    def open_jobs(self) -> set[JobId]:
+        return {JobId(1)}
 
     def see_host(
-        self, name: str, pool: str, fingerprint: HostFingerprint | None, problem: str | None
+        self,
+        name: str,
+        pool: str,
+        fingerprint: HostFingerprint | None = None,
+        problem: str | None = None,
     ) -> None:
         self.problems.append(problem)
 
@@ -333,16 +338,26 @@ def test_an_engine_that_comes_back_has_its_whole_time_again() -> None:
     assert not rows.failed
 
 
-def test_an_engine_that_goes_away_in_the_middle_every_time_is_a_fault() -> None:
-    def gone(options: dict[str, str]) -> float:
-        raise Unavailable("docker", "connection reset")
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (Unavailable("docker", "connection reset"), "docker is away: connection reset"),
+        (KeyError("a bug"), "a bug"),
+    ],
+)
+def test_what_fails_in_the_middle_every_time_is_repeated_and_then_given_up(
+    error: Exception, said: str
+) -> None:
+    def fails(options: dict[str, str]) -> float:
+        raise error
 
-    rows, world = Rows(), FakeWorld(throughput=gone)
+    rows, world = Rows(), FakeWorld(throughput=fails)
     for _ in range(FAULTS_ALLOWED - 1):
         with pytest.raises(Infrastructure):
             measure(rows, world)
     measure(rows, world)
-    assert "docker is away: connection reset" in rows.failed[0].message
+    assert said in rows.failed[0].message
+    assert not world.running
 
 
 def test_a_block_starts_no_other_image_than_prepare_has_seen() -> None:
@@ -514,19 +529,6 @@ def test_a_database_that_is_away_is_no_fault_of_the_job() -> None:
     with pytest.raises(Unavailable):
         replace(worker(rows), decide=away).advance(JobId(1))
     assert not rows.steps
-
-
-def test_a_fault_of_our_own_in_a_measurement_is_repeated_and_then_given_up() -> None:
-    def broken(options: dict[str, str]) -> float:
-        raise KeyError("a bug")
-
-    rows, world = Rows(), FakeWorld(throughput=broken)
-    for _ in range(FAULTS_ALLOWED - 1):
-        with pytest.raises(Infrastructure):
-            measure(rows, world)
-    measure(rows, world)
-    assert "a bug" in rows.failed[0].message
-    assert not world.running
 
 
 @dataclass

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import Protocol
 
 from tuner.nouns.errors import TunerError
+from tuner.store.db import EmbeddedPostgres
 
 FIRST_DELAY_S = 0.2
 LONGEST_DELAY_S = 5.0
@@ -33,23 +33,6 @@ _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)  # here, because a forked child must load nothing
 
 log = logging.getLogger(__name__)
-
-
-class Database(Protocol):
-    """An embedded PostgreSQL."""
-
-    @property
-    def url(self) -> str:
-        """Its URL; the same after every start."""
-
-    def start(self) -> None:
-        """Start it; returns once it answers."""
-
-    def poll(self) -> int | None:
-        """Its exit code, or None while it runs."""
-
-    def stop(self) -> None:
-        """Stop it, if it runs."""
 
 
 @dataclass(slots=True)
@@ -165,7 +148,7 @@ def run(
     children: Mapping[str, Sequence[str]],
     *,
     environ: Mapping[str, str],
-    database: Database | None = None,
+    database: EmbeddedPostgres | None = None,
     prepare: Callable[[], None] = lambda: None,
     grace_s: float = GRACE_S,
 ) -> int:
@@ -191,7 +174,7 @@ def run(
 
 
 @contextmanager
-def _database_running(database: Database | None) -> Iterator[None]:
+def _database_running(database: EmbeddedPostgres | None) -> Iterator[None]:
     if database is None:
         yield
         return

@@ -31,7 +31,7 @@ from tuner.nouns.model import (
     Workload,
 )
 from tuner.study import targets
-from tuner.study.targets import KnownApp, KnownTargets
+from tuner.targets.catalogue import CataloguedApp, HostCatalogue
 from tuner.targets.search_space import derive
 from tuner.uwsgi import command_line
 from tuner.uwsgi.lint import RULES, Box, lint, subject_of
@@ -167,7 +167,7 @@ OWN_FILE = "uwsgi.ini"
 
 def resolve(
     request: Request,
-    catalogue: KnownTargets,
+    catalogue: HostCatalogue,
     earlier: Callable[[str], Sequence[Params]] = lambda app: (),
     images_allowed: Sequence[str] = (),
 ) -> JobSpec:
@@ -256,7 +256,7 @@ def _seeds(wanted: Sequence[Params], space: SearchSpace) -> tuple[dict[str, Scal
 
 
 def _files(
-    request: Request, own_ini: str, others: Mapping[str, KnownApp], mistakes: list[Mistake]
+    request: Request, own_ini: str, others: Mapping[str, CataloguedApp], mistakes: list[Mistake]
 ) -> Mapping[str, Variant]:
     """The files to run, by their paths in the request; the first one is the baseline."""
     if isinstance(request, CompareRequest):
@@ -274,7 +274,7 @@ def _files(
     return given or {"target.uwsgi_ini": Variant(name=OWN_FILE, ini=own_ini)}
 
 
-def _with_own_file(arm: Variant, app: KnownApp | None) -> Variant:
+def _with_own_file(arm: Variant, app: CataloguedApp | None) -> Variant:
     """The arm with the file of its target app, if it gives neither a file nor a command."""
     if app is None or arm.ini is not None or arm.command is not None:
         return arm
@@ -338,7 +338,7 @@ def _app_of(request: Request) -> str:
 
 
 def _space(
-    request: TuneRequest, catalogue: KnownTargets, mistakes: list[Mistake]
+    request: TuneRequest, catalogue: HostCatalogue, mistakes: list[Mistake]
 ) -> SearchSpace | None:
     if isinstance(request.search_space, SearchSpace):
         return request.search_space

@@ -22,7 +22,7 @@ from tuner.nouns.model import (
 )
 from tuner.nouns.wording import effect_with_interval
 from tuner.study import targets
-from tuner.study.targets import KnownApp
+from tuner.targets.catalogue import CataloguedApp
 from tuner.uwsgi.derived import OptionDifference, semantic_diff
 from tuner.uwsgi.ini import IniFile
 
@@ -30,7 +30,7 @@ MOST_NAMES = 5  # in a reason
 
 
 def reasons(
-    last: Job | None, known: KnownApp, image: str | None, schedule: Schedule, now: datetime
+    last: Job | None, known: CataloguedApp, image: str | None, schedule: Schedule, now: datetime
 ) -> tuple[str, ...]:
     """Why the app of `last` is to be tuned again, each in a sentence; empty: no reason.
 
@@ -45,7 +45,7 @@ def reasons(
 def _reasons(
     last: Job,
     found: Recommendation,
-    known: KnownApp,
+    known: CataloguedApp,
     image: str | None,
     schedule: Schedule,
     now: datetime,
@@ -74,12 +74,12 @@ def _reasons(
             yield f"the answer of job {last.id} is {days:.0f} days old, {older}"
 
 
-def target_of(spec: JobSpec, known: KnownApp) -> Target:
+def target_of(spec: JobSpec, known: CataloguedApp) -> Target:
     """The target as target.yaml has it now, with its file where the job had it."""
     return targets.of_app(known, spec.in_image)
 
 
-def renewed(name: str, last: JobSpec | None, known: KnownApp, pool: str) -> TuneRequest:
+def renewed(name: str, last: JobSpec | None, known: CataloguedApp, pool: str) -> TuneRequest:
     """The request of `last` once more, with the app as it is now; by default the app's own.
 
     It first tries what earlier jobs recommended.

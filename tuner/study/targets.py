@@ -1,7 +1,7 @@
 """The targets that a request means: of the job, and of arms that name their own."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from tuner.nouns.errors import Mistake
 from tuner.nouns.model import (
@@ -10,41 +10,16 @@ from tuner.nouns.model import (
     ImageName,
     JobSpec,
     Request,
-    SearchSpace,
     Target,
-    TargetApp,
 )
+from tuner.targets.catalogue import CataloguedApp, HostCatalogue
 
 DEFAULT_MEMORY_PER_PROCESS_MB = 32
 
 
-class KnownApp(Protocol):
-    """A target app as it lies in its folder."""
-
-    @property
-    def app(self) -> TargetApp:
-        """Its target.yaml."""
-
-    @property
-    def baseline_ini(self) -> str:
-        """The text of its own uwsgi.ini."""
-
-
-class KnownTargets(Protocol):
-    """The apps and spaces that a request can name."""
-
-    @property
-    def apps(self) -> Mapping[str, KnownApp]:
-        """The target apps by name."""
-
-    @property
-    def spaces(self) -> Mapping[str, SearchSpace]:
-        """The search spaces by name."""
-
-
 def described(
-    request: Request, catalogue: KnownTargets, mistakes: list[Mistake]
-) -> KnownApp | None:
+    request: Request, catalogue: HostCatalogue, mistakes: list[Mistake]
+) -> CataloguedApp | None:
     """The target app of the job; None for an image."""
     name = request.target.target_app
     if name is None:
@@ -64,7 +39,7 @@ def in_image(request: Request) -> str | None:
     return getattr(getattr(request, "baseline", None), "in_image", None)
 
 
-def asked(request: Request, described: KnownApp | None) -> Target:
+def asked(request: Request, described: CataloguedApp | None) -> Target:
     """The target of the job: a described app, or an image."""
     if described is not None:
         return of_app(described, in_image(request))
@@ -74,7 +49,7 @@ def asked(request: Request, described: KnownApp | None) -> Target:
     return _with_file_at(in_image(request) or given.ini_path, fields)
 
 
-def of_app(known: KnownApp, ini_path: str | None = None) -> Target:
+def of_app(known: CataloguedApp, ini_path: str | None = None) -> Target:
     """The target of a described app, whose file is in its image if there is a path."""
     app = known.app
     fields = {"target_app": app.name, **app.model_dump(include=set(Target.model_fields))}
@@ -87,11 +62,11 @@ def _with_file_at(path: str | None, fields: Mapping[str, Any]) -> Target:
 
 
 def others(
-    request: Request, catalogue: KnownTargets, mistakes: list[Mistake]
-) -> Mapping[str, KnownApp]:
+    request: Request, catalogue: HostCatalogue, mistakes: list[Mistake]
+) -> Mapping[str, CataloguedApp]:
     """The target apps that arms name."""
     arms = request.arms if isinstance(request, CompareRequest) else ()
-    found: dict[str, KnownApp] = {}
+    found: dict[str, CataloguedApp] = {}
     for number, name in enumerate(arm.target_app for arm in arms):
         if name is not None and name in catalogue.apps:
             found[name] = catalogue.apps[name]

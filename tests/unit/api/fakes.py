@@ -11,12 +11,12 @@ import httpx
 from fastapi import FastAPI
 
 from tests import builders, fake_store
+from tests.finished_jobs import CALIBRATION as CALIBRATION
 from tuner.nouns.errors import Unavailable
 from tuner.nouns.model import (
     Activity,
     BenchmarkHost,
     Bottleneck,
-    Calibration,
     ChangedLine,
     Comparison,
     Diagnosis,
@@ -43,17 +43,6 @@ from tuner.nouns.model import (
 from tuner.service.api import Services, create_app
 from tuner.study import resolve
 from tuner.targets.catalogue import CataloguedApp, HostCatalogue
-
-CALIBRATION = Calibration(
-    blocks=2,
-    bias=0.001,
-    bias_ci_low=-0.01,
-    bias_ci_high=0.01,
-    block_sd=0.01,
-    mde=0.008,
-    throughput_rps=120.0,
-    resolves_min_effect=True,
-)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -396,7 +396,7 @@ def test_a_calibration_says_what_its_hosts_can_see() -> None:
     assert body["calibration"]["bias_ci_low"] is None
     assert body["calibration"]["smallest_bias"] is None
     told = Api(FakeStore({1: replace(done, calibration=CALIBRATION)})).get("/v1/jobs/1")
-    assert told.json()["calibration"]["smallest_bias"] == pytest.approx(math.expm1(0.01))
+    assert told.json()["calibration"]["smallest_bias"] == pytest.approx(math.expm1(0.013))
     effects = [sight["effect"] for sight in body["sees"]]
     assert [sight["minutes"] for sight in body["sees"]] == [5, 20, 60]
     assert effects == sorted(effects, reverse=True)

@@ -1,6 +1,6 @@
 """A request becomes a job, or every mistake in it is named."""
 
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,22 +25,16 @@ from tuner.nouns.model import (
 )
 from tuner.study import intake as mistakes_module
 from tuner.study import resolve
+from tuner.targets.catalogue import CataloguedApp, HostCatalogue
 from tuner.uwsgi.lint import RULES
 
 
-@dataclass(frozen=True)
-class Described:
-    app: TargetApp
-    baseline_ini: str = INI
+def known(app: TargetApp, ini: str = INI) -> CataloguedApp:
+    return CataloguedApp(app=app, folder=Path("/nowhere"), baseline_ini=ini)
 
 
-class OneApp:
-    """A catalogue with one app and one space."""
-
-    def __init__(self) -> None:
-        app = TargetApp(name="mixed", description="d", build=".", limits=Limits(cpus=2.0))
-        self.apps = {"mixed": Described(app)}
-        self.spaces = {"default": space()}
+MIXED = TargetApp(name="mixed", description="d", build=".", limits=Limits(cpus=2.0))
+ONE_APP = HostCatalogue(apps={"mixed": known(MIXED)}, spaces={"default": space()})
 
 
 def request(**changes: Any) -> TuneRequest:
@@ -52,33 +46,33 @@ def request(**changes: Any) -> TuneRequest:
 
 def mistakes(**changes: Any) -> dict[str, str]:
     with pytest.raises(InvalidInput) as caught:
-        resolve(request(**changes), OneApp())
+        resolve(request(**changes), ONE_APP)
     return {mistake.path: mistake.message for mistake in caught.value.mistakes}
 
 
 def test_only_images_that_the_operator_allows_may_run() -> None:
     asked = request(target={"image": "registry.example/shop/cart:1"}, ini=INI)
-    assert resolve(asked, OneApp(), images_allowed=["registry.example/shop/*"])
+    assert resolve(asked, ONE_APP, images_allowed=["registry.example/shop/*"])
     with pytest.raises(InvalidInput, match=r"^target\.image: TUNER_IMAGES_ALLOWED") as refused:
-        resolve(asked, OneApp(), images_allowed=["docker.io/*", "registry.example/other/*"])
+        resolve(asked, ONE_APP, images_allowed=["docker.io/*", "registry.example/other/*"])
     assert len(refused.value.mistakes) == 1
 
 
 def test_the_target_app_supplies_what_the_request_leaves_out() -> None:
-    spec = resolve(request(), OneApp())
+    spec = resolve(request(), ONE_APP)
     assert spec.baseline_ini == INI
     assert spec.limits.cpus == 2.0
     assert spec.target.target_app == "mixed"
 
 
 def test_a_preset_is_resolved_and_its_numbers_may_be_replaced() -> None:
-    spec = resolve(request(budget={"preset": "demo", "trials": 3}), OneApp())
+    spec = resolve(request(budget={"preset": "demo", "trials": 3}), ONE_APP)
     assert isinstance(spec.budget, Budget)
     assert (spec.budget.trials, spec.budget.confirm_blocks) == (3, 8)
 
 
 def test_an_image_is_its_own_target() -> None:
-    spec = resolve(request(target={"image": "shop:1.4", "port": 9000}, ini=INI), OneApp())
+    spec = resolve(request(target={"image": "shop:1.4", "port": 9000}, ini=INI), ONE_APP)
     assert (spec.target.image, spec.target.port, spec.target.target_app) == ("shop:1.4", 9000, None)
 
 
@@ -168,11 +162,11 @@ def test_what_uwsgi_does_not_start_with_is_refused(lines: str) -> None:
     ],
 )
 def test_a_file_that_runs_today_is_not_refused_for_what_is_odd_in_it(lines: str) -> None:
-    assert resolve(request(ini=f"{INI}{lines}\n"), OneApp())
+    assert resolve(request(ini=f"{INI}{lines}\n"), ONE_APP)
 
 
 def test_an_empty_section_is_enough_for_the_command_may_say_it_all() -> None:
-    assert resolve(request(ini="[uwsgi]\n"), OneApp()).baseline_ini == "[uwsgi]\n"
+    assert resolve(request(ini="[uwsgi]\n"), ONE_APP).baseline_ini == "[uwsgi]\n"
 
 
 def test_every_rule_that_refuses_a_file_exists() -> None:
@@ -181,18 +175,18 @@ def test_every_rule_that_refuses_a_file_exists() -> None:
 
 def test_a_file_of_a_comparison_is_named_with_its_line() -> None:
     with pytest.raises(InvalidInput) as caught:
-        resolve(measuring(arms=[{"name": "a", "ini": f"{INI}listen = 9000\n"}]), OneApp())
+        resolve(measuring(arms=[{"name": "a", "ini": f"{INI}listen = 9000\n"}]), ONE_APP)
     assert [mistake.path for mistake in caught.value.mistakes] == ["arms.0.ini:4"]
 
 
 def test_what_the_file_may_do_is_kept_once_each() -> None:
-    spec = resolve(request(allow=["network", "commands", "network"]), OneApp())
+    spec = resolve(request(allow=["network", "commands", "network"]), ONE_APP)
     assert spec.allow == (Danger.NETWORK, Danger.COMMANDS)
-    assert resolve(request(), OneApp()).allow == ()
+    assert resolve(request(), ONE_APP).allow == ()
 
 
 def test_an_include_of_the_image_is_no_mistake() -> None:
-    assert resolve(request(ini=f"{INI}ini = /etc/uwsgi/base.ini\n"), OneApp())
+    assert resolve(request(ini=f"{INI}ini = /etc/uwsgi/base.ini\n"), ONE_APP)
 
 
 def test_processes_that_uwsgi_reads_as_none_are_named() -> None:
@@ -222,7 +216,7 @@ def test_latency_may_be_ranked_at_a_fixed_rate() -> None:
             objective={"minimize": "latency_p95_ms"},
             workload={"kind": "open_loop", "rate_rps": 100},
         ),
-        OneApp(),
+        ONE_APP,
     )
     assert spec.objective.sign == -1
 
@@ -232,14 +226,14 @@ PATHS = {"kind": "paths", "requests": [{"path": "/a"}, {"path": "/b"}]}
 
 def test_paths_in_turn_are_for_comparisons() -> None:
     assert "closed_loop" in mistakes(workload=PATHS)["workload.kind"]
-    assert resolve(measuring(workload=PATHS), OneApp()).workload.kind == "paths"
+    assert resolve(measuring(workload=PATHS), ONE_APP).workload.kind == "paths"
 
 
 def test_users_with_connections_of_their_own_keep_them_as_they_are() -> None:
     arm = {"name": "a", "ini": INI, "keep_alive": True}
-    assert wants_kept(resolve(measuring(arms=[arm]), OneApp()).workloads[0])
+    assert wants_kept(resolve(measuring(arms=[arm]), ONE_APP).workloads[0])
     with pytest.raises(InvalidInput) as refused:
-        resolve(measuring(arms=[arm], workload={"kind": "burst", "users": 10}), OneApp())
+        resolve(measuring(arms=[arm], workload={"kind": "burst", "users": 10}), ONE_APP)
     assert [each.path for each in refused.value.mistakes] == ["arms.0.keep_alive"]
 
 
@@ -262,20 +256,20 @@ def test_latency_is_ranked_where_a_slower_server_is_not_sent_less(
 ) -> None:
     changes = {"workload": workload, "objective": {"minimize": "latency_p95_ms"}}
     if allowed:
-        assert resolve(request(**changes), OneApp()).workload.kind == workload["kind"]
+        assert resolve(request(**changes), ONE_APP).workload.kind == workload["kind"]
     else:
         assert "objective.minimize" in mistakes(**changes)
 
 
 def test_a_comparison_has_as_many_blocks_as_were_asked_for_and_varies_nothing() -> None:
-    spec = resolve(measuring(blocks=1, cycles=3), OneApp())
+    spec = resolve(measuring(blocks=1, cycles=3), ONE_APP)
     assert (spec.kind, spec.search_space) == (JobKind.COMPARE, None)
     assert (spec.budget.compare_blocks, spec.budget.cycles) == (1, 3)
 
 
 def test_the_first_file_of_a_comparison_is_the_baseline() -> None:
     inis = [{"name": "a", "ini": INI}, {"name": "b", "ini": "[uwsgi]\nprocesses = 9\n"}]
-    spec = resolve(measuring(arms=inis), OneApp())
+    spec = resolve(measuring(arms=inis), ONE_APP)
     assert [variant.name for variant in spec.variants] == ["a", "b"]
     assert spec.baseline_ini == INI
 
@@ -283,10 +277,10 @@ def test_the_first_file_of_a_comparison_is_the_baseline() -> None:
 def test_each_file_of_a_comparison_has_a_box_of_its_own_or_the_jobs() -> None:
     small = {"cpus": 0.5, "memory_mb": 256}
     inis = [{"name": "a", "ini": INI, "limits": small}, {"name": "b", "ini": INI}]
-    spec = resolve(measuring(arms=inis), OneApp())
+    spec = resolve(measuring(arms=inis), ONE_APP)
     assert [box.cpus for box in spec.boxes] == [0.5, 2.0]
     assert spec.limits == spec.boxes[0]
-    assert resolve(request(), OneApp()).boxes == (Limits(cpus=2.0),)
+    assert resolve(request(), ONE_APP).boxes == (Limits(cpus=2.0),)
 
 
 def test_a_file_is_checked_against_its_own_box() -> None:
@@ -294,22 +288,22 @@ def test_a_file_is_checked_against_its_own_box() -> None:
     tight = {"somaxconn": 512, "memory_mb": 20}
     inis = [{"name": "a", "ini": listens}, {"name": "b", "ini": listens, "limits": tight}]
     with pytest.raises(InvalidInput) as refused:
-        resolve(measuring(arms=inis), OneApp())
+        resolve(measuring(arms=inis), ONE_APP)
     paths = [mistake.path for mistake in refused.value.mistakes]
     assert paths == ["arms.1.ini:4", "arms.1.limits.memory_mb"]
 
 
 def test_how_files_are_compared_is_kept_for_the_report() -> None:
     inis = [{"name": str(n), "ini": f"[uwsgi]\nprocesses = {n}\n"} for n in (1, 2)]
-    steps = resolve(measuring(arms=inis, compare_with="previous"), OneApp())
+    steps = resolve(measuring(arms=inis, compare_with="previous"), ONE_APP)
     assert (steps.compare_with, steps.vary) == ("previous", ())
-    assert resolve(measuring(arms=inis, vary=["processes"]), OneApp()).vary == ("processes",)
+    assert resolve(measuring(arms=inis, vary=["processes"]), ONE_APP).vary == ("processes",)
 
 
 def test_files_that_do_not_differ_in_what_varies_are_refused() -> None:
     inis = [{"name": "a", "ini": INI}, {"name": "b", "ini": f"{INI}threads = 2\n"}]
     with pytest.raises(InvalidInput, match="vary: has the same values in a and b"):
-        resolve(measuring(arms=inis, vary=["processes"]), OneApp())
+        resolve(measuring(arms=inis, vary=["processes"]), ONE_APP)
 
 
 @pytest.mark.parametrize(
@@ -326,14 +320,14 @@ def test_a_comparison_that_is_not_well_formed_is_refused(changes: dict[str, Any]
 
 
 def test_a_calibration_is_of_the_targets_own_file() -> None:
-    spec = resolve(CalibrateRequest(blocks=5), OneApp())
+    spec = resolve(CalibrateRequest(blocks=5), ONE_APP)
     assert (spec.kind, spec.app, spec.variants) == (JobKind.CALIBRATE, "mixed", ())
     assert (spec.baseline_ini, spec.budget.calibrate_blocks) == (INI, 5)
 
 
 @pytest.mark.parametrize("objective", [{"minimize": "memory_mb"}, {"maximize": "rps_per_cpu"}])
 def test_what_is_saved_must_not_cost_throughput(objective: dict[str, Any]) -> None:
-    spec = resolve(request(objective=objective, slo={"error_rate": 0.01}), OneApp())
+    spec = resolve(request(objective=objective, slo={"error_rate": 0.01}), ONE_APP)
     assert spec.slo.throughput_rps == RelativeBound(relative_to_baseline=0.95)
     assert spec.slo.error_rate == 0.01
     assert spec.own_bounds == (Metric.THROUGHPUT_RPS,)
@@ -342,7 +336,7 @@ def test_what_is_saved_must_not_cost_throughput(objective: dict[str, Any]) -> No
 @pytest.mark.parametrize("bound", [120, {"relative_to_baseline": 0.95}])
 def test_the_users_own_bound_on_throughput_stands(bound: Any) -> None:
     asked = request(objective={"minimize": "memory_mb"}, slo={"throughput_rps": bound})
-    spec = resolve(asked, OneApp())
+    spec = resolve(asked, ONE_APP)
     assert spec.slo == asked.slo
     assert spec.own_bounds == ()
 
@@ -355,7 +349,7 @@ def test_the_users_own_bound_on_throughput_stands(bound: Any) -> None:
     ],
 )
 def test_where_throughput_is_the_aim_it_needs_no_bound(objective: dict[str, Any]) -> None:
-    assert resolve(request(objective=objective), OneApp()).slo.throughput_rps is None
+    assert resolve(request(objective=objective), ONE_APP).slo.throughput_rps is None
 
 
 def test_latencies_among_further_aims_are_ranked_under_the_same_loads() -> None:
@@ -366,7 +360,7 @@ def test_latencies_among_further_aims_are_ranked_under_the_same_loads() -> None:
     found = mistakes(objective=objective, workload={"kind": "closed_loop"})
     assert list(found) == ["objective.also.1.minimize"]
     at_a_rate = {"kind": "open_loop", "rate_rps": 100}
-    spec = resolve(request(objective=objective, workload=at_a_rate), OneApp())
+    spec = resolve(request(objective=objective, workload=at_a_rate), ONE_APP)
     assert [aim.metric.value for aim in spec.objective.aims] == [
         "throughput_rps",
         "memory_mb",
@@ -375,7 +369,7 @@ def test_latencies_among_further_aims_are_ranked_under_the_same_loads() -> None:
 
 
 def test_the_sampler_is_the_one_that_was_asked_for() -> None:
-    assert resolve(request(sampler="tpe"), OneApp()).sampler is SamplerName.TPE
+    assert resolve(request(sampler="tpe"), ONE_APP).sampler is SamplerName.TPE
 
 
 @pytest.mark.parametrize("name", ["qmc", "random"])
@@ -396,22 +390,22 @@ def earlier(app: str) -> list[Params]:
 
 
 def test_a_warm_start_begins_with_what_earlier_jobs_recommended_as_far_as_it_is_varied() -> None:
-    spec = resolve(request(warm_start=True), OneApp(), earlier)
+    spec = resolve(request(warm_start=True), ONE_APP, earlier)
     assert spec.seeds == ({"processes": 6}, {"processes": 400})
-    assert resolve(request(app="other", warm_start=True), OneApp(), earlier).seeds == ()
+    assert resolve(request(app="other", warm_start=True), ONE_APP, earlier).seeds == ()
 
 
 def test_earlier_jobs_are_not_asked_where_no_warm_start_is_wanted() -> None:
     def nobody(app: str) -> list[Params]:
         raise AssertionError(app)
 
-    assert resolve(request(), OneApp(), nobody).seeds == ()
-    assert resolve(measuring(), OneApp(), nobody).seeds == ()
+    assert resolve(request(), ONE_APP, nobody).seeds == ()
+    assert resolve(measuring(), ONE_APP, nobody).seeds == ()
 
 
 def test_a_command_becomes_the_baseline() -> None:
     command = "uwsgi --http :8000 --wsgi-file app.py --processes 4 --disable-logging"
-    spec = resolve(request(baseline={"command": command}), OneApp())
+    spec = resolve(request(baseline={"command": command}), ONE_APP)
     lines = ["http = :8000", "wsgi-file = app.py", "processes = 4", "disable-logging = true"]
     assert spec.baseline_ini.splitlines() == ["[uwsgi]", *lines]
 
@@ -433,19 +427,19 @@ SHIPPED = {"target": {"image": "shop:1"}, "baseline": {"in_image": PATH}}
 
 
 def test_a_file_in_the_image_is_read_later_and_the_images_own_command_runs() -> None:
-    spec = resolve(request(**SHIPPED), OneApp())
+    spec = resolve(request(**SHIPPED), ONE_APP)
     assert spec.awaits_file
     assert (spec.target.ini_path, spec.target.command) == (PATH, ())
     assert not spec.with_file(INI).awaits_file
     asked = CalibrateRequest.model_validate({"kind": "calibrate", **SHIPPED})
-    assert resolve(asked, OneApp()).target.ini_path == PATH
-    app = resolve(request(baseline=SHIPPED["baseline"]), OneApp()).target
+    assert resolve(asked, ONE_APP).target.ini_path == PATH
+    app = resolve(request(baseline=SHIPPED["baseline"]), ONE_APP).target
     assert (app.target_app, app.ini_path, app.command) == ("mixed", PATH, ())
 
 
 def test_a_space_is_held_against_the_file_once_it_is_known() -> None:
     crowded = {**SHIPPED, "max_slots": 1}
-    spec = resolve(request(**crowded), OneApp())
+    spec = resolve(request(**crowded), ONE_APP)
     found = mistakes_module.mistakes_in(spec.with_file(INI), [(PATH, INI)])
     assert [mistake.path for mistake in found] == ["max_slots"]
 
@@ -460,7 +454,7 @@ def test_a_file_in_the_image_has_one_way_to_start(more: dict[str, Any]) -> None:
 def test_given_files_may_take_the_place_of_the_images() -> None:
     asked = {"kind": "compare", "target": {"image": "shop:1", "ini_path": PATH}}
     inis = [{"name": "a", "ini": INI}]
-    spec = resolve(CompareRequest.model_validate({**asked, "arms": inis}), OneApp())
+    spec = resolve(CompareRequest.model_validate({**asked, "arms": inis}), ONE_APP)
     assert (spec.awaits_file, spec.target.ini_path, spec.target.command) == (False, PATH, ())
     with pytest.raises(ValidationError, match="leave command out"):
         request(target={"image": "a", "ini_path": PATH, "command": ["uwsgi", "{ini}"]})

@@ -1,12 +1,14 @@
 """Arms that are no uWSGI, from the request to the report, on a host without containers."""
 
+from dataclasses import replace
+
 import pytest
 from pydantic import ValidationError
 
 from tests.builders import INI
 from tests.fake_bench import FakeWorld
 from tests.unit.study.test_comparing import arms_of, by_processes, comparison, with_processes
-from tests.unit.study.test_intake import Described, OneApp, measuring
+from tests.unit.study.test_intake import ONE_APP, known, measuring
 from tests.unit.study.test_whole_study import run
 from tuner.judge import report
 from tuner.nouns.errors import InvalidInput
@@ -26,6 +28,7 @@ from tuner.nouns.model import (
 from tuner.service.api.reading import read_request
 from tuner.show.evidence.compared_arms import files
 from tuner.study import resolve
+from tuner.targets.catalogue import HostCatalogue
 
 GUNICORN = ("gunicorn", "--workers", "2", "app:application")
 OTHER = Variant(name="gunicorn", command=GUNICORN)
@@ -75,11 +78,11 @@ def test_a_request_names_other_servers_beside_files() -> None:
         {"name": "today", "ini": INI},
         {"name": "gunicorn", "command": list(GUNICORN), "limits": {"cpus": 1}},
     ]
-    spec = resolve(measuring(arms=arms), OneApp())
+    spec = resolve(measuring(arms=arms), ONE_APP)
     assert spec.baseline_ini == INI
     assert [target.is_uwsgi for target in spec.targets] == [True, False]
     assert [box.cpus for box in spec.boxes] == [2.0, 1.0]
-    servers = resolve(measuring(arms=arms[1:]), OneApp())
+    servers = resolve(measuring(arms=arms[1:]), ONE_APP)
     assert servers.baseline_ini == ""
     assert not servers.awaits_file
 
@@ -96,7 +99,7 @@ def test_each_wrong_file_is_named_by_its_own_place() -> None:
         {"name": "broken", "ini": f"{INI}listen = 9000\n"},
     ]
     with pytest.raises(InvalidInput) as refused:
-        resolve(measuring(arms=arms), OneApp())
+        resolve(measuring(arms=arms), ONE_APP)
     assert [mistake.path for mistake in refused.value.mistakes] == ["arms.1.ini:4"]
 
 
@@ -201,20 +204,18 @@ def test_a_suite_with_several_mistakes_has_them_all_in_one_answer() -> None:
         "arms": [{"name": "a", "ini": INI}, {"name": "a", "command": ["gunicorn"]}],
     }
     with pytest.raises(InvalidInput) as refused:
-        read_request(document, lambda request: resolve(request, OneApp()))
+        read_request(document, lambda request: resolve(request, ONE_APP))
     paths = {mistake.path for mistake in refused.value.mistakes}
     assert paths == {"target.target_app", "workload.concurrencies.0", "arms"}
 
 
-class TwoApps(OneApp):
+def two_apps() -> HostCatalogue:
     """Another app has an image, a file and a service of its own."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        service = {"image": "registry.example/redis:7"}
-        document = {"name": "shop", "description": "d", "image": "registry.example/shop:2"}
-        app = TargetApp.model_validate({**document, "port": 9000, "services": {"redis": service}})
-        self.apps["shop"] = Described(app, with_processes(3))
+    service = {"image": "registry.example/redis:7"}
+    document = {"name": "shop", "description": "d", "image": "registry.example/shop:2"}
+    app = TargetApp.model_validate({**document, "port": 9000, "services": {"redis": service}})
+    shop = known(app, with_processes(3))
+    return replace(ONE_APP, apps={**ONE_APP.apps, "shop": shop})
 
 
 def test_an_arm_may_be_another_target_app_with_its_file_and_its_services() -> None:
@@ -224,7 +225,7 @@ def test_an_arm_may_be_another_target_app_with_its_file_and_its_services() -> No
         {"name": "other-file", "target_app": "shop", "ini": with_processes(5)},
         {"name": "other-server", "target_app": "shop", "command": list(GUNICORN), "port": 8000},
     ]
-    spec = resolve(measuring(arms=arms), TwoApps())
+    spec = resolve(measuring(arms=arms), two_apps())
     assert [each.ini for each in spec.variants] == [
         *(INI, with_processes(3), with_processes(5)),
         None,
@@ -242,10 +243,10 @@ def test_an_arm_may_be_another_target_app_with_its_file_and_its_services() -> No
 def test_an_arm_names_a_target_app_that_is_there_and_that_the_operator_allows() -> None:
     arms = [{"name": "a", "ini": INI}, {"name": "b", "target_app": "shop"}]
     with pytest.raises(InvalidInput) as unknown:
-        resolve(measuring(arms=arms), OneApp())
+        resolve(measuring(arms=arms), ONE_APP)
     assert [mistake.path for mistake in unknown.value.mistakes] == ["arms.1.target_app"]
     with pytest.raises(InvalidInput) as refused:
-        resolve(measuring(arms=arms), TwoApps(), images_allowed=["registry.example/shop"])
+        resolve(measuring(arms=arms), two_apps(), images_allowed=["registry.example/shop"])
     assert [str(mistake) for mistake in refused.value.mistakes] == [
         "arms.1.target_app: TUNER_IMAGES_ALLOWED does not allow registry.example/redis:7"
     ]
@@ -256,5 +257,5 @@ def test_an_arm_names_a_target_app_that_is_there_and_that_the_operator_allows() 
 def test_images_that_are_not_allowed_are_refused_arm_by_arm() -> None:
     arms = [{"name": "a", "ini": INI}, {"name": "b", "image": "registry.example/shop:2"}]
     with pytest.raises(InvalidInput) as refused:
-        resolve(measuring(arms=arms), OneApp(), images_allowed=["other.example/*"])
+        resolve(measuring(arms=arms), ONE_APP, images_allowed=["other.example/*"])
     assert "arms.1.image" in [mistake.path for mistake in refused.value.mistakes]

@@ -9,13 +9,14 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 from itsdangerous import BadData, URLSafeTimedSerializer
 from pydantic import TypeAdapter
 
-from tuner.nouns.model import Action, Caller, Key, Scope
+from tuner.nouns.model import Caller, Key, Scope
 from tuner.service.api.provider import Flow, Person, Rights
+from tuner.store.db import Store
 
 # ---- Sessions of browsers: a signed cookie that holds all of a session, so nothing is stored
 #
@@ -152,28 +153,12 @@ def _forget_oldest(kept: dict[Any, Any]) -> None:
         del kept[next(iter(kept))]
 
 
-class KeyStore(Protocol):
-    """Where keys are. Each call may raise `Unavailable`."""
-
-    def key_of(self, secret: str) -> Key | None:
-        """The key that has this secret and lasts."""
-
-    def key(self, number: int) -> Key | None:
-        """The key of that number, if it lasts."""
-
-    def cookie_secret(self) -> str:
-        """What signs cookies; it stays the same."""
-
-    def write_audit(self, by: str | None, action: Action, said: str = "") -> None:
-        """Write what somebody did, or may not do."""
-
-
 @dataclass(frozen=True)
 class Callers:
     """The first key, and those in the store."""
 
     first_key: str = field(repr=False)
-    store: KeyStore
+    store: Store
 
     def signed(self, session: Session) -> str:
         """The value of its cookie. Raises `Unavailable`."""

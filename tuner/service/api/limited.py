@@ -30,7 +30,7 @@ _OF_NO_APP = frozenset(
 
 
 class LimitedStore:
-    """A `ServiceStore` that knows nothing of other apps: their jobs are not found."""
+    """A `Store` that knows nothing of other apps: their jobs are not found."""
 
     def __init__(self, store: Any, globs: Sequence[str]) -> None:
         self._store = store

@@ -9,15 +9,13 @@ from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
     Callable,
-    Collection,
     Iterator,
-    Mapping,
     Sequence,
 )
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Annotated, Any, NamedTuple, Protocol
+from typing import Annotated, Any, NamedTuple
 
 from fastapi import Depends
 from fastapi import Request as HttpRequest
@@ -29,36 +27,20 @@ from tuner.nouns.model import (
     ANYBODY,
     EVENTS_KEPT,
     Action,
-    Activity,
-    AnswerInBrief,
-    AppInBrief,
-    Asked,
-    AuditEntry,
-    BenchmarkHost,
     Caller,
-    Check,
     Event,
     EventKind,
-    History,
     Job,
     JobId,
     JobKind,
     JobSpec,
-    JobState,
-    JobStatus,
-    JobSummary,
-    Link,
-    Measurement,
-    NewCheck,
-    Phase,
     Request,
-    Trial,
-    TrialNumber,
 )
-from tuner.service.api.callers import Callers, KeyStore, WrongKeys
+from tuner.service.api.callers import Callers, WrongKeys
 from tuner.service.api.limited import LimitedStore, limited_catalogue
 from tuner.service.api.provider import IdentityProvider
 from tuner.service.api.security import caller_of
+from tuner.store.db import Store
 from tuner.targets.catalogue import HostCatalogue
 
 # ---- The newest events in memory: one task reads them, and every stream has a place among them
@@ -226,76 +208,6 @@ def _reset(head: int) -> _Sent:
     return _sent(Event(id=head, kind=EventKind.RESET, job=None, pool=None, numbers=()))
 
 
-# ---- What the API needs from outside; `bootstrap` supplies it
-
-
-class ServiceStore(KeyStore, Protocol):
-    """All jobs. `tuner.store.db.Store` says what each method does.
-
-    Every method may raise `Unavailable`, and a look-up raises `NotFound`.
-    """
-
-    def create_job(
-        self,
-        spec: JobSpec,
-        asked: Asked,
-        *,
-        idempotency_key: str | None,
-        request_sha256: str,
-        by: str | None,
-        by_key: str,
-        most_waiting: int | None,
-    ) -> tuple[JobStatus, bool]: ...
-    def job(self, job_id: JobId) -> Job: ...
-    def jobs(
-        self,
-        app: str | None,
-        state: JobState | None,
-        after: JobId | None,
-        limit: int,
-        *,
-        kind: JobKind | None,
-        among: Collection[str] = (),
-    ) -> Sequence[JobSummary]: ...
-    def next_jobs(self, limit: int) -> Sequence[JobId]: ...
-    def status(self, job_id: JobId) -> JobStatus: ...
-    def statuses(self, job_ids: Collection[JobId]) -> list[JobStatus]: ...
-    def version(self, job_id: JobId) -> str: ...
-    def pool_of(self, job_id: JobId) -> str: ...
-
-    def app_of(self, job_id: JobId) -> str: ...
-    def cancel(self, job_id: JobId, *, by: str | None) -> JobStatus: ...
-    def delete_job(self, job_id: JobId, *, by: str | None) -> None: ...
-    def trials(self, job_id: JobId) -> Sequence[Trial]: ...
-    def trial(self, job_id: JobId, number: TrialNumber) -> Trial: ...
-    def blocks_by_trial(self, job_id: JobId) -> Mapping[TrialNumber, int]: ...
-    def measurements(self, job_id: JobId, *, detailed: bool = True) -> Sequence[Measurement]: ...
-    def history(self, job_id: JobId, *, windows_of: Collection[Phase] | None = None) -> History: ...
-    def apps(
-        self,
-        *,
-        app: str | None = None,
-        after: str | None = None,
-        limit: int,
-        among: Collection[str] = (),
-    ) -> Sequence[AppInBrief]: ...
-    def app(self, name: str) -> AppInBrief: ...
-    def answered(self, app: str, limit: int) -> Sequence[Job]: ...
-    def report_check(self, app: str, new: NewCheck, *, by: str | None) -> Check: ...
-    def answer_in_brief(self, job_id: JobId) -> AnswerInBrief | None: ...
-    def latest_in_brief(self, app: str) -> AnswerInBrief | None: ...
-    def share(
-        self, job_id: JobId, token: str, expires_at: datetime | None, *, by: str | None
-    ) -> Link: ...
-    def links(self, job_id: JobId) -> Sequence[Link]: ...
-    def unshare(self, job_id: JobId, link: int, *, by: str | None) -> None: ...
-    def shared_job(self, token: str) -> JobId: ...
-    def hosts(self, pool: str | None = None) -> Sequence[BenchmarkHost]: ...
-    def audit(self, after: int | None, limit: int) -> Sequence[AuditEntry]: ...
-    def activity(self) -> Activity: ...
-    def ping(self) -> None: ...
-
-
 _NUMBER = re.compile(r"[0-9]{1,19}")
 
 
@@ -309,7 +221,7 @@ class Services:
     `wrong_key_takes_s` is how long a wrong key waits for its answer: guessing is slow.
     """
 
-    store: ServiceStore
+    store: Store
     catalogue: HostCatalogue
     resolve: Callable[[Request], JobSpec]
     feed: Feed = field(default_factory=Feed)

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol, assert_never
+from typing import assert_never
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
@@ -32,6 +32,7 @@ from tuner.nouns.model import (
     Target,
     options_of,
 )
+from tuner.store.db import Store
 from tuner.study import arms_at_once, derived_seed, mistakes_in
 from tuner.targets.search_space import derive
 from tuner.uwsgi.ini import IniFile
@@ -74,21 +75,6 @@ STORED_WITHIN_S = 600.0
 AGAIN_AFTER_S = 1.0
 
 
-class FencedWrites(Protocol):
-    """The store's writes of an attempt. A write of an outdated attempt changes nothing."""
-
-    def complete(
-        self, measurement_id: MeasurementId, attempt: int, result: MeasurementResult
-    ) -> bool:
-        """Store the result."""
-
-    def fail(self, measurement_id: MeasurementId, attempt: int, failure: Failure) -> bool:
-        """Store the failure."""
-
-    def release(self, measurement_id: MeasurementId, attempt: int, *, fault: str | None) -> int:
-        """Give it back for another attempt; returns its count of host faults."""
-
-
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """The writes of one attempt, each repeated while PostgreSQL is away.
@@ -97,7 +83,7 @@ class Attempt:
     `Unavailable` after `STORED_WITHIN_S`, or while this worker stops.
     """
 
-    store: FencedWrites
+    store: Store
     measurement: Measurement
     should_abort: Callable[[], bool]
 

@@ -2,21 +2,17 @@
 
 import hashlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Protocol
 
 from tuner.nouns.errors import TunerError, Unavailable
 from tuner.nouns.model import (
     Job,
-    JobId,
     JobKind,
     JobSpec,
     JobState,
-    JobStatus,
-    JobSummary,
     Request,
     Schedule,
     Target,
@@ -25,6 +21,7 @@ from tuner.service import bootstrap
 from tuner.service.settings import Settings
 from tuner.service.worker.making import Patience
 from tuner.service.worker.working import Worker
+from tuner.store.db import Store
 from tuner.store.queue import run_worker
 from tuner.study import followed, reasons, renewed, target_of
 from tuner.targets.catalogue import CataloguedApp, HostCatalogue
@@ -36,17 +33,7 @@ PRUNES = "17 * * * *"  # cron
 log = logging.getLogger(__name__)
 
 
-class OldRows(Protocol):
-    """The store as pruning needs it."""
-
-    def prune_windows(self, age: timedelta) -> int:
-        """Remove windows and series of jobs that ended earlier; of how many jobs."""
-
-    def prune_jobs(self, age: timedelta) -> int:
-        """Delete jobs that ended earlier; how many."""
-
-
-def prune(store: OldRows, windows_kept: timedelta | None, jobs_kept: timedelta | None) -> None:
+def prune(store: Store, windows_kept: timedelta | None, jobs_kept: timedelta | None) -> None:
     """Remove what is older, from the end of its job on. None: it is kept for ever."""
     deleted = store.prune_jobs(jobs_kept) if jobs_kept else 0
     thinned = store.prune_windows(windows_kept) if windows_kept else 0
@@ -63,35 +50,6 @@ LOOKS = "* * * * *"  # cron
 SUBMITTER = "schedule"
 
 
-class ScheduledJobs(Protocol):
-    """The store as schedules need it."""
-
-    def jobs(
-        self,
-        app: str | None,
-        state: JobState | None,
-        after: JobId | None,
-        limit: int,
-        *,
-        kind: JobKind | None = None,
-    ) -> Sequence[JobSummary]:
-        """The newest first."""
-
-    def job(self, job_id: JobId) -> Job:
-        """One job."""
-
-    def create_job(
-        self,
-        spec: JobSpec,
-        *,
-        idempotency_key: str | None,
-        request_sha256: str,
-        by: str | None,
-        by_key: str,
-    ) -> tuple[JobStatus, bool]:
-        """A queued job and True; for a used key, its job and False."""
-
-
 MOST_LOOKED = 200
 """Jobs of an app that are looked through for those of this pool."""
 
@@ -104,7 +62,7 @@ class Schedules:
     """
 
     pool: str
-    store: ScheduledJobs
+    store: Store
     catalogue: Callable[[], HostCatalogue]
     resolver: Callable[[HostCatalogue], Callable[[Request], JobSpec]]
     image: Callable[[Target], str | None]

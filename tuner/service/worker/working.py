@@ -23,14 +23,14 @@ from tuner.nouns.model import (
     Failure,
     FailureCode,
     History,
-    HostFingerprint,
     JobId,
     Measurement,
     MeasurementId,
     MeasurementResult,
     Step,
 )
-from tuner.service.worker.making import Attempt, FencedWrites, Patience, failure_of, make
+from tuner.service.worker.making import Attempt, Patience, failure_of, make
+from tuner.store.db import Store
 
 log = logging.getLogger(__name__)
 
@@ -38,30 +38,6 @@ FAULTS_ALLOWED = 3
 """After this many faults of the host the measurement fails, and with it the job."""
 
 WATCH_INTERVAL_S = 0.3  # a cancelled measurement has to stop within 2 s
-
-
-class WorkStore(FencedWrites, Protocol):
-    """The store as a worker needs it."""
-
-    def advance(self, job_id: JobId, decide: Callable[[History], Step | None]) -> None:
-        """Take every step that is due."""
-
-    def claim(self, measurement_id: MeasurementId, host: str) -> Claim | None:
-        """Take it for this host; None if it is no longer wanted."""
-
-    def is_current(self, measurement_id: MeasurementId, attempt: int) -> bool:
-        """Whether the result of this attempt is still wanted."""
-
-    def recover(self, pool: str) -> int:
-        """Put lost work into the queue; how many tasks."""
-
-    def open_jobs(self) -> Collection[JobId]:
-        """The jobs of all pools that have not ended."""
-
-    def see_host(
-        self, name: str, pool: str, fingerprint: HostFingerprint | None, problem: str | None
-    ) -> None:
-        """Note that the host reports, and what keeps it from measuring."""
 
 
 class BenchHost(Launcher, Protocol):
@@ -101,7 +77,7 @@ class Worker:
 
     name: str
     pool: str
-    store: WorkStore
+    store: Store
     host: BenchHost
     load: LoadGenerator
     decide: Callable[[History], Step | None]
