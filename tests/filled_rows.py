@@ -70,7 +70,7 @@ PREFLIGHT = Preflight(
 )
 DRIFT = "processes: 2 deployed, 6 recommended"
 COMPARED = Budget(trials=0, confirm_blocks=0, compare_blocks=6, cycles=1, window_s=1.0)
-PHASES = {Phase.SEARCH: 9, Phase.RACE: 5, Phase.ABLATE: 3, Phase.CONFIRM: 7, Phase.COMPARE: 9}
+PHASES = {Phase.SEARCH: 9, Phase.RACE: 5, Phase.ABLATE: 3, Phase.CONFIRM: 3, Phase.COMPARE: 9}
 """Complete blocks with which a job stands still in each phase."""
 
 

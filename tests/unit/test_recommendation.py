@@ -213,7 +213,7 @@ def test_without_proof_the_users_file_comes_back_unchanged() -> None:
 
 def test_a_faster_file_that_misses_a_bound_is_not_recommended() -> None:
     chosen = spec(slo=Slo(latency_p95_ms=RelativeBound(relative_to_baseline=1.05)))
-    found = compare_blocks(confirm(FASTER, latency_p95_ms=60.0), chosen)
+    found = compare_blocks(confirm(FASTER, latency_p95_ms=60.0), job(spec=chosen))
     assert found.verdict is Verdict.BREAKS_BOUND
     (bound,) = found.missed
     assert bound.is_users
@@ -225,7 +225,7 @@ def test_a_faster_file_that_misses_a_bound_is_not_recommended() -> None:
 
 
 def test_a_faster_file_that_answers_errors_is_not_recommended() -> None:
-    found = compare_blocks(confirm(FASTER, errors=5), spec())
+    found = compare_blocks(confirm(FASTER, errors=5), job())
     assert found.verdict is Verdict.BREAKS_BOUND
     assert "the tuner's own bound on error rate (0.1 % above the baseline)" in found.reason
 
@@ -249,7 +249,7 @@ def test_a_gain_that_misses_a_bound_that_the_user_never_set_is_no_loss() -> None
 
 
 def test_a_loss_that_also_misses_a_bound_stays_a_loss() -> None:
-    found = compare_blocks(confirm((80, 81, 79, 80, 82, 78), errors=5), spec())
+    found = compare_blocks(confirm((80, 81, 79, 80, 82, 78), errors=5), job())
     assert found.verdict is Verdict.WORSE
     assert found.missed
     assert found.reason.startswith("the whole interval shows a loss; it misses")
@@ -272,7 +272,7 @@ def test_the_throughput_that_less_memory_must_keep_has_an_owner(
         slo=Slo(throughput_rps=kept_bound),
         own_bounds=own_bounds,
     )
-    found = compare_blocks(confirm((90,) * 6, memory_mb=30.0), chosen)
+    found = compare_blocks(confirm((90,) * 6, memory_mb=30.0), job(spec=chosen))
     assert found.verdict is Verdict.BREAKS_BOUND
     assert owner in found.reason
     assert f"at least {100 * kept:g} % of the baseline" in found.reason
@@ -281,13 +281,13 @@ def test_the_throughput_that_less_memory_must_keep_has_an_owner(
 def test_a_candidate_that_breaks_once_on_fresh_data_is_worse() -> None:
     failure = Failure(code=FailureCode.OUT_OF_MEMORY, message="killed", arm=1)
     blocks = [*confirm(FASTER), block(phase=Phase.CONFIRM, sequence=9, failure=failure)]
-    found = compare_blocks(blocks, spec())
+    found = compare_blocks(blocks, job())
     assert found.verdict is Verdict.WORSE
     assert "killed" in found.reason
 
 
 def test_latency_and_memory_are_reported_beside_the_objective() -> None:
-    found = compare_blocks(confirm(FASTER, memory_mb=60.0), spec())
+    found = compare_blocks(confirm(FASTER, memory_mb=60.0), job())
     assert {effect.metric.value for effect in found.side_effects} == {
         "latency_p50_ms",
         "latency_p95_ms",

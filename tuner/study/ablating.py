@@ -9,6 +9,7 @@ from tuner.judge import analysis, objective
 from tuner.nouns.model import (
     BASELINE,
     RUNS_OF_A_BLOCK,
+    BlockOptions,
     Enter,
     Measure,
     Measurement,
@@ -148,10 +149,15 @@ def _design(state: StudyState, wide: Params, first: int) -> list[Params]:
     """
     domain, factors = state.domain, factors_of(state.domain, wide)
     seed = derived_seed(state.spec.seed, first)
-    rows = analysis.design(len(factors), state.spec.budget.ablate_runs, seed)
+    rows = analysis.design(len(factors), _planned(state).runs, seed)
     runs = (with_levels(domain, wide, factors, levels) for levels in rows)
     lasting = replace(domain, memory=None)  # the memory line still changes while the runs do
     return [params for params in runs if not lasting.broken(params)]
+
+
+def _planned(state: StudyState) -> analysis.Ablating:
+    raced = state.history.blocks(Phase.RACE)
+    return analysis.ablating(state.history.job.calibration, raced, state.spec)
 
 
 def _trial(state: StudyState, new: list[Trial], params: Params) -> Trial:
@@ -169,7 +175,8 @@ def _blocks(
 ) -> Measure:
     size = RUNS_OF_A_BLOCK
     groups = [tuple(numbers[first : first + size]) for first in range(0, len(numbers), size)]
-    return state.measure([(BASELINE, *group) for group in groups], trials=new)
+    options = BlockOptions(cycles=_planned(state).cycles)
+    return state.measure([(BASELINE, *group) for group in groups], trials=new, options=options)
 
 
 def _once_more(state: StudyState, blocks: Sequence[Measurement]) -> Measure | None:

@@ -2,7 +2,6 @@
 
 from tuner.judge import analysis, recommendation
 from tuner.nouns.model import (
-    AS_BUDGETED,
     BASELINE,
     BlockOptions,
     Condition,
@@ -53,7 +52,8 @@ def check_conditions(state: StudyState) -> Step | None:
     for condition in wanted(state):
         more = recommendation.blocks_missing(history, condition, state.finalist.number, most)
         if more:
-            return state.measure([pair] * more, options=BlockOptions(condition=condition))
+            options = BlockOptions(cycles=state.block_cycles, condition=condition)
+            return state.measure([pair] * more, options=options)
     played = sum(bool(block.block_options.scenes) for block in blocks)
     missing, scenes = state.spec.budget.scene_blocks - played, scenes_of(state)
     so_far = recommendation.checked(history, state.finalist).verdict
@@ -82,13 +82,14 @@ def _compromise(state: StudyState) -> Step | None:
         more = recommendation.blocks_missing(history, condition, trial.number, most)
         if more:
             pairs = [(BASELINE, trial.number)] * more
-            return state.measure(pairs, options=BlockOptions(condition=condition))
+            options = BlockOptions(cycles=state.block_cycles, condition=condition)
+            return state.measure(pairs, options=options)
         if recommendation.is_lost(history, condition, trial.number):
             break
     if trial.outcome is not None:
         return None
     blocks = [block for block in history.blocks(Phase.CONDITIONS) if trial.number in block.arms]
-    return state.settle(trial, [b for b in blocks if b.block_options == AS_BUDGETED])
+    return state.settle(trial, [b for b in blocks if b.block_options.condition is None])
 
 
 # ---- The confirmation: the finalist against the baseline, on fresh data only
@@ -102,12 +103,15 @@ def confirm(state: StudyState) -> Step | None:
     finalist, blocks = state.finalist, state.history.blocks(Phase.CONFIRM)
     if any(block.is_open for block in blocks):
         return None
-    if blocks and recommendation.is_decided(blocks, state.spec):
+    if blocks and recommendation.is_decided(blocks, state.history.job):
         if finalist.outcome is None:
             return state.settle(finalist, blocks)
         is_better = recommendation.confirmed(state.history, finalist).verdict is Verdict.BETTER
         is_checked = wanted(state) or scenes_of(state)
         return Enter(phase=Phase.CONDITIONS) if is_better and is_checked else confirmed(state)
-    looks = analysis.looks_of(state.spec.budget.confirm_blocks)
+    planned = analysis.blocks_to_confirm(state.history.job.calibration, state.spec)
+    looks = analysis.looks_of(planned)
     following = next(look for look in looks if look > len(blocks))
-    return state.measure([(BASELINE, finalist.number)] * (following - len(blocks)))
+    options = BlockOptions(cycles=state.block_cycles)
+    pairs = [(BASELINE, finalist.number)] * (following - len(blocks))
+    return state.measure(pairs, options=options)

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 
 from tuner.nouns import wording
 from tuner.nouns.model import (
-    AS_BUDGETED,
     BASELINE,
     BlockOptions,
     Enter,
@@ -106,12 +105,14 @@ def _first_block(state: StudyState, params: Params, origin: Origin) -> Measure:
 def _block_options(state: StudyState) -> BlockOptions:
     """Blocks of a candidate that cannot win are cut short, where that saves something."""
     sd, scores = state.noise.of_cycle, state.candidates.scores.values()
-    if sd is None or not scores or state.spec.budget.cycles < CYCLES_TO_CUT:
-        return AS_BUDGETED
+    cycles = state.block_cycles
+    if sd is None or not scores or cycles < CYCLES_TO_CUT:
+        return BlockOptions(cycles=cycles)
     # The best score so far is partly luck, so one standard deviation of a block is taken off.
-    likely = max(scores) - state.noise.of_block(None)
+    likely = max(scores) - state.noise.of_block(cycles)
     metric = state.spec.objective.metric
-    return BlockOptions(futility=Futility(metric=metric, best=max(0.0, likely), sd=sd))
+    futility = Futility(metric=metric, best=max(0.0, likely), sd=sd)
+    return BlockOptions(cycles=cycles, futility=futility)
 
 
 def _weights(state: StudyState, seed: int) -> Mapping[str, float] | None:

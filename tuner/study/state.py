@@ -148,6 +148,11 @@ class StudyState:
         return self.history.trial(job.finalist)
 
     @property
+    def block_cycles(self) -> int:
+        """Windows of each arm in a block of the search and of the confirmation."""
+        return analysis.block_cycles(self.history.job.calibration, self.spec)
+
+    @property
     def least_gain(self) -> float:
         """The smallest relative gain that the confirmation will detect."""
         calibration = self.history.job.calibration

@@ -5,7 +5,8 @@ The **level** is the standard deviation of the log ratio of one block of the `st
 
     level² = 2 (start² + window² / 4)
 
-with 1.5 % from one start to another; the windows have the rest. Blocks of fewer or shorter windows
+with 1.5 % from one start to another, or half of the level where that is less; the windows have the
+rest. Blocks of fewer or shorter windows
 are noisier: a window's variance falls with its length. The shape of a window's noise is that of
 the record: its own residuals are drawn, all metrics of one window together, so that tails and the
 link of throughput and latency are real. A host's drift and its bursts meet both arms and come on
@@ -23,7 +24,7 @@ from tests.benchmarks.replay.surface import COLUMNS, FloatArray, logs_of
 from tuner.nouns.model import PRESETS
 
 STANDARD = PRESETS["standard"]
-START_SD = 0.015  # log ratio of one start to the next
+START_SD = 0.015  # log ratio of one start to the next, at most
 
 DRIFT_LIMIT = 0.15  # log ratio: the walk is reflected there
 DRIFT_SD = 0.0045  # log ratio, of the walk after one second: 1 % in 5 s
@@ -40,13 +41,14 @@ class Noise:
     level: float
     is_bad_machine: bool = False
 
-    def __post_init__(self) -> None:
-        if self.level <= math.sqrt(2) * START_SD:
-            raise ValueError(f"starts alone make a level of {math.sqrt(2) * START_SD:.4f}")
+    @property
+    def start_sd(self) -> float:
+        """Standard deviation of the log throughput from one start to the next."""
+        return min(START_SD, self.level / 2)
 
     def window_sd(self, window_s: float) -> float:
         """Standard deviation of the log throughput of a window of that length, within a start."""
-        standard = STANDARD.cycles * (self.level**2 / 2 - START_SD**2)
+        standard = STANDARD.cycles * (self.level**2 / 2 - self.start_sd**2)
         return math.sqrt(standard * STANDARD.window_s / window_s)
 
 

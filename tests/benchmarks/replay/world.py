@@ -13,7 +13,7 @@ from datetime import timedelta
 import numpy as np
 
 from tests.benchmarks.replay.landscape import SPEED, Truth
-from tests.benchmarks.replay.noise import START_SD, Noise, Weather
+from tests.benchmarks.replay.noise import Noise, Weather
 from tests.benchmarks.replay.surface import FloatArray, Point
 from tests.builders import NOON
 from tuner.bench.measurement.bench import is_futile
@@ -116,7 +116,7 @@ class World:
     def _levels(self, points: Sequence[Point], cycles: int, budget: Budget) -> FloatArray:
         """Log levels by cycle, arm and column, the host's weather not among them."""
         count = len(points)
-        starts = self._rng.normal(0.0, START_SD, count)
+        starts = self._rng.normal(0.0, self._noise.start_sd, count)
         drawn = self._rng.integers(len(self._shapes), size=(cycles, count))
         noise = self._shapes[drawn] * self._noise.window_sd(budget.window_s)
         truths = np.vstack([point.logs for point in points])

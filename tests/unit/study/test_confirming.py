@@ -56,16 +56,16 @@ FLAT = (100.1, 99.9, 100.2, 99.8, 100.0, 100.1, 99.9, 100.0)
 def test_blocks_are_asked_for_look_by_look() -> None:
     first = confirmed()
     assert isinstance(first, Measure)
-    assert len(first.plans) == 8
+    assert len(first.plans) == 6
     more = confirmed(*gains(*NOISY))
     assert isinstance(more, Measure)
-    assert len(more.plans) == 4
+    assert len(more.plans) == 1
 
 
 def test_a_clear_gain_ends_it_at_the_first_look() -> None:
     found = answer(*gains(*STEADY))
     assert found.verdict is Verdict.BETTER
-    assert [look.blocks for look in found.comparison.looks] == [8]
+    assert [look.blocks for look in found.comparison.looks] == [6]
     assert found.comparison.looks[0].z > found.comparison.looks[0].bound
 
 
@@ -112,12 +112,12 @@ def with_p95(*times_ms: float) -> tuple[Measurement, ...]:
 def test_a_clear_gain_whose_costs_are_not_clear_goes_on() -> None:
     more = confirmed(*with_p95(*UNSURE_P95))
     assert isinstance(more, Measure)
-    assert len(more.plans) == 4
+    assert len(more.plans) == 1
     still = answer(*with_p95(*UNSURE_P95, *UNSURE_P95))
     assert still.verdict is Verdict.INCONCLUSIVE
     found = answer(*with_p95(*UNSURE_P95, *[18.0] * 8))
     assert found.verdict is Verdict.BETTER
-    assert [look.blocks for look in found.comparison.looks] == [8], "the gain was clear then"
+    assert [look.blocks for look in found.comparison.looks] == [6], "the gain was clear then"
 
 
 def test_more_errors_are_a_bound_that_no_gain_buys() -> None:

@@ -279,10 +279,10 @@ def confirming(*blocks: Measurement) -> History:
     return history(job=finalist, trials=(BASE, trial(1, 0.2)), measurements=(prepared(), *blocks))
 
 
-def test_a_confirmation_too_short_for_looks_asks_for_all_its_fresh_blocks_at_once() -> None:
+def test_a_confirmation_asks_for_the_fresh_blocks_of_its_first_look() -> None:
     asked = step(confirming())
     assert isinstance(asked, Measure)
-    assert len(asked.plans) == BUDGET.confirm_blocks
+    assert len(asked.plans) == 6
     assert {plan.arms for plan in asked.plans} == {(0, 1)}
 
 

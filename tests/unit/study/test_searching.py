@@ -122,7 +122,8 @@ def test_a_block_may_be_cut_short_once_there_is_something_to_lose_against() -> N
     assert first.block_options.futility is None
     later = asked(rows(Phase.SEARCH, (trial(1, 0.2),))).plans[0]
     assert later.block_options.futility is not None
-    assert later.block_options.futility.best == pytest.approx(0.2 - 0.03)
+    block_sd = state(stagnant([0.2])).noise.of_block(later.block_options.cycles)
+    assert later.block_options.futility.best == pytest.approx(0.2 - block_sd)
     short = BUDGET.model_copy(update={"cycles": 2})
     assert (
         asked(rows(Phase.SEARCH, (trial(1, 0.2),), budget=short)).plans[0].block_options.futility

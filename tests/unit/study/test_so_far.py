@@ -73,10 +73,10 @@ def test_the_ablation_has_the_effects_of_the_runs_so_far() -> None:
 
 
 def test_a_confirmation_shows_the_looks_that_were_made_and_gives_no_verdict() -> None:
-    blocks = tuple(measured(Phase.CONFIRM, n, (0, 1), 100 + n % 3, 130) for n in range(1, 11))
+    blocks = tuple(measured(Phase.CONFIRM, n, (0, 1), 100 + n % 3, 130) for n in range(1, 7))
     history = rows(Phase.CONFIRM, (trial(1, 0.3),), blocks, finalist=1)
     found = answer_so_far(history)
-    assert [look.blocks for look in found.comparison.looks] == [8]
+    assert [look.blocks for look in found.comparison.looks] == [6]
     assert found.verdict is Verdict.INCONCLUSIVE
     assert found.candidate == 1
     assert found.uwsgi_ini == history.job.spec.baseline_ini

@@ -1,6 +1,7 @@
 """The statistics: from numbers of a benchmark to effects, intervals and verdicts.
 
     calibrating  equal files against each other: noise, bias, smallest detectable effect
+    planning     the noise of a host → windows, blocks and runs that a job needs
     comparing    fresh blocks → effects, verdicts, standings; doubts of windows → of a file
     └── sequential   looks at a confirmation → when to stop, and the corrected estimate
     runs         a list of measured numbers: centre, outliers, order; two lists: the difference
@@ -45,4 +46,10 @@ from tuner.judge.analysis.estimating import (
     t_interval,
     trimmed_mean,
 )
-from tuner.judge.analysis.sequential import Confirmation, confirm, looks_of, obrien_fleming
+from tuner.judge.analysis.planning import (
+    Ablating,
+    ablating,
+    block_cycles,
+    blocks_to_confirm,
+)
+from tuner.judge.analysis.sequential import Confirmation, confirm, looks_of, upper_bounds

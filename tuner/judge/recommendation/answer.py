@@ -93,11 +93,11 @@ def so_far(history: History, domain: Domain, evidence: Evidence) -> Recommendati
 
     Of the confirmation, only the blocks of looks that were made count.
     """
-    spec, blocks = history.job.spec, history.blocks(Phase.CONFIRM)
+    job, blocks = history.job, history.blocks(Phase.CONFIRM)
     complete = [block for block in blocks if not block.is_open]
-    looks = analysis.looks_of(spec.budget.confirm_blocks)
+    looks = analysis.looks_of(analysis.blocks_to_confirm(job.calibration, job.spec))
     looked = max((look for look in looks if look <= len(complete)), default=0)
-    comparison = compare_blocks(complete[:looked], spec) if looked else _no_look_yet()
+    comparison = compare_blocks(complete[:looked], job) if looked else _no_look_yet()
     arms = _arms(complete)
     own = arms[0] or _calibrated(history)
     seen = [window for block in history.measurements for window in block.windows]
@@ -125,7 +125,7 @@ def confirmed(history: History, finalist: Trial) -> Comparison:
     """What the fresh blocks of the confirmation say, with their doubts."""
     blocks = history.blocks(Phase.CONFIRM)
     windows = [window for block in blocks for window in block.windows]
-    return doubted(compare_blocks(blocks, history.job.spec), _doubts(blocks, finalist), windows)
+    return doubted(compare_blocks(blocks, history.job), _doubts(blocks, finalist), windows)
 
 
 def checked(history: History, finalist: Trial) -> Comparison:

@@ -12,6 +12,7 @@ from tuner.nouns.model import (
     Bound,
     Comparison,
     Effect,
+    Job,
     JobSpec,
     Measurement,
     MeasurementState,
@@ -140,30 +141,30 @@ def _by(name: str, excess: float) -> str:
 _WATCHED = (Metric.THROUGHPUT_RPS, Metric.LATENCY_P50_MS, Metric.LATENCY_P95_MS, Metric.MEMORY_MB)
 
 
-def is_decided(blocks: Sequence[Measurement], spec: JobSpec) -> bool:
+def is_decided(blocks: Sequence[Measurement], job: Job) -> bool:
     """Whether the confirmation may end with these blocks: a look crossed its bound, the candidate
     broke, or no more blocks will come.
 
     A gain whose costs are not known yet does not end it: more requests narrow them down.
     """
-    planned = spec.budget.confirm_blocks
+    planned = analysis.blocks_to_confirm(job.calibration, job.spec)
     if _break_of(blocks) is not None or len(blocks) >= planned:
         return True
-    if len(blocks) not in analysis.looks_of(planned) or not _confirmation(blocks, spec).ended:
+    if len(blocks) not in analysis.looks_of(planned) or not _confirmation(blocks, job).ended:
         return False
-    return compare_blocks(blocks, spec).verdict is not Verdict.INCONCLUSIVE
+    return compare_blocks(blocks, job).verdict is not Verdict.INCONCLUSIVE
 
 
-def compare_blocks(blocks: Sequence[Measurement], spec: JobSpec) -> Comparison:
+def compare_blocks(blocks: Sequence[Measurement], job: Job) -> Comparison:
     """The verdict from blocks of (baseline, candidate), the bounds included.
 
     A candidate that broke in any fresh block, that misses a bound in most of them, or whose
     latency or errors got worse, is not recommended, even with a large gain.
     """
-    broke = _break_of(blocks)
+    spec, broke = job.spec, _break_of(blocks)
     if broke is not None:
         return _broken(len(blocks), f"it broke under load: {broke}")
-    comparison = _by_gain(blocks, spec)
+    comparison = _by_gain(blocks, job)
     failed, sent = objective.errors_of(_of_arm(blocks, 1))
     comparison = replace(
         comparison,
@@ -206,26 +207,26 @@ def _broken(blocks: int, reason: str) -> Comparison:
     )
 
 
-def _by_gain(blocks: Sequence[Measurement], spec: JobSpec) -> Comparison:
+def _by_gain(blocks: Sequence[Measurement], job: Job) -> Comparison:
     """The verdict by the objective's metric alone."""
-    main = spec.objective
+    main = job.spec.objective
     ratios = _ratios(blocks, main.metric)
     return analysis.compare(
         ratios,
         metric=main.metric,
         sign=main.sign,
-        min_effect=spec.min_effect,
-        confirmation=_confirmation(blocks, spec) if ratios else None,
+        min_effect=job.spec.min_effect,
+        confirmation=_confirmation(blocks, job) if ratios else None,
     )
 
 
-def _confirmation(blocks: Sequence[Measurement], spec: JobSpec) -> analysis.Confirmation:
+def _confirmation(blocks: Sequence[Measurement], job: Job) -> analysis.Confirmation:
     """The looks made so far, the last one at all of these blocks."""
-    main, planned = spec.objective, spec.budget.confirm_blocks
+    main, planned = job.spec.objective, analysis.blocks_to_confirm(job.calibration, job.spec)
     earlier = {look for look in analysis.looks_of(planned) if look < len(blocks)}
     made = sorted(earlier | {len(blocks)})
     gains = [[main.sign * ratio for ratio in _ratios(blocks[:look], main.metric)] for look in made]
-    enough = math.log1p(spec.min_effect)
+    enough = math.log1p(job.spec.min_effect)
     return analysis.confirm(gains, max(planned, len(blocks)), enough=enough)
 
 

@@ -120,7 +120,7 @@ class Calibration:
     bias_ci_low: Annotated[LowEnd, about("lower end of its 99.9 % interval; null: unbounded")]
     bias_ci_high: Annotated[HighEnd, about("upper end of its 99.9 % interval; null: unbounded")]
     block_sd: Annotated[float, about("standard deviation of a block's log ratio")]
-    mde: Annotated[float, about("smallest relative effect that the confirmation can detect")]
+    mde: Annotated[float, about("smallest relative effect that all blocks of its budget detect")]
     throughput_rps: Annotated[float, about("the baseline's own throughput, median of windows")]
     resolves_min_effect: Annotated[bool, about("whether mde is at most the job's min_effect")]
     doubts: Annotated[tuple[Doubt, ...], about("doubts of its windows")] = ()

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
-from tuner.judge.analysis import FEWEST_BLOCKS
+from tuner.judge.analysis import FEWEST_BLOCKS, ablating, block_cycles, blocks_to_confirm
 from tuner.nouns.errors import InvalidInput
 from tuner.nouns.model import (
     ANSWERS_OF_A_CONNECTION,
@@ -13,6 +13,7 @@ from tuner.nouns.model import (
     RUNS_OF_A_BLOCK,
     WARM_UPS_AT_MOST,
     Budget,
+    Calibration,
     ClosedLoop,
     Job,
     JobKind,
@@ -152,8 +153,13 @@ def require_allowed_time(spec: JobSpec, minutes: float | None) -> None:
     raise InvalidInput.at("budget", f"it takes {estimate(takes_s)}, and {allowed}; {advice}")
 
 
-def planned(spec: JobSpec, facts: TargetFacts | None = None) -> Planned:
-    """The blocks of a whole job. A race and a confirmation may end early."""
+def planned(
+    spec: JobSpec, facts: TargetFacts | None = None, calibration: Calibration | None = None
+) -> Planned:
+    """The blocks of a whole job. A race and a confirmation may end early.
+
+    A calibration that is there makes them fewer and shorter on a quiet host.
+    """
     budget = spec.budget
     pair: Block = (PAIR, budget.cycles)
     match spec.kind:
@@ -165,14 +171,16 @@ def planned(spec: JobSpec, facts: TargetFacts | None = None) -> Planned:
         case JobKind.CALIBRATE:
             return {Phase.CALIBRATE: [pair] * budget.calibrate_blocks}
         case JobKind.TUNE:
-            ablation: Block = ((BASELINE,) * (RUNS_OF_A_BLOCK + 1), budget.cycles)
+            shorter: Block = (PAIR, block_cycles(calibration, spec))
+            ablation = ablating(calibration, (), spec)
+            ablated: Block = ((BASELINE,) * (RUNS_OF_A_BLOCK + 1), ablation.cycles)
             return {
                 Phase.CALIBRATE: [pair] * budget.calibrate_blocks,
-                Phase.SEARCH: [pair] * budget.trials,
+                Phase.SEARCH: [shorter] * budget.trials,
                 Phase.RACE: _race(budget),
-                Phase.ABLATE: [ablation] * (budget.ablate_runs // RUNS_OF_A_BLOCK),
-                Phase.CONFIRM: [pair] * budget.confirm_blocks,
-                Phase.CONDITIONS: [pair] * (budget.condition_blocks * _conditions(spec)),
+                Phase.ABLATE: [ablated] * (ablation.runs // RUNS_OF_A_BLOCK),
+                Phase.CONFIRM: [shorter] * blocks_to_confirm(calibration, spec),
+                Phase.CONDITIONS: [shorter] * (budget.condition_blocks * _conditions(spec)),
             }
 
 

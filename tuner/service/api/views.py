@@ -230,7 +230,7 @@ def job_page(jobs: Sequence[JobSummary], limit: int) -> JobPage:
 def job_answer(status: JobStatus) -> JobAnswer:
     """A job, its progress and what it has found so far."""
     job, spec = status.job, status.job.spec
-    plan = planned(spec, job.facts)
+    plan = planned(spec, job.facts, job.calibration)
     answer = JobAnswer.of(
         status,
         spec,

@@ -49,9 +49,11 @@ def test_a_longer_window_is_quieter_by_the_root_of_its_length() -> None:
     assert noise.window_sd(10.0) == pytest.approx(noise.window_sd(2.5) / 2)
 
 
-def test_what_starts_alone_exceed_is_no_level() -> None:
-    with pytest.raises(ValueError, match="starts alone"):
-        Noise(level=0.02)
+def test_on_a_quiet_host_starts_have_half_of_the_variance() -> None:
+    noise = Noise(level=0.01)
+    assert 2 * noise.start_sd**2 == pytest.approx(noise.level**2 / 2)
+    spread = pstdev(ratios(world(TRUTH, RECORD, level=0.01), 2000), mu=0.0)
+    assert spread == pytest.approx(0.01, rel=0.05)
 
 
 def test_bursts_make_blocks_noisier_than_the_level() -> None:

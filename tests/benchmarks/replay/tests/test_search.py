@@ -50,12 +50,12 @@ def verdicts(found: Mapping[Case, list[Result]]) -> dict[str, bool | None]:
 def test_every_landscape_noise_and_seed_is_run_with_the_default_on_all_truths() -> None:
     cases = list(search.chosen(["cpu-bound", "io-bound"], options()))
     ours = {(c.app, c.level, c.scene, c.seed) for c in cases if c.method == DEFAULT_SAMPLER}
-    assert len(ours) == 2 * 2 * len(Scene) * 200
+    assert len(ours) == 2 * len(search.BUDGETS) * len(Scene) * 200
 
 
 def test_a_job_has_the_budget_for_its_noise_where_none_is_named() -> None:
     cases = list(search.chosen(["cpu-bound"], options(budget=None, seeds=1)))
-    assert {(case.level, case.budget) for case in cases} == {(0.03, "standard"), (0.08, "noisy")}
+    assert {(case.level, case.budget) for case in cases} == set(search.BUDGETS.items())
 
 
 def test_cases_can_be_picked_by_key_and_sampler() -> None:
