@@ -46,6 +46,7 @@ DOES_NOT_START = {
         "strict = true\nbase = /tmp\nchdir = %(base)",
         "[strict-mode] unknown config directive: base",
     ),
+    "U148": ("chdir = ~/app", "chdir(): No such file or directory"),
     "U050": ("listen = 100000", "Listen queue size is greater than the system max"),
     "U051": ("stats = 127.0.0.1:8000", "bind(): Address already in use"),
     "U057": ("chmod-socket = 0660", "invalid chmod value: 0660"),
@@ -535,3 +536,9 @@ def test_processes_of_k_are_the_machines_cpus(uwsgi: Lab) -> None:
     probe = "time.sleep(2); seen = os.cpu_count()"
     seen = uwsgi.play(f"{HTTP}processes = %k\n", probe=probe)
     assert seen.log.count("spawned uWSGI worker") == seen.seen
+
+
+def test_a_blank_before_the_second_equals_sign_is_in_the_name_of_the_variable(uwsgi: Lab) -> None:
+    app = "import os\nprint(sorted(item for item in os.environ.items() if 'NAME' in item[0]))"
+    for setting, seen in (("NAME = value", "('NAME ', ' value')"), ("NAME=value", "('NAME', ")):
+        assert seen in uwsgi.play(f"{HTTP}env = {setting}\n", files={"app.py": app}).log

@@ -8,14 +8,23 @@ from typing import Annotated, Literal
 
 import typer
 
-from tuner.cli.placing import naming_the_command
-from tuner.cli.shared import STANDARD_INPUT, bytes_of, explained, say, text_beside, text_of
+from tuner.cli.shared import (
+    MOST_BYTES,
+    STANDARD_INPUT,
+    bytes_of,
+    decoded,
+    explained,
+    naming_the_command,
+    say,
+    text_beside,
+    text_of,
+)
 from tuner.nouns.errors import InvalidInput, Mistake
 from tuner.uwsgi import ini as dialect
 from tuner.uwsgi.converting import WRITERS, Pieces, of_command, of_environment, of_form, of_ini
 from tuner.uwsgi.forms import Malformed, form_of
 from tuner.uwsgi.ini import canonical, why_unwritable
-from tuner.uwsgi.lint import MAX_CHARS
+from tuner.uwsgi.ini.lines import MAX_CHARS
 from tuner.uwsgi.options import known
 
 # ---- `OPTION=VALUE` on a command line → changes of a uwsgi.ini
@@ -39,9 +48,6 @@ def changes_of(settings: Sequence[str], option: str) -> dict[str, str]:
         raise InvalidInput(mistakes)
     return changes
 
-
-_MOST_BYTES = 4 * MAX_CHARS + 4
-"""Enough to see that a file is too long, if it never ends."""
 
 _MOST_FILES = 32
 
@@ -129,7 +135,7 @@ def _pieces_of(file: str | None, command: str | None, env_file: str | None) -> P
     if form is None:
         return of_ini(_read(file))
     try:
-        return of_form(_decoded(bytes_of(file, _MOST_BYTES)), form)
+        return of_form(decoded(bytes_of(file, MOST_BYTES)), form)
     except Malformed as error:
         raise InvalidInput.at(f"{file}:{error.line}", f"no {form.name}: {error}") from error
 
@@ -145,22 +151,15 @@ def overlay(settings: Settings) -> None:
 
 def _read(file: str) -> dialect.IniFile:
     """Raises `InvalidInput` for a file that is unreadable, too long, or in another format."""
-    text = _decoded(bytes_of(file, _MOST_BYTES))
-    refusal = _too_long(text) or dialect.refuse_other_formats(text)
+    text = decoded(bytes_of(file, MOST_BYTES))
+    if len(text) > MAX_CHARS:
+        refusal: str | None = f"is longer than {MAX_CHARS} characters: not a uwsgi.ini"
+    else:
+        refusal = dialect.refuse_other_formats(text)
     if refusal:
         name = "standard input" if file == STANDARD_INPUT else file
         raise InvalidInput.at(name, refusal)
     return dialect.IniFile.parse(text)
-
-
-def _decoded(content: bytes) -> str:
-    return content.decode("utf-8", "surrogateescape")
-
-
-def _too_long(text: str) -> str | None:
-    if len(text) <= MAX_CHARS:
-        return None
-    return f"is longer than {MAX_CHARS} characters: not a uwsgi.ini"
 
 
 def _effective(found: dialect.IniFile, file: str) -> str:

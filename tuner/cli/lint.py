@@ -16,6 +16,7 @@ from tuner.cli import findings as formats
 from tuner.cli.findings import Linted
 from tuner.cli.placing import Asked, of_command, of_file
 from tuner.cli.shared import (
+    MOST_BYTES,
     STANDARD_INPUT,
     Cpus,
     Image,
@@ -23,7 +24,9 @@ from tuner.cli.shared import (
     Nofile,
     Somaxconn,
     bytes_of,
+    decoded,
     explained,
+    facts_of,
     named,
     text_beside,
     text_of,
@@ -40,10 +43,6 @@ from tuner.uwsgi.lint import Box, Finding, Rule, Severity
 from tuner.uwsgi.lint.linting import mended
 from tuner.uwsgi.options import Catalogue, of_build
 from tuner.uwsgi.templates import filled
-
-_UTF_8 = ("utf-8", "surrogateescape")
-_MOST_BYTES = 4 * linter.MAX_CHARS + 4
-"""Enough to see that a file is too long, if it never ends."""
 
 Format = Literal["text", "json", "sarif", "github"]
 Fixes = Literal["none", "safe", "all"]
@@ -235,7 +234,7 @@ def _beside(file: str) -> Files:
 def _of_target(target: _Target, values: Mapping[str, str], asked: Asked, fix: Fixes) -> Linted:
     """The findings that remain; the file is written where a fix is allowed."""
     file, form, section, catalogue = target.file, target.form, target.section, asked.catalogue
-    text = filled(bytes_of(file, _MOST_BYTES).decode(*_UTF_8), values)
+    text = filled(decoded(bytes_of(file, MOST_BYTES)), values)
 
     def look(text: str) -> tuple[Finding, ...]:
         return of_file(text, form, section, asked)
@@ -288,10 +287,7 @@ def _refuse_beside_image(uwsgi: str | None, dockerfile: str | None) -> None:
 
 def _read_image(image: str, box: Box) -> tuple[Catalogue, Box]:
     """The options of the image's uWSGI, and the box with the image's command and environment."""
-    from tuner.service import bootstrap
-    from tuner.service.settings import Settings
-
-    facts = bootstrap.image_facts(Settings.from_environ(os.environ), image)
+    facts = facts_of(image)
     catalogue = of_build(facts.uwsgi_version, facts.options)
     return catalogue, replace(box, command=facts.command, environ=facts.environ)
 
@@ -334,7 +330,7 @@ def _with_surroundings(
 
 def _write(file: str, text: str, fixed: str) -> None:
     """Replace the file at once and keep its mode; a link stays a link. Raises `InvalidInput`."""
-    content = fixed.encode(*_UTF_8)
+    content = fixed.encode("utf-8", "surrogateescape")
     if file == STANDARD_INPUT:
         sys.stdout.buffer.write(content)
         sys.stdout.flush()

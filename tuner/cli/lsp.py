@@ -20,6 +20,7 @@ from tuner.cli.versions import Release, catalogues_of
 from tuner.uwsgi import lint as linter
 from tuner.uwsgi.forms import form_of
 from tuner.uwsgi.ini import IniFile
+from tuner.uwsgi.ini.lines import lines_of
 from tuner.uwsgi.lint import Box, Finding, Severity
 from tuner.uwsgi.lint.finding import edit_between
 from tuner.uwsgi.options import Catalogue, Kind, Option
@@ -125,7 +126,7 @@ def _line_of(finding: Finding) -> int:
 
 def _diagnostic(document: TextDocument, finding: Finding) -> types.Diagnostic:
     line = _line_of(finding)
-    lines = linter.lines_of(document.source)[line : line + 1]
+    lines = lines_of(document.source)[line : line + 1]
     end = document.position_codec.client_num_units("".join(lines).rstrip("\r\n"))
     advice = f" Fix: {finding.fix.sentence}." if finding.fix else ""
     return types.Diagnostic(
@@ -144,7 +145,7 @@ def _action(document: TextDocument, finding: Finding) -> types.CodeAction:
     edit = edit_between(text, changed)
     first = edit.first - 1
     place = types.Range(types.Position(first, 0), types.Position(edit.last, 0))
-    new = "".join(linter.lines_of(changed)[first : first + len(edit.lines)])
+    new = "".join(lines_of(changed)[first : first + len(edit.lines)])
     return types.CodeAction(
         title=finding.fix.sentence if finding.fix else finding.name,
         kind=types.CodeActionKind.QuickFix,

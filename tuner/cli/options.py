@@ -3,16 +3,14 @@
 Needs no service; needs Docker only for --image.
 """
 
-import os
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
 
-from tuner.cli.shared import AsJson, Image, columns, print_answer
+from tuner.cli.shared import AsJson, Image, columns, facts_of, print_answer
 from tuner.nouns.errors import NotFound
-from tuner.service.settings import Settings
 from tuner.uwsgi.options import Catalogue, Kind, Option, elsewhere, known, nearest, of_build
 
 _READ_AS = {
@@ -96,7 +94,5 @@ def lines_about(catalogue: Catalogue, option: Option) -> Iterator[str]:
 
 def _asked(image: str) -> Catalogue:
     """The options of the image's own uWSGI. Raises `InvalidInput` and `Unavailable`."""
-    from tuner.service import bootstrap
-
-    facts = bootstrap.image_facts(Settings.from_environ(os.environ), image)
+    facts = facts_of(image)
     return of_build(facts.uwsgi_version, facts.options)

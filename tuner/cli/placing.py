@@ -1,11 +1,11 @@
 """Findings in a file that was made of another form: as places in what the user wrote."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tuner.cli.shared import naming_the_command
 from tuner.nouns.errors import InvalidInput, Mistake
 from tuner.uwsgi import lint as linter
 from tuner.uwsgi.command_line import file_of, lines_of, words_of
@@ -13,6 +13,7 @@ from tuner.uwsgi.forms import Form, Malformed, Misread
 from tuner.uwsgi.forms.editing import Change, rewritten
 from tuner.uwsgi.forms.including import Files, Whole, whole_of
 from tuner.uwsgi.ini import INCLUDES, SECTION
+from tuner.uwsgi.ini.lines import MAX_CHARS
 from tuner.uwsgi.lint import Box, Edit, Finding, Fix, Rule, Subject
 from tuner.uwsgi.lint.finding import edit_between
 from tuner.uwsgi.options import Catalogue
@@ -21,15 +22,6 @@ _LINE = re.compile(r"`[^`]*`|\bline (\d{1,6})\b")
 """What is between backticks is of the user, and may say `line 7` too."""
 
 _SETTING = re.compile(r"`([\w-]+) = ([^`]+)`")
-
-
-@contextmanager
-def naming_the_command() -> Iterator[None]:
-    """Say of each mistake that it is in the command."""
-    try:
-        yield
-    except InvalidInput as error:
-        raise InvalidInput([replace(m, path="--command") for m in error.mistakes]) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +92,7 @@ def _of_ini(text: str, section: str, asked: Asked) -> tuple[Finding, ...]:
     if not any(step.is_foreign for step in subject.ini.read.steps):
         return linter.lint(subject, asked.rules)
     whole = whole_of(text, section or SECTION, asked.files)
-    if not whole.has_others or sum(map(len, whole.lines)) > linter.MAX_CHARS:
+    if not whole.has_others or sum(map(len, whole.lines)) > MAX_CHARS:
         return linter.lint(subject, asked.rules)
     numbers = range(1, len(subject.ini.lines) + 1)
     return _found(whole, numbers, section, asked, "{} = {}".format, tuple)

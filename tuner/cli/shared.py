@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,9 +12,12 @@ import typer
 
 from tuner.nouns.errors import InvalidInput
 from tuner.nouns.plain import Priority, printable
+from tuner.uwsgi.ini.lines import MAX_CHARS
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from tuner.bench.engine.images import ImageFacts
 
 
 # ---- Files and standard input, read and written. Every error names the file
@@ -40,6 +44,11 @@ def bytes_of(file: str, at_most: int = -1) -> bytes:
         return opened.read(at_most)
 
 
+def decoded(content: bytes) -> str:
+    """The text of a configuration; bytes that are not UTF-8 stay as they are."""
+    return content.decode("utf-8", "surrogateescape")
+
+
 def text_of(file: str) -> str:
     """The UTF-8 text of a file, line ends as they are. Raises `InvalidInput`."""
     content = bytes_of(file)
@@ -56,18 +65,27 @@ def explained(option: str) -> Iterator[None]:
         raise InvalidInput.at(option, str(error)) from error
 
 
-_MOST_CHARS = 200_000
-"""A real configuration of uWSGI is shorter."""
+@contextmanager
+def naming_the_command() -> Iterator[None]:
+    """Say of each mistake that it is in the command."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise InvalidInput([replace(m, path="--command") for m in error.mistakes]) from error
+
+
+MOST_BYTES = 4 * MAX_CHARS + 4
+"""Enough to see that a configuration is too long, if it never ends."""
 
 
 def text_or_none(file: str) -> str | None:
     """The text of a configuration; None if it cannot be read, or is too long for one."""
     try:
         with Path(file).open("rb") as opened:
-            text = opened.read(4 * _MOST_CHARS + 4).decode("utf-8", "surrogateescape")
+            text = decoded(opened.read(MOST_BYTES))
     except (OSError, ValueError):  # ValueError: a NUL in the name
         return None
-    return None if len(text) > _MOST_CHARS else text
+    return None if len(text) > MAX_CHARS else text
 
 
 def text_beside(folder: Path, name: str) -> str | None:
@@ -97,6 +115,14 @@ def check_folder(option: str, file: Path) -> None:
     folder = file.absolute().parent
     if not folder.is_dir():
         raise InvalidInput.at(option, f"there is no folder {folder}")
+
+
+def facts_of(image: str) -> "ImageFacts":
+    """What an image says of its uWSGI. Raises `InvalidInput` and `Unavailable`."""
+    from tuner.service import bootstrap  # slow to import
+    from tuner.service.settings import Settings
+
+    return bootstrap.image_facts(Settings.from_environ(os.environ), image)
 
 
 # ---- What a command prints: the answer on standard output, remarks on standard error

@@ -127,7 +127,7 @@ COMMANDS: Mapping[str, Command] = {
     "bench-nulls": _benchmark("jobs on containers where no option matters", "nulls"),
     "bench-ini": _benchmark("parse, lint and patch a file of 300 lines", "ini", images=False),
     "bench-lint": _benchmark(
-        "start `tuner lint`: one file, and 1 000 in one call", "lint", images=False
+        "start `tuner lint`: one file, 1 000 files, a change in an editor", "lint", images=False
     ),
     "bench-logs": _benchmark(
         "a workload from access logs of known mixes: errors, MB/s", "logs", images=False

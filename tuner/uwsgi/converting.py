@@ -6,8 +6,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from tuner.nouns.model.named_files import variables
-from tuner.nouns.wording import count
+from tuner.nouns.plain import count
 from tuner.uwsgi.command_line import lines_of, options_in, words_of
 from tuner.uwsgi.forms import XML, Form, Malformed
 from tuner.uwsgi.ini import CLOSES, INCLUDES, OPENS, SECTION, IniFile, canonical, is_true
@@ -124,6 +123,8 @@ _ASSIGNED = re.compile(r"\s*(?:export\s+)?(\w+)\s*=")
 
 def of_environment(text: str) -> Pieces:
     """The options and the comments of an env file. Raises `ValueError`."""
+    from tuner.nouns.model.named_files import variables  # slow to import
+
     values, found, others = variables(text), Pieces(), list[str]()
     options = dict(options_in(values))
     for number, line in enumerate(text.splitlines(), start=1):

@@ -2,8 +2,8 @@
 
 import pytest
 
+from tuner.uwsgi.ini.lines import MAX_CHARS
 from tuner.uwsgi.lint import (
-    MAX_CHARS,
     RULES,
     Edit,
     Finding,

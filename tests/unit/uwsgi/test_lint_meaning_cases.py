@@ -57,6 +57,8 @@ SPEAKS: Mapping[str, tuple[str, str, int | None]] = {
         of("http-socket = :80", "threads = %k"),
         3,
     ),
+    "a home in the user's folder": ("tilde-in-path", of("virtualenv = ~shop/venv"), 2),
+    "a variable with a blank": ("blank-in-env", of("env = NAME =value"), 2),
     "cheaper-initial alone": (
         "cheaper-initial-alone",
         of("processes = 400", "cheaper-initial = 4"),
@@ -148,6 +150,8 @@ def test_it_is_found(case: str) -> None:
 
 
 SILENT: Mapping[str, tuple[str, str]] = {
+    "a tilde in the middle": ("tilde-in-path", of("chdir = /srv/~app")),
+    "a blank in the value of a variable": ("blank-in-env", of("env = A=b c = d")),
     "in a condition": ("no-workers", of("if-env = X", "processes = 0", "endif =")),
     "a number from the environment": ("no-workers", of("processes = $(WORKERS)")),
     "a number from another option": ("no-workers", of("n = 4", "processes = %(n)")),

@@ -15,8 +15,10 @@ _ALIASES = (
 )
 _CANONICAL = {alias: group[0] for group in _ALIASES for alias in group}
 _INT_MAX = 2**31 - 1
+BLANKS = " \t\r"
+"""What uWSGI drops around names and values."""
+
 _FALSE = frozenset({"false", "off", "no", "0"})
-_STRIPPED = " \t\r"
 _INLINE = re.compile(r"(?<=[ \t])([;#].*)", re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -63,11 +65,11 @@ def eats_newline(text: str) -> bool:
 
 def why_unwritable(option: str, value: str) -> str | None:
     """Why no line `option = value` can mean this; None when one can."""
-    if not option or option[0] in "[;#" or "=" in option or option != option.strip(_STRIPPED):
+    if not option or option[0] in "[;#" or "=" in option or option != option.strip(BLANKS):
         return "is not a valid option name"
     if _CONTROL.search(option + value):
         return "contains a control character, which ends a line or its text"
-    if value != value.strip(_STRIPPED):
+    if value != value.strip(BLANKS):
         return "has blanks around its value, and uWSGI drops them"
     if eats_newline(value):
         return "ends in a single %, which joins the next line; write %%"
@@ -85,6 +87,9 @@ def as_comment(text: str) -> str:
     line = _CONTROL.sub(" ", text)
     return f"{line}." if eats_newline(line) else line
 
+
+MAX_CHARS = 200_000
+"""A real configuration of uWSGI is shorter."""
 
 SECTION = "uwsgi"
 MARK = "; uwsgi-tuner: "
@@ -127,7 +132,6 @@ IMMEDIATE = frozenset(
 So `listen = %(backlog)` is `listen = 0`. (2.0.31: UWSGI_OPT_IMMEDIATE)
 """
 
-_BLANKS = " \t\r"
 _PHYSICAL = re.compile(r"[^\n]*\n|[^\n]+\Z")
 
 
@@ -223,10 +227,15 @@ class Line:
         return replace(self, raw=text, key=None, value="")
 
 
+def lines_of(text: str) -> list[str]:
+    """The lines that numbers count, with their endings."""
+    return _PHYSICAL.findall(text)
+
+
 def read_lines(text: str) -> tuple[Line, ...]:
     """All lines of any text, unchanged even if uWSGI does not understand them."""
     reader = _Reader()
-    raws = _PHYSICAL.findall(text)
+    raws = lines_of(text)
     at = 0
     while at < len(raws):
         after = at + 1
@@ -263,7 +272,8 @@ class _Reader:
         if content.startswith("["):
             self._section = content[1:-1]
         elif content and content[0] not in ";#":
-            key, _, value = (part.strip(_BLANKS) for part in content.partition("="))
+            key, _, value = content.partition("=")
+            key, value = key.strip(BLANKS), value.strip(BLANKS)
             if key in CLOSES:
                 self._open.discard(self._section)
         section = self._section

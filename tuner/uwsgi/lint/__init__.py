@@ -8,7 +8,7 @@ linting         all rules over a file; its repair; the JSON answer
 └── finding     severity, line, message; the fix, and how it changes the text
 """
 
-from tuner.uwsgi.lint.finding import Edit, Finding, Fix, Severity, applicable, fixed, lines_of
+from tuner.uwsgi.lint.finding import Edit, Finding, Fix, Severity, applicable, fixed
 from tuner.uwsgi.lint.linting import RULES, UNUSABLE, is_usable, lint, repaired, rule_of, worst
 from tuner.uwsgi.lint.rule import Hit, Rule
-from tuner.uwsgi.lint.subject import MAX_CHARS, Box, Entry, Subject, TimeLimit, subject_of
+from tuner.uwsgi.lint.subject import Box, Entry, Subject, TimeLimit, subject_of

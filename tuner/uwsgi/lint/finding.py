@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import takewhile
 
-from tuner.uwsgi.ini.lines import as_comment, inline_comment
+from tuner.uwsgi.ini.lines import BLANKS, as_comment, inline_comment, lines_of
 from tuner.uwsgi.lint.subject import Entry, Subject
 
 
@@ -71,7 +71,6 @@ class Finding:
 
 # ---- Fixes as edits of lines, and pieces of a file as text in messages
 
-_BLANKS = " \t\r"
 _COMMENT = re.compile(r"[;#]")
 _SPACED_COMMENT = re.compile(r"[ \t][;#]")
 
@@ -103,19 +102,19 @@ def removed(entry: Entry, sentence: str = "remove the line", *, is_safe: bool = 
 def set_to(entry: Entry, value: str, sentence: str, *, is_safe: bool = False) -> Fix:
     """The same line with another value; its comment, if it has one, on a line of its own above."""
     comment = None if inline_comment(value) else inline_comment(entry.value)
-    above = (f"{_indent_of(entry)}{as_comment(comment)}",) if comment else ()
+    above = (f"{entry.line.indent}{as_comment(comment)}",) if comment else ()
     return _of_line(entry, (*above, text_of(entry, value)), sentence, is_safe)
 
 
 def written_as(entry: Entry, text: str, sentence: str, *, is_safe: bool = False) -> Fix:
     """Another line in place of this one, with the same indent."""
-    return _of_line(entry, (f"{_indent_of(entry)}{text}",), sentence, is_safe)
+    return _of_line(entry, (f"{entry.line.indent}{text}",), sentence, is_safe)
 
 
 def comment_moved_up(entry: Entry, at: int) -> Fix:
     """The comment on a line of its own, above the value."""
     comment, value = entry.value[at:].strip(), entry.value[:at].rstrip(" \t")
-    lines = (f"{_indent_of(entry)}{comment}", text_of(entry, value))
+    lines = (f"{entry.line.indent}{comment}", text_of(entry, value))
     return _of_line(entry, lines, "put the comment on a line of its own", is_safe=True)
 
 
@@ -123,19 +122,14 @@ def text_of(entry: Entry, value: str) -> str:
     """The line with another value, without its ending."""
     head, equals, rest = entry.line.text.partition("=")
     if not equals:
-        return f"{head.rstrip(_BLANKS)} = {value}"
-    return f"{head}={rest[: len(rest) - len(rest.lstrip(_BLANKS))]}{value}"
+        return f"{head.rstrip(BLANKS)} = {value}"
+    return f"{head}={rest[: len(rest) - len(rest.lstrip(BLANKS))]}{value}"
 
 
 def top_of(subject: Subject) -> int | None:
     """The number of the section's header, for findings about missing lines."""
     lines = enumerate(subject.ini.lines, start=1)
     return next((number for number, line in lines if line.section == subject.ini.section), None)
-
-
-def _indent_of(entry: Entry) -> str:
-    raw = entry.line.raw
-    return raw[: len(raw) - len(raw.lstrip(" \t"))]
 
 
 def _of_line(entry: Entry, lines: tuple[str, ...], sentence: str, is_safe: bool) -> Fix:
@@ -145,13 +139,6 @@ def _of_line(entry: Entry, lines: tuple[str, ...], sentence: str, is_safe: bool)
 
 
 # ---- Apply the edits of findings to a text
-
-_LINES = re.compile(r"[^\n]*\n|[^\n]+\Z")
-
-
-def lines_of(text: str) -> list[str]:
-    """The lines that findings and edits count, with their endings."""
-    return _LINES.findall(text)
 
 
 def applicable(findings: Iterable[Finding], *, unsafe: bool = False) -> tuple[Finding, ...]:

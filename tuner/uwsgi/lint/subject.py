@@ -7,18 +7,15 @@ from dataclasses import dataclass, field
 from tuner.uwsgi.command_line import Argument, arguments, is_file, options_in, words_for_uwsgi
 from tuner.uwsgi.forms import Misread
 from tuner.uwsgi.ini import INCLUDES, SECTION, IniFile, Line, Problem, as_int, is_true, problems
+from tuner.uwsgi.ini.lines import BLANKS, MAX_CHARS
 from tuner.uwsgi.options import Kind, nearest
 from tuner.uwsgi.options.guessing import Catalogue, Option
 from tuner.uwsgi.templates import has_placeholder
 
 # ---- What rules look at: a file, and what is known about the place where it runs
 
-MAX_CHARS = 200_000
-"""A real uwsgi.ini is shorter. Only this much of a longer text is read."""
-
 MOST_GUESSES = 50
 _LONGEST = 60  # characters of a name that may be a misspelt option
-_BLANKS = " \t\r"
 _DYNAMIC = re.compile(r"[%$@]\(|%[0-9A-Za-z]")
 
 
@@ -91,7 +88,7 @@ class Entry:
     @property
     def is_continued(self) -> bool:
         """Whether the author wants the line to go on in the next one, which uWSGI does not do."""
-        return self.line.text.rstrip(_BLANKS).endswith("\\")
+        return self.line.text.rstrip(BLANKS).endswith("\\")
 
 
 def is_dynamic(value: str) -> bool:
@@ -151,8 +148,8 @@ def subject_of(
 ) -> Subject:
     """A subject of any text, for a uWSGI that reads this section.
 
-    The time is bounded, also for a text that is too long. Bytes that are not UTF-8 are expected as
-    `surrogateescape` decodes them.
+    The time is bounded: only the beginning of a text that is too long is read. Bytes that are not
+    UTF-8 are expected as `surrogateescape` decodes them.
     """
     ini = IniFile.parse(text[: MAX_CHARS + 1], section)
     return Subject(ini=ini, catalogue=catalogue, box=box or Box())

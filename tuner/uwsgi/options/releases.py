@@ -6,7 +6,7 @@ tests/option_tables.py makes the file from the sources of every 2.0.x since 2.0.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from tuner.uwsgi import knowledge
 
@@ -59,6 +59,7 @@ def _first_releases() -> Iterator[tuple[str, str]]:
             yield from ((name, change.release) for name in change.names)
 
 
+@lru_cache(maxsize=64)  # each rule asks
 def numbers_of(version: str) -> tuple[int, ...]:
     """`2.0.31` and `2.0.31-debian` as (2, 0, 31); empty for a text without a version."""
     found = re.match(r"\d+(?:\.\d+)*", version)

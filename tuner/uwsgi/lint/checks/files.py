@@ -5,10 +5,11 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 from tuner.uwsgi.ini import INCLUDES, OPENS, SECTION, as_int, is_true, refuse_other_formats
+from tuner.uwsgi.ini.lines import MAX_CHARS
 from tuner.uwsgi.lint.finding import Edit, Fix, Severity, quoted, removed
 from tuner.uwsgi.lint.references import referenced
 from tuner.uwsgi.lint.rule import Hit, check, hit, problem, with_code
-from tuner.uwsgi.lint.subject import MAX_CHARS, Entry, Subject
+from tuner.uwsgi.lint.subject import Entry, Subject
 from tuner.uwsgi.options.guessing import Kind
 from tuner.uwsgi.templates import is_of_shell, placeholders
 

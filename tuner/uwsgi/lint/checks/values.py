@@ -29,7 +29,6 @@ from tuner.uwsgi.options.guessing import Kind
 _BACKSLASH = "\\"
 _QUOTES = "\"'"
 _TRUE = frozenset({"", "true", "on", "yes", "1"})
-_FALSE = frozenset({"false", "off", "no", "0"})
 _MEANS_NO = frozenset(
     {"disable", "disabled", "f", "n", "never", "nil", "none", "not", "null", "undefined", "00"}
 )
@@ -83,7 +82,7 @@ def odd_flags(subject: Subject) -> Iterator[Hit]:
     for entry in subject.entries:
         word = entry.value.lower()
         is_flag = entry.option is not None and entry.option.kind is Kind.FLAG
-        if not is_flag or entry.is_dynamic or word in _TRUE or word in _FALSE:
+        if not is_flag or entry.is_dynamic or word in _TRUE or not is_true(word):
             continue
         if comment_at(entry.value, spaced=False) is not None or _is_quoted(entry.value):
             continue  # other rules report these
@@ -139,6 +138,26 @@ def empty(subject: Subject) -> Iterator[Hit]:
     for entry in subject.entries:
         if entry.value == "" and entry.name in _NEEDS_VALUE:
             yield hit(entry)
+
+
+@check("tilde-in-path")
+def tilde(subject: Subject) -> Iterator[Hit]:
+    for entry in subject.named("chdir", "home", "logto", "pidfile", "pythonpath"):
+        if entry.value.startswith("~/"):
+            path = f"$(HOME){entry.value[1:]}"
+            yield hit(entry, set_to(entry, path, f"write the whole path, or {quoted(path)}"))
+        elif entry.value.startswith("~"):
+            yield hit(entry, Fix("write the whole path"))
+
+
+@check("blank-in-env")
+def blank_in_env(subject: Subject) -> Iterator[Hit]:
+    for entry in subject.named("env"):
+        name, equals, value = entry.value.partition("=")
+        if equals and name.endswith((" ", "\t")):
+            meant = f"{name.rstrip()}={value.lstrip()}"
+            fix = set_to(entry, meant, f"write {quoted(meant)}", is_safe=True)
+            yield hit(entry, fix, name=quoted(name))
 
 
 # ---- What uWSGI inserts for `%(...)` and `%x`, and what it drops
