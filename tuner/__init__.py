@@ -11,6 +11,7 @@
 | `provision` | makes a bare machine ready; standard library only                                  |
 | `service`   | API, pages and workers; `bootstrap` is where settings meet adapters                |
 | `client`    | the service over HTTP: typed, with retries and ETags                               |
+| `production`| a look at a running uWSGI: stats server, queue, cgroup → what limits it            |
 | `study`     | the state machine of a job: rows → next step (pure); `sampler` has Optuna          |
 | `bench`     | one measurement: `measurement` decides (pure), `engine` has Docker, `load` sends   |
 | `store`     | `db`: tables, store, embedded PostgreSQL; `queue`: tasks in the same transactions  |

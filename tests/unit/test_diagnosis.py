@@ -452,7 +452,7 @@ def test_connections_that_clients_cannot_keep_are_named(
         (
             {"target_cpu": 0.7},
             Bottleneck.CPU_QUOTA,
-            "the app (0.70 CPU) and its services (redis 0.25)",
+            "the app (0.70 CPU) and what runs beside it (redis 0.25)",
         ),
         ({"target_cpu": 0.7, "together": 0.5}, Bottleneck.IO_WAIT, "busy waiting"),
         ({"target_cpu": 0.9}, Bottleneck.CPU_QUOTA, "its one core is busy in the app"),

@@ -43,6 +43,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "measure": ("measure", "Measure one uwsgi.ini, or compare several."),
     "compare": ("compare", "Compare the servers and files of a suite."),
     "calibrate": ("measure", "Measure the noise of a benchmark host."),
+    "observe": ("observe", "Look at a uWSGI in production and say what limits it."),
     "analyse": ("analyse", "Analyse the figures of your own benchmark runs."),
     "lint": ("lint", "Find the mistakes in a uwsgi.ini, and fix them."),
     "lsp": ("lsp", "Lint in an editor, by the Language Server Protocol."),

@@ -116,6 +116,7 @@ COMMANDS: Mapping[str, Command] = {
     "bench-classes": _benchmark(
         "provoke every bottleneck, see which one is named", "classes", journeys=True
     ),
+    "bench-observe": _benchmark("looks at staged productions, and what they cost", "observe"),
     "bench-burst": _benchmark("500 users at once, listen at 100 and 4096", "burst", journeys=True),
     "bench-cost": _benchmark("what measuring itself costs", "cost", journeys=True),
     "bench-search": _benchmark(

@@ -8,8 +8,11 @@ nginx          client → nginx → the file's `socket`, TCP or unix, in the uws
 """
 
 import json
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from tuner.uwsgi.ini import IniFile, effective
 
@@ -98,16 +101,63 @@ class Stats:
     running_us: int  # time spent in requests, summed over all processes
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activity:
+    """What uWSGI does at one instant. A process that `cheaper` put to sleep counts nowhere."""
+
+    counters: Stats
+    exceptions: int  # that left the app, since the start
+    processes: int
+    slots: int
+    requests: tuple[str, ...]  # those under way, as in `GET /shop/*`: a slot is busy with each
+    queues: Mapping[str, tuple[int, int]]  # by socket: connections that wait, and that fit (TCP)
+    master: int  # process ids, as uWSGI itself sees them
+    workers: tuple[int, ...]
+
+
 def parse(text: str) -> Stats:
     """Read one stats document. Raises `ValueError` when the text is none."""
+    return activity_of(text).counters
+
+
+def activity_of(text: str) -> Activity:
+    """Read one stats document as a whole. Raises `ValueError` when the text is none."""
     try:
-        document = json.loads(text)
-        workers = document["workers"]
-        return Stats(
+        return _activity(json.loads(text))
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"not a uWSGI stats document: {error!r}") from error
+
+
+def _activity(document: Mapping[str, Any]) -> Activity:
+    workers = document["workers"]
+    awake = [worker for worker in workers if worker.get("status") != "cheap"]
+    cores = [core for worker in awake for core in worker["cores"]]
+    return Activity(
+        counters=Stats(
             cores=sum(len(worker["cores"]) for worker in workers),
             requests=sum(worker["requests"] for worker in workers),
             respawns=sum(max(0, worker["respawn_count"] - 1) for worker in workers),
             running_us=sum(worker["running_time"] for worker in workers),
-        )
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"not a uWSGI stats document: {error!r}") from error
+        ),
+        exceptions=sum(worker.get("exceptions", 0) for worker in workers),
+        processes=len(awake),
+        slots=len(cores),
+        requests=tuple(_request(core.get("vars", ())) for core in cores if core.get("in_request")),
+        queues={
+            each["name"]: (each.get("queue", 0), each.get("max_queue", 0))
+            for each in document.get("sockets", ())
+        },
+        master=document.get("pid", 0),
+        workers=tuple(worker.get("pid", 0) for worker in awake),
+    )
+
+
+_MAY_BE_SECRET = re.compile(r"[\d@%]|.{25}")
+
+
+def _request(variables: Sequence[str]) -> str:
+    """Method and first part of the path; what looks like an id or a name is left out."""
+    named = dict(each.partition("=")[::2] for each in variables)
+    first, _, rest = named.get("PATH_INFO", "/").lstrip("/").partition("/")
+    shown = "*" if _MAY_BE_SECRET.search(first) else first
+    return f"{named.get('REQUEST_METHOD', '?')} /{shown}{'/*' if rest else ''}"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tuner.bench.engine import counters
-from tuner.bench.measurement import Usage
+from tuner.bench.measurement import Usage, cgroups
 
 EXPECTED = Usage(
     cpu_s=1.5,
@@ -39,7 +39,7 @@ V2 = {
 
 @pytest.mark.parametrize("texts", [V1, V2])
 def test_usage(texts: dict[str, str]) -> None:
-    assert counters.usage_of(texts) == EXPECTED
+    assert cgroups.usage_of(texts) == EXPECTED
 
 
 def written(root: Path, texts: dict[str, str], place: str = "docker/abc") -> None:
@@ -79,7 +79,7 @@ def test_the_generator_gets_the_targets_folder_and_no_other() -> None:
 
 
 def test_without_a_quota_nothing_is_throttled() -> None:
-    usage = counters.usage_of({**V2, "docker/abc/cpu.stat": "usage_usec 5\nsystem_usec 1\n"})
+    usage = cgroups.usage_of({**V2, "docker/abc/cpu.stat": "usage_usec 5\nsystem_usec 1\n"})
     assert (usage.periods, usage.throttled_periods) == (0, 0)
 
 
@@ -99,4 +99,4 @@ def test_an_older_kernel_keeps_no_peak(tmp_path: Path) -> None:
     assert counters.split_shown(shown) == {
         f"{tmp_path}/{path}": text for path, text in read.items()
     }
-    assert counters.usage_of(read).memory_peak_mb is None
+    assert cgroups.usage_of(read).memory_peak_mb is None

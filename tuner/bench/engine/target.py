@@ -13,7 +13,7 @@ from tuner.bench.engine.containers import GENERATOR_USER, ROOT_USER, Containers
 from tuner.bench.engine.disk import Disk
 from tuner.bench.engine.failures import EXIT_KILLED, own_words, raise_if_ended, telling_line
 from tuner.bench.engine.options import TUN, Options
-from tuner.bench.measurement import Placement, Usage, refusal_in, target_failed
+from tuner.bench.measurement import Placement, Usage, cgroups, refusal_in, target_failed
 from tuner.nouns.errors import Infrastructure, TargetFailed
 from tuner.nouns.model import APP, FailureCode
 from tuner.uwsgi.topology import Front, Topology
@@ -182,7 +182,7 @@ class DockerTarget:
 
     def _usage_of(self, container: str) -> Usage:
         try:
-            return counters.usage_of(self._texts(container))
+            return cgroups.usage_of(self._texts(container))
         except (OSError, KeyError, ValueError) as error:
             self._raise_for_end(Executed(None, "", ""))
             raise Infrastructure(f"cannot read a container's cgroup: {error!r}") from error

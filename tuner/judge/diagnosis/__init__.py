@@ -5,11 +5,12 @@ sentences  class and figures → what to do
 hints      what to change in an app that does not work
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tuner.judge.diagnosis.rules import Seen, classify, figures_of, services_of
-from tuner.judge.diagnosis.sentences import sentence_of
+from tuner.judge.diagnosis.sentences import CPU_UNSEEN, sentence_of
 from tuner.nouns.model import (
+    Bottleneck,
     Burst,
     ClosedLoop,
     Diagnosis,
@@ -20,6 +21,7 @@ from tuner.nouns.model import (
     Ladder,
     Limits,
     Paths,
+    ServiceFigures,
     TrialNumber,
     Window,
     connections,
@@ -29,7 +31,7 @@ from tuner.nouns.model import (
 from tuner.targets.search_space import derive
 from tuner.uwsgi.ini import IniFile
 
-__all__ = ["burst_limit_s", "diagnose", "of_file", "of_trial", "services_of"]
+__all__ = ["burst_limit_s", "diagnose", "of_file", "of_production", "of_trial", "services_of"]
 
 
 def diagnose(
@@ -67,6 +69,37 @@ def diagnose(
     return Diagnosis(
         bottleneck=bottleneck, sentence=sentence_of(bottleneck, seen), evidence=seen.evidence
     )
+
+
+def of_production(
+    figures: Mapping[str, float],
+    *,
+    cpus: float | None,
+    processes: int,
+    threads: int,
+    services: Mapping[str, ServiceFigures],
+) -> Diagnosis:
+    """The bottleneck of a uWSGI under the load of its users, from figures named as in `WATCHED`.
+
+    `services` are programs that use the same CPUs. Without `target_cpu` nobody knows whether a busy
+    slot waits or computes: a class that needs to know is `unknown` then.
+    """
+    seen = Seen(
+        evidence=figures,
+        cpus=cpus or 1.0,
+        processes=processes,
+        threads=threads,
+        connections=None,
+        services=services,
+    )
+    bottleneck = classify(seen)
+    if bottleneck in _OF_UNUSED_CPU and "target_cpu" not in figures:
+        return Diagnosis(bottleneck=Bottleneck.UNKNOWN, sentence=CPU_UNSEEN, evidence=figures)
+    sentence = sentence_of(bottleneck, seen)
+    return Diagnosis(bottleneck=bottleneck, sentence=sentence, evidence=figures)
+
+
+_OF_UNUSED_CPU = frozenset({Bottleneck.IO_WAIT, Bottleneck.BACKLOG})
 
 
 def of_arm(windows: Sequence[Window], spec: JobSpec, number: TrialNumber) -> Diagnosis:

@@ -239,9 +239,13 @@ class Seen:
 
     @property
     def shares_full_cpus(self) -> bool:
-        """Whether app and services use up CPUs that they share, and the app is below its limit."""
+        """Whether app and services use up CPUs that they share, and the app is below its limit.
+
+        In production the others may be busy while the app sleeps: `waited_for_cpu` says so.
+        """
         own_is_full = self.get("target_cpu") >= _FULL or self.get("throttled") > _THROTTLED
-        return self.get("cpu_with_services") >= _FULL and not own_is_full
+        waits = self.get("waited_for_cpu", 1.0) > _THROTTLED
+        return self.get("cpu_with_services") >= _FULL and waits and not own_is_full
 
     @property
     def is_overwhelmed(self) -> bool:

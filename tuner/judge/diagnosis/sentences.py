@@ -43,8 +43,9 @@ def _cpu_quota(seen: Seen) -> str:
         own = seen.cpus * seen.get("target_cpu")
         used = ", ".join(f"{name} {its.cores:.2f}" for name, its in seen.services.items())
         return (
-            f"the app ({own:.2f} CPU) and its services ({used}) use up the CPUs that they share on"
-            " this host: no uWSGI option will help, only less work, or a host with more CPUs"
+            f"the app ({own:.2f} CPU) and what runs beside it ({used}) use up the CPUs that they"
+            " share on this host: no uWSGI option will help, only less work, or a host with more"
+            " CPUs"
         )
     where = "in the kernel on its behalf" if seen.get("system_share") > 0.6 else "in the app"
     if seen.cpus == 1:
@@ -149,6 +150,8 @@ _CAUSES: Mapping[Bottleneck, str | Callable[[Seen], str]] = {
     " the app: only more connections could show more",
     Bottleneck.UNKNOWN: _unknown,
 }
+
+CPU_UNSEEN = "requests wait, but the CPU was not seen: the slots may be waiting, or computing"
 
 _OF_OTHERS: Mapping[Bottleneck, str] = {
     Bottleneck.APP_ERRORS: "requests fail",

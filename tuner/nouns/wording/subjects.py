@@ -131,6 +131,7 @@ WATCHED: Mapping[str, tuple[str, str]] = {
     "listen_overflows": ("connections for which the listen queue was full", ""),
     "stalled_connections": ("connections without an answer", ""),
     "foreign_cpu": ("CPUs that something else used", ""),
+    "waited_for_cpu": ("time of the slots in which they waited for a CPU", "%"),
     "cpu_with_services": ("CPU of app and services, of the CPUs that they share", "%"),
     "burst_work_s": ("work of a burst, over all slots", "s"),
     "connections_per_request": ("connections of a request", ""),
