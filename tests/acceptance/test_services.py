@@ -1,14 +1,21 @@
 """Apps with a database, as users bring them: their images built, their data filled, a verdict."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.patience import TEST_ENDS_WITHIN_S
 from tests.service import Json, Service, is_refused_as_busy, running
 from tests.variants import SHOP, write_variant
 from tuner.nouns.model import Verdict
+from tuner.uwsgi.derived import semantic_diff
+from tuner.uwsgi.ini import IniFile
 
 pytestmark = [pytest.mark.full, pytest.mark.docker, pytest.mark.timeout(TEST_ENDS_WITHIN_S)]
 
@@ -30,14 +37,57 @@ SLOW = {"postgres": {"cpus": 0.2}}
 FEW = {"postgres": {"command": ["postgres", "-c", "max_connections=8"]}}
 
 
+MANIFEST = Path(__file__).with_name("django-shop.yaml")
+"""The shop as a cluster runs it: its images are those of IMAGES."""
+IMAGES = {"shop": SHOP, "postgres": SHOP / "postgres", "redis": SHOP / "redis"}
+SECRETS = {
+    "SECRET_KEY": "only-for-measuring-0123456789-0123456789-0123456789",
+    "DB_PASSWORD": "only-for-measuring",
+    "DATABASE_URL": "postgresql://postgres:only-for-measuring@postgres:5432/shop",
+}
+
+
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def images() -> Iterator[None]:
+    """Those of the manifest; skips where they cannot be built for want of packages."""
+    names = [f"uwsgi-tuner-test/{name}:1" for name in IMAGES]
+    for name, folder in zip(names, IMAGES.values(), strict=True):
+        build = ["docker", "build", "--network=host", "--tag", name, str(folder)]
+        built = subprocess.run(build, capture_output=True, text=True, check=False, timeout=600)
+        if any(words in built.stdout + built.stderr for words in UNREACHABLE):
+            pytest.skip(f"needs package indexes to build the image {name}")
+        assert built.returncode == 0, built.stdout[-4000:] + built.stderr[-4000:]
+    yield
+    subprocess.run(["docker", "image", "rm", *names], capture_output=True, check=True)
+
+
+@pytest.fixture(scope="module")
+def service(images: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     apps = tmp_path_factory.mktemp("apps")
     for name, services in (("slow-postgres", SLOW), ("few-connections", FEW)):
         write_variant(apps, name, SHOP, services=services)
-    with running(TUNER_TARGET_APPS=str(apps), TUNER_READY_TIMEOUT_S="60") as service:
+    tuner("app", "init", str(apps / "cluster-shop"), "--kubernetes", str(MANIFEST))
+    with running(
+        until="/readyz",
+        measures=True,
+        TUNER_TARGET_APPS=str(apps),
+        TUNER_READY_TIMEOUT_S="60",
+        TUNER_IMAGES_ALLOWED="docker.io/uwsgi-tuner-test/*",
+        TUNER_SECRETS_ALLOWED=",".join(SECRETS),
+        **SECRETS,
+    ) as service:
         yield service
         service.wait_for(lambda: not service.leftovers(), 30, "nothing is left over")
+
+
+def tuner(*arguments: str, **environ: str) -> str:
+    """What a command of `tuner` prints."""
+    command = [sys.executable, "-m", "tuner.cli", *arguments]
+    ran = subprocess.run(
+        command, env={**os.environ, **environ}, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
 
 
 def finished(service: Service, **request: Any) -> Json:
@@ -48,23 +98,47 @@ def finished(service: Service, **request: Any) -> Json:
     failure = ended.get("failure") or {}
     if any(words in str(failure.get("log_tail")) for words in UNREACHABLE):
         pytest.skip(f"needs package indexes to build the images: {failure['message']}")
-    assert ended["state"] == "succeeded", (ended, service.log())
+    assert ended["state"] == "succeeded", f"{failure}\n{service.log()}"
     return ended
 
 
-def test_an_app_with_its_database_gets_a_verdict(service: Service) -> None:
-    app = "django-shop"
-    ended = finished(service, app=app, target={"target_app": app}, budget=SHORT, max_slots=16)
+def test_an_app_with_its_database_gets_a_verdict(service: Service, tmp_path: Path) -> None:
+    """From manifests to the ConfigMap with the answer, which `app init` reads again."""
+    app = "cluster-shop"
+    workload = yaml.safe_load((SHOP / "target.yaml").read_text())["workload"]
+    pages = [each for each in workload["requests"] if "headers" not in each]  # no k6 is needed
+    workload |= {"requests": pages}
+    target = {"target_app": app}
+    ended = finished(service, app=app, target=target, workload=workload, budget=SHORT, max_slots=16)
     of_job = f"/v1/jobs/{ended['id']}"
     answer = service.get(f"{of_job}/recommendation").json()
     assert answer["verdict"] in {*Verdict}
     assert "module = shop.wsgi:application" in service.get(f"/v1/apps/{app}/uwsgi.ini").text
-    # The baseline answered every request as expected: pages from the data, and orders by 302.
+    # The baseline answered every request as expected: with pages from the data.
     windows = service.get(f"{of_job}/trials/0?raw=1").json()["windows"]
     assert windows
     for window in windows:
         assert window["errors"] == 0, window["errors_by_class"]
         assert window["requests"] > 0
+    form = ("--form", "kubernetes", "--in", str(MANIFEST))
+    url = f"http://127.0.0.1:{service.port}"
+    deployed = tmp_path / "deployed.yaml"
+    deployed.write_text(applied(tuner("recommend", app, *form, TUNER_URL=url)))
+    tuner("app", "init", str(tmp_path / app), "--kubernetes", str(deployed))
+    new = IniFile.parse((tmp_path / app / "uwsgi.ini").read_text())
+    assert semantic_diff(IniFile.parse(answer["uwsgi_ini"]), new) == ()
+    changed = {each.option for each in semantic_diff(IniFile.parse(OF_CLUSTER), new)}
+    assert changed == {line["option"] for line in answer["lines"]}
+
+
+OF_CLUSTER = next(yaml.safe_load_all(MANIFEST.read_text()))["data"]["uwsgi.ini"]
+
+
+def applied(answer: str) -> str:
+    """The manifests with the ConfigMap of an answer, as the cluster has them afterwards."""
+    config, *_ = (each for each in yaml.safe_load_all(answer) if each["kind"] == "ConfigMap")
+    _, *others = yaml.safe_load_all(MANIFEST.read_text())
+    return yaml.safe_dump_all([config, *others])
 
 
 def test_a_database_that_is_too_slow_is_the_bottleneck(service: Service) -> None:

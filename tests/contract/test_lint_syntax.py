@@ -10,7 +10,7 @@ import pytest
 
 from tests.contract.uwsgi_lab import IMAGE, Lab
 from tuner.nouns.errors import InvalidInput
-from tuner.service import bootstrap
+from tuner.service import images
 from tuner.service.settings import Settings
 from tuner.uwsgi.lint import lint, subject_of
 from tuner.uwsgi.options import of_build
@@ -151,7 +151,7 @@ def test_an_image_says_its_release_its_options_and_its_command(
 ) -> None:
     command = 'CMD ["uwsgi", "--ini", "a.ini", "-p", "9"]'
     with _image(tmp_path, "ENV UWSGI_LISTEN=7", command) as name:
-        facts = bootstrap.image_facts(settings, name)
+        facts = images.image_facts(settings, name)
     assert facts.uwsgi_version == "2.0.31"
     assert len(facts.options) > 800
     assert facts.command == ("uwsgi", "--ini", "a.ini", "-p", "9")
@@ -163,5 +163,5 @@ def test_an_image_without_its_uwsgi_is_bad_input(settings: Settings, tmp_path: P
         _image(tmp_path, 'CMD ["uwsgi-of-old", "--ini", "a.ini"]') as name,
         pytest.raises(InvalidInput) as refused,
     ):
-        bootstrap.image_facts(settings, name)
+        images.image_facts(settings, name)
     assert "--image" in str(refused.value)

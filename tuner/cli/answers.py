@@ -138,7 +138,7 @@ def _compose(
     import yaml
 
     from tuner.cli.around import grace_of
-    from tuner.targets.compose.making import Wanted
+    from tuner.targets.compose.asking import Wanted
     from tuner.targets.compose.overriding import override
     from tuner.uwsgi.stopping import Stop
 

@@ -200,14 +200,14 @@ def init(  # long: Typer reads the options from here
     from tuner.targets import compose as composed
 
     def read(image: str, path: str) -> str | None:
-        from tuner.service import bootstrap
+        from tuner.service import images
 
-        return bootstrap.file_in_image(Settings.from_environ(os.environ), image, path)
+        return images.file_in_image(Settings.from_environ(os.environ), image, path)
 
     def entry(image: str) -> dict[str, list[str]] | None:
-        from tuner.service import bootstrap
+        from tuner.service import images
 
-        return bootstrap.entry_of_image(Settings.from_environ(os.environ), image)
+        return images.entry_of_image(Settings.from_environ(os.environ), image)
 
     wanted = composed.Wanted(
         folder=folder,

@@ -119,10 +119,10 @@ def check_folder(option: str, file: Path) -> None:
 
 def facts_of(image: str) -> "ImageFacts":
     """What an image says of its uWSGI. Raises `InvalidInput` and `Unavailable`."""
-    from tuner.service import bootstrap  # slow to import
+    from tuner.service import images
     from tuner.service.settings import Settings
 
-    return bootstrap.image_facts(Settings.from_environ(os.environ), image)
+    return images.image_facts(Settings.from_environ(os.environ), image)
 
 
 # ---- What a command prints: the answer on standard output, remarks on standard error

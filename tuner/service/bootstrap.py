@@ -7,18 +7,17 @@ commands start a second faster.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tuner.nouns.errors import InvalidInput
 from tuner.nouns.model import Event, History, JobSpec, Params, Request, Step
-from tuner.service.settings import PREFIX, Settings
+from tuner.service.images import STATS_ADDRESS, engine_config
+from tuner.service.settings import Settings
 from tuner.store import db
 from tuner.store.db import EmbeddedPostgres, Liveness, Store, dumps, make_engine, roles, upgrading
 from tuner.store.queue import Queue
@@ -26,12 +25,8 @@ from tuner.study import decider, resolve
 from tuner.targets.catalogue import HostCatalogue
 
 if TYPE_CHECKING:
-    from tuner.bench.engine import DockerLauncher, EngineConfig
-    from tuner.bench.engine.images import ImageFacts
+    from tuner.bench.engine import DockerLauncher
     from tuner.bench.load import Generators
-
-STATS_ADDRESS = "127.0.0.1:61717"
-"""The address of uWSGI's stats, inside the target's own network namespace."""
 
 
 def embedded(settings: Settings) -> EmbeddedPostgres | None:
@@ -145,7 +140,7 @@ def launcher(
     from tuner.bench.engine import DockerLauncher
     from tuner.bench.load import DELAY_COMMAND, probe_files
 
-    config = _engine_config(settings, owner or instance(settings))
+    config = engine_config(settings, owner or instance(settings))
     secrets = {**config.secrets, **known.secret_files()}
     config = replace(
         config, generator_files=probe_files(), delay_command=DELAY_COMMAND, secrets=secrets
@@ -153,56 +148,6 @@ def launcher(
     if service_ready_s is not None:
         config = replace(config, service_ready_s=service_ready_s)
     return DockerLauncher(config, known.build_dir, known.app_dir)
-
-
-def _engine_config(settings: Settings, owner: str) -> EngineConfig:
-    from tuner.bench.engine import EngineConfig
-
-    return EngineConfig(
-        instance=owner,
-        worker=settings.worker_name,
-        base_image=settings.base_image,
-        load_image=settings.load_image,
-        journey_image=settings.journey_image,
-        build_network=settings.build_network,
-        stats_address=STATS_ADDRESS,
-        cache_dir=settings.data_dir / "engine",
-        check_timeout_s=settings.ready_timeout_s,
-        fetch_timeout_s=settings.image_timeout_s,
-        images_kept_gb=settings.images_kept_gb,
-        images_allowed=settings.images_allowed,
-        secrets=_secrets(settings.secrets_allowed, os.environ),
-    )
-
-
-def _secrets(allowed: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables that targets may get. Never our own: they open the database."""
-    return {
-        name: value
-        for name, value in environ.items()
-        if value and not name.startswith(PREFIX) and any(fnmatchcase(name, g) for g in allowed)
-    }
-
-
-def image_facts(settings: Settings, image: str) -> ImageFacts:
-    """The facts of an image, to lint its uwsgi.ini. Raises `InvalidInput`."""
-    from tuner.bench.engine.images import facts_of
-
-    return facts_of(_engine_config(settings, "lint"), image)  # no service owns its containers
-
-
-def file_in_image(settings: Settings, image: str, path: str) -> str | None:
-    """The text of a file in an image; None without Docker or the image. Raises `InvalidInput`."""
-    from tuner.bench.engine.images import file_in
-
-    return file_in(_engine_config(settings, "init"), image, path)
-
-
-def entry_of_image(settings: Settings, image: str) -> dict[str, list[str]] | None:
-    """The words of an image's ENTRYPOINT and CMD; None without Docker or the image."""
-    from tuner.bench.engine.images import entry_of
-
-    return entry_of(_engine_config(settings, "init"), image)
 
 
 def load_generator(settings: Settings) -> Generators:

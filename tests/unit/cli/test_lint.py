@@ -257,7 +257,7 @@ def test_an_image_is_asked_through_docker(ini: Path, monkeypatch: pytest.MonkeyP
         names = tuple(line.partition(" ")[0] for line in GOOD.splitlines()[1:])
         return ImageFacts(uwsgi_version="2.0.20", options=names, command=command, environ={})
 
-    monkeypatch.setattr("tuner.service.bootstrap.image_facts", facts)
+    monkeypatch.setattr("tuner.service.images.image_facts", facts)
     out = io.StringIO()
     monkeypatch.setattr("sys.stdout", out)
     assert _linted(ini, f"{GOOD}vacuum = true\n", "--image", "shop:1", "--fail-on", "error") == 1

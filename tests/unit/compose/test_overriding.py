@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tuner.targets.answers import Answer, Recommended
-from tuner.targets.compose.making import Wanted
+from tuner.targets.compose.asking import Wanted
 from tuner.targets.compose.overriding import override
 from tuner.uwsgi.ini import IniFile
 from tuner.uwsgi.places import Change

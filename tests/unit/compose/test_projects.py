@@ -89,7 +89,7 @@ def test_a_folder_of_settings_that_name_the_cache(project: Project) -> None:
     assert found.notes["service caddy"].startswith(PROXY)
     assert "so that no arm waits" in found.notes["valkey.healthcheck.interval"]
     assert "until it passes" in found.notes["valkey.healthcheck.retries"]
-    assert "move it into the file" in found.notes["metasearch.env.UWSGI_WORKERS"]
+    assert "the variable does nothing" in found.notes["metasearch.env.UWSGI_WORKERS"]
     assert {"metasearch.cap_drop", "metasearch.cap_add", "valkey.logging"} <= {*found.notes}
 
 

@@ -1,7 +1,7 @@
 """Manifests as a test writes them, and what `tuner app init --kubernetes` makes of them."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -31,10 +31,13 @@ class Cluster:
 
     folder: Path
 
-    def made(self, *manifests: str, ini: str | None = None, **asked: str) -> Made:
+    def made(
+        self, *manifests: str, ini: str | None = None, command: str | None = None, **asked: str
+    ) -> Made:
         """The folder after `init`, read back by the catalogue."""
         home = self.folder / "shop"
-        found = draft(*self._asked(manifests, ini, asked))
+        wanted, choice = self._asked(manifests, ini, asked)
+        found = draft(replace(wanted, command=command), choice)
         write(found, home)
         known = HostCatalogue.load([self.folder], with_own=False).apps["shop"]
         notes = {note.what: f"{note.kind}: {note.why}" for note in found.findings.notes}

@@ -286,17 +286,25 @@ def test_the_ini_of_a_config_map(cluster: Cluster) -> None:
     assert "is not done" in made.notes["command (/start) -> uwsgi --ini /etc/uwsgi/a.ini"]
 
 
+IN_PYTHON = (
+    config("c", **{"app.py": 'X = {"workers": 3, "thunder-lock": True}'}),
+    pod(
+        "args: [run], volumeMounts: [{name: c, mountPath: /etc/app}]",
+        spec="volumes: [{name: c, configMap: {name: c}}]",
+        start="",
+    ),
+)
+
+
 def test_options_in_python_are_refused(cluster: Cluster) -> None:
-    told = cluster.refused(
-        config("c", **{"app.py": 'X = {"workers": 3, "thunder-lock": True}'}),
-        pod(
-            "args: [run], volumeMounts: [{name: c, mountPath: /etc/app}]",
-            spec="volumes: [{name: c, configMap: {name: c}}]",
-            start="",
-        ),
-    )
+    told = cluster.refused(*IN_PYTHON)
     assert "all.yaml:5: ConfigMap c has the options of uWSGI in Python, as /etc/app/app.py" in told
-    assert "--ini FILE" in told
+    assert "--ini FILE or --command 'uwsgi ...'" in told
+
+
+def test_a_command_of_the_user_counts_where_the_options_are_in_python(cluster: Cluster) -> None:
+    made = cluster.made(*IN_PYTHON, command="uwsgi --http-socket :8000 --processes 3")
+    assert made.ini.splitlines() == ["[uwsgi]", "http-socket = :8000", "processes = 3"]
 
 
 def test_a_file_of_the_user_counts(cluster: Cluster) -> None:

@@ -78,7 +78,7 @@ def test_a_stats_server_that_is_off_is_away() -> None:
 
 
 def test_something_else_on_the_port_is_no_stats_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.unit.traffic.test_looking.DOCUMENT", "220 smtp ready")
+    monkeypatch.setattr("tests.unit.production.test_looking.DOCUMENT", "220 smtp ready")
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
     with answering(listener), pytest.raises(InvalidInput, match="no stats server of uWSGI"):

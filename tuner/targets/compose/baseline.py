@@ -8,16 +8,26 @@ from pathlib import Path, PurePosixPath
 
 from tuner.nouns.errors import InvalidInput, Mistake
 from tuner.nouns.model.targets import DEFAULT_COMMAND
+from tuner.targets.compose.calls import Call
 from tuner.targets.compose.document import Node, text_of
 from tuner.targets.compose.expanding import expanded, names_in
 from tuner.targets.compose.files import Files, shown
 from tuner.targets.compose.findings import Findings
-from tuner.targets.compose.following import Call
+from tuner.targets.compose.ordering import (
+    Item,
+    can_move,
+    config_of,
+    has_paste,
+    in_order,
+    joined,
+    line_of,
+    words_of_item,
+)
 from tuner.targets.compose.starting import GIVE
 from tuner.targets.compose.whole import whole
-from tuner.uwsgi.command_line import Argument, arguments, ini_of, is_file, words_for_uwsgi
-from tuner.uwsgi.ini import IniFile, canonical
-from tuner.uwsgi.options import Kind, known
+from tuner.uwsgi.command_line import arguments, ini_of, is_file, words_for_uwsgi
+from tuner.uwsgi.ini import IniFile
+from tuner.uwsgi.options import known
 
 _CALL = re.compile(
     r"((?:^|(?<=[\s;&|(]))(?:[\w./-]*/)?(?:uwsgi|uwsgi-core|pyuwsgi))(?=\s)"
@@ -28,12 +38,8 @@ INI = "{ini}"
 """Stands for the file of an arm in a command."""
 
 _EMPEROR = frozenset({"emperor", "vassals", "vassals-dir"})
-_CONFIGS = frozenset({"ini", "yaml", "xml", "json", "config"})
 _ALONE = re.compile(r"\$(?:\w+|\{\w+\})")
 _MOST_VASSALS = 8
-
-Item = Argument | str
-"""An option of a command, or a word that belongs to none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +82,19 @@ class Baseline:
         for value in self.call.values:
             why = f"{value.value or 'empty'}: from {value.source}" if value.source else value.value
             self.findings.changed(f"{place} {value.written}", why)
-        items = list(arguments(self.call.options, known()))
-        config = self._config(items)
+        items = self._items
+        configs = _configs(items)
+        config = configs[0] if configs else None
         items = list(self._known_items(items, place)) if self.call.is_uwsgi else items[:1]
         self._refuse_emperor(items)
         if config is None and self.given is None:
             return self._placed(self._of_options(items))
+        if len(configs) > 1 and self.given is None and self.call.is_uwsgi:
+            return self._placed(self._of_files(items, configs, place))
         found = self._found(config)
         left = items
         if config is None and items:
-            told = f"{place} {' '.join(word for item in items for word in _words(item))}"
+            told = f"{place} {' '.join(word for item in items for word in words_of_item(item))}"
             self.findings.changed(told, "the file of --ini counts in the place of these options")
             left = []
         elif self.call.is_uwsgi:
@@ -94,7 +103,9 @@ class Baseline:
                 made = found.made_of or found.in_image or shown(found.file or Path())
                 made = f"{made} and the options of {place}"
                 found = replace(found, ini=text, made_of=made)
-        return self._placed(replace(found, command=self._command(left, items, config)))
+        is_one = len(configs) == 1 and not has_paste(arguments(self.call.options, known()))
+        command = self._command(left, config if is_one else None)
+        return self._placed(replace(found, command=command))
 
     # ---- The words of uWSGI
 
@@ -116,16 +127,26 @@ class Baseline:
                 self.findings.todo(told, f"{names} has no value: give it one in `env`")
                 yield item
 
-    def _config(self, items: Sequence[Item]) -> str | None:
-        """The file from which uWSGI reads options."""
-        files = list(dict.fromkeys(text for item in items if (text := _file(item)) is not None))
-        if len(files) > 1 and self.given is None:
-            told = f"uwsgi reads {' and '.join(files)}: {GIVE}"
-            raise InvalidInput.at(self.at, f"{told} that has all")
-        return files[0] if files else None
+    @property
+    def _items(self) -> list[Item]:
+        return list(in_order(arguments(self.call.options, known()), self.call.folder))
+
+    def _of_files(self, items: Sequence[Item], configs: Sequence[str], place: str) -> Start:
+        """One file of several, as uWSGI reads them one after another."""
+        found = {config: self._found(config) for config in configs}
+        whole_of_it = joined(items, place, lambda config: found[config].ini)
+        sources = [
+            each.made_of or each.in_image or shown(each.file or Path()) for each in found.values()
+        ]
+        if whole_of_it.moved:
+            sources.append(f"the options of {place}")
+        why = "uwsgi reads them in this order, and a later line counts more: here they are one file"
+        self.findings.changed(f"{place} {', '.join(configs)}", why)
+        command = self._command(whole_of_it.left, None)
+        return Start(command, whole_of_it.ini, made_of=" and ".join(sources))
 
     def _of_options(self, items: Sequence[Item]) -> Start:
-        words = ["uwsgi", *(word for item in items for word in _words(item))]
+        words = ["uwsgi", *(word for item in items for word in words_of_item(item))]
         try:
             ini = ini_of(words, known())
         except InvalidInput as error:
@@ -140,15 +161,17 @@ class Baseline:
         """
         ini, left, is_after = IniFile.parse(text), list[Item](), False
         for item in items:
-            if _file(item) is not None:
+            if config_of(item) is not None:
                 is_after = True
                 left.append(item)
-            elif isinstance(item, str) or not _can_move(item, ini):
+            elif isinstance(item, str) or not can_move(item, ini):
                 left.append(item)
             elif is_after or ini.get(item.name) is None:
-                (line,) = ini_of(["uwsgi", *_words(item)], known()).splitlines()[1:]
-                name, _, value = line.partition(" = ")
+                name, _, value = line_of(item).partition(" = ")
                 ini = ini.patch({name: value})
+            else:
+                why = "uwsgi reads the file after it, and the file sets it too: it does nothing"
+                self.findings.changed(f"{self.call.at or self.at} {item.text}", why)
         return ini.dump(), left
 
     # ---- The file
@@ -201,15 +224,13 @@ class Baseline:
     def _base(self) -> tuple[str, ...]:
         return tuple(self.words) if self._is_direct else self.call.words
 
-    def _command(
-        self, left: Sequence[Item], items: Sequence[Item], config: str | None
-    ) -> tuple[str, ...]:
+    def _command(self, left: Sequence[Item], config: str | None) -> tuple[str, ...]:
         """The words with `{ini}` for the file, and the options that stay."""
         all_of_it = list(arguments(self.call.options, known()))
         is_same = not self.call.is_uwsgi or (self._is_direct and len(left) == len(all_of_it))
         if config is not None and is_same and _section_of(config)[0].endswith(".ini"):
             return _with_file(self._base, config)
-        words = [word for item in left if _file(item) is None for word in _words(item)]
+        words = [word for item in left if config_of(item) is None for word in words_of_item(item)]
         return _with_options(self._base, " ".join(["--ini", INI, *map(shlex.quote, words)]))
 
     def _placed(self, start: Start) -> Start:
@@ -217,7 +238,7 @@ class Baseline:
         call = self.call
         if self._is_direct or not call.at:
             return start
-        path = start.in_image or (self._config(list(arguments(call.options, known()))) or "")
+        path = start.in_image or next(iter(_configs(self._items)), "")
         place = str(PurePosixPath(call.folder, path)) if path else ""
         is_kept = self.has_own_start and self.given is None and place.startswith("/")
         is_kept = (
@@ -270,35 +291,15 @@ def filled(text: str, call: Call, *, everywhere: bool) -> tuple[str, list[tuple[
     return re.sub(rf"{_BRACED}|\$\w+" if everywhere else _BRACED, replaced, text), told
 
 
-def _file(item: Item) -> str | None:
-    """The file of options that a word names."""
-    word = item if isinstance(item, str) else item.value or ""
-    is_config = isinstance(item, str) or item.name in _CONFIGS
-    return word if is_config and is_file(word) else None
+def _configs(items: Iterable[Item]) -> list[str]:
+    """The files from which uWSGI reads options."""
+    return list(dict.fromkeys(text for item in items if (text := config_of(item)) is not None))
 
 
 def _section_of(path: str) -> tuple[str, str]:
     """`app.ini:prod` as the path and the section."""
     name, colon, section = path.rpartition(":")
     return (name, section) if colon and is_file(name) else (path, "")
-
-
-def _words(item: Item) -> list[str]:
-    if isinstance(item, str):
-        return [item]
-    if item.value is None:
-        return [item.key]
-    return [f"{item.key}={item.value}"] if item.is_one_word else [item.key, item.value]
-
-
-def _can_move(item: Argument, ini: IniFile) -> bool:
-    """Whether a line of the file means the same as the option."""
-    option = item.option
-    if option is None or option.kind in {Kind.LIST, Kind.ACTION} or "$" in (item.value or ""):
-        return False
-    names = {canonical(name) for name in option.names}
-    held = (step for step in ini.read.steps if step.is_conditional and step.line.setting)
-    return not any(canonical((step.line.setting or ("", ""))[0]) in names for step in held)
 
 
 def _with_file(words: Sequence[str], path: str) -> tuple[str, ...]:

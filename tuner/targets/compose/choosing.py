@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tuner.nouns.errors import InvalidInput
+from tuner.targets.compose.calls import Trail
 from tuner.targets.compose.document import Node, text_of
-from tuner.targets.compose.following import Trail
 from tuner.targets.compose.serving import ports_of
 
 _OTHERS = re.compile(
@@ -22,6 +22,11 @@ _WORKER = re.compile(
     r"\b(?:celery|rq(?:worker)?|dramatiq|huey|beat|worker|cron|migrate|migrations?|flower)\b", re.I
 )
 _MOST = 6
+
+
+def is_of_others(image: str) -> bool:
+    """Whether an image is that of a well-known database, cache, proxy or tool."""
+    return _OTHERS.search(image) is not None or PROXY.search(image) is not None
 
 
 def refuse_manifest(file: Path) -> None:
@@ -92,7 +97,7 @@ class Choice:
         """What speaks for a service; nothing for databases, proxies and workers."""
         service = self.services[name]
         image = service.text_of("image").rpartition(":")[0] or service.text_of("image")
-        if _OTHERS.search(image) or PROXY.search(image) or self._is_worker(name):
+        if is_of_others(image) or self._is_worker(name):
             return
         if "uwsgi" in f"{name} {image}".lower():
             yield "its name"

@@ -1,6 +1,7 @@
 """What a Dockerfile says of the start of its image: ENTRYPOINT, CMD, ENV, WORKDIR, its files."""
 
 import json
+import os
 import re
 import shlex
 from collections.abc import Iterator
@@ -33,6 +34,11 @@ class Dockerfile:
     env: dict[str, str] = field(default_factory=dict)
     folder: str = "/"
     copies: tuple[Copy, ...] = ()
+
+    @property
+    def has_sources(self) -> bool:
+        """Whether the folder of the build has all that is copied from it."""
+        return all(any(s.exists() for s in _sources(self.context, c)) for c in self.copies)
 
     def find(self, path: str) -> Path | None:
         """The file or folder of the build that the image has at an absolute path."""
@@ -153,10 +159,19 @@ def beside(context: Path, path: str) -> Path | None:
         found = context.joinpath(*parts[first:])
         if found.is_file():
             return found
-    each = [file for file in context.rglob(parts[-1]) if not _is_hidden(file, context)]
+    each = [file for file in walked(context) if file.name == parts[-1]] if parts else []
     return each[0] if len(each) == 1 else None
 
 
-def _is_hidden(file: Path, context: Path) -> bool:
-    parts = file.relative_to(context).parts
-    return any(part.startswith(".") or part == "node_modules" for part in parts)
+_MOST_FILES = 50_000  # of a checkout
+
+
+def walked(folder: Path) -> Iterator[Path]:
+    """The files of a checkout, without those that are hidden or of packages."""
+    count = 0
+    for home, folders, files in os.walk(folder):
+        folders[:] = sorted(f for f in folders if not f.startswith(".") and f != "node_modules")
+        count += len(files)
+        if count > _MOST_FILES:
+            return
+        yield from (Path(home, name) for name in files if not name.startswith("."))

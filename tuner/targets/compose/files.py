@@ -1,7 +1,7 @@
 """Where the files of a container are: in mounts, in the folder of its build, or in its image."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from tuner.nouns.errors import InvalidInput
@@ -21,11 +21,16 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The files of one container. `in_image` gives the image's text for a path."""
+    """The files of one container. `in_image` gives the image's text for a path.
+
+    Without a build, a file of the `checkout` with a name that no other has may be that of an image.
+    """
 
     mounts: list[Mount]
     build: Dockerfile | None
     in_image: Callable[[str], str | None]
+    checkout: Path | None = None
+    guessed: dict[str, Path] = field(default_factory=dict)  # files of the checkout, by their paths
 
     def text(self, path: str) -> Found | None:
         """The text at a path of the container; None if it is nowhere, or no text."""
@@ -36,6 +41,9 @@ class Files:
             if file is not None:
                 return Found(text_of(file), shown(file), file)
             text = self.in_image(path)
+            if text is None and (guess := self._guess(path)) is not None:
+                self.guessed[path] = guess
+                return Found(text_of(guess), shown(guess), guess)
         except InvalidInput:
             return None
         return None if text is None else Found(text, f"{path} in the image")
@@ -50,6 +58,11 @@ class Files:
         if copied is not None and copied.is_file():
             return copied
         return beside(self.build.context, path)
+
+    def _guess(self, path: str) -> Path | None:
+        if self.checkout is None or self.build is not None:
+            return None
+        return beside(self.checkout, path)
 
     def folder(self, path: str) -> Path | None:
         """The folder of the host that is there."""

@@ -6,13 +6,15 @@ path. Nothing is run, so a block whose condition is unknown may count.
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
+from tuner.targets.compose.builtins import Around
+from tuner.targets.compose.calls import Call, Lost, Place, Step, Trail
 from tuner.targets.compose.conditions import Block, negated, tested
-from tuner.targets.compose.expanding import Scope, Value, is_all
-from tuner.targets.compose.shell import Command, Word, commands
+from tuner.targets.compose.expanding import Scope, is_all
+from tuner.targets.compose.shell import Command, Function, Word, commands, without_functions
 from tuner.targets.compose.supervisors import SUPERVISORS, Read, Text, programs_of
 from tuner.uwsgi.command_line import PROGRAMS, SHELLS
 
@@ -44,54 +46,6 @@ _NO_STEP = re.compile(
 """Commands that fill nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What a script does before uWSGI, with file and line. `sure` unless a condition holds it."""
-
-    command: str
-    at: str
-    sure: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A command that starts uWSGI, as its container runs it.
-
-    The options of uWSGI begin at the word `first`. `at` is file and line, empty for the words of
-    the container. `folder` is the working folder. `exports`, `steps` and `sourced` are what gets
-    lost when only `words` run: variables with their values (None: only a run shows it) and places,
-    commands, and files that a script reads.
-    """
-
-    words: tuple[str, ...]
-    first: int
-    folder: str
-    at: str = ""
-    values: tuple[Value, ...] = ()
-    exports: Mapping[str, tuple[str | None, str]] = field(default_factory=dict)
-    steps: tuple[Step, ...] = ()
-    sourced: tuple[Step, ...] = ()
-    is_sure: bool = True
-    is_uwsgi: bool = True  # else a program that takes `--ini FILE` for uWSGI
-    filled: Mapping[str, str] = field(default_factory=dict)  # what a script makes a file of
-    variables: Mapping[str, str] = field(default_factory=dict)
-    sources: Mapping[str, str] = field(default_factory=dict)
-    of_arguments: int | None = None  # the word at which a script's own arguments begin
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """The words of uWSGI."""
-        return self.words[self.first :]
-
-
-@dataclass(frozen=True, slots=True)
-class Trail:
-    """All calls that were found, and what could not be followed, with its place."""
-
-    calls: tuple[Call, ...] = ()
-    lost: tuple[str, ...] = ()
-
-
 def follow(
     words: Sequence[str], variables: Mapping[str, str], sources: Mapping[str, str], folder: str,
     read: Read,
@@ -99,35 +53,16 @@ def follow(
     """The calls of uWSGI that the words of a container lead to."""
     follower = _Follower(read)
     scope = Scope({**variables}, {**sources}, unsure=_OF_IMAGES - {*variables})
-    shell = _Shell(follower, scope, folder, "", 0, _Lost())
-    calls = tuple(shell.run(list(words), _Place("")))
+    shell = _Shell(follower, Around(scope, folder, {}), "", 0, Lost())
+    calls = tuple(shell.run(list(words), Place("")))
     return Trail(calls, tuple(dict.fromkeys(follower.lost)))
 
 
 @dataclass(slots=True)
 class _Follower:
     read: Read
-    filled: dict[str, str] = field(default_factory=dict)
     lost: list[str] = field(default_factory=list)
     commands: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    at: str
-    values: tuple[Value, ...] = ()
-
-
-@dataclass(slots=True)
-class _Lost:
-    """What is lost when a script does not run: see `Call`."""
-
-    exports: dict[str, tuple[str | None, str]] = field(default_factory=dict)
-    steps: list[Step] = field(default_factory=list)
-    sourced: list[Step] = field(default_factory=list)
-
-    def copy(self) -> "_Lost":
-        return _Lost({**self.exports}, [*self.steps], [*self.sourced])
 
 
 @dataclass(slots=True)
@@ -135,20 +70,22 @@ class _Shell:
     """One script, or the words of the container. `before` is what was lost when it began."""
 
     follower: _Follower
-    scope: Scope
-    folder: str
+    around: Around
     name: str  # of the file; empty for the words of the container
     level: int
-    before: _Lost
-    lost: _Lost = field(default_factory=_Lost)
+    before: Lost
     blocks: list[Block] = field(default_factory=list)
+    functions: dict[str, Function] = field(default_factory=dict)
 
     # ---- A script: its commands in order, as far as conditions show which of them run
 
     def script(self, text: str) -> Iterator[Call]:
         """The calls in a script, up to the first one that surely runs and does not return."""
+        yield from self._commands(commands(text))
+
+    def _commands(self, each: Iterable[Command]) -> Iterator[Call]:
         last: bool | None = True
-        for command in commands(text):
+        for command in without_functions(each, self.name, self.functions):
             self.follower.commands += 1
             if self.follower.commands > _MOST_COMMANDS:
                 self.follower.lost.append(f"{self.name}: it has too many commands")
@@ -178,8 +115,6 @@ class _Shell:
             elif keyword in {"if", "while", "until", "for", "{"}:
                 state = None if keyword in {"while", "until", "for"} else True
                 self.blocks.append(Block(state, is_asking=keyword == "if"))
-            elif keyword == "function":
-                self.blocks.append(Block(None))
             elif keyword in {"then", "else", "elif"} and self.blocks:
                 self.blocks[-1].turn(keyword)
         if command.pattern and self.blocks:
@@ -191,7 +126,7 @@ class _Shell:
         return False if False in states else None if None in states else True
 
     def _word_of_case(self, command: Command) -> str | None:
-        return self.scope.text(command.words[0]) if command.words else None
+        return self.around.scope.text(command.words[0]) if command.words else None
 
     def _command(
         self, command: Command, at: str, state: bool | None
@@ -200,116 +135,65 @@ class _Shell:
         given = list(command.words)
         if not given or {"for", "case"} & {*command.keywords}:
             return [], True
-        own = self._assignments(given)
-        words = self.scope.words(given)
+        own = self.around.assignments(given)
+        words = self.around.scope.words(given)
         if not words:
             for name, value in own.items():
-                self._set(name, value, at, state)
+                self.around.set(name, value, at, state)
             return [], True
         if words[0] in {"[", "test", "[["}:
-            return [], tested([self.scope.text(word) for word in given])
+            return [], tested([self.around.scope.text(word) for word in given])
         if words[0] in {".", "source"}:
             return list(self._source(words, at)), True
         is_asked = bool(self.blocks) and self.blocks[-1].is_asking
-        if self._builtin(words, given, at, state) or self._fills(words, command):
+        if function := self.functions.get(words[0]):
+            found = list(self._function(function, words, given))
+            return found, None if is_asked else True
+        if self.around.builtin(words, given, at, state) or self.around.fills(words, command):
             return [], None if is_asked else True
         found = self._started(given, own, at)
         if not found and not is_asked and not _NO_STEP.fullmatch(words[0].rpartition("/")[2]):
-            self.lost.steps.append(Step(shlex.join(words), at, state is True))
+            self.around.lost.steps.append(Step(shlex.join(words), at, state is True))
         return found, None if is_asked else True
+
+    def _function(
+        self, function: Function, words: list[str], given: Sequence[Word]
+    ) -> Iterator[Call]:
+        """The calls in a function, which runs in this shell with arguments of its own."""
+        if self.level > MOST_LEVELS:
+            return
+        has_all = len(given) == 2 and is_all(given[1])  # as in `main "$@"`
+        scope, blocks, name = self.around.scope, self.blocks, self.name
+        arguments, scope.arguments = scope.arguments, words[1:]
+        self.blocks, self.name, self.level = [], function.file, self.level + 1
+        found = list(self._commands(function.commands))
+        scope.arguments, self.blocks, self.name = arguments, blocks, name
+        self.level -= 1
+        for call in found:
+            yield call if has_all else replace(call, of_arguments=None)
 
     def _started(self, given: list[Word], own: dict[str, str | None], at: str) -> list[Call]:
         """The calls of a program with its own variables; the script's arguments keep the script."""
-        scope, lost = self.scope, self.lost
+        scope, lost = self.around.scope, self.around.lost
         words = scope.words(given)
-        place = _Place(at, tuple(scope.values(given)))
+        place = Place(at, tuple(scope.values(given)))
         before = next((n for n, word in enumerate(given) if is_all(word)), None)
-        self.lost = self.before.copy() if before is not None else lost.copy()
+        self.around.lost = self.before.copy() if before is not None else lost.copy()
         if own:
-            self.scope = scope.inner(scope.arguments)
+            self.around.scope = scope.inner(scope.arguments)
             for name, value in own.items():
-                self.scope.set(name, value, at)
-                self.lost.exports[name] = (value, at)
+                self.around.scope.set(name, value, at)
+                self.around.lost.exports[name] = (value, at)
         found = list(self.run(words, place))
-        self.scope, self.lost = scope, lost
+        self.around.scope, self.around.lost = scope, lost
         if before is None:
             return found
         skipped = before - 1 if before and words[0] == "exec" else before
         return [replace(call, of_arguments=skipped) for call in found]
 
-    def _assignments(self, words: list[Word]) -> dict[str, str | None]:
-        """`A=b` before a command; they leave the words."""
-        found: dict[str, str | None] = {}
-        while words and not words[0][0].quote:
-            name, equals, value = words[0][0].text.partition("=")
-            if not equals or not re.fullmatch(r"[A-Za-z_]\w*", name):
-                break
-            found[name] = self.scope.text((replace(words[0][0], text=value), *words[0][1:]))
-            words.pop(0)
-        return found
-
-    def _set(self, name: str, value: str | None, at: str, state: bool | None) -> None:
-        if state is None and self.scope.variables.get(name):
-            return  # on a condition, such as that nothing has set it
-        is_exported = name in self.scope.variables and name not in self.scope.own
-        self.scope.set(name, value, at)
-        if is_exported or name in self.lost.exports:
-            self.lost.exports[name] = (value, at)
-        else:
-            self.scope.own.add(name)
-
-    def _builtin(
-        self, words: list[str], given: list[Word], at: str, state: bool | None
-    ) -> bool:  # fmt: skip
-        """What changes the shell itself."""
-        match words:
-            case ["cd", folder, *_]:
-                self.folder = str(PurePosixPath(self.folder, folder))
-            case ["export", *_]:
-                self._export(given[1:], at, state)
-            case ["set", "--", *arguments]:
-                self.scope.arguments = arguments
-            case ["shift", *_]:
-                self.scope.arguments = self.scope.arguments[1:]
-            case [":", *_]:
-                for word in given[1:]:
-                    self.scope.assign_defaults(word, at)
-            case _:
-                return False
-        return True
-
-    def _fills(self, words: list[str], command: Command) -> bool:
-        """`envsubst < A > B`, and `cp A B`."""
-        names = {sign: self.scope.text(word) for sign, word in command.files}
-        source, target = names.get("<"), names.get(">")
-        if words[0] == "cp" and len(words) > 2:
-            source, target = words[-2:]
-        if words[0] not in {"envsubst", "cp"} or not source or not target:
-            return False
-        place = PurePosixPath(self.folder, target)
-        self.follower.filled[str(place)] = str(PurePosixPath(self.folder, source))
-        self.follower.filled[str(place / PurePosixPath(source).name)] = self.follower.filled[
-            str(place)
-        ]
-        return words[0] == "envsubst"
-
-    def _export(self, given: list[Word], at: str, state: bool | None) -> None:
-        """`export A=b C`."""
-        for word in given:
-            rest = [word]
-            names = list(self._assignments(rest).items())
-            for name, value in names:
-                self._set(name, value, at, state)
-            for name in [name for name, _ in names] or self.scope.words(rest):
-                if name in self.scope.variables:
-                    is_known = name not in self.scope.unsure
-                    value = self.scope.variables[name] if is_known else None
-                    self.lost.exports[name] = (value, self.scope.sources.get(name, at))
-                    self.scope.own.discard(name)
-
     # ---- The words of one command
 
-    def run(self, words: list[str], place: _Place) -> Iterator[Call]:
+    def run(self, words: list[str], place: Place) -> Iterator[Call]:
         """The calls that the words of one command lead to."""
         if words and words[0] == "exec":
             words = words[3:] if words[1:2] == ["-a"] else words[1:]
@@ -326,26 +210,26 @@ class _Shell:
         else:
             yield from self._other(words, place)
 
-    def _call(self, words: tuple[str, ...], first: int, place: _Place, **fields: bool) -> Call:
+    def _call(self, words: tuple[str, ...], first: int, place: Place, **fields: bool) -> Call:
         return Call(
             words=words,
             first=first,
-            folder=self.folder,
+            folder=self.around.folder,
             at=place.at,
             values=place.values,
-            exports={**self.lost.exports},
-            steps=tuple(self.lost.steps),
-            sourced=tuple(self.lost.sourced),
-            variables={**self.scope.variables},
-            sources={**self.scope.sources},
-            filled={**self.follower.filled},
+            exports={**self.around.lost.exports},
+            steps=tuple(self.around.lost.steps),
+            sourced=tuple(self.around.lost.sourced),
+            variables={**self.around.scope.variables},
+            sources={**self.around.scope.sources},
+            filled={**self.around.filled},
             **fields,
         )
 
     def _source(self, words: list[str], at: str) -> Iterator[Call]:
         found = self._read(words[1]) if words[1:] else None
         if found is None:
-            self.lost.sourced.append(Step(" ".join(words), at))
+            self.around.lost.sourced.append(Step(" ".join(words), at))
             return
         name, self.name = self.name, found.name
         self.level += 1
@@ -353,7 +237,7 @@ class _Shell:
         self.level -= 1
         self.name = name
 
-    def _other(self, words: list[str], place: _Place) -> Iterator[Call]:
+    def _other(self, words: list[str], place: Place) -> Iterator[Call]:
         """A shell, a script, a wrapper of one, or a program that takes an ini for uWSGI.
 
         A script that starts nothing may run the words after it, in a way that nothing here follows.
@@ -378,10 +262,10 @@ class _Shell:
             self._miss(word, place)
         yield from self._with_ini(words, place)
 
-    def _miss(self, path: str, place: _Place) -> None:
+    def _miss(self, path: str, place: Place) -> None:
         self.follower.lost.append(f"{place.at or 'the start'} runs {path}, which is not here")
 
-    def _shell(self, words: list[str], at: int, place: _Place) -> Iterator[Call]:
+    def _shell(self, words: list[str], at: int, place: Place) -> Iterator[Call]:
         """`sh -c TEXT`, and `sh FILE`."""
         rest = words[at + 1 :]
         while rest and rest[0][0:1] in {"-", "+"} and not rest[0].endswith("c"):
@@ -390,7 +274,7 @@ class _Shell:
             inner = self._inner(rest[3:], self.name)
             for call in inner.script(rest[1] if len(rest) > 1 else ""):
                 yield replace(call, at=call.at or place.at)
-            self.lost.steps = inner.lost.steps
+            self.around.lost.steps = inner.around.lost.steps
         elif rest and (found := self._read(rest[0])) is not None:
             yield from self._script(words, at, len(words) - len(rest), found)
         elif rest:
@@ -410,13 +294,10 @@ class _Shell:
             yield replace(call, words=(*front, *rest), first=first, of_arguments=None)
 
     def _inner(self, arguments: Sequence[str], name: str) -> "_Shell":
-        scope, lost = self.scope.inner(arguments), self.lost
-        level = self.level + 1
-        return _Shell(
-            self.follower, scope, self.folder, name, level, lost.copy(), lost.copy()
-        )  # fmt: skip
+        around = self.around.inner(arguments)
+        return _Shell(self.follower, around, name, self.level + 1, around.lost.copy())
 
-    def _with_ini(self, words: list[str], place: _Place) -> Iterator[Call]:
+    def _with_ini(self, words: list[str], place: Place) -> Iterator[Call]:
         """`nautobot-server start --ini FILE`, if the file is one of uWSGI."""
         for at, word in enumerate(words[1:], start=1):
             key, _, value = word.partition("=")
@@ -427,7 +308,7 @@ class _Shell:
             if found is not None and re.search(r"^\s*\[uwsgi\]", found.text, re.MULTILINE):
                 yield self._call(tuple(words), at, place, is_uwsgi=False)
 
-    def _supervised(self, words: list[str], place: _Place) -> Iterator[Call]:
+    def _supervised(self, words: list[str], place: Place) -> Iterator[Call]:
         """The programs of a supervisor, each with its own variables and folder."""
         found = programs_of(words, self._read)
         if found is None:
@@ -435,13 +316,15 @@ class _Shell:
             return
         for program in found:
             inner = self._inner((), program.at.rpartition(":")[0])
-            inner.folder = program.folder or self.folder
+            inner.around.folder = program.folder or self.around.folder
             for variable, value in program.variables:
-                inner.scope.set(variable, value, program.at)
-                inner.lost.exports[variable] = (value, program.at)
+                inner.around.scope.set(variable, value, program.at)
+                inner.around.lost.exports[variable] = (value, program.at)
             for each in commands(program.command):
-                values = tuple(inner.scope.values(each.words))
-                yield from inner.run(inner.scope.words(each.words), _Place(program.at, values))
+                values = tuple(inner.around.scope.values(each.words))
+                yield from inner.run(
+                    inner.around.scope.words(each.words), Place(program.at, values)
+                )
 
     def _program_at(self, name: str) -> Text | None:
         """The text of a program that the container's shell finds by its name."""
@@ -451,7 +334,9 @@ class _Shell:
     def _read(self, path: str) -> Text | None:
         if "$" in path or not path or path.startswith("-"):
             return None
-        return self.follower.read(str(PurePosixPath(self.folder, path)) if self.folder else path)
+        return self.follower.read(
+            str(PurePosixPath(self.around.folder, path)) if self.around.folder else path
+        )
 
 
 def _program(words: Sequence[str]) -> int | None:

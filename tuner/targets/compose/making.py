@@ -2,8 +2,8 @@
 
 import os
 import shlex
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +14,21 @@ from tuner.nouns.model import TargetApp, mistakes_of
 from tuner.nouns.model.named_files import expanded
 from tuner.nouns.model.services import APP
 from tuner.nouns.model.targets import DEFAULT_COMMAND
+from tuner.targets.compose.asking import (
+    Wanted,
+    chosen,
+    compose_of,
+    files_of,
+    services_of,
+    with_start,
+)
 from tuner.targets.compose.baseline import Baseline, Start, of_variable
-from tuner.targets.compose.choosing import Choice, refuse_manifest
-from tuner.targets.compose.dockerfile import Entry
-from tuner.targets.compose.document import Node, missing, read_tree, text_of
-from tuner.targets.compose.environment import with_env_files
+from tuner.targets.compose.building import name_build, name_guessed
+from tuner.targets.compose.calls import Trail
+from tuner.targets.compose.choosing import refuse_manifest
+from tuner.targets.compose.document import Node, missing, text_of
 from tuner.targets.compose.files import Files, shown
 from tuner.targets.compose.findings import Findings, Weight
-from tuner.targets.compose.following import Trail
-from tuner.targets.compose.interpolation import Variables
 from tuner.targets.compose.mounts import (
     Mounted,
     Places,
@@ -39,7 +45,7 @@ from tuner.targets.compose.noting import (
     name_variables,
     with_exports,
 )
-from tuner.targets.compose.project import NAMES, ComposeFile, files_here, with_dotenv
+from tuner.targets.compose.project import ComposeFile
 from tuner.targets.compose.selection import Selection, kernel_settings
 from tuner.targets.compose.serving import serving
 from tuner.targets.compose.starting import (
@@ -58,91 +64,6 @@ from tuner.targets.compose.starting import (
 from tuner.targets.compose.translation import Translator, limits_of, nofile_of
 from tuner.uwsgi.ini import IniFile
 
-# ---- What `tuner app init` is asked for: the compose file, and the service in it
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What `tuner app init` is asked for. `environ` is the environment of the command.
-
-    `command` is what starts uWSGI, instead of what the container starts. `copy_data` lets volumes
-    start with a copy of the folders that are mounted there. `read` gives the text of a file in an
-    image, and `entry` what it starts; None without the image, or Docker.
-    """
-
-    folder: Path
-    compose: tuple[Path, ...] = ()
-    service: str | None = None
-    ini: Path | None = None
-    command: str | None = None
-    image: str | None = None
-    copy_data: bool = False
-    environ: Mapping[str, str] = field(default_factory=dict)
-    read: Callable[[str, str], str | None] = lambda image, path: None
-    entry: Callable[[str], Entry | None] = lambda image: None
-
-
-def compose_of(wanted: Wanted) -> ComposeFile:
-    """The compose file; without one, that of an image or a Dockerfile alone."""
-    here = with_dotenv(Variables(wanted.environ), Path())
-    if files := wanted.compose or files_here(here):
-        return ComposeFile(files, with_dotenv(Variables(wanted.environ), files[0].parent))
-    if wanted.image is None and not (wanted.folder / "Dockerfile").is_file():
-        names = ", ".join(NAMES)
-        told = f"there is none of {names} here: give --compose FILE, or --image NAME and --ini FILE"
-        raise InvalidInput.at("--compose", told)
-    alone = wanted.folder / "Dockerfile"
-    text = "services: {app: {image: alone}}" if wanted.image else "services: {app: {build: .}}"
-    compose = ComposeFile((alone,), Variables())
-    compose.give(read_tree(alone, text, Variables()))
-    return compose
-
-
-def files_of(name: str, service: Node, compose: ComposeFile, wanted: Wanted) -> Files:
-    """The files of the container of a service."""
-    image = wanted.image or image_of(name, service, compose.project)
-    mounts = mounts_of(service, compose.root)
-    return Files(mounts, dockerfile_for(service), lambda path: wanted.read(image, path))
-
-
-def chosen(wanted: Wanted, compose: ComposeFile, services: Mapping[str, Node]) -> str:
-    """The service to tune: as given, or the only one that starts uwsgi."""
-    return _choice(wanted, compose, services).service(wanted.service)
-
-
-def _choice(wanted: Wanted, compose: ComposeFile, services: Mapping[str, Node]) -> Choice:
-    def trail(name: str) -> Trail:
-        service = services[name]
-        entry = wanted.entry(image_of(name, service, compose.project))
-        files = files_of(name, service, compose, wanted)
-        return trail_of(service, command_of(service, entry), files)
-
-    return Choice(
-        file=compose.file,
-        services=services,
-        trail=trail,
-        has_ini=lambda name: only_ini(mounts_of(services[name], compose.root)) is not None,
-        texts=lambda service: texts_of(service, compose.root),
-        elsewhere=lambda: list(_elsewhere(wanted, compose)),
-    )
-
-
-def _elsewhere(wanted: Wanted, compose: ComposeFile) -> Iterator[str]:
-    """The other compose files of the folder that start uWSGI, with the services."""
-    files = sorted(compose.file.parent.glob("*compose*.y*ml"))[:_MOST_FILES]
-    for file in (file for file in files if file not in compose.files):
-        other = ComposeFile((file,), compose.variables)
-        try:
-            services = other.services()
-            choice = _choice(wanted, other, services)
-            found = [name for name in services if choice.trail(name).calls]
-        except InvalidInput:
-            continue
-        if found:
-            yield f"{file} ({', '.join(found)})"
-
-
-_MOST_FILES = 10
 _EMPTY = (
     "a volume of the arm's own, empty at first: `prepare` can fill it. With `copy: true`, which"
     " --copy-data writes, it starts with a copy of the folder"
@@ -180,10 +101,9 @@ def draft(wanted: Wanted, compose: ComposeFile | None = None) -> Draft:
     for file in wanted.compose:
         refuse_manifest(file)
     compose = compose or compose_of(wanted)
-    services = {
-        name: with_env_files(node, compose.variables) for name, node in compose.services().items()
-    }
+    services = services_of(compose)
     app = chosen(wanted, compose, services)
+    services[app] = with_start(app, wanted, compose, services)
     profiles = compose.variables.find("COMPOSE_PROFILES").value.split(",")
     selection = Selection(
         app, services, frozenset(profiles), lambda service: texts_of(service, compose.root)
@@ -207,6 +127,7 @@ class _Maker:
             self.findings.mistakes += missing(self.selection.services[name])
         document = self._document(app)
         self._name_the_rest()
+        name_build(self.selection.app, app, self.findings)
         stubs = name_hosts(self.selection, document, self.findings)
         if self.findings.mistakes:
             raise InvalidInput(list(dict.fromkeys(self.findings.mistakes)))
@@ -303,6 +224,7 @@ class _Maker:
         except InvalidInput as error:
             self.findings.mistakes += error.mistakes
             return None
+        name_guessed(image, files, self.findings)
         if wanted.command is None and words != command_of(app):
             self.findings.changed("command", f"it is what the image {image} on this host starts")
         elif entry is None and files.build is None and words == words_of(app.get("command")):

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tuner.targets.compose.baseline import INI, Start
+from tuner.targets.compose.calls import Call
 from tuner.targets.compose.document import Node
 from tuner.targets.compose.findings import Findings
-from tuner.targets.compose.following import Call
 from tuner.uwsgi.command_line import arguments, words_for_uwsgi
-from tuner.uwsgi.ini import IniFile
-from tuner.uwsgi.options import known
+from tuner.uwsgi.ini import IniFile, canonical
+from tuner.uwsgi.options import Kind, Option, known
 
 _PREFIX = "UWSGI_"
 
@@ -71,9 +71,21 @@ def name_variables(name: str, app: Node, ini: IniFile, place: str, findings: Fin
         elif line is not None and variable.startswith(_PREFIX):
             why = f"uWSGI has no such option, but {place}:{line} uses it: keep it"
             findings.changed(f"{name}.env.{variable}", why)
+        elif is_option and option is not None and _is_set(option, ini):
+            why = f"{place} sets {option.name}, and the file counts more: the variable does nothing"
+            findings.changed(f"{name}.env.{variable}", why)
         elif is_option and option is not None:
             why = f"uWSGI reads it as {option.name}: move it into the file, so that it can be tuned"
             findings.todo(f"{name}.env.{variable}", why)
+
+
+def _is_set(option: Option, ini: IniFile) -> bool:
+    """Whether the file surely sets an option of one value: uWSGI reads variables before files."""
+    return option.kind is not Kind.LIST and any(
+        canonical(step.line.setting[0]) == canonical(option.name)
+        for step in ini.read.steps
+        if step.line.setting is not None and not step.is_conditional
+    )
 
 
 def _lines_with(variable: str, ini: IniFile) -> Iterator[int]:

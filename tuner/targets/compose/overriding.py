@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from tuner.targets.answers import Answer, Recommended
+from tuner.targets.compose.asking import Wanted, chosen, compose_of
 from tuner.targets.compose.document import Node
 from tuner.targets.compose.environment import with_env_files
-from tuner.targets.compose.making import Wanted, chosen, compose_of
 from tuner.targets.compose.mounts import file_at, mounts_of, only_ini, text_at
 from tuner.targets.compose.starting import command_of, config_files, words_of
 from tuner.targets.yaml_text import yaml_text

@@ -48,6 +48,7 @@ class ComposeFile:
     variables: Variables
     mistakes: list[Mistake] = field(default_factory=list)
     _read: dict[tuple[Path, Path], Node] = field(default_factory=dict)
+    is_made: bool = False  # of something else than the files
     _root: Node | None = None
 
     @property
@@ -64,6 +65,7 @@ class ComposeFile:
 
     def give(self, root: Node) -> None:
         """Take this tree for the files."""
+        self.is_made = True
         self._root = normal(root)
 
     @property

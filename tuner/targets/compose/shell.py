@@ -5,8 +5,8 @@ it does not understand stays text: nothing is run.
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
 OPENS = frozenset({"if", "while", "until", "for", "case", "{"})
 CLOSES = frozenset({"fi", "done", "esac", "}"})
@@ -30,8 +30,9 @@ Word = tuple[Piece, ...]
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A simple command. `keywords` stand before it, such as `if`, `then` or `}`; `function` is the
-    `{` of one.
+    """A simple command. `keywords` stand before it, such as `if`, `then` or `}`.
+
+    With a `function`, the first `{` of them begins the body of the function with this name.
 
     `after` is the sign before it: `&&` or `||` if it depends on the command before. `pattern` is
     that of a `case` whose branch begins here.
@@ -43,6 +44,35 @@ class Command:
     after: str = ""
     pattern: str = ""
     files: tuple[tuple[str, Word], ...] = ()  # of redirections, by their sign
+    function: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """The commands of a function, and the file that has it."""
+
+    file: str
+    commands: tuple[Command, ...]
+
+
+def without_functions(
+    each: Iterable[Command], file: str, functions: dict[str, Function]
+) -> Iterator[Command]:
+    """The commands outside of functions. What is in one gets into `functions`: a call runs it."""
+    name, depth, body = "", 0, list[Command]()
+    for command in each:
+        if not depth and not command.function:
+            yield command
+            continue
+        keywords = command.keywords
+        if not depth:
+            name, body = command.function, []
+            command = replace(command, keywords=keywords[keywords.index("{") + 1 :], function="")
+        depth += sum((word in OPENS) - (word in CLOSES) for word in keywords)
+        if depth:
+            body.append(command)
+        else:
+            functions[name] = Function(file, tuple(body))
 
 
 def commands(text: str) -> Iterator[Command]:
@@ -60,7 +90,7 @@ class _Reader:
     after: str = ""
     pattern: str = ""
     cases: int = 0
-    is_function: bool = False  # the next block is its body
+    function: str = ""  # its name: the next block is its body
     wants_pattern: bool = False
     redirection: str = ""  # its sign, before its file
     files: list[tuple[str, Word]] = field(default_factory=list)
@@ -73,8 +103,9 @@ class _Reader:
                 continue
             end = next((sign for sign in _ENDS if self.text.startswith(sign, self.at)), "")
             if self.text.startswith("()", self.at):  # a function: its name is no command
-                self.words, self.pieces, self.at = [], [], self.at + 2
-                self.is_function = True
+                self._end_word()
+                self.function = _plain(self.words[-1]) if self.words else ""
+                self.words, self.at = [], self.at + 2
             elif redirect := self._redirect():
                 self.at += len(redirect)
             elif end:
@@ -112,10 +143,9 @@ class _Reader:
         self._end_word()
         words, keywords = list(self.words), list[str]()
         if words and _plain(words[0]) == "function":
-            words, self.is_function = words[2:], True
+            self.function, words = _plain(words[1]) if words[1:] else "", words[2:]
         while words and (name := _plain(words[0])) in OPENS | CLOSES | _INSIDE:
-            keywords.append("function" if name == "{" and self.is_function else name)
-            self.is_function = self.is_function and name != "{"
+            keywords.append(name)
             words.pop(0)
             if name in {"for", "case"}:
                 break
@@ -126,8 +156,10 @@ class _Reader:
             line = self.line or self._line()
             pattern, after = self.pattern, self.after
             files = tuple(self.files)
-            yield Command(line, tuple(words), tuple(keywords), after, pattern, files)
+            function = self.function if "{" in keywords else ""
+            yield Command(line, tuple(words), tuple(keywords), after, pattern, files, function)
             self.pattern = ""
+            self.function = "" if function else self.function
         self.words, self.files, self.line = [], [], 0
         if words or end not in {"\n"}:  # a line may end after `&&`
             self.after = end if end in {"&&", "||"} else ""

@@ -6,16 +6,20 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from tuner.nouns.errors import InvalidInput
+from tuner.targets.compose.calls import Call, Trail
 from tuner.targets.compose.dockerfile import Dockerfile, Entry, dockerfile_of
 from tuner.targets.compose.document import Node
 from tuner.targets.compose.environment import check_image
 from tuner.targets.compose.files import Files
 from tuner.targets.compose.findings import Findings
-from tuner.targets.compose.following import Call, Trail, follow
+from tuner.targets.compose.following import follow
 from tuner.uwsgi.command_line import arguments, is_file
 from tuner.uwsgi.options import known
 
 # ---- What an image is made from: its own name, or the folder of its Dockerfile
+
+BUILT_FROM = "x-uwsgi-tuner-built-from"
+"""The build that is likely to make an image that a service only names."""
 
 _IN_ANY_BUILD = frozenset({"context", "dockerfile", "labels", "cache_from", "cache_to"})
 
@@ -61,7 +65,7 @@ def context_of(build: Node) -> Path | None:
 
 def dockerfile_for(service: Node) -> Dockerfile | None:
     """What the Dockerfile of a service's build says; None without one."""
-    build = service.get("build")
+    build = service.get("build") or service.get(BUILT_FROM)
     context = context_of(build)
     if context is None:
         return None

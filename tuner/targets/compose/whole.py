@@ -107,6 +107,11 @@ class _Merger:
         yield from lines
 
 
+def body(text: str) -> str:
+    """The lines of the section that uWSGI reads, without its title."""
+    return "".join(_ended(line) for line in IniFile.parse(text).lines if _is_inside(line, SECTION))
+
+
 def _is_inside(line: Line, section: str) -> bool:
     return line.section == section and not line.text.lstrip().startswith("[")
 

@@ -41,7 +41,7 @@ def draft(wanted: compose.Wanted, asked: Asked) -> compose.Draft:
     manifests = read_manifests(asked.files, asked.namespace)
     container = chosen(manifests, Choice(asked.deployment, asked.container, wanted.entry))
     options = options_of(container, manifests)
-    if wanted.ini is None:
+    if wanted.ini is None and wanted.command is None:
         _refuse_python(container, options, manifests)
     gathered = Gatherer(manifests, container, options).gather()
     tree = ComposeFile((container.node.file,), Variables())
@@ -71,6 +71,6 @@ def _refuse_python(container: Container, options: Options, manifests: Manifests)
             told = (
                 f"{file.source.title} has the options of uWSGI in Python, as {file.path}: no"
                 " uwsgi.ini exists, and the app would not read one. Give the same options with"
-                " --ini FILE; the answer goes back into the Python text"
+                " --ini FILE or --command 'uwsgi ...'; the answer goes back into the Python text"
             )
             raise InvalidInput.at(f"{file.node.file}:{file.node.line}", told)
