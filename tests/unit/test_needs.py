@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from tuner.nouns.masking import masked
 from tuner.nouns.model import FromWorker, HealthCheck, TargetRequest
-from tuner.service.bootstrap import _secrets
+from tuner.service.images import _secrets
 
 SHOP = """
 image: registry.example/shop/cart:1.4

@@ -29,6 +29,7 @@ def read(content: bytes) -> list[str]:
         zstandard.compress(TEXT),
         zstandard.compress(b"one\ntw") + zstandard.compress(b"o\nthree"),
     ],
+    ids=["plain", "gz", "two gz", "xz", "two xz", "zst", "two zst"],
 )
 def test_compression_is_seen_by_the_first_bytes(content: bytes) -> None:
     assert read(content) == ["one", "two", "three"]
