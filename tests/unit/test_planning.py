@@ -58,6 +58,12 @@ def test_a_block_has_as_few_windows_as_the_noise_allows(
     assert analysis.block_cycles(calibration, wanted) == cycles
 
 
+def test_a_slow_app_keeps_the_windows_that_show_its_errors() -> None:
+    slow = replace(QUIET, throughput_rps=15.0)
+    assert 15.0 * 2.5 * 40 * 4 > 5000 > 15.0 * 2.5 * 40 * 3
+    assert analysis.block_cycles(slow, STANDARD) == 4
+
+
 def test_a_host_between_quiet_and_loud_has_windows_between() -> None:
     assert analysis.block_cycles(host(0.015, 0.06), NOISY) == 7
     assert 2 * (0.015**2 + 0.06**2 / 7) <= 0.04**2 < 2 * (0.015**2 + 0.06**2 / 6)

@@ -111,7 +111,7 @@ def confirm(state: StudyState) -> Step | None:
         return Enter(phase=Phase.CONDITIONS) if is_better and is_checked else confirmed(state)
     planned = analysis.blocks_to_confirm(state.history.job.calibration, state.spec)
     looks = analysis.looks_of(planned)
-    following = next(look for look in looks if look > len(blocks))
+    following = next((look for look in looks if look > len(blocks)), len(blocks) + 1)
     options = BlockOptions(cycles=state.block_cycles)
     pairs = [(BASELINE, finalist.number)] * (following - len(blocks))
     return state.measure(pairs, options=options)

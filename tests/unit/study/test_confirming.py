@@ -7,7 +7,8 @@ import pytest
 
 from tests.builders import block, pair
 from tests.fake_optimiser import Ladder
-from tests.unit.study.scenes import rows, trial
+from tests.unit.study.scenes import CALIBRATION, rows, trial
+from tuner.judge import analysis
 from tuner.nouns.model import (
     Failure,
     FailureCode,
@@ -118,6 +119,18 @@ def test_a_clear_gain_whose_costs_are_not_clear_goes_on() -> None:
     found = answer(*with_p95(*UNSURE_P95, *[18.0] * 8))
     assert found.verdict is Verdict.BETTER
     assert [look.blocks for look in found.comparison.looks] == [6], "the gain was clear then"
+
+
+def test_a_clear_gain_whose_costs_are_not_clear_goes_on_beyond_the_plan_of_a_quiet_host() -> None:
+    quiet = replace(CALIBRATION, block_sd=0.005, start_sd=0.0025, window_sd=0.005)
+    shown = rows(Phase.CONFIRM, (FINALIST,), with_p95(*UNSURE_P95, *UNSURE_P95), finalist=1)
+    budget = shown.job.spec.budget.model_copy(update={"confirm_blocks": 40})
+    spec = shown.job.spec.model_copy(update={"budget": budget})
+    assert analysis.blocks_to_confirm(quiet, spec) == 12
+    known = replace(shown, job=replace(shown.job, spec=spec, calibration=quiet))
+    more = decide(known, optimiser=Ladder())
+    assert isinstance(more, Measure)
+    assert len(more.plans) == 1
 
 
 def test_more_errors_are_a_bound_that_no_gain_buys() -> None:

@@ -26,6 +26,10 @@ QUIET_SD = 0.04
 """Noise of a block that is low enough to rank candidates: more windows would cost more than they
 tell. `make bench-search` has the figures."""
 
+FEWEST_ANSWERS = 5000
+"""Of a file in all blocks of the confirmation: fewer do not show that errors are no more than 0.1 %
+above the baseline's. An app that answers slowly keeps all windows of the budget."""
+
 WORTH_SEEING = 1.5
 """Of `min_effect`: the gain that a confirmation shows with a power of 90 %."""
 
@@ -51,11 +55,13 @@ class Ablating:
 
 def block_cycles(calibration: Calibration | None, spec: JobSpec) -> int:
     """Windows of each arm in a block of the search, and of the confirmation."""
-    most = spec.budget.cycles
+    budget = spec.budget
     if calibration is None:
-        return most
-    quiet = (c for c in range(FEWEST_CYCLES, most) if _block_sd(calibration, c) <= QUIET_SD)
-    return next(quiet, most)
+        return budget.cycles
+    answers = calibration.throughput_rps * budget.window_s * max(1, budget.confirm_blocks)
+    fewest = max(FEWEST_CYCLES, math.ceil(FEWEST_ANSWERS / max(answers, 1.0)))
+    enough = range(fewest, budget.cycles)
+    return next((c for c in enough if _block_sd(calibration, c) <= QUIET_SD), budget.cycles)
 
 
 def blocks_to_confirm(calibration: Calibration | None, spec: JobSpec) -> int:

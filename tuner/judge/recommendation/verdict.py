@@ -145,14 +145,17 @@ def is_decided(blocks: Sequence[Measurement], job: Job) -> bool:
     """Whether the confirmation may end with these blocks: a look crossed its bound, the candidate
     broke, or no more blocks will come.
 
-    A gain whose costs are not known yet does not end it: more requests narrow them down.
+    A gain whose costs are not known yet does not end it: more requests narrow them down, in all the
+    blocks of the budget.
     """
-    planned = analysis.blocks_to_confirm(job.calibration, job.spec)
-    if _break_of(blocks) is not None or len(blocks) >= planned:
+    if _break_of(blocks) is not None or len(blocks) >= job.spec.budget.confirm_blocks:
         return True
-    if len(blocks) not in analysis.looks_of(planned) or not _confirmation(blocks, job).ended:
+    planned = analysis.blocks_to_confirm(job.calibration, job.spec)
+    seen = _confirmation(blocks, job)
+    if len(blocks) < analysis.looks_of(planned)[0] or not seen.ended:
         return False
-    return compare_blocks(blocks, job).verdict is not Verdict.INCONCLUSIVE
+    is_last = len(blocks) >= planned and not seen.crossed
+    return is_last or compare_blocks(blocks, job).verdict is not Verdict.INCONCLUSIVE
 
 
 def compare_blocks(blocks: Sequence[Measurement], job: Job) -> Comparison:
@@ -221,13 +224,13 @@ def _by_gain(blocks: Sequence[Measurement], job: Job) -> Comparison:
 
 
 def _confirmation(blocks: Sequence[Measurement], job: Job) -> analysis.Confirmation:
-    """The looks made so far, the last one at all of these blocks."""
+    """The looks made so far, the last one at all of these blocks, or at all that are planned."""
     main, planned = job.spec.objective, analysis.blocks_to_confirm(job.calibration, job.spec)
-    earlier = {look for look in analysis.looks_of(planned) if look < len(blocks)}
-    made = sorted(earlier | {len(blocks)})
+    last = min(len(blocks), planned)
+    made = sorted({look for look in analysis.looks_of(planned) if look < last} | {last})
     gains = [[main.sign * ratio for ratio in _ratios(blocks[:look], main.metric)] for look in made]
     enough = math.log1p(job.spec.min_effect)
-    return analysis.confirm(gains, max(planned, len(blocks)), enough=enough)
+    return analysis.confirm(gains, planned, enough=enough)
 
 
 def _excesses(blocks: Sequence[Measurement], spec: JobSpec) -> Mapping[str, float]:
