@@ -169,6 +169,7 @@ def test_a_scene_whose_worker_is_killed_leaves_no_process_stopped(tmp_path: Path
             "a process is stopped",
         )
         hung = stopped(service)
+        assert hung, service.log()
         kill_and_wait(service, "worker")
         ended = service.finish(job["id"])
         assert ended["state"] == "succeeded", (ended, service.log())

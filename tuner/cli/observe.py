@@ -4,7 +4,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -108,8 +108,7 @@ def _watched(watcher: Watcher, seconds: float, prometheus: Path | None) -> list[
 def _screen() -> Iterator[Callable[[list[Look], Box], None]]:
     """Shows the looks: a table in a terminal, else a line every ten seconds."""
     if not sys.stderr.isatty():
-        with nullcontext():
-            yield _say_sometimes
+        yield _say_sometimes
         return
     from rich.console import Console
     from rich.live import Live

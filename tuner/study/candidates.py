@@ -8,6 +8,7 @@ from statistics import fmean, pstdev
 
 import numpy as np
 
+from tuner.judge import analysis
 from tuner.nouns.model import (
     BASELINE,
     Aim,
@@ -54,10 +55,8 @@ class Noise:
         found = self.calibration
         if found is None:
             return UNKNOWN_SD
-        if found.start_sd is None or found.window_sd is None or not windows:
-            return max(found.block_sd, SMALLEST_SD)
-        variance = found.start_sd**2 + found.window_sd**2 / windows
-        return max(math.sqrt(2 * variance), SMALLEST_SD)
+        sd = analysis.block_sd(found, windows) if windows else found.block_sd
+        return max(sd, SMALLEST_SD)
 
     @property
     def of_cycle(self) -> float | None:

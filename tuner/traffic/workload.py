@@ -230,11 +230,14 @@ def _arrivals(tally: Tally, replicas: int) -> Arrivals | None:
         p95_rps=float(np.percentile(rates, 95)),
         p99_rps=float(np.percentile(rates, 99)),
         max_rps=float(rates.max()),
-        dispersion={f"{b} s": _dispersion(seconds * replicas, b) for b in (1, 10, 60)
-                    if window_s >= 10 * b},
+        dispersion={
+            f"{width} s": _dispersion(seconds * replicas, width)
+            for width in (1, 10, 60)
+            if window_s >= 10 * width
+        },
         in_flight=in_flight,
         mean_ms=1000 * hour.time_s / hour.timed if hour.timed else None,
-    )  # fmt: skip
+    )
 
 
 def _bins(seconds: np.ndarray[Any, Any], width: int) -> np.ndarray[Any, Any]:
@@ -296,8 +299,9 @@ def yaml_of(traffic: Traffic, names: Sequence[str], rate: Rate | None = None) ->
     requests = [HttpRequest.model_validate(each) for _, some in found for each in some]
     TypeAdapter(Workload).validate_python({**document, "requests": requests})
     lines = [*_preface(traffic, names), "workload:"]
-    lines += [f"  {key}: {json.dumps(value)}{comments.get(key, '')}".replace('"', "")
-              for key, value in document.items()]  # fmt: skip
+    for key, value in document.items():
+        plain = json.dumps(value).strip('"')
+        lines.append(f"  {key}: {plain}{comments.get(key, '')}")
     lines.append("  requests:")
     for one, some in found:
         lines.append(f"    # {_evidence(one, traffic)}")

@@ -50,6 +50,7 @@ from tuner.judge.analysis.planning import (
     Ablating,
     ablating,
     block_cycles,
+    block_sd,
     blocks_to_confirm,
 )
 from tuner.judge.analysis.sequential import Confirmation, confirm, looks_of, upper_bounds

@@ -20,15 +20,16 @@ from tuner.judge.analysis.calibrating import FEWEST_RATIOS
 from tuner.nouns.model import BASELINE, Calibration, JobSpec, Measurement
 
 FEWEST_CYCLES = 2
-"""Windows of an arm in one block: a single one has no spread that the next block can be held to."""
+"""Windows of an arm in one block: with one alone, noise of starts and of windows look the same."""
 
 QUIET_SD = 0.04
 """Noise of a block that is low enough to rank candidates: more windows would cost more than they
 tell. `make bench-search` has the figures."""
 
 FEWEST_ANSWERS = 5000
-"""Of a file in all blocks of the confirmation: fewer do not show that errors are no more than 0.1 %
-above the baseline's. An app that answers slowly keeps all windows of the budget."""
+"""Of a file in all blocks of the confirmation: about what it takes to show that errors are at most
+0.1 % above the baseline's, where both files fail one request in 1 000. An app that answers slowly
+keeps its windows."""
 
 WORTH_SEEING = 1.5
 """Of `min_effect`: the gain that a confirmation shows with a power of 90 %."""
@@ -53,6 +54,16 @@ class Ablating:
     cycles: int
 
 
+def block_sd(calibration: Calibration, cycles: int) -> float:
+    """The noise of a block with so many windows of each arm, in logs.
+
+    Where its parts are not known, that of the A/A blocks.
+    """
+    if calibration.start_sd is None or calibration.window_sd is None:
+        return calibration.block_sd
+    return math.sqrt(2 * (calibration.start_sd**2 + calibration.window_sd**2 / cycles))
+
+
 def block_cycles(calibration: Calibration | None, spec: JobSpec) -> int:
     """Windows of each arm in a block of the search, and of the confirmation."""
     budget = spec.budget
@@ -61,18 +72,18 @@ def block_cycles(calibration: Calibration | None, spec: JobSpec) -> int:
     answers = calibration.throughput_rps * budget.window_s * max(1, budget.confirm_blocks)
     fewest = max(FEWEST_CYCLES, math.ceil(FEWEST_ANSWERS / max(answers, 1.0)))
     enough = range(fewest, budget.cycles)
-    return next((c for c in enough if _block_sd(calibration, c) <= QUIET_SD), budget.cycles)
+    return next((c for c in enough if block_sd(calibration, c) <= QUIET_SD), budget.cycles)
 
 
 def blocks_to_confirm(calibration: Calibration | None, spec: JobSpec) -> int:
-    """The most blocks of the confirmation.
+    """Blocks of the confirmation that its looks and their bounds are planned for.
 
     Twice what is needed, because a few A/A blocks know the noise only roughly.
     """
     most = spec.budget.confirm_blocks
     if calibration is None:
         return most
-    sd = _block_sd(calibration, block_cycles(calibration, spec))
+    sd = block_sd(calibration, block_cycles(calibration, spec))
     needed = (_NEEDED_Z * sd / math.log1p(WORTH_SEEING * spec.min_effect)) ** 2
     return min(most, max(FEWEST_PLANNED, math.ceil(2 * needed)))
 
@@ -92,18 +103,11 @@ def ablating(
     larger = _noise_of_race(calibration, raced, spec)
     plans = [most]
     for cycles in range(min(FEWEST_CYCLES, budget.cycles), budget.cycles + 1):
-        run_sd = larger * _block_sd(calibration, cycles) / math.sqrt(2)
+        run_sd = larger * block_sd(calibration, cycles) / math.sqrt(2)
         designs = math.ceil((2 * run_sd / LINE_SE) ** 2 / RUNS_OF_A_DESIGN)
         plans.append(Ablating(RUNS_OF_A_DESIGN * max(1, designs), cycles))
     fitting = [plan for plan in plans if plan.runs <= budget.ablate_runs]
     return min(fitting, key=lambda plan: plan.runs * budget.arm_load_s(plan.cycles))
-
-
-def _block_sd(calibration: Calibration, cycles: int) -> float:
-    """The noise of a block, in logs; where its parts are not known, that of the A/A blocks."""
-    if calibration.start_sd is None or calibration.window_sd is None:
-        return calibration.block_sd
-    return math.sqrt(2 * (calibration.start_sd**2 + calibration.window_sd**2 / cycles))
 
 
 def _noise_of_race(calibration: Calibration, raced: Sequence[Measurement], spec: JobSpec) -> float:
@@ -112,7 +116,7 @@ def _noise_of_race(calibration: Calibration, raced: Sequence[Measurement], spec:
     Squares are pooled by their degrees of freedom: an A/A block has one each, because the mean of
     its arms' difference is known to be 0.
     """
-    wanted = _block_sd(calibration, spec.budget.race_cycles) ** 2
+    wanted = block_sd(calibration, spec.budget.race_cycles) ** 2
     squares, degrees = float(calibration.blocks), calibration.blocks
     for number in sorted({number for block in raced for number in block.arms} - {BASELINE}):
         ratios = objective.ratios_to_baseline(raced, number, spec.objective.metric)

@@ -40,7 +40,8 @@ Block = tuple[Sequence[TrialNumber], int]
 """Arms of a block, and the cycles of each. Where their numbers do not matter, all are baselines."""
 
 Planned = Mapping[Phase, Sequence[Block]]
-"""Every block that a phase may have at most."""
+"""The blocks of each phase. A clear gain with unclear costs may take more to be confirmed, and a
+race that scatters may ask for more runs, up to the budget."""
 
 LONG_QUEUE = 4096
 """Connections; few servers ask the kernel for a longer queue, even where somaxconn allows it."""

@@ -41,7 +41,7 @@ def _facts(evidence: JobEvidence) -> Iterable[tuple[str, Words]]:
     if mde is not None:
         yield _smallest_effect(evidence, mde, "from the noise of the confirmation")
     elif calibration is not None:
-        yield _smallest_effect(evidence, calibration.mde, "as planned")
+        yield _smallest_effect(evidence, calibration.mde, "with all blocks of the budget")
     if calibration is not None:
         yield "two equal files (A/A)", _equals(calibration, evidence.metric)
 
