@@ -38,7 +38,7 @@ REQUEST = {
 def test_an_idle_host_helps_a_search_and_takes_the_job_when_the_first_one_is_drained() -> None:
     with (
         own_engine([BASE_IMAGE, LOAD_IMAGE]) as engine,
-        running(measures=False, TUNER_WORKER_NAME="a") as first,
+        running(TUNER_WORKER_NAME="a") as first,  # it measures: both hosts must serve as much
         another_host(first, "b", DOCKER_HOST=engine.address) as second,
         opened_store(first) as store,
     ):
@@ -52,9 +52,9 @@ def test_an_idle_host_helps_a_search_and_takes_the_job_when_the_first_one_is_dra
         for each in store.measurements(job_id):
             if each.state is MeasurementState.COMPLETE:
                 hosts[each.phase].add(each.host)
-        assert hosts[Phase.CALIBRATE] == hosts[Phase.SEARCH] == {"a", "b"}
-        assert "b" in hosts[Phase.CONFIRM]
         report = first.get(f"/v1/jobs/{job_id}/report?format=md").text
+        assert hosts[Phase.CALIBRATE] == hosts[Phase.SEARCH] == {"a", "b"}, report
+        assert "b" in hosts[Phase.CONFIRM]
         assert "`a, b` of pool default" in report
         assert "did not help" not in report
         first.wait_for(lambda: not first.leftovers(), 60, "nothing is left over on a")
