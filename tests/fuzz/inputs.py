@@ -62,6 +62,11 @@ def numbered(number: int) -> bytes:
         content = _settings(dice)
     else:
         content = dice.choice(seeds())
+    return mutated(dice, content)
+
+
+def mutated(dice: random.Random, content: bytes) -> bytes:
+    """The content after none to five changes."""
     for _ in range(dice.randrange(6)):
         content = dice.choice(_MUTATIONS)(dice, content)
     return content[:_MOST_BYTES]

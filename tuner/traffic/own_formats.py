@@ -91,7 +91,8 @@ def _pieces(variable: re.Pattern[str], text: str, known: Mapping[str, str]) -> I
         at = found.end()
         name = next(group for group in found.groups() if group)
         field = known.get(name, "")
-        if name == "request":
+        if name == "request" and used.isdisjoint(("method", "uri")):
+            used.update(("method", "uri"))
             yield r'(?:(?P<method>[A-Z]++) (?P<uri>(?:[^"\\ ]|\\.)*+)(?: HTTP/[\d.]++)?)'
         elif field and field not in used:
             used.add(field)

@@ -124,7 +124,7 @@ def activity_of(text: str) -> Activity:
     """Read one stats document as a whole. Raises `ValueError` when the text is none."""
     try:
         return _activity(json.loads(text))
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"not a uWSGI stats document: {error!r}") from error
 
 

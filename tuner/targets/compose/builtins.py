@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from tuner.targets.compose.calls import Lost
+from tuner.targets.compose.document import is_path
 from tuner.targets.compose.expanding import Scope
 from tuner.targets.compose.shell import Command, Word
 
@@ -51,7 +52,8 @@ class Around:
         """What changes the shell itself."""
         match words:
             case ["cd", folder, *_]:
-                self.folder = str(PurePosixPath(self.folder, folder))
+                into = str(PurePosixPath(self.folder, folder))
+                self.folder = into if is_path(into) else ""
             case ["export", *_]:
                 self._export(given[1:], at, state)
             case ["set", "--", *arguments]:

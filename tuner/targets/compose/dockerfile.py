@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from tuner.targets.compose.document import text_of
@@ -54,11 +55,14 @@ class Dockerfile:
 def dockerfile_of(context: Path, name: str, target: str) -> Dockerfile | None:
     """The Dockerfile of a build, up to a stage if one is named; None without the file."""
     file = context / (name or "Dockerfile")
-    if not file.is_file():
-        return None
+    return _read(context, file, text_of(file), target) if file.is_file() else None
+
+
+@lru_cache(maxsize=16)  # each service of a build asks for it, several times
+def _read(context: Path, file: Path, text: str, target: str) -> Dockerfile:
     stages: dict[str, Dockerfile] = {}
     found, last = Dockerfile(context, file), ""
-    text = re.sub(r"^\s*#.*\n|\\[ \t]*\n", "", text_of(file), flags=re.MULTILINE)
+    text = re.sub(r"^\s*#.*\n|\\[ \t]*\n", "", text, flags=re.MULTILINE)
     for line in text.splitlines():
         name, _, rest = line.strip().partition(" ")
         words = rest.split()

@@ -82,9 +82,25 @@ class Node:
         for node in inner:
             yield from node.walk()
 
+    def host_path(self, text: str) -> Path:
+        """A path of the host, as Compose reads it. Raises `InvalidInput` for what is no path."""
+        try:
+            found = self.folder / Path(text).expanduser()
+        except RuntimeError:
+            raise InvalidInput([self.mistake(f"{text!r}: this host has no such user")]) from None
+        if not is_path(str(found)):
+            raise InvalidInput([self.mistake(f"{text[:40]!r} is no path")])
+        return found
+
     def mistake(self, message: str) -> Mistake:
         """The line and what is wrong in it."""
         return Mistake(f"{self.file}:{self.line}", f"{self.path}: {message}")
+
+
+def is_path(path: str) -> bool:
+    """Whether Linux can have a file there: neither the path nor a name is too long, or has NUL."""
+    is_short = len(path) < 4096 and all(len(name) <= 255 for name in path.split("/"))
+    return is_short and "\0" not in path
 
 
 _MERGE = "tag:yaml.org,2002:merge"
@@ -118,12 +134,8 @@ def decoded(content: bytes, file: Path, most: int) -> str:
 
 def read_tree(file: Path, text: str, variables: Variables, home: Path | None = None) -> Node:
     """The tree of a YAML text. Its paths start from `home`. Raises `InvalidInput`."""
-    loader = yaml.SafeLoader(text)
-    try:
-        with told_as_mistakes(file):
-            return Converter(file, variables, home).node(loader.get_single_node(), 1, "")
-    finally:
-        loader.dispose()
+    with told_as_mistakes(file):
+        return Converter(file, variables, home).node(yaml.compose(text, yaml.SafeLoader), 1, "")
 
 
 @contextmanager

@@ -132,7 +132,7 @@ def refuse_secret(node: Node, findings: Findings) -> None:
 
 def _files(service: Node) -> Iterator[tuple[Node, Path]]:
     for node in service.get("env_file").each():
-        yield node, node.folder / Path(node.text or node.text_of("path")).expanduser()
+        yield node, node.host_path(node.text or node.text_of("path"))
 
 
 def _passed_on(name: str, node: Node, variables: Variables) -> Node:
@@ -184,7 +184,7 @@ def secrets_of(
             findings.left_out(f"{what}.{key}", _OPEN)
         given = root.get("secrets", source)
         if file := given.text_of("file"):
-            place_of_it = (given.folder / Path(file).expanduser()).resolve()
+            place_of_it = given.host_path(file).resolve()
             found[path.name] = {"file": place(place_of_it)}
             if not place_of_it.is_file():
                 findings.todo(what, f"{file} is not there: the worker reads it at its start")

@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 
 from tuner.nouns.errors import InvalidInput
 from tuner.targets.compose.dockerfile import Dockerfile, beside
-from tuner.targets.compose.document import text_of
+from tuner.targets.compose.document import is_path, text_of
 from tuner.targets.compose.mounts import Mount, file_at, text_at
 
 
@@ -31,9 +31,15 @@ class Files:
     in_image: Callable[[str], str | None]
     checkout: Path | None = None
     guessed: dict[str, Path] = field(default_factory=dict)  # files of the checkout, by their paths
+    read: dict[str, Found | None] = field(default_factory=dict)  # a script asks for one many times
 
     def text(self, path: str) -> Found | None:
         """The text at a path of the container; None if it is nowhere, or no text."""
+        if path not in self.read:
+            self.read[path] = self._text(path) if is_path(path) else None
+        return self.read[path]
+
+    def _text(self, path: str) -> Found | None:
         if (text := text_at(self.mounts, path)) is not None:
             return Found(text, path)
         file = self.file(path)

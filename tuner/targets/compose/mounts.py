@@ -54,7 +54,7 @@ class Mount:
     @property
     def host(self) -> Path:
         """Where the host has it."""
-        return (self.node.folder / Path(self.source).expanduser()).resolve()
+        return self.node.host_path(self.source).resolve()
 
 
 @dataclass(slots=True)

@@ -103,13 +103,13 @@ class ComposeFile:
     ) -> Node | None:
         """The files of one `include`, with their own folder and variables."""
         paths = [include] if include.text else include.get("path").each()
-        files = [include.folder / Path(node.text).expanduser() for node in paths]
+        files = [include.host_path(node.text) for node in paths]
         if not files or any(file.resolve() in trail for file in files):
             self.mistakes.append(include.mistake("it names no file, or one that includes it"))
             return None
         own = include.text_of("project_directory")
-        home = include.folder / own if own else files[0].parent
-        names = [include.folder / node.text for node in include.get("env_file").each()]
+        home = include.host_path(own) if own else files[0].parent
+        names = [include.host_path(node.text) for node in include.get("env_file").each()]
         try:
             for env in reversed(names or [file for file in (home / ".env",) if file.is_file()]):
                 variables = variables.before(text_of(env))

@@ -60,7 +60,7 @@ def image_of(name: str, service: Node, project: str) -> str:
 def context_of(build: Node) -> Path | None:
     """The folder of a build; None without one."""
     text = build.text or build.text_of("context") or "."
-    return (build.folder / Path(text).expanduser()).resolve() if build else None
+    return build.host_path(text).resolve() if build else None
 
 
 def dockerfile_for(service: Node) -> Dockerfile | None:
