@@ -7,13 +7,11 @@ writing        target.yaml with its notes, and the files beside it
     │   ├── environment    its variables; secrets stay on the host
     │   └── mounts         its volumes, small files and folders in memory, and their names
     ├── naming         the names of an arm, and the hosts that it does not have
-    ├── asking         the compose file, its services, and the one that is asked for
-    │   ├── choosing       which service is the app, or could be it
+    ├── asking         the compose file, its services, and the one that is the app
     │   └── building       the Dockerfile of an image that a service only names
     ├── noting         what is lost with a script; variables that uWSGI reads
     ├── baseline       one call of uWSGI → the command with {ini}, and the present uwsgi.ini
-    │   ├── ordering       its words in the order of uWSGI; several files as one
-    │   └── whole          its file with sections, includes and other forms → one section
+    │   └── ordering       its words in the order of uWSGI; several files, and sections, as one
     ├── starting       the image, its words and variables, and the call that counts
     │   ├── following      words → the calls of uWSGI, through scripts, wrappers, supervisors
     │   │   ├── calls          what is found: a call, with what is lost without its script
@@ -26,7 +24,6 @@ writing        target.yaml with its notes, and the files beside it
     ├── serving        its port, health path, Host and threads
     └── selection      which services the app needs
 project        all compose files as one: in order, with `include` and `extends`
-├── merging        how a later file changes an earlier one
 └── document       a file as a tree with lines; merge keys
     └── interpolation  ${A:-x}, and the variables of env files
 findings       mistakes, and what a person has to do or to know

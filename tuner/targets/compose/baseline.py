@@ -21,10 +21,10 @@ from tuner.targets.compose.ordering import (
     in_order,
     joined,
     line_of,
+    whole,
     words_of_item,
 )
 from tuner.targets.compose.starting import GIVE
-from tuner.targets.compose.whole import whole
 from tuner.uwsgi.command_line import arguments, ini_of, is_file, words_for_uwsgi
 from tuner.uwsgi.ini import IniFile
 from tuner.uwsgi.options import known

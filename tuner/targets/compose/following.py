@@ -12,9 +12,17 @@ from pathlib import PurePosixPath
 
 from tuner.targets.compose.builtins import Around
 from tuner.targets.compose.calls import Call, Lost, Place, Step, Trail
-from tuner.targets.compose.conditions import Block, negated, tested
 from tuner.targets.compose.expanding import Scope, is_all
-from tuner.targets.compose.shell import Command, Function, Word, commands, without_functions
+from tuner.targets.compose.shell import (
+    Block,
+    Command,
+    Function,
+    Word,
+    commands,
+    negated,
+    tested,
+    without_functions,
+)
 from tuner.targets.compose.supervisors import SUPERVISORS, Read, Text, programs_of
 from tuner.uwsgi.command_line import PROGRAMS, SHELLS
 

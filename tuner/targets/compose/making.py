@@ -19,13 +19,13 @@ from tuner.targets.compose.asking import (
     chosen,
     compose_of,
     files_of,
+    refuse_manifest,
     services_of,
     with_start,
 )
 from tuner.targets.compose.baseline import Baseline, Start, of_variable
 from tuner.targets.compose.building import name_build, name_guessed
 from tuner.targets.compose.calls import Trail
-from tuner.targets.compose.choosing import refuse_manifest
 from tuner.targets.compose.document import Node, missing, text_of
 from tuner.targets.compose.files import Files, shown
 from tuner.targets.compose.findings import Findings, Weight

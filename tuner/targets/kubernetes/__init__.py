@@ -1,8 +1,7 @@
 """Manifests of Kubernetes → the folder of a target app, and the answer back into the manifests.
 
 manifest       one manifest as a text: its ini, and the answer for it
-├── answering      the answer in the form in which the options stand
-│   └── operators      the field of an operator's own object
+├── answering      the answer in the form in which the options stand, or in an operator's object
 └── editing        one text of a file replaced, and nothing else
 
 making         what is asked, and the target app; `targets.compose` makes its parts
@@ -12,9 +11,7 @@ making         what is asked, and the target app; `targets.compose` makes its pa
     ├── probes         probes as health checks
     ├── names          Services and the names in a cluster
     └── tree           one container as a service of a compose file
-        ├── variables      env and envFrom in their order, `$(NAME)`; secrets stay outside
-        ├── quantities     `500m`, `512M`, `1.5Gi`
-        └── nodes          values of the tree
+        └── variables      env and envFrom in their order, `$(NAME)`, quantities; no secrets
 manifests      the container that starts uwsgi, and where its options stand
 ├── volumes        the files and folders that a container gets
 ├── objects        workloads with their pods; who writes an object

@@ -24,14 +24,13 @@ from tuner.targets.kubernetes.documents import Resource
 from tuner.targets.kubernetes.editing import ConfigMapKey, config_map, with_text
 from tuner.targets.kubernetes.manifests import Container, Options, Stands, options_of
 from tuner.targets.kubernetes.objects import Manifests, Workload, Writer, written_by
-from tuner.targets.kubernetes.operators import field_of, owner_of
 from tuner.targets.kubernetes.volumes import File
 from tuner.targets.yaml_text import yaml_text
 from tuner.uwsgi.command_line import arguments, with_options, words_for_uwsgi
 from tuner.uwsgi.derived import semantic_diff
 from tuner.uwsgi.ini import IniFile, canonical
 from tuner.uwsgi.options import known
-from tuner.uwsgi.places import option_of, variables_beside
+from tuner.uwsgi.places import Change, option_of, variables_beside
 
 ROLLED_OUT_BY = "checksum/uwsgi-ini"
 """The annotation of the pods whose change starts new ones."""
@@ -258,3 +257,51 @@ def _of_container(container: Container, changed: Mapping[str, Any]) -> dict[str,
     kind = "initContainers" if beside else "containers"
     own = {"name": container.name, **changed}
     return _patch(container.workload, {"spec": {kind: [own]}})
+
+
+# ---- The object from which an operator makes others, and the field of it that sets an option
+
+_WORDS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
+_WHOSE = frozenset({"uwsgi"})
+
+
+def owner_of(by: str, container: Container, manifests: Manifests) -> Resource | None:
+    """The object such as `Shop prod`; None if the manifests do not have it."""
+    kind, _, name = by.partition(" ")
+    return manifests.find(kind, name, container.workload.namespace) if name else None
+
+
+def field_of(change: Change, owner: Resource) -> str | None:
+    """The only field with the words of the option; of several words the present value too.
+
+    `uwsgi_processes` is for `processes`. `uwsgi_listen_queue_size` is for `listen` if it has the
+    value that the file has.
+    """
+    wanted = {*_words(canonical(change.option))}
+    exact, near = list[str](), list[str]()
+    for path, node in _fields(owner.node.get("spec"), ""):
+        words = {*_words(path.rpartition(".")[2])} - _WHOSE
+        if _meant(words) == wanted:
+            exact.append(path)
+        elif wanted < words and node.text == change.was:
+            near.append(path)
+    found = exact or near
+    return found[0] if len(found) == 1 else None
+
+
+def _meant(words: set[str]) -> set[str]:
+    return {canonical(word) for word in words}
+
+
+def _words(text: str) -> list[str]:
+    return [word.lower() for word in _WORDS.findall(text)]
+
+
+def _fields(node: Node, path: str) -> Iterator[tuple[str, Node]]:
+    """All fields with a value, each with its path."""
+    for key, value in node.items().items():
+        inner = f"{path}.{key}" if path else key
+        if value.items():
+            yield from _fields(value, inner)
+        else:
+            yield inner, value

@@ -10,7 +10,6 @@ from tuner.targets.compose.findings import Findings
 from tuner.targets.compose.selection import COMPLETED, is_proxy
 from tuner.targets.kubernetes.manifests import Container, Options, Stands
 from tuner.targets.kubernetes.names import Place, main_container, names_of, places_of, words_in
-from tuner.targets.kubernetes.nodes import leaf, listed, mapped
 from tuner.targets.kubernetes.objects import Manifests, Workload
 from tuner.targets.kubernetes.probes import app_health, service_health
 from tuner.targets.kubernetes.roles import (
@@ -20,7 +19,7 @@ from tuner.targets.kubernetes.roles import (
     why_left_out,
     why_no_step,
 )
-from tuner.targets.kubernetes.tree import Translator
+from tuner.targets.kubernetes.tree import Translator, leaf, listed, mapped
 from tuner.targets.kubernetes.volumes import files_of
 from tuner.uwsgi.command_line import words_for_uwsgi
 

@@ -7,8 +7,8 @@ from tuner.targets.compose.document import Node
 from tuner.targets.compose.findings import Findings
 from tuner.targets.compose.serving import host_header_in
 from tuner.targets.compose.starting import words_of
-from tuner.targets.kubernetes.nodes import leaf, listed, mapped
 from tuner.targets.kubernetes.roles import MOST_TEXT
+from tuner.targets.kubernetes.tree import leaf, listed, mapped
 
 _PROBES = ("readinessProbe", "startupProbe", "livenessProbe")
 _UWSGI_CURL = re.compile(r"uwsgi_curl\b.*?\s[^\s'\"]+:\d+\s+['\"]?(/[^\s'\"]*)")

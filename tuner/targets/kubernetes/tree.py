@@ -1,6 +1,6 @@
 """A container as a service of a compose file: `configs` for ConfigMaps, limits in bytes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -10,10 +10,16 @@ from tuner.targets.compose.mounts import MOST_CHARACTERS
 from tuner.targets.compose.starting import words_of
 from tuner.targets.kubernetes.manifests import Container
 from tuner.targets.kubernetes.names import Names
-from tuner.targets.kubernetes.nodes import leaf, listed, mapped
 from tuner.targets.kubernetes.objects import Manifests
-from tuner.targets.kubernetes.quantities import limit_of, mebibytes, quantity
-from tuner.targets.kubernetes.variables import SecretNames, Variables, expanded, secret_keys
+from tuner.targets.kubernetes.variables import (
+    SecretNames,
+    Variables,
+    expanded,
+    limit_of,
+    mebibytes,
+    quantity,
+    secret_keys,
+)
 from tuner.targets.kubernetes.volumes import VolumeMount, files_of, mounts_of
 
 _MOST_FILES = 20  # of one container of an arm
@@ -228,3 +234,22 @@ def _volume(name: str, mount: VolumeMount) -> Node:
     """A volume of the arm's own; each part of it that has a mount is one for itself."""
     parts = [name, *mount.sub_path.split("/")] if mount.sub_path else [name]
     return leaf(mount.node, f"{'-'.join(parts)[:63]}:{mount.target}")
+
+
+# ---- Values of a compose file, made from those of a manifest: each keeps its line
+
+
+def leaf(at: Node, text: str) -> Node:
+    """A text that stands where `at` stands."""
+    return replace(at, value=text, used=())
+
+
+def listed(at: Node, each: Sequence[Node | str]) -> Node:
+    """A list there."""
+    return replace(at, value=[e if isinstance(e, Node) else leaf(at, e) for e in each], used=())
+
+
+def mapped(at: Node, each: Mapping[str, Node | str]) -> Node:
+    """A mapping there."""
+    named = {name: e if isinstance(e, Node) else leaf(at, e) for name, e in each.items()}
+    return replace(at, value=dict(named), used=())
