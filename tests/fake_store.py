@@ -16,6 +16,7 @@ from tests.statuses import answered_of, apps_of, blocks_by_trial, status_of, sum
 from tuner.nouns.errors import Conflict, LimitReached, NotFound
 from tuner.nouns.model import (
     ANEW,
+    DROPPED,
     HOST_IS_STALE_AFTER,
     Action,
     AnswerInBrief,
@@ -56,6 +57,7 @@ from tuner.nouns.model import (
     Verdict,
     too_many_waiting,
     what_is_missing,
+    why_not_finish,
 )
 from tuner.service.api.limited import is_among
 from tuner.store.db.status import DETAILED
@@ -253,6 +255,22 @@ class FakeStore(FakeChecks):
                 raise Conflict(f"job {job_id} has {job.state.value} and cannot be cancelled")
             self.note(by, Action.CANCEL, job_id)
             self._finish(job, state=JobState.CANCELLED)
+            return self.status(job_id)
+
+    def finish_now(self, job_id: JobId, *, by: str | None = None) -> JobStatus:
+        with self._all_or_nothing():
+            job = self.job(job_id)
+            if (reason := why_not_finish(job)) is not None:
+                raise Conflict(reason)
+            if job.finish_in is not job.phase:
+                self.note(by, Action.FINISH, job_id)
+                self._jobs[job_id] = replace(job, finish_in=job.phase)
+                self._bump(job_id)
+                for made in self.measurements(job_id):
+                    if made.is_open and made.phase is job.phase and job.phase in DROPPED:
+                        cancelled = MeasurementState.CANCELLED
+                        self._put(made, state=cancelled, finished_at=self._clock())
+                self.deferred.append(("advance", job_id))
             return self.status(job_id)
 
     def delete_job(self, job_id: JobId, *, by: str | None = None) -> None:

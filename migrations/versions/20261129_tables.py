@@ -62,6 +62,7 @@ def upgrade() -> None:
         sa.Column("facts", JSONB(), nullable=True),
         sa.Column("calibration", JSONB(), nullable=True),
         sa.Column("finalist", sa.Integer(), nullable=True),
+        sa.Column("finish_in", sa.Text(), nullable=True),
         sa.Column("recommendation", JSONB(), nullable=True),
         sa.Column("report", JSONB(), nullable=True),
         sa.Column("failure", JSONB(), nullable=True),
@@ -78,6 +79,9 @@ def upgrade() -> None:
         sa.Column("revision", sa.BigInteger(), server_default=sa.text("1"), nullable=False),
         sa.CheckConstraint("kind IN ('tune', 'compare', 'calibrate')", name=op.f("ck_jobs_kind")),
         sa.CheckConstraint(PHASES, name=op.f("ck_jobs_phase")),
+        sa.CheckConstraint(
+            PHASES.replace("phase", "finish_in", 1), name=op.f("ck_jobs_finish_in")
+        ),
         sa.CheckConstraint("priority IN ('interactive', 'nightly')", name=op.f("ck_jobs_priority")),
         sa.CheckConstraint(
             "state IN ('queued', 'running', 'succeeded', 'failed', 'cancelled')",
@@ -351,7 +355,7 @@ def _create_access() -> None:
         sa.Column("job", sa.BigInteger(), nullable=True),
         sa.Column("said", sa.Text(), nullable=False),
         sa.CheckConstraint(
-            "action IN ('submit', 'cancel', 'delete', 'share', 'unshare', 'create_key',"
+            "action IN ('submit', 'cancel', 'finish', 'delete', 'share', 'unshare', 'create_key',"
             " 'revoke_key', 'drain', 'resume', 'sign_in', 'deny', 'check',"
             " 'prune', 'dump', 'restore')",
             name=op.f("ck_audit_action"),

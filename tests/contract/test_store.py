@@ -21,6 +21,7 @@ from tuner.nouns.model import (
     AS_BUDGETED,
     BASELINE,
     MOST_LISTED,
+    Action,
     AnswerInBrief,
     ArmReport,
     Asked,
@@ -901,6 +902,23 @@ class TestCancel:
         assert not store.is_current(claim.measurement.id, 1)
         assert not store.complete(claim.measurement.id, 1, RESULT)
         assert store.claim(claim.measurement.id, "a") is None
+
+    def test_a_job_finishes_once_in_a_phase_and_drops_what_it_does_not_need(
+        self, store: AnyStore
+    ) -> None:
+        job_id = started(store)
+        with pytest.raises(Conflict, match="nothing can be confirmed"):
+            store.finish_now(job_id)
+        store.advance(job_id, once(Enter(phase=Phase.RACE)))
+        plan = Plan(
+            sequence=9, kind=MeasurementKind.BLOCK, phase=Phase.RACE, arms=(TrialNumber(0),)
+        )
+        store.advance(job_id, once(Measure(plans=(plan,))))
+        status = store.finish_now(job_id, by="shop")
+        assert status.job.finish_in is Phase.RACE
+        assert store.measurements(job_id)[-1].state is MeasurementState.CANCELLED
+        assert store.finish_now(job_id, by="shop") == status
+        assert [entry.action for entry in store.audit(None, 9)][:1] == [Action.FINISH]
 
     def test_cancelling_twice_is_once(self, store: AnyStore) -> None:
         job_id = started(store)

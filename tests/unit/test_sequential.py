@@ -265,3 +265,24 @@ def test_no_look_yet_says_nothing_and_ends_nothing() -> None:
 def test_more_looks_than_planned_are_refused() -> None:
     with pytest.raises(ValueError, match="3 looks; 2 are planned"):
         analysis.confirm([[0.1] * 6, [0.1] * 7, [0.1] * 8], 7, enough=ENOUGH)
+
+
+def test_whoever_stops_it_where_it_looks_best_has_an_interval_that_holds() -> None:
+    """The worst somebody can do: stop at the look with the highest z, or with the lowest."""
+    held = 0
+    for seed in range(RUNS):
+        gains = noisy(0.0, BLOCKS, seed=seed)
+        pick = max if seed % 2 else min
+        look = pick(
+            range(6, BLOCKS), key=lambda n: np.mean(gains[:n]) / np.std(gains[:n]) * math.sqrt(n)
+        )
+        seen = confirm(gains, BLOCKS, enough=-1.0, looks=look - 5)
+        if seen.ended:  # by itself, before anybody stopped it
+            held += not seen.crossed
+            continue
+        made = [gains[:n] for n in range(6, look + 1)]
+        found = analysis.confirm(made, BLOCKS, enough=-1.0, is_stopped=True)
+        assert found.ended
+        assert not found.crossed
+        held += found.estimate.low <= 0 <= found.estimate.high
+    assert held / RUNS >= 0.95

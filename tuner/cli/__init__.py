@@ -36,6 +36,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "submit": ("jobs", "Submit a tuning job."),
     "watch": ("jobs", "Follow a job and print its answer."),
     "show": ("jobs", "Print the state of a job, its answer and its report."),
+    "finish": ("jobs", "Have a job confirm its best so far, and end."),
     "cancel": ("jobs", "Cancel a job."),
     "delete": ("jobs", "Delete a job and all its data."),
     "recommend": ("recommend", "Print the uwsgi.ini to deploy, or check the deployed one."),

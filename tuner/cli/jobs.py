@@ -1,4 +1,4 @@
-"""Jobs on the command line: submit, watch, show, cancel, delete."""
+"""Jobs on the command line: submit, watch, show, finish, cancel, delete."""
 
 import os
 import sys
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tuner.nouns.schemas import JobAnswer, RecommendationAnswer, ReportForm
 
 
-# ---- `tuner submit`, `watch`, `show`, `cancel` and `delete`: jobs of the service
+# ---- `tuner submit`, `watch`, `show`, `finish`, `cancel` and `delete`: jobs of the service
 
 _FORMS: "dict[str, ReportForm]" = {".html": "html", ".md": "md", ".json": "json", ".csv": "csv"}
 
@@ -99,6 +99,13 @@ def cancel(job_id: JobNumber, as_json: AsJson = False) -> None:
     with connect() as client:
         job = client.cancel(job_id)
     print_answer(job, [f"job {job.id} is {job.state}"], as_json=as_json)
+
+
+def finish(job_id: JobNumber, as_json: AsJson = False) -> None:
+    """Have a tuning job confirm its best candidate so far, and end."""
+    with connect() as client:
+        job = client.finish(job_id)
+    print_answer(job, [f"job {job.id} finishes; it is in the phase {job.phase}"], as_json=as_json)
 
 
 def delete(

@@ -57,6 +57,13 @@ class Jobs:
         """Cancel a job. Cancelling twice is no error. Raises `Conflict` if the job has ended."""
         return self._wire.post(f"{_path(job_id)}/cancel", ReadAs(JobAnswer))
 
+    def finish(self, job_id: int) -> JobAnswer:
+        """Have a tuning job confirm its best so far, and end. Twice in a phase is once.
+
+        Raises `Conflict` if the job has ended, or has nothing to confirm yet.
+        """
+        return self._wire.post(f"{_path(job_id)}/finish", ReadAs(JobAnswer))
+
     def delete(self, job_id: int) -> None:
         """Delete a job with all its data. Raises `Conflict` if it has not ended."""
         self._wire.delete(_path(job_id))

@@ -113,10 +113,12 @@ _WORTH_A_LINE = math.log1p(analysis.KEEP_EFFECT)
 def ablate(state: StudyState) -> Step | None:
     """Let the design be measured, then name the file with the smallest diff."""
     blocks = state.history.blocks(Phase.ABLATE)
-    if not blocks:
+    if not blocks and not state.is_finishing:
         return _begin(state)
     if any(block.is_open for block in blocks):
         return None
+    if state.is_finishing:
+        return Enter(phase=Phase.CONFIRM, finalist=state.finalist.number)
     return (
         state.baseline_failed(Phase.ABLATE)
         or _once_more(state, blocks)

@@ -68,7 +68,7 @@ def _evidence(state: StudyState, at: Params) -> Evidence:
         optimistic_gain=max(state.candidates.scores.values(), default=None),
         ended_because=_why_the_search_ended(state),
         chosen_because=state.race.winner(state.spec)[1] if state.race.racing else "",
-        skipped=tuple(_skipped(state.spec.budget)),
+        skipped=tuple(_skipped(state.spec.budget, state.history.job.finish_in)),
         not_tried=tuple(_not_tried(state)),
     )
 
@@ -95,8 +95,11 @@ def _why_the_search_ended(state: StudyState) -> str:
     return "the search space has nothing new to try"
 
 
-def _skipped(budget: Budget) -> Iterator[str]:
-    """What this budget left out, and what that means for the answer."""
+def _skipped(budget: Budget, finish_in: Phase | None) -> Iterator[str]:
+    """What this budget, or a request to finish, left out, and what that means for the answer."""
+    if finish_in is not None:
+        asked = f"somebody asked it to finish in the phase {finish_in}"
+        yield f"{asked}: the rest up to the confirmation, conditions and scenes were left out"
     if budget.race < 2:
         yield "no race: the candidate with the best belief went straight to confirmation"
     if budget.ablate_runs == 0:

@@ -48,6 +48,8 @@ def check_conditions(state: StudyState) -> Step | None:
     blocks = history.blocks(Phase.CONDITIONS)
     if any(block.is_open for block in blocks):
         return None
+    if state.is_finishing:
+        return confirmed(state)
     most = state.spec.budget.condition_blocks
     for condition in wanted(state):
         more = recommendation.blocks_missing(history, condition, state.finalist.number, most)
@@ -107,7 +109,7 @@ def confirm(state: StudyState) -> Step | None:
         if finalist.outcome is None:
             return state.settle(finalist, blocks)
         is_better = recommendation.confirmed(state.history, finalist).verdict is Verdict.BETTER
-        is_checked = wanted(state) or scenes_of(state)
+        is_checked = not state.is_finishing and (wanted(state) or scenes_of(state))
         return Enter(phase=Phase.CONDITIONS) if is_better and is_checked else confirmed(state)
     planned = analysis.blocks_to_confirm(state.history.job.calibration, state.spec)
     looks = analysis.looks_of(planned)

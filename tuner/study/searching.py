@@ -6,15 +6,19 @@ not risen for a while by as much as the confirmation could detect.
 
 import math
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
+from tuner.judge import analysis, objective
 from tuner.nouns import wording
 from tuner.nouns.model import (
     BASELINE,
+    GATE_BLOCKS,
     BlockOptions,
     Enter,
     Futility,
     Measure,
+    Measurement,
+    MeasurementState,
     Origin,
     Params,
     Phase,
@@ -39,10 +43,12 @@ def search(state: StudyState) -> Step | None:
     due = _settle_next(state) or state.baseline_failed(Phase.SEARCH)
     if due is not None:
         return due
-    host = newcomer(state.history)
+    host = None if state.is_finishing else newcomer(state.history)
     if host is not None:
         return state.calibrate(host)
     waiting = sum(block.is_open for block in state.history.blocks(Phase.SEARCH))
+    if state.is_finishing:
+        return None if waiting else _confirm_best(state, _entrants(state, 1))
     if waiting < 1 + len(state.helpers) and not state.is_spent:
         step = _next_seed(state) or _proposed(state)
         if step is not None:
@@ -137,9 +143,18 @@ DOUBTFUL = 1.0
 """A trial may race if its belief plus this many standard deviations is above the baseline."""
 
 
+LIKELY_BEST = 2
+"""Candidates of a race after a search that knows them to half of `min_effect`."""
+
+GATE_LEVEL = 0.80
+"""Two-sided level of the interval that ends them: each of its ends is a bound of 90 %."""
+
+
 def race(state: StudyState) -> Step | None:
     """Let the next round be measured, or name the winner."""
     blocks = state.history.blocks(Phase.RACE)
+    if state.is_finishing:
+        return _confirm_best(state, _leaders(state, blocks))
     if not blocks:
         return _begin(state)
     if any(block.is_open for block in blocks):
@@ -153,19 +168,36 @@ def race(state: StudyState) -> Step | None:
 
 
 def _begin(state: StudyState) -> Step:
-    entrants = _entrants(state)
+    entrants = _entrants(state, min(_candidates(state), _arms_that_fit(state)))
     if not entrants:
-        tried = len(state.candidates.tried)
-        return kept(state, f"none of {tried} candidates was better than your file in the search")
+        return _keep(state)
     if len(entrants) == 1:
         return Enter(phase=Phase.ABLATE, finalist=entrants[0])
     return _round(state, entrants, state.spec.budget.race_blocks)
 
 
-def _entrants(state: StudyState) -> Arms:
-    """The likely best by belief, with the best seed; one trial if there is no race."""
+def _keep(state: StudyState) -> Step:
+    tried = len(state.candidates.tried)
+    return kept(state, f"none of {tried} candidates was better than your file in the search")
+
+
+def _confirm_best(state: StudyState, best: Arms) -> Step:
+    """The shortest way of a job that finishes: the rest of search, race and ablation are left."""
+    return Enter(phase=Phase.CONFIRM, finalist=best[0]) if best else _keep(state)
+
+
+def _leaders(state: StudyState, blocks: Sequence[Measurement]) -> Arms:
+    """Those that race, the best by all blocks so far first."""
+    complete = [block for block in blocks if block.state is MeasurementState.COMPLETE]
+    placed = state.placed(complete, state.race.racing)
+    return tuple(standing.number for standing in placed) or (
+        state.race.racing if blocks else _entrants(state, 1)
+    )
+
+
+def _entrants(state: StudyState, wanted: int) -> Arms:
+    """The `wanted` best by belief, with the best seed; one trial if there is no race."""
     beliefs, scores = state.beliefs, state.candidates.scores
-    wanted = min(state.spec.budget.race, _arms_that_fit(state))
     hopeful = [
         trial
         for trial in state.candidates.tried
@@ -178,6 +210,13 @@ def _entrants(state: StudyState) -> Arms:
     if wanted > 1 and seeds and seeds[0] not in chosen:
         chosen[-1] = seeds[0]
     return tuple(trial.number for trial in chosen)
+
+
+def _candidates(state: StudyState) -> int:
+    """Candidates that the race should have: two where the search has told the best ones apart."""
+    known = sorted(state.beliefs.values(), key=lambda belief: -belief.mean)[:LIKELY_BEST]
+    is_known = all(belief.sd < math.log1p(state.spec.min_effect) / 2 for belief in known)
+    return min(state.spec.budget.race, LIKELY_BEST if is_known else state.spec.budget.race)
 
 
 def _is_hopeful(belief: Belief, racing: int) -> bool:
@@ -205,7 +244,21 @@ def _end(state: StudyState) -> Step:
     winner, _ = state.race.winner(state.spec)
     last = state.race.rounds[-1].standings if state.race.rounds else ()
     enough = math.log1p(state.spec.min_effect)
-    if any(standing.number == winner and standing.high < enough for standing in last):
+    highs = [standing.high for standing in last if standing.number == winner]
+    if state.spec.budget.ablate_runs:
+        low, high = _bounds(state, winner)
+        alone = sum(len(block.arms) == 2 for block in state.history.blocks(Phase.RACE))
+        if low <= 0 and high >= enough and alone < GATE_BLOCKS:
+            return _round(state, (winner,), 1)
+        highs.append(high)
+    if min(highs, default=math.inf) < enough:
         asked = wording.limit(state.spec.min_effect)
         return kept(state, f"the best candidate of the race gains less than {asked}")
     return Enter(phase=Phase.ABLATE, finalist=winner)
+
+
+def _bounds(state: StudyState, number: TrialNumber) -> tuple[float, float]:
+    """Lower and upper 90 % bound of a candidate's gain in all blocks of the race (logs)."""
+    main, blocks = state.spec.objective, state.history.blocks(Phase.RACE)
+    ratios = objective.ratios_to_baseline(blocks, number, main.metric)
+    return analysis.t_interval([main.sign * ratio for ratio in ratios], GATE_LEVEL)

@@ -127,11 +127,13 @@ class StudyState:
     @cached_property
     def race(self) -> Race:
         """The race so far."""
-        return replayed(self.history.blocks(Phase.RACE), self.spec.budget, self._placed)
+        return replayed(self.history.blocks(Phase.RACE), self.spec.budget, self.placed)
 
     @cached_property
     def wide(self) -> Params | None:
-        """The params whose factors the ablation tells apart; None where there was none."""
+        """The params whose factors the ablation tells apart; None without a whole ablation."""
+        if self.history.job.finish_in is Phase.ABLATE:
+            return None
         return wide_of(self.history, self.domain)
 
     @cached_property
@@ -146,6 +148,11 @@ class StudyState:
         if job.finalist is None:
             raise ValueError(f"job {job.id} reached {job.phase} without a finalist")
         return self.history.trial(job.finalist)
+
+    @property
+    def is_finishing(self) -> bool:
+        """Whether somebody asked the job to finish."""
+        return self.history.job.finish_in is not None
 
     @property
     def block_cycles(self) -> int:
@@ -238,7 +245,7 @@ class StudyState:
             taken[chosen[-1]] += 1
         return chosen
 
-    def _placed(
+    def placed(
         self, blocks: Sequence[Measurement], racing: Sequence[TrialNumber]
     ) -> tuple[Standing, ...]:
         """The trials that race and have usable windows, the best by belief first.

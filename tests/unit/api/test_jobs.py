@@ -124,6 +124,13 @@ def test_cancelling_a_finished_job_is_a_conflict(api: Api) -> None:
     assert api.send("POST", "/v1/jobs/1/cancel").status_code == 409
 
 
+def test_a_job_without_a_candidate_has_nothing_to_finish(api: Api) -> None:
+    api.submit()
+    refused = api.send("POST", "/v1/jobs/1/finish")
+    assert refused.status_code == 409
+    assert "nothing can be confirmed" in refused.text
+
+
 def test_a_job_that_takes_longer_than_the_operator_allows_is_refused_with_both_figures() -> None:
     api = Api(limits={"job_minutes": 2})
     answer = api.submit()

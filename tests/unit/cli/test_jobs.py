@@ -225,6 +225,12 @@ def test_cancel_says_what_became_of_the_job(
     assert capsys.readouterr().out == "job 7 is cancelled\n"
 
 
+def test_finish_says_where_the_job_is(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
+    service.on("POST /v1/jobs/7/finish", TUNE_RUNNING)
+    assert run("finish", "7") == 0
+    assert capsys.readouterr().out.startswith("job 7 finishes")
+
+
 def test_delete_asks_first(
     service: Service, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -24,13 +24,16 @@ from tuner.study import decide
 
 FIVE = tuple(trial(n, score) for n, score in enumerate((0.1, 0.3, 0.2, 0.05, 0.25), start=1))
 
+UNSURE = Ladder(noise_sd=0.02)
+"""It does not know the candidates well enough to leave some out."""
+
 
 def race(*blocks: Measurement, **changes: object) -> History:
     return replace(rows(Phase.RACE, FIVE, blocks), **changes)  # type: ignore[arg-type]
 
 
 def arms(history: History) -> tuple[int, ...]:
-    step = decide(history, optimiser=Ladder())
+    step = decide(history, optimiser=UNSURE)
     assert isinstance(step, Measure)
     assert len({plan.arms for plan in step.plans}) == 1
     return step.plans[0].arms
@@ -44,10 +47,31 @@ def round_of(
 
 
 def test_the_likely_best_race_against_the_baseline_in_the_same_blocks() -> None:
-    step = decide(race(), optimiser=Ladder())
+    step = decide(race(), optimiser=UNSURE)
     assert isinstance(step, Measure)
     assert [plan.arms for plan in step.plans] == [(0, 2, 5, 3, 1)] * 4
     assert {plan.block_options.cycles for plan in step.plans} == {2}
+
+
+def test_of_candidates_that_the_search_knows_well_two_race() -> None:
+    step = decide(race(), optimiser=Ladder(noise_sd=0.009))
+    assert isinstance(step, Measure)
+    assert {plan.arms for plan in step.plans} == {(0, 2, 5)}
+
+
+def test_a_winner_that_may_gain_nothing_is_measured_alone_until_its_bound_says_so() -> None:
+    open_ends = (100, 103, 96, 105, 95, 104)
+    first = tuple(measured(Phase.RACE, n, (0, 2), 100, rps) for n, rps in enumerate(open_ends, 1))
+    step = decide(race(*first), optimiser=Ladder())
+    assert isinstance(step, Measure)
+    assert [(plan.arms, plan.phase) for plan in step.plans] == [((0, 2), Phase.RACE)]
+    flat = tuple(measured(Phase.RACE, n, (0, 2), 100, 100) for n in range(7, 11))
+    ended = decide(race(*first, *flat), optimiser=Ladder())
+    assert isinstance(ended, Succeed)
+    gains = tuple(measured(Phase.RACE, n, (0, 2), 100, 110 + n % 2) for n in range(1, 5))
+    assert decide(race(*gains), optimiser=Ladder()) == Enter(
+        phase=Phase.ABLATE, finalist=TrialNumber(2)
+    )
 
 
 def test_the_best_seed_races_too_if_it_is_not_hopeless() -> None:

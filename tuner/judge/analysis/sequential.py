@@ -118,15 +118,20 @@ def _crossed_with(probability: float, going: _Going, n: int) -> float:
 
 
 def confirm(
-    gains_by_look: Sequence[Sequence[float]], blocks: int, *, enough: float
+    gains_by_look: Sequence[Sequence[float]],
+    blocks: int,
+    *,
+    enough: float,
+    is_stopped: bool = False,
 ) -> Confirmation:
     """What the looks made so far say of `blocks` planned ones.
 
     `gains_by_look` holds for each look all gains until then (log ratios, more is better); some
     blocks may have had none. `enough` is the smallest log ratio worth a claim. It ends when z
     crosses the bound of the look, when the upper end of the one-sided 90 % interval is below
-    `enough` (futile), or at the last look. Looks beyond the end are left out. Raises `ValueError`
-    for more looks than are planned.
+    `enough` (futile), or at the last look. Looks beyond the end are left out. `is_stopped`:
+    somebody ended it after these looks, and may have seen their figures. Raises `ValueError` for
+    more looks than are planned.
     """
     planned = looks_of(blocks)
     if len(gains_by_look) > len(planned):
@@ -145,12 +150,15 @@ def confirm(
             stages[len(gains)] = bound
         if crossed or futile:
             break
+    ended = crossed or futile or len(looks) == len(planned)
     return Confirmation(
         looks=tuple(looks),
-        ended=crossed or futile or len(looks) == len(planned),
+        ended=ended or is_stopped,
         crossed=crossed,
         is_futile=futile,
-        estimate=_corrected(gains, stages, enough),
+        estimate=_repeated(gains, looks[-1].bound)
+        if is_stopped and not ended
+        else _corrected(gains, stages, enough),
     )
 
 
@@ -171,6 +179,20 @@ def _fixed(gains: Sequence[float]) -> Estimate:
     if len(gains) < FEWEST_BLOCKS:
         return unbounded(hodges_lehmann(gains) if gains else 0.0)
     return bounded(estimate(gains))
+
+
+def _repeated(gains: Sequence[float], bound: float) -> Estimate:
+    """The estimate with the interval that holds at all looks together (Jennison, Turnbull 1989).
+
+    So it holds whoever ends the confirmation at whichever look, whatever was seen. It excludes 0
+    only where the look crossed its bound.
+    """
+    n, found = len(gains), _fixed(gains)
+    if n < FEWEST_BLOCKS:
+        return found
+    half = -float(special.stdtrit(n - 1, special.ndtr(-bound))) * stdev(gains) / math.sqrt(n)
+    low, high = fmean(gains) - half, fmean(gains) + half
+    return bounded(Estimate(found.value, min(low, found.value), max(high, found.value)))
 
 
 def _deviate(gains: Sequence[float]) -> float:

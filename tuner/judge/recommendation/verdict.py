@@ -18,6 +18,7 @@ from tuner.nouns.model import (
     MeasurementState,
     Metric,
     MissedBound,
+    Phase,
     RelativeBound,
     Slo,
     Verdict,
@@ -143,7 +144,7 @@ _WATCHED = (Metric.THROUGHPUT_RPS, Metric.LATENCY_P50_MS, Metric.LATENCY_P95_MS,
 
 def is_decided(blocks: Sequence[Measurement], job: Job) -> bool:
     """Whether the confirmation may end with these blocks: a look crossed its bound, the candidate
-    broke, or no more blocks will come.
+    broke, somebody asked to finish, or no more blocks will come.
 
     A gain whose costs are not known yet does not end it: more requests narrow them down, in all the
     blocks of the budget.
@@ -151,9 +152,11 @@ def is_decided(blocks: Sequence[Measurement], job: Job) -> bool:
     if _break_of(blocks) is not None or len(blocks) >= job.spec.budget.confirm_blocks:
         return True
     planned = analysis.blocks_to_confirm(job.calibration, job.spec)
-    seen = _confirmation(blocks, job)
-    if len(blocks) < analysis.looks_of(planned)[0] or not seen.ended:
+    if len(blocks) < analysis.looks_of(planned)[0]:
         return False
+    seen = _confirmation(blocks, job)
+    if job.finish_in is Phase.CONFIRM or not seen.ended:
+        return seen.ended
     is_last = len(blocks) >= planned and not seen.crossed
     return is_last or compare_blocks(blocks, job).verdict is not Verdict.INCONCLUSIVE
 
@@ -230,7 +233,8 @@ def _confirmation(blocks: Sequence[Measurement], job: Job) -> analysis.Confirmat
     made = sorted({look for look in analysis.looks_of(planned) if look < last} | {last})
     gains = [[main.sign * ratio for ratio in _ratios(blocks[:look], main.metric)] for look in made]
     enough = math.log1p(job.spec.min_effect)
-    return analysis.confirm(gains, planned, enough=enough)
+    stopped = job.finish_in is Phase.CONFIRM
+    return analysis.confirm(gains, planned, enough=enough, is_stopped=stopped)
 
 
 def _excesses(blocks: Sequence[Measurement], spec: JobSpec) -> Mapping[str, float]:

@@ -32,6 +32,7 @@ from tuner.nouns.model.base import (
 )
 from tuner.nouns.model.budgets import (
     ANSWERS_OF_A_CONNECTION,
+    GATE_BLOCKS,
     LONGER_AT_MOST,
     PRESETS,
     RUNS_OF_A_BLOCK,
@@ -199,6 +200,7 @@ from tuner.nouns.model.services import (
 from tuner.nouns.model.stubs import Latency, Response, Scheme, Stub, text_of
 from tuner.nouns.model.studying import (
     ANEW,
+    DROPPED,
     Asked,
     Claim,
     Enter,
@@ -220,6 +222,7 @@ from tuner.nouns.model.studying import (
     Trial,
     TrialState,
     version_of,
+    why_not_finish,
 )
 from tuner.nouns.model.targets import (
     DEFAULT_COMMAND,

@@ -20,6 +20,10 @@ LONGER_AT_MOST = 4
 """The longest window of a comparison in which requests take long, in multiples of `window_s`."""
 
 
+GATE_BLOCKS = 12
+"""Blocks of the race's winner alone before an ablation, at most: until it surely gains, or not."""
+
+
 class Budget(Document):
     """How much measuring a job may do. Times are seconds of load; starts come on top."""
 
@@ -92,6 +96,7 @@ class Budget(Document):
             (racing + 1) * self.blocks_of_round(racing, entered=self.race)
             for racing in self.race_rounds
         )
+        race += 2 * GATE_BLOCKS if self.ablate_runs and race else 0
         ablation = self.ablate_runs // RUNS_OF_A_BLOCK * (RUNS_OF_A_BLOCK + 1)
         return (
             race * self.arm_load_s(self.race_cycles)

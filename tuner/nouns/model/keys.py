@@ -64,7 +64,7 @@ class Caller:
         return replace(self, name=f"{person} ({self.name})") if person else self
 
     def may_change(self, app: str) -> bool:
-        """Whether it may submit, cancel, share and delete jobs of the app."""
+        """Whether it may submit, finish, cancel, share and delete jobs of the app."""
         is_theirs = not self.apps or any(fnmatchcase(app, glob) for glob in self.apps)
         return is_theirs and self.scope.includes(Scope.SUBMIT)
 
@@ -86,6 +86,7 @@ class Action(StrEnum):
 
     SUBMIT = "submit"
     CANCEL = "cancel"
+    FINISH = "finish"
     DELETE = "delete"
     SHARE = "share"
     UNSHARE = "unshare"

@@ -133,6 +133,7 @@ class Job:
     facts: TargetFacts | None = None
     calibration: Calibration | None = None
     finalist: TrialNumber | None = None  # what confirm compares with the baseline
+    finish_in: Phase | None = None  # where somebody asked it to finish; see `why_not_finish`
     recommendation: Recommendation | None = None
     report: Report | None = None
     failure: Failure | None = None
@@ -143,6 +144,28 @@ class Job:
         arms = self.report.arms if self.report is not None else ()
         answers = (self.recommendation, self.calibration, *arms)
         return measure_again(doubt for each in answers if each for doubt in each.doubts)
+
+
+_FINISHABLE = (Phase.SEARCH, Phase.RACE, Phase.ABLATE, Phase.CONFIRM, Phase.CONDITIONS)
+
+DROPPED = (Phase.RACE, Phase.ABLATE, Phase.CONDITIONS)
+"""Phases whose open blocks nobody needs once somebody asks the job to finish."""
+
+
+def why_not_finish(job: Job) -> str | None:
+    """Why a job has no shorter way to its answer; None: it has one.
+
+    Before the confirmation, the best so far is confirmed next. The confirmation ends at its next
+    look. Conditions and scenes are left out.
+    """
+    if job.state.is_final:
+        return f"job {job.id} has {job.state.value}"
+    if job.spec.kind is not JobKind.TUNE:
+        return f"job {job.id} is of kind {job.spec.kind}: its answer needs all of its blocks"
+    if job.phase not in _FINISHABLE:
+        nothing = "has no candidate yet, so nothing can be confirmed"
+        return f"job {job.id} {nothing}: wait for its search, or cancel it"
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

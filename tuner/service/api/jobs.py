@@ -1,4 +1,4 @@
-"""Jobs of all kinds: submit, list, look at, cancel, delete; their raw data; links to one job."""
+"""Jobs of all kinds: submit, list, look at, finish, cancel, delete; raw data; links to one job."""
 
 import secrets
 from dataclasses import dataclass
@@ -175,6 +175,15 @@ def show_job(
 def cancel_job(job_id: Id, services: Wired) -> JobAnswer:
     """Cancel a job: its running measurement stops within 2 s and leaves nothing behind."""
     return views.job_answer(services.store.cancel(services.changed(job_id), by=services.by))
+
+
+@router.post("/{id}/finish", responses=documented(404, 409, 422))
+def finish_job(job_id: Id, services: Wired) -> JobAnswer:
+    """Have a tuning job confirm its best candidate so far, and end.
+
+    A confirmation ends at its next look. 409 while there is nothing to confirm.
+    """
+    return views.job_answer(services.store.finish_now(services.changed(job_id), by=services.by))
 
 
 @router.delete("/{id}", status_code=204, responses=documented(404, 409, 422))

@@ -15,6 +15,7 @@ from tuner.targets.catalogue import HostCatalogue
 
 _OF_A_JOB = frozenset(
     {"job", "status", "version", "pool_of", "app_of", "cancel", "delete_job", "trials", "trial"}
+    | {"finish_now"}
     | {"blocks_by_trial", "measurements", "history", "answer_in_brief", "share", "links", "unshare"}
 )
 """The calls whose first argument is the number of a job."""

@@ -10,6 +10,7 @@ from tuner.nouns.model import (
     ANSWERS_OF_A_CONNECTION,
     BASELINE,
     CONNECT_TIMEOUT_S,
+    GATE_BLOCKS,
     RUNS_OF_A_BLOCK,
     WARM_UPS_AT_MOST,
     Budget,
@@ -246,11 +247,13 @@ def _conditions(spec: JobSpec) -> int:
 
 
 def _race(budget: Budget) -> list[Block]:
-    return [
+    rounds = [
         ((BASELINE,) * (racing + 1), budget.race_cycles)
         for racing in budget.race_rounds
         for _ in range(budget.blocks_of_round(racing, entered=budget.race))
     ]
+    has_gate = rounds and budget.ablate_runs
+    return [*rounds, *([(PAIR, budget.race_cycles)] * GATE_BLOCKS if has_gate else [])]
 
 
 def _measured(spec: JobSpec, blocks: int) -> str:
@@ -321,6 +324,8 @@ def _left(job: Job, plan: Planned, blocks: Sequence[Tally]) -> list[Block]:
             continue
         own = [tally for tally in blocks if tally.phase is phase]
         missing = planned[sum(tally.count for tally in own if not tally.is_open) :]
+        if job.finish_in is not None and phase is not Phase.CONFIRM:
+            missing = []  # only what is open
         waiting = [
             _shape(job.spec, tally) for tally in own if tally.is_open for _ in range(tally.count)
         ]

@@ -155,6 +155,13 @@ def cancel(job_id: Id, request: Request, form: Form, services: Wired) -> Respons
     return RedirectResponse(f"{base_of(request)}/jobs/{job_id}", status_code=303)
 
 
+@router.post("/jobs/{id}/finish")
+def finish(job_id: Id, request: Request, form: Form, services: Wired) -> Response:
+    """Have a job confirm its best so far, and show it."""
+    services.store.finish_now(services.changed(job_id), by=services.by)
+    return RedirectResponse(f"{base_of(request)}/jobs/{job_id}", status_code=303)
+
+
 # ---- Hosts: who measures, what keeps them from it, and how small an effect they can show
 
 

@@ -20,6 +20,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from tuner.nouns.errors import LimitReached, NotFound
 from tuner.nouns.model import (
+    DROPPED,
     Asked,
     Counted,
     EventKind,
@@ -167,6 +168,15 @@ def finish(connection: Connection, queue: JobQueue, job: Job, **values: Any) -> 
     wake_next(connection, queue, job.spec.pool)
     labels = end_of_job(job.spec.kind, values["state"], values.get("verdict"))
     events.add(connection, [Total(counted=Counted.JOBS_ENDED, pool=job.spec.pool, labels=labels)])
+
+
+def drop_open(connection: Connection, job: Job) -> None:
+    """Cancel the open measurements of the present phase if a job that finishes needs none."""
+    if job.phase in DROPPED:
+        own = (measurements.c.job_id == job.id, measurements.c.phase == job.phase)
+        dropped = update(measurements).where(*own, is_open_work)
+        values = {"state": MeasurementState.CANCELLED, "finished_at": func.now()}
+        connection.execute(dropped.values(**values))
 
 
 def wake_next(connection: Connection, queue: JobQueue, pool: str) -> None:

@@ -121,6 +121,7 @@ jobs = Table(
     Column("facts", _DOCUMENT),
     Column("calibration", _DOCUMENT),
     Column("finalist", Integer),
+    *_one_of("finish_in", Phase, nullable=True),
     Column("recommendation", _DOCUMENT),
     Column("report", _DOCUMENT),
     Column("failure", _DOCUMENT),
