@@ -212,7 +212,7 @@ def test_a_host_without_the_load_image_says_so() -> None:
     launcher = DockerLauncher(config, Path)
     problem = launcher.problem()
     launcher.close()
-    assert problem == "there is no image tuner-test/absent:1: run `make images`"
+    assert problem == "there is no image tuner-test/absent:1: run `tuner setup`"
 
 
 def taken(launcher: DockerLauncher) -> ExitStack:

@@ -373,7 +373,7 @@ def test_a_host_without_k6_says_what_to_run() -> None:
     with real_bench.engine(journey_image=ABSENT) as launcher, launcher.launch(app) as running:
         load.wait_ready(running, app.target)
         load.check(running, app.target, ClosedLoop(concurrency=2))  # which oha sends
-        with pytest.raises(TargetFailed, match="run `make journeys`") as caught:
+        with pytest.raises(TargetFailed, match="run `tuner setup --journeys`") as caught:
             load.check(running, app.target, mix)
 
     assert caught.value.code == FailureCode.WORKLOAD_REFUSED

@@ -140,7 +140,7 @@ class Bare(FakeLauncher):
     """A machine without our images."""
 
     def fingerprint(self) -> HostFingerprint:
-        raise Infrastructure("there is no image load:1: run `make images`")
+        raise Infrastructure("there is no image load:1: run `tuner setup`")
 
 
 class Lost(FakeLauncher):
@@ -506,7 +506,7 @@ def test_a_block_beside_another_services_is_measured_again() -> None:
 def test_a_worker_without_its_images_lives_and_says_so() -> None:
     rows, world = Rows(), FakeWorld()
     worker(rows, world, Bare(world)).start()
-    assert rows.problems == ["there is no image load:1: run `make images`"]
+    assert rows.problems == ["there is no image load:1: run `tuner setup`"]
 
 
 def test_a_fault_of_our_own_fails_the_job_instead_of_blocking_its_pool() -> None:

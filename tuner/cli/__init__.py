@@ -15,6 +15,7 @@
 Commands call the service through `tuner.client`.
 """
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -31,6 +32,8 @@ EXIT_CODES: Mapping[type[TunerError], int] = {
 }
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
+    "setup": ("setup", "Set up what this machine lacks to measure."),
+    "doctor": ("doctor", "Say what this host can measure, and how to improve it."),
     "demo": ("demo", "Tune a sample app and print the uwsgi.ini to deploy."),
     "tune": ("demo", "Tune an app on this machine and print the uwsgi.ini to deploy."),
     "submit": ("jobs", "Submit a tuning job."),
@@ -68,13 +71,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. A `TunerError` becomes a message on stderr and an exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        _app(words[0] if words else "")(words, prog_name="tuner")
+        _app(_command(words))(words, prog_name="tuner")
     except TunerError as error:
         from tuner.cli.shared import say  # slow to import
 
         say(_message(error))
         return next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1)
     return 0
+
+
+def _command(words: Sequence[str]) -> str:
+    """The command asked for; a shell that completes a line gives it in the environment."""
+    line = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
+    return next(iter(words or line.split()[1:]), "")
 
 
 def _app(asked: str) -> typer.Typer:
@@ -85,7 +94,6 @@ def _app(asked: str) -> typer.Typer:
         epilog="Exit codes: 0 done; 1 the job failed, or a check did not pass; 2 bad input;"
         " 3 not found; 4 conflict; 5 unavailable.",
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )

@@ -1,5 +1,6 @@
-"""A look at a running uWSGI: its stats server, queue, cgroup and processes → what limits it.
+"""A look at what runs, and at where it runs. Nothing is changed.
 
-looking      reads them once a second, and changes nothing
-└── observing    looks → the class of each ten seconds, and the answer
+observing    looks at a running uWSGI → the class of each ten seconds, and the answer
+doctor       what this host can measure, and how to make it better
+└── looking      reads the stats server, queue and cgroup once a second
 """

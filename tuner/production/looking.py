@@ -269,9 +269,9 @@ def places_of(text: str, root: Path = CGROUPS) -> dict[str, str]:
 def box_of(pid: int, places: Mapping[str, str]) -> Box:
     """The CPUs and the memory that a process may use."""
     may_run_on = float(len(os.sched_getaffinity(pid)))
-    quotas = [quota for texts in _up(places, "cpu") if (quota := cgroups.quota_of(texts))]
+    quotas = [quota for texts in limits_up(places, "cpu") if (quota := cgroups.quota_of(texts))]
     whole = int(_text("meminfo").split()[1]) * 1024
-    limits = [limit for texts in _up(places, "memory") if (limit := cgroups.memory_of(texts))]
+    limits = [limit for texts in limits_up(places, "memory") if (limit := cgroups.memory_of(texts))]
     memory = min([whole, *limits])
     return Box(
         cpus=min([may_run_on, *quotas]),
@@ -280,11 +280,13 @@ def box_of(pid: int, places: Mapping[str, str]) -> Box:
     )
 
 
-def _up(places: Mapping[str, str], controller: str) -> Iterator[dict[str, str]]:
+def limits_up(
+    places: Mapping[str, str], controller: str, root: Path = CGROUPS
+) -> Iterator[dict[str, str]]:
     """The limits of a cgroup, then of those above it: the texts by file name."""
     kind = controller if controller in places else ""
-    folder = CGROUPS / kind / places.get(kind, "")
-    while folder.is_relative_to(CGROUPS / kind):
+    folder = root / kind / places.get(kind, "")
+    while folder.is_relative_to(root / kind):
         yield {
             name: (folder / name).read_text()
             for name in cgroups.LIMIT_FILES

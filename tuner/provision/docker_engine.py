@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from tuner.provision.machine import Machine, StepFailed
+from tuner.provision.machine import Commands, Machine, StepFailed
 
 _WHAT = "Docker Engine"
 _STARTS_WITHIN_S = 30.0
@@ -20,7 +20,7 @@ def ensure(machine: Machine, *, starts_within_s: float = _STARTS_WITHIN_S) -> No
     named by DOCKER_HOST is its owner's affair. Raises StepFailed with exactly what to install or
     start otherwise.
     """
-    version = _version(machine)
+    version = version_of(machine.commands)
     if version is None:
         _refuse_what_is_not_ours(machine)
         _install_if_missing(machine)
@@ -28,9 +28,9 @@ def ensure(machine: Machine, *, starts_within_s: float = _STARTS_WITHIN_S) -> No
     machine.steps.ok(f"Docker Engine {version} answers")
 
 
-def _version(machine: Machine) -> str | None:
+def version_of(commands: Commands) -> str | None:
     """None without an engine; `docker info` exits 0 then in some releases, this does not."""
-    finished = machine.run(["docker", "version", "--format", "{{.Server.Version}}"], timeout_s=20)
+    finished = commands.run(["docker", "version", "--format", "{{.Server.Version}}"], timeout_s=20)
     lines = finished.output.strip().splitlines() if finished.ok else []
     return lines[-1] if lines else None
 
@@ -120,7 +120,7 @@ def _start(machine: Machine, within_s: float) -> str:
 
 def _await_answer(machine: Machine, within_s: float) -> str | None:
     deadline = time.monotonic() + within_s
-    while (version := _version(machine)) is None and time.monotonic() < deadline:
+    while (version := version_of(machine.commands)) is None and time.monotonic() < deadline:
         time.sleep(min(_POLL_S, within_s))
     return version
 

@@ -194,7 +194,7 @@ _AGAIN = "then run the same command again"
 
 def ensure_base(machine: Machine) -> None:
     """uWSGI compiled once: every app is measured with the same binary. Raises StepFailed."""
-    folder = machine.checkout / "target_apps" / "_base"
+    folder = (machine.apps or machine.checkout / "target_apps") / "_base"
     found = _other_version(
         machine,
         BASE_TAG,

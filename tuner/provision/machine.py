@@ -281,13 +281,17 @@ class Apt:
 
 @dataclass
 class Machine:
-    """Facts, programs, packages, and where progress is reported."""
+    """Facts, programs, packages, and where progress is reported.
+
+    `apps` are the product's own target apps, where they are not in the checkout.
+    """
 
     steps: Steps
     commands: Commands
     host: Host
     checkout: Path
     environment: Mapping[str, str] = field(default_factory=dict)
+    apps: Path | None = None
     apt: Apt = field(init=False)
 
     def __post_init__(self) -> None:

@@ -6,13 +6,13 @@ import argparse
 import fcntl
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tuner.provision import docker_engine, for_tests, images, k6, oha, programs
+from tuner.provision import docker_engine, for_tests, images, k6, oha, programs, removal
 from tuner.provision.host import detect
 from tuner.provision.machine import Commands, Machine, StepFailed, Steps
 
@@ -258,6 +258,20 @@ def _journeys(machine: Machine, python: Future[bool], load: Future[None]) -> Non
     images.ensure_journeys(machine, binary)
 
 
+def set_up(apps: Path, *, journeys: bool) -> int:
+    """What an installed product lacks on this machine: Docker, and the images; the exit code.
+
+    `apps` is the folder of the product's own target apps.
+    """
+    command = Command("", dependencies=False, journeys=journeys)
+    return _alone(lambda machine: prepare(machine, command), apps)
+
+
+def take_away() -> int:
+    """Remove what `set_up` made and what the product built with it; the exit code."""
+    return _alone(removal.remove)
+
+
 def main(argv: Sequence[str]) -> int:
     """Run one of COMMANDS; the exit code. A hand-over does not return, and gets the other words."""
     listing = "\n".join(f"  {name:<21}{command.help}" for name, command in COMMANDS.items())
@@ -270,19 +284,34 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="passed on")
     chosen = parser.parse_args(argv)
     command = COMMANDS[chosen.command]
+    code = _alone(lambda machine: prepare(machine, command))
+    return code or _reported(lambda steps: _hand_over(steps, command, chosen.arguments))
+
+
+def _reported(step: Callable[[Steps], int]) -> int:
+    """The exit code of the step; what went wrong becomes a line."""
     steps = Steps(sys.stdout)
     try:
-        host = detect(os.environ)
-        host.cache.mkdir(parents=True, exist_ok=True)
-        with _alone(steps, host.cache):
-            commands = Commands(host.cache / "provision.log")
-            prepare(Machine(steps, commands, host, CHECKOUT, os.environ), command)
-        return _hand_over(steps, command, chosen.arguments)
+        return step(steps)
     except StepFailed as failure:
         steps.failed(failure)
         return 1
     except KeyboardInterrupt:
         return 130
+
+
+def _alone(work: Callable[[Machine], None], apps: Path | None = None) -> int:
+    """Do it to this machine, while no other set-up runs; the exit code."""
+
+    def step(steps: Steps) -> int:
+        host = detect(os.environ)
+        host.cache.mkdir(parents=True, exist_ok=True)
+        with _locked(steps, host.cache):
+            commands = Commands(host.cache / "provision.log")
+            work(Machine(steps, commands, host, CHECKOUT, os.environ, apps))
+        return 0
+
+    return _reported(step)
 
 
 def _hand_over(steps: Steps, command: Command, arguments: Sequence[str]) -> int:
@@ -304,7 +333,7 @@ def _hand_over(steps: Steps, command: Command, arguments: Sequence[str]) -> int:
 
 
 @contextmanager
-def _alone(steps: Steps, cache: Path) -> Iterator[None]:
+def _locked(steps: Steps, cache: Path) -> Iterator[None]:
     """One set-up at a time: two would install, start and build the same things."""
     with (cache / "provision.lock").open("w") as lock:
         try:

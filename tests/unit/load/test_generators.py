@@ -58,7 +58,7 @@ def test_a_host_without_k6_carries_all_that_oha_sends(
     running = WithK6(found, about="none\nmax\n")
 
     if asks_for_k6:
-        with pytest.raises(Exception, match="make journeys"):
+        with pytest.raises(Exception, match="setup --journeys"):
             generators().check(running, TARGET, workload)
     else:
         generators().check(running, TARGET, workload)

@@ -294,7 +294,7 @@ def test_a_run_that_was_cut_short_has_no_figures(tmp_path: Path, text: str) -> N
 def test_a_host_without_k6_is_told_what_to_run() -> None:
     running = WithK6({}, about="none\n805306368\n")
 
-    with pytest.raises(TargetFailed, match="run `make journeys`") as caught:
+    with pytest.raises(TargetFailed, match="run `tuner setup --journeys`") as caught:
         K6(stats_address="127.0.0.1:1").check(running, TARGET, BURST)
 
     assert caught.value.code == FailureCode.WORKLOAD_REFUSED

@@ -202,4 +202,4 @@ class Guard:
 
 def no_image(name: str) -> Infrastructure:
     """An image of ours is missing."""
-    return Infrastructure(f"there is no image {name}: run `make images`")
+    return Infrastructure(f"there is no image {name}: run `tuner setup`")

@@ -128,7 +128,7 @@ class Images:
             below = self._layers(load)
             above = self._layers(name) if name is not None else []
             if name is None or not below or above[: len(below)] != below:
-                return load  # look again next time: `make journeys` may be running
+                return load  # look again next time: `tuner setup` may be running
             self._with_k6 = name
         return self._with_k6
 

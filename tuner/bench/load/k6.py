@@ -310,7 +310,7 @@ def _check_generator(running: RunningTarget, users: int, user_mb: float) -> None
     if not version.startswith("k6 "):
         raise checks.refused(
             "this host has no k6; bursts, journeys and mixes of unlike requests need it:"
-            " run `make journeys` on this host"
+            " run `tuner setup --journeys` on this host"
         )
     limit_mb = _limit_mb(limit.strip())
     most = int((limit_mb - BASE_MB) / user_mb)
