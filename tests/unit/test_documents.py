@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from tests.builders import spec
 from tuner.nouns.model import (
+    GATE_BLOCKS,
     PRESETS,
     Budget,
     HttpRequest,
@@ -80,7 +81,8 @@ def test_the_time_after_the_search_counts_every_arm_of_every_block() -> None:
         warmup_s=1.0,
     )
     assert budget.race_rounds == (4, 2)
-    race = (4 * 5 + 8 * 3) * (1 + 2 * 2)  # blocks and arms of both rounds, two cycles each
+    winner_alone = 2 * GATE_BLOCKS
+    race = (4 * 5 + 8 * 3 + winner_alone) * (1 + 2 * 2)  # two cycles of each arm of a block
     ablation = 6 * 5 * (1 + 3 * 2)
     confirmation = 10 * 2 * (1 + 3 * 2)
     assert budget.after_search_s == race + ablation + confirmation
