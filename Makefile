@@ -4,7 +4,7 @@ PROVISION = $(PYTHON) -m tuner.provision
 ARGS ?=
 
 COMMANDS = demo measure calibrate serve setup images journeys docs sbom check test test-all \
-	bench-host bench-honesty bench-classes bench-observe bench-burst bench-cost bench-search bench-record bench-planted bench-nulls bench-fragility bench-ini bench-lint bench-logs bench-polls bench-events bench-pages bench-lighthouse bench-hostile \
+	bench-host bench-honesty bench-classes bench-observe bench-burst bench-cost bench-search bench-record bench-planted bench-nulls bench-fragility bench-ini bench-lint bench-logs bench-capacity bench-polls bench-events bench-pages bench-lighthouse bench-hostile \
 	bench-services bench-round-trips bench-backing bench-real bench-placement bench-service-kills bench-faults bench-pool bench-login bench-spent bench-suites bench-years
 
 .PHONY: help clean clean-images $(COMMANDS)

@@ -9,10 +9,13 @@ from tests.builders import INI, block, spec
 from tests.fake_bench import FakeWorld, Options, arm, number
 from tuner.bench.measurement import ArmSpec, Bench, Preparation
 from tuner.judge.objective import log_ratio
+from tuner.judge.report import capacities
 from tuner.nouns.errors import Aborted, Infrastructure, TargetFailed
 from tuner.nouns.model import (
     BlockOptions,
     Budget,
+    Capacity,
+    CapacityLimit,
     ClosedLoop,
     FailureCode,
     Futility,
@@ -264,3 +267,15 @@ def test_a_block_of_one_rung_has_windows_of_that_rung_alone() -> None:
         arms(), ladder, BUDGET, seed=1, block_options=BlockOptions(rung=16)
     )
     assert [window.connections for window in result.windows] == [16] * 2 * BUDGET.cycles
+
+
+def test_a_block_finds_the_capacity_of_every_file() -> None:
+    limit = CapacityLimit(latency_p95_ms=10)
+    workload = Capacity(kind="capacity", limit=limit)
+    result = bench(FakeWorld(noise_sd=0.0)).run_block(arms(), workload, BUDGET, seed=3)
+    # The fake server's p95 is 1.3 / (1 - share of its 1000 requests/s) ms.
+    for number_of_arm in (0, 1):
+        windows = [window for window in result.windows if window.arm == number_of_arm]
+        assert len(windows) > 6
+        found = capacities.report(windows, limit)
+        assert found.rps == pytest.approx(870, rel=0.02)

@@ -45,6 +45,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "recommend": ("recommend", "Print the uwsgi.ini to deploy, or check the deployed one."),
     "gate": ("gate", "Check that a recommended file holds on a new image."),
     "measure": ("measure", "Measure one uwsgi.ini, or compare several."),
+    "capacity": ("capacity", "Find the highest rate within a latency limit."),
     "compare": ("compare", "Compare the servers and files of a suite."),
     "calibrate": ("measure", "Measure the noise of a benchmark host."),
     "observe": ("observe", "Look at a uWSGI in production and say what limits it."),

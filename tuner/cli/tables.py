@@ -13,8 +13,11 @@ from tuner.cli.shared import print_on
 from tuner.nouns.model import Curve, Effect, Figure, Metric, Rung, Workload
 from tuner.nouns.schemas import ArmAnswer, CalibrationAnswer, JobAnswer, ReportAnswer, SeesAnswer
 from tuner.nouns.wording import (
+    CAPACITY_COLUMNS,
     COLUMNS,
     VERDICTS,
+    capacity_cells,
+    capacity_ratio,
     count,
     ends,
     errors,
@@ -36,7 +39,7 @@ from tuner.nouns.wording import (
 
 _OF_NUMBERS = frozenset(
     {"connections", "value", "figure", "effect", "95 % interval", "trimmed mean"}
-    | {"sent", "failed", "over limit", "max, ms", *COLUMNS.values()}
+    | {"sent", "failed", "over limit", "max, ms", *COLUMNS.values(), *CAPACITY_COLUMNS}
 )
 MOST_CHANGES = 12
 """Lines of a step that are shown."""
@@ -62,7 +65,10 @@ def show(parts: Iterable[RenderableType]) -> None:
 def comparison_parts(job: JobAnswer, report: ReportAnswer) -> Iterator[RenderableType]:
     """The figures of each file, effects, steps and curves, bottlenecks and doubts."""
     yield f"{job.app}: {load(job.workload)}, {count(report.blocks, 'block')}"
-    yield from _figures(report.arms)
+    if any(arm.capacity for arm in report.arms):
+        yield from _capacities(report.arms)
+    else:
+        yield from _figures(report.arms)
     if report.curves:
         yield from _curves(report, job.metric)
     elif any(arm.effects for arm in report.arms):
@@ -165,6 +171,21 @@ def _cell(found: Figure | None, *, is_whole: bool) -> str:
         return "-"
     value = measured(found.value, found.metric)
     return f"{value} ({ends(found)})" if is_whole else value
+
+
+def _capacities(arms: Sequence[ArmAnswer]) -> Iterator[RenderableType]:
+    """The sentence of each file, its curve, and what to know of it."""
+    for arm, found in ((arm, arm.capacity) for arm in arms):
+        if found is None:
+            continue
+        yield f"{arm.name}: {found.sentence}"
+        if found.ratio is not None:
+            yield f"{arm.name}: {capacity_ratio(found)} of {arms[0].name}"
+        table = _table(*CAPACITY_COLUMNS, "")
+        for point in found.points:
+            table.add_row(*capacity_cells(point), "late" if point.is_late else "")
+        yield table
+        yield from (f"{arm.name}: {note}" for note in found.notes)
 
 
 def _effects(arms: Sequence[ArmAnswer], metric: Metric) -> Table:

@@ -133,6 +133,9 @@ COMMANDS: Mapping[str, Command] = {
     "bench-logs": _benchmark(
         "a workload from access logs of known mixes: errors, MB/s", "logs", images=False
     ),
+    "bench-capacity": _benchmark(
+        "the estimator of capacity on queues of known capacity", "capacity", images=False
+    ),
     "bench-polls": _benchmark("200 conditional requests a second", "polling", images=False),
     "bench-events": _benchmark("200 open streams of events beside polls", "streams", images=False),
     "bench-pages": _benchmark(

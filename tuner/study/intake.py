@@ -6,9 +6,11 @@ from typing import Any
 from tuner.judge import grids, objective
 from tuner.nouns.errors import InvalidInput, Mistake
 from tuner.nouns.model import (
+    NO_CAPACITY,
     Budget,
     Burst,
     CalibrateRequest,
+    Capacity,
     ClosedLoop,
     CompareRequest,
     ImageName,
@@ -131,6 +133,12 @@ def _of_objective(spec: JobSpec) -> list[Mistake]:
 
 def _of_load(spec: JobSpec) -> list[Mistake]:
     found = []
+    if isinstance(spec.workload, Capacity):
+        if spec.kind is not JobKind.COMPARE:
+            found.append(Mistake("workload.kind", NO_CAPACITY))
+        if spec.vary or spec.compare_with == "previous":
+            message = "steps and grids have no curve of capacities: give the files as arms"
+            found.append(Mistake("workload.kind", message))
     if isinstance(spec.workload, Paths) and spec.kind is not JobKind.COMPARE:
         message = "paths are for comparisons: give these requests to a closed_loop"
         found.append(Mistake("workload.kind", message))

@@ -8,6 +8,7 @@ from tuner.bench.load import Generators
 from tuner.nouns.model import ClosedLoop, HttpRequest, Ladder, Load, OpenLoop, Workload, rungs
 
 PLAIN = (HttpRequest(path="/a", weight=2), HttpRequest(path="/b"))
+POISSON = OpenLoop(kind="open_loop", rate_rps=10, arrivals="poisson")
 LADDER = Ladder(kind="ladder", concurrencies=(1, 2), requests=PLAIN)
 TRIED = {
     "window": window(),
@@ -27,6 +28,7 @@ def generators() -> Generators:
         (ClosedLoop(requests=PLAIN), "oha"),
         (rungs(LADDER)[1], "oha"),
         (OpenLoop(kind="open_loop", rate_rps=10), "oha"),
+        (POISSON, "k6"),
         (MIX, "k6"),
         (ClosedLoop(requests=(HttpRequest(expect=404),)), "k6"),
         (BURST, "k6"),

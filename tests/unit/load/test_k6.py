@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.load.findings import TARGET, Scripted, answered, client, window
 from tuner.bench.load import K6
-from tuner.bench.load.k6 import longest_s, script
+from tuner.bench.load.k6 import K6Load, longest_s, script
 from tuner.bench.load.probe import k6, rows
 from tuner.bench.load.results import WINDOW, reading_of
 from tuner.nouns.errors import Infrastructure, TargetFailed
@@ -20,6 +20,7 @@ from tuner.nouns.model import (
     FailureCode,
     HttpRequest,
     Journey,
+    OpenLoop,
     Take,
     Upload,
     UserData,
@@ -59,7 +60,7 @@ class WithK6(Scripted):
         return self.about if argv[0] == "sh" else super().run_beside(argv, **how)
 
 
-def loaded(running: Scripted, load: Burst | Journey | ClosedLoop, seconds: float = 2.0) -> Any:
+def loaded(running: Scripted, load: K6Load, seconds: float = 2.0) -> Any:
     """The workload as the script has it."""
     first, _, code = script(load, seconds, running, TARGET).partition("\n")
     assert "export default function" in code
@@ -69,6 +70,15 @@ def loaded(running: Scripted, load: Burst | Journey | ClosedLoop, seconds: float
 def found(*lines: str, folder: Path, **task: Any) -> dict[str, Any]:
     (folder / "rows").write_text("\n".join([BEGAN, *lines, "ended", ""]))
     return k6.summarise(str(folder), "", WHOLE | task)
+
+
+def test_requests_of_an_open_loop_fall_due_by_rate_and_seed_for_the_next_user() -> None:
+    poisson = OpenLoop(kind="open_loop", rate_rps=50, arrivals="poisson", seed=7, concurrency=20)
+    load = loaded(Scripted({}), poisson)
+
+    assert load["arrivals"] == {"rate_rps": 50, "seed": 7, "users": 20}
+    assert load["options"]["scenarios"]["load"]["executor"] == "per-vu-iterations"
+    assert load["options"]["noConnectionReuse"]
 
 
 def test_the_users_of_a_burst_start_at_once_and_go_through_once() -> None:

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from tests.builders import INI, space
 from tuner.nouns.errors import InvalidInput
 from tuner.nouns.model import (
+    NO_CAPACITY,
     Budget,
     CalibrateRequest,
     CompareRequest,
@@ -466,3 +467,10 @@ def test_given_files_may_take_the_place_of_the_images() -> None:
 def test_no_file_is_read_out_of_the_image_in_place_of_an_empty_text() -> None:
     target = {"image": "shop:1", "ini_path": PATH}
     assert [*mistakes(target=target, ini="")] == ["baseline.ini"]
+
+
+def test_a_tuning_job_does_not_search_for_capacity() -> None:
+    workload = {"kind": "capacity", "limit": {"latency_p95_ms": 200}}
+    assert mistakes(workload=workload)["workload.kind"] == NO_CAPACITY
+    with pytest.raises(ValidationError, match="compare the two files with `tuner capacity`"):
+        request(objective={"maximize": "capacity_rps"})

@@ -18,10 +18,12 @@ from tuner.bench.measurement import (
 )
 from tuner.nouns.model import (
     Burst,
+    Capacity,
     ClosedLoop,
     Journey,
     Ladder,
     Load,
+    OpenLoop,
     Paths,
     Target,
     Workload,
@@ -50,7 +52,7 @@ class Generators:
     def check(self, running: RunningTarget, target: Target, workload: Workload) -> None:
         """Refuse what cannot be measured. Raises `TargetFailed` with `WORKLOAD_REFUSED`."""
         match workload:
-            case Burst() | Journey():
+            case Burst() | Journey() | Capacity() | OpenLoop(arrivals="poisson"):
                 self._k6.check(running, target, workload)
             case ClosedLoop() | Ladder() | Paths() if not workload.is_plain:
                 self._k6.check(running, target, workload)
@@ -88,6 +90,8 @@ class Generators:
         match load:
             case Burst() | Journey():
                 return self._k6.drive(running, target, load, duration_s)
+            case OpenLoop(arrivals="poisson"):
+                return self._k6.drive(running, target, load, duration_s)
             case ClosedLoop() if not load.is_plain:
                 return self._k6.drive(running, target, load, duration_s)
             case _:
@@ -105,6 +109,8 @@ class Generators:
         """Send load while something goes wrong; its failures are figures, not an error."""
         match load:
             case Burst() | Journey():
+                return self._k6.course(running, target, load, duration_s, late_s=late_s)
+            case OpenLoop(arrivals="poisson"):
                 return self._k6.course(running, target, load, duration_s, late_s=late_s)
             case ClosedLoop() if not load.is_plain:
                 return self._k6.course(running, target, load, duration_s, late_s=late_s)

@@ -17,10 +17,12 @@ from tuner.nouns.errors import Infrastructure
 from tuner.nouns.model import (
     BYTES_PER_MB,
     Burst,
+    Capacity,
     ClosedLoop,
     HttpRequest,
     Journey,
     Ladder,
+    OpenLoop,
     Paths,
     Take,
     Target,
@@ -34,7 +36,10 @@ REQUEST_TIMEOUT_S = 10.0
 BEYOND_LIMIT_S = 5.0  # a user of a journey waits this long beyond the limit
 SHORT_S = 10.0
 
-K6Load = Burst | Journey | ClosedLoop
+HEAD_SHARE = 0.2  # of Poisson arrivals: the queue begins empty
+
+K6Load = Burst | Journey | ClosedLoop | OpenLoop
+"""An open loop has Poisson arrivals here: oha sends those of an even rate."""
 
 
 def request_timeout_s(load: K6Load) -> float:
@@ -44,7 +49,7 @@ def request_timeout_s(load: K6Load) -> float:
             return load.limit_s
         case Journey():
             return max(REQUEST_TIMEOUT_S, load.limit_s + BEYOND_LIMIT_S)
-        case ClosedLoop():
+        case ClosedLoop() | OpenLoop():
             return REQUEST_TIMEOUT_S
 
 
@@ -63,11 +68,12 @@ def script(load: K6Load, duration_s: float, running: RunningTarget, target: Targ
     """
     workload = {
         "options": options(load, duration_s),
-        "order": "mix" if isinstance(load, ClosedLoop) else "journey",
+        "order": "mix" if isinstance(load, ClosedLoop | OpenLoop) else "journey",
+        "arrivals": _arrivals(load),
         "length_ms": None if isinstance(load, Burst) else 1000 * duration_s,
         "timeout": _ms(request_timeout_s(load)),
         "weights": list(accumulate(request.weight for request in load.requests)),
-        "rows": None if isinstance(load, ClosedLoop) else _rows(load.user_data),
+        "rows": None if isinstance(load, ClosedLoop | OpenLoop) else _rows(load.user_data),
         **_requests(load.requests, running.front.port, target),
     }
     return f"const LOAD = {json.dumps(workload)};\n\n{_code()}"
@@ -84,6 +90,14 @@ def options(load: K6Load, duration_s: float) -> dict[str, Any]:
             "maxDuration": _ms(longest_s(load, 0)),
             "gracefulStop": "0s",
         }
+    elif isinstance(load, OpenLoop):  # each user takes its turn of the requests that fall due
+        sending = {
+            "executor": "per-vu-iterations",
+            "vus": load.concurrency,
+            "iterations": 1,
+            "maxDuration": _ms(longest_s(load, duration_s)),
+            "gracefulStop": "0s",
+        }
     else:
         users = connections(load)
         sending = {
@@ -95,10 +109,17 @@ def options(load: K6Load, duration_s: float) -> dict[str, Any]:
         }
     return {
         "scenarios": {"load": sending},
-        "noConnectionReuse": not (isinstance(load, ClosedLoop) and load.keep_alive),
+        "noConnectionReuse": not (isinstance(load, ClosedLoop | OpenLoop) and load.keep_alive),
         "discardResponseBodies": True,
         "systemTags": [],  # no metric is used
     }
+
+
+def _arrivals(load: K6Load) -> dict[str, Any] | None:
+    """What the times are drawn from at which requests fall due; None: users send when they can."""
+    if not isinstance(load, OpenLoop):
+        return None
+    return {"rate_rps": load.rate_rps, "seed": load.seed, "users": load.concurrency}
 
 
 def _requests(requests: Sequence[HttpRequest], port: int, target: Target) -> dict[str, list[Any]]:
@@ -200,7 +221,10 @@ class K6:
         self._stats_address = stats_address
 
     def check(
-        self, running: RunningTarget, target: Target, workload: K6Load | Ladder | Paths
+        self,
+        running: RunningTarget,
+        target: Target,
+        workload: K6Load | Capacity | Ladder | Paths,
     ) -> None:
         """Refuse what cannot be measured. Raises `TargetFailed` with `WORKLOAD_REFUSED`.
 
@@ -272,16 +296,26 @@ class K6:
             "files": {SCRIPT: script(load, duration_s, running, target)},
             "summary": "k6",
             "paths": [request.path for request in load.requests],
-            "connections": None if isinstance(load, Burst) else connections(load),
+            "connections": None if isinstance(load, Burst | OpenLoop) else connections(load),
             "length_s": length_s,
-            "head_s": 0.0 if length_s is None else head_s(length_s),
-            "limit_s": None if isinstance(load, ClosedLoop) else load.limit_s,
+            "head_s": _head_s(load, duration_s),
+            "limit_s": None if isinstance(load, ClosedLoop | OpenLoop) else load.limit_s,
             **watched(running, target, self._stats_address),
             **more,
         }
         return ask_probe(
             running, "window", task, longest_s(load, duration_s) + WINDOW_SLACK_S, WINDOW
         )
+
+
+def _head_s(load: K6Load, duration_s: float) -> float:
+    match load:
+        case Burst():
+            return 0.0
+        case OpenLoop():
+            return HEAD_SHARE * duration_s
+        case _:
+            return head_s(duration_s)
 
 
 def _failure(request: HttpRequest, answer: int | str) -> str:

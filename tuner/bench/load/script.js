@@ -1,6 +1,7 @@
 // What k6 runs. `LOAD`, which `tuner.load.k6` writes above these lines, holds the whole workload:
 //   options                                    k6's own
 //   order                                      "journey", or "mix"
+//   arrivals                                   rate, seed and users of Poisson arrivals; null: none
 //   length_ms                                  how long to send; null: every user goes through once
 //   timeout                                    of one request
 //   rows                                       JSON with the values of each user; null: none
@@ -16,6 +17,7 @@
 import { SharedArray } from 'k6/data';
 import exec from 'k6/execution';
 import http from 'k6/http';
+import { sleep } from 'k6';
 
 export const options = LOAD.options;
 
@@ -32,12 +34,17 @@ const params = LOAD.headers.map((headers, shape) => ({
 
 let seed = null;
 let row = {};
+const due = LOAD.arrivals && new SharedArray('due', drawnArrivals);
 
 export default function () {
   if (seed === null) {
     seed = exec.vu.idInInstance;
     if (seed === 1) console.log(`began,${exec.scenario.startTime}`);
     if (rows) row = rows[(seed - 1) % rows.length];
+  }
+  if (due) {
+    sendWhenDue();
+    return;
   }
   if (LOAD.order === 'mix') {
     send(drawn(), row);
@@ -54,8 +61,31 @@ export function teardown() {
   console.log('ended');
 }
 
-// Whether the values are there that later requests need.
-function send(request, values) {
+// Each user takes every nth request, so that one which waits for its answer does not hold up the next.
+function sendWhenDue() {
+  for (let n = exec.vu.idInInstance - 1; n < due.length; n += LOAD.arrivals.users) {
+    const wait_ms = due[n] - exec.instance.currentTestRunDuration;
+    if (wait_ms > 0) sleep(wait_ms / 1000);
+    send(drawn(), row, due[n]);
+  }
+}
+
+// Times in ms at which requests fall due; the same for each seed and rate.
+function drawnArrivals() {
+  seed = LOAD.arrivals.seed;
+  const times = [];
+  let at = 0;
+  for (;;) {
+    at -= (1000 * Math.log(1 - random())) / LOAD.arrivals.rate_rps;
+    if (at >= LOAD.length_ms) break;
+    times.push(at);
+  }
+  seed = null;
+  return times;
+}
+
+// Whether the values are there that later requests need. The time from `due` to sending counts.
+function send(request, values, due_ms = null) {
   const url = filled(LOAD.urls[request], values);
   const body = filled(LOAD.bodies[request], values);
   const param = paramsOf(LOAD.shapes[request], values);
@@ -63,6 +93,7 @@ function send(request, values) {
   const answer = http.request(LOAD.methods[request], url, body, param);
   const answered = exec.instance.currentTestRunDuration;
   const { connecting, duration } = answer.timings;
+  const took = duration + (due_ms === null ? 0 : Math.max(0, sent - due_ms));
   const wanted = LOAD.expects[request];
   const status = answer.status;
   const takes = LOAD.takes[request];
@@ -73,7 +104,7 @@ function send(request, values) {
   const missing = takes && ok && isWhole ? takeAll(takes, answer, url, values) : null;
   if (missing !== null) [ok, code, words] = [false, NOT_TAKEN, missing];
   console.log(
-    `${request},${ok ? 1 : 0},${sent},${answered},${connecting},${duration},${status},${code},${words}`,
+    `${request},${ok ? 1 : 0},${due_ms === null ? sent : due_ms},${answered},${connecting},${took},${status},${code},${words}`,
   );
   return takes === null || (ok && isWhole);
 }

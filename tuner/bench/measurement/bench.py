@@ -24,6 +24,7 @@ from tuner.nouns.model import (
     AS_BUDGETED,
     BlockOptions,
     Budget,
+    Capacity,
     FailureCode,
     Futility,
     Load,
@@ -140,9 +141,10 @@ class Bench:
     ) -> MeasurementResult:
         """Fresh starts of all arms, warm-up, then windows in shuffled alternation.
 
-        Each cycle has one window of every arm and rung. `metrics` are those of the study: each
-        needs a number of requests. `block_options` may set the number of cycles, choose one rung,
-        and end the block when arm 1 can no longer win. Raises `TargetFailed` (with the arm at
+        Each cycle has one window of every arm and rung; for a capacity there are probes of every
+        arm instead. `metrics` are those of the study: each needs a number of requests.
+        `block_options` may set the number of cycles, choose one rung, and end the block when arm 1
+        can no longer win. Raises `TargetFailed` (with the arm at
         fault), `Infrastructure`, or `Aborted`.
         """
         order = random.Random(seed)  # noqa: S311  a reproducible shuffle, not a secret
@@ -160,7 +162,15 @@ class Bench:
                 self.check_wanted()
                 driver.measure_round_trips()
                 driver.warm_up(budget.warmup_s)
-            windows, is_cut_short = self._cycles(drivers, budget, block_options, order)
+            if isinstance(workload, Capacity):
+                from tuner.bench.measurement import (
+                    probes,
+                )  # it needs numpy, which is slow to import
+
+                windows = probes.windows_of(drivers, workload, order, self._cycle)
+                is_cut_short = False
+            else:
+                windows, is_cut_short = self._cycles(drivers, budget, block_options, order)
         return replace(
             measured(arms, drivers, watch, ready_s, effective),
             windows=windows,

@@ -4,6 +4,7 @@ Files of steps and grids are also compared with the file before them.
 
 A figure is taken of each block first, then of all blocks: the block is the unit of replication.
 
+    capacities   the highest rate within a limit, where the workload looks for it
     figures      one figure: of one block, and over blocks; block by block, as CSV
 """
 
@@ -16,6 +17,7 @@ from functools import partial
 from statistics import fmean, median
 
 from tuner.judge import analysis, diagnosis, grids, objective
+from tuner.judge.report import capacities
 from tuner.judge.report.figures import (
     COMPARED,
     SHOWN,
@@ -31,6 +33,8 @@ from tuner.nouns import wording
 from tuner.nouns.model import (
     BASELINE,
     ArmReport,
+    Capacity,
+    CapacityReport,
     Comparison,
     Doubt,
     Effect,
@@ -124,15 +128,26 @@ def build(history: History) -> Report:
     return Report(arms=arms, blocks=measured, curves=curves)
 
 
+def _capacity(
+    spec: JobSpec, rungs: Sequence[_AtRung], number: TrialNumber
+) -> CapacityReport | None:
+    if not isinstance(spec.workload, Capacity):
+        return None
+    windows = [window for rung in rungs for window in rung.windows(number)]
+    first = [window for rung in rungs for window in rung.windows(BASELINE)]
+    return capacities.report(windows, spec.workload.limit, None if number == BASELINE else first)
+
+
 def _arm(
     spec: JobSpec, rungs: Sequence[_AtRung], number: TrialNumber, before: TrialNumber | None
 ) -> ArmReport:
     windows = [window for rung in rungs for window in rung.windows(number)]
     usable = [*counted(windows)]
-    is_first = number == BASELINE
+    capacity = _capacity(spec, rungs, number)
+    is_first = number == BASELINE or capacity is not None  # its ratio is in the report of it
     return ArmReport(
         name=spec.variants[number].name,
-        figures=_figures(rungs, number),
+        figures=() if capacity else _figures(rungs, number),  # each probe has another rate
         effects=() if is_first else _effects(rungs, number, BASELINE),
         verdict=None if is_first else _compared(spec, rungs, number, BASELINE).verdict,
         step=None if before is None else _step(spec, rungs, number, before),
@@ -151,6 +166,7 @@ def _arm(
         rungs=tuple(
             _rung(spec, rung, rung.name, number) for rung in rungs if rung.name is not None
         ),
+        capacity=capacity,
         failure=next(filter(None, (_failure(rung, number) for rung in rungs)), None),
     )
 

@@ -161,6 +161,7 @@ from tuner.nouns.model.measuring import (
 )
 from tuner.nouns.model.needs import SECRETS, FromFile, FromWorker, ImageName, ImageText, Needs
 from tuner.nouns.model.objectives import (
+    NO_CAPACITY,
     Aim,
     BoolParameter,
     Bound,
@@ -181,6 +182,8 @@ from tuner.nouns.model.objectives import (
 )
 from tuner.nouns.model.reports import (
     ArmReport,
+    CapacityPoint,
+    CapacityReport,
     Curve,
     Figure,
     Report,
@@ -249,6 +252,8 @@ from tuner.nouns.model.workloads import (
     CONNECT_TIMEOUT_S,
     MOST_CONNECTIONS,
     Burst,
+    Capacity,
+    CapacityLimit,
     ClosedLoop,
     Journey,
     Ladder,

@@ -39,6 +39,12 @@ class Metric(StrEnum):
         return self in (Metric.ERROR_RATE, Metric.TARGET_CPU)
 
 
+NO_CAPACITY = (
+    "a tuning job does not search for capacity yet: tune for throughput_rps with a closed_loop, or"
+    " for latency_p95_ms with an open_loop, then compare the two files with `tuner capacity`"
+)
+
+
 class Aim(Document):
     """A metric to improve: either `maximize` or `minimize` is set."""
 
@@ -51,6 +57,13 @@ class Aim(Document):
         ]
         | None
     ) = Field(None, description="less is better")
+
+    @field_validator("maximize", mode="before")
+    @classmethod
+    def _is_no_capacity(cls, given: object) -> object:
+        if given == "capacity_rps":
+            raise ValueError(NO_CAPACITY)
+        return given
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:

@@ -104,6 +104,36 @@ class TypicalWindow:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CapacityPoint:
+    """One probe: Poisson arrivals at one rate."""
+
+    rate_rps: Annotated[float, about("requests that were sent, per second")]
+    seconds: Annotated[float, about("of load, the head that does not count included")]
+    latency_p50_ms: Annotated[float | None, about("median latency")]
+    latency_p95_ms: Annotated[float | None, about("95th percentile of latency")]
+    latency_p99_ms: Annotated[float | None, about("99th percentile of latency")]
+    error_rate: Annotated[float, about("share of failed requests, 0..1")]
+    is_late: Annotated[bool, about("whether it missed the limit")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CapacityReport:
+    """The highest rate of Poisson arrivals that keeps a limit."""
+
+    rps: Annotated[float | None, about("requests per second; null: not found")]
+    ci_low: Annotated[float | None, about("lower end of its 95 % interval")] = None
+    ci_high: Annotated[float | None, about("upper end of its 95 % interval")] = None
+    ratio: Annotated[
+        float | None, about("of the first file's; null: that file, or one was not found")
+    ] = None
+    ratio_low: Annotated[float | None, about("lower end of its 95 % interval")] = None
+    ratio_high: Annotated[float | None, about("upper end of its 95 % interval")] = None
+    points: Annotated[tuple[CapacityPoint, ...], about("the probes, the lowest rate first")]
+    sentence: Annotated[str, about("the capacity, or why there is none")]
+    notes: Annotated[tuple[str, ...], about("what to know before one believes it")]
+
+
+@dataclass(frozen=True, kw_only=True)
 class ArmReport:
     """The figures of one file of a comparison."""
 
@@ -148,6 +178,9 @@ class ArmReport:
     rungs: Annotated[
         tuple[RungReport, ...], about("rung by rung; empty: the load has no rungs")
     ] = ()
+    capacity: Annotated[CapacityReport | None, about("null: the workload does not look for it")] = (
+        None
+    )
     typical: Annotated[
         TypicalWindow | None,
         about("one window step by step; null: none at that load, or none with a series"),

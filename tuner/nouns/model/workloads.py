@@ -6,10 +6,12 @@
 | `ladder`      | a closed loop at one concurrency after the other | sending                   |
 | `paths`       | a closed loop of one request after the other | sending                       |
 | `open_loop`   | requests fall due at a fixed rate            | when the request was due      |
+| `capacity`    | open loops with Poisson arrivals, rate by rate | when the request was due    |
 | `burst`       | n users start at one instant, one journey each | connecting                  |
 | `journey`     | n users repeat a journey, request by request | connecting                    |
 """
 
+import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
@@ -17,6 +19,7 @@ from pydantic import Field, model_validator
 
 from tuner.nouns.model.base import Document, raise_for
 from tuner.nouns.model.http_requests import HttpRequest, UserData, refusals
+from tuner.nouns.model.objectives import Metric
 
 MOST_CONNECTIONS = 10_000
 CONNECT_TIMEOUT_S = 10
@@ -78,6 +81,10 @@ class OpenLoop(_Workload):
 
     kind: Literal["open_loop"] = Field(description="requests at a fixed rate")
     rate_rps: float = Field(gt=0, le=1_000_000, description="requests due per second")
+    arrivals: Literal["even", "poisson"] = Field(
+        "even", description="equal gaps, or as of many users who do not know each other"
+    )
+    seed: int = Field(0, ge=0, lt=2**31, description="of Poisson arrivals")
     concurrency: int = Field(256, ge=1, le=MOST_CONNECTIONS, description="most requests in flight")
     keep_alive: bool = Field(
         False, description="reuse connections that the server keeps; else one a request"
@@ -91,6 +98,63 @@ class OpenLoop(_Workload):
                 " only paths and weights vary"
             )
         return self
+
+
+class CapacityLimit(Document):
+    """What a rate must keep to be carried."""
+
+    latency_p50_ms: float | None = Field(None, gt=0, le=60_000, description="most median latency")
+    latency_p95_ms: float | None = Field(None, gt=0, le=60_000, description="most p95 latency")
+    latency_p99_ms: float | None = Field(None, gt=0, le=60_000, description="most p99 latency")
+    error_rate: float = Field(0.001, ge=0, lt=1, description="largest share of failed requests")
+
+    @model_validator(mode="after")
+    def _has_one_latency(self) -> Self:
+        if len(self._given) != 1:
+            raise ValueError("give one of latency_p50_ms, latency_p95_ms and latency_p99_ms")
+        return self
+
+    @property
+    def _given(self) -> dict[Metric, float]:
+        metrics = (Metric.LATENCY_P50_MS, Metric.LATENCY_P95_MS, Metric.LATENCY_P99_MS)
+        values = {metric: getattr(self, metric.value) for metric in metrics}
+        return {metric: value for metric, value in values.items() if value is not None}
+
+    @property
+    def metric(self) -> Metric:
+        """The percentile that is bounded."""
+        return next(iter(self._given))
+
+    @property
+    def latency_ms(self) -> float:
+        """Its bound."""
+        return self._given[self.metric]
+
+
+class Capacity(_Workload):
+    """Open loops with Poisson arrivals at the rates that show the highest one within a limit."""
+
+    kind: Literal["capacity"] = Field(description="the highest rate within a limit")
+    limit: CapacityLimit = Field(description="what a rate must keep")
+    concurrency: int = Field(
+        64, ge=1, le=MOST_CONNECTIONS, description="connections of the warm-up, a closed loop"
+    )
+    keep_alive: bool = Field(
+        False, description="reuse connections that the server keeps; else one a request"
+    )
+
+    def at(self, rate_rps: float, seed: int) -> OpenLoop:
+        """The open loop of one probe, with connections for a latency of twice the limit."""
+        most = math.ceil(2 * rate_rps * self.limit.latency_ms / 1000)
+        return OpenLoop.model_construct(  # unlike those of an even rate, the requests may differ
+            kind="open_loop",
+            requests=self.requests,
+            rate_rps=rate_rps,
+            arrivals="poisson",
+            seed=seed,
+            concurrency=min(MOST_CONNECTIONS, max(32, most)),
+            keep_alive=self.keep_alive,
+        )
 
 
 class Ladder(_Workload):
@@ -156,7 +220,8 @@ class Journey(_Ordered):
 
 
 Workload = Annotated[
-    ClosedLoop | OpenLoop | Ladder | Paths | Burst | Journey, Field(discriminator="kind")
+    ClosedLoop | OpenLoop | Capacity | Ladder | Paths | Burst | Journey,
+    Field(discriminator="kind"),
 ]
 
 Load = ClosedLoop | OpenLoop | Burst | Journey
@@ -179,12 +244,14 @@ def rungs(workload: Workload) -> Mapping[Rung | None, Load]:
                 request.path: _loop(workload, (request,), workload.concurrency)
                 for request in workload.requests
             }
+        case Capacity():  # of the warm-up: the probes have the rates that are asked for
+            return {None: _loop(workload, workload.requests, workload.concurrency)}
         case _:
             return {None: workload}
 
 
 def _loop(
-    workload: Ladder | Paths, requests: tuple[HttpRequest, ...], concurrency: int
+    workload: Capacity | Ladder | Paths, requests: tuple[HttpRequest, ...], concurrency: int
 ) -> ClosedLoop:
     return ClosedLoop(requests=requests, concurrency=concurrency, keep_alive=workload.keep_alive)
 
@@ -218,7 +285,7 @@ def scaled(workload: Workload, factor: float) -> Workload:
     match workload:
         case OpenLoop():
             size: dict[str, Any] = {"rate_rps": factor * workload.rate_rps}
-        case ClosedLoop() | Paths():
+        case ClosedLoop() | Capacity() | Paths():
             size = {"concurrency": times(workload.concurrency)}
         case Ladder():
             size = {"concurrencies": tuple(sorted({*map(times, workload.concurrencies)}))}
@@ -230,7 +297,7 @@ def scaled(workload: Workload, factor: float) -> Workload:
 def connections(load: Workload) -> int:
     """The most connections that it has open at once."""
     match load:
-        case ClosedLoop() | OpenLoop() | Paths():
+        case ClosedLoop() | OpenLoop() | Capacity() | Paths():
             return load.concurrency
         case Ladder():
             return load.concurrencies[-1]

@@ -39,10 +39,14 @@ from tuner.nouns.wording.effects import (
     why_not_kept,
 )
 from tuner.nouns.wording.subjects import (
+    CAPACITY_COLUMNS,
     ORIGINS,
     STATES,
     WATCHED,
     box,
+    capacity_cells,
+    capacity_limit,
+    capacity_ratio,
     errors,
     load,
     proxy_times,
@@ -55,6 +59,7 @@ from tuner.nouns.wording.subjects import (
 )
 
 __all__ = [
+    "CAPACITY_COLUMNS",
     "COLUMNS",
     "METRICS",
     "ORIGINS",
@@ -65,6 +70,9 @@ __all__ = [
     "WATCHED",
     "bounded",
     "box",
+    "capacity_cells",
+    "capacity_limit",
+    "capacity_ratio",
     "confidence",
     "count",
     "duration",

@@ -11,8 +11,11 @@ from tuner.nouns.model import (
     Spread,
     TrialState,
 )
+from tuner.nouns.model.reports import CapacityPoint, CapacityReport
 from tuner.nouns.model.workloads import (
     Burst,
+    Capacity,
+    CapacityLimit,
     ClosedLoop,
     Journey,
     Ladder,
@@ -56,6 +59,8 @@ def load(workload: Workload) -> str:
             return f"closed loop of {count(workload.concurrency, 'connection')}"
         case OpenLoop():
             return f"{workload.rate_rps:g} requests per second at a fixed rate"
+        case Capacity():
+            return f"Poisson arrivals at rising rates, {capacity_limit(workload.limit)}"
         case Ladder():
             steps = ", ".join(str(step) for step in workload.concurrencies)
             return f"closed loops of {steps} connections, one after the other"
@@ -69,6 +74,31 @@ def load(workload: Workload) -> str:
             return f"{count(workload.users, 'user')} on a journey of {steps}"
         case _:
             assert_never(workload)
+
+
+def capacity_limit(limit: CapacityLimit) -> str:
+    """`p95 within 200 ms and at most 0.1 % of errors`."""
+    percentile = limit.metric.value.removeprefix("latency_").removesuffix("_ms")
+    return (
+        f"{percentile} within {limit.latency_ms:g} ms"
+        f" and at most {100 * limit.error_rate:g} % of errors"
+    )
+
+
+CAPACITY_COLUMNS = ("requests/s", "p50, ms", "p95, ms", "p99, ms", "errors, %")
+
+
+def capacity_cells(point: CapacityPoint) -> tuple[str, ...]:
+    """A probe in `CAPACITY_COLUMNS`."""
+    times = (point.latency_p50_ms, point.latency_p95_ms, point.latency_p99_ms)
+    shown = ("-" if time is None else figure(time) for time in times)
+    return (figure(point.rate_rps), *shown, f"{100 * point.error_rate:.2g}")
+
+
+def capacity_ratio(found: CapacityReport) -> str:
+    """`1.24 times (1.18 .. 1.31) the capacity`."""
+    low, high = found.ratio_low, found.ratio_high
+    return f"{found.ratio:.2f} times ({low:.2f} .. {high:.2f}) the capacity"
 
 
 def rung(name: Rung) -> str:

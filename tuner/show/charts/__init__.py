@@ -8,11 +8,13 @@ below each other into one file. `embedded` makes one a part of a page, which has
     plots        windows over time, latency percentiles; the answers of an app, small
     searching    trials over time, parallel coordinates, slices with their bands, importances
     deciding     race, effects, confirmation, Pareto front; log ratios → shares
+    capacity     latency over the rate, with the limit
     comparing    figures of several arms: over a ladder, side by side, over seconds
     └── frame        axes, ticks, legend, the file around them
         └── svg          elements, escaping, colours
 """
 
+from tuner.show.charts.capacity import capacity_chart
 from tuner.show.charts.comparing import arms_chart, ladder_chart, seconds_chart
 from tuner.show.charts.deciding import (
     LARGEST_Z,

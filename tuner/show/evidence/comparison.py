@@ -7,7 +7,7 @@ from dataclasses import replace
 from tuner.nouns import wording
 from tuner.nouns.masking import masked
 from tuner.nouns.model import ArmReport, Curve, Effect, Job, Metric, Report, Verdict
-from tuner.show.evidence import compared_arms, compared_figures
+from tuner.show.evidence import capacities, compared_arms, compared_figures
 from tuner.show.evidence.compared_arms import listed
 from tuner.show.evidence.document import (
     Code,
@@ -104,6 +104,7 @@ def compose_comparison(found: MeasuredJob) -> Document:
         raise ValueError(f"job {job.id} has no report")
     metric = job.spec.objective.metric
     sections = (
+        capacities.capacity(report.arms, job.spec.workload),
         _against_first(report.arms, metric),
         compared_figures.relative(report.arms, metric),
         curves(report, metric) or steps(report.arms, metric),
@@ -132,6 +133,7 @@ def compose_comparison_so_far(job: Job, report: Report) -> tuple[Section, ...]:
     arms, metric = report.arms, job.spec.objective.metric
     rounds = f"{report.blocks} of {wording.count(job.spec.budget.compare_blocks, 'round')}"
     sections = (
+        capacities.capacity(arms, job.spec.workload),
         _against_first(arms, metric, so_far=f"After {rounds}; a verdict needs them all."),
         compared_figures.relative(arms, metric),
         *compared_figures.charted(arms),
@@ -152,11 +154,12 @@ def _headline(found: MeasuredJob, report: Report) -> Headline:
     spec, arms = found.job.spec, report.arms
     errors = sum(number for arm in arms for number in arm.errors_by_class.values())
     requests = sum(arm.requests for arm in arms)
+    has_verdict = len(arms) == 2 and arms[0].capacity is None
     fresh = "fresh containers at each rung" if arms[0].rungs else "fresh containers in each"
     return Headline(
         app=spec.app,
         job=found.job.id,
-        verdict=_verdict(arms[1]) if len(arms) == 2 else wording.count(len(arms), "arm"),
+        verdict=_verdict(arms[1]) if has_verdict else wording.count(len(arms), "arm"),
         mood=Mood.CALM,
         answer=_answer(arms, spec.objective.metric),
         reason=wording.sentence(wording.load(spec.workload)),
@@ -172,6 +175,10 @@ def _headline(found: MeasuredJob, report: Report) -> Headline:
 def _answer(arms: Sequence[ArmReport], metric: Metric) -> Words:
     """One sentence: the only arm's figure, the only other arm's effect, or how many differ."""
     first, *others = arms
+    if first.capacity is not None:
+        best = max(arms, key=lambda arm: (arm.capacity and arm.capacity.rps) or 0.0)
+        sentence = best.capacity.sentence if best.capacity else ""
+        return (Code(best.name), " ", Strong(sentence))
     if not others:
         known = [f for f in first.figures if f.metric is metric and f.rung is None]
         if not known:
@@ -206,6 +213,8 @@ def _against_first(
     `so_far` says how far a comparison is that runs: its arms have no verdict yet.
     """
     first, *others = arms
+    if first.capacity is not None:
+        return None
     effects = [_effect(arm, metric) for arm in others]
     rows = tuple(
         (
