@@ -19,9 +19,9 @@ SATURATED_RPS = 250.0
 TRUE_RPS = 240.0
 
 
-def probed(rate_rps: float, seconds: float = 30.0, **changes: Any) -> Window:
+def probed(rate_rps: float, seconds: float = 30.0, slope: float = 15, **changes: Any) -> Window:
     """A window whose p95 is 200 ms at `TRUE_RPS`, and rises as in a queue."""
-    p95_ms = 200 * math.exp(15 * math.log(rate_rps / TRUE_RPS))
+    p95_ms = 200 * math.exp(slope * math.log(rate_rps / TRUE_RPS))
     return window(
         sent=round(rate_rps * seconds),
         requests=round(0.8 * rate_rps * seconds),
@@ -76,6 +76,12 @@ def test_a_limit_that_no_rate_crosses_is_said(p95_ms: float, words: str) -> None
     found = capacities.report(search(latency_p95_ms=p95_ms), LIMIT)
     assert found.rps is None
     assert words in found.sentence
+
+
+def test_no_capacity_is_said_where_the_latency_hardly_depends_on_the_rate() -> None:
+    found = capacities.report(search(slope=0.4), LIMIT)
+    assert found.rps is None
+    assert "above 70.0 % of 200 ms, and it rises slowly" in found.sentence
 
 
 def test_too_many_errors_miss_the_limit_whatever_the_latency() -> None:

@@ -4,7 +4,15 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from tuner.judge.capacity import Estimate, estimate, is_bracketed, parted, probe_of, probes_of
+from tuner.judge.capacity import (
+    Estimate,
+    Probe,
+    estimate,
+    is_bracketed,
+    parted,
+    probe_of,
+    probes_of,
+)
 from tuner.nouns import wording
 from tuner.nouns.model import (
     SERIES_STEP_S,
@@ -29,7 +37,7 @@ def report(
     found, words = _found(windows, limit), wording.capacity_limit(limit)
     points = tuple(_points(windows, limit))
     if found is None:
-        sentence, notes = f"no capacity was found: {_why(points, words)}", ()
+        sentence, notes = f"no capacity was found: {_why(windows, limit, points)}", ()
         return CapacityReport(rps=None, points=points, sentence=sentence, notes=notes)
     sentence = (
         f"carries {wording.figure(found.rps)} requests/s"
@@ -49,7 +57,15 @@ def report(
 
 def _found(windows: Iterable[Window], limit: CapacityLimit) -> Estimate | None:
     probes = probes_of(windows, limit)
-    return estimate(probes) if is_bracketed(parted(probes)[0]) else None
+    if not is_bracketed(parted(probes)[0]) or _is_flat(probes):
+        return None
+    return estimate(probes)
+
+
+def _is_flat(probes: Sequence[Probe]) -> bool:
+    """Whether the latency hardly depends on the rate: then many rates are the capacity."""
+    lowest = min(probes, key=lambda probe: probe.rate_rps)
+    return lowest.excess > math.log(FLAT_FROM)
 
 
 def _against(own: CapacityReport, found: Estimate, first: Estimate) -> CapacityReport:
@@ -74,7 +90,8 @@ def _points(windows: Iterable[Window], limit: CapacityLimit) -> Iterator[Capacit
         )
 
 
-def _why(points: Sequence[CapacityPoint], words: str) -> str:
+def _why(windows: Sequence[Window], limit: CapacityLimit, points: Sequence[CapacityPoint]) -> str:
+    words = wording.capacity_limit(limit)
     if not points:
         return "nothing was measured"
     if all(point.is_late for point in points):
@@ -82,19 +99,18 @@ def _why(points: Sequence[CapacityPoint], words: str) -> str:
     if not any(point.is_late for point in points):
         most = wording.figure(points[-1].rate_rps)
         return f"{most} requests/s were carried with {words}, and more were not tried"
+    if _is_flat(probes_of(windows, limit)):
+        at = f"already at {wording.figure(points[0].rate_rps)} requests/s"
+        most = f"{wording.share(FLAT_FROM)} of {limit.latency_ms:g} ms"
+        return f"{at} the latency is above {most}, and it rises slowly with the rate"
     return "too few probes can be used"
 
 
 def _notes(windows: Sequence[Window], limit: CapacityLimit) -> Iterator[str]:
     yield "arrivals were Poisson: bursts lower it"
+    yield "the interval is that of these starts: another start of the same file may differ from it"
     if any(doubt in GENERATOR for window in windows for doubt in window.doubts):
         yield "the load generator was near its own limit: the app may carry more"
     void = sum(window.is_void for window in windows)
     if void:
         yield f"{wording.count(void, 'probe')} could not be used"
-    lowest = min(probes_of(windows, limit), key=lambda probe: probe.rate_rps)
-    if lowest.excess > math.log(FLAT_FROM):
-        yield (
-            "even at the lowest rate the latency is near the limit: it rises slowly with the rate,"
-            " and the interval is too narrow"
-        )
