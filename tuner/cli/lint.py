@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from glob import glob
 from pathlib import Path
 from typing import Annotated, Literal, assert_never
 
@@ -39,6 +40,7 @@ from tuner.uwsgi import lint as linter
 from tuner.uwsgi.command_line import shell_words
 from tuner.uwsgi.forms import SUFFIXES, Form, form_of
 from tuner.uwsgi.forms.including import Files
+from tuner.uwsgi.ini import SECTION, IniFile
 from tuner.uwsgi.lint import Box, Finding, Rule, Severity
 from tuner.uwsgi.lint.linting import mended
 from tuner.uwsgi.options import Catalogue, of_build
@@ -46,6 +48,7 @@ from tuner.uwsgi.templates import filled
 
 Format = Literal["text", "json", "sarif", "github"]
 Fixes = Literal["none", "safe", "all"]
+_MOST_VASSALS = 1000
 
 
 def lint(  # long: Typer reads the options from here
@@ -182,10 +185,27 @@ class _Target:
 
 
 def _targets(files: Sequence[str]) -> list[_Target]:
-    """Each file, and the vassals of each folder."""
+    """Each file, the vassals of each folder, and those that the ini of an emperor starts."""
     if len(files) > 1 and STANDARD_INPUT in files:
         raise InvalidInput.at("FILE", "standard input must be the only one")
-    return [_target(name) for file in files for name in _vassals(file)]
+    targets = [_target(name) for file in files for name in _vassals(file)]
+    started = [_target(name) for target in targets for name in _started_by(target)]
+    return list(dict.fromkeys([*targets, *started]))
+
+
+def _started_by(target: _Target) -> list[str]:
+    """The vassals of an ini with `emperor`, where its folder or pattern is within reach.
+
+    uWSGI takes a relative folder from where it runs: here, from the folder of the ini.
+    """
+    text = None if target.form or target.file == STANDARD_INPUT else text_or_none(target.file)
+    steps = IniFile.parse(text or "", target.section or SECTION).read.steps
+    found: list[str] = []
+    for value in (step.line.value for step in steps if step.line.key == "emperor"):
+        folder = Path(target.file).parent / value
+        pattern = folder / "*" if folder.is_dir() else folder
+        found += sorted(name for name in glob(str(pattern)) if name.endswith(SUFFIXES))
+    return [name for name in found if Path(name).is_file()][:_MOST_VASSALS]
 
 
 def _vassals(file: str) -> list[str]:

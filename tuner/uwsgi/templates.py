@@ -9,6 +9,10 @@ from collections.abc import Iterator, Mapping
 _OF_SHELLS = r"\$\{(?P<braced>\w+)\}|\$(?P<bare>[A-Za-z_]\w*)"
 _MARKED = r"\{\{-?[ \t]*(?P<curly>\w+)[^{}\n]*\}\}|!(?P<banged>[A-Z][A-Z0-9_]*)!"
 _ANY = re.compile(f"{_OF_SHELLS}|{_MARKED}")
+_STATEMENT = re.compile(
+    r"\s*(?:\{%[-+]?|<%-?|%(?=\s*(?:if|elif|else|for|endif|endfor)\b))\s*(?P<word>\w*)"
+)
+_OPENS, _CLOSES = frozenset({"if", "for"}), frozenset({"endif", "endfor", "end"})
 
 
 def has_placeholder(text: str) -> bool:
@@ -19,6 +23,12 @@ def has_placeholder(text: str) -> bool:
 def placeholders(text: str) -> Iterator[tuple[str, str]]:
     """Each placeholder as it is written, with its name."""
     return ((found.group(), _name(found)) for found in _ANY.finditer(text))
+
+
+def statement(line: str) -> int | None:
+    """How many blocks a statement of Jinja, ERB or Mako opens; None for a line that is none."""
+    found = _STATEMENT.match(line)
+    return None if found is None else (found["word"] in _OPENS) - (found["word"] in _CLOSES)
 
 
 def is_of_shell(placeholder: str) -> bool:

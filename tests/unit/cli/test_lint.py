@@ -502,6 +502,17 @@ def test_every_vassal_of_a_folder_is_checked(
     assert (tmp_path / "b.xml").read_text() == "<uwsgi>\n<threads>2</threads></uwsgi>"
 
 
+@pytest.mark.parametrize("vassals", ["vassals", "vassals/*.ini"])
+def test_the_vassals_that_an_emperor_starts_are_checked(
+    vassals: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "emperor.ini").write_text(f"[uwsgi]\nemperor = {vassals}\n")
+    (tmp_path / "vassals").mkdir()
+    (tmp_path / "vassals" / "a.ini").write_text("[uwsgi]\nthreads = two\n")
+    assert run("lint", str(tmp_path / "emperor.ini"), "--rule", "U029") == 1
+    assert f"{tmp_path}/vassals/a.ini:2: error U029" in capsys.readouterr().out
+
+
 def test_a_folder_without_a_vassal_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

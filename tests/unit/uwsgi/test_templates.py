@@ -43,6 +43,20 @@ def test_no_other_rule_looks_at_a_value_that_nobody_knows() -> None:
 
 
 @pytest.mark.parametrize(
+    ("begins", "ends"),
+    [("{% if lazy %}", "{%- endif %}"), ("<% if lazy %>", "<% end -%>"), ("% if lazy:", "% endif")],
+)
+def test_a_line_in_a_block_of_a_template_may_be_left_out(begins: str, ends: str) -> None:
+    lines = ("[uwsgi]", begins, "threads = 2", "threads = 4", ends, "nonsense = 1", "")
+    subject = subject_of("\n".join(lines), known())
+    assert [entry.is_conditional for entry in subject.entries if entry.key == "threads"] == [
+        True
+    ] * 2
+    found = [(f.rule, f.line) for f in lint(subject) if f.line and 2 <= f.line <= 5]
+    assert found == [("U147", 2), ("U147", 5)]
+
+
+@pytest.mark.parametrize(
     "line",
     [
         "route-if = equal:${HTTP_HOST};a redirect:http://b${REQUEST_URI}",

@@ -9,6 +9,7 @@ from tuner.uwsgi.ini import CLOSES, OPENS
 from tuner.uwsgi.lint.subject import Entry, Subject
 from tuner.uwsgi.options import known, later_release
 from tuner.uwsgi.options.guessing import Catalogue
+from tuner.uwsgi.templates import statement
 
 REFERENCE = re.compile(r"%\(([^()]*)\)")
 PLACEHOLDERS = frozenset({"set-placeholder", "set-ph"})
@@ -86,10 +87,14 @@ def unknown_keys(subject: Subject, *, guess: bool = False) -> Iterator[UnknownKe
 def _without_guesses(subject: Subject) -> Iterator[UnknownKey]:
     explained = referenced(subject) | _declared(subject) | OPENS | CLOSES
     for above, entry in zip((None, *subject.entries), subject.entries, strict=False):
-        if entry.option or entry.key in explained or _OF_OTHER_RULES.search(entry.key):
+        if entry.option or entry.key in explained or _is_of_other_rules(entry):
             continue
         if not (above and above.is_continued and above.number + 1 == entry.number):
             yield _explained(entry, subject.catalogue)
+
+
+def _is_of_other_rules(entry: Entry) -> bool:
+    return bool(_OF_OTHER_RULES.search(entry.key)) or statement(entry.line.text) is not None
 
 
 def _with_guesses(subject: Subject) -> Iterator[UnknownKey]:

@@ -10,7 +10,7 @@ from tuner.uwsgi.ini import INCLUDES, SECTION, IniFile, Line, Problem, as_int, i
 from tuner.uwsgi.ini.lines import BLANKS, MAX_CHARS
 from tuner.uwsgi.options import Kind, nearest
 from tuner.uwsgi.options.guessing import Catalogue, Option
-from tuner.uwsgi.templates import has_placeholder
+from tuner.uwsgi.templates import has_placeholder, statement
 
 # ---- What rules look at: a file, and what is known about the place where it runs
 
@@ -156,11 +156,15 @@ def subject_of(
 
 
 def _entries(ini: IniFile, catalogue: Catalogue) -> Iterator[Entry]:
+    """Lines in a block of a template are conditional, as those after `if-env` are."""
     steps = {step.index: step for step in ini.read.steps}
+    depth = 0
     for index in sorted(steps):
         line = steps[index].line
         key = line.key or ""
-        yield Entry(index + 1, line, key, catalogue.find(key), steps[index].is_conditional)
+        depth += statement(line.text) or 0
+        is_conditional = steps[index].is_conditional or depth > 0
+        yield Entry(index + 1, line, key, catalogue.find(key), is_conditional)
 
 
 # ---- The command that starts uWSGI: its options before and after the file

@@ -11,7 +11,7 @@ from tuner.uwsgi.lint.references import referenced
 from tuner.uwsgi.lint.rule import Hit, check, hit, problem, with_code
 from tuner.uwsgi.lint.subject import Entry, Subject
 from tuner.uwsgi.options.guessing import Kind
-from tuner.uwsgi.templates import is_of_shell, placeholders
+from tuner.uwsgi.templates import is_of_shell, placeholders, statement
 
 _NOT_UTF_8 = re.compile("[\udc80-\udcff]")
 _INVISIBLE = re.compile("[\u00a0\u00ad\u2000-\u200f\u2028-\u202f\u2060\u3000\ufeff]")
@@ -63,6 +63,11 @@ def misread_form(subject: Subject) -> Iterator[Hit]:
 def placeholder(subject: Subject) -> Iterator[Hit]:
     """In lists, a dollar sign belongs to a shell or to a route of uWSGI."""
     for entry in subject.entries:
+        if statement(entry.line.text) is not None:
+            written = quoted(entry.line.text.strip())
+            message = f"uWSGI does not run {written}: lines of its block may be left out"
+            yield Hit(entry.number, message, Fix("lint the file that the template makes"))
+            continue
         is_list = entry.option is None or entry.option.kind not in _SCALARS
         for written, name in placeholders(entry.value):
             if is_list and is_of_shell(written):
