@@ -25,6 +25,7 @@ from tuner.nouns.model import (
     Link,
     Phase,
     is_live,
+    why_not_finish,
 )
 from tuner.nouns.schemas import JobAnswer
 from tuner.service.api.jobs import OfKind
@@ -258,6 +259,7 @@ def _context(services: Services, status: JobStatus) -> dict[str, Any]:
     return {
         "calls": _calls(answer, has_report=found.headline is not None),
         "job": answer,
+        "may_finish": why_not_finish(status.job) is None,
         "ends_at": services.now() + timedelta(seconds=left_s) if left_s else None,
         "starts_at": _start(services, status),
         "phases": _PHASES[answer.kind],
