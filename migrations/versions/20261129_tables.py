@@ -79,9 +79,7 @@ def upgrade() -> None:
         sa.Column("revision", sa.BigInteger(), server_default=sa.text("1"), nullable=False),
         sa.CheckConstraint("kind IN ('tune', 'compare', 'calibrate')", name=op.f("ck_jobs_kind")),
         sa.CheckConstraint(PHASES, name=op.f("ck_jobs_phase")),
-        sa.CheckConstraint(
-            PHASES.replace("phase", "finish_in", 1), name=op.f("ck_jobs_finish_in")
-        ),
+        sa.CheckConstraint(PHASES.replace("phase", "finish_in", 1), name=op.f("ck_jobs_finish_in")),
         sa.CheckConstraint("priority IN ('interactive', 'nightly')", name=op.f("ck_jobs_priority")),
         sa.CheckConstraint(
             "state IN ('queued', 'running', 'succeeded', 'failed', 'cancelled')",
