@@ -1,6 +1,7 @@
 """The capacity within a limit: the estimator, and the words and curves of its probes."""
 
 import math
+from dataclasses import replace
 from itertools import cycle
 from typing import Any
 
@@ -82,6 +83,14 @@ def test_no_capacity_is_said_where_the_latency_hardly_depends_on_the_rate() -> N
     found = capacities.report(search(slope=0.4), LIMIT)
     assert found.rps is None
     assert "above 70.0 % of 200 ms, and it rises slowly" in found.sentence
+
+
+def test_a_file_whose_probes_cannot_be_used_has_no_capacity() -> None:
+    void = [replace(each, doubts=(Doubt.BENCH_FULL,)) for each in search()]
+    assert all(each.is_void for each in void)
+    found = capacities.report(void, LIMIT)
+    assert found.rps is None
+    assert found.sentence.endswith("too few probes can be used")
 
 
 def test_too_many_errors_miss_the_limit_whatever_the_latency() -> None:

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from glob import glob
+from glob import escape, glob
 from pathlib import Path
 from typing import Annotated, Literal, assert_never
 
@@ -48,7 +48,6 @@ from tuner.uwsgi.templates import filled
 
 Format = Literal["text", "json", "sarif", "github"]
 Fixes = Literal["none", "safe", "all"]
-_MOST_VASSALS = 1000
 
 
 def lint(  # long: Typer reads the options from here
@@ -177,11 +176,15 @@ def lint(  # long: Typer reads the options from here
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """A file, the section that uWSGI is asked for (empty: its own), and the form; None for ini."""
+    """A file, the section that uWSGI is asked for (empty: its own), and the form; None for ini.
+
+    `is_named`: in the command. Others are only read.
+    """
 
     file: str
     section: str
     form: Form | None
+    is_named: bool = True
 
 
 def _targets(files: Sequence[str]) -> list[_Target]:
@@ -189,23 +192,26 @@ def _targets(files: Sequence[str]) -> list[_Target]:
     if len(files) > 1 and STANDARD_INPUT in files:
         raise InvalidInput.at("FILE", "standard input must be the only one")
     targets = [_target(name) for file in files for name in _vassals(file)]
-    started = [_target(name) for target in targets for name in _started_by(target)]
-    return list(dict.fromkeys([*targets, *started]))
+    named_files = {target.file for target in targets}
+    started = (name for target in targets for name in _started_by(target))
+    others = [name for name in dict.fromkeys(started) if name not in named_files]
+    return [*targets, *(replace(_target(name), is_named=False) for name in others)]
 
 
 def _started_by(target: _Target) -> list[str]:
-    """The vassals of an ini with `emperor`, where its folder or pattern is within reach.
+    """The vassals of an ini with `emperor`, if they are in its folder or below, as its includes.
 
     uWSGI takes a relative folder from where it runs: here, from the folder of the ini.
     """
     text = None if target.form or target.file == STANDARD_INPUT else text_or_none(target.file)
     steps = IniFile.parse(text or "", target.section or SECTION).read.steps
+    home = Path(target.file).parent
     found: list[str] = []
     for value in (step.line.value for step in steps if step.line.key == "emperor"):
-        folder = Path(target.file).parent / value
-        pattern = folder / "*" if folder.is_dir() else folder
-        found += sorted(name for name in glob(str(pattern)) if name.endswith(SUFFIXES))
-    return [name for name in found if Path(name).is_file()][:_MOST_VASSALS]
+        pattern = os.path.join(escape(str(home)), value, "*" if (home / value).is_dir() else "")
+        found += sorted(name for name in glob(pattern.rstrip("/")) if name.endswith(SUFFIXES))
+    reach = home.resolve()
+    return [n for n in found if Path(n).is_file() and Path(n).resolve().is_relative_to(reach)]
 
 
 def _vassals(file: str) -> list[str]:
@@ -260,7 +266,7 @@ def _of_target(target: _Target, values: Mapping[str, str], asked: Asked, fix: Fi
         return of_file(text, form, section, asked)
 
     findings = look(text)
-    if fix == "none" or not linter.is_usable(findings):
+    if fix == "none" or not target.is_named or not linter.is_usable(findings):
         return Linted(file, findings, None, catalogue, section)
     fixed = mended(text, look, unsafe=fix == "all")
     left = look(fixed)

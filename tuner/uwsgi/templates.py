@@ -10,9 +10,12 @@ _OF_SHELLS = r"\$\{(?P<braced>\w+)\}|\$(?P<bare>[A-Za-z_]\w*)"
 _MARKED = r"\{\{-?[ \t]*(?P<curly>\w+)[^{}\n]*\}\}|!(?P<banged>[A-Z][A-Z0-9_]*)!"
 _ANY = re.compile(f"{_OF_SHELLS}|{_MARKED}")
 _STATEMENT = re.compile(
-    r"\s*(?:\{%[-+]?|<%-?|%(?=\s*(?:if|elif|else|for|endif|endfor)\b))\s*(?P<word>\w*)"
+    r"\s*(?:\{%[-+]?|<%-?|%(?=\s*(?:if|elif|else|for|while|endif|endfor|endwhile)\b))"
+    r"\s*(?P<word>\w*)(?P<rest>[^%\n]*)"
 )
-_OPENS, _CLOSES = frozenset({"if", "for"}), frozenset({"endif", "endfor", "end"})
+_OPENS = frozenset({"if", "for", "while", "unless", "case"})
+_CLOSES = frozenset({"endif", "endfor", "endwhile", "end"})
+_DO = re.compile(r"\bdo(?:\s*\|[^|]*\|)?\s*-?$")  # a block of Ruby
 
 
 def has_placeholder(text: str) -> bool:
@@ -26,9 +29,18 @@ def placeholders(text: str) -> Iterator[tuple[str, str]]:
 
 
 def statement(line: str) -> int | None:
-    """How many blocks a statement of Jinja, ERB or Mako opens; None for a line that is none."""
-    found = _STATEMENT.match(line)
-    return None if found is None else (found["word"] in _OPENS) - (found["word"] in _CLOSES)
+    """How many blocks the statements of Jinja, ERB or Mako in a line leave open.
+
+    None for a line that begins with none.
+    """
+    if _STATEMENT.match(line) is None:
+        return None
+    return sum(map(_opened, _STATEMENT.finditer(line)))
+
+
+def _opened(found: re.Match[str]) -> int:
+    opens = found["word"] in _OPENS or _DO.search(found["rest"]) is not None
+    return opens - (found["word"] in _CLOSES)
 
 
 def is_of_shell(placeholder: str) -> bool:

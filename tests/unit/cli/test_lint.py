@@ -513,6 +513,23 @@ def test_the_vassals_that_an_emperor_starts_are_checked(
     assert f"{tmp_path}/vassals/a.ini:2: error U029" in capsys.readouterr().out
 
 
+def test_a_fix_of_an_emperor_writes_no_vassal_and_reads_none_elsewhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home, elsewhere = tmp_path / "home[1]", tmp_path / "elsewhere"
+    text = "[uwsgi]\nthreads = '2'\n"
+    for folder in (home / "vassals", elsewhere):
+        folder.mkdir(parents=True)
+        (folder / "a.ini").write_text(text)
+    emperor = home / "emperor.ini"
+    emperor.write_text(f"[uwsgi]\nemperor = vassals\nemperor = {elsewhere}\n")
+    run("lint", str(emperor), "--fix", "--rule", "U034")
+    said = capsys.readouterr().out
+    assert f"{home}/vassals/a.ini:2: error U034" in said
+    assert str(elsewhere / "a.ini") not in said
+    assert (home / "vassals" / "a.ini").read_text() == text
+
+
 def test_a_folder_without_a_vassal_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -44,7 +44,12 @@ def test_no_other_rule_looks_at_a_value_that_nobody_knows() -> None:
 
 @pytest.mark.parametrize(
     ("begins", "ends"),
-    [("{% if lazy %}", "{%- endif %}"), ("<% if lazy %>", "<% end -%>"), ("% if lazy:", "% endif")],
+    [
+        ("{% if lazy %}", "{%- endif %}"),
+        ("<% if lazy %>", "<% end -%>"),
+        ("<% apps.each do |app| %>", "<% end %>"),
+        ("% if lazy:", "% endif"),
+    ],
 )
 def test_a_line_in_a_block_of_a_template_may_be_left_out(begins: str, ends: str) -> None:
     lines = ("[uwsgi]", begins, "threads = 2", "threads = 4", ends, "nonsense = 1", "")
@@ -54,6 +59,16 @@ def test_a_line_in_a_block_of_a_template_may_be_left_out(begins: str, ends: str)
     ] * 2
     found = [(f.rule, f.line) for f in lint(subject) if f.line and 2 <= f.line <= 5]
     assert found == [("U147", 2), ("U147", 5)]
+
+
+@pytest.mark.parametrize("line", ["{% if a %}lazy = true{% endif %}", "{% endif %}", "<% end %>"])
+def test_a_block_that_is_closed_in_its_line_or_never_opened_leaves_the_next_lines(
+    line: str,
+) -> None:
+    subject = subject_of(f"[uwsgi]\n{line}\nthreads = 2\n<% if a %>\nlisten = 9\n", known())
+    found = {entry.key: entry.is_conditional for entry in subject.entries}
+    assert not found["threads"]
+    assert found["listen"]
 
 
 @pytest.mark.parametrize(

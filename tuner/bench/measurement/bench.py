@@ -163,9 +163,8 @@ class Bench:
                 driver.measure_round_trips()
                 driver.warm_up(budget.warmup_s)
             if isinstance(workload, Capacity):
-                from tuner.bench.measurement import (
-                    probes,
-                )  # it needs numpy, which is slow to import
+                # Here, because it needs numpy, which is slow to import.
+                from tuner.bench.measurement import probes
 
                 windows = probes.windows_of(drivers, workload, order, self._cycle)
                 is_cut_short = False

@@ -64,8 +64,8 @@ def _found(windows: Iterable[Window], limit: CapacityLimit) -> Estimate | None:
 
 def _is_flat(probes: Sequence[Probe]) -> bool:
     """Whether the latency hardly depends on the rate: then many rates are the capacity."""
-    lowest = min(probes, key=lambda probe: probe.rate_rps)
-    return lowest.excess > math.log(FLAT_FROM)
+    lowest = min(probes, key=lambda probe: probe.rate_rps, default=None)
+    return lowest is not None and lowest.excess > math.log(FLAT_FROM)
 
 
 def _against(own: CapacityReport, found: Estimate, first: Estimate) -> CapacityReport:

@@ -162,7 +162,7 @@ def _entries(ini: IniFile, catalogue: Catalogue) -> Iterator[Entry]:
     for index in sorted(steps):
         line = steps[index].line
         key = line.key or ""
-        depth += statement(line.text) or 0
+        depth = max(0, depth + (statement(line.text) or 0))
         is_conditional = steps[index].is_conditional or depth > 0
         yield Entry(index + 1, line, key, catalogue.find(key), is_conditional)
 
