@@ -7,9 +7,7 @@ from pydantic import ValidationError
 
 from tests.builders import spec
 from tuner.nouns.model import (
-    GATE_BLOCKS,
     PRESETS,
-    Budget,
     HttpRequest,
     Metric,
     Objective,
@@ -67,25 +65,6 @@ def test_a_presets_numbers_may_be_replaced_one_by_one() -> None:
 def test_a_study_uses_its_objective_and_the_metrics_of_its_bounds() -> None:
     chosen = spec(slo=Slo(latency_p99_ms=200.0))
     assert chosen.metrics == {Metric.THROUGHPUT_RPS, Metric.LATENCY_P99_MS}
-
-
-def test_the_time_after_the_search_counts_every_arm_of_every_block() -> None:
-    budget = Budget(
-        trials=1,
-        race=4,
-        race_blocks=4,
-        ablate_runs=24,
-        confirm_blocks=10,
-        cycles=3,
-        window_s=2.0,
-        warmup_s=1.0,
-    )
-    assert budget.race_rounds == (4, 2)
-    winner_alone = 2 * GATE_BLOCKS
-    race = (4 * 5 + 8 * 3 + winner_alone) * (1 + 2 * 2)  # two cycles of each arm of a block
-    ablation = 6 * 5 * (1 + 3 * 2)
-    confirmation = 10 * 2 * (1 + 3 * 2)
-    assert budget.after_search_s == race + ablation + confirmation
 
 
 @pytest.mark.parametrize(("cycles", "of_race"), [(1, 1), (2, 2), (4, 2), (16, 8)])

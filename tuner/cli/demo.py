@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tuner.cli.asking import Json
 from tuner.cli.jobs import check_succeeded
 from tuner.cli.shared import AsJson, FolderOrApp, Fresh, app_folder
 from tuner.nouns.errors import Conflict, InvalidInput
@@ -35,7 +36,7 @@ def demo(
 
     folder = Settings.from_environ(os.environ).data_dir / "demo"
     with _own_service(folder) as client:
-        _tune(client, target, "demo", folder)
+        _tune(client, target, {"preset": "demo"}, folder)
         print_lines(["", _your_own()])
         if keep:
             print_lines(["", f"the service runs on at {client.url}/ until Ctrl-C"])
@@ -48,6 +49,9 @@ def tune(
     preset: Annotated[
         str, typer.Option(help="How much to measure: demo, quick, standard, thorough, noisy.")
     ] = "standard",
+    minutes: Annotated[
+        float | None, typer.Option(help="Measure less than that, to end within about so many.")
+    ] = None,
     fresh: Fresh = False,
     plan: Annotated[
         bool, typer.Option("--plan", help="Print the phases and their minutes, and end.")
@@ -59,15 +63,16 @@ def tune(
     If the command was stopped, the same command goes on where it was. Its data stay in the folder
     `own` of TUNER_DATA_DIR. A plan needs neither Docker nor PostgreSQL.
     """
+    budget = {"preset": preset} | ({} if minutes is None else {"minutes": minutes})
     if plan:
-        _print_plan(name, preset, as_json=as_json)
+        _print_plan(name, budget, as_json=as_json)
         return
     if as_json:
         raise InvalidInput.at("--json", "goes with --plan; `tuner show JOB --json` has the answer")
     data, folder = Settings.from_environ(os.environ).data_dir / "own", app_folder(name)
     target, apps = (name, None) if folder is None else (folder.name, folder.parent)
     with _own_service(data, apps) as client:
-        _tune(client, target, preset, data, goes_on=not fresh)
+        _tune(client, target, budget, data, goes_on=not fresh)
 
 
 def _own_service(folder: Path, apps: Path | None = None) -> AbstractContextManager["Client"]:
@@ -78,7 +83,7 @@ def _own_service(folder: Path, apps: Path | None = None) -> AbstractContextManag
 
 
 def _tune(
-    client: "Client", target: str, preset: str, folder: Path, *, goes_on: bool = False
+    client: "Client", target: str, budget: Json, folder: Path, *, goes_on: bool = False
 ) -> None:
     """Tune, print the answer, and leave the report in `folder`."""
     from rich.console import Console
@@ -89,7 +94,7 @@ def _tune(
 
     began = datetime.now(UTC)
     console = Console()
-    job = run(client, _request(target, preset), runs_on=False, quiet=False, goes_on=goes_on)
+    job = run(client, _request(target, budget), runs_on=False, quiet=False, goes_on=goes_on)
     first = job.progress.first_window_at
     if first is not None and first > began:  # else an earlier command began the job
         seconds = (first - began).total_seconds()
@@ -102,15 +107,16 @@ def _tune(
     print_on(console, f"\nreport with charts: {page}")
 
 
-def _request(target: str, preset: str) -> dict[str, object]:
-    return {"app": target, "target": {"target_app": target}, "budget": {"preset": preset}}
+def _request(target: str, budget: Json) -> Json:
+    return {"app": target, "target": {"target_app": target}, "budget": budget}
 
 
-def _print_plan(app: str, preset: str, *, as_json: bool) -> None:
+def _print_plan(app: str, budget: Json, *, as_json: bool) -> None:
     """What the job would do, from the app's files alone. Raises `InvalidInput` as the service."""
     from tuner.cli.app import found_app
     from tuner.cli.printing import plan_lines
     from tuner.cli.shared import print_answer
+    from tuner.judge.analysis import within_minutes
     from tuner.service import bootstrap
     from tuner.service.api.reading import read_request
     from tuner.service.api.sizes import planned, size_of
@@ -118,7 +124,7 @@ def _print_plan(app: str, preset: str, *, as_json: bool) -> None:
     settings = Settings.from_environ(os.environ)
     known, target = found_app(app, settings)
     resolve = bootstrap.resolver(known, images_allowed=settings.images_allowed)
-    spec = read_request(_request(target, preset), resolve)
+    spec = within_minutes(read_request(_request(target, budget), resolve), None)
     size = size_of(spec, planned(spec))
     print_answer(size, plan_lines(size), as_json=as_json)
 

@@ -104,6 +104,9 @@ def _skipped(budget: Budget, finish_in: Phase | None) -> Iterator[str]:
         yield "no race: the candidate with the best belief went straight to confirmation"
     if budget.ablate_runs == 0:
         yield "no ablation: the changed lines are confirmed together, not one by one"
+    left_out = ["conditions"] * (budget.conditions == 0) + ["scenes"] * (budget.scene_blocks == 0)
+    if left_out:
+        yield f"no {' and '.join(left_out)} of production: the gain is that of the bench"
 
 
 def _not_tried(state: StudyState) -> Iterator[str]:
@@ -184,7 +187,8 @@ def answer_so_far(history: History) -> Recommendation:
 
 def _rounds(history: History) -> tuple[Round, ...]:
     """The rounds that have ended, and the one that runs with all that are still in it."""
-    budget, blocks = history.job.spec.budget, history.blocks(Phase.RACE)
+    job, blocks = history.job, history.blocks(Phase.RACE)
+    budget = analysis.within_minutes(job.spec, job.calibration).budget
 
     def place(seen: Sequence[Measurement], racing: Sequence[TrialNumber]) -> tuple[Standing, ...]:
         return _placed(history, seen, racing)

@@ -40,7 +40,7 @@ def calibrate(state: StudyState) -> Step | None:
     calibration = analysis.calibrate(
         blocks[-size:],
         metric=job.spec.objective.metric,
-        confirm_blocks=job.spec.budget.confirm_blocks,
+        confirm_blocks=state.spec.budget.confirm_blocks,
         min_effect=job.spec.min_effect,
     )
     has_another_set = len(blocks) < CALIBRATION_SETS * size

@@ -1,9 +1,10 @@
 """From a request to a job: fills in every default and finds every mistake before the start."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tuner.judge import grids, objective
+from tuner.judge import analysis, grids, objective
 from tuner.nouns.errors import InvalidInput, Mistake
 from tuner.nouns.model import (
     NO_CAPACITY,
@@ -215,7 +216,7 @@ def resolve(
         spec = _searching(spec, request, _space(request, catalogue, mistakes), earlier)
     texts = [] if targets.in_image(request) else [(path, each.ini) for path, each in files.items()]
     mistakes += [*targets.not_allowed(spec, images_allowed), *_two_starts(request)]
-    mistakes += mistakes_in(spec, texts)
+    mistakes += [*mistakes_in(spec, texts), *_too_short(spec)]
     if mistakes:
         raise InvalidInput(mistakes)
     return spec
@@ -334,6 +335,15 @@ def _budget(request: Request) -> Budget:
         counts = {"calibrate_blocks": request.blocks, "confirm_blocks": request.blocks}
     windows = request.model_dump(include={"cycles", "window_s", "warmup_s"})
     return Budget(trials=0, **counts, **windows)
+
+
+def _too_short(spec: JobSpec) -> Iterator[Mistake]:
+    """Minutes in which not even the smallest job ends."""
+    if spec.kind is JobKind.TUNE and spec.budget.minutes is not None:
+        fewest = analysis.fewest_minutes(spec)
+        if fewest > spec.budget.minutes:
+            message = f"the smallest job of this preset takes about {math.ceil(fewest)} minutes"
+            yield Mistake("budget.minutes", message)
 
 
 def _app_of(request: Request) -> str:

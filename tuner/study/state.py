@@ -88,10 +88,10 @@ class StudyState:
     history: History
     optimiser: Optimiser
 
-    @property
+    @cached_property
     def spec(self) -> JobSpec:
-        """What the job asks for."""
-        return self.history.job.spec
+        """What the job asks for, with a budget that fits in its minutes."""
+        return analysis.within_minutes(self.history.job.spec, self.history.job.calibration)
 
     @cached_property
     def helpers(self) -> tuple[str, ...]:
@@ -179,7 +179,8 @@ class StudyState:
         if budget.minutes is None or job.started_at is None:
             return False
         spent_s = (self.history.now - job.started_at).total_seconds()
-        return 60 * budget.minutes - spent_s < budget.after_search_s
+        left_s = 60 * budget.minutes - spent_s
+        return left_s < analysis.after_search_s(self.spec, job.calibration)
 
     def baseline_failed(self, phase: Phase) -> Fail | None:
         """The end of a job whose own file breaks again and again in the blocks of a phase."""

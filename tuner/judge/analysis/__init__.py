@@ -2,6 +2,7 @@
 
     calibrating  equal files against each other: noise, bias, smallest detectable effect
     planning     the noise of a host → windows, blocks and runs that a job needs
+    fitting      blocks and seconds of a tuning job; what of a budget fits in its minutes
     comparing    fresh blocks → effects, verdicts, standings; doubts of windows → of a file
     └── sequential   looks at a confirmation → when to stop, and the corrected estimate
     runs         a list of measured numbers: centre, outliers, order; two lists: the difference
@@ -45,6 +46,20 @@ from tuner.judge.analysis.estimating import (
     student_quantile,
     t_interval,
     trimmed_mean,
+)
+from tuner.judge.analysis.fitting import (
+    FEWEST_SEARCHED,
+    PAIR,
+    Block,
+    after_search_s,
+    compromise_blocks,
+    expected_s,
+    fewest_minutes,
+    load_s,
+    rungs_of_a_block,
+    scenes_s,
+    tuning_blocks,
+    within_minutes,
 )
 from tuner.judge.analysis.planning import (
     Ablating,

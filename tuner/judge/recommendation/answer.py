@@ -15,7 +15,7 @@ from tuner.judge.recommendation.standing import (
     fragile,
     unmeasured,
 )
-from tuner.judge.recommendation.verdict import compare_blocks
+from tuner.judge.recommendation.verdict import blocks_planned, compare_blocks
 from tuner.nouns import wording
 from tuner.nouns.model import (
     BASELINE,
@@ -95,7 +95,7 @@ def so_far(history: History, domain: Domain, evidence: Evidence) -> Recommendati
     """
     job, blocks = history.job, history.blocks(Phase.CONFIRM)
     complete = [block for block in blocks if not block.is_open]
-    looks = analysis.looks_of(analysis.blocks_to_confirm(job.calibration, job.spec))
+    looks = analysis.looks_of(blocks_planned(job))
     looked = max((look for look in looks if look <= len(complete)), default=0)
     comparison = compare_blocks(complete[:looked], job) if looked else _no_look_yet()
     arms = _arms(complete)

@@ -149,9 +149,10 @@ def is_decided(blocks: Sequence[Measurement], job: Job) -> bool:
     A gain whose costs are not known yet does not end it: more requests narrow them down, in all the
     blocks of the budget.
     """
-    if _break_of(blocks) is not None or len(blocks) >= job.spec.budget.confirm_blocks:
+    spec = analysis.within_minutes(job.spec, job.calibration)
+    if _break_of(blocks) is not None or len(blocks) >= spec.budget.confirm_blocks:
         return True
-    planned = analysis.blocks_to_confirm(job.calibration, job.spec)
+    planned = analysis.blocks_to_confirm(job.calibration, spec)
     if len(blocks) < analysis.looks_of(planned)[0]:
         return False
     seen = _confirmation(blocks, job)
@@ -226,9 +227,15 @@ def _by_gain(blocks: Sequence[Measurement], job: Job) -> Comparison:
     )
 
 
+def blocks_planned(job: Job) -> int:
+    """Blocks of the confirmation that its looks are planned for."""
+    spec = analysis.within_minutes(job.spec, job.calibration)
+    return analysis.blocks_to_confirm(job.calibration, spec)
+
+
 def _confirmation(blocks: Sequence[Measurement], job: Job) -> analysis.Confirmation:
     """The looks made so far, the last one at all of these blocks, or at all that are planned."""
-    main, planned = job.spec.objective, analysis.blocks_to_confirm(job.calibration, job.spec)
+    main, planned = job.spec.objective, blocks_planned(job)
     last = min(len(blocks), planned)
     made = sorted({look for look in analysis.looks_of(planned) if look < last} | {last})
     gains = [[main.sign * ratio for ratio in _ratios(blocks[:look], main.metric)] for look in made]

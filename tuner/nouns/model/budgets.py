@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from tuner.nouns.model.base import Document
-from tuner.nouns.model.conditions import SCENE_S, Scene
+from tuner.nouns.model.conditions import SCENE_S
 
 RUNS_OF_A_BLOCK = 4
 """Configurations of an ablation in one block, beside the baseline."""
@@ -54,7 +54,7 @@ class Budget(Document):
     window_s: float = Field(2.0, ge=0.5, le=120, description="seconds of load in one window")
     warmup_s: float = Field(1.0, ge=0, le=120, description="seconds of load before the first one")
     minutes: float | None = Field(
-        None, gt=0, le=1440, description="stop the search early to end within this"
+        None, gt=0, le=1440, description="measure less, to end within about this"
     )
 
     @property
@@ -88,22 +88,6 @@ class Budget(Document):
         """Arms of the largest block of a tuning job."""
         ablated = RUNS_OF_A_BLOCK if self.ablate_runs else 1
         return 1 + max(1, ablated, *self.race_rounds)
-
-    @property
-    def after_search_s(self) -> float:
-        """Seconds of load from the end of the search to the answer, at most."""
-        race = sum(
-            (racing + 1) * self.blocks_of_round(racing, entered=self.race)
-            for racing in self.race_rounds
-        )
-        race += 2 * GATE_BLOCKS if self.ablate_runs and race else 0
-        ablation = self.ablate_runs // RUNS_OF_A_BLOCK * (RUNS_OF_A_BLOCK + 1)
-        return (
-            race * self.arm_load_s(self.race_cycles)
-            + ablation * self.arm_load_s(self.cycles)
-            + (self.confirm_blocks + self.conditions * self.condition_blocks) * self.block_load_s
-            + self.scenes_s(len(Scene))
-        )
 
     def scenes_s(self, scenes: int) -> float:
         """Seconds of load of both arms in all blocks of so many scenes."""

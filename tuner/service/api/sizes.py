@@ -4,16 +4,24 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
-from tuner.judge.analysis import FEWEST_BLOCKS, ablating, block_cycles, blocks_to_confirm
+from tuner.judge.analysis import (
+    PAIR,
+    Block,
+    compromise_blocks,
+    detectable,
+    expected_s,
+    load_s,
+    rungs_of_a_block,
+    scenes_s,
+    tuning_blocks,
+    within_minutes,
+)
 from tuner.nouns.errors import InvalidInput
 from tuner.nouns.model import (
     ANSWERS_OF_A_CONNECTION,
     BASELINE,
     CONNECT_TIMEOUT_S,
-    GATE_BLOCKS,
-    RUNS_OF_A_BLOCK,
     WARM_UPS_AT_MOST,
-    Budget,
     Calibration,
     ClosedLoop,
     Job,
@@ -25,29 +33,25 @@ from tuner.nouns.model import (
     MeasurementState,
     Phase,
     Scene,
-    Slots,
     Tally,
     TargetFacts,
     TrialNumber,
-    conditions_of,
     connections,
     rungs,
 )
 from tuner.nouns.schemas import Incumbent, PhaseSize, Progress, Size
-from tuner.nouns.wording import count, estimate, memory
+from tuner.nouns.wording import count, estimate, memory, share
 from tuner.study import needs_mb, rounds
-
-Block = tuple[Sequence[TrialNumber], int]
-"""Arms of a block, and the cycles of each. Where their numbers do not matter, all are baselines."""
 
 Planned = Mapping[Phase, Sequence[Block]]
 """The blocks of each phase. A clear gain with unclear costs may take more to be confirmed, and a
 race that scatters may ask for more runs, up to the budget."""
 
+_NOISES = (0.01, 0.03)
+"""Noise of a block on a quiet host of its own, and on a shared one."""
+
 LONG_QUEUE = 4096
 """Connections; few servers ask the kernel for a longer queue, even where somaxconn allows it."""
-
-PAIR = (BASELINE,) * 2
 
 
 def size_of(spec: JobSpec, plan: Planned) -> Size:
@@ -69,6 +73,7 @@ def size_of(spec: JobSpec, plan: Planned) -> Size:
             f"{_duration(spec, takes_s, longest_s)}:"
             f" {_measured(spec, blocks)}; up to {count(arms_at_once, 'arm')}{beside} at once,"
             f" with {memory(memory_mb)} of memory{_if_slow(spec)}{_if_prepared(spec)}"
+            f"{_shown(spec, plan)}"
         ),
         phases=phases,
     )
@@ -108,28 +113,22 @@ def _after_conditions(spec: JobSpec) -> PhaseSize:
 
     The scenes have no windows, and few jobs need a compromise: the plan of blocks has neither.
     """
-    played, conditions = len(set(Scene) - set(spec.skip)), _conditions(spec)
-    scenes = spec.budget.scene_blocks if played else 0
-    scenes_s = spec.budget.scenes_s(played)
-    pairs = spec.budget.condition_blocks + FEWEST_BLOCKS * conditions if conditions else 0
-    of_compromise: Sequence[Block] = [(PAIR, spec.budget.cycles)] * pairs
-    compromise_s = expected_s(spec, of_compromise)
-    longest_s = expected_s(spec, of_compromise, WARM_UPS_AT_MOST)
+    playing_s, compromise = scenes_s(spec), compromise_blocks(spec)
+    scenes = spec.budget.scene_blocks if set(Scene) - set(spec.skip) else 0
+    compromise_s = expected_s(spec, compromise)
+    longest_s = expected_s(spec, compromise, WARM_UPS_AT_MOST)
     return PhaseSize(
-        phase=" or ".join(["scenes"] * bool(scenes) + ["compromise"] * bool(pairs)),
+        phase=" or ".join(["scenes"] * bool(scenes) + ["compromise"] * bool(compromise)),
         least_blocks=0,
-        blocks=pairs if compromise_s > scenes_s else scenes,
+        blocks=len(compromise) if compromise_s > playing_s else scenes,
         least_s=0.0,
-        takes_s=round(max(scenes_s, compromise_s), 1),
-        longest_s=round(max(scenes_s, longest_s), 1),
+        takes_s=round(max(playing_s, compromise_s), 1),
+        longest_s=round(max(playing_s, longest_s), 1),
     )
 
 
 def _cut(search: PhaseSize, left_s: float) -> PhaseSize:
-    """The search in the time that the other phases leave; where they leave none, it has no block.
-
-    Those phases take their time even beyond the minutes of the budget.
-    """
+    """The search in the time that the other phases leave."""
     return search.model_copy(
         update={
             "least_blocks": 0,
@@ -144,7 +143,8 @@ def require_allowed_time(spec: JobSpec, minutes: float | None) -> None:
     """Refuse a job that takes longer than the operator allows. Raises `InvalidInput`."""
     if minutes is None:
         return
-    takes_s, prepare_s = size_of(spec, planned(spec)).takes_s, _prepare_s(spec)
+    fitted = within_minutes(spec, None)
+    takes_s, prepare_s = size_of(fitted, planned(fitted)).takes_s, _prepare_s(spec)
     if takes_s + prepare_s <= 60 * minutes:
         return
     allowed = f"this service allows {minutes:g} minutes a job (TUNER_JOB_MINUTES)"
@@ -158,12 +158,10 @@ def require_allowed_time(spec: JobSpec, minutes: float | None) -> None:
 def planned(
     spec: JobSpec, facts: TargetFacts | None = None, calibration: Calibration | None = None
 ) -> Planned:
-    """The blocks of a whole job. A race and a confirmation may end early.
-
-    A calibration that is there makes them fewer and shorter on a quiet host.
+    """The blocks of a whole job, whose budget fits in its minutes. A race and a confirmation may
+    end early.
     """
     budget = spec.budget
-    pair: Block = (PAIR, budget.cycles)
     match spec.kind:
         case JobKind.COMPARE:
             files = tuple(TrialNumber(number) for number in range(len(spec.variants)))
@@ -171,35 +169,9 @@ def planned(
             blocks = chain(*rounds(spec, facts, working))
             return {Phase.COMPARE: [(arms, budget.cycles) for arms, _ in blocks]}
         case JobKind.CALIBRATE:
-            return {Phase.CALIBRATE: [pair] * budget.calibrate_blocks}
+            return {Phase.CALIBRATE: [(PAIR, budget.cycles)] * budget.calibrate_blocks}
         case JobKind.TUNE:
-            shorter: Block = (PAIR, block_cycles(calibration, spec))
-            ablation = ablating(calibration, (), spec)
-            ablated: Block = ((BASELINE,) * (RUNS_OF_A_BLOCK + 1), ablation.cycles)
-            return {
-                Phase.CALIBRATE: [pair] * budget.calibrate_blocks,
-                Phase.SEARCH: [shorter] * budget.trials,
-                Phase.RACE: _race(budget),
-                Phase.ABLATE: [ablated] * (ablation.runs // RUNS_OF_A_BLOCK),
-                Phase.CONFIRM: [shorter] * blocks_to_confirm(calibration, spec),
-                Phase.CONDITIONS: [shorter] * (budget.condition_blocks * _conditions(spec)),
-            }
-
-
-def expected_s(spec: JobSpec, blocks: Sequence[Block], warm_ups: int = 1) -> float:
-    """Seconds of the blocks with their starts; by default every arm is steady after one warm-up."""
-    starts_s = (spec.targets[arm].start_s for arms, _ in blocks for arm in arms)
-    return sum(load_s(spec, block, warm_ups) for block in blocks) + sum(starts_s)
-
-
-def load_s(spec: JobSpec, block: Block, warm_ups: int = 1) -> float:
-    """Seconds of load in one block, as the budget asks; a burst may take longer."""
-    arms, cycles = block
-    return len(arms) * spec.budget.arm_load_s(cycles * _rungs_of_a_block(spec), warm_ups)
-
-
-def _rungs_of_a_block(spec: JobSpec) -> int:
-    return 1 if spec.kind is JobKind.COMPARE else len(rungs(spec.workload))
+            return tuning_blocks(spec, calibration)
 
 
 def _duration(spec: JobSpec, takes_s: float, longest_s: float) -> str:
@@ -207,6 +179,15 @@ def _duration(spec: JobSpec, takes_s: float, longest_s: float) -> str:
     shortest, longest = estimate(takes_s), estimate(longest_s)
     duration = f"about {shortest}" if shortest == longest else f"{shortest} to {longest}"
     return f"{duration}, or less" if spec.kind is JobKind.TUNE else duration
+
+
+def _shown(spec: JobSpec, plan: Planned) -> str:
+    """What the confirmation can show in the minutes of a budget, where nobody knows the noise."""
+    blocks = len(plan.get(Phase.CONFIRM, ()))
+    if spec.budget.minutes is None or not blocks:
+        return ""
+    seen = [f"{share(detectable(sd, blocks))} at a block noise of {share(sd)}" for sd in _NOISES]
+    return f". {count(blocks, 'fresh block')} can show a gain of {' and of '.join(seen)}"
 
 
 def _if_slow(spec: JobSpec) -> str:
@@ -237,23 +218,7 @@ def _in_vain_s(spec: JobSpec, blocks: Sequence[Block]) -> float:
     queue = min(spec.limits.somaxconn, LONG_QUEUE)
     late = sum(each > queue for each in loads) / len(loads)
     of_a_rung = sum(len(arms) * (WARM_UPS_AT_MOST + cycles) for arms, cycles in blocks)
-    return late * of_a_rung * _rungs_of_a_block(spec) * CONNECT_TIMEOUT_S
-
-
-def _conditions(spec: JobSpec) -> int:
-    """Conditions that a better file is checked under."""
-    found = conditions_of(spec.target, spec.workload, Slots(1, 1))
-    return min(spec.budget.conditions, len(set(found) - set(spec.skip)))
-
-
-def _race(budget: Budget) -> list[Block]:
-    rounds = [
-        ((BASELINE,) * (racing + 1), budget.race_cycles)
-        for racing in budget.race_rounds
-        for _ in range(budget.blocks_of_round(racing, entered=budget.race))
-    ]
-    has_gate = rounds and budget.ablate_runs
-    return [*rounds, *([(PAIR, budget.race_cycles)] * GATE_BLOCKS if has_gate else [])]
+    return late * of_a_rung * rungs_of_a_block(spec) * CONNECT_TIMEOUT_S
 
 
 def _measured(spec: JobSpec, blocks: int) -> str:

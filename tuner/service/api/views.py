@@ -230,7 +230,8 @@ def job_page(jobs: Sequence[JobSummary], limit: int) -> JobPage:
 def job_answer(status: JobStatus) -> JobAnswer:
     """A job, its progress and what it has found so far."""
     job, spec = status.job, status.job.spec
-    plan = planned(spec, job.facts, job.calibration)
+    fitted = analysis.within_minutes(spec, job.calibration)
+    plan = planned(fitted, job.facts, job.calibration)
     answer = JobAnswer.of(
         status,
         spec,
@@ -239,7 +240,7 @@ def job_answer(status: JobStatus) -> JobAnswer:
         files=_files(job),
         follows=spec.follows.job if spec.follows else None,
         metric=spec.objective.metric,
-        size=size_of(spec, plan),
+        size=size_of(fitted, plan),
         progress=progress_of(status, plan),
         incumbent=incumbent_of(status),
         calibration=calibration_answer(job.calibration),

@@ -53,7 +53,7 @@ class Outlook:
 
 def outlook_of(services: Services, document: dict[str, Any]) -> Outlook:
     """What a request means. Raises `InvalidInput` with all its mistakes."""
-    spec = read_request(document, services.resolve)
+    spec = analysis.within_minutes(read_request(document, services.resolve), None)
     plan = planned(spec)
     confirm_s = _confirm_s(spec, plan)
     now = services.now()
