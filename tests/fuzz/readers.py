@@ -33,7 +33,7 @@ from tuner.targets import compose, kubernetes
 from tuner.targets.compose import Wanted
 from tuner.traffic.counting import Reading
 from tuner.traffic.formats import known_formats
-from tuner.traffic.own_formats import of_nginx, of_uwsgi
+from tuner.traffic.own_formats import log_formats_of_apache, of_apache, of_nginx, of_uwsgi
 from tuner.traffic.workload import traffic_of, yaml_of
 from tuner.uwsgi.command_line import ini_of
 from tuner.uwsgi.converting import of_environment, of_form
@@ -143,6 +143,10 @@ def _of_log(text: str) -> object:
     return yaml_of(traffic_of(reading), ["access.log"])
 
 
+def _of_apache(text: str) -> object:
+    return [of_apache(found) for found in log_formats_of_apache(text)]
+
+
 def _of_k6(text: str) -> object:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / k6.ROWS).write_text(text)
@@ -228,6 +232,7 @@ _ENV = "# note\nUWSGI_PROCESSES=4\nexport UWSGI_HTTP=:8080\nDEBUG='no'\n"
 _REQUESTS = "/\nPOST /a?b=c\nhttps://shop.example/items/1#top\n# note\n"
 _UWSGI_FORMAT = "%(addr) [%(ltime)] %(method) %(uri) %(status) %(msecs) %(uagent)"
 _NGINX_FORMAT = '$remote_addr [$time_local] "$request" $status $upstream_response_time'
+_APACHE_CONF = r"""LogFormat "%h %t \"%r\" %>s %b \"%{User-Agent}i\" %{ms}T" timed"""
 _NGINX = "http { server { location / { uwsgi_pass app:1; uwsgi_read_timeout 1m30s; } } }"
 
 READERS = {
@@ -243,6 +248,7 @@ READERS = {
     "access log": Reader(_lines, _of_log, (InvalidInput, ValueError)),
     "log-format": Reader(lambda: [_UWSGI_FORMAT], of_uwsgi),
     "log_format": Reader(lambda: [_NGINX_FORMAT], of_nginx),
+    "LogFormat": Reader(lambda: [_APACHE_CONF], _of_apache),
     "nginx": Reader(lambda: [_NGINX], lambda text: nginx_limit(text, "nginx.conf")),
     "rows of k6": Reader(lambda: [_K6], _of_k6),
     "output of oha": Reader(lambda: [_OHA], _of_oha, is_tree=True),

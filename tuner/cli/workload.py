@@ -54,6 +54,9 @@ def from_logs(  # long: Typer reads the options from here
     nginx: Annotated[
         str | None, typer.Option(metavar="FILE", help="nginx's file with the log_format.")
     ] = None,
+    apache: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Apache's file with the LogFormat.")
+    ] = None,
     unit: Annotated[
         Literal["us", "ms", "s"] | None,
         typer.Option(help="The unit of a bare number at the end: us for Apache's %D."),
@@ -92,7 +95,7 @@ def from_logs(  # long: Typer reads the options from here
     if out is not None:
         check_folder("--out", out)
     unit_s = None if unit is None else _UNITS_S[unit]
-    formats = [*_own_formats(ini, nginx), *known_formats(unit_s)]
+    formats = [*_own_formats(ini, nginx, apache), *known_formats(unit_s)]
     reading = Reading(formats, template or (), drops_bots=bots == "drop")
     for file in files:
         _read(reading, file)
@@ -110,8 +113,8 @@ def from_logs(  # long: Typer reads the options from here
         say(f"{out}: {thousands(traffic.requests)} requests, {len(traffic.templates)} templates")
 
 
-def _own_formats(ini: str | None, nginx: str | None) -> Iterator["Format"]:
-    from tuner.traffic.own_formats import of_nginx, of_uwsgi
+def _own_formats(ini: str | None, nginx: str | None, apache: str | None) -> Iterator["Format"]:
+    from tuner.traffic.own_formats import log_formats_of_apache, of_apache, of_nginx, of_uwsgi
     from tuner.uwsgi.ini import IniFile
 
     if ini is not None:
@@ -128,8 +131,13 @@ def _own_formats(ini: str | None, nginx: str | None) -> Iterator["Format"]:
             texts = nginx_log_formats(text_of(nginx))
             if not texts:
                 raise ValueError("has no log_format: leave it out for nginx's own line")
-            for text in texts:
-                yield of_nginx(text)
+            yield from map(of_nginx, texts)
+    if apache is not None:
+        with explained("--apache"):
+            texts = log_formats_of_apache(text_of(apache))
+            if not texts:
+                raise ValueError("has no LogFormat: leave it out for Apache's own line")
+            yield from map(of_apache, texts)
 
 
 @contextmanager

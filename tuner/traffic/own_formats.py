@@ -1,4 +1,5 @@
-"""The user's own format → how its lines are read: uWSGI's `log-format`, nginx's `log_format`.
+"""The user's own format → how its lines are read: uWSGI's `log-format`, nginx's `log_format`,
+Apache's `LogFormat`.
 
 A variable becomes a group, all else is literal. Only the URI and the agent may hold the text that
 ends them, because uWSGI escapes nothing.
@@ -26,6 +27,17 @@ _NGINX: Mapping[str, str] = {
     **{"remote_addr": "addr", "http_user_agent": "agent", "connection_requests": "reuse"},
     **{"upstream_response_time": "dur", "request_time": "whole"},
 }
+
+_APACHE_VARIABLE = re.compile(r"%[<>!\d,]*(?:\{([^}]*)\})?(\^\w\w|[a-zA-Z%])")
+_APACHE_UNITS_S = {"D": 1e-6, "T": 1.0, "{us}T": 1e-6, "{ms}T": 1e-3, "{s}T": 1.0}
+_LOG_FORMAT = re.compile(r'^[ \t]*LogFormat[ \t]+"((?:[^"\\]|\\.)*)"', re.IGNORECASE | re.MULTILINE)
+
+_APACHE: Mapping[str, str] = {
+    **{"t": "[$time_local]", "r": "$request", "m": "$request_method", "U": "$uri"},
+    **{"s": "$status", "a": "$remote_addr", "h": "$remote_addr", "%": "%"},
+    **{"{User-Agent}i": "$http_user_agent", **dict.fromkeys(_APACHE_UNITS_S, "$request_time")},
+}
+"""Each directive in the words of nginx's `log_format`."""
 
 _GROUPS: Mapping[str, str] = {
     "method": "[A-Z]++",
@@ -56,6 +68,37 @@ def of_nginx(text: str) -> Format:
     pattern = pattern.replace("(?P<dur>", "(?P<up>(?P<dur>", 1).replace(_DUR, _DUR + ")", 1)
     away = _unasked if has_upstream else _unknown
     return Format("log_format", "proxy", of_pattern(pattern, "end", sum_s, away))
+
+
+def log_formats_of_apache(text: str) -> list[str]:
+    """The text of each `LogFormat` of a file of Apache, without its escapes."""
+    lines = text.replace("\\\n", "")
+    return [re.sub(r"\\(.)", _unescaped, found) for found in _LOG_FORMAT.findall(lines)]
+
+
+def of_apache(text: str) -> Format:
+    """The lines of a `LogFormat`. Raises `ValueError` if they name no method, URI or status.
+
+    The time is that of the start. `%T` counts whole seconds.
+    """
+    names = [_apache_name(found) for found in _APACHE_VARIABLE.finditer(text)]
+    unit_s = next((_APACHE_UNITS_S[name] for name in names if name in _APACHE_UNITS_S), 1.0)
+    in_words = _APACHE_VARIABLE.sub(_as_nginx, text.replace("%U%q", "%U"))
+    pattern = _pattern(_NGINX_VARIABLE, in_words, _NGINX, "LogFormat").replace("<whole>", "<dur>")
+    return Format("LogFormat", "proxy", of_pattern(pattern, "start", scaled(unit_s)))
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    return {"t": "\t", "n": "\n"}.get(found[1], found[1])
+
+
+def _apache_name(found: re.Match[str]) -> str:
+    return found[2] if found[1] is None else f"{{{found[1]}}}{found[2]}"
+
+
+def _as_nginx(found: re.Match[str]) -> str:
+    word = _APACHE.get(_apache_name(found), "$other")
+    return re.sub(r"\$(\w+)", r"${\1}", word)
 
 
 _DUR = _GROUPS["dur"] + ")"

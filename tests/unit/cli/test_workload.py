@@ -74,6 +74,20 @@ def test_formats_of_the_users_files(capsys: pytest.CaptureFixture[str], tmp_path
     assert found["templates"][0]["mean_ms"] == pytest.approx(400)
 
 
+def test_the_unit_of_apaches_last_number_is_in_its_file(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file, conf = tmp_path / "a.log", tmp_path / "httpd.conf"
+    file.write_text('"GET /a HTTP/1.1" 200 400000\n' * 20, encoding="utf-8")
+    conf.write_text(r'LogFormat "\"%r\" %>s %D" app', encoding="utf-8")
+    assert run("workload", "from-logs", str(file), "--apache", str(conf), "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["templates"][0]["mean_ms"] == pytest.approx(400)
+    conf.write_text("Listen 80\n", encoding="utf-8")
+    assert run("workload", "from-logs", str(file), "--apache", str(conf)) == 2
+    assert "--apache: has no LogFormat" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [

@@ -7,7 +7,7 @@ import pytest
 from tuner.traffic.counting import Reading
 from tuner.traffic.formats import PROXY, STATIC, Format, Request, epoch_s, known_formats
 from tuner.traffic.lines import Prefixes
-from tuner.traffic.own_formats import of_nginx, of_uwsgi
+from tuner.traffic.own_formats import log_formats_of_apache, of_apache, of_nginx, of_uwsgi
 
 LOG_FORMAT = (
     '%(addr) - %(user) [%(ltime)] "%(method) %(uri) %(proto)" %(status) %(size) "%(referer)"'
@@ -157,6 +157,36 @@ def test_log_format_of_nginx_without_upstream_takes_the_whole_time() -> None:
     line = '192.0.2.1 [28/Nov/2026:18:28:50 +0000] "GET /a HTTP/1.1" 200 2.000'
     request = request_of(line, own=own)
     assert (request.start_s, request.duration_s, request.away) == (START_S, 2.0, None)
+
+
+APACHE_CONF = r"""
+    LogFormat "%h %l %u %t \"%r\" %>s %b \"%{Referer}i\" \"%{User-Agent}i\" %D" timed
+  logformat "%{ms}T %!200,304s %m %U%q %% \
+%a" short
+# LogFormat "%h" commented
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "line", "found"),
+    [
+        (
+            0,
+            '192.0.2.1 - - [28/Nov/2026:18:28:48 +0000] "GET /a HTTP/1.1" 200 - "-" "x \\"" 1500000',
+            (START_S, "GET", "/a", 200, 1.5, "192.0.2.1"),
+        ),
+        (
+            1,
+            "250 404 POST /a?b=1 % 2001:db8::5",
+            (None, "POST", "/a?b=1", 404, 0.25, "2001:db8::5"),
+        ),
+    ],
+)
+def test_log_format_of_apache(number: int, line: str, found: tuple[object, ...]) -> None:
+    formats = log_formats_of_apache(APACHE_CONF)
+    assert len(formats) == 2
+    request = request_of(line, own=of_apache(formats[number]))
+    assert request[:6] == found
 
 
 def test_a_bare_whole_number_has_no_unit_until_it_is_given() -> None:
